@@ -1,0 +1,80 @@
+"""The one place where all state that compiled code touches lies.
+
+Numba compiles the event loop once only if every component has one signature, so a
+component's state is a range of these flat arrays, found by its offset. A component opens
+its range as a NamedTuple of views; that costs nothing once compiled.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Words = npt.NDArray[np.int64]
+Fields = npt.NDArray[np.uint64]
+Lanes = npt.NDArray[np.uint32]
+Bytes = npt.NDArray[np.uint8]
+
+
+class Arena(NamedTuple):
+    """Flat arrays, each shared by every component; an offset is an index into one of them."""
+
+    words: Words  # int64: times, indices, counters, addresses
+    fields: Fields  # uint64: P4 fields, registers and table entries of up to 64 bits
+    lanes: Lanes  # uint32: P4 fields and registers that come in runs of equal width
+    bytes: Bytes  # uint8: packet heads, pcap buffers
+    memory: Bytes  # uint8: hosts' registered memory; tensors and payloads live here
+
+
+class Store:
+    """Owns an `Arena` and hands out ranges of it.
+
+    Ranges start zeroed. Allocation may move the arrays, so keep offsets and not views
+    across calls of `allocate`, and pass `store.arena` anew each time.
+    """
+
+    def __init__(self, memory_bytes: int = 0) -> None:
+        self._used = {"words": 0, "fields": 0, "lanes": 0, "bytes": 0}
+        self._memory_used = 0
+        self.arena = Arena(
+            words=np.zeros(1024, np.int64),
+            fields=np.zeros(1024, np.uint64),
+            lanes=np.zeros(1024, np.uint32),
+            bytes=np.zeros(1024, np.uint8),
+            memory=np.empty(memory_bytes, np.uint8),  # untouched pages cost nothing
+        )
+
+    def allocate(self, array: str, count: int) -> int:
+        """Return the offset of `count` new zeroed items of `words`, `fields`, `lanes` or `bytes`.
+
+        Ranges are aligned to 64 bytes, so that vector code meets whole cache lines.
+        """
+        old = getattr(self.arena, array)
+        per_line = 64 // old.itemsize
+        offset = -(-self._used[array] // per_line) * per_line
+        self._used[array] = offset + count
+        if self._used[array] > old.size:
+            new = np.zeros(max(self._used[array], 2 * old.size), old.dtype)
+            new[: old.size] = old
+            self.arena = self.arena._replace(**{array: new})
+        return offset
+
+    def register_memory(self, count: int) -> int:
+        """Return the offset of `count` bytes of host memory, not zeroed, page aligned.
+
+        Grows by moving, so register everything large in one go (or size it at construction).
+        """
+        offset = -(-self._memory_used // 4096) * 4096
+        self._memory_used = offset + count
+        old = self.arena.memory
+        if self._memory_used > old.size:
+            new = np.empty(max(self._memory_used, 2 * old.size), np.uint8)
+            new[: old.size] = old
+            self.arena = self.arena._replace(memory=new)
+        return offset
+
+    def release_memory(self) -> None:
+        """Forget all registered memory (its offsets are handed out again)."""
+        self._memory_used = 0

@@ -1,0 +1,80 @@
+"""How Ringleaf compiles per-packet code: one signature, one cache, and off by one switch.
+
+`NUMBA_DISABLE_JIT=1` runs the same functions as plain Python.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba import types
+from numba.core.errors import NumbaExperimentalFeatureWarning
+
+from ringleaf.arena import Arena
+
+warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
+
+_ROOT = Path(__file__).resolve().parent.parent
+_COMPILED_PACKAGES = ("ringleaf", "switches", "hosts", "ina", "networks")
+
+
+def cache_folder() -> Path:
+    """Where generated modules and machine code are kept between runs."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "ringleaf"
+
+
+def _source_digest() -> str:
+    """Digest of all sources that are compiled into one another.
+
+    Numba's own cache notices a change of the file that holds a function, not of the
+    functions it inlines from other files; a folder per digest does.
+    """
+    digest = hashlib.sha256()
+    for package in _COMPILED_PACKAGES:
+        for path in sorted((_ROOT / package).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+if not os.environ.get("NUMBA_CACHE_DIR"):
+    numba.config.CACHE_DIR = str(cache_folder() / "numba" / _source_digest())
+
+_array = partial(types.Array, ndim=1, layout="C")
+
+ARENA = types.NamedTuple(
+    (
+        _array(types.int64),
+        _array(types.uint64),
+        _array(types.uint32),
+        _array(types.uint8),
+        _array(types.uint8),
+    ),
+    Arena,
+)
+
+HANDLER = types.int64(ARENA, types.int64, types.int64, types.int64)
+"""`handler(arena, at, packet, now_ps) -> int`: what the event loop calls on every component."""
+
+HANDLER_TYPE = types.FunctionType(HANDLER)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def inline(function: F) -> F:
+    """Compile a helper when its first compiled caller is; division by zero is not checked."""
+    compiled: F = numba.njit(cache=True, error_model="numpy")(function)
+    return compiled
+
+
+def handler(function: F) -> F:
+    """Compile, now or from the cache, a function that is called through its address."""
+    compiled: F = numba.njit(HANDLER, cache=True, error_model="numpy")(function)
+    return compiled

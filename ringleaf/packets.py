@@ -1,0 +1,172 @@
+"""The packet pool: every packet on a wire, in a queue or in a pipeline is a row of it.
+
+A packet's bytes are its head (in the pool), then its payload (by reference, in a host's
+registered memory, as a NIC's scatter list would have it), then zero bytes of tail (the
+ICRC of RoCEv2, which nothing here computes). So a hop costs the same for 64 bytes and 4 KiB.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ringleaf.arena import Arena, Bytes, Fields, Lanes, Store, Words
+from ringleaf.compiled import inline
+
+# Columns of a packet's row in `arena.words`.
+HEAD_LEN = 0  # bytes used of the head
+PAYLOAD_AT = 1  # offset in arena.memory
+PAYLOAD_LEN = 2  # bytes
+TAIL_LEN = 3  # zero bytes at the end
+IN_PORT = 4  # port of the switch that it came in by, from 1
+OUT_PORT = 5  # port of the switch it is queued for
+NEXT = 6  # next packet of its queue, or -1
+ENQUEUED_PS = 7  # when it joined its queue
+MARK = 8  # for whoever holds the packet
+ROW_WORDS = 16
+
+# Pool geometry, at fixed places in `arena.words`, so that any component finds it.
+POOL_SIZE = 0
+POOL_FREE = 1  # packets free now
+FREE_AT = 2  # stack of free packets
+ROWS_AT = 3
+HEADS_AT = 4
+HEAD_BYTES = 5  # room for a head
+FIELDS_AT = 6
+FIELD_COUNT = 7  # room for a P4 program's scalar fields
+LANES_AT = 8
+LANE_COUNT = 9  # room for a P4 program's lanes
+OUTBOX_AT = 10  # what left a pipeline just now: rows (packet, egress port)
+HEADER_WORDS = 64
+OUTBOX_ROWS = 1024  # also the packets that must be free when a pipeline runs
+
+
+class Packet(NamedTuple):
+    """Views of one packet."""
+
+    row: Words  # (ROW_WORDS,)
+    head: Bytes  # (head_bytes,)
+    fields: Fields  # (field_count,), the P4 fields while a pipeline has the packet
+    lanes: Lanes  # (lane_count,)
+
+
+@inline
+def open_packet(arena: Arena, packet: int) -> Packet:
+    words = arena.words
+    row = words[ROWS_AT] + packet * ROW_WORDS
+    head = words[HEADS_AT] + packet * words[HEAD_BYTES]
+    fields = words[FIELDS_AT] + packet * words[FIELD_COUNT]
+    lanes = words[LANES_AT] + packet * words[LANE_COUNT]
+    return Packet(
+        words[row : row + ROW_WORDS],
+        arena.bytes[head : head + words[HEAD_BYTES]],
+        arena.fields[fields : fields + words[FIELD_COUNT]],
+        arena.lanes[lanes : lanes + words[LANE_COUNT]],
+    )
+
+
+@inline
+def allocate_packet(arena: Arena) -> int:
+    """Return a packet whose row is zeroed and whose bytes are whatever they were.
+
+    The caller keeps enough packets free (`POOL_FREE`): running out is our bug.
+    """
+    words = arena.words
+    words[POOL_FREE] -= 1
+    assert words[POOL_FREE] >= 0
+    packet = words[words[FREE_AT] + words[POOL_FREE]]
+    row = words[ROWS_AT] + packet * ROW_WORDS
+    words[row : row + ROW_WORDS] = 0
+    return packet
+
+
+@inline
+def free_packet(arena: Arena, packet: int) -> None:
+    words = arena.words
+    words[words[FREE_AT] + words[POOL_FREE]] = packet
+    words[POOL_FREE] += 1
+
+
+@inline
+def copy_packet(arena: Arena, packet: int) -> int:
+    """Return a new packet that is equal in all: bytes, row, fields and lanes."""
+    twin = allocate_packet(arena)
+    source = open_packet(arena, packet)
+    target = open_packet(arena, twin)
+    target.row[:] = source.row
+    target.head[: source.row[HEAD_LEN]] = source.head[: source.row[HEAD_LEN]]
+    target.fields[:] = source.fields
+    target.lanes[:] = source.lanes
+    return twin
+
+
+@inline
+def packet_bytes(row: Words) -> int:
+    """Length on the wire, Ethernet header to payload (and ICRC), without FCS."""
+    return row[HEAD_LEN] + row[PAYLOAD_LEN] + row[TAIL_LEN]
+
+
+def make_pool(
+    store: Store, *, size: int, head_bytes: int, field_count: int, lane_count: int
+) -> None:
+    """Lay the pool out in `store`, which must be new; rows get these fixed widths."""
+    at = store.allocate("words", HEADER_WORDS)
+    assert at == 0, "the pool's geometry lies at the start of the arena"
+    outbox = store.allocate("words", 2 * OUTBOX_ROWS)
+    words = store.arena.words
+    words[OUTBOX_AT] = outbox
+    words[HEAD_BYTES] = -(-head_bytes // 64) * 64
+    words[FIELD_COUNT] = -(-field_count // 8) * 8
+    words[LANE_COUNT] = -(-lane_count // 16) * 16
+    grow_pool(store, size)
+
+
+def grow_pool(store: Store, size: int) -> None:
+    """Move the pool to a range for `size` packets; packets keep their numbers."""
+    header = store.arena.words[:HEADER_WORDS].copy()
+    old = int(header[POOL_SIZE])
+    assert size > old
+    for array, at_word, width in (
+        ("words", ROWS_AT, ROW_WORDS),
+        ("bytes", HEADS_AT, int(header[HEAD_BYTES])),
+        ("fields", FIELDS_AT, int(header[FIELD_COUNT])),
+        ("lanes", LANES_AT, int(header[LANE_COUNT])),
+        ("words", FREE_AT, 1),
+    ):
+        at = store.allocate(array, size * width)
+        flat = getattr(store.arena, array)
+        came = int(header[at_word])
+        flat[at : at + old * width] = flat[came : came + old * width]
+        store.arena.words[at_word] = at
+    words = store.arena.words
+    free_at, free = int(words[FREE_AT]), int(words[POOL_FREE])
+    fresh = np.arange(size - 1, old - 1, -1)
+    words[free_at + free : free_at + free + fresh.size] = fresh
+    words[POOL_FREE] = free + fresh.size
+    words[POOL_SIZE] = size
+
+
+def read_packet(arena: Arena, packet: int) -> bytes:
+    """The packet's bytes as they are on the wire."""
+    view = open_packet(arena, packet)
+    row = view.row
+    payload_at = row[PAYLOAD_AT]
+    return (
+        view.head[: row[HEAD_LEN]].tobytes()
+        + arena.memory[payload_at : payload_at + row[PAYLOAD_LEN]].tobytes()
+        + bytes(int(row[TAIL_LEN]))
+    )
+
+
+def write_packet(arena: Arena, data: bytes) -> int:
+    """Return a new packet of these bytes, all in the head.
+
+    Longer packets than the pool's heads must have their payload in registered memory.
+    """
+    packet = allocate_packet(arena)
+    view = open_packet(arena, packet)
+    assert len(data) <= view.head.size, f"head of {len(data)} bytes, room for {view.head.size}"
+    view.head[: len(data)] = np.frombuffer(data, np.uint8)
+    view.row[HEAD_LEN] = len(data)
+    return packet

@@ -1,0 +1,91 @@
+"""Sizes, rates and times as people write them, and as integers with a unit in the name."""
+
+from __future__ import annotations
+
+import re
+
+from ringleaf.errors import ConfigError
+
+PS_PER_NS = 1_000
+PS_PER_US = 1_000_000
+PS_PER_MS = 1_000_000_000
+PS_PER_S = 1_000_000_000_000
+
+FOREVER_PS = (1 << 62) - 1
+"""A deadline that never comes; adding a few of our times to it can't overflow int64."""
+
+_BINARY = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_DECIMAL = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_TIME_PS = {"ps": 1, "ns": PS_PER_NS, "us": PS_PER_US, "ms": PS_PER_MS, "s": PS_PER_S}
+
+
+def _split(where: str, text: str, pattern: str, example: str) -> re.Match[str]:
+    match = re.fullmatch(pattern, text.strip(), re.IGNORECASE)
+    if match is None:
+        raise ConfigError(f"{where}: not understood, got {text!r}; write it like {example}")
+    return match
+
+
+def parse_size(text: str, where: str = "size") -> int:
+    """Bytes of `4MiB`, `64K` (as nccl-tests, 1024), `100MB` (10^6) or `512`."""
+    match = _split(where, text, r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?B)?", "4MiB, 64K or 512")
+    number, prefix, suffix = match.groups()
+    scale = _DECIMAL if (suffix or "").upper() == "B" else _BINARY
+    return round(float(number) * scale[prefix.upper()])
+
+
+def parse_rate(text: str, where: str = "rate") -> int:
+    """Bit/s of `100G`, `100Gbps`, `25Gbit/s` or `1000000`."""
+    match = _split(where, text, r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:bps|bit/s|bit)?", "100Gbps or 25G")
+    rate_bps = round(float(match[1]) * _DECIMAL[match[2].upper()])
+    if rate_bps < 1:
+        raise ConfigError(f"{where}: must be above 0, got {text!r}")
+    return rate_bps
+
+
+def parse_time(text: str, where: str = "time") -> int:
+    """Picoseconds of `1us`, `500ns`, `0.5ms`; `0` needs no unit."""
+    if text.strip() == "0":
+        return 0
+    match = _split(where, text, r"(\d+(?:\.\d+)?)\s*(ps|ns|us|ms|s)", "1us or 500ns")
+    return round(float(match[1]) * _TIME_PS[match[2].lower()])
+
+
+def parse_fraction(text: str, where: str = "fraction") -> float:
+    """Probability of `0.1%` or `0.001`, within [0, 1)."""
+    match = _split(where, text, r"(\d*\.?\d+(?:e-?\d+)?)\s*(%?)", "0.1% or 0.001")
+    value = float(match[1]) / (100 if match[2] else 1)
+    if not 0 <= value < 1:
+        raise ConfigError(f"{where}: must be in [0, 1), got {text!r}")
+    return value
+
+
+def format_size(size_bytes: int) -> str:
+    """`4 MiB`, `1.5 KiB`, `7 B`."""
+    value = float(size_bytes)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{value:.4g} {unit}"
+        value /= 1024
+    return f"{value:.4g} TiB"
+
+
+def format_rate(rate_bps: float) -> str:
+    """`100 Gbit/s`."""
+    for unit, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if rate_bps >= scale:
+            return f"{rate_bps / scale:.4g} {unit}bit/s"
+    return f"{rate_bps:.4g} bit/s"
+
+
+def format_time(time_ps: float) -> str:
+    """`160.8 us`."""
+    for unit, scale in (("s", PS_PER_S), ("ms", PS_PER_MS), ("us", PS_PER_US), ("ns", PS_PER_NS)):
+        if time_ps >= scale:
+            return f"{time_ps / scale:.4g} {unit}"
+    return f"{time_ps:.4g} ps"
+
+
+def serialize_ps(size_bytes: int, rate_bps: int) -> int:
+    """Time that `size_bytes` occupy a line of `rate_bps`, rounded up."""
+    return -(-size_bytes * 8 * PS_PER_S // rate_bps)

@@ -1,0 +1,41 @@
+"""Where a switch keeps what the traffic manager and the networks must know of it.
+
+Everything else of a P4 program's state is laid out by the generator.
+"""
+
+from __future__ import annotations
+
+# A packet's fields in its row of `arena.fields`: v1model's standard metadata first, in this
+# order in every program, so that compiled code which knows no program can read them.
+INGRESS_PORT = 0
+EGRESS_SPEC = 1
+EGRESS_PORT = 2
+INSTANCE_TYPE = 3
+PACKET_LENGTH = 4
+ENQ_TIMESTAMP = 5  # microseconds, as in BMv2
+ENQ_QDEPTH = 6  # packets
+DEQ_TIMEDELTA = 7  # microseconds
+DEQ_QDEPTH = 8  # packets
+INGRESS_GLOBAL_TIMESTAMP = 9  # microseconds
+EGRESS_GLOBAL_TIMESTAMP = 10  # microseconds
+MCAST_GRP = 11
+EGRESS_RID = 12
+CHECKSUM_ERROR = 13
+PARSER_ERROR = 14
+PRIORITY = 15
+CLONE_SESSION = 16  # 0: none; else session id + 1, set by clone(CloneType.I2E, id)
+TRUNCATE_LEN = 17  # 0: whole packet
+PARSED_LEN = 18  # bytes of the head that the parser took
+STANDARD_FIELDS = 24  # a program's own fields start here
+
+DROP_PORT = 511  # what mark_to_drop writes to egress_spec in BMv2
+
+# A switch's block of `arena.words`.
+PORT_COUNT = 0  # ports are 1 .. PORT_COUNT
+FIRST_PORT = 1  # the network's number of port 1
+GROUPS_AT = 2  # per multicast group: offset of its members, their count
+GROUP_COUNT = 3  # group ids are below this; members are pairs (port, egress_rid)
+CLONES_AT = 4  # per clone session: egress port, or -1
+CLONE_COUNT = 5
+RANDOM_AT = 6  # offset in arena.fields of this switch's random state
+SWITCH_WORDS = 16  # the program's own words start here
