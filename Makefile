@@ -1,0 +1,95 @@
+# Ringleaf's commands; `make help` lists them. Each sets up .venv by itself when it must.
+
+PYTHON ?= python3
+VENV ?= .venv
+PIP_FLAGS ?=
+
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+
+# An option VAR=value of `make exp` becomes --option value of `ringleaf run`; an empty one is not passed.
+OPTIONS := TOPO ALGO SIZE MIN MAX FACTOR HOSTS RATE DELAY LOSS DUP REORDER SEED LANES SLOTS MTU \
+           QUEUE DTYPE NET OUT SPEC
+FLAG_TOPO := --topo
+FLAG_ALGO := --algo
+FLAG_SIZE := --size
+FLAG_MIN := -b
+FLAG_MAX := -e
+FLAG_FACTOR := -f
+FLAG_HOSTS := --hosts
+FLAG_RATE := --rate
+FLAG_DELAY := --delay
+FLAG_LOSS := --loss
+FLAG_DUP := --duplicate
+FLAG_REORDER := --reorder
+FLAG_SEED := --seed
+FLAG_LANES := --lanes
+FLAG_SLOTS := --slots
+FLAG_MTU := --mtu
+FLAG_QUEUE := --queue
+FLAG_DTYPE := --dtype
+FLAG_NET := --net
+FLAG_OUT := --out
+FLAG_SPEC := --spec
+RUN_FLAGS = $(foreach o,$(OPTIONS),$(if $($(o)),$(FLAG_$(o)) '$($(o))')) \
+            $(if $(filter-out 0 no,$(PCAP)),--pcap)
+
+.DEFAULT_GOAL := help
+.PHONY: help exp test bench lint format p4 topo pin clean distclean venv
+
+help:  ## Show this text
+	@echo 'Usage: make TARGET [NAME=value ...]'
+	@echo
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@echo
+	@cat experiments/options.txt
+
+venv: $(STAMP)  ## Set up .venv (the other targets do it themselves)
+
+$(STAMP): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || \
+	  { echo "make: no $(PYTHON) here; install Python 3.11 or newer, or name one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "make: Ringleaf needs Python 3.11 or newer, got $$($(PYTHON) --version 2>&1); name another: make PYTHON=python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { echo "make: $(PYTHON) has no venv module; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@echo "setting up $(VENV) (once; takes a minute or two)" >&2
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) -c constraints.txt -e '.[dev]'
+	@touch $@
+
+exp: $(STAMP)  ## Run an experiment: table, figures, report.html
+	@$(BIN)/ringleaf run $(RUN_FLAGS)
+
+topo: $(STAMP)  ## Draw a topology: make topo TOPO=fattree,k=4
+	@$(BIN)/ringleaf topo show '$(or $(TOPO),fattree)' $(if $(OUT),--out '$(OUT)')
+
+test: $(STAMP)  ## Run the tests
+	$(BIN)/python -m pytest $(ARGS)
+
+bench: $(STAMP)  ## Measure Ringleaf's own speed (ONLY=engine|network|peers)
+	@$(BIN)/ringleaf bench $(ONLY) $(if $(OUT),--out '$(OUT)')
+
+lint: $(STAMP)  ## Check formatting, style and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy .
+
+format: $(STAMP)  ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+p4: $(STAMP)  ## Compile p4/*.p4 anew (needs p4c)
+	$(BIN)/python p4/compile.py
+
+pin: $(STAMP)  ## Write the installed versions to constraints.txt
+	@{ sed -n '/^#/p' constraints.txt; $(BIN)/python -m pip freeze --all --exclude-editable \
+	  | grep -viE '^(pip|ringleaf|wheel)[=@ ]' | sed 's/+cpu$$//'; } > constraints.new
+	@mv constraints.new constraints.txt
+
+clean:  ## Remove results and caches of tools
+	rm -rf runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+distclean: clean  ## Remove .venv and compiled code, too
+	rm -rf $(VENV) "$${XDG_CACHE_HOME:-$$HOME/.cache}/ringleaf"
