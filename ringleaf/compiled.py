@@ -15,7 +15,9 @@ from typing import Any, TypeVar
 
 import numba
 from numba import types
+from numba.core import cgutils
 from numba.core.errors import NumbaExperimentalFeatureWarning
+from numba.extending import intrinsic
 
 from ringleaf.arena import Arena
 
@@ -63,7 +65,7 @@ ARENA = types.NamedTuple(
 HANDLER = types.int64(ARENA, types.int64, types.int64, types.int64)
 """`handler(arena, at, packet, now_ps) -> int`: what the event loop calls on every component."""
 
-HANDLER_TYPE = types.FunctionType(HANDLER)
+_HANDLER_TYPE = types.FunctionType(HANDLER)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -78,3 +80,42 @@ def handler(function: F) -> F:
     """Compile, now or from the cache, a function that is called through its address."""
     compiled: F = numba.njit(HANDLER, cache=True, error_model="numpy")(function)
     return compiled
+
+
+_plain_handlers: list[Callable[..., int]] = []  # uncompiled, an address is an index of this
+
+
+def address_of(function: Callable[..., int]) -> int:
+    """Return what `handler_at` takes: arenas hold integers, and passing functions costs 1 ms."""
+    if numba.config.DISABLE_JIT:
+        _plain_handlers.append(function)
+        return len(_plain_handlers) - 1
+    result = function.overloads[HANDLER.args]  # type: ignore[attr-defined]
+    return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _function_at(_typing: Any, address: types.Type) -> Any:
+    """Make a first-class function of a compiled function's address, as Numba's own casts do."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        function = cgutils.create_struct_proxy(signature.return_type)(context, builder)
+        function.jit_addr = builder.inttoptr(args[0], context.get_value_type(types.voidptr))
+        return function._getvalue()
+
+    return _HANDLER_TYPE(types.int64), generate
+
+
+if numba.config.DISABLE_JIT:
+
+    def handler_at(address: int) -> Callable[..., int]:
+        """Return the handler whose address this is."""
+        return _plain_handlers[address]
+
+else:
+
+    @inline
+    def handler_at(address: int) -> Callable[..., int]:
+        """Return the handler whose address this is."""
+        function: Callable[..., int] = _function_at(address)
+        return function
