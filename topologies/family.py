@@ -1,0 +1,64 @@
+"""What the registry knows of a family of topologies, and what families share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, count
+from math import prod
+
+import networkx as nx
+
+from ringleaf.errors import TopologyError
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A generator and the sizes it takes.
+
+    `generate(**sizes, link=, host_link=)` returns the graph; `fit(hosts, given)` returns all sizes
+    of the smallest instance with at least that many hosts, keeping those that are given.
+    """
+
+    summary: str
+    generate: Callable[..., nx.Graph[str]]
+    defaults: Mapping[str, int]
+    fit: Callable[[int, Mapping[str, int]], dict[str, int]]
+
+
+def check_sizes(where: str, smallest: int = 1, **sizes: int) -> None:
+    """Raise TopologyError unless each size is at least `smallest`."""
+    for name, size in sizes.items():
+        if size < smallest:
+            raise TopologyError(f"{where}: {name} must be >= {smallest}, got {size!r}")
+
+
+def fill(volume: int, given: Mapping[str, int], *names: str) -> dict[str, int]:
+    """Sizes whose product is at least `volume`: those given, and the others well balanced."""
+    free = [name for name in names if name not in given]
+    known = {name: given[name] for name in names if name in given}
+    rest = -(-volume // max(prod(known.values()), 1))
+    sides = dict(zip(free, balanced(rest, len(free)), strict=True))
+    return {name: known.get(name, sides.get(name, 1)) for name in names}
+
+
+def balanced(volume: int, axes: int) -> tuple[int, ...]:
+    """The smallest box of at least `volume`, longest side first, none above twice the shortest."""
+    if axes == 0:
+        return ()
+    if axes == 1:
+        return (volume,)
+    cube = next(side for side in count(1) if side**axes >= volume)
+    boxes = chain.from_iterable(_boxes(volume, axes, low, 2 * low) for low in range(1, cube + 1))
+    return min(boxes, key=lambda box: (prod(box), box[0]))
+
+
+def _boxes(volume: int, axes: int, low: int, high: int) -> Iterator[tuple[int, ...]]:
+    if axes == 1:
+        side = max(low, volume)
+        if side <= high:
+            yield (side,)
+        return
+    for side in range(low, high + 1):
+        for longer in _boxes(-(-volume // side), axes - 1, side, high):
+            yield (*longer, side)

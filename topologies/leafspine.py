@@ -1,0 +1,61 @@
+"""Leaf-spine: the two-tier Clos network of most racks and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+
+import networkx as nx
+
+from topologies.family import Family, check_sizes, fill
+from topologies.graph import Link, add_host, add_switch, connect, new_graph
+
+
+def leaf_spine(
+    leaves: int, spines: int, hosts: int, *, link: Link, host_link: Link | None = None
+) -> nx.Graph[str]:
+    """Every leaf joined to every spine, `hosts` hosts per leaf; leaves come first.
+
+    Oversubscription is hosts/spines (at equal rates). One leaf and no spine is a single rack.
+
+    Args:
+        leaves: Switches with hosts, >= 1.
+        spines: Switches that join the leaves; 0 only if there is one leaf.
+        hosts: Hosts per leaf, >= 1.
+        link: Links between switches.
+        host_link: Links of hosts; as `link` if None.
+
+    Raises:
+        TopologyError: If a size is too small.
+    """
+    name = f"leafspine,leaves={leaves},spines={spines},hosts={hosts}"
+    check_sizes(name, leaves=leaves, hosts=hosts)
+    check_sizes(name, 0 if leaves == 1 else 1, spines=spines)
+    graph = new_graph(name, (hosts, leaves))
+    for rank in range(leaves * hosts):
+        add_host(graph, rank, (rank, 0))
+    for leaf in range(leaves):
+        add_switch(graph, leaf, 0, f"leaf {leaf}", (leaf * hosts + (hosts - 1) / 2, 1))
+    for spine in range(spines):
+        x = (spine + 0.5) * leaves * hosts / spines - 0.5
+        add_switch(graph, leaves + spine, 1, f"spine {spine}", (x, 2))
+    for rank in range(leaves * hosts):
+        connect(graph, f"h{rank}", f"s{rank // hosts}", host_link or link)
+    for leaf, spine in product(range(leaves), range(spines)):
+        connect(graph, f"s{leaf}", f"s{leaves + spine}", link)
+    return graph
+
+
+def _fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
+    """As near to square as can be, and without oversubscription."""
+    sizes = fill(hosts, given, "hosts", "leaves")
+    spines = sizes["hosts"] if sizes["leaves"] > 1 else 0
+    return {**sizes, "spines": given.get("spines", spines)}
+
+
+FAMILY = Family(
+    "two-tier Clos, `hosts` hosts per leaf",
+    leaf_spine,
+    {"leaves": 4, "spines": 4, "hosts": 4},
+    _fit,
+)

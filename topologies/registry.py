@@ -1,0 +1,120 @@
+"""Topologies by name: `fattree,k=4`, in mininet's name,key=value form.
+
+A new family is a file with a `FAMILY` in it, and a line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import networkx as nx
+
+from ringleaf.errors import ConfigError, TopologyError, choose
+from ringleaf.units import PS_PER_US, parse_rate, parse_time
+from topologies import fattree, leafspine
+from topologies.family import Family
+from topologies.graph import Link, hosts
+
+TOPOLOGIES: dict[str, Family] = {
+    "fattree": fattree.FAMILY,
+    "leafspine": leafspine.FAMILY,
+}
+
+LINK_KEYS = {
+    "rate": parse_rate,
+    "delay": parse_time,
+    "host_rate": parse_rate,
+    "host_delay": parse_time,
+}
+"""Keys that every family takes: `rate` and `delay` of links between switches, and of hosts' own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What a text says: the family, some of its sizes, and some rates (bit/s) and delays (ps)."""
+
+    family: str
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    links: Mapping[str, int] = field(default_factory=dict)
+
+
+def parse(text: str) -> Spec:
+    """Understand `fattree,k=4` or `leafspine,leaves=8,host_rate=25G,delay=2us`.
+
+    Raises:
+        ConfigError: If a name, key or value is not valid.
+    """
+    name, *options = (part.strip() for part in text.split(","))
+    family = TOPOLOGIES[choose("topology", "name", name, TOPOLOGIES)]
+    sizes: dict[str, int] = {}
+    links: dict[str, int] = {}
+    for option in options:
+        key, equals, value = (part.strip() for part in option.partition("="))
+        if not equals:
+            raise ConfigError(f"topology {name}: option must be key=value, got {option!r}")
+        choose(f"topology {name}", "key", key, [*family.defaults, *LINK_KEYS])
+        if key in sizes or key in links:
+            raise ConfigError(f"topology {name}: {key} is there twice, got {text!r}")
+        if key in LINK_KEYS:
+            links[key] = LINK_KEYS[key](value, f"topology {name}: {key}")
+        else:
+            sizes[key] = _parse_size(f"topology {name}: {key}", value)
+    return Spec(name, sizes, links)
+
+
+def _parse_size(where: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise ConfigError(f"{where}: must be a whole number, got {text!r}")
+    return int(text)
+
+
+def build(
+    text: str,
+    *,
+    rate_bps: float = 100e9,
+    delay_ps: int = PS_PER_US,
+    hosts: int | None = None,
+) -> nx.Graph[str]:
+    """Return the topology that `text` describes.
+
+    Sizes that `text` leaves open are the family's defaults or, with `hosts`, those of the smallest
+    instance with at least that many hosts.
+
+    Args:
+        text: For instance `fattree,k=4`; its own rates and delays go before the arguments.
+        rate_bps: Rate of every link and direction.
+        delay_ps: Propagation delay of every link.
+        hosts: Hosts that must find room.
+
+    Raises:
+        ConfigError: If `text` is not understood.
+        TopologyError: If there is no such instance, or it is too small.
+    """
+    spec = parse(text)
+    family = TOPOLOGIES[spec.family]
+    if hosts is not None and hosts < 1:
+        raise TopologyError(f"{text}: hosts must be >= 1, got {hosts}")
+    sizes = {**family.defaults, **spec.sizes} if hosts is None else family.fit(hosts, spec.sizes)
+    graph = family.generate(**sizes, **_links(spec.links, int(rate_bps), delay_ps))
+    if hosts is not None:
+        _check_room(graph, spec.family, hosts)
+    return graph
+
+
+def _links(given: Mapping[str, int], rate_bps: int, delay_ps: int) -> dict[str, Link | None]:
+    link = Link(given.get("rate", rate_bps), given.get("delay", delay_ps))
+    host_link = None
+    if "host_rate" in given or "host_delay" in given:
+        host_link = Link(
+            given.get("host_rate", link.rate_bps), given.get("host_delay", link.delay_ps)
+        )
+    return {"link": link, "host_link": host_link}
+
+
+def _check_room(graph: nx.Graph[str], family: str, wanted: int) -> None:
+    found = len(hosts(graph))
+    if found < wanted:
+        sizes = TOPOLOGIES[family].fit(wanted, {})
+        better = ",".join([family, *(f"{key}={size}" for key, size in sizes.items())])
+        raise TopologyError(f"{graph.name}: has {found} hosts, {wanted} are wanted; try {better}")

@@ -1,0 +1,166 @@
+"""Routes: for every switch and destination host, the ports that may be taken (ECMP).
+
+A graph says by its attribute `routing` which of `ROUTERS` it wants. `shortest` takes every
+shortest path, which is up-down routing in a fat-tree or leaf-spine (Al-Fares et al., SIGCOMM
+2008), digit correcting in any order in BCube (Guo et al., SIGCOMM 2009) and minimal routing in
+HammingMesh (Hoefler et al., SC 2022). `dimension_order` is for the torus: X, then Y, then Z,
+each the shorter way round, and upward if both are as long. Hosts never forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from math import prod
+
+import networkx as nx
+
+from ringleaf.errors import TopologyError, choose
+from ringleaf.units import serialize_ps
+from topologies.graph import (
+    Peers,
+    attachment,
+    distances,
+    fabric,
+    hosts,
+    index,
+    link,
+    neighbors,
+    port,
+)
+
+Ports = tuple[int, ...]
+Choice = Callable[[str, Ports], int]
+"""Picks the port that a packet leaves a switch by, of those that are allowed."""
+
+
+def routes(graph: nx.Graph[str]) -> dict[str, dict[str, Ports]]:
+    """For every switch, the ports towards every host, in port order.
+
+    Hosts of one switch share their tuples. Whatever port is taken at each switch, a packet arrives
+    and meets no switch twice.
+
+    Raises:
+        TopologyError: If a switch can't reach a host.
+    """
+    peers = fabric(graph)
+    table: dict[str, dict[str, Ports]] = {switch: {} for switch in peers}
+    towards: dict[str, dict[str, Ports]] = {}
+    for host in hosts(graph):
+        last = attachment(graph, host)
+        if last not in towards:
+            towards[last] = _towards(graph, peers, last)
+        for switch, ports in towards[last].items():
+            table[switch][host] = ports
+        table[last][host] = (port(graph, last, host),)
+    return table
+
+
+def routes_to(graph: nx.Graph[str], host: str) -> dict[str, Ports]:
+    """For every switch, the ports towards one host: one column of `routes`."""
+    last = attachment(graph, host)
+    return {**_towards(graph, fabric(graph), last), last: (port(graph, last, host),)}
+
+
+def _towards(graph: nx.Graph[str], peers: Peers, last: str) -> dict[str, Ports]:
+    """Ports of all switches but `last` towards it."""
+    router = choose(graph.name, "routing", graph.graph["routing"], ROUTERS)
+    return ROUTERS[router](graph, peers, last)
+
+
+def _shortest(graph: nx.Graph[str], peers: Peers, last: str) -> dict[str, Ports]:
+    distance = distances(peers, last)
+    for switch in peers:
+        if switch not in distance:
+            raise TopologyError(f"{graph.name}: no path from {switch} to {last}")
+    return {
+        switch: tuple(number for peer, number in near.items() if distance[peer] < distance[switch])
+        for switch, near in peers.items()
+        if switch != last
+    }
+
+
+def _dimension_order(graph: nx.Graph[str], peers: Peers, last: str) -> dict[str, Ports]:
+    """Source: Dally and Towles, "Principles and Practices of Interconnection Networks", 8.4.2."""
+    shape: tuple[int, ...] = graph.graph["shape"]
+    there = _coordinates(index(last), shape)
+    table: dict[str, Ports] = {}
+    for switch, near in peers.items():
+        if switch != last:
+            peer = _next_in_order(index(switch), there, shape)
+            if peer not in near:
+                raise TopologyError(f"{graph.name}: no link from {switch} to {peer}")
+            table[switch] = (near[peer],)
+    return table
+
+
+def _next_in_order(number: int, there: Sequence[int], shape: Sequence[int]) -> str:
+    here = _coordinates(number, shape)
+    axis = next(i for i in range(len(shape)) if here[i] != there[i])
+    ahead = (there[axis] - here[axis]) % shape[axis]
+    way = 1 if 2 * ahead <= shape[axis] else -1
+    step = (here[axis] + way) % shape[axis] - here[axis]
+    return f"s{number + step * prod(shape[:axis])}"
+
+
+def _coordinates(number: int, shape: Sequence[int]) -> list[int]:
+    """Digits of `number`, the first coordinate being the one that changes fastest."""
+    digits = []
+    for size in shape:
+        number, digit = divmod(number, size)
+        digits.append(digit)
+    return digits
+
+
+ROUTERS: dict[str, Callable[[nx.Graph[str], Peers, str], dict[str, Ports]]] = {
+    "shortest": _shortest,
+    "dimension_order": _dimension_order,
+}
+
+
+def first(switch: str, ports: Ports) -> int:
+    """The `Choice` of the lowest port."""
+    return ports[0]
+
+
+def path(graph: nx.Graph[str], src: str, dst: str, choose: Choice = first) -> list[str]:
+    """The nodes that a packet from host `src` to host `dst` meets, both included.
+
+    `choose(switch, ports)` decides where several ports are allowed. A host reaches itself
+    without meeting anybody else.
+
+    Raises:
+        TopologyError: If either is not a host.
+    """
+    table = routes_to(graph, dst)
+    nodes = [src, attachment(graph, src)]
+    if src == dst:
+        return nodes[:1]
+    while nodes[-1] != dst:
+        switch = nodes[-1]
+        assert len(nodes) <= len(graph), "a route has a loop"
+        nodes.append(neighbors(graph, switch)[choose(switch, table[switch])])
+    return nodes
+
+
+def hop_count(graph: nx.Graph[str], src: str, dst: str) -> int:
+    """Links between two hosts, their own included."""
+    return len(path(graph, src, dst)) - 1
+
+
+def one_way_ps(graph: nx.Graph[str], nodes: Sequence[str], size_bytes: int) -> int:
+    """Time of a packet along `nodes` when nobody else sends: each hop stores it, then forwards."""
+    links = [link(graph, a, b) for a, b in pairwise(nodes)]
+    return sum(each.delay_ps + serialize_ps(size_bytes, each.rate_bps) for each in links)
+
+
+def base_rtt_ps(
+    graph: nx.Graph[str], src: str, dst: str, size_bytes: int, reply_bytes: int | None = None
+) -> int:
+    """Time of a packet there and its answer back, with empty queues and no time spent in nodes.
+
+    The answer is as large as the packet if `reply_bytes` is None.
+    """
+    reply = size_bytes if reply_bytes is None else reply_bytes
+    there = one_way_ps(graph, path(graph, src, dst), size_bytes)
+    return there + one_way_ps(graph, path(graph, dst, src), reply)

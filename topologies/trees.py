@@ -1,0 +1,141 @@
+"""Trees of switches that join the hosts of a job, for aggregation on the way up."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import networkx as nx
+
+from ringleaf.errors import TopologyError
+from topologies.graph import Peers, attachment, distances, fabric, natural
+
+
+@dataclass(frozen=True, slots=True)
+class AggregationTree:
+    """A rooted tree of switches; every edge of it is a link.
+
+    `parent` holds every switch of the tree, from the root (None) down; `children` as well, with the
+    switches below each and the hosts of the job that hang off it. `depth` counts levels of
+    switches: 1 if one switch joins all hosts.
+    """
+
+    root: str
+    parent: dict[str, str | None]
+    children: dict[str, tuple[str, ...]]
+    depth: int
+
+
+def aggregation_tree(
+    graph: nx.Graph[str], hosts: Iterable[str], *, root: str | None = None, index: int = 0
+) -> AggregationTree:
+    """The tree of least depth that joins `hosts`, with few switches.
+
+    The root is the switch whose largest distance from a host is least; among those the nearest on
+    average. Of several such roots, in natural order, `index` picks one, modulo their number, so
+    that jobs spread. Each host hangs off its own switch, which thus sees its packets first.
+
+    Args:
+        graph: A topology of any family.
+        hosts: At least one; the job's ranks.
+        root: The root to take instead.
+        index: For instance the job's number.
+
+    Raises:
+        TopologyError: If `hosts` is empty, names one twice or something that is no host, if
+            `root` is no switch, or if no switch reaches all hosts.
+    """
+    members = _members(graph, hosts)
+    leaves = {host: attachment(graph, host) for host in members}
+    wanted = sorted(set(leaves.values()), key=natural)
+    peers = fabric(graph)
+    if root is None:
+        root = _pick_root(graph.name, peers, wanted, index)
+    if root not in peers:
+        raise TopologyError(f"{graph.name}: root must be a switch, got {root!r}")
+    distance = distances(peers, root)
+    for leaf in wanted:
+        if leaf not in distance:
+            raise TopologyError(f"{graph.name}: root {root} can't reach {leaf}")
+    parent = _parents(peers, wanted, distance)
+    below: dict[str, list[str]] = {switch: [] for switch in parent}
+    for child, above in parent.items():
+        if above is not None:
+            below[above].append(child)
+    for host, leaf in leaves.items():
+        below[leaf].append(host)
+    children = {switch: tuple(sorted(nodes, key=natural)) for switch, nodes in below.items()}
+    return AggregationTree(root, parent, children, 1 + max(distance[leaf] for leaf in wanted))
+
+
+def _members(graph: nx.Graph[str], hosts: Iterable[str]) -> list[str]:
+    members = list(hosts)
+    if not members:
+        raise TopologyError("aggregation_tree: needs at least one host, got none")
+    if len(set(members)) < len(members):
+        raise TopologyError(f"aggregation_tree: a host is there twice, got {members!r}")
+    return members
+
+
+def _pick_root(name: str, peers: Peers, leaves: Sequence[str], index: int) -> str:
+    """The centre of `leaves`, by largest distance, then by all distances together."""
+    near = [distances(peers, leaf) for leaf in leaves]
+    reached = [switch for switch in peers if all(switch in distance for distance in near)]
+    if not reached:
+        raise TopologyError(f"{name}: no switch reaches all of {', '.join(leaves)}")
+    cost = {
+        switch: (max(distance[switch] for distance in near), sum(each[switch] for each in near))
+        for switch in reached
+    }
+    best = min(cost.values())
+    roots = [switch for switch in cost if cost[switch] == best]
+    return roots[index % len(roots)]
+
+
+def _parents(
+    peers: Peers, leaves: Collection[str], distance: dict[str, int]
+) -> dict[str, str | None]:
+    """Parent of each switch of the tree, from the root down, one level after the other."""
+    levels: list[dict[str, str | None]] = []
+    level = max(distance[leaf] for leaf in leaves)
+    tree: set[str] = {leaf for leaf in leaves if distance[leaf] == level}
+    while level > 0:
+        above = {leaf for leaf in leaves if distance[leaf] == level - 1}
+        chosen = _cover(peers, tree, above, distance, level - 1)
+        levels.append({switch: chosen[switch] for switch in sorted(tree, key=natural)})
+        tree = above | set(chosen.values())
+        level -= 1
+    (root,) = tree
+    parents: dict[str, str | None] = {root: None}
+    for each in reversed(levels):
+        parents.update(each)
+    return parents
+
+
+def _cover(
+    peers: Peers,
+    switches: Collection[str],
+    above: Collection[str],
+    distance: dict[str, int],
+    level: int,
+) -> dict[str, str]:
+    """A parent at `level` for each of `switches`: those `above` first, then the most wanted.
+
+    Greedy set cover, so that the tree takes few switches.
+    """
+    candidates: dict[str, set[str]] = {}
+    for switch in switches:
+        for peer in peers[switch]:
+            if distance[peer] == level:
+                candidates.setdefault(peer, set()).add(switch)
+    chosen: dict[str, str] = {}
+    left = set(switches)
+    while left:
+        parent = min(
+            candidates,
+            key=lambda peer: (peer not in above, -len(candidates[peer] & left), natural(peer)),
+        )
+        for switch in candidates.pop(parent) & left:
+            chosen[switch] = parent
+        left -= chosen.keys()
+    return chosen
