@@ -1,0 +1,27 @@
+"""In-network allreduce: switches add up what the ranks send, and multicast the sum."""
+
+from __future__ import annotations
+
+from collectives.cost import Cost, Fabric, in_network_bound_ps
+from collectives.schedule import Aggregate, Collective, Schedule, check_ranks
+
+
+def in_network_allreduce(ranks: int, algorithm: str = "switchml") -> Schedule:
+    """One row: the whole tensor of all ranks. How it is sliced is the system's own affair.
+
+    Raises:
+        ScheduleError: If `ranks` < 1.
+
+    Source:
+        Sapio et al., "Scaling distributed machine learning with in-network aggregation",
+        NSDI 2021.
+    """
+    check_ranks("in_network_allreduce", ranks)
+    rows = (Aggregate(0, tuple(range(ranks)), 0),) if ranks > 1 else ()
+    return Schedule(Collective.ALLREDUCE, algorithm, ranks, 1, rows)
+
+
+def in_network_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
+    """S / B and one round trip: the sum streams down while the rest streams up."""
+    time_ps = in_network_bound_ps(ranks, size_bytes, fabric)
+    return Cost(time_ps, size_bytes, 1) if ranks > 1 else Cost(0, 0, 0)

@@ -1,0 +1,124 @@
+"""What a collective costs on an ideal network: the alpha-beta model.
+
+A message of b bytes takes alpha + wire_bytes(b) / rate from its first byte leaving to its
+last byte arriving. Alpha is latency: it keeps no port busy. Every rank has one port, full
+duplex, and the network between ports has no bottleneck. The closed forms live beside the
+algorithms; `critical_path` gives the figure for any schedule whatever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from collectives.schedule import Collective
+from ringleaf.units import PS_PER_S, PS_PER_US
+
+
+def _same(payload_bytes: int) -> int:
+    return payload_bytes
+
+
+Alpha = int | Callable[[int, int], int] | Sequence[Sequence[int]]
+"""Latency in ps: one for all, or by (src, dst), or as a matrix [src][dst]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """The network as the model sees it.
+
+    `wire_bytes` turns a message's payload into bytes on the wire, headers and all;
+    `aggregate_wire_bytes` does it for what goes to aggregating switches, whose packets are
+    smaller. `overhead_ps` is time that each message keeps its ports busy besides its bytes.
+    `aggregate_ps` is the time from a host to the root of aggregation and back (RTT); by
+    default that of the longest way between two hosts, which passes there too.
+    """
+
+    rate_bps: int = 100_000_000_000
+    alpha_ps: Alpha = PS_PER_US
+    overhead_ps: int = 0
+    wire_bytes: Callable[[int], int] = _same
+    aggregate_wire_bytes: Callable[[int], int] = _same
+    aggregate_ps: int | None = None
+
+    def latency_ps(self, src: int, dst: int) -> int:
+        """Alpha from `src` to `dst`."""
+        if isinstance(self.alpha_ps, int):
+            return self.alpha_ps
+        if callable(self.alpha_ps):
+            return self.alpha_ps(src, dst)
+        return self.alpha_ps[src][dst]
+
+    def worst_latency_ps(self, ranks: int) -> int:
+        """The largest alpha between any two of `ranks` ranks."""
+        if isinstance(self.alpha_ps, int):
+            return self.alpha_ps if ranks > 1 else 0
+        pairs = ((a, b) for a in range(ranks) for b in range(ranks) if a != b)
+        return max((self.latency_ps(*pair) for pair in pairs), default=0)
+
+    def port_ps(self, payload_bytes: float) -> int:
+        """Time that a message keeps a port busy."""
+        wire_bytes = self.wire_bytes(round(payload_bytes))
+        return self.overhead_ps + round(wire_bytes * 8 * PS_PER_S / self.rate_bps)
+
+    def aggregation_ps(self, payload_bytes: float, ranks: int) -> int:
+        """Time to stream `payload_bytes` through aggregating switches and back."""
+        wire_bytes = self.aggregate_wire_bytes(round(payload_bytes))
+        rtt_ps = self.worst_latency_ps(ranks) if self.aggregate_ps is None else self.aggregate_ps
+        return round(wire_bytes * 8 * PS_PER_S / self.rate_bps) + rtt_ps
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a closed form says of one collective.
+
+    `sent_bytes` is the payload that the busiest rank sends; `latency_terms` counts the
+    alphas, one after the other, in `time_ps`.
+    """
+
+    time_ps: int
+    sent_bytes: int
+    latency_terms: int
+
+
+def steps_cost(
+    counts: Sequence[int], payloads: Sequence[float], ranks: int, fabric: Fabric
+) -> Cost:
+    """Cost of steps in sequence, `counts[i]` of them with a message of `payloads[i]` bytes.
+
+    Where alpha depends on the pair, the worst one is taken: then this is an upper bound.
+    """
+    alpha_ps = fabric.worst_latency_ps(ranks)
+    pairs = list(zip(counts, payloads, strict=True))
+    return Cost(
+        time_ps=sum(count * (alpha_ps + fabric.port_ps(payload)) for count, payload in pairs),
+        sent_bytes=round(sum(count * payload for count, payload in pairs)),
+        latency_terms=sum(counts),
+    )
+
+
+def in_network_bound_ps(ranks: int, size_bytes: int, fabric: Fabric) -> int:
+    """Least time of an in-network allreduce: each byte once up and once down, at once."""
+    return fabric.aggregation_ps(size_bytes, ranks) if ranks > 1 else 0
+
+
+def point_to_point_bound_ps(
+    collective: Collective, ranks: int, size_bytes: int, fabric: Fabric
+) -> int:
+    """Least time of a collective between hosts alone, by the bytes through one port.
+
+    The factors are those by which nccl-tests turns algbw into busbw (PERFORMANCE.md): S is
+    the whole tensor, also for reduce-scatter and all-gather.
+    """
+    if ranks < 2:
+        return 0
+    share = (ranks - 1) / ranks
+    factor = {
+        Collective.ALLREDUCE: 2 * share,
+        Collective.REDUCE: 1.0,
+        Collective.BROADCAST: 1.0,
+        Collective.REDUCE_SCATTER: share,
+        Collective.ALL_GATHER: share,
+        Collective.ALL_TO_ALL: share,
+    }[collective]
+    return round(factor * size_bytes * 8 * PS_PER_S / fabric.rate_bps)

@@ -1,0 +1,135 @@
+"""The reference interpreter: any schedule on tensors, in the very order of its additions.
+
+Chunks never meet, so each is computed by itself: inputs stay untouched, and besides them
+only the partial sums of one chunk are in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+
+import torch
+
+from collectives.schedule import Aggregate, Op, Row, Schedule, check, chunk_ranges
+from ringleaf.errors import ScheduleError
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkResult:
+    """One chunk of all ranks, elements `start` to `stop`; equal values may share memory."""
+
+    chunk: int
+    start: int
+    stop: int
+    values: list[torch.Tensor]
+
+
+def execute(
+    schedule: Schedule, tensors: Sequence[torch.Tensor], *, in_place: bool = False
+) -> list[torch.Tensor]:
+    """Return what each rank holds when the schedule has run on `tensors`, one per rank.
+
+    The result equals, bit for bit, that of any executor that keeps the schedule's order,
+    except for what an `Aggregate` sums: switches have arithmetic of their own, so there the
+    value is the exact sum rounded once, to be compared within the system's error bound.
+
+    Args:
+        schedule: Any schedule.
+        tensors: Same shape, type and device.
+        in_place: Overwrite `tensors` and return them.
+
+    Raises:
+        ScheduleError: If the rows make no sense, or tensors and ranks do not match.
+    """
+    elements = _check_tensors(schedule, tensors)
+    if in_place and not all(tensor.is_contiguous() for tensor in tensors):
+        raise ScheduleError("execute: tensors must be contiguous to be overwritten")
+    results = [
+        tensor if in_place else torch.empty_like(tensor, memory_format=torch.contiguous_format)
+        for tensor in tensors
+    ]
+    inputs = [tensor.view(-1) if in_place else tensor.reshape(-1) for tensor in tensors]
+    outputs = [result.view(-1) for result in results]
+
+    def read(rank: int, start: int, stop: int) -> torch.Tensor:
+        part = inputs[rank][start:stop]
+        return part.clone() if in_place else part
+
+    for result in execute_chunks(schedule, elements, read):
+        for output, value in zip(outputs, result.values, strict=True):
+            output[result.start : result.stop] = value
+    return results
+
+
+def execute_chunks(
+    schedule: Schedule, elements: int, read: Callable[[int, int, int], torch.Tensor]
+) -> Iterator[ChunkResult]:
+    """Yield the results chunk by chunk, for tensors too large to be held at once.
+
+    `read(rank, start, stop)` returns these elements of a rank's input as a flat tensor. It
+    is called once for each, just before its chunk is yielded, and may make them up then.
+
+    Raises:
+        ScheduleError: If the rows make no sense.
+    """
+    check(schedule)
+    rows_of: list[list[Row]] = [[] for _ in range(schedule.chunks)]
+    for row in schedule.rows:
+        rows_of[row.chunk].append(row)
+    for chunk, (start, stop) in enumerate(chunk_ranges(elements, schedule.chunks)):
+        values = [read(rank, start, stop) for rank in range(schedule.ranks)]
+        if stop > start:
+            _execute_chunk(rows_of[chunk], values)
+        yield ChunkResult(chunk, start, stop, values)
+
+
+def _execute_chunk(rows: list[Row], values: list[torch.Tensor]) -> None:
+    """Replace the ranks' `values`; tensors are never changed, so they can be shared."""
+    for _, step in groupby(rows, attrgetter("step")):
+        concurrent = list(step)
+        arriving = [_arriving(row, values) for row in concurrent]  # all before the first write
+        for row, value in zip(concurrent, arriving, strict=True):
+            if isinstance(row, Aggregate):
+                for rank in row.ranks:
+                    values[rank] = value
+            elif row.op is Op.REDUCE:
+                values[row.dst] = values[row.dst] + value
+            else:
+                values[row.dst] = value
+
+
+def _arriving(row: Row, values: list[torch.Tensor]) -> torch.Tensor:
+    if isinstance(row, Aggregate):
+        return exact_sum([values[rank] for rank in row.ranks]).to(values[row.ranks[0]].dtype)
+    return values[row.src]
+
+
+def exact_sum(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Sum in float64, or int64 for integers: for comparing within a bound, not bit for bit.
+
+    Raises:
+        ScheduleError: If there are no tensors.
+    """
+    if not tensors:
+        raise ScheduleError("exact_sum: needs one tensor at least, got none")
+    wide = torch.float64 if tensors[0].is_floating_point() else torch.int64
+    total = tensors[0].to(wide, copy=True)
+    for tensor in tensors[1:]:
+        total += tensor
+    return total
+
+
+def _check_tensors(schedule: Schedule, tensors: Sequence[torch.Tensor]) -> int:
+    """Return the number of elements."""
+    if len(tensors) != schedule.ranks:
+        raise ScheduleError(f"execute: needs {schedule.ranks} tensors, got {len(tensors)}")
+    for rank, tensor in enumerate(tensors):
+        if (tensor.shape, tensor.dtype) != (tensors[0].shape, tensors[0].dtype):
+            raise ScheduleError(
+                f"execute: tensors must be alike, got {tuple(tensor.shape)} {tensor.dtype} on "
+                f"rank {rank}; rank 0 has {tuple(tensors[0].shape)} {tensors[0].dtype}"
+            )
+    return int(tensors[0].numel())

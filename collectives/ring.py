@@ -1,0 +1,67 @@
+"""Ring: every rank sends to the next one only, and no link is ever loaded twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from collectives.cost import Cost, Fabric, steps_cost
+from collectives.schedule import Collective, Op, Schedule, Transfer, check_ranks
+
+
+def ring_allreduce(ranks: int) -> Schedule:
+    """Reduce-scatter round the ring, then all-gather round the ring.
+
+    The tensor is cut into one chunk per rank; each chunk's sum is formed on its way round,
+    one addition per step, and is copied on from the rank that completes it.
+
+    Raises:
+        ScheduleError: If `ranks` < 1.
+
+    Source:
+        Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
+        workstations", JPDC 69(2), 2009.
+    """
+    check_ranks("ring_allreduce", ranks)
+    reduces = _rounds(ranks, first_step=0, offset=0, op=Op.REDUCE)
+    copies = _rounds(ranks, first_step=ranks - 1, offset=1, op=Op.COPY)
+    return Schedule(Collective.ALLREDUCE, "ring", ranks, ranks, (*reduces, *copies))
+
+
+def ring_reduce_scatter(ranks: int) -> Schedule:
+    """Leave the sum of chunk r on rank r; the other chunks hold partial sums.
+
+    Raises:
+        ScheduleError: If `ranks` < 1.
+    """
+    check_ranks("ring_reduce_scatter", ranks)
+    rows = tuple(_rounds(ranks, first_step=0, offset=-1, op=Op.REDUCE))
+    return Schedule(Collective.REDUCE_SCATTER, "ring", ranks, ranks, rows)
+
+
+def ring_all_gather(ranks: int) -> Schedule:
+    """Give chunk r of rank r to all ranks.
+
+    Raises:
+        ScheduleError: If `ranks` < 1.
+    """
+    check_ranks("ring_all_gather", ranks)
+    rows = tuple(_rounds(ranks, first_step=0, offset=0, op=Op.COPY))
+    return Schedule(Collective.ALL_GATHER, "ring", ranks, ranks, rows)
+
+
+def _rounds(ranks: int, *, first_step: int, offset: int, op: Op) -> Iterator[Transfer]:
+    """Yield `ranks` - 1 steps; at first rank r sends chunk r + `offset`, then what it got."""
+    for step in range(ranks - 1):
+        for src in range(ranks):
+            chunk = (src + offset - step) % ranks
+            yield Transfer(first_step + step, src, (src + 1) % ranks, chunk, op)
+
+
+def ring_allreduce_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
+    """2 (n - 1) messages of S / n bytes, each waiting for the one before."""
+    return steps_cost([2 * (ranks - 1)], [size_bytes / ranks], ranks, fabric)
+
+
+def ring_half_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
+    """Cost of reduce-scatter or all-gather, where S is the size of the whole tensor."""
+    return steps_cost([ranks - 1], [size_bytes / ranks], ranks, fabric)

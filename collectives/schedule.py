@@ -1,0 +1,212 @@
+"""A collective as data: what moves from which rank to which, and in what order it counts.
+
+Each rank holds a tensor of the same shape, cut into `chunks` nearly equal ranges
+(`chunk_ranges`). A schedule is a tuple of rows, sorted by step, that say what becomes of them.
+
+Meaning
+    Rows of one step are concurrent: they read what was there before the step. Operations
+    on one (rank, chunk) apply in row order. So every float addition has its place, and the
+    result is the same bit for bit, whoever executes the schedule (`oracle.execute` is the
+    reference).
+
+Execution by data flow
+    Nobody waits for a step to end. A rank knows its own rows only, and obeys two rules:
+
+    send   A row's data leaves once all rows of earlier steps that write (src, chunk) have
+           been applied there.
+    apply  What arrived is applied once all earlier rows that write (dst, chunk) have been
+           applied, and all rows of this step and earlier ones that send (dst, chunk) have
+           been acknowledged: until then a retransmission may still read it.
+
+    These are the read-after-write, write-after-write and write-after-read dependencies of
+    the meaning above, so the result is the same. Nothing can deadlock, because all that a
+    row waits for comes earlier, as long as a message is acknowledged when it has landed
+    in a buffer of its own, not when it has been applied. `verify.verify` says of a schedule
+    whether such waiting ever happens (it does not in any allreduce here).
+
+    A rank joins an `Aggregate` by the rule for sending, and takes its result by the rule
+    for applying. A row whose chunk is empty moves nothing; its ends skip it.
+
+Messages
+    Adjacent rows that move neighbouring chunks between the same ranks in the same step may
+    travel as one message (`messages`): halving-doubling is 2 log2(n) messages per rank, not
+    2 (n - 1). Between two ranks messages go in row order, so counting suffices to match them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from itertools import pairwise
+
+from ringleaf.errors import ScheduleError
+
+
+class Op(Enum):
+    """What arriving data does to the chunk that is there."""
+
+    REDUCE = "reduce"  # dst[chunk] += src[chunk]
+    COPY = "copy"  # dst[chunk] = src[chunk]
+
+
+class Collective(Enum):
+    """What must hold when a schedule has run.
+
+    Chunks of the second group are dealt to ranks in equal contiguous blocks, see `owner`.
+    All-to-all is in rotated order, as in Bruck's algorithm: chunk d of rank r is at first
+    what r has for rank r + d, and at last what rank r - d had for r, modulo the ranks.
+    """
+
+    ALLREDUCE = "allreduce"
+    REDUCE = "reduce"
+    BROADCAST = "broadcast"
+
+    REDUCE_SCATTER = "reduce_scatter"
+    ALL_GATHER = "all_gather"
+    ALL_TO_ALL = "all_to_all"
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """One chunk from one rank to another."""
+
+    step: int
+    src: int
+    dst: int
+    chunk: int
+    op: Op
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """The network adds up one chunk of `ranks` and gives each of them the sum."""
+
+    step: int
+    ranks: tuple[int, ...]
+    chunk: int
+
+
+Row = Transfer | Aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Transfers that travel together: chunks `start` to `stop` (excluded)."""
+
+    step: int
+    src: int
+    dst: int
+    start: int
+    stop: int
+    op: Op
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A collective among `ranks` ranks; see the module's description for its meaning.
+
+    Constructing one checks nothing, for speed: `check` tells whether the rows make sense,
+    `verify.verify` whether they do what the collective promises.
+    """
+
+    collective: Collective
+    algorithm: str
+    ranks: int
+    chunks: int
+    rows: tuple[Row, ...]
+    root: int = 0
+
+    @cached_property
+    def steps(self) -> int:
+        """Number of steps; steps are numbered from 0."""
+        return self.rows[-1].step + 1 if self.rows else 0
+
+    def __str__(self) -> str:
+        """Say in one line what it is."""
+        return (
+            f"{self.algorithm} {self.collective.value}: {self.ranks} ranks, "
+            f"{self.chunks} chunks, {len(self.rows)} rows in {self.steps} steps"
+        )
+
+
+def chunk_ranges(elements: int, chunks: int) -> list[tuple[int, int]]:
+    """Return where each chunk starts and stops; sizes differ by at most one element.
+
+    Any run of neighbouring chunks is within one element of its fair share too. With fewer
+    elements than chunks some chunks are empty.
+
+    Raises:
+        ScheduleError: If `elements` < 0 or `chunks` < 1.
+    """
+    if elements < 0:
+        raise ScheduleError(f"chunk_ranges: elements must be >= 0, got {elements}")
+    if chunks < 1:
+        raise ScheduleError(f"chunk_ranges: chunks must be >= 1, got {chunks}")
+    edges = [chunk * elements // chunks for chunk in range(chunks + 1)]
+    return list(pairwise(edges))
+
+
+def owner(schedule: Schedule, chunk: int) -> int:
+    """Rank that ends with `chunk` after a reduce-scatter, or brings it to an all-gather."""
+    return chunk * schedule.ranks // schedule.chunks
+
+
+def messages(schedule: Schedule) -> Iterator[Message | Aggregate]:
+    """Yield the rows in order, adjacent ones that can travel together as one message."""
+    run: Message | None = None
+    for row in schedule.rows:
+        if isinstance(row, Aggregate):
+            if run is not None:
+                yield run
+                run = None
+            yield row
+        elif run is not None and (run.step, run.src, run.dst, run.stop, run.op) == (
+            row.step,
+            row.src,
+            row.dst,
+            row.chunk,
+            row.op,
+        ):
+            run = Message(run.step, run.src, run.dst, run.start, run.stop + 1, run.op)
+        else:
+            if run is not None:
+                yield run
+            run = Message(row.step, row.src, row.dst, row.chunk, row.chunk + 1, row.op)
+    if run is not None:
+        yield run
+
+
+def check_ranks(where: str, ranks: int) -> None:
+    """Refuse fewer ranks than 1. One rank alone has nothing to do: its schedule is empty."""
+    if ranks < 1:
+        raise ScheduleError(f"{where}: ranks must be >= 1, got {ranks}")
+
+
+def check(schedule: Schedule) -> None:
+    """Raise ScheduleError unless the rows are sorted by step and name what exists."""
+    where = f"{schedule.algorithm} {schedule.collective.value}"
+    check_ranks(where, schedule.ranks)
+    if schedule.chunks < 1:
+        raise ScheduleError(f"{where}: chunks must be >= 1, got {schedule.chunks}")
+    if not 0 <= schedule.root < schedule.ranks:
+        raise ScheduleError(
+            f"{where}: root must be one of {schedule.ranks} ranks, got {schedule.root}"
+        )
+    step = 0
+    for number, row in enumerate(schedule.rows):
+        if row.step < step:
+            raise ScheduleError(f"{where}: row {number}: step after step {step}, got {row.step}")
+        step = row.step
+        if not 0 <= row.chunk < schedule.chunks:
+            raise ScheduleError(
+                f"{where}: row {number}: chunk must be below {schedule.chunks}, got {row.chunk}"
+            )
+        members = row.ranks if isinstance(row, Aggregate) else (row.src, row.dst)
+        if len(set(members)) != len(members) or not members:
+            raise ScheduleError(f"{where}: row {number}: ranks must differ, got {members}")
+        if min(members) < 0 or max(members) >= schedule.ranks:
+            raise ScheduleError(
+                f"{where}: row {number}: ranks must be below {schedule.ranks}, got {members}"
+            )
