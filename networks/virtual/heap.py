@@ -43,9 +43,7 @@ def grow_heap(store: Store, at: int, capacity: int) -> None:
 def open_heap(arena: Arena, at: int) -> Heap:
     words = arena.words
     rows_at = words[at + ROWS_AT]
-    return Heap(
-        words[at : at + HEAP_WORDS], words[rows_at : rows_at + words[at + CAPACITY] * ROW]
-    )
+    return Heap(words[at : at + HEAP_WORDS], words[rows_at : rows_at + words[at + CAPACITY] * ROW])
 
 
 @inline

@@ -1,0 +1,257 @@
+"""Two rc agents facing each other over a wire that loses, repeats and reorders."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hosts import rc
+from hosts.agent import (
+    READY,
+    RETRANSMISSIONS,
+    TIMER_AT_PS,
+    Completion,
+    make_ring,
+    take_completions,
+)
+from ringleaf.arena import Store
+from ringleaf.errors import ProtocolError
+from ringleaf.packets import (
+    POOL_FREE,
+    POOL_SIZE,
+    copy_packet,
+    free_packet,
+    make_pool,
+    read_packet,
+)
+from ringleaf.units import FOREVER_PS
+
+MTU = 8
+DELAY_PS = 1000
+
+
+@dataclass
+class Wire:
+    """Both ends in one arena; packets fly DELAY_PS unless the wire misbehaves."""
+
+    seed: int = 0
+    loss: float = 0.0
+    twice: float = 0.0
+    late: float = 0.0
+    window: int = 4
+    sent: list[bytes] = field(default_factory=list)
+    completions: list[Completion] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rng = random.Random(self.seed)
+        self.store = Store(1 << 16)
+        make_pool(self.store, size=256, head_bytes=64, field_count=8, lane_count=0)
+        self.ring = make_ring(self.store, 1024)
+        self.ends = [
+            rc.make_rc(
+                self.store,
+                host=host,
+                ring=self.ring,
+                qps=1,
+                mtu=MTU,
+                window=self.window,
+                min_timeout_ps=10 * DELAY_PS,
+                rnr_wait_ps=5 * DELAY_PS,
+            )
+            for host in range(2)
+        ]
+        for end, at in enumerate(self.ends):
+            rc.connect_qp(
+                self.store,
+                at,
+                0,
+                peer_qp=0,
+                macs=(end + 1, 2 - end),
+                addresses=(0x0A000001 + end, 0x0A000002 - end),
+                source_port=0xC000,
+            )
+        self.flying: list[tuple[int, int, int, int]] = []
+        self.now_ps = self.order = 0
+
+    def post(self, end: int, data: bytes, address: int, tag: int) -> None:
+        self.store.arena.memory[address : address + len(data)] = np.frombuffer(data, np.uint8)
+        assert rc.post_send(
+            self.store.arena, self.ends[end], 0, address, len(data), tag, self.now_ps
+        )
+
+    def expect(self, end: int, address: int, size: int, tag: int) -> None:
+        assert rc.post_receive(self.store.arena, self.ends[end], 0, address, size, tag)
+
+    def _fly(self, end: int, packet: int) -> None:
+        self.sent.append(read_packet(self.store.arena, packet))
+        if self.rng.random() < self.twice:
+            self._fly(end, copy_packet(self.store.arena, packet))
+        if self.rng.random() < self.loss:
+            free_packet(self.store.arena, packet)
+            return
+        late = self.rng.randrange(20 * DELAY_PS) if self.rng.random() < self.late else 0
+        self.order += 1
+        heapq.heappush(
+            self.flying, (self.now_ps + DELAY_PS + late, self.order, 1 - end, packet)
+        )
+
+    def _drain(self) -> None:
+        arena = self.store.arena
+        for end, at in enumerate(self.ends):
+            while arena.words[at + READY]:
+                packet = rc.transmit(arena, at, 0, self.now_ps)
+                if packet >= 0:
+                    self._fly(end, packet)
+        self.completions += take_completions(arena, self.ring)
+
+    def run(self, until_ps: int = FOREVER_PS) -> None:
+        arena = self.store.arena
+        self._drain()
+        while True:
+            timers = [int(arena.words[at + TIMER_AT_PS]) for at in self.ends]
+            arrival = self.flying[0][0] if self.flying else FOREVER_PS
+            now = min(*timers, arrival)
+            if now >= until_ps:
+                return
+            self.now_ps = now
+            if arrival == now:
+                _, _, end, packet = heapq.heappop(self.flying)
+                rc.receive(arena, self.ends[end], packet, now)
+                free_packet(arena, packet)
+            else:
+                rc.fire_timer(arena, self.ends[timers.index(now)], 0, now)
+            self._drain()
+
+
+def kinds(wire: Wire) -> list[tuple[int, int]]:
+    return [(c.kind, c.b) for c in wire.completions]
+
+
+def test_message_arrives_and_both_ends_are_told() -> None:
+    wire = Wire()
+    wire.expect(1, 4096, 100, tag=7)
+    wire.post(0, b"gradient" * 5, 0, tag=3)
+    wire.run()
+
+    assert wire.store.arena.memory[4096 : 4096 + 40].tobytes() == b"gradient" * 5
+    assert kinds(wire) == [(rc.RECEIVED, 7), (rc.SENT, 3)]
+
+
+def test_frames_are_roce_v2_to_scapy() -> None:
+    from scapy.contrib.roce import AETH, BTH
+    from scapy.layers.inet import IP, UDP
+    from scapy.layers.l2 import Ether
+
+    wire = Wire(window=16)
+    wire.expect(1, 4096, 100, tag=0)
+    wire.post(0, b"0123456789", 0, tag=0)
+    wire.run()
+
+    first, last, ack = (Ether(frame) for frame in wire.sent)
+    assert [p[BTH].opcode for p in (first, last, ack)] == [0x00, 0x02, 0x11]
+    assert [p[BTH].psn for p in (first, last, ack)] == [0, 1, 1]
+    assert bytes(first[BTH].payload)[:8] == b"01234567"
+    assert ack[AETH].syndrome == 0x1F
+    for packet in (first, last, ack):
+        assert packet[UDP].dport == 4791
+        assert packet[IP].len == len(packet) - 14
+        chksum = packet[IP].chksum
+        del packet[IP].chksum
+        assert Ether(bytes(packet))[IP].chksum == chksum
+
+
+def test_message_waits_for_a_receive_to_be_posted() -> None:
+    wire = Wire()
+    wire.post(0, b"early", 0, tag=1)
+    wire.run(until_ps=30 * DELAY_PS)
+    assert kinds(wire) == []
+
+    wire.expect(1, 4096, 100, tag=2)
+    wire.run()
+    assert kinds(wire) == [(rc.RECEIVED, 2), (rc.SENT, 1)]
+    assert wire.store.arena.memory[4096:4101].tobytes() == b"early"
+
+
+def test_message_longer_than_its_receive_is_reported_and_writes_nothing_beyond() -> None:
+    wire = Wire()
+    wire.store.arena.memory[4096:4200] = 0xEE
+    wire.expect(1, 4096, 10, tag=2)
+    wire.post(0, bytes(12), 0, tag=1)
+    wire.run()
+
+    assert (rc.OVERRUN, 2) in kinds(wire)
+    assert set(wire.store.arena.memory[4106:4200].tolist()) == {0xEE}
+
+
+def test_lost_packet_is_sent_again_after_a_nak() -> None:
+    wire = Wire(window=8)
+    wire.loss = 0.5
+    draws = iter([1.0, 1.0, 1.0, 1.0, 0.0])  # twice, loss, late of packet 1; then packet 2 is lost
+    wire.rng.random = lambda: next(draws, 1.0)  # type: ignore[method-assign]
+    wire.expect(1, 4096, 100, tag=0)
+    wire.post(0, bytes(range(40)), 0, tag=0)
+    wire.run()
+
+    assert wire.store.arena.memory[4096:4136].tobytes() == bytes(range(40))
+    assert wire.store.arena.words[wire.ends[0] + RETRANSMISSIONS] == 4
+    assert wire.completions[-1].time_ps == 4 * DELAY_PS, "a NAK brings it back, no timeout"
+
+
+@given(
+    sizes=st.lists(st.integers(0, 50), min_size=1, max_size=8),
+    back=st.lists(st.integers(0, 50), max_size=4),
+    seed=st.integers(0, 1 << 30),
+    loss=st.sampled_from([0.0, 0.05, 0.3]),
+    twice=st.sampled_from([0.0, 0.3]),
+    late=st.sampled_from([0.0, 0.3]),
+    window=st.integers(1, 9),
+)
+def test_messages_arrive_exactly_once_in_order(
+    sizes: list[int],
+    back: list[int],
+    seed: int,
+    loss: float,
+    twice: float,
+    late: float,
+    window: int,
+) -> None:
+    wire = Wire(seed=seed, loss=loss, twice=twice, late=late, window=window)
+    payload = random.Random(seed)
+    expected: dict[int, bytes] = {}
+    for end, lengths in enumerate((sizes, back)):
+        for tag, length in enumerate(lengths):
+            data = payload.randbytes(length)
+            source, target = 8192 * end + 64 * tag, 32768 + 8192 * end + 64 * tag
+            wire.expect(1 - end, target, 64, tag)
+            wire.post(end, data, source, tag)
+            expected[target] = data
+    wire.run()
+
+    arena = wire.store.arena
+    for target, data in expected.items():
+        assert arena.memory[target : target + len(data)].tobytes() == data
+    for end, lengths in enumerate((sizes, back)):
+        sent = [c.b for c in wire.completions if (c.agent, c.kind) == (wire.ends[end], rc.SENT)]
+        got = [
+            c.b for c in wire.completions if (c.agent, c.kind) == (wire.ends[1 - end], rc.RECEIVED)
+        ]
+        assert sent == got == list(range(len(lengths)))
+    assert arena.words[POOL_FREE] == arena.words[POOL_SIZE], "a packet was leaked"
+
+
+def test_full_ring_of_requests_is_refused() -> None:
+    wire = Wire()
+    for tag in range(rc.RING):
+        wire.expect(1, 0, 8, tag)
+    assert not rc.post_receive(wire.store.arena, wire.ends[1], 0, 0, 8, 0)
+
+
+def test_bad_window_is_refused() -> None:
+    with pytest.raises(ProtocolError, match="rc on h0: mtu and window must be >= 1, got 8, 0"):
+        Wire(window=0)
