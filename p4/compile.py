@@ -1,0 +1,96 @@
+"""Compiles the P4 programs to `p4/build/`: BMv2 JSON, P4Info, and the digests of the sources.
+
+Run as `python -m p4.compile`. What it writes is committed, so that only who changes a P4
+program needs the compiler, and a test notices when the two no longer belong together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from ringleaf.errors import BackendError, RingleafError
+
+FOLDER = Path(__file__).resolve().parent
+BUILD = FOLDER / "build"
+MANIFEST = BUILD / "sources.sha256"
+COMPILER = "p4c-bm2-ss"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One program as it is built: `build/{name}.json` and `build/{name}.p4info.txtpb`."""
+
+    name: str
+    source: str
+    options: tuple[str, ...] = ()
+
+
+TARGETS = (
+    Target("forward", "forward.p4"),
+    Target("switchml-64", "switchml.p4", ("-DLANES=64",)),
+    Target("switchml-256", "switchml.p4", ("-DLANES=256",)),
+)
+
+
+def manifest() -> str:
+    """Digests of all P4 sources, as `sha256sum` prints them in the folder `p4`."""
+    sources = sorted(FOLDER.glob("*.p4")) + sorted(FOLDER.glob("include/*.p4"))
+    return "".join(
+        f"{hashlib.sha256(source.read_bytes()).hexdigest()}  {source.relative_to(FOLDER)}\n"
+        for source in sources
+    )
+
+
+def find_compiler() -> str:
+    """Path of the P4 compiler.
+
+    Raises:
+        BackendError: If it is not on PATH.
+    """
+    path = shutil.which(COMPILER)
+    if path is None:
+        raise BackendError(
+            f"p4: no compiler on PATH, got no {COMPILER!r}; "
+            "install the P4 project's package p4lang-p4c (https://github.com/p4lang/p4c)"
+        )
+    return path
+
+
+def compile_target(target: Target, folder: Path) -> None:
+    """Write the target's JSON and P4Info to `folder`.
+
+    Raises:
+        BackendError: If there is no compiler, or it finds an error.
+    """
+    info = folder / f"{target.name}.p4info.txtpb"
+    command = [
+        find_compiler(),
+        *("--p4v", "16", "--Werror", *target.options),
+        *("--p4runtime-files", str(info), "-o", str(folder / f"{target.name}.json")),
+        f"{FOLDER.name}/{target.source}",
+    ]
+    # The compiler writes the sources' paths into the JSON as it was given them.
+    done = subprocess.run(command, cwd=FOLDER.parent, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BackendError(f"p4: {target.source} does not compile, got: {done.stderr.strip()}")
+
+
+def main() -> int:
+    """Compile all programs; return the exit status."""
+    try:
+        for target in TARGETS:
+            compile_target(target, BUILD)
+    except RingleafError as error:
+        print(error, file=sys.stderr)  # noqa: T201 (a command's message)
+        return 1
+    MANIFEST.write_text(manifest())
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

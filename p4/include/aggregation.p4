@@ -1,0 +1,229 @@
+/* SwitchML (Sapio et al., NSDI 2021) at one node of an aggregation tree of any depth.
+ *
+ * Up come updates, partial sums of all workers below a child; down come results. The state of
+ * a slot is two entries, for the two versions that alternate, so that a result is kept until
+ * every worker has it. An entry belongs to the newest block that came for it. It holds the sum
+ * of the children in its bitmap; once all are there, the root publishes the sum as the result,
+ * and any other node sends it to its parent and keeps it until the result comes in its place.
+ * An update that came before is a sign of loss somewhere: it is answered with the result, or,
+ * while that is not here, by sending the sum to the parent again.
+ *
+ * The including program defines headers_t with `switchml` and `lanes`, and metadata_t with `member`. */
+
+/* An entry is cleared by nobody: the first update of a newer block overwrites it. Index of
+ * all: base of the job + 2 * slot + version. */
+#define DECLARE_LANE(i) register<bit<32>>(ENTRIES) r##i;
+#define STORE_LANE(i) r##i.write(index, hdr.lanes.d##i);
+#define LOAD_LANE(i) r##i.read(hdr.lanes.d##i, index);
+#define ADD_LANE(i)                                                          \
+    {                                                                        \
+        bit<32> sum;                                                         \
+        r##i.read(sum, index);                                               \
+        hdr.lanes.d##i = hdr.lanes.d##i + sum;                               \
+        r##i.write(index, hdr.lanes.d##i);                                   \
+    }
+
+/* Rows of the counter `events`. */
+const bit<32> STRANGER = 0;    // unknown job, or not from a child or the parent of it
+const bit<32> MALFORMED = 1;   // slot out of range, wrong size or direction
+const bit<32> STALE = 2;       // of an earlier block than the entry's
+const bit<32> WAITING = 3;     // came before, and other children are missing
+const bit<32> ANSWERED = 4;    // came before; got the result
+const bit<32> SENT_AGAIN = 5;  // came before; the sum went to the parent again
+const bit<32> EVENTS = 6;
+
+control Aggregation(inout headers_t hdr, inout metadata_t meta,
+                    inout standard_metadata_t standard_metadata) {
+    register<bit<40>>(ENTRIES) owners;     // job ++ block; job 0 is nobody's
+    register<bit<64>>(ENTRIES) bitmaps;    // children in the sum
+    register<bit<1>>(ENTRIES) published;   // 1: lanes are the result, not a sum
+    register<bit<8>>(ENTRIES) exponents;   // largest of the children's, or the result's
+    EACH_LANE(DECLARE_LANE)
+    counter(EVENTS, CounterType.packets) events;
+
+    bit<32> index;
+    bit<40> owner;
+    bit<40> claim;
+    bit<32> ahead;
+    bit<64> bitmap;
+    bit<1> is_published;
+    bit<8> exponent;
+
+    action drop(bit<32> event) {
+        events.count(event);
+        mark_to_drop(standard_metadata);
+    }
+
+    /* Taken into a sum that is not complete yet. */
+    action absorb() {
+        mark_to_drop(standard_metadata);
+    }
+
+    action stranger() {
+        meta.member.expected = NOTHING;
+    }
+
+    /* A packet from below. `child` is the sender's bit, `children` has the bits of all,
+     * `parent_port` is 0 at the root; entries from `base` on are the job's. */
+    action from_child(bit<64> child, bit<64> children, bit<9> parent_port, bit<16> group,
+                      bit<32> base, bit<16> slots) {
+        meta.member.expected = UPDATE;
+        meta.member.child = child;
+        meta.member.children = children;
+        meta.member.parent_port = parent_port;
+        meta.member.group = group;
+        meta.member.base = base;
+        meta.member.slots = slots;
+    }
+
+    /* A packet from above. */
+    action from_parent(bit<64> children, bit<16> group, bit<32> base, bit<16> slots) {
+        meta.member.expected = RESULT;
+        meta.member.children = children;
+        meta.member.group = group;
+        meta.member.base = base;
+        meta.member.slots = slots;
+    }
+
+    table members {
+        key = {
+            hdr.switchml.job: exact @name("job");
+            standard_metadata.ingress_port: exact @name("ingress_port");
+        }
+        actions = { from_child; from_parent; stranger; }
+        default_action = stranger();
+        size = MEMBERS;
+    }
+
+    action look_up() {
+        index = meta.member.base + (bit<32>)(hdr.switchml.slot ++ hdr.switchml.version);
+        owners.read(owner, index);
+        bitmaps.read(bitmap, index);
+        claim = hdr.switchml.job ++ hdr.switchml.block;
+        ahead = hdr.switchml.block - owner[31:0];  // serial arithmetic, RFC 1982
+    }
+
+    action start_block() {
+        bitmap = meta.member.child;
+        owners.write(index, claim);
+        bitmaps.write(index, bitmap);
+        published.write(index, 0);
+        exponents.write(index, hdr.switchml.exponent);
+    }
+
+    action join_block() {
+        bitmap = bitmap | meta.member.child;
+        bitmaps.write(index, bitmap);
+        exponents.read(exponent, index);
+    }
+
+    action store_lanes() {
+        EACH_LANE(STORE_LANE)
+    }
+
+    action add_lanes() {
+        EACH_LANE(ADD_LANE)
+    }
+
+    action load_lanes() {
+        EACH_LANE(LOAD_LANE)
+    }
+
+    action load_exponent() {
+        exponents.read(hdr.switchml.exponent, index);
+    }
+
+    action store_exponent() {
+        exponents.write(index, hdr.switchml.exponent);
+    }
+
+    action send_up() {
+        standard_metadata.egress_spec = meta.member.parent_port;
+    }
+
+    /* To all children. The packet keeps its addresses: workers send to the job's group. */
+    action publish() {
+        published.write(index, 1);
+        hdr.switchml.message = RESULT;
+        standard_metadata.mcast_grp = meta.member.group;
+    }
+
+    action answer() {
+        events.count(ANSWERED);
+        hdr.switchml.message = RESULT;
+        standard_metadata.egress_spec = standard_metadata.ingress_port;
+    }
+
+    action send_up_again() {
+        events.count(SENT_AGAIN);
+        send_up();
+    }
+
+    apply {
+        members.apply();
+        if (meta.member.expected == NOTHING) {
+            drop(STRANGER);
+        } else if (hdr.switchml.message != meta.member.expected
+                   || (bit<16>)hdr.switchml.slot >= meta.member.slots
+                   || (!hdr.lanes.isValid() && hdr.switchml.size != SIZE_NONE)) {
+            drop(MALFORMED);
+        } else {
+            look_up();
+            if (owner[39:32] == hdr.switchml.job && ahead >= 0x80000000) {
+                drop(STALE);
+            } else if (meta.member.expected == UPDATE) {
+                if (owner == claim && (bitmap & meta.member.child) != 0) {
+                    published.read(is_published, index);
+                    if (bitmap != meta.member.children) {
+                        drop(WAITING);
+                    } else {
+                        load_exponent();
+                        if (hdr.lanes.isValid()) {
+                            load_lanes();
+                        }
+                        if (is_published == 1) {
+                            answer();
+                        } else {
+                            send_up_again();
+                        }
+                    }
+                } else {
+                    if (owner == claim) {
+                        join_block();
+                        if (exponent > hdr.switchml.exponent) {
+                            hdr.switchml.exponent = exponent;
+                        } else {
+                            store_exponent();
+                        }
+                        if (hdr.lanes.isValid()) {
+                            add_lanes();
+                        }
+                    } else {
+                        start_block();
+                        if (hdr.lanes.isValid()) {
+                            store_lanes();
+                        }
+                    }
+                    if (bitmap != meta.member.children) {
+                        absorb();
+                    } else if (meta.member.parent_port == 0) {
+                        publish();
+                    } else {
+                        send_up();
+                    }
+                }
+            } else {
+                published.read(is_published, index);
+                if (owner == claim && bitmap == meta.member.children && is_published == 0) {
+                    store_exponent();
+                    if (hdr.lanes.isValid()) {
+                        store_lanes();
+                    }
+                    publish();
+                } else {
+                    drop(STALE);
+                }
+            }
+        }
+    }
+}

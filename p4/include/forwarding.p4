@@ -1,0 +1,83 @@
+/* Routes an IPv4 packet by its destination, over one of several equally good ports where
+ * there are; drops what is not IPv4, damaged, unroutable or out of hops.
+ * The including program defines headers_t with `ethernet`, `ipv4`, `ports`, and metadata_t
+ * with `ecmp_group`. */
+
+#define ROUTES 4096
+#define NEXTHOPS 4096
+
+control Forwarding(inout headers_t hdr, inout metadata_t meta,
+                   inout standard_metadata_t standard_metadata) {
+    bit<32> flow;
+    bit<16> nexthop;
+
+    action drop() {
+        mark_to_drop(standard_metadata);
+    }
+
+    action forward(bit<9> port, bit<48> dmac) {
+        standard_metadata.egress_spec = port;
+        hdr.ethernet.src = hdr.ethernet.dst;
+        hdr.ethernet.dst = dmac;
+        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+    }
+
+    /* Takes one of `count` rows of ecmp_nexthop, from row `base` on. */
+    action ecmp(bit<16> base, bit<16> count, bit<32> salt) {
+        meta.ecmp_group = { base, count, salt };
+    }
+
+    /* RoCEv2 has one destination port for all; queue pairs differ in the source port. */
+    action hash_flow() {
+        hash(flow, HashAlgorithm.crc32, 32w0,
+             { hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, hdr.ports.src, hdr.ports.dst },
+             64w0x100000000);
+    }
+
+    action hash_addresses() {
+        hash(flow, HashAlgorithm.crc32, 32w0,
+             { hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol }, 64w0x100000000);
+    }
+
+    /* A CRC is linear: with a switch's salt among its input, or taken modulo a power of two,
+     * all switches would split flows alike, and the second tier not at all. Multiplied by an
+     * odd salt, its upper half differs from switch to switch (multiply-shift hashing,
+     * Dietzfelbinger et al., J. Algorithms 25(1), 1997); (half * count) >> 16 is in [0, count). */
+    action choose_member() {
+        bit<32> half = (flow * meta.ecmp_group.salt) >> 16;
+        nexthop = meta.ecmp_group.base + (bit<16>)((half * (bit<32>)meta.ecmp_group.count) >> 16);
+    }
+
+    table ipv4_lpm {
+        key = { hdr.ipv4.dst: lpm @name("dst"); }
+        actions = { forward; ecmp; drop; }
+        default_action = drop();
+        size = ROUTES;
+    }
+
+    table ecmp_nexthop {
+        key = { nexthop: exact @name("nexthop"); }
+        actions = { forward; drop; }
+        default_action = drop();
+        size = NEXTHOPS;
+    }
+
+    apply {
+        if (!hdr.ipv4.isValid() || hdr.ipv4.version_ihl != IPV4_WITHOUT_OPTIONS
+            || standard_metadata.checksum_error == 1 || hdr.ipv4.ttl <= 1) {
+            drop();
+        } else {
+            switch (ipv4_lpm.apply().action_run) {
+                ecmp: {
+                    if (hdr.ports.isValid()) {
+                        hash_flow();
+                    } else {
+                        hash_addresses();
+                    }
+                    choose_member();
+                    ecmp_nexthop.apply();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+/* SwitchML's packets: UDP to one of 16 ports, a header, and LANES values or none.
+ * ina/switchml/wire.py has the same numbers for the workers. */
+
+const bit<16> SWITCHML_PORTS = 0xbee0;  // to 0xbeef
+const bit<16> SWITCHML_PORT_MASK = 0xfff0;
+
+const bit<4> NOTHING = 0;
+const bit<4> UPDATE = 1;  // worker to root: values, or a sum of them
+const bit<4> RESULT = 2;  // root to workers: the sum of all
+
+const bit<3> SIZE_NONE = 7;  // an exponent without values
+#if LANES == 64
+const bit<3> SIZE_LANES = 1;  // 256 bytes
+#else
+const bit<3> SIZE_LANES = 3;  // 1024 bytes
+#endif
+
+header udp_rest_h {  // what follows the ports
+    bit<16> length;
+    bit<16> checksum;
+}
+
+header switchml_h {
+    bit<4> message;
+    bit<1> unused;
+    bit<3> size;
+    bit<8> job;       // from 1
+    bit<32> block;    // round * slots + slot, modulo 2^32
+    bit<1> version;   // round modulo 2
+    bit<15> slot;
+    bit<8> exponent;  // for the next round's block in this slot, as IEEE 754 biases it
+    bit<8> reserved;  // aligns the lanes to 4 bytes
+}
+
+#define LANE_FIELD(i) bit<32> d##i;
+
+header lanes_h {
+    EACH_LANE(LANE_FIELD)
+}
+
+/* What a member of the tree may send, and what an update of it leads to. */
+struct member_t {
+    bit<4> expected;     // UPDATE from a child, RESULT from the parent
+    bit<64> child;       // the sender's bit in bitmaps
+    bit<64> children;    // bits of all children
+    bit<9> parent_port;  // 0: this is the root
+    bit<16> group;       // multicast group of all children
+    bit<32> base;        // first entry of the job
+    bit<16> slots;
+}
