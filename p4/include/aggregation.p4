@@ -95,11 +95,14 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         size = MEMBERS;
     }
 
-    action look_up() {
+    action locate() {
         index = meta.member.base + (bit<32>)(hdr.switchml.slot ++ hdr.switchml.version);
+        claim = hdr.switchml.job ++ hdr.switchml.block;
+    }
+
+    action look_up() {
         owners.read(owner, index);
         bitmaps.read(bitmap, index);
-        claim = hdr.switchml.job ++ hdr.switchml.block;
         ahead = hdr.switchml.block - owner[31:0];  // serial arithmetic, RFC 1982
     }
 
@@ -168,6 +171,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                    || (!hdr.lanes.isValid() && hdr.switchml.size != SIZE_NONE)) {
             drop(MALFORMED);
         } else {
+            locate();
             look_up();
             if (owner[39:32] == hdr.switchml.job && ahead >= 0x80000000) {
                 drop(STALE);
