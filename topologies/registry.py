@@ -12,13 +12,17 @@ import networkx as nx
 
 from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.units import PS_PER_US, parse_rate, parse_time
-from topologies import fattree, leafspine
+from topologies import bcube, fattree, hammingmesh, leafspine, torus
 from topologies.family import Family
 from topologies.graph import Link, hosts
 
 TOPOLOGIES: dict[str, Family] = {
     "fattree": fattree.FAMILY,
     "leafspine": leafspine.FAMILY,
+    "bcube": bcube.FAMILY,
+    "hammingmesh": hammingmesh.FAMILY,
+    "torus2d": torus.TORUS_2D,
+    "torus3d": torus.TORUS_3D,
 }
 
 LINK_KEYS = {

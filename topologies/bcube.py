@@ -1,0 +1,83 @@
+"""BCube, where servers with several ports forward for one another.
+
+Source:
+    Guo et al., "BCube: A High Performance, Server-centric Network Architecture for Modular Data
+    Centers", SIGCOMM 2009, section 3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import networkx as nx
+
+from topologies.family import Family, check_sizes
+from topologies.graph import Link, add_server, add_switch, connect, join_servers, new_graph
+
+
+def bcube(n: int, k: int, *, link: Link, host_link: Link | None = None) -> nx.Graph[str]:
+    """n^(k+1) servers with k+1 ports each, and k+1 levels of n^k switches with n ports each.
+
+    A server's number, written in base n, is its address; at level l it shares a switch with the n
+    servers that differ from it in digit l only (0 is the last digit). Server i is host `h{i}` and
+    switch `s{i}`; the switches of level 0 come next, then level 1, and so on. Two servers
+    are joined by k+1 paths that share no node.
+
+    Args:
+        n: Ports per switch, >= 2.
+        k: Highest level, >= 0.
+        link: Links between servers and switches.
+        host_link: Link inside a server; as much as its other links together if None.
+
+    Raises:
+        TopologyError: If n or k is too small.
+    """
+    name = f"bcube,n={n},k={k}"
+    check_sizes(name, 2, n=n)
+    check_sizes(name, 0, k=k)
+    graph = new_graph(name, (n,) * (k + 1))
+    servers, per_level = n ** (k + 1), n**k
+    for server in range(servers):
+        add_server(graph, server, _address(server, n, k), (server, 1))
+    for level in range(k + 1):
+        for i in range(per_level):
+            switch = servers + level * per_level + i
+            pos = ((i + 0.5) * n - 0.5, level + 2)
+            add_switch(graph, switch, level + 1, f"level {level}.{i}", pos)
+    for level in range(k + 1):
+        for server in range(servers):
+            high, low = server // n ** (level + 1), server % n**level
+            i = high * n**level + low  # the address without digit `level`
+            connect(graph, f"s{server}", f"s{servers + level * per_level + i}", link)
+    join_servers(graph, link, host_link)
+    return graph
+
+
+def _address(server: int, n: int, k: int) -> str:
+    digits = [server // n**level % n for level in reversed(range(k + 1))]
+    return ("" if n <= 10 else ".").join(str(digit) for digit in digits)
+
+
+def _fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
+    """Least number of servers, with at most four levels unless `k` says so."""
+    levels = [given["k"]] if "k" in given else range(1, 4)
+    if "n" in given:
+        levels = [next(k for k in range(hosts + 1) if given["n"] ** (k + 1) >= hosts)]
+    sizes = [(_ports(hosts, k + 1), k) for k in levels]
+    n, k = min(sizes, key=lambda size: (size[0] ** (size[1] + 1), size[1]))
+    return {"n": n, "k": k, **given}
+
+
+def _ports(hosts: int, levels: int) -> int:
+    n = 2
+    while n**levels < hosts:
+        n += 1
+    return n
+
+
+FAMILY = Family(
+    "server-centric, n^(k+1) servers of k+1 ports, k+1 levels of n-port switches",
+    bcube,
+    {"n": 4, "k": 1},
+    _fit,
+)
