@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
 from numba import types
 from numba.core import cgutils
 from numba.core.errors import NumbaExperimentalFeatureWarning
@@ -82,6 +83,12 @@ def handler(function: F) -> F:
     return compiled
 
 
+@inline
+def signed(value: Any) -> int:
+    """An `int64` of a `uint64`; `int` would leave it unsigned, and then sums are floats."""
+    return np.int64(value)  # type: ignore[return-value]
+
+
 _plain_handlers: list[Callable[..., int]] = []  # uncompiled, an address is an index of this
 
 
@@ -94,7 +101,7 @@ def address_of(function: Callable[..., int]) -> int:
     return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _function_at(_typing: Any, address: types.Type) -> Any:
     """Make a first-class function of a compiled function's address, as Numba's own casts do."""
 

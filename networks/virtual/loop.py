@@ -17,7 +17,7 @@ from networks.virtual import state as s
 from networks.virtual.heap import CAPACITY, COUNT, pop_event, push_event
 from networks.virtual.state import Network, open_network
 from ringleaf.arena import Arena, Bytes, Fields
-from ringleaf.compiled import ARENA, handler_at, inline
+from ringleaf.compiled import ARENA, handler_at, inline, signed
 from ringleaf.headers import (
     ETHERTYPE_AT,
     ETHERTYPE_IPV4,
@@ -84,7 +84,7 @@ def draw(random: Fields) -> int:
     z = random[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(11))
+    return signed((z ^ (z >> np.uint64(31))) >> np.uint64(11))
 
 
 @inline
@@ -192,7 +192,7 @@ def enqueue(net: Network, arena: Arena, port: int, packet: int, now_ps: int) -> 
     view.row[MARK] = waiting
     if waiting == 0 and net.busy_until_ps[port] <= now_ps:
         leave_switch(net, arena, port, packet, now_ps)
-    elif push(queues, packet, np.int64(view.fields[PRIORITY]) & 7):
+    elif push(queues, packet, signed(view.fields[PRIORITY]) & 7):
         await_idle(net, port)
     else:
         free_packet(arena, packet)
@@ -327,7 +327,7 @@ def handle(net: Network, arena: Arena, event: int, now_ps: int) -> None:
         ring_timer(net, arena, number, now_ps)
 
 
-@numba.njit(types.int64(ARENA, types.int64, types.int64), cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@numba.njit(types.int64(ARENA, types.int64, types.int64), cache=True, error_model="numpy")
 def run(arena: Arena, at: int, until_ps: int) -> int:
     """Handle events until an agent reports, and say why it returned.
 
@@ -337,7 +337,7 @@ def run(arena: Arena, at: int, until_ps: int) -> int:
     state = net.state
     heap, words = net.heap, arena.words
     ring = state[s.RING_AT]
-    now_ps = np.int64(-1)
+    now_ps = -1
     while heap.state[COUNT] > 0:
         time_ps = heap.rows[0]
         if time_ps > now_ps:
@@ -359,7 +359,7 @@ def run(arena: Arena, at: int, until_ps: int) -> int:
     return REPORTED if words[ring] > 0 else EMPTY
 
 
-@numba.njit(types.void(ARENA, types.int64, types.int64, types.int64), cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(types.void(ARENA, types.int64, types.int64, types.int64), cache=True)
 def wake(arena: Arena, at: int, agent: int, now_ps: int) -> None:
     """Look at an agent that Python has given something to do at `now_ps`."""
     net = open_network(arena, at)

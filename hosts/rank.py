@@ -1,0 +1,335 @@
+"""One rank's part of a collective, walked by data flow and not by global barrier.
+
+Sans-I/O: it asks for sends, receives and aggregations (`take_requests`) and is told when
+they are done. A rank only knows its own rows of the schedule, so the same executor runs in
+virtual time and in a process of its own.
+
+- A send may start once every earlier-step write of its chunk has been applied here.
+- A write is applied once every earlier-row write of its chunk has been, and every send of
+  that chunk up to its step has been acknowledged; so results don't depend on arrival order.
+- A COPY lands in the tensor itself; a REDUCE lands in a staging buffer and is added by torch.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+import torch
+
+from collectives.schedule import Aggregate, Message, Op, Schedule, chunk_ranges, messages
+
+POSTED_SENDS = 128
+"""Sends a rank has with one peer at a time; must not exceed a queue pair's ring."""
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send memory to a peer; answer with `sent`."""
+
+    peer: int
+    address: int
+    size_bytes: int
+    tag: int  # row of the schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Receive:
+    """Let the peer's next message go to `address`; answer with `received`."""
+
+    peer: int
+    address: int
+    size_bytes: int
+    tag: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """Aggregate memory in the network, in place; answer with `aggregated`."""
+
+    address: int
+    size_bytes: int
+    tag: int
+
+
+Request = Send | Receive | Reduce
+
+
+@dataclass(slots=True)
+class _Row:
+    """One message, or aggregate, of the schedule as this rank sees it."""
+
+    tag: int
+    peer: int
+    start: int  # chunks `start` to `stop` (excluded)
+    stop: int
+    after_writes: list[int]  # per chunk: writes applied here before it may go
+    after_sends: list[int]  # per chunk: sends acknowledged before it may be written
+    reduces: bool = False
+    staged: bool = False
+    slot: int = -1
+
+
+@dataclass(slots=True)
+class Plan:
+    """A rank's rows by peer, in the order both ends agree on: that of the schedule."""
+
+    sends: dict[int, deque[_Row]] = field(default_factory=lambda: defaultdict(deque))
+    receives: dict[int, deque[_Row]] = field(default_factory=lambda: defaultdict(deque))
+    aggregates: list[_Row] = field(default_factory=list)
+
+
+def plans(schedule: Schedule, elements: int) -> list[Plan]:
+    """Cut a schedule for tensors of `elements` into its ranks' plans; index = rank.
+
+    Messages without a byte are left out.
+    """
+    ranges = chunk_ranges(elements, schedule.chunks)
+    planners = [_Planner(schedule.chunks) for _ in range(schedule.ranks)]
+    for tag, row in enumerate(messages(schedule)):
+        if isinstance(row, Aggregate):
+            for rank in row.ranks:
+                planners[rank].add_aggregate(tag, row)
+        elif ranges[row.start][0] < ranges[row.stop - 1][1]:
+            planners[row.src].add_send(tag, row)
+            planners[row.dst].add_write(tag, row)
+    return [planner.finish() for planner in planners]
+
+
+class _Planner:
+    """Notes the reads and writes of each chunk while rows are added in order."""
+
+    def __init__(self, chunks: int) -> None:
+        self._plan = Plan()
+        self._writes: list[list[int]] = [[] for _ in range(chunks)]  # steps, per chunk
+        self._sends: list[list[int]] = [[] for _ in range(chunks)]
+        self._written: list[tuple[_Row, int]] = []
+
+    def add_send(self, tag: int, row: Message) -> None:
+        """A send reads what was there before its step."""
+        chunks = range(row.start, row.stop)
+        after = [bisect_left(self._writes[chunk], row.step) for chunk in chunks]
+        for chunk in chunks:
+            self._sends[chunk].append(row.step)
+        self._plan.sends[row.dst].append(_Row(tag, row.dst, row.start, row.stop, after, []))
+
+    def add_write(self, tag: int, row: Message) -> None:
+        entry = self._write(tag, row.src, row.step, row.start, row.stop)
+        entry.reduces = row.op is Op.REDUCE
+        self._plan.receives[row.src].append(entry)
+
+    def add_aggregate(self, tag: int, row: Aggregate) -> None:
+        self._plan.aggregates.append(self._write(tag, -1, row.step, row.chunk, row.chunk + 1))
+
+    def _write(self, tag: int, peer: int, step: int, start: int, stop: int) -> _Row:
+        after = [len(self._writes[chunk]) for chunk in range(start, stop)]
+        for chunk in range(start, stop):
+            self._writes[chunk].append(step)
+        entry = _Row(tag, peer, start, stop, after, [])
+        self._written.append((entry, step))
+        return entry
+
+    def finish(self) -> Plan:
+        for entry, step in self._written:
+            sends = [self._sends[chunk] for chunk in range(entry.start, entry.stop)]
+            entry.after_sends = [bisect_right(steps, step) for steps in sends]
+            # A swap within a step must not wait for itself, so it goes through staging.
+            entry.staged = entry.reduces or any(step in steps for steps in sends)
+        return self._plan
+
+
+class RankExecutor:
+    """Walks one rank's plan.
+
+    Args:
+        plan: Its part of the schedule.
+        tensor: The rank's buffer, of shape (elements,); reduced in place.
+        address: Where `tensor` starts in registered memory.
+        chunks: How many chunks the schedule cuts the buffer into.
+        staging: Address of `staging_bytes` of registered memory.
+        view: Returns the tensor of so many elements at an address.
+        depth: Receives posted ahead per peer.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        tensor: torch.Tensor,
+        address: int,
+        chunks: int,
+        *,
+        staging: int,
+        view: Callable[[int, int], torch.Tensor],
+        depth: int = 4,
+    ) -> None:
+        self._plan = plan
+        self._tensor = tensor
+        self._address = address
+        self._ranges = chunk_ranges(tensor.numel(), chunks)
+        self._view = view
+        self._depth = depth
+        self._applied = [0] * chunks
+        self._acked = [0] * chunks
+        self._in_flight: dict[int, _Row] = {}  # by tag
+        self._sending: dict[int, int] = defaultdict(int)  # by peer
+        self._receiving: dict[int, int] = defaultdict(int)
+        self._blocked: dict[int, dict[Hashable, Callable[[], None]]] = defaultdict(dict)  # by chunk
+        self._requests: list[Request] = []
+        self._left = sum(len(rows) for rows in plan.sends.values())
+        self._left += sum(len(rows) for rows in plan.receives.values()) + len(plan.aggregates)
+        self._slots = _staging_slots(plan, self._ranges, tensor.element_size(), staging, depth)
+
+    @property
+    def done(self) -> bool:
+        return self._left == 0
+
+    def start(self) -> None:
+        for peer in self._plan.receives:
+            self._post_receives(peer)
+        for peer in self._plan.sends:
+            self._post_sends(peer)
+        self._post_aggregates()
+
+    def take_requests(self) -> list[Request]:
+        requests, self._requests = self._requests, []
+        return requests
+
+    def sent(self, tag: int) -> None:
+        """The peer has the whole message of this row."""
+        row = self._in_flight.pop(tag)
+        self._sending[row.peer] -= 1
+        self._post_sends(row.peer)
+        self._count(row, self._acked)
+
+    def received(self, tag: int) -> None:
+        """The message of this row is where it was asked to go."""
+        row = self._in_flight.pop(tag)
+        if row.staged:
+            self._apply(row)
+        else:
+            self._written(row)
+
+    def aggregated(self, tag: int) -> None:
+        """The aggregate of this row has replaced the rank's chunk."""
+        self._count(self._in_flight.pop(tag), self._applied)
+
+    def _count(self, row: _Row, counts: list[int]) -> None:
+        """A row is done: count it for its chunks, and try what waited for them."""
+        self._left -= 1
+        for chunk in range(row.start, row.stop):
+            counts[chunk] += 1
+        for chunk in range(row.start, row.stop):
+            for again in self._blocked.pop(chunk, {}).values():
+                again()
+
+    def _missing(self, row: _Row) -> int:
+        """The first chunk of the row that waits for an earlier write or send; -1 if none."""
+        for chunk, writes in enumerate(row.after_writes, row.start):
+            if self._applied[chunk] < writes:
+                return chunk
+        for chunk, sends in enumerate(row.after_sends, row.start):
+            if self._acked[chunk] < sends:
+                return chunk
+        return -1
+
+    def _waits(self, row: _Row, who: Hashable, again: Callable[[], None]) -> bool:
+        """Whether the row must wait; if so `again` is called, once, when that may have changed."""
+        chunk = self._missing(row)
+        if chunk >= 0:
+            self._blocked[chunk][who] = again
+        return chunk >= 0
+
+    def _bytes(self, row: _Row) -> tuple[int, int]:
+        """Address and size of a row's chunks."""
+        start, stop = self._ranges[row.start][0], self._ranges[row.stop - 1][1]
+        item = self._tensor.element_size()
+        return self._address + start * item, (stop - start) * item
+
+    def _post_sends(self, peer: int) -> None:
+        rows = self._plan.sends[peer]
+        while rows and self._sending[peer] < POSTED_SENDS:
+            row = rows[0]
+            if self._waits(row, (Send, peer), lambda: self._post_sends(peer)):
+                return
+            rows.popleft()
+            self._sending[peer] += 1
+            self._in_flight[row.tag] = row
+            self._requests.append(Send(peer, *self._bytes(row), row.tag))
+
+    def _post_receives(self, peer: int) -> None:
+        rows = self._plan.receives[peer]
+        while rows and self._receiving[peer] < self._depth:
+            row = rows[0]
+            address, size = self._bytes(row)
+            if row.staged:
+                if not self._slots[peer]:
+                    return  # one comes back when a held write is applied
+                row.slot = address = self._slots[peer].popleft()
+            elif self._waits(row, (Receive, peer), lambda: self._post_receives(peer)):
+                return
+            rows.popleft()
+            self._receiving[peer] += 1
+            self._in_flight[row.tag] = row
+            self._requests.append(Receive(peer, address, size, row.tag))
+
+    def _post_aggregates(self) -> None:
+        rows, self._plan.aggregates = self._plan.aggregates, []
+        for row in rows:
+            if self._missing(row) >= 0:
+                self._plan.aggregates.append(row)
+                continue
+            self._in_flight[row.tag] = row
+            self._requests.append(Reduce(*self._bytes(row), row.tag))
+        if self._plan.aggregates:
+            self._waits(self._plan.aggregates[0], Reduce, self._post_aggregates)
+
+    def _apply(self, row: _Row) -> None:
+        """Move a staged message into the tensor, when its turn has come."""
+        if self._waits(row, row.tag, lambda: self._apply(row)):
+            return
+        start, stop = self._ranges[row.start][0], self._ranges[row.stop - 1][1]
+        target, source = self._tensor[start:stop], self._view(row.slot, stop - start)
+        if row.reduces:
+            target.add_(source)
+        else:
+            target.copy_(source)
+        self._slots[row.peer].append(row.slot)
+        self._written(row)
+
+    def _written(self, row: _Row) -> None:
+        self._receiving[row.peer] -= 1
+        self._post_receives(row.peer)
+        self._count(row, self._applied)
+
+
+def _staged(plan: Plan) -> Iterator[tuple[int, list[_Row]]]:
+    for peer, rows in plan.receives.items():
+        if staged := [row for row in rows if row.staged]:
+            yield peer, staged
+
+
+def _slot_bytes(rows: Iterable[_Row], ranges: list[tuple[int, int]], item: int) -> int:
+    """Room for the largest of these rows' chunks, in whole cache lines."""
+    largest = max(ranges[row.stop - 1][1] - ranges[row.start][0] for row in rows)
+    return -(-largest * item // 64) * 64
+
+
+def staging_bytes(plan: Plan, elements: int, chunks: int, item: int, depth: int = 4) -> int:
+    """Registered memory that an executor of this plan needs for messages not yet applied."""
+    ranges = chunk_ranges(elements, chunks)
+    return sum(min(depth, len(rows)) * _slot_bytes(rows, ranges, item) for _, rows in _staged(plan))
+
+
+def _staging_slots(
+    plan: Plan, ranges: list[tuple[int, int]], item: int, staging: int, depth: int
+) -> dict[int, deque[int]]:
+    """Addresses of each peer's free staging buffers."""
+    slots: dict[int, deque[int]] = defaultdict(deque)
+    for peer, rows in _staged(plan):
+        size = _slot_bytes(rows, ranges, item)
+        for _ in range(min(depth, len(rows))):
+            slots[peer].append(staging)
+            staging += size
+    return slots
