@@ -8,6 +8,7 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count
 
 import networkx as nx
 
@@ -59,13 +60,14 @@ def _address(server: int, n: int, k: int) -> str:
 
 
 def _fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
-    """Least number of servers, with at most four levels unless `k` says so."""
-    levels = [given["k"]] if "k" in given else range(1, 4)
+    """Least number of servers, with two to four levels unless told otherwise."""
     if "n" in given:
-        levels = [next(k for k in range(hosts + 1) if given["n"] ** (k + 1) >= hosts)]
+        ports = max(given["n"], 2)  # the generator refuses less, and says why
+        return {"k": next(k for k in count() if ports ** (k + 1) >= hosts), **given}
+    levels = [given["k"]] if "k" in given else range(1, 4)
     sizes = [(_ports(hosts, k + 1), k) for k in levels]
     n, k = min(sizes, key=lambda size: (size[0] ** (size[1] + 1), size[1]))
-    return {"n": n, "k": k, **given}
+    return {"n": n, "k": k}
 
 
 def _ports(hosts: int, levels: int) -> int:

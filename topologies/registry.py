@@ -120,5 +120,5 @@ def _check_room(graph: nx.Graph[str], family: str, wanted: int) -> None:
     found = len(hosts(graph))
     if found < wanted:
         sizes = TOPOLOGIES[family].fit(wanted, {})
-        better = ",".join([family, *(f"{key}={size}" for key, size in sizes.items())])
+        better = ",".join([family, *(f"{key}={sizes[key]}" for key in TOPOLOGIES[family].defaults)])
         raise TopologyError(f"{graph.name}: has {found} hosts, {wanted} are wanted; try {better}")

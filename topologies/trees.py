@@ -79,14 +79,14 @@ def _members(graph: nx.Graph[str], hosts: Iterable[str]) -> list[str]:
 
 def _pick_root(name: str, peers: Peers, leaves: Sequence[str], index: int) -> str:
     """The centre of `leaves`, by largest distance, then by all distances together."""
-    near = [distances(peers, leaf) for leaf in leaves]
-    reached = [switch for switch in peers if all(switch in distance for distance in near)]
-    if not reached:
+    from_leaf = [distances(peers, leaf) for leaf in leaves]
+    cost: dict[str, tuple[int, int]] = {}
+    for switch in peers:
+        near = [distance[switch] for distance in from_leaf if switch in distance]
+        if len(near) == len(leaves):
+            cost[switch] = (max(near), sum(near))
+    if not cost:
         raise TopologyError(f"{name}: no switch reaches all of {', '.join(leaves)}")
-    cost = {
-        switch: (max(distance[switch] for distance in near), sum(each[switch] for each in near))
-        for switch in reached
-    }
     best = min(cost.values())
     roots = [switch for switch in cost if cost[switch] == best]
     return roots[index % len(roots)]

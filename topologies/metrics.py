@@ -1,0 +1,73 @@
+"""What a topology can do, in numbers: links, diameter, bisection bandwidth."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from math import prod
+
+import networkx as nx
+
+from ringleaf.errors import TopologyError
+from topologies.graph import attachment, distances, fabric, hosts, link
+
+
+def link_count(graph: nx.Graph[str]) -> dict[str, int]:
+    """Number of links of hosts (`host`) and between switches (`switch`)."""
+    own = len(hosts(graph))
+    return {"host": own, "switch": graph.number_of_edges() - own}
+
+
+def diameter(graph: nx.Graph[str]) -> int:
+    """Most links between switches on a shortest path between two hosts.
+
+    A fat-tree has 4, a leaf-spine 2; add 2 for the hosts' own links.
+
+    Raises:
+        TopologyError: If a host can't reach another.
+    """
+    peers = fabric(graph)
+    ends = dict.fromkeys(attachment(graph, host) for host in hosts(graph))
+    longest = 0
+    for start in ends:
+        near = distances(peers, start)
+        for end in ends:
+            if end not in near:
+                raise TopologyError(f"{graph.name}: no path from {start} to {end}")
+            longest = max(longest, near[end])
+    return longest
+
+
+def bisection_bps(graph: nx.Graph[str]) -> int:
+    """Most that one half of the hosts can send to the other, in bit/s, for the worst halves.
+
+    The halves tried cut one level of the graph's hierarchy each; that finds the worst for the
+    families here, when that level has an even size, and is an upper bound otherwise.
+    """
+    return min(max_flow_bps(graph, half) for half in _halves(graph))
+
+
+def _halves(graph: nx.Graph[str]) -> Iterator[list[str]]:
+    """The hosts whose digit at some level is small, that level's digit being compared first."""
+    members = hosts(graph)
+    sizes: tuple[int, ...] = graph.graph["hierarchy"]
+    for level, size in enumerate(sizes):
+        stride = prod(sizes[:level])
+        order = sorted(range(len(members)), key=lambda rank: (rank // stride % size, rank))
+        yield [members[rank] for rank in order[: len(members) // 2]]
+
+
+def max_flow_bps(graph: nx.Graph[str], senders: Collection[str]) -> int:
+    """Most that `senders` can send to all other hosts together, in bit/s, however it is routed."""
+    flow: nx.DiGraph[str] = nx.DiGraph()
+    flow.add_nodes_from(("from", "to"))
+    sending = set(senders)
+    for switch, peers in fabric(graph).items():
+        for peer in peers:
+            flow.add_edge(switch, peer, capacity=link(graph, switch, peer).rate_bps)
+    for host in hosts(graph):
+        switch = attachment(graph, host)
+        rate_bps = link(graph, host, switch).rate_bps
+        edge = ("from", switch) if host in sending else (switch, "to")
+        already = flow.edges[edge]["capacity"] if flow.has_edge(*edge) else 0
+        flow.add_edge(*edge, capacity=already + rate_bps)
+    return int(nx.maximum_flow_value(flow, "from", "to"))
