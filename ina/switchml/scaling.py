@@ -1,0 +1,122 @@
+"""Float32 to int32 and back, block by block (block floating point).
+
+The workers agree on the largest exponent e (biased) among all their blocks of one number, so
+each magnitude is below 2^(e - 126). A block is multiplied by 2^(bits - (e - 126)), where `bits`
+(`headroom_bits`) is as large as n such values can be added without overflow, and rounded to the
+nearest integer, ties to even; the sum is multiplied by the inverse. Both products are exact
+in float64, so what is lost is
+
+- n halves of a unit 2^(e - 126 - bits), by rounding to integers, and
+- half of a unit in the last place of the result, by rounding to float32: at most 2^-24 of
+  n * 2^(e - 126), or 2^-150 among the subnormals.
+
+Zeros and subnormals have e = 0, and need no case of their own. If the largest exponent is 255,
+a worker has an infinity or a NaN in that block, and the whole block comes back as NaN, to all. A
+sum beyond the range of float32 comes back as an infinity.
+
+Integer tensors are added as they are and wrap around.
+"""
+
+from __future__ import annotations
+
+from math import ldexp
+
+import numpy as np
+import numpy.typing as npt
+
+from ringleaf.arena import Bytes
+from ringleaf.compiled import inline
+from ringleaf.errors import ConfigError
+from ringleaf.headers import get32, put32
+
+Floats = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int32]
+
+_MAX_INT32 = (1 << 31) - 1
+_BIAS = 126
+"""A magnitude of biased exponent e is below 2^(e - 126)."""
+
+
+def headroom_bits(workers: int) -> int:
+    """The largest b so that `workers` float32 below 1, scaled by 2^b and rounded, sum to int32.
+
+    The largest float32 below 1 is 1 - 2^-24.
+
+    Raises:
+        ConfigError: If `workers` < 1, or too many for any bit.
+    """
+    for bits in range(31, 0, -1):
+        most = round((1 - 2.0**-24) * 2**bits)
+        if 0 < workers * most <= _MAX_INT32:
+            return bits
+    raise ConfigError(f"switchml: workers must be 1 to {_MAX_INT32 // 2}, got {workers!r}")
+
+
+def error_bound(largest: float, workers: int) -> float:
+    """How far an element of a result can be from the exact sum of the workers' elements.
+
+    Args:
+        largest: Largest magnitude in that element's block (64 or 256 elements that go in one
+            packet), among all workers; finite.
+        workers: Ranks of the job.
+    """
+    exponent = max_exponent(np.array([largest], np.float32))
+    limit = ldexp(1.0, int(exponent) - _BIAS)
+    to_integer = workers * ldexp(limit, -headroom_bits(workers) - 1)
+    to_float = max(ldexp(workers * limit, -24), 2.0**-150)
+    return to_integer + to_float
+
+
+def error_bounds(parts: npt.NDArray[np.float32], lanes: int) -> npt.NDArray[np.float64]:
+    """`error_bound` of each element of the sum of `parts`, shaped (workers, elements)."""
+    workers, count = parts.shape
+    bounds = np.zeros(count)
+    for first in range(0, count, lanes):
+        block = slice(first, min(first + lanes, count))
+        bounds[block] = error_bound(float(np.abs(parts[:, block]).max()), workers)
+    return bounds
+
+
+@inline
+def shift_of(exponent: int, bits: int) -> int:
+    """The power of two that a block of this largest exponent is multiplied by."""
+    return bits + _BIAS - exponent
+
+
+@inline
+def max_exponent(values: Floats) -> int:
+    """The biased exponent of the largest magnitude; 255 if there is an infinity or NaN."""
+    words = values.view(np.int32)
+    most = np.int32(0)
+    for i in range(words.size):
+        most = max(most, np.int32(words[i] & np.int32(0x7FFFFFFF)))
+    return int(most) >> 23
+
+
+@inline
+def quantise(values: Floats, lanes: Bytes, shift: int) -> None:
+    """Write the first values of a block as big-endian int32, scaled by 2^shift."""
+    scale = ldexp(1.0, int(shift))
+    for i in range(values.size):
+        put32(lanes, 4 * i, int(np.int32(np.rint(np.float64(values[i]) * scale))))
+
+
+@inline
+def dequantise(lanes: Bytes, values: Floats, shift: int) -> None:
+    """Undo `quantise` of as many lanes as there are values."""
+    scale = ldexp(1.0, -int(shift))
+    for i in range(values.size):
+        lane = np.uint32(get32(lanes, 4 * i)).view(np.int32)
+        values[i] = np.float32(np.float64(lane) * scale)
+
+
+@inline
+def pack(values: Integers, lanes: Bytes) -> None:
+    for i in range(values.size):
+        put32(lanes, 4 * i, values[i])
+
+
+@inline
+def unpack(lanes: Bytes, values: Integers) -> None:
+    for i in range(values.size):
+        values[i] = np.uint32(get32(lanes, 4 * i)).view(np.int32)
