@@ -97,6 +97,26 @@ def steps_cost(
     )
 
 
+SMALLEST_SEGMENT_BYTES = 4096  # smaller ones would not fill a packet
+FEW_ROWS = 8192  # a schedule of no more rows costs next to nothing to execute
+
+
+def most_segments(size_bytes: int, ranks: int, rows_per_segment: int) -> int:
+    """Return the largest number of segments worth considering.
+
+    Without overhead per message the model always wants more; real ones are bounded by the
+    size of a packet, and by the number of rows: as many as a ring has, or `FEW_ROWS`.
+    """
+    rows = max(FEW_ROWS, 2 * ranks * (ranks - 1))
+    return max(1, min(size_bytes // SMALLEST_SEGMENT_BYTES, rows // max(1, rows_per_segment)))
+
+
+def best_segments(time_ps: Callable[[int], int], most: int) -> int:
+    """Return which of 1, 2, 4, ... and `most` segments takes least time; the fewest if tied."""
+    powers = (1 << exponent for exponent in range(most.bit_length()))
+    return min([*powers, most], key=time_ps)
+
+
 def in_network_bound_ps(ranks: int, size_bytes: int, fabric: Fabric) -> int:
     """Least time of an in-network allreduce: each byte once up and once down, at once."""
     return fabric.aggregation_ps(size_bytes, ranks) if ranks > 1 else 0

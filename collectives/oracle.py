@@ -13,7 +13,7 @@ from operator import attrgetter
 
 import torch
 
-from collectives.schedule import Aggregate, Op, Row, Schedule, check, chunk_ranges
+from collectives.schedule import Aggregate, Op, Row, Schedule, check, chunk_ranges, rows_by_chunk
 from ringleaf.errors import ScheduleError
 
 
@@ -76,13 +76,11 @@ def execute_chunks(
         ScheduleError: If the rows make no sense.
     """
     check(schedule)
-    rows_of: list[list[Row]] = [[] for _ in range(schedule.chunks)]
-    for row in schedule.rows:
-        rows_of[row.chunk].append(row)
+    rows_of = rows_by_chunk(schedule)
     for chunk, (start, stop) in enumerate(chunk_ranges(elements, schedule.chunks)):
         values = [read(rank, start, stop) for rank in range(schedule.ranks)]
         if stop > start:
-            _execute_chunk(rows_of[chunk], values)
+            _execute_chunk([row for _, row in rows_of[chunk]], values)
         yield ChunkResult(chunk, start, stop, values)
 
 

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from collectives import ring
-from collectives.aggregate import in_network_allreduce, in_network_cost
+from collectives import (
+    aggregate,
+    alltoall,
+    blueconnect,
+    double_tree,
+    halving_doubling,
+    ring,
+    rooted,
+    tree,
+)
 from collectives.cost import Cost, Fabric
 from collectives.schedule import Collective, Schedule
 from ringleaf.errors import choose
@@ -87,6 +95,16 @@ def find_algorithm(name: str) -> Algorithm:
     return ALGORITHMS[choose("find_algorithm", "algorithm", name, ALGORITHMS)]
 
 
+def _tree_segments(r: Request) -> int:
+    best = tree.tree_segments
+    return best(r.ranks, r.size_bytes, r.fabric) if r.segments is None else r.segments
+
+
+def _double_tree_segments(r: Request) -> int:
+    best = double_tree.double_tree_segments
+    return best(r.ranks, r.size_bytes, r.fabric) if r.segments is None else r.segments
+
+
 _ALL = (
     Algorithm(
         "ring",
@@ -96,11 +114,41 @@ _ALL = (
         lambda r: ring.ring_allreduce_cost(r.ranks, r.size_bytes, r.fabric),
     ),
     Algorithm(
+        "tree",
+        Collective.ALLREDUCE,
+        "binary tree",
+        lambda r: tree.tree_allreduce(r.ranks, _tree_segments(r)),
+        lambda r: tree.tree_cost(r.ranks, r.size_bytes, r.fabric, _tree_segments(r)),
+    ),
+    Algorithm(
+        "doubletree",
+        Collective.ALLREDUCE,
+        "double binary tree",
+        lambda r: double_tree.double_tree_allreduce(r.ranks, _double_tree_segments(r)),
+        lambda r: double_tree.double_tree_cost(
+            r.ranks, r.size_bytes, r.fabric, _double_tree_segments(r)
+        ),
+    ),
+    Algorithm(
+        "halvingdoubling",
+        Collective.ALLREDUCE,
+        "recursive halving-doubling",
+        lambda r: halving_doubling.halving_doubling_allreduce(r.ranks),
+        lambda r: halving_doubling.halving_doubling_cost(r.ranks, r.size_bytes, r.fabric),
+    ),
+    Algorithm(
+        "blueconnect",
+        Collective.ALLREDUCE,
+        "BlueConnect",
+        lambda r: blueconnect.blueconnect_allreduce(r.ranks, r.hierarchy),
+        lambda r: blueconnect.blueconnect_cost(r.ranks, r.hierarchy, r.size_bytes, r.fabric),
+    ),
+    Algorithm(
         "switchml",
         Collective.ALLREDUCE,
         "SwitchML",
-        lambda r: in_network_allreduce(r.ranks, "switchml"),
-        lambda r: in_network_cost(r.ranks, r.size_bytes, r.fabric),
+        lambda r: aggregate.in_network_allreduce(r.ranks, "switchml"),
+        lambda r: aggregate.in_network_cost(r.ranks, r.size_bytes, r.fabric),
         in_network=True,
     ),
     Algorithm(
@@ -116,6 +164,27 @@ _ALL = (
         "ring all-gather",
         lambda r: ring.ring_all_gather(r.ranks),
         lambda r: ring.ring_half_cost(r.ranks, r.size_bytes, r.fabric),
+    ),
+    Algorithm(
+        "broadcast",
+        Collective.BROADCAST,
+        "binomial or chain broadcast",
+        lambda r: rooted.broadcast(r.ranks, r.size_bytes, r.fabric, r.segments, r.root),
+        lambda r: rooted.broadcast_cost(r.ranks, r.size_bytes, r.fabric, r.segments),
+    ),
+    Algorithm(
+        "reduce",
+        Collective.REDUCE,
+        "binomial or chain reduce",
+        lambda r: rooted.reduce(r.ranks, r.size_bytes, r.fabric, r.segments, r.root),
+        lambda r: rooted.reduce_cost(r.ranks, r.size_bytes, r.fabric, r.segments),
+    ),
+    Algorithm(
+        "alltoall",
+        Collective.ALL_TO_ALL,
+        "pairwise all-to-all",
+        lambda r: alltoall.pairwise_all_to_all(r.ranks),
+        lambda r: alltoall.pairwise_cost(r.ranks, r.size_bytes, r.fabric),
     ),
 )
 

@@ -153,6 +153,14 @@ def owner(schedule: Schedule, chunk: int) -> int:
     return chunk * schedule.ranks // schedule.chunks
 
 
+def rows_by_chunk(schedule: Schedule) -> list[list[tuple[int, Row]]]:
+    """Return each chunk's rows with their numbers; rows of different chunks never meet."""
+    rows_of: list[list[tuple[int, Row]]] = [[] for _ in range(schedule.chunks)]
+    for number, row in enumerate(schedule.rows):
+        rows_of[row.chunk].append((number, row))
+    return rows_of
+
+
 def messages(schedule: Schedule) -> Iterator[Message | Aggregate]:
     """Yield the rows in order, adjacent ones that can travel together as one message."""
     run: Message | None = None
@@ -184,16 +192,25 @@ def check_ranks(where: str, ranks: int) -> None:
         raise ScheduleError(f"{where}: ranks must be >= 1, got {ranks}")
 
 
+def check_segments(where: str, segments: int) -> None:
+    """Refuse to cut a tensor into fewer than 1 piece."""
+    if segments < 1:
+        raise ScheduleError(f"{where}: segments must be >= 1, got {segments}")
+
+
+def check_root(where: str, root: int, ranks: int) -> None:
+    """Refuse a root that is none of the ranks."""
+    if not 0 <= root < ranks:
+        raise ScheduleError(f"{where}: root must be one of {ranks} ranks, got {root}")
+
+
 def check(schedule: Schedule) -> None:
     """Raise ScheduleError unless the rows are sorted by step and name what exists."""
     where = f"{schedule.algorithm} {schedule.collective.value}"
     check_ranks(where, schedule.ranks)
     if schedule.chunks < 1:
         raise ScheduleError(f"{where}: chunks must be >= 1, got {schedule.chunks}")
-    if not 0 <= schedule.root < schedule.ranks:
-        raise ScheduleError(
-            f"{where}: root must be one of {schedule.ranks} ranks, got {schedule.root}"
-        )
+    check_root(where, schedule.root, schedule.ranks)
     step = 0
     for number, row in enumerate(schedule.rows):
         if row.step < step:

@@ -1,0 +1,34 @@
+"""All-to-all: everyone has something of its own for everyone else."""
+
+from __future__ import annotations
+
+from collectives.cost import Cost, Fabric
+from collectives.schedule import Collective, Op, Schedule, Transfer, check_ranks
+
+
+def pairwise_all_to_all(ranks: int) -> Schedule:
+    """In step d every rank sends to the one d + 1 further on; no port gets two messages.
+
+    Chunks are in rotated order (see `Collective`): chunk d goes d ranks further, to the
+    place from which that rank sends its own chunk d in the same step. So arriving messages
+    have to land in a buffer of their own first.
+
+    Raises:
+        ScheduleError: If `ranks` < 1.
+    """
+    check_ranks("pairwise_all_to_all", ranks)
+    rows = (
+        Transfer(distance - 1, src, (src + distance) % ranks, distance, Op.COPY)
+        for distance in range(1, ranks)
+        for src in range(ranks)
+    )
+    return Schedule(Collective.ALL_TO_ALL, "pairwise", ranks, ranks, tuple(rows))
+
+
+def pairwise_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
+    """N - 1 messages of S / n bytes; none waits for another, so there is one alpha."""
+    if ranks < 2:
+        return Cost(0, 0, 0)
+    rounds, payload_bytes = ranks - 1, size_bytes / ranks
+    time_ps = fabric.worst_latency_ps(ranks) + rounds * fabric.port_ps(payload_bytes)
+    return Cost(time_ps, round(rounds * payload_bytes), 1)

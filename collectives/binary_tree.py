@@ -1,0 +1,107 @@
+"""Binary trees over ranks, and how a reduction goes up one and the sum comes down."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from collectives.cost import Cost, Fabric
+from collectives.schedule import Op, Transfer
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A child, its parent, and the child's depth; the root's depth is 0."""
+
+    child: int
+    parent: int
+    depth: int
+
+
+def in_order_edges(ranks: int) -> tuple[Edge, ...]:
+    """Return the edges of a balanced tree whose in-order numbering is 0 to `ranks` - 1.
+
+    Nodes of even number are leaves, those of odd number are inner nodes, so a copy of the
+    tree in which even and odd change places shares no inner node with it. Neighbouring
+    ranks are near one another. Deepest edges come first, then by number.
+
+    Source:
+        Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth broadcast,
+        reduction and scan", Parallel Computing 35(12), 2009.
+    """
+    edges = sorted(_subtree(0, ranks, None, 0), key=lambda edge: (-edge.depth, edge.child))
+    return tuple(edges)
+
+
+def _subtree(start: int, stop: int, parent: int | None, depth: int) -> Iterator[Edge]:
+    """Yield the edges of nodes `start` (even) to `stop` (excluded), and the one above."""
+    if start == stop:
+        return
+    # Of an even start and an odd middle both sides start even, so odd nodes are inner ones.
+    node = start if stop - start == 1 else (start + stop - 1) // 2 | 1
+    if parent is not None:
+        yield Edge(node, parent, depth)
+    yield from _subtree(start, node, node, depth + 1)
+    if node > start:
+        yield from _subtree(node + 1, stop, node, depth + 1)
+
+
+def height(edges: tuple[Edge, ...]) -> int:
+    """Depth of the deepest leaf."""
+    return max((edge.depth for edge in edges), default=0)
+
+
+def up_and_down(edges: tuple[Edge, ...], chunks: range) -> Iterator[Transfer]:
+    """Yield each chunk's way to the root and back, not yet sorted by step.
+
+    The n-th of `chunks` starts at step n; all edges of one level work in the same step.
+    """
+    levels = height(edges)
+    for start, chunk in enumerate(chunks):
+        for edge in edges:
+            step = start + levels - edge.depth
+            yield Transfer(step, edge.child, edge.parent, chunk, Op.REDUCE)
+        for edge in reversed(edges):
+            step = start + levels + edge.depth - 1
+            yield Transfer(step, edge.parent, edge.child, chunk, Op.COPY)
+
+
+def pipeline_cost(
+    trees: Sequence[tuple[Edge, ...]],
+    ranks: int,
+    segment_bytes: float,
+    segments: int,
+    fabric: Fabric,
+) -> Cost:
+    """Cost of `up_and_down` in all `trees` at once, with as many segments in each.
+
+    The pipeline fills once, then the port with most to do sets the pace. This is
+    `critical_path` up to a few segments: while it fills, that port is not idle all the time.
+    """
+    height_of_all = max(height(edges) for edges in trees)
+    load = port_load(trees)
+    slots = 2 * max(climb(edges) for edges in trees) + load * (segments - 1)
+    return Cost(
+        time_ps=2 * height_of_all * fabric.worst_latency_ps(ranks)
+        + slots * fabric.port_ps(segment_bytes),
+        sent_bytes=round(load * segments * segment_bytes),
+        latency_terms=2 * height_of_all,
+    )
+
+
+def port_load(trees: Sequence[tuple[Edge, ...]]) -> int:
+    """How many messages the busiest port handles in each direction, for a segment per tree."""
+    ends = Counter(end for edges in trees for edge in edges for end in (edge.child, edge.parent))
+    return max(ends.values(), default=0)
+
+
+def climb(edges: tuple[Edge, ...]) -> int:
+    """How many segments' time the first one takes to the root: siblings share a port.
+
+    It takes as long down again.
+    """
+    ready: Counter[int] = Counter()
+    for edge in edges:  # deepest first
+        ready[edge.parent] = max(ready[edge.parent], ready[edge.child]) + 1
+    return max(ready.values(), default=0)

@@ -1,0 +1,65 @@
+"""Binomial tree: fewest steps, for broadcasts and reductions of small tensors."""
+
+from __future__ import annotations
+
+from collectives.cost import Cost, Fabric
+from collectives.schedule import Collective, Op, Schedule, Transfer, check_ranks, check_root
+
+
+def binomial_broadcast(ranks: int, root: int = 0) -> Schedule:
+    """In each step everyone who has the tensor sends it to someone who has not.
+
+    Raises:
+        ScheduleError: If `ranks` < 1, or `root` is none of the ranks.
+    """
+    check_ranks("binomial_broadcast", ranks)
+    check_root("binomial_broadcast", root, ranks)
+    rows = tuple(
+        Transfer(step, (root + near) % ranks, (root + far) % ranks, 0, Op.COPY)
+        for step, distance in enumerate(reversed(_distances(ranks)))
+        for near, far in _pairs(ranks, distance)
+    )
+    return Schedule(Collective.BROADCAST, "binomial", ranks, 1, rows, root)
+
+
+def binomial_reduce(ranks: int, root: int = 0) -> Schedule:
+    """In each step half of those who still have a sum add it to someone else's.
+
+    Raises:
+        ScheduleError: If `ranks` < 1, or `root` is none of the ranks.
+    """
+    check_ranks("binomial_reduce", ranks)
+    check_root("binomial_reduce", root, ranks)
+    rows = tuple(
+        Transfer(step, (root + far) % ranks, (root + near) % ranks, 0, Op.REDUCE)
+        for step, distance in enumerate(_distances(ranks))
+        for near, far in _pairs(ranks, distance)
+    )
+    return Schedule(Collective.REDUCE, "binomial", ranks, 1, rows, root)
+
+
+def _distances(ranks: int) -> list[int]:
+    """Powers of two below `ranks`."""
+    return [1 << level for level in range((ranks - 1).bit_length())]
+
+
+def _pairs(ranks: int, distance: int) -> list[tuple[int, int]]:
+    """Who talks to whom at `distance`, as distances from the root."""
+    nodes = range(0, ranks - distance, 2 * distance)
+    return [(node, node + distance) for node in nodes]
+
+
+def binomial_broadcast_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
+    """ceil(log2 n) messages of S, all of them sent by the root."""
+    return _cost(ranks, size_bytes, fabric, busiest_sends=len(_distances(ranks)))
+
+
+def binomial_reduce_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
+    """ceil(log2 n) messages of S, one after the other; everyone sends one."""
+    return _cost(ranks, size_bytes, fabric, busiest_sends=min(1, ranks - 1))
+
+
+def _cost(ranks: int, size_bytes: int, fabric: Fabric, busiest_sends: int) -> Cost:
+    steps = len(_distances(ranks))
+    step_ps = fabric.worst_latency_ps(ranks) + fabric.port_ps(size_bytes)
+    return Cost(steps * step_ps, busiest_sends * size_bytes, steps)

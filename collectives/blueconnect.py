@@ -1,0 +1,118 @@
+"""BlueConnect: a ring in every level of the hierarchy, on ever smaller parts of the tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from math import gcd, prod
+from operator import mul
+
+from collectives.cost import Cost, Fabric
+from collectives.schedule import Collective, Op, Schedule, Transfer, check_ranks
+from ringleaf.errors import ScheduleError
+
+
+def blueconnect_allreduce(ranks: int, hierarchy: Sequence[int] = ()) -> Schedule:
+    """Reduce-scatter level by level, innermost first, then all-gather back.
+
+    A rank is a number whose digits, innermost first, have the bases of `hierarchy`. In each
+    level those ranks form a ring that differ in that level's digit only; each of them takes
+    its share of what its group has reduced so far to the next level. Outer levels, where
+    links are often fewer or slower, thus carry small parts only.
+
+    Args:
+        ranks: Number of participants.
+        hierarchy: Sizes of the levels, innermost first, whose product is `ranks`; empty for
+            a single level, which is a plain ring.
+
+    Raises:
+        ScheduleError: If `ranks` < 1, or the product is not `ranks`.
+
+    Source:
+        Cho, Finkler, Kung and Hunter, "BlueConnect: decomposing all-reduce for deep
+        learning on heterogeneous network hierarchy", MLSys 2019.
+    """
+    check_ranks("blueconnect_allreduce", ranks)
+    sizes = _check_hierarchy(ranks, hierarchy)
+    steps = sum(size - 1 for size in sizes)
+    rows: list[Transfer] = []
+    step = 0
+    for level, size in enumerate(sizes):
+        rows += _rings(sizes, level, first_step=step, offset=-1, op=Op.REDUCE)
+        step += size - 1
+    for level in reversed(range(len(sizes))):
+        rows += _rings(sizes, level, first_step=step, offset=0, op=Op.COPY)
+        step += sizes[level] - 1
+    assert step == 2 * steps
+    return Schedule(Collective.ALLREDUCE, "blueconnect", ranks, ranks, tuple(rows))
+
+
+def fit_hierarchy(hierarchy: Sequence[int], ranks: int) -> tuple[int, ...]:
+    """Return a hierarchy of `ranks` ranks like `hierarchy`, for a job on part of the hosts.
+
+    Each level keeps as much of its size as divides what is left, innermost first; what no
+    level can take becomes an outermost level. Levels of one are left out.
+    """
+    check_ranks("fit_hierarchy", ranks)
+    left, sizes = ranks, []
+    for size in hierarchy:
+        sizes.append(gcd(size, left))
+        left //= sizes[-1]
+    return tuple(size for size in (*sizes, left) if size > 1)
+
+
+def _check_hierarchy(ranks: int, hierarchy: Sequence[int]) -> tuple[int, ...]:
+    sizes = tuple(hierarchy) or (ranks,)
+    if min(sizes) < 1 or prod(sizes) != ranks:
+        raise ScheduleError(
+            f"blueconnect_allreduce: product of hierarchy must be {ranks} ranks, got {sizes}"
+        )
+    return sizes
+
+
+def _rings(
+    sizes: tuple[int, ...], level: int, *, first_step: int, offset: int, op: Op
+) -> Iterator[Transfer]:
+    """Yield a level's rings; at first digit d sends block d + `offset`, then what it got."""
+    size, stride, ranks = sizes[level], prod(sizes[:level]), prod(sizes)
+    block = ranks // (stride * size)  # chunks that one message moves
+    starts = [_first_chunk(rank, sizes, level) for rank in range(ranks)]
+    for step in range(size - 1):
+        for src in range(ranks):
+            digit = src // stride % size
+            dst = src + ((digit + 1) % size - digit) * stride
+            start = starts[src] + (digit + offset - step) % size * block
+            for chunk in range(start, start + block):
+                yield Transfer(first_step + step, src, dst, chunk, op)
+
+
+def _first_chunk(rank: int, sizes: tuple[int, ...], levels: int) -> int:
+    """First of the chunks that `rank` still cares for, after so many reduce-scatters."""
+    chunk, block = 0, prod(sizes)
+    for size in sizes[:levels]:
+        block //= size
+        chunk += rank % size * block
+        rank //= size
+    return chunk
+
+
+def blueconnect_cost(
+    ranks: int, hierarchy: Sequence[int], size_bytes: int, fabrics: Fabric | Sequence[Fabric]
+) -> Cost:
+    """Sum of the rings' costs, level i on `size_bytes` / (p_0 ... p_(i-1)).
+
+    `fabrics` may have a network of its own for each level.
+    """
+    sizes = _check_hierarchy(ranks, hierarchy)
+    levels = [fabrics] * len(sizes) if isinstance(fabrics, Fabric) else list(fabrics)
+    if len(levels) != len(sizes):
+        raise ScheduleError(
+            f"blueconnect_cost: needs a fabric for each of {len(sizes)} levels, got {len(levels)}"
+        )
+    time_ps, sent, terms = 0, 0.0, 0
+    for size, part, fabric in zip(sizes, accumulate(sizes, mul), levels, strict=True):
+        rounds, payload_bytes = 2 * (size - 1), size_bytes / part
+        time_ps += rounds * (fabric.worst_latency_ps(ranks) + fabric.port_ps(payload_bytes))
+        sent += rounds * payload_bytes
+        terms += rounds
+    return Cost(time_ps, round(sent), terms)

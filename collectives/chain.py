@@ -1,0 +1,68 @@
+"""Pipelined chain: for broadcasts and reductions of large tensors."""
+
+from __future__ import annotations
+
+from collectives.cost import Cost, Fabric
+from collectives.schedule import (
+    Collective,
+    Op,
+    Schedule,
+    Transfer,
+    check_ranks,
+    check_root,
+    check_segments,
+)
+
+
+def chain_broadcast(ranks: int, segments: int = 1, root: int = 0) -> Schedule:
+    """Pass the tensor from rank to rank, `segments` pieces one after the other.
+
+    Raises:
+        ScheduleError: If `ranks` < 1, `segments` < 1, or `root` is none of the ranks.
+    """
+    _check("chain_broadcast", ranks, segments, root)
+    rows = _chain(ranks, segments, root, Op.COPY)
+    return Schedule(Collective.BROADCAST, "chain", ranks, segments, rows, root)
+
+
+def chain_reduce(ranks: int, segments: int = 1, root: int = 0) -> Schedule:
+    """Add up on the way down the chain to `root`, which is its last rank.
+
+    Raises:
+        ScheduleError: If `ranks` < 1, `segments` < 1, or `root` is none of the ranks.
+    """
+    _check("chain_reduce", ranks, segments, root)
+    rows = _chain(ranks, segments, root + 1, Op.REDUCE)
+    return Schedule(Collective.REDUCE, "chain", ranks, segments, rows, root)
+
+
+def _check(where: str, ranks: int, segments: int, root: int) -> None:
+    check_ranks(where, ranks)
+    check_segments(where, segments)
+    check_root(where, root, ranks)
+
+
+def _chain(ranks: int, segments: int, first: int, op: Op) -> tuple[Transfer, ...]:
+    """Return the rows by step: segment s makes hop h in step s + h."""
+    hops = ranks - 1
+    return tuple(
+        Transfer(
+            step,
+            (first + step - segment) % ranks,
+            (first + step - segment + 1) % ranks,
+            segment,
+            op,
+        )
+        for step in range(segments + hops - 1 if hops else 0)
+        for segment in range(max(0, step - hops + 1), min(step + 1, segments))
+    )
+
+
+def chain_cost(ranks: int, size_bytes: int, fabric: Fabric, segments: int) -> Cost:
+    """N - 1 hops to fill the chain, then one segment after the other."""
+    if ranks < 2:
+        return Cost(0, 0, 0)
+    hops = ranks - 1
+    segment_ps = fabric.port_ps(size_bytes / segments)
+    time_ps = hops * fabric.worst_latency_ps(ranks) + (hops + segments - 1) * segment_ps
+    return Cost(time_ps, size_bytes, hops)

@@ -1,0 +1,74 @@
+"""Broadcast and reduce: a binomial tree for small tensors, a pipelined chain for large ones."""
+
+from __future__ import annotations
+
+from collectives.binomial import (
+    binomial_broadcast,
+    binomial_broadcast_cost,
+    binomial_reduce,
+    binomial_reduce_cost,
+)
+from collectives.chain import chain_broadcast, chain_cost, chain_reduce
+from collectives.cost import Cost, Fabric, best_segments, most_segments
+from collectives.schedule import Schedule, check_ranks
+
+
+def broadcast(
+    ranks: int, size_bytes: int, fabric: Fabric, segments: int | None = None, root: int = 0
+) -> Schedule:
+    """Return what the model finds faster, or a chain of `segments` if that is given.
+
+    Raises:
+        ScheduleError: If `ranks` < 1, `segments` < 1, or `root` is none of the ranks.
+    """
+    pieces = _chain_segments(ranks, size_bytes, fabric, segments)
+    if pieces is None:
+        return binomial_broadcast(ranks, root)
+    return chain_broadcast(ranks, pieces, root)
+
+
+def reduce(
+    ranks: int, size_bytes: int, fabric: Fabric, segments: int | None = None, root: int = 0
+) -> Schedule:
+    """Return what the model finds faster, or a chain of `segments` if that is given.
+
+    Raises:
+        ScheduleError: If `ranks` < 1, `segments` < 1, or `root` is none of the ranks.
+    """
+    pieces = _chain_segments(ranks, size_bytes, fabric, segments)
+    if pieces is None:
+        return binomial_reduce(ranks, root)
+    return chain_reduce(ranks, pieces, root)
+
+
+def broadcast_cost(
+    ranks: int, size_bytes: int, fabric: Fabric, segments: int | None = None
+) -> Cost:
+    """Cost of what `broadcast` returns."""
+    pieces = _chain_segments(ranks, size_bytes, fabric, segments)
+    if pieces is None:
+        return binomial_broadcast_cost(ranks, size_bytes, fabric)
+    return chain_cost(ranks, size_bytes, fabric, pieces)
+
+
+def reduce_cost(ranks: int, size_bytes: int, fabric: Fabric, segments: int | None = None) -> Cost:
+    """Cost of what `reduce` returns."""
+    pieces = _chain_segments(ranks, size_bytes, fabric, segments)
+    if pieces is None:
+        return binomial_reduce_cost(ranks, size_bytes, fabric)
+    return chain_cost(ranks, size_bytes, fabric, pieces)
+
+
+def _chain_segments(
+    ranks: int, size_bytes: int, fabric: Fabric, segments: int | None
+) -> int | None:
+    """Return into how many pieces to cut the tensor for a chain, or None for a binomial tree."""
+    check_ranks("broadcast or reduce", ranks)
+    if segments is not None:
+        return segments
+    pieces = best_segments(
+        lambda pieces: chain_cost(ranks, size_bytes, fabric, pieces).time_ps,
+        most_segments(size_bytes, ranks, rows_per_segment=ranks - 1),
+    )
+    binomial_ps = binomial_broadcast_cost(ranks, size_bytes, fabric).time_ps
+    return pieces if chain_cost(ranks, size_bytes, fabric, pieces).time_ps < binomial_ps else None

@@ -1,0 +1,37 @@
+"""Binary tree, pipelined: sums go up segment by segment, and totals come down behind them."""
+
+from __future__ import annotations
+
+from collectives.binary_tree import in_order_edges, pipeline_cost, up_and_down
+from collectives.cost import Cost, Fabric, best_segments, most_segments
+from collectives.schedule import Collective, Schedule, check_ranks, check_segments
+
+
+def tree_allreduce(ranks: int, segments: int = 1) -> Schedule:
+    """Reduce to the root of a balanced binary tree and broadcast from it, in one pipeline.
+
+    An inner node receives three times its tensor (two children, and the total) and sends it
+    three times, so the bandwidth term is 3 S / B: the double tree's is two thirds of that.
+
+    Raises:
+        ScheduleError: If `ranks` < 1 or `segments` < 1.
+    """
+    check_ranks("tree_allreduce", ranks)
+    check_segments("tree_allreduce", segments)
+    rows = sorted(up_and_down(in_order_edges(ranks), range(segments)), key=lambda row: row.step)
+    return Schedule(Collective.ALLREDUCE, "tree", ranks, segments, tuple(rows))
+
+
+def tree_cost(ranks: int, size_bytes: int, fabric: Fabric, segments: int = 1) -> Cost:
+    """Cost of the pipeline; its latency grows with log2(n), its bytes tend to 3 S."""
+    check_ranks("tree_cost", ranks)
+    check_segments("tree_cost", segments)
+    return pipeline_cost([in_order_edges(ranks)], ranks, size_bytes / segments, segments, fabric)
+
+
+def tree_segments(ranks: int, size_bytes: int, fabric: Fabric) -> int:
+    """Return the number of segments that the model finds best."""
+    return best_segments(
+        lambda segments: tree_cost(ranks, size_bytes, fabric, segments).time_ps,
+        most_segments(size_bytes, ranks, rows_per_segment=2 * (ranks - 1)),
+    )

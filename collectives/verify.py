@@ -1,0 +1,252 @@
+"""Proof, row by row, that a schedule does what its collective promises.
+
+Each rank's input is one symbol, and a chunk's contents are the set of symbols added up in it;
+what a symbol was added to twice is remembered as such. Execution is symbolic, so the proof
+holds for tensors of any size. Chunks never meet: each is proved by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from collectives.schedule import (
+    Aggregate,
+    Collective,
+    Op,
+    Row,
+    Schedule,
+    Transfer,
+    check,
+    owner,
+    rows_by_chunk,
+)
+from ringleaf.errors import ScheduleError
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What else has been found out about a schedule that is right.
+
+    Attributes:
+        waits: Numbers of the rows that overwrite a chunk which the same rank sends, with
+            nothing in the data's way there to show that it has arrived: before they apply,
+            the executor must have the acknowledgement. Empty: data flow alone keeps
+            every read and write apart.
+        landings: Those of `waits` that overwrite what is sent in the same step. They may
+            wait for one another in a circle, unless arriving messages land in a buffer of
+            their own. Empty: messages may be received straight into the tensor.
+        identical: Ranks that must hold the same result hold the same bits, since it was
+            added up in the same order, or once for all.
+    """
+
+    waits: tuple[int, ...]
+    landings: tuple[int, ...]
+    identical: bool
+
+
+def verify(schedule: Schedule, *, strict: bool = False) -> Proof:
+    """Prove that each rank ends with each contribution exactly once, where it must.
+
+    Args:
+        schedule: Any schedule.
+        strict: Refuse schedules that need an acknowledgement to be free of races.
+
+    Raises:
+        ScheduleError: If rows are out of order or name what does not exist, a result lacks a
+            contribution or has one twice or one that does not belong there, or a row copies
+            to a rank what it holds already; it names the row and the rank.
+    """
+    check(schedule)
+    waits: list[int] = []
+    landings: list[int] = []
+    identical = True
+    for chunk, rows in enumerate(rows_by_chunk(schedule)):
+        contents = _Contents(schedule, chunk)
+        for _, step in groupby(rows, lambda numbered: numbered[1].step):
+            contents.run_step(list(step))
+        contents.check_results()
+        waits += contents.waits
+        landings += contents.landings
+        identical = identical and contents.identical()
+    if strict and waits:
+        number = min(waits)
+        raise ScheduleError(
+            f"{_name(schedule)}: {_row(number, schedule.rows[number])}: overwrites what the same "
+            "rank sends, and nothing but an acknowledgement shows that it has arrived"
+        )
+    return Proof(tuple(sorted(waits)), tuple(sorted(landings)), identical)
+
+
+def demanded(schedule: Schedule, rank: int, chunk: int) -> int | None:
+    """Return the contributions that must be there in the end, as a set of bits.
+
+    Bit r is rank r's. None: whatever is there does not matter.
+    """
+    everyone = (1 << schedule.ranks) - 1
+    match schedule.collective:
+        case Collective.ALLREDUCE:
+            return everyone
+        case Collective.REDUCE:
+            return everyone if rank == schedule.root else None
+        case Collective.BROADCAST:
+            return 1 << schedule.root
+        case Collective.REDUCE_SCATTER:
+            return everyone if rank == owner(schedule, chunk) else None
+        case Collective.ALL_GATHER:
+            return 1 << owner(schedule, chunk)
+        case Collective.ALL_TO_ALL:
+            return 1 << (rank - owner(schedule, chunk)) % schedule.ranks
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """What a rank's chunk holds.
+
+    `number` is the same for values of the same bits; `known` are the rows (by their place
+    among the chunk's) that must have been applied for this value to be there.
+    """
+
+    contributions: int
+    doubled: int
+    number: int
+    known: int
+
+
+@dataclass(slots=True)
+class _Contents:
+    """One chunk on all ranks."""
+
+    schedule: Schedule
+    chunk: int
+    values: list[_Value] = field(init=False)
+    unseen: list[int] = field(init=False)  # by rank: rows that send, maybe not arrived yet
+    numbers: list[int] = field(default_factory=list)  # row number, by place in the chunk
+    writer: dict[int, int] = field(default_factory=dict)  # rank -> row that wrote there last
+    sums: dict[tuple[int, ...], int] = field(default_factory=dict)  # addends -> their sum
+    doubler: dict[int, int] = field(default_factory=dict)  # contribution -> row that doubled it
+    waits: list[int] = field(default_factory=list)
+    landings: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        ranks = range(self.schedule.ranks)
+        self.values = [_Value(1 << rank, 0, rank, 0) for rank in ranks]
+        self.unseen = [0 for _ in ranks]
+
+    def run_step(self, step: list[tuple[int, Row]]) -> None:
+        first = len(self.numbers)
+        self.numbers += (number for number, _ in step)
+        arriving = [self._send(place, row) for place, (_, row) in enumerate(step, first)]
+        for place, ((number, row), value) in enumerate(zip(step, arriving, strict=True), first):
+            if isinstance(row, Aggregate):
+                for rank in row.ranks:
+                    self._write(rank, value, place, first)
+            elif row.op is Op.REDUCE:
+                total = self._add([self.values[row.dst], value], number)
+                self._write(row.dst, total, place, first)
+            elif value.number == self.values[row.dst].number:
+                raise ScheduleError(
+                    f"{_name(self.schedule)}: {_row(number, row)}: "
+                    f"copies what rank {row.dst} already holds"
+                )
+            else:
+                self._write(row.dst, value, place, first)
+
+    def _send(self, place: int, row: Row) -> _Value:
+        if isinstance(row, Transfer):
+            self.unseen[row.src] |= 1 << place
+            return self.values[row.src]
+        return self._add([self.values[rank] for rank in row.ranks], self.numbers[place])
+
+    def _add(self, addends: list[_Value], row_number: int) -> _Value:
+        contributions = doubled = known = 0
+        for addend in addends:
+            overlap = contributions & addend.contributions
+            if overlap:
+                self._blame(overlap, row_number)
+            doubled |= overlap | addend.doubled
+            contributions |= addend.contributions
+            known |= addend.known
+        # a + b and b + a have the same bits, so an order of the addends names their sum.
+        key = tuple(sorted(addend.number for addend in addends))
+        number = self.sums.setdefault(key, self.schedule.ranks + len(self.sums))
+        return _Value(contributions, doubled, number, known)
+
+    def _blame(self, contributions: int, row_number: int) -> None:
+        for rank in _members(contributions):
+            self.doubler.setdefault(rank, row_number)
+
+    def _write(self, rank: int, value: _Value, place: int, first_of_step: int) -> None:
+        known = self.values[rank].known | value.known
+        racing = self.unseen[rank] & ~known
+        if racing:
+            self.waits.append(self.numbers[place])
+            if racing >> first_of_step:
+                self.landings.append(self.numbers[place])
+        self.unseen[rank] = 0
+        self.values[rank] = _Value(
+            value.contributions, value.doubled, value.number, known | racing | 1 << place
+        )
+        self.writer[rank] = self.numbers[place]
+
+    def check_results(self) -> None:
+        for rank, value in enumerate(self.values):
+            wanted = demanded(self.schedule, rank, self.chunk)
+            if wanted is None:
+                continue
+            if value.contributions != wanted:
+                raise self._error(rank, _difference(value.contributions, wanted))
+            if value.doubled & wanted:
+                twice = next(_members(value.doubled & wanted))
+                number = self.doubler[twice]
+                since = _row(number, self.schedule.rows[number])
+                raise self._error(rank, f"has rank {twice}'s contribution twice, since {since}")
+
+    def identical(self) -> bool:
+        """Whether all ranks that must hold the same result hold the same bits."""
+        number_of: dict[int, int] = {}
+        for rank, value in enumerate(self.values):
+            wanted = demanded(self.schedule, rank, self.chunk)
+            if wanted is not None and number_of.setdefault(wanted, value.number) != value.number:
+                return False
+        return True
+
+    def _error(self, rank: int, what: str) -> ScheduleError:
+        number = self.writer.get(rank)
+        last = "no row" if number is None else _row(number, self.schedule.rows[number])
+        return ScheduleError(
+            f"{_name(self.schedule)}: rank {rank}, chunk {self.chunk}: {what}; "
+            f"last written by {last}"
+        )
+
+
+def _difference(got: int, wanted: int) -> str:
+    lacking, surplus = wanted & ~got, got & ~wanted
+    if lacking:
+        return f"lacks the contribution of rank {_some(lacking)}"
+    return f"has a contribution that does not belong there, of rank {_some(surplus)}"
+
+
+def _some(members: int) -> str:
+    ranks = [str(rank) for rank in _members(members)]
+    return ", ".join(ranks[:4]) + (f" and {len(ranks) - 4} more" if len(ranks) > 4 else "")
+
+
+def _members(bits: int) -> Iterator[int]:
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
+
+
+def _name(schedule: Schedule) -> str:
+    return f"{schedule.algorithm} {schedule.collective.value}"
+
+
+def _row(number: int, row: Row) -> str:
+    if isinstance(row, Aggregate):
+        return f"row {number} (step {row.step}: aggregate chunk {row.chunk})"
+    return (
+        f"row {number} (step {row.step}: {row.src} -> {row.dst}, {row.op.value} chunk {row.chunk})"
+    )
