@@ -1,0 +1,240 @@
+"""`ringleaf`: the command line. Heavy imports wait until a command needs them."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import ringleaf
+from experiments.options import OPTIONS, as_plain, read_spec, resolve, whole_number
+from ringleaf.errors import BackendError, ProtocolError, RingleafError
+
+USAGE = 2
+FAILURE = 1
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="ringleaf",
+    help="Emulate collectives between hosts, and aggregation inside P4 switches.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+topo_app = typer.Typer(help="List topologies, or draw one.", no_args_is_help=True)
+app.add_typer(topo_app, name="topo")
+
+
+def say(line: str) -> None:
+    """Print a line of data, at once, so that pipes see rows as they come."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _option(name: str) -> Any:
+    option = OPTIONS[name]
+    default = f"; default {option.default}" if option.default else ""
+    return typer.Option(None, *option.flags.split(), help=option.help + default)
+
+
+def _guard(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn what goes wrong into a message and an exit code; with --debug, a traceback, too."""
+
+    @wraps(command)
+    def guarded(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except KeyboardInterrupt:
+            _complain("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+        except RingleafError as error:
+            if "--debug" in sys.argv:
+                traceback.print_exc()
+            _complain(str(error))
+            ours = isinstance(error, BackendError | ProtocolError)
+            raise typer.Exit(FAILURE if ours else USAGE) from None
+
+    return guarded
+
+
+def _complain(message: str) -> None:
+    sys.stderr.write(f"ringleaf: {message}\n")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        say(f"ringleaf {ringleaf.__version__}")
+        raise typer.Exit
+
+
+Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from.")]
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show it.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command("run")
+@_guard
+def run_command(
+    topo: str | None = _option("topo"),
+    algo: str | None = _option("algo"),
+    size: str | None = _option("size"),
+    min_: str | None = _option("min"),
+    max_: str | None = _option("max"),
+    factor: str | None = _option("factor"),
+    hosts: str | None = _option("hosts"),
+    rate: str | None = _option("rate"),
+    delay: str | None = _option("delay"),
+    loss: str | None = _option("loss"),
+    duplicate: str | None = _option("duplicate"),
+    reorder: str | None = _option("reorder"),
+    seed: str | None = _option("seed"),
+    dtype: str | None = _option("dtype"),
+    lanes: str | None = _option("lanes"),
+    slots: str | None = _option("slots"),
+    mtu: str | None = _option("mtu"),
+    queue: str | None = _option("queue"),
+    net: str | None = _option("net"),
+    out: str | None = _option("out"),
+    pcap: Annotated[bool, typer.Option("--pcap", help=OPTIONS["pcap"].help)] = False,
+    spec: Annotated[
+        Path | None, typer.Option("--spec", help="YAML file of these options; others go before.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the resolved options as JSON, and stop.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print summary.json in place of the table.")
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Run collectives on a topology: table, figures, report."""
+    typed = {
+        "topo": topo, "algo": algo, "size": size, "min": min_, "max": max_, "factor": factor,
+        "hosts": hosts, "rate": rate, "delay": delay, "loss": loss, "duplicate": duplicate,
+        "reorder": reorder, "seed": seed, "dtype": dtype, "lanes": lanes, "slots": slots,
+        "mtu": mtu, "queue": queue, "net": net, "out": out, "pcap": "yes" if pcap else None,
+    }  # fmt: skip
+    given = read_spec(spec) if spec else {}
+    given |= {name: value for name, value in typed.items() if value is not None}
+    if dry_run:
+        say(json.dumps(as_plain(resolve(given)), indent=2))
+        return
+    from experiments import session
+
+    run = session.run(given, emit=_ignore if as_json else say)
+    if as_json:
+        say((resolve(given).out / "summary.json").read_text().rstrip())
+    if any(row.wrong for row in run.rows):
+        raise typer.Exit(FAILURE)
+
+
+def _ignore(line: str) -> None:
+    pass
+
+
+@app.command("plot")
+@_guard
+def plot_command(
+    folder: Annotated[Path, typer.Argument(help="A run directory.")], debug: Debug = False
+) -> None:
+    """Draw figures and report of a run anew, from its files."""
+    from experiments import session
+
+    say(f"# report: {session.redraw(folder)}")
+
+
+@app.command("verify")
+@_guard
+def verify_command(
+    algo: Annotated[str, typer.Argument(help="Its name; a wrong one lists the valid.")],
+    ranks: Annotated[int, typer.Option("--ranks", "-n", help="How many ranks.")] = 8,
+    hierarchy: Annotated[
+        str, typer.Option("--hierarchy", help="Group sizes, innermost first: 4,2.")
+    ] = "",
+    debug: Debug = False,
+) -> None:
+    """Prove that a schedule gives each rank each contribution exactly once."""
+    from collectives.registry import find_algorithm
+    from collectives.verify import verify
+
+    levels = tuple(whole_number("hierarchy", part, 1) for part in hierarchy.split(",") if part)
+    schedule = find_algorithm(algo).build(ranks, hierarchy=levels)
+    proof = verify(schedule)
+    say(f"{schedule}: correct")
+    say(f"all ranks hold the same bits: {'yes' if proof.identical else 'no'}")
+
+
+@topo_app.command("list")
+@_guard
+def topo_list_command(debug: Debug = False) -> None:
+    """List topologies and their parameters."""
+    from topologies.registry import TOPOLOGIES
+
+    for name, family in TOPOLOGIES.items():
+        spec = ",".join([name, *(f"{key}={size}" for key, size in family.defaults.items())])
+        say(f"{spec:<34} {family.summary}")
+
+
+@topo_app.command("show")
+@_guard
+def topo_show_command(
+    topo: Annotated[str, typer.Argument(help=OPTIONS["topo"].help)],
+    hosts: Annotated[int | None, typer.Option("--hosts", help=OPTIONS["hosts"].help)] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Draw it to this PNG, SVG or PDF.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Draw a topology, on the terminal or to a file."""
+    from experiments.network import build_topology
+    from topologies.draw import draw, terminal
+
+    spec = resolve({"topo": topo} | ({"hosts": str(hosts)} if hosts is not None else {}))
+    graph = build_topology(
+        spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
+    )
+    if out is None:
+        say(terminal(graph))
+    else:
+        draw(graph, out)
+        say(str(out))
+
+
+@app.command("bench")
+@_guard
+def bench_command(
+    sections: Annotated[
+        list[str] | None, typer.Argument(help="engine, network, peers; all if none is named.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Where to write the figures as JSON.")
+    ] = Path("runs/bench.json"),
+    debug: Debug = False,
+) -> None:
+    """Measure Ringleaf's own speed on this machine."""
+    from experiments import bench
+
+    bench.run(sections or list(bench.SECTIONS), out, emit=say)
+
+
+def main() -> None:
+    """Entry point of the `ringleaf` command."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

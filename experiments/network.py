@@ -1,0 +1,112 @@
+"""From a spec to a network: its topology, with the hosts that take part, and what connects them."""
+
+from __future__ import annotations
+
+from math import gcd
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import networkx as nx
+import torch
+
+from collectives.schedule import Schedule
+from experiments.options import Spec
+from topologies import registry
+from topologies.graph import hosts as all_hosts
+
+if TYPE_CHECKING:
+    from networks.virtual import RunResult
+
+
+class Network(Protocol):
+    """What an experiment asks of a network, whichever it is."""
+
+    def tensors(
+        self, elements: int, dtype: torch.dtype = ..., schedule: Schedule | None = None
+    ) -> list[torch.Tensor]: ...
+
+    def run(self, schedule: Schedule, tensors: list[torch.Tensor]) -> RunResult: ...
+
+    def close(self) -> None: ...
+
+
+class Connect(Protocol):
+    """Makes a network; see `connect`."""
+
+    def __call__(
+        self, spec: Spec, graph: nx.Graph[str], *, in_network: str | None, capture: Path | None
+    ) -> Network: ...
+
+
+def build_topology(topo: str, *, rate_bps: int, delay_ps: int, hosts: int | None) -> nx.Graph[str]:
+    """The topology, without the hosts beyond those asked for.
+
+    Raises:
+        ConfigError: If its name or parameters are not understood.
+        TopologyError: If there is no such instance.
+    """
+    graph = registry.build(topo, rate_bps=rate_bps, delay_ps=delay_ps, hosts=hosts)
+    return graph if hosts is None else keep_hosts(graph, hosts)
+
+
+def keep_hosts(graph: nx.Graph[str], count: int) -> nx.Graph[str]:
+    """Take the hosts of ranks `count` and above out; ports are numbered anew, in their order."""
+    kept = graph.copy()
+    kept.remove_nodes_from(all_hosts(graph)[count:])
+    for node in kept:
+        edges = sorted(kept.adj[node].values(), key=lambda edge: edge["ports"][node])
+        for number, edge in enumerate(edges, start=1):
+            edge["ports"] = {**edge["ports"], node: number}
+    kept.graph["hierarchy"] = fold_hierarchy(graph.graph["hierarchy"], count)
+    return kept
+
+
+def fold_hierarchy(sizes: tuple[int, ...], ranks: int) -> tuple[int, ...]:
+    """Group sizes, innermost first, whose product is `ranks` and which keep to the groups there."""
+    folded = []
+    left = ranks
+    for size in sizes:
+        group = gcd(left, size)
+        if group > 1:
+            folded.append(group)
+            left //= group
+    return (*folded, left) if left > 1 or not folded else tuple(folded)
+
+
+def connect(
+    spec: Spec, graph: nx.Graph[str], *, in_network: str | None, capture: Path | None
+) -> Network:
+    """A network of its own for one run, so that no run depends on another.
+
+    Args:
+        spec: Rates of trouble, packet sizes and the like.
+        graph: Its topology.
+        in_network: The system that aggregates in the switches, if one does.
+        capture: A folder for pcaps, if they are wanted.
+
+    Raises:
+        ConfigError: If options, topology and program do not fit one another.
+    """
+    from networks.virtual import Options, VirtualNetwork  # compiles, or loads what is compiled
+
+    options: dict[str, Any] = {}
+    if in_network is not None:
+        from ina.registry import find_system
+
+        options["system"] = find_system(in_network)
+    if spec.queue_bytes is not None:
+        options["queue_bytes"] = spec.queue_bytes
+    return VirtualNetwork(
+        graph,
+        Options(
+            mtu=spec.mtu_bytes,
+            lanes=spec.lanes,
+            slots=spec.slots,
+            loss=spec.loss,
+            duplicate=spec.duplicate,
+            reorder=spec.reorder,
+            capture=capture,
+            **options,
+        ),
+        seed=spec.seed,
+    )

@@ -1,0 +1,259 @@
+"""What an experiment is made of: options as people write them, and the resolved spec.
+
+The same names serve the command line (`--loss`), make (`LOSS=`) and YAML (`loss:`).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ringleaf.errors import ConfigError, choose
+from ringleaf.units import parse_fraction, parse_rate, parse_size, parse_time
+
+ALGORITHMS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "switchml")
+"""What is compared unless something else is asked for."""
+
+DTYPES = {"float32": 4, "int32": 4}
+"""Element types and their bytes."""
+
+LANES = (64, 256)
+"""Values per SwitchML packet: one P4 program is built for each."""
+
+MTUS = (256, 512, 1024, 2048, 4096)
+"""Payload bytes per packet that RoCEv2 knows (InfiniBand specification, path MTU)."""
+
+NETWORKS = ("virtual",)
+_PLANNED_NETWORKS = ("mininet",)
+
+_YES = ("yes", "true", "1", "on")
+_NO = ("no", "false", "0", "off")
+_NAME_LENGTH = 120  # of a run directory; some file systems end at 255 bytes
+_SWEEP = ("min", "max", "factor")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option as people meet it."""
+
+    flags: str  # on the command line
+    variable: str  # of make
+    default: str  # as one would write it; "" where the default is worked out
+    help: str
+
+
+OPTIONS: dict[str, Option] = {
+    "topo": Option(
+        "--topo",
+        "TOPO",
+        "fattree",
+        "fattree, leafspine, bcube, hammingmesh, torus2d or torus3d, with parameters: fattree,k=8",
+    ),
+    "algo": Option("--algo", "ALGO", ",".join(ALGORITHMS), "one or several, by comma"),
+    "size": Option("--size", "SIZE", "", "bytes per rank: 4MiB, 64K, or several: 1K,1M"),
+    "min": Option("--min -b", "MIN", "1K", "sweep from this size (nccl-tests' -b)"),
+    "max": Option("--max -e", "MAX", "16M", "sweep to this size (-e)"),
+    "factor": Option("--factor -f", "FACTOR", "4", "each size this many times the one before (-f)"),
+    "hosts": Option("--hosts", "HOSTS", "", "ranks, if not all hosts of the topology"),
+    "rate": Option("--rate", "RATE", "100G", "of every link, in bit/s: 100G, 25Gbps"),
+    "delay": Option("--delay", "DELAY", "1us", "of every link: 1us, 500ns"),
+    "loss": Option("--loss", "LOSS", "0", "of packets on every link: 0.1%, 0.001"),
+    "duplicate": Option("--duplicate", "DUP", "0", "of packets on every link come twice"),
+    "reorder": Option("--reorder", "REORDER", "0", "of packets on every link come late"),
+    "seed": Option("--seed", "SEED", "1", "of data, losses and all else that is random"),
+    "dtype": Option("--dtype", "DTYPE", "float32", "of the tensors: float32 or int32"),
+    "lanes": Option("--lanes", "LANES", "256", "values per SwitchML packet: 64 or 256"),
+    "slots": Option("--slots", "SLOTS", "", "SwitchML's slots, if not as the links need"),
+    "mtu": Option("--mtu", "MTU", "4096", "payload bytes per packet: 256, 512, 1024, 2048, 4096"),
+    "queue": Option("--queue", "QUEUE", "", "room in each port's queue: 1MiB"),
+    "net": Option("--net", "NET", "virtual", "what carries the packets: virtual"),
+    "pcap": Option("--pcap", "PCAP", "no", "write every port's packets as nanosecond pcap"),
+    "out": Option("--out -o", "OUT", "", "folder for results, if not runs/NAME"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """An experiment, resolved: every value checked, every default filled in."""
+
+    topo: str
+    algos: tuple[str, ...]
+    sizes_bytes: tuple[int, ...]
+    hosts: int | None
+    rate_bps: int
+    delay_ps: int
+    loss: float
+    duplicate: float
+    reorder: float
+    seed: int
+    dtype: str
+    lanes: int
+    slots: int | None
+    mtu_bytes: int
+    queue_bytes: int | None
+    net: str
+    pcap: bool
+    out: Path
+
+
+def as_plain(spec: Spec) -> dict[str, Any]:
+    """The spec as JSON has it."""
+    plain = {}
+    for name, value in asdict(spec).items():
+        plain[name] = list(value) if isinstance(value, tuple) else value
+    return plain | {"out": str(spec.out)}
+
+
+def read_spec(path: Path) -> dict[str, str]:
+    """Options of a YAML file, as if typed: `{topo: fattree, size: [1K, 1M]}`.
+
+    Raises:
+        ConfigError: If the file can't be read, is not YAML, or has a key that is no option.
+    """
+    import yaml
+
+    try:
+        data = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise ConfigError(f"spec: can't read, got {str(path)!r}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        problem = " ".join(str(error).split())
+        raise ConfigError(f"spec {path}: not YAML: {problem}") from error
+    if not isinstance(data, dict):
+        raise ConfigError(
+            f"spec {path}: must be a mapping like 'topo: fattree', got {type(data).__name__}"
+        )
+    return {
+        choose(f"spec {path}", "option", str(k), OPTIONS): _as_typed(v) for k, v in data.items()
+    }
+
+
+def _as_typed(value: Any) -> str:
+    return ",".join(str(v) for v in value) if isinstance(value, list) else str(value)
+
+
+def resolve(given: Mapping[str, str]) -> Spec:
+    """Check the options that were given and fill in the rest.
+
+    Raises:
+        ConfigError: Naming the option, what was got and what is valid.
+    """
+    for name in given:
+        choose("options", "option", name, OPTIONS)
+    texts = {name: option.default for name, option in OPTIONS.items()} | dict(given)
+    dtype = choose("dtype", "element type", texts["dtype"], DTYPES)
+    return Spec(
+        topo=texts["topo"],
+        algos=_algorithms(texts["algo"]),
+        sizes_bytes=_sizes(texts, given, DTYPES[dtype]),
+        hosts=_optional(texts["hosts"], lambda text: whole_number("hosts", text, 2)),
+        rate_bps=parse_rate(texts["rate"], "rate"),
+        delay_ps=parse_time(texts["delay"], "delay"),
+        loss=parse_fraction(texts["loss"], "loss"),
+        duplicate=parse_fraction(texts["duplicate"], "duplicate"),
+        reorder=parse_fraction(texts["reorder"], "reorder"),
+        seed=whole_number("seed", texts["seed"], 0),
+        dtype=dtype,
+        lanes=_one_of("lanes", texts["lanes"], LANES),
+        slots=_optional(texts["slots"], lambda text: whole_number("slots", text, 1)),
+        mtu_bytes=_one_of("mtu", texts["mtu"], MTUS),
+        queue_bytes=_optional(texts["queue"], lambda text: parse_size(text, "queue")),
+        net=_network(texts["net"]),
+        pcap=_yes("pcap", texts["pcap"]),
+        out=Path(texts["out"] or Path("runs") / run_name(given)),
+    )
+
+
+def run_name(given: Mapping[str, str]) -> str:
+    """A folder name that says what differs from the defaults: `fattree-loss=0.1%-seed=3`.
+
+    The same options give the same name, so that running them anew replaces equal files.
+    """
+    parts = [given.get("topo", OPTIONS["topo"].default)]
+    parts += [
+        f"{name}={given[name].replace(' ', '')}"
+        for name in OPTIONS
+        if name not in ("topo", "out")
+        and given.get(name, OPTIONS[name].default) != OPTIONS[name].default
+    ]
+    return "-".join(parts).replace("/", "_")
+
+
+def make_command(given: Mapping[str, str]) -> str:
+    """What to type to run these options again; where results lie is left out."""
+    values = (f"{OPTIONS[k].variable}={shlex.quote(v)}" for k, v in given.items() if k != "out")
+    return " ".join(("make exp", *values))
+
+
+def _algorithms(text: str) -> tuple[str, ...]:
+    from collectives import registry  # imports torch, which takes a second
+
+    known = registry.ALGORITHMS
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise ConfigError(f"algo: nothing to run, got {text!r}; valid: {', '.join(known)}")
+    return tuple(dict.fromkeys(choose("algo", "algorithm", name, known) for name in names))
+
+
+def _sizes(texts: Mapping[str, str], given: Mapping[str, str], unit_bytes: int) -> tuple[int, ...]:
+    if texts["size"]:
+        swept = [name for name in _SWEEP if name in given]
+        if swept:
+            raise ConfigError(
+                f"size: can't go with {', '.join(swept)}, got {texts['size']!r}; give either"
+            )
+        return tuple(_size("size", text, unit_bytes) for text in texts["size"].split(","))
+    size, last = (_size(name, texts[name], unit_bytes) for name in ("min", "max"))
+    factor = whole_number("factor", texts["factor"], 2)
+    if last < size:
+        raise ConfigError(f"max: must not be below min ({texts['min']}), got {texts['max']!r}")
+    sizes = []
+    while size <= last:
+        sizes.append(size)
+        size *= factor
+    return tuple(sizes)
+
+
+def _size(where: str, text: str, unit_bytes: int) -> int:
+    size_bytes = parse_size(text, where)
+    if size_bytes < unit_bytes or size_bytes % unit_bytes:
+        raise ConfigError(
+            f"{where}: must be whole elements of {unit_bytes} bytes and at least one, got {text!r}"
+        )
+    return size_bytes
+
+
+def _optional(text: str, parse: Callable[[str], int]) -> int | None:
+    return parse(text) if text else None
+
+
+def whole_number(where: str, text: str, least: int) -> int:
+    """The integer of `text`.
+
+    Raises:
+        ConfigError: If it is none, or below `least`.
+    """
+    try:
+        value = int(text)
+    except ValueError:
+        raise ConfigError(f"{where}: must be a whole number, got {text!r}") from None
+    if value < least:
+        raise ConfigError(f"{where}: must be at least {least}, got {text!r}")
+    return value
+
+
+def _one_of(where: str, text: str, valid: tuple[int, ...]) -> int:
+    return int(choose(where, "value", text, [str(value) for value in valid]))
+
+
+def _network(text: str) -> str:
+    if text in _PLANNED_NETWORKS:
+        raise ConfigError(f"net: not built yet, got {text!r}; valid: {', '.join(NETWORKS)}")
+    return choose("net", "network", text, NETWORKS)
+
+
+def _yes(where: str, text: str) -> bool:
+    return choose(where, "answer", text.lower(), (*_YES, *_NO)) in _YES

@@ -1,0 +1,195 @@
+"""`report.html`: one page that opens from disk and asks the network for nothing."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Mapping
+from html import escape
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from experiments.results import Row, Run
+from ringleaf.units import PS_PER_US, format_rate, format_size, format_time
+
+_FIGURES = {
+    "time": (
+        "Time against size",
+        "Lower is better. Dashed: the least time each algorithm could take here.",
+    ),
+    "busbw": (
+        "Bus bandwidth against size",
+        "Higher is better. Aggregation in switches may exceed the link rate: see busbw below.",
+    ),
+    "links": (
+        "Link utilisation over time",
+        "At the largest size. One row per direction of each link, from hosts up, then down; "
+        "the dotted line is the end.",
+    ),
+}
+
+_COLUMNS = (
+    "algorithm", "size", "time (µs)", "algbw (GB/s)", "busbw (GB/s)", "bound (µs)", "% bound",
+    "#wrong", "wire B/rank", "retx",
+)  # fmt: skip
+
+_PAGE = Path(__file__).with_name("page")
+
+
+def render(
+    run: Run,
+    *,
+    command: str,
+    svgs: Mapping[str, str],
+    topologies: Mapping[str, bytes],
+) -> str:
+    """The page.
+
+    Args:
+        run: The results.
+        command: What to type to get them again.
+        svgs: Figure name -> SVG.
+        topologies: Algorithm -> PNG of where its bytes went.
+    """
+    title = f"{run.collective.capitalize()} of {run.ranks} ranks on {run.topology}"
+    style = (_PAGE / "style.css").read_text()
+    parts = (
+        f"<h1>{escape(title)}</h1>",
+        f'<p class="soft">{escape(_subtitle(run))}</p>',
+        *_facts(run),
+        *_figures(svgs),
+        *_topologies(run, topologies),
+        "<h2>Results</h2>",
+        *_table(run.rows),
+        "<h2>How to read this</h2>",
+        (_PAGE / "glossary.html").read_text(),
+        "<h2>Run it again</h2>",
+        f"<pre>{escape(command)}</pre>",
+        *_details(run),
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<link rel="icon" href="data:,">\n'
+        f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n"
+        "<body>\n<main>\n" + "\n".join(parts) + "\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _subtitle(run: Run) -> str:
+    options = run.options
+    text = (
+        f"Links of {format_rate(options['rate_bps'])} and {format_time(options['delay_ps'])}, "
+        f"{run.switches} P4 switches, simulated packet by packet"
+    )
+    for name in ("loss", "duplicate", "reorder"):
+        if options[name]:
+            text += f", {name} {100 * options[name]:g} %"
+    return text + f". Seed {options['seed']}."
+
+
+def _facts(run: Run) -> Iterator[str]:
+    wrong = sum(row.wrong for row in run.rows)
+    values = sum(row.count for row in run.rows) * run.ranks
+    yield '<ul class="facts">'
+    if not run.complete:
+        yield '<li class="bad"><b>incomplete</b><span>the run was interrupted</span></li>'
+    if wrong:
+        yield f'<li class="bad"><b>{wrong:,} wrong</b><span>of {values:,} values</span></li>'
+    else:
+        yield f'<li class="good"><b>0 wrong</b><span>of {values:,} values, each checked</span></li>'
+    if run.rows:
+        fastest, others = _fastest(run.rows)
+        size = format_size(fastest.size_bytes)
+        yield (
+            f"<li><b>{escape(fastest.algo)}</b><span>fastest at {size}, "
+            f"{format_time(fastest.time_ps)}</span></li>"
+        )
+        for other in others[:1]:
+            yield (
+                f"<li><b>{other.time_ps / fastest.time_ps:.2f} &times;</b>"
+                f"<span>as fast as {escape(other.algo)}, the next</span></li>"
+            )
+        yield (
+            f"<li><b>{sum(row.packet_hops for row in run.rows):,}</b>"
+            "<span>packets sent over links</span></li>"
+        )
+    yield "</ul>"
+
+
+def _fastest(rows: Iterable[Row]) -> tuple[Row, list[Row]]:
+    """The fastest at the largest size, and the others behind it."""
+    rows = list(rows)
+    largest = max(row.size_bytes for row in rows)
+    first, *others = sorted(
+        (row for row in rows if row.size_bytes == largest), key=lambda row: row.time_ps
+    )
+    return first, others
+
+
+def _figures(svgs: Mapping[str, str]) -> Iterator[str]:
+    if not svgs:
+        return
+    yield '<h2>Figures</h2>\n<div class="figures">'
+    for name, (title, caption) in _FIGURES.items():
+        if name in svgs:
+            wide = ' class="wide"' if name == "links" else ""
+            svg = svgs[name].replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1)
+            text = f"{escape(title)}. {escape(caption)}"
+            yield f"<figure{wide}>{svg}<figcaption>{text}</figcaption></figure>"
+    yield "</div>"
+
+
+def _topologies(run: Run, images: Mapping[str, bytes]) -> Iterator[str]:
+    if not images:
+        return
+    size = format_size(max(row.size_bytes for row in run.rows))
+    yield f'<h2>Where the bytes went, at {size}</h2>\n<div class="figures">'
+    for algo, png in images.items():
+        data = base64.b64encode(png).decode()
+        alt = f"{run.topology}, each link coloured by the bytes {algo} sent over it"
+        yield (
+            f'<figure class="light"><img alt="{escape(alt)}" src="data:image/png;base64,{data}">'
+            f"<figcaption>{escape(algo)}</figcaption></figure>"
+        )
+    yield "</div>"
+
+
+def _table(rows: list[Row]) -> Iterator[str]:
+    yield '<div class="scroll"><table><thead><tr>'
+    yield from (f"<th>{escape(name)}</th>" for name in _COLUMNS)
+    yield "</tr></thead>"
+    for _, same_size in groupby(rows, key=lambda row: row.size_bytes):
+        group = list(same_size)
+        best = min(row.time_ps for row in group) if len(group) > 1 else -1
+        yield "<tbody>"
+        yield from (_table_row(row, best=row.time_ps == best) for row in group)
+        yield "</tbody>"
+    yield "</table></div>"
+    yield '<p class="soft">Shaded: the fastest at each size.</p>'
+
+
+def _table_row(row: Row, *, best: bool) -> str:
+    kind = ' class="wrong"' if row.wrong else ' class="best"' if best else ""
+    cells = (
+        escape(row.algo), format_size(row.size_bytes), f"{row.time_ps / PS_PER_US:,.2f}",
+        f"{row.algbw_gb_s:.2f}", f"{row.busbw_gb_s:.2f}", f"{row.bound_ps / PS_PER_US:,.2f}",
+    )  # fmt: skip
+    share = (
+        f'<td class="share" style="--share:{row.bound_percent:.1f}%">{row.bound_percent:.1f}</td>'
+    )
+    tail = (f"{row.wrong}", f"{row.wire_bytes:,}", f"{row.retransmissions:,}")
+    return f"<tr{kind}>{_cells(cells)}{share}{_cells(tail)}</tr>"
+
+
+def _cells(texts: Iterable[str]) -> str:
+    return "".join(f"<td>{text}</td>" for text in texts)
+
+
+def _details(run: Run) -> Iterator[str]:
+    yield "<details><summary>All options and versions</summary><dl>"
+    pairs: dict[str, Any] = {**run.options, **{f"{k} version": v for k, v in run.versions.items()}}
+    for key, value in pairs.items():
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        yield f"<dt>{escape(key)}</dt><dd>{escape(text)}</dd>"
+    yield "</dl></details>"

@@ -1,0 +1,201 @@
+"""What a run leaves behind: `config.json`, `results.csv`, `summary.json`, `links.npz`.
+
+Same options and seed, same bytes; only `config.json` and `log.txt` say when and how fast.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import platform
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import ringleaf
+from ringleaf.errors import ConfigError
+
+SCHEMA_VERSION = 1
+_RUN_KEYS = ("collective", "topology", "ranks", "switches", "options", "versions")
+_PACKAGES = ("numpy", "numba", "torch", "networkx", "finsy", "matplotlib")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One algorithm at one size."""
+
+    algo: str
+    size_bytes: int  # of each rank's tensor
+    count: int  # its elements
+    dtype: str
+    redop: str
+    time_ps: int  # virtual, from start to the last rank's end
+    algbw_gb_s: float  # size / time, 10^9 bytes/s
+    busbw_gb_s: float  # algbw x the collective's factor
+    bound_ps: int  # least time of this algorithm on these links
+    bound_percent: float  # bound / time
+    wrong: int  # elements, over all ranks, that differ from the oracle's by more than they may
+    wire_bytes: int  # that the busiest rank sent, headers included
+    retransmissions: int
+    drops: int  # packets that found a queue full
+    lost: int  # packets that links lost
+    packet_hops: int  # arrivals of packets anywhere
+    events: int
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSeries:
+    """Bytes that each direction of each link carried, per bin of time."""
+
+    bin_ps: int
+    links: tuple[tuple[str, str], ...]  # (from, to)
+    size_bytes: npt.NDArray[np.int64]  # (links, bins)
+
+
+@dataclass(slots=True)
+class Run:
+    """An experiment's results, complete or as far as they got."""
+
+    collective: str
+    topology: str
+    ranks: int
+    switches: int
+    options: dict[str, Any]
+    versions: dict[str, str]
+    rows: list[Row] = field(default_factory=list)
+    series: dict[tuple[str, int], LinkSeries] = field(default_factory=dict)
+    complete: bool = False
+
+
+def versions() -> dict[str, str]:
+    """Versions of us, of Python and of the packages that the figures depend on."""
+    found = {"ringleaf": ringleaf.__version__, "python": platform.python_version()}
+    return found | {name: metadata.version(name) for name in _PACKAGES}
+
+
+def git_commit(root: Path) -> str | None:
+    """The commit that `root` is at, `+` appended if files differ from it; None outside git."""
+    try:
+        commit = _git(root, "rev-parse", "HEAD")
+        return commit + ("+" if _git(root, "status", "--porcelain", "-uno") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _git(root: Path, *arguments: str) -> str:
+    return subprocess.run(
+        ("git", "-C", str(root), *arguments), check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def write_config(folder: Path, run: Run, *, given: Mapping[str, str], started: str) -> None:
+    """Begin the run directory: what was asked for, and what it was resolved to."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_json(
+        folder / "config.json",
+        {
+            "schema_version": SCHEMA_VERSION,
+            "started": started,
+            "git_commit": git_commit(Path(__file__).parent),
+            "machine": {"system": platform.platform(), "processor": platform.machine()},
+            "given": dict(given),
+            **{key: getattr(run, key) for key in _RUN_KEYS},
+        },
+    )
+
+
+def write_results(folder: Path, run: Run) -> None:
+    """Write what figures and reports are made of; figures of an incomplete run are as good."""
+    names = [f.name for f in fields(Row)]
+    with (folder / "results.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(asdict(row) for row in run.rows)
+    _write_json(
+        folder / "summary.json",
+        {
+            "schema_version": SCHEMA_VERSION,
+            "time": "virtual",
+            "complete": run.complete,
+            "wrong": sum(row.wrong for row in run.rows),
+            **{key: getattr(run, key) for key in _RUN_KEYS},
+            "rows": [asdict(row) for row in run.rows],
+        },
+    )
+    arrays: dict[str, Any] = {}
+    for (algo, size_bytes), series in run.series.items():
+        arrays["links"] = np.array(series.links)
+        arrays[f"{algo}.{size_bytes}.bin_ps"] = np.array(series.bin_ps)
+        arrays[f"{algo}.{size_bytes}.bytes"] = series.size_bytes
+    np.savez_compressed(folder / "links.npz", **arrays)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text())
+    except OSError as error:
+        raise ConfigError(
+            f"run directory: can't read its {path.name}, got {str(path.parent)!r}; "
+            "name a folder that a run has written"
+        ) from error
+    except ValueError as error:
+        raise ConfigError(f"{path}: not JSON: {error}") from error
+    version = value.get("schema_version") if isinstance(value, dict) else None
+    if version != SCHEMA_VERSION:
+        raise ConfigError(f"{path}: schema_version must be {SCHEMA_VERSION}, got {version!r}")
+    found: dict[str, Any] = value
+    return found
+
+
+def read_given(folder: Path) -> dict[str, str]:
+    """The options that a run was given, as typed.
+
+    Raises:
+        ConfigError: If it is no run directory, or was written in another version's format.
+    """
+    given: dict[str, str] = _read_json(folder / "config.json")["given"]
+    return given
+
+
+def read_run(folder: Path) -> Run:
+    """Load a run directory.
+
+    Raises:
+        ConfigError: If it is none, or was written in another version's format.
+    """
+    summary = _read_json(folder / "summary.json")
+    return Run(
+        **{key: summary[key] for key in _RUN_KEYS},
+        rows=[Row(**row) for row in summary["rows"]],
+        series=_read_series(folder / "links.npz"),
+        complete=summary["complete"],
+    )
+
+
+def _read_series(path: Path) -> dict[tuple[str, int], LinkSeries]:
+    if not path.exists():
+        return {}
+    with np.load(path) as arrays:
+        names = [name.removesuffix(".bytes") for name in arrays.files if name.endswith(".bytes")]
+        links = tuple((str(a), str(b)) for a, b in arrays["links"]) if names else ()
+        return {
+            (name.rpartition(".")[0], int(name.rpartition(".")[2])): LinkSeries(
+                int(arrays[f"{name}.bin_ps"]), links, arrays[f"{name}.bytes"]
+            )
+            for name in names
+        }
+
+
+def write_log(folder: Path, lines: Iterable[str]) -> None:
+    """What is not the same twice: how long things took."""
+    (folder / "log.txt").write_text("".join(f"{line}\n" for line in lines))
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, indent=2) + "\n")

@@ -1,0 +1,188 @@
+"""Runs an experiment: every algorithm at every size, each result checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from collectives.registry import ALGORITHMS, Algorithm
+from collectives.schedule import Collective, Schedule
+from experiments import results
+from experiments.bounds import Bounds
+from experiments.data import count_different, count_outside, make_tensors
+from experiments.network import Connect, build_topology, connect
+from experiments.options import DTYPES, Spec, as_plain
+from experiments.results import LinkSeries, Row, Run
+from ringleaf.errors import ConfigError
+from ringleaf.units import PS_PER_S
+from topologies.graph import hosts, switches
+
+if TYPE_CHECKING:
+    from networks.virtual import RunResult
+
+_REDUCING = (Collective.ALLREDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER)
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One row of the table, and what does not fit into it."""
+
+    row: Row
+    series: LinkSeries
+    wall_s: float
+
+
+def busbw_factor(collective: Collective, ranks: int) -> float:
+    """Ratio of busbw to algbw, as nccl-tests has it (doc/PERFORMANCE.md)."""
+    share = (ranks - 1) / ranks
+    if collective is Collective.ALLREDUCE:
+        return 2 * share
+    return 1.0 if collective in (Collective.BROADCAST, Collective.REDUCE) else share
+
+
+class Experiment:
+    """A spec with its topology: what to run, one measurement after the other.
+
+    Raises:
+        ConfigError: If the algorithms can't be compared, or the topology is not understood.
+        TopologyError: If there is no such topology.
+    """
+
+    def __init__(self, spec: Spec, *, connect: Connect = connect) -> None:
+        self.spec = spec
+        self.algorithms = [ALGORITHMS[name] for name in spec.algos]
+        self.collective = self._one_collective()
+        self.graph = build_topology(
+            spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
+        )
+        self.ranks = len(hosts(self.graph))
+        self._connect = connect
+
+    def _one_collective(self) -> Collective:
+        first = self.algorithms[0]
+        for other in self.algorithms:
+            if other.collective is not first.collective:
+                raise ConfigError(
+                    f"algo: must all be of one collective, got {first.name!r} "
+                    f"({first.collective.value}) and {other.name!r} ({other.collective.value})"
+                )
+        return first.collective
+
+    @cached_property
+    def _bounds(self) -> Bounds:
+        return Bounds(self.graph)
+
+    def new_run(self) -> Run:
+        """The run that the measurements are for, still empty."""
+        options = as_plain(self.spec)
+        del options["out"]  # where results lie is no part of them
+        return Run(
+            collective=self.collective.value,
+            topology=self.graph.graph["name"],
+            ranks=self.ranks,
+            switches=len(switches(self.graph)),
+            options=options,
+            versions=results.versions(),
+        )
+
+    @property
+    def measurements(self) -> int:
+        """How many there will be."""
+        return len(self.spec.sizes_bytes) * len(self.algorithms)
+
+    def run(self) -> Iterator[Measurement]:
+        """Yield each measurement when it is made: all algorithms at one size, then at the next."""
+        for size_bytes in self.spec.sizes_bytes:
+            count = size_bytes // DTYPES[self.spec.dtype]
+            inputs = make_tensors(self.spec.seed, self.ranks, count, self.spec.dtype)
+            for algorithm in self.algorithms:
+                yield self._measure(algorithm, size_bytes, inputs)
+
+    def schedule(self, algorithm: Algorithm, size_bytes: int) -> Schedule:
+        """What an algorithm makes of this topology, at one size."""
+        return algorithm.build(
+            self.ranks,
+            size_bytes=size_bytes,
+            hierarchy=self.graph.graph["hierarchy"],
+            fabric=self._bounds.fabric,
+        )
+
+    def _measure(
+        self, algorithm: Algorithm, size_bytes: int, inputs: list[torch.Tensor]
+    ) -> Measurement:
+        schedule = self.schedule(algorithm, size_bytes)
+        network = self._connect(
+            self.spec,
+            self.graph,
+            in_network=algorithm.name if algorithm.in_network else None,
+            capture=self._capture(algorithm.name, size_bytes),
+        )
+        tensors = network.tensors(inputs[0].numel(), inputs[0].dtype, schedule)
+        for tensor, given in zip(tensors, inputs, strict=True):
+            tensor.copy_(given)
+        outcome = network.run(schedule, tensors)
+        network.close()
+        wrong = self._count_wrong(algorithm, schedule, inputs, tensors)
+        bound_ps = self._bounds.least_ps(schedule, size_bytes, DTYPES[self.spec.dtype])
+        row = self._row(algorithm, size_bytes, outcome, wrong=wrong, bound_ps=bound_ps)
+        return Measurement(row, _series(outcome), outcome.wall_s)
+
+    def _capture(self, algo: str, size_bytes: int) -> Path | None:
+        return self.spec.out / "pcap" / f"{algo}-{size_bytes}" if self.spec.pcap else None
+
+    def _count_wrong(
+        self,
+        algorithm: Algorithm,
+        schedule: Schedule,
+        inputs: list[torch.Tensor],
+        results: list[torch.Tensor],
+    ) -> int:
+        if not algorithm.in_network:
+            return count_different(schedule, inputs, results)
+        from ina.registry import find_system  # compiles, or loads what is compiled
+
+        allowed = find_system(algorithm.name).error_bound(inputs, self.spec.lanes)
+        return count_outside(inputs, results, allowed)
+
+    def _row(
+        self,
+        algorithm: Algorithm,
+        size_bytes: int,
+        outcome: RunResult,
+        *,
+        wrong: int,
+        bound_ps: int,
+    ) -> Row:
+        algbw_gb_s = size_bytes * PS_PER_S / max(outcome.time_ps, 1) / 1e9
+        return Row(
+            algo=algorithm.name,
+            size_bytes=size_bytes,
+            count=size_bytes // DTYPES[self.spec.dtype],
+            dtype=self.spec.dtype,
+            redop="sum" if self.collective in _REDUCING else "none",
+            time_ps=outcome.time_ps,
+            algbw_gb_s=algbw_gb_s,
+            busbw_gb_s=algbw_gb_s * busbw_factor(self.collective, self.ranks),
+            bound_ps=bound_ps,
+            bound_percent=100 * bound_ps / max(outcome.time_ps, 1),
+            wrong=wrong,
+            wire_bytes=max(outcome.wire_bytes),
+            retransmissions=outcome.retransmissions,
+            drops=outcome.drops,
+            lost=outcome.lost,
+            packet_hops=outcome.packet_hops,
+            events=outcome.events,
+        )
+
+
+def _series(outcome: RunResult) -> LinkSeries:
+    links = tuple(outcome.link_series)
+    return LinkSeries(
+        outcome.bin_ps, links, np.stack([outcome.link_series[link] for link in links])
+    )

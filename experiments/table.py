@@ -1,0 +1,91 @@
+"""The table on stdout, as nccl-tests prints its own: `#` is commentary, every row is for awk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from experiments.results import Row, Run
+from ringleaf.units import PS_PER_US, format_rate, format_size, format_time
+
+_COLUMNS = (
+    # name, unit, width
+    ("algo", "", 16),
+    ("size", "(B)", 11),
+    ("count", "(elem)", 10),
+    ("type", "", 8),
+    ("redop", "", 6),
+    ("time", "(us)", 11),
+    ("algbw", "(GB/s)", 8),
+    ("busbw", "(GB/s)", 8),
+    ("bound", "(us)", 11),
+    ("%bound", "", 7),
+    ("#wrong", "", 7),
+    ("wireB/rank", "(B)", 11),
+    ("retx", "", 6),
+)
+
+
+def head(run: Run) -> Iterator[str]:
+    """Lines before the first row."""
+    options = run.options
+    yield (
+        f"# Ringleaf {run.versions['ringleaf']}: {run.collective} of {run.ranks} ranks on "
+        f"{run.topology}, {format_rate(options['rate_bps'])} and "
+        f"{format_time(options['delay_ps'])} per link"
+    )
+    trouble = ", ".join(
+        f"{name} {100 * options[name]:g} %"
+        for name in ("loss", "duplicate", "reorder")
+        if options[name]
+    )
+    yield (
+        f"# simulated (virtual) time, packet by packet; {trouble or 'no losses'}; "
+        f"seed {options['seed']}"
+    )
+    yield "# algbw = size/time; busbw = algbw x 2(n-1)/n; bound: least time of this algorithm here"
+    yield "#"
+    yield "#" + _line(name for name, _, _ in _COLUMNS)[1:]
+    yield "#" + _line(unit for _, unit, _ in _COLUMNS)[1:]
+
+
+def line(row: Row) -> str:
+    """One row."""
+    return _line(
+        (
+            row.algo,
+            str(row.size_bytes),
+            str(row.count),
+            row.dtype,
+            row.redop,
+            f"{row.time_ps / PS_PER_US:.2f}",
+            f"{row.algbw_gb_s:.2f}",
+            f"{row.busbw_gb_s:.2f}",
+            f"{row.bound_ps / PS_PER_US:.2f}",
+            f"{row.bound_percent:.1f}",
+            str(row.wrong),
+            str(row.wire_bytes),
+            str(row.retransmissions),
+        )
+    )
+
+
+def foot(run: Run) -> Iterator[str]:
+    """Lines after the last row: was all well, and who won."""
+    wrong = sum(row.wrong for row in run.rows)
+    yield f"# wrong values: {wrong} {'OK' if not wrong else 'FAILED'}"
+    if not run.rows:
+        return
+    size = max(row.size_bytes for row in run.rows)
+    fastest, *others = sorted(
+        (row for row in run.rows if row.size_bytes == size), key=lambda row: row.time_ps
+    )
+    gains = ", ".join(f"{o.time_ps / fastest.time_ps:.2f} x {o.algo}" for o in others)
+    yield f"# fastest at {format_size(size)}: {fastest.algo}" + (
+        f"; as fast as {gains}" if gains else ""
+    )
+
+
+def _line(cells: Iterable[str]) -> str:
+    return " ".join(
+        f"{cell:>{width}}" for cell, (_, _, width) in zip(cells, _COLUMNS, strict=True)
+    ).rstrip()
