@@ -39,12 +39,12 @@ def bcube(n: int, k: int, *, link: Link, host_link: Link | None = None) -> nx.Gr
     graph = new_graph(name, (n,) * (k + 1))
     servers, per_level = n ** (k + 1), n**k
     for server in range(servers):
-        add_server(graph, server, _address(server, n, k), (server, 1))
+        add_server(graph, server, _address(server, n, k), (server, 1), (0.4, 0))
     for level in range(k + 1):
         for i in range(per_level):
             switch = servers + level * per_level + i
-            pos = ((i + 0.5) * n - 0.5, level + 2)
-            add_switch(graph, switch, level + 1, f"level {level}.{i}", pos)
+            pos = ((i + 0.5) * n - 0.5, 1 + 1.35 * level if level else 0)  # level 0 below
+            add_switch(graph, switch, level + 1, f"level {level} {i}", pos)
     for level in range(k + 1):
         for server in range(servers):
             high, low = server // n ** (level + 1), server % n**level

@@ -38,14 +38,14 @@ def fat_tree(k: int, *, link: Link, host_link: Link | None = None) -> nx.Graph[s
     half = k // 2
     graph = new_graph(name, (half, half, k))
     for rank in range(half * half * k):
-        add_host(graph, rank, (rank, 0))
+        add_host(graph, rank, (rank, 0.3))
     for tier, kind in enumerate(("edge", "agg")):
         for pod, i in product(range(k), range(half)):
             x = (pod * half + i) * half + (half - 1) / 2
             add_switch(graph, (tier * k + pod) * half + i, tier, f"{kind} {pod}.{i}", (x, tier + 1))
     for core in range(half * half):
         x = (core + 0.5) * k - 0.5
-        add_switch(graph, k * k + core, 2, f"core {core // half}.{core % half}", (x, 3))
+        add_switch(graph, k * k + core, 2, f"core {core // half}.{core % half}", (x, 3.2))
     _wire(graph, k, link, host_link or link)
     return graph
 

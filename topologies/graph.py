@@ -6,8 +6,11 @@ A topology is an `nx.Graph`. Hosts are `h0, h1, ...` in rank order, switches `s0
   and, for switches, `tier` (0 next to hosts).
 - Edge attributes: `link` (Link) and `ports` (node name -> its port, from 1; a host's is 1).
 - Graph attributes: `name` (a spec that builds it again), `hierarchy` (group sizes, innermost first,
-  their product is the number of hosts), `routing` (a name of `topologies.routing.ROUTERS`) and
-  `servers` (whether each host `h{i}` forwards for others, through a switch `s{i}` of its own).
+  their product is the number of hosts), `routing` (a name of `topologies.routing.ROUTERS`),
+  `servers` (whether each host `h{i}` forwards for others, through a switch `s{i}` of its own)
+  and `layout` (`tiers` if `pos` counts hosts by tiers, `grid` if both axes have one scale).
+- Hints for drawings: a switch's `rail` (two ends of a line that stands for it), a link's `stubs`
+  (node -> vector; the link is drawn as these instead) and the graph's `frames` (corners).
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ LOCAL_DELAY_PS = PS_PER_NS
 
 Peers = dict[str, dict[str, int]]
 """Switch -> neighbouring switch -> port that leads there."""
+
+Point = tuple[float, float]
 
 
 class Role(Enum):
@@ -53,35 +58,40 @@ def new_graph(
 ) -> nx.Graph[str]:
     """Return a graph without nodes; groups of one are left out of `hierarchy`."""
     sizes = tuple(size for size in hierarchy if size > 1) or (1,)
-    graph: nx.Graph[str] = nx.Graph(name=name, hierarchy=sizes, routing=routing, servers=False)
+    graph: nx.Graph[str] = nx.Graph(name=name, hierarchy=sizes, routing=routing)
+    graph.graph.update(servers=False, layout="tiers", frames=[])
     graph.graph.update(attributes)
     return graph
 
 
-def add_host(graph: nx.Graph[str], rank: int, pos: tuple[float, float]) -> str:
+def add_host(graph: nx.Graph[str], rank: int, pos: Point) -> str:
     """Add the host of `rank` and return its name."""
     name = f"h{rank}"
     graph.add_node(name, role=Role.HOST, label=name, pos=pos)
     return name
 
 
-def add_switch(
-    graph: nx.Graph[str], index: int, tier: int, label: str, pos: tuple[float, float]
-) -> str:
+def add_switch(graph: nx.Graph[str], index: int, tier: int, label: str, pos: Point) -> str:
     """Add switch number `index` and return its name."""
     name = f"s{index}"
     graph.add_node(name, role=Role.SWITCH, tier=tier, label=label, pos=pos)
     return name
 
 
-def add_server(graph: nx.Graph[str], rank: int, label: str, pos: tuple[float, float]) -> str:
+def add_server(
+    graph: nx.Graph[str],
+    rank: int,
+    label: str,
+    pos: Point,
+    host_offset: Point = (0.26, -0.26),
+) -> str:
     """Add a host that forwards for others, and return the name of the switch inside it.
 
     The switch's port 1 leads to the host. `join_servers` gives that link its rate, once all
     others are there.
     """
     graph.graph["servers"] = True
-    host = add_host(graph, rank, pos)
+    host = add_host(graph, rank, (pos[0] + host_offset[0], pos[1] + host_offset[1]))
     switch = add_switch(graph, rank, 0, label, pos)
     graph.add_edge(host, switch, ports={host: 1, switch: 1})
     return switch

@@ -7,7 +7,7 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, product
 
@@ -15,13 +15,34 @@ import networkx as nx
 
 from ringleaf.errors import TopologyError
 from topologies.family import Family, check_sizes, fill
-from topologies.graph import Link, add_server, add_switch, connect, join_servers, new_graph
+from topologies.graph import (
+    Link,
+    Point,
+    add_server,
+    add_switch,
+    connect,
+    join_servers,
+    new_graph,
+)
 
 RADIX = 64
 """Ports of the switches that join boards."""
 
 BOARD_GAP = 0.5
-"""Room between boards in a drawing, in accelerators."""
+RAIL_OFFSET = 0.42
+LEAN = 0.22
+"""In a drawing: room between boards, from a row of accelerators to the rail that stands for
+its switch, and how much links to the rail lean outward."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row or column of the machine, with the accelerators at the two ends of each board."""
+
+    label: str
+    ends: list[tuple[int, int]]  # ranks
+    along: Point  # where it runs to in a drawing
+    beside: Point  # from an accelerator to the rail that stands for the line's switch
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +54,23 @@ class Shape:
     x: int
     y: int
 
-    def accelerator(self, column: int, row: int) -> int:
+    def rank(self, column: int, row: int) -> int:
         """Rank of the accelerator at a column and row of the whole machine: board by board."""
         board = row // self.b * self.x + column // self.a
         return (board * self.b + row % self.b) * self.a + column % self.a
 
+    def lines(self) -> Iterator[Line]:
+        """Rows, then columns, that have more than one board."""
+        for row in range(self.b * self.y if self.x > 1 else 0):
+            ranks = [self.rank(column, row) for column in range(self.a * self.x)]
+            yield Line(f"row {row}", _ends(ranks, self.a), (1, 0), (0, RAIL_OFFSET))
+        for column in range(self.a * self.x if self.y > 1 else 0):
+            ranks = [self.rank(column, row) for row in range(self.b * self.y)]
+            yield Line(f"column {column}", _ends(ranks, self.b), (0, -1), (-RAIL_OFFSET, 0))
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A row or column of the machine: the two ends of each board, and where its switches go."""
-
-    label: str
-    ends: list[tuple[int, int]]  # ranks
-    pos: tuple[float, float]
-    outward: tuple[int, int]
-
-    def at(self, level: int, i: int) -> tuple[float, float]:
-        """Place of switch `i` of a level of the line's tree, beside the machine."""
-        away, along = level, i * 0.2
-        (x, y), (dx, dy) = self.pos, self.outward
-        return (x + dx * away + dy * along, y + dy * away - dx * along)
+    def position(self, column: int, row: int) -> Point:
+        """Place in a drawing: row 0 on top, and a gap between boards."""
+        return (column + column // self.a * BOARD_GAP, -row - row // self.b * BOARD_GAP)
 
 
 def hamming_mesh(
@@ -91,55 +109,70 @@ def hamming_mesh(
     name = f"hammingmesh,a={a},b={b},x={x},y={y}"
     check_sizes(name, a=a, b=b, x=x, y=y)
     check_sizes(name, 4, radix=radix)
-    graph = new_graph(name, (a, b, x, y))
+    graph = new_graph(name, (a, b, x, y), layout="grid")
     shape = Shape(a, b, x, y)
     _add_boards(graph, shape, link)
     numbers = count(a * b * x * y)
-    width, height = _position(shape, a * x - 1, b * y - 1)
-    for row in range(b * y if x > 1 else 0):
-        ends = [
-            (shape.accelerator(board * a, row), shape.accelerator(board * a + a - 1, row))
-            for board in range(x)
-        ]
-        line = Line(f"row {row}", ends, (width + 1, _position(shape, 0, row)[1]), (1, 0))
-        _add_line(graph, line, numbers, link, radix)
-    for column in range(a * x if y > 1 else 0):
-        ends = [
-            (shape.accelerator(column, board * b), shape.accelerator(column, board * b + b - 1))
-            for board in range(y)
-        ]
-        line = Line(f"column {column}", ends, (_position(shape, column, 0)[0], height - 1), (0, -1))
-        _add_line(graph, line, numbers, link, radix)
+    for line in shape.lines():
+        if 2 * len(line.ends) <= radix:
+            _add_rail(graph, next(numbers), line.label, line, line.ends, link)
+        else:
+            _add_tree(graph, numbers, line, link, radix)
     join_servers(graph, link, host_link)
     return graph
+
+
+def _ends(ranks: Sequence[int], board: int) -> list[tuple[int, int]]:
+    return [(ranks[i], ranks[i + board - 1]) for i in range(0, len(ranks), board)]
 
 
 def _add_boards(graph: nx.Graph[str], shape: Shape, link: Link) -> None:
     places = list(product(range(shape.y), range(shape.x), range(shape.b), range(shape.a)))
     for rank, (board_row, board_column, j, i) in enumerate(places):
         column, row = board_column * shape.a + i, board_row * shape.b + j
-        add_server(graph, rank, f"{column},{row}", _position(shape, column, row))
-    for rank, (_, _, j, i) in enumerate(places):
+        add_server(graph, rank, f"{column},{row}", shape.position(column, row))
+    for rank, (board_row, board_column, j, i) in enumerate(places):
         if i + 1 < shape.a:
             connect(graph, f"s{rank}", f"s{rank + 1}", link)
         if j + 1 < shape.b:
             connect(graph, f"s{rank}", f"s{rank + shape.a}", link)
+        if i == j == 0:
+            west, north = shape.position(board_column * shape.a, board_row * shape.b)
+            corner = (west + shape.a - 1, north - shape.b + 1)
+            graph.graph["frames"].append(((west, north), corner))
 
 
-def _position(shape: Shape, column: int, row: int) -> tuple[float, float]:
-    """Row 0 on top, and a gap between boards."""
-    return (column + column // shape.a * BOARD_GAP, -row - row // shape.b * BOARD_GAP)
+def _add_rail(
+    graph: nx.Graph[str],
+    number: int,
+    label: str,
+    line: Line,
+    ends: Sequence[tuple[int, int]],
+    link: Link,
+) -> str:
+    """Add a switch that joins both ends of some boards; a drawing shows it as a rail."""
+    places = graph.nodes
+    start, stop = (
+        _shifted(places[f"s{rank}"]["pos"], line.beside) for rank in (ends[0][0], ends[-1][1])
+    )
+    rail = (_shifted(start, line.along, -LEAN), _shifted(stop, line.along, 0.75))
+    switch = add_switch(graph, number, 1, label, rail[1])
+    graph.nodes[switch]["rail"] = rail
+    for first, last in ends:
+        if first == last:
+            connect(graph, f"s{first}", switch, Link(2 * link.rate_bps, link.delay_ps))
+            graph.edges[f"s{first}", switch]["stubs"] = {f"s{first}": line.beside}
+            continue
+        for rank, lean in ((first, -LEAN), (last, LEAN)):
+            connect(graph, f"s{rank}", switch, link)
+            stub = _shifted(line.beside, line.along, lean)
+            graph.edges[f"s{rank}", switch]["stubs"] = {f"s{rank}": stub}
+    return switch
 
 
-def _add_line(
-    graph: nx.Graph[str], line: Line, numbers: Iterator[int], link: Link, radix: int
+def _add_tree(
+    graph: nx.Graph[str], numbers: Iterator[int], line: Line, link: Link, radix: int
 ) -> None:
-    """Join the two ends of each board by one switch, or by a tree if it has too few ports."""
-    if 2 * len(line.ends) <= radix:
-        switch = add_switch(graph, next(numbers), 1, line.label, line.pos)
-        for ends in line.ends:
-            _join_ends(graph, switch, ends, link)
-        return
     per_leaf = radix // 4  # boards: half a leaf's ports lead down, two to each board
     groups = [line.ends[i : i + per_leaf] for i in range(0, len(line.ends), per_leaf)]
     if len(groups) > radix:
@@ -147,24 +180,20 @@ def _add_line(
             f"{graph.name}: a row or column takes up to {radix * per_leaf} boards with "
             f"{radix}-port switches, got {len(line.ends)}"
         )
-    leaves = []
-    for i, group in enumerate(groups):
-        leaf = add_switch(graph, next(numbers), 1, f"{line.label} leaf {i}", line.at(0, i))
-        leaves.append(leaf)
-        for ends in group:
-            _join_ends(graph, leaf, ends, link)
+    leaves = [
+        _add_rail(graph, next(numbers), f"{line.label} leaf {i}", line, group, link)
+        for i, group in enumerate(groups)
+    ]
+    outside = _shifted(graph.nodes[leaves[-1]]["pos"], line.along, 1)
     for i in range(2 * per_leaf):
-        spine = add_switch(graph, next(numbers), 2, f"{line.label} spine {i}", line.at(1, i))
+        pos = _shifted(outside, line.beside, -i / per_leaf)
+        spine = add_switch(graph, next(numbers), 2, f"{line.label} spine {i}", pos)
         for leaf in leaves:
             connect(graph, leaf, spine, link)
 
 
-def _join_ends(graph: nx.Graph[str], switch: str, ends: tuple[int, int], link: Link) -> None:
-    if ends[0] == ends[1]:
-        connect(graph, f"s{ends[0]}", switch, Link(2 * link.rate_bps, link.delay_ps))
-        return
-    for end in ends:
-        connect(graph, f"s{end}", switch, link)
+def _shifted(pos: Point, direction: Point, times: float = 1) -> Point:
+    return (pos[0] + times * direction[0], pos[1] + times * direction[1])
 
 
 def _fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:

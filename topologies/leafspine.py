@@ -33,7 +33,7 @@ def leaf_spine(
     check_sizes(name, 0 if leaves == 1 else 1, spines=spines)
     graph = new_graph(name, (hosts, leaves))
     for rank in range(leaves * hosts):
-        add_host(graph, rank, (rank, 0))
+        add_host(graph, rank, (rank, 0.3))
     for leaf in range(leaves):
         add_switch(graph, leaf, 0, f"leaf {leaf}", (leaf * hosts + (hosts - 1) / 2, 1))
     for spine in range(spines):

@@ -9,7 +9,10 @@ from math import prod
 import networkx as nx
 
 from topologies.family import Family, check_sizes, fill
-from topologies.graph import Link, add_server, connect, join_servers, new_graph
+from topologies.graph import Link, Point, add_server, connect, join_servers, new_graph
+
+DIRECTIONS = ((1.0, 0.0), (0.0, -1.0), (0.6, 0.6))
+"""Where each dimension points in a drawing."""
 
 
 def torus_2d(x: int, y: int, *, link: Link, host_link: Link | None = None) -> nx.Graph[str]:
@@ -41,7 +44,7 @@ def _torus(
 ) -> nx.Graph[str]:
     check_sizes(name, **sizes)
     shape = tuple(sizes.values())
-    graph = new_graph(name, shape, routing="dimension_order", shape=shape)
+    graph = new_graph(name, shape, routing="dimension_order", shape=shape, layout="grid")
     places = [place[::-1] for place in product(*(range(size) for size in reversed(shape)))]
     for rank, place in enumerate(places):
         label = ",".join(str(coordinate) for coordinate in place)
@@ -52,14 +55,29 @@ def _torus(
             after = rank + step * prod(shape[:axis])
             if after != rank and not graph.has_edge(f"s{rank}", f"s{after}"):
                 connect(graph, f"s{rank}", f"s{after}", link)
+                if step != 1:
+                    _draw_as_stubs(graph, f"s{rank}", f"s{after}", DIRECTIONS[axis])
     join_servers(graph, link, host_link)
     return graph
 
 
-def _position(place: tuple[int, ...], shape: tuple[int, ...]) -> tuple[float, float]:
-    """Row 0 on top; planes side by side."""
-    plane = place[2] if len(place) > 2 else 0
-    return (place[0] + plane * (shape[0] + 1), -place[1])
+def _draw_as_stubs(graph: nx.Graph[str], last: str, first: str, direction: Point) -> None:
+    """A link that closes a ring leaves the drawing on one side and comes back on the other."""
+    (x, y), length = direction, 0.45
+    graph.edges[last, first]["stubs"] = {
+        last: (x * length, y * length),
+        first: (-x * length, -y * length),
+    }
+
+
+def _position(place: tuple[int, ...], shape: tuple[int, ...]) -> Point:
+    """Row 0 on top; the third dimension goes up and to the right, within the cell of a column."""
+    depth = shape[2] if len(shape) > 2 else 1
+    cell = 1 + (depth - 1) * DIRECTIONS[2][0]
+    steps = [place[0] * cell, place[1] * cell, *place[2:]]
+    x = sum(step * direction[0] for step, direction in zip(steps, DIRECTIONS, strict=False))
+    y = sum(step * direction[1] for step, direction in zip(steps, DIRECTIONS, strict=False))
+    return (x, y)
 
 
 TORUS_2D = Family(

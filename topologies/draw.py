@@ -1,0 +1,359 @@
+"""Drawings of topologies, with or without a value on each direction of each link."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from math import hypot
+from pathlib import Path
+from textwrap import wrap
+
+import matplotlib as mpl
+import networkx as nx
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.collections import LineCollection
+from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
+from matplotlib.text import Text
+
+from ringleaf.errors import ConfigError, TopologyError
+from topologies.graph import Point, Role, hosts, natural, switches
+
+FORMATS = ("png", "svg", "pdf")
+DOTS_PER_INCH = 150
+
+HOST_COLOR = "#cfe0f1"
+TIER_COLORS = ("#fde2b3", "#f8c7a4", "#e6b8cf", "#c9c3e6", "#bfe0d4")
+LINE_COLOR = "#8a929c"
+IDLE_COLOR = "#d3d8de"
+FRAME_COLOR = "#f3f4f6"
+INK = "#2b2f36"
+
+EdgeValues = Mapping[tuple[str, str], float]
+"""(from, to) -> value of that direction of the link; directions left out count as 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """Where everything goes, in inches from the lower left corner."""
+
+    at: dict[str, Point]
+    size: dict[str, Point]  # of each node's glyph
+    scale: Point  # inches per unit of `pos`
+    width: float
+    height: float
+
+    def place(self, graph: nx.Graph[str], pos: Point) -> Point:
+        """Where a point goes whose coordinates are as those of nodes' `pos`."""
+        node = next(iter(graph))
+        return self.moved(
+            node, (pos[0] - graph.nodes[node]["pos"][0], pos[1] - graph.nodes[node]["pos"][1])
+        )
+
+    def moved(self, node: str, by: Point) -> Point:
+        """Where a point goes that is off a node by so many units."""
+        (x, y), (scale_x, scale_y) = self.at[node], self.scale
+        return (x + by[0] * scale_x, y + by[1] * scale_y)
+
+
+def draw(
+    graph: nx.Graph[str],
+    path: Path | str,
+    *,
+    node_colors: Mapping[str, str] | None = None,
+    edge_values: EdgeValues | None = None,
+    value_label: str = "",
+    title: str | None = None,
+) -> None:
+    """Write a drawing; the same graph and values give the same bytes.
+
+    Args:
+        graph: A topology.
+        path: Ends in .png, .svg or .pdf.
+        node_colors: Colours (of matplotlib) for some nodes, instead of their tier's.
+        edge_values: Colours each direction of each link by its value.
+        value_label: What the values are, with their unit, beside the colour bar.
+        title: Instead of the graph's name.
+
+    Raises:
+        ConfigError: If `path` ends otherwise.
+        TopologyError: If a colour or value is for something that isn't there.
+    """
+    ending = Path(path).suffix.removeprefix(".").lower()
+    if ending not in FORMATS:
+        raise ConfigError(f"draw: file must end in .{', .'.join(FORMATS)}, got {str(path)!r}")
+    figure = make_figure(
+        graph,
+        node_colors=node_colors,
+        edge_values=edge_values,
+        value_label=value_label,
+        title=title,
+    )
+    dates = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    with mpl.rc_context({"svg.hashsalt": "ringleaf"}):
+        figure.savefig(path, dpi=DOTS_PER_INCH, metadata=dates[ending])
+
+
+def make_figure(
+    graph: nx.Graph[str],
+    *,
+    node_colors: Mapping[str, str] | None = None,
+    edge_values: EdgeValues | None = None,
+    value_label: str = "",
+    title: str | None = None,
+) -> Figure:
+    """The drawing itself; see `draw`."""
+    _check(graph, node_colors or {}, edge_values or {})
+    sheet = _lay_out(graph, bar=edge_values is not None)
+    figure = Figure(figsize=(sheet.width, sheet.height))
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, sheet.width), ylim=(0, sheet.height))
+    axes.axis("off")
+    _draw_frames(axes, graph, sheet)
+    if edge_values is None:
+        _draw_links(axes, graph, sheet)
+    else:
+        _draw_values(figure, axes, graph, sheet, edge_values, value_label)
+    _draw_nodes(axes, graph, sheet, node_colors or {})
+    _write_titles(axes, graph, sheet, title or graph.name, values=edge_values is not None)
+    return figure
+
+
+def _check(graph: nx.Graph[str], colors: Mapping[str, str], values: EdgeValues) -> None:
+    for node in colors:
+        if node not in graph:
+            raise TopologyError(f"draw {graph.name}: no such node, got {node!r}")
+    for a, b in values:
+        if not graph.has_edge(a, b):
+            raise TopologyError(f"draw {graph.name}: no link joins {a!r} and {b!r}")
+
+
+def _lay_out(graph: nx.Graph[str], *, bar: bool) -> Sheet:
+    """Choose a scale at which names can be read, on a sheet of 5 to 18 inches if that can be."""
+    places = {node: graph.nodes[node]["pos"] for node in graph}
+    low = (min(x for x, _ in places.values()), min(y for _, y in places.values()))
+    span_x = max(x for x, _ in places.values()) - low[0]
+    span_y = max(y for _, y in places.values()) - low[1]
+    left, right, bottom, top = 0.5, 0.5 + 1.1 * bar, 0.4, 0.9 + 0.15 * bar
+    if graph.graph["layout"] == "tiers":
+        left += 0.5
+        narrowest = 0.165 if graph.graph["servers"] else 0.125
+        scale_x = min(0.62, max(narrowest, 11 / (span_x + 1)))
+        scale = (scale_x, max(1.3, span_x * scale_x * 0.14))
+    else:
+        side = min(0.95, max(0.6, 11 / (span_x + 1)))
+        scale = (side, side)
+        left, right, top, bottom = (each + 0.3 * side for each in (left, right, top, bottom))
+    width = max(left + right + span_x * scale[0], 5.0 + 1.1 * bar)
+    left += (width - left - right - span_x * scale[0]) / 2
+    at = {
+        node: (left + (x - low[0]) * scale[0], bottom + (y - low[1]) * scale[1])
+        for node, (x, y) in places.items()
+    }
+    size = _glyphs_of_grid(graph, scale[0])
+    if graph.graph["layout"] == "tiers":
+        size = _glyphs_of_tiers(graph, scale[0])
+    return Sheet(at, size, scale, width, bottom + top + span_y * scale[1])
+
+
+def _glyphs_of_grid(graph: nx.Graph[str], scale: float) -> dict[str, Point]:
+    side = {Role.HOST: 0.17 * scale, Role.SWITCH: 0.36 * scale}
+    return {node: (side[graph.nodes[node]["role"]],) * 2 for node in graph}
+
+
+def _glyphs_of_tiers(graph: nx.Graph[str], scale: float) -> dict[str, Point]:
+    """Squares, or tall boxes with room for a turned name where a tier is crowded."""
+    servers = graph.graph["servers"]
+    host = min(0.27, (0.22 if servers else 0.8) * scale)
+    size = dict.fromkeys(hosts(graph), (host, host))
+    tiers: dict[int, list[str]] = {}
+    for switch in switches(graph):
+        tiers.setdefault(graph.nodes[switch]["tier"], []).append(switch)
+    for tier, members in tiers.items():
+        places = sorted(graph.nodes[switch]["pos"][0] for switch in members)
+        spacing = scale * min((b - a for a, b in pairwise(places)), default=1)
+        width = min(0.4, spacing * (0.46 if servers and tier == 0 else 0.72))
+        size |= dict.fromkeys(members, (width, width if width > 0.25 else 0.38))
+    return size
+
+
+def _strokes(graph: nx.Graph[str], sheet: Sheet, a: str, b: str) -> list[tuple[Point, Point]]:
+    """What is drawn of the direction from `a` to `b`, each from where it starts."""
+    stubs: Mapping[str, Point] | None = graph.edges[a, b].get("stubs")
+    if stubs is None:
+        return [(sheet.at[a], sheet.at[b])]
+    strokes = []
+    if a in stubs:
+        strokes.append((sheet.at[a], sheet.moved(a, stubs[a])))
+    if b in stubs:
+        strokes.append((sheet.moved(b, stubs[b]), sheet.at[b]))
+    return strokes
+
+
+def _to_the_right(stroke: tuple[Point, Point], distance: float) -> tuple[Point, Point]:
+    (x0, y0), (x1, y1) = stroke
+    length = hypot(x1 - x0, y1 - y0)
+    dx, dy = distance * (y1 - y0) / length, distance * (x0 - x1) / length
+    return (x0 + dx, y0 + dy), (x1 + dx, y1 + dy)
+
+
+def _line_width(graph: nx.Graph[str]) -> float:
+    """In points: less where there are many links."""
+    return float(min(1.3, max(0.35, 9 / graph.number_of_edges() ** 0.5)))
+
+
+def _draw_frames(axes: Axes, graph: nx.Graph[str], sheet: Sheet) -> None:
+    """Boards, and the lines that stand for row and column switches."""
+    margin, scale = 0.3, sheet.scale[0]
+    for (west, north), (east, south) in graph.graph["frames"]:
+        corner = sheet.place(graph, (west - margin, south - margin))
+        size = ((east - west + 2 * margin) * scale, (north - south + 2 * margin) * scale)
+        style = f"round,pad=0,rounding_size={0.15 * scale}"
+        axes.add_patch(FancyBboxPatch(corner, *size, boxstyle=style, fc=FRAME_COLOR, ec="none"))
+    for switch in switches(graph):
+        if "rail" in graph.nodes[switch]:
+            rail = [sheet.place(graph, end) for end in graph.nodes[switch]["rail"]]
+            axes.add_collection(
+                LineCollection([rail], colors=_color(graph, switch), linewidths=2.5)
+            )
+
+
+def _draw_links(axes: Axes, graph: nx.Graph[str], sheet: Sheet) -> None:
+    strokes = [stroke for a, b in graph.edges for stroke in _strokes(graph, sheet, a, b)]
+    width = _line_width(graph)
+    axes.add_collection(LineCollection(strokes, colors=LINE_COLOR, linewidths=width))
+
+
+def _value_colors() -> Colormap:
+    """From amber to dark red: the lightest shade still shows on white."""
+    shades = ["#f6c65b", "#f08a3c", "#d9482b", "#9d1c36", "#4f0c2e"]
+    return LinearSegmentedColormap.from_list("traffic", shades)
+
+
+def _draw_values(
+    figure: Figure,
+    axes: Axes,
+    graph: nx.Graph[str],
+    sheet: Sheet,
+    values: EdgeValues,
+    label: str,
+) -> None:
+    """One line per direction, on the right of the way it goes; idle ones are grey."""
+    top = max(values.values(), default=0) or 1
+    palette = _value_colors()
+    lane = max(0.9, 1.6 * _line_width(graph))
+    for idle, width in ((True, 0.8 * lane), (False, lane)):
+        strokes, shades = [], []
+        for (a, b), value in _directions(graph, values):
+            if (value == 0) is idle:
+                found = _strokes(graph, sheet, a, b)
+                strokes += [_to_the_right(stroke, 0.6 * lane / 72 + 0.004) for stroke in found]
+                shades += [IDLE_COLOR if idle else palette(value / top)] * len(found)
+        axes.add_collection(LineCollection(strokes, colors=shades, linewidths=width))
+    height = min(3.0, sheet.height - 1.4)
+    box = (
+        (sheet.width - 1.05) / sheet.width,
+        (sheet.height - height) / 2 / sheet.height,
+        0.14 / sheet.width,
+        height / sheet.height,
+    )
+    shown = ScalarMappable(Normalize(0, top), palette)
+    bar = figure.colorbar(shown, cax=figure.add_axes(box))
+    bar.set_label("\n".join(wrap(label, int(14 * height))), color=INK, fontsize=8)
+    bar.ax.tick_params(labelsize=7, colors=INK)
+    bar.outline.set_visible(False)
+
+
+def _directions(
+    graph: nx.Graph[str], values: EdgeValues
+) -> Iterator[tuple[tuple[str, str], float]]:
+    """Both directions of all links, the smallest value first, so that the largest is on top."""
+    both = [way for a, b in graph.edges for way in ((a, b), (b, a))]
+    yield from sorted(((way, values.get(way, 0)) for way in both), key=lambda item: item[1])
+
+
+def _draw_nodes(axes: Axes, graph: nx.Graph[str], sheet: Sheet, colors: Mapping[str, str]) -> None:
+    for node in sorted(graph, key=natural):
+        (x, y), (width, height) = sheet.at[node], sheet.size[node]
+        is_host = graph.nodes[node]["role"] is Role.HOST
+        axes.add_patch(
+            FancyBboxPatch(
+                (x - width / 2, y - height / 2),
+                width,
+                height,
+                boxstyle=f"round,pad=0,rounding_size={width * (0.1 if is_host else 0.25)}",
+                fc=colors.get(node, _color(graph, node)),
+                ec=INK,
+                lw=min(0.8, width * 3),
+                zorder=3,
+            )
+        )
+        if not is_host:
+            _write_inside(axes, sheet, node)
+        elif not graph.graph["servers"]:
+            _write_below(axes, sheet, node)
+
+
+def _color(graph: nx.Graph[str], node: str) -> str:
+    if graph.nodes[node]["role"] is Role.HOST:
+        return HOST_COLOR
+    return TIER_COLORS[graph.nodes[node]["tier"] % len(TIER_COLORS)]
+
+
+def _write_inside(axes: Axes, sheet: Sheet, node: str) -> None:
+    width, height = sheet.size[node]
+    if height > width:
+        size, rotation = min(7.5, 72 * width * 0.85, 72 * height / (0.72 * len(node))), 90
+    else:
+        size, rotation = min(8.5, 72 * width / (0.7 * len(node))), 0
+    name = Text(
+        *sheet.at[node], node, ha="center", va="center", fontsize=size, rotation=rotation, color=INK
+    )
+    name.set_zorder(4)
+    axes.add_artist(name)
+
+
+def _write_below(axes: Axes, sheet: Sheet, node: str) -> None:
+    """The name of a host, turned where it is narrow."""
+    (x, y), pitch = sheet.at[node], sheet.scale[0]
+    rotation, size = (90 if pitch < 0.28 else 0), max(4.5, min(8, 30 * pitch))
+    y -= sheet.size[node][1] * 0.6 + 0.03
+    axes.text(x, y, node, ha="center", va="top", rotation=rotation, fontsize=size, color=INK)
+
+
+def _write_titles(
+    axes: Axes, graph: nx.Graph[str], sheet: Sheet, title: str, *, values: bool
+) -> None:
+    members, nodes = hosts(graph), switches(graph)
+    y = sheet.height - 0.3
+    axes.text(0.3, y, title, fontsize=11, weight="bold", color=INK, va="center")
+    counts = f"{len(members)} hosts, {len(nodes)} switches, {graph.number_of_edges()} links"
+    if graph.graph["servers"]:
+        counts += "; a small square is host i, inside switch i"
+    notes = [counts]
+    if values:
+        notes.append("a line per direction, keeping to the right; grey where nothing went")
+    axes.text(0.3, y - 0.14, "\n".join(notes), fontsize=8, color=LINE_COLOR, va="top")
+    if graph.graph["layout"] == "tiers":
+        rows = _first_of_tiers(graph)
+        for node in rows if graph.graph["servers"] else [members[0], *rows]:
+            row = sheet.at[node][1]
+            axes.text(0.15, row, _tier_name(graph, node), fontsize=8, va="center", color=INK)
+
+
+def _first_of_tiers(graph: nx.Graph[str]) -> list[str]:
+    first: dict[int, str] = {}
+    for switch in switches(graph):
+        first.setdefault(graph.nodes[switch]["tier"], switch)
+    return list(first.values())
+
+
+def _tier_name(graph: nx.Graph[str], node: str) -> str:
+    """`edge` of `edge 0.1`; a label without a space is a server's own."""
+    if graph.nodes[node]["role"] is Role.HOST:
+        return "hosts"
+    name: str = graph.nodes[node]["label"].rpartition(" ")[0]
+    return name or "servers"
