@@ -5,6 +5,7 @@ The same names serve the command line (`--loss`), make (`LOSS=`) and YAML (`loss
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -179,7 +180,10 @@ def run_name(given: Mapping[str, str]) -> str:
         if name not in ("topo", "out")
         and given.get(name, OPTIONS[name].default) != OPTIONS[name].default
     ]
-    return "-".join(parts).replace("/", "_")
+    text = "-".join(parts).replace("/", "_")
+    if len(text) > _NAME_LENGTH:
+        text = f"{text[:_NAME_LENGTH]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return text
 
 
 def make_command(given: Mapping[str, str]) -> str:

@@ -1,0 +1,148 @@
+from pathlib import Path
+
+import pytest
+
+from collectives.registry import ALGORITHMS
+from experiments import options
+from experiments.options import OPTIONS, make_command, read_spec, resolve, run_name
+from ringleaf.errors import ConfigError
+
+
+def test_defaults_compare_all_six_over_a_sweep() -> None:
+    spec = resolve({})
+
+    assert spec.topo == "fattree"
+    assert spec.algos == options.ALGORITHMS
+    assert set(spec.algos) <= set(ALGORITHMS)
+    assert spec.sizes_bytes == tuple(1024 * 4**i for i in range(8))
+    assert (spec.rate_bps, spec.delay_ps, spec.dtype) == (100_000_000_000, 1_000_000, "float32")
+    assert spec.out == Path("runs/fattree")
+
+
+def test_sweep_ends_at_or_below_its_maximum() -> None:
+    assert resolve({"min": "8", "max": "100", "factor": "3"}).sizes_bytes == (8, 24, 72)
+
+
+def test_listed_sizes_keep_their_order() -> None:
+    assert resolve({"size": "1MB,4KiB"}).sizes_bytes == (1_000_000, 4096)
+
+
+def test_repeated_algorithms_run_once() -> None:
+    assert resolve({"algo": "ring, switchml,ring"}).algos == ("ring", "switchml")
+
+
+def test_every_option_reaches_the_spec() -> None:
+    spec = resolve(
+        {
+            "hosts": "8", "rate": "25G", "delay": "500ns", "loss": "0.1%", "duplicate": "0.01",
+            "reorder": "1%", "seed": "7", "dtype": "int32", "lanes": "64", "slots": "128",
+            "mtu": "1024", "queue": "1MiB", "pcap": "yes", "out": "here",
+        }
+    )  # fmt: skip
+
+    assert (spec.hosts, spec.rate_bps, spec.delay_ps) == (8, 25_000_000_000, 500_000)
+    assert (spec.loss, spec.duplicate, spec.reorder) == (0.001, 0.01, 0.01)
+    assert (spec.seed, spec.dtype, spec.lanes, spec.slots) == (7, "int32", 64, 128)
+    assert (spec.mtu_bytes, spec.queue_bytes, spec.pcap) == (1024, 1 << 20, True)
+    assert spec.out == Path("here")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("algo", "rings", r"algo: unknown algorithm, got 'rings'; valid: ring, .*did you mean"),
+        ("algo", ",", r"algo: nothing to run, got ','; valid: ring"),
+        ("size", "big", r"size: not understood, got 'big'; write it like 4MiB"),
+        ("size", "0", r"size: must be whole elements of 4 bytes and at least one, got '0'"),
+        ("size", "6", r"size: must be whole elements of 4 bytes and at least one, got '6'"),
+        ("min", "2", r"min: must be whole elements of 4 bytes"),
+        ("max", "512", r"max: must not be below min \(1K\), got '512'"),
+        ("factor", "1", r"factor: must be at least 2, got '1'"),
+        ("factor", "1.5", r"factor: must be a whole number, got '1.5'"),
+        ("hosts", "1", r"hosts: must be at least 2, got '1'"),
+        ("hosts", "many", r"hosts: must be a whole number, got 'many'"),
+        ("rate", "fast", r"rate: not understood, got 'fast'; write it like 100Gbps"),
+        ("rate", "0", r"rate: must be above 0, got '0'"),
+        ("delay", "5", r"delay: not understood, got '5'; write it like 1us"),
+        ("loss", "100%", r"loss: must be in \[0, 1\), got '100%'"),
+        ("duplicate", "x", r"duplicate: not understood, got 'x'"),
+        ("reorder", "-1", r"reorder: not understood, got '-1'"),
+        ("seed", "-1", r"seed: must be at least 0, got '-1'"),
+        ("dtype", "float16", r"dtype: unknown element type, got 'float16'; valid: float32, int32"),
+        ("lanes", "32", r"lanes: unknown value, got '32'; valid: 64, 256"),
+        ("slots", "0", r"slots: must be at least 1, got '0'"),
+        ("mtu", "1500", r"mtu: unknown value, got '1500'; valid: 256, 512, 1024, 2048, 4096"),
+        ("queue", "-1", r"queue: not understood, got '-1'"),
+        ("net", "mininet", r"net: not built yet, got 'mininet'; valid: virtual"),
+        ("net", "real", r"net: unknown network, got 'real'; valid: virtual"),
+        ("pcap", "maybe", r"pcap: unknown answer, got 'maybe'; valid: yes, "),
+        ("color", "red", r"options: unknown option, got 'color'; valid: topo, algo"),
+    ],
+)
+def test_wrong_values_are_named_with_the_valid_ones(
+    option: str, value: str, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        resolve({option: value})
+
+
+def test_size_and_sweep_exclude_each_other() -> None:
+    with pytest.raises(ConfigError, match="size: can't go with max, got '1K'; give either"):
+        resolve({"size": "1K", "max": "1M"})
+
+
+def test_yaml_is_read_as_if_typed(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text("topo: leafspine\nsize: [1K, 1M]\nseed: 3\npcap: true\nloss: 0.1%\n")
+
+    spec = resolve(read_spec(path))
+
+    assert (spec.topo, spec.sizes_bytes, spec.seed, spec.pcap, spec.loss) == (
+        "leafspine", (1024, 1 << 20), 3, True, 0.001,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("- ring\n", r"spec .*: must be a mapping like 'topo: fattree', got list"),
+        ("topo: [\n", r"spec .*: not YAML: "),
+        ("topology: fattree\n", r"spec .*: unknown option, got 'topology'; valid: topo, .*'topo'"),
+    ],
+)
+def test_wrong_yaml_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        read_spec(path)
+
+
+def test_missing_spec_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"spec: can't read, got '.*none.yaml': No such file"):
+        read_spec(tmp_path / "none.yaml")
+
+
+def test_run_directory_says_what_is_not_default() -> None:
+    assert run_name({}) == "fattree"
+    assert run_name({"seed": "1", "topo": "bcube,n=4", "loss": "0.1%"}) == "bcube,n=4-loss=0.1%"
+    assert run_name({"topo": "../x"}) == ".._x"
+
+
+def test_long_run_directories_are_cut_and_stay_apart() -> None:
+    names = {run_name({"size": ",".join(["1K"] * 100 + [last])}) for last in ("1M", "2M")}
+
+    assert len(names) == 2
+    assert max(map(len, names)) < 200
+
+
+def test_command_repeats_the_options() -> None:
+    assert make_command({"topo": "fattree,k=8", "loss": "1 %", "out": "x"}) == (
+        "make exp TOPO=fattree,k=8 LOSS='1 %'"
+    )
+
+
+def test_defaults_as_shown_are_valid() -> None:
+    sweep = ("size", "out", "hosts", "slots", "queue")
+    assert resolve({name: o.default for name, o in OPTIONS.items() if name not in sweep}) == (
+        resolve({})
+    )
