@@ -111,6 +111,12 @@ def dequantise(lanes: Bytes, values: Floats, shift: int) -> None:
 
 
 @inline
+def fill_nan(values: Floats) -> None:
+    for i in range(values.size):
+        values[i] = np.nan
+
+
+@inline
 def pack(values: Integers, lanes: Bytes) -> None:
     for i in range(values.size):
         put32(lanes, 4 * i, values[i])

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 
 from hosts.agent import (
     AGENT_WORDS,
@@ -26,6 +27,7 @@ from hosts.agent import (
 )
 from ina.switchml.scaling import (
     dequantise,
+    fill_nan,
     headroom_bits,
     max_exponent,
     pack,
@@ -55,7 +57,7 @@ from ina.switchml.wire import (
     udp_port,
 )
 from ringleaf.arena import Arena, Bytes, Store, Words
-from ringleaf.compiled import handler, inline
+from ringleaf.compiled import ARENA, compiled, copy_items, handler, inline
 from ringleaf.errors import ConfigError
 from ringleaf.headers import get16, get32, put16, put32, write_udp
 from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
@@ -76,17 +78,18 @@ SLOTS_AT = 4
 FIFO_AT = 5  # ring of slots that have a packet to send
 FIFO_FIRST = 6
 FIFO_COUNT = 7
-TENSORS_AT = 8  # ring of tensors, the current one first
+TENSORS_AT = 8  # ring of tensors that wait for the current one
 TENSORS_FIRST = 9
 TENSORS_COUNT = 10
 TEMPLATES_AT = 11  # in arena.bytes: heads of packets without and with lanes
 BLOCKS = 12  # of the current tensor
-BLOCKS_LEFT = 13  # without result
+BLOCKS_LEFT = 13  # without result; 0 while there is no tensor
 MIN_TIMEOUT_PS = 14
 TIMEOUT_PS = 15  # the present one
 SMOOTHED_PS = 16  # round trip; 0 before the first sample
 VARIATION_PS = 17
 BACKED_OFF_PS = 18  # when the timeout was last doubled
+CURRENT = 19  # the current tensor: TENSOR_WORDS
 OWN_WORDS = 24
 
 # A slot's words. Slots in flight are a doubly linked ring, in the order of sending; row
@@ -210,78 +213,29 @@ def open_worker(arena: Arena, at: int) -> Worker:
 
 
 @inline
-def start_tensor(
-    arena: Arena,
-    at: int,
-    source_at: int,
-    target_at: int,
-    count: int,
-    dtype: int,
-    tag: int,
-    now_ps: int,
-) -> bool:
-    """Sum a tensor over all workers; False, and nothing is done, while 64 are under way.
-
-    All workers of a job start the same tensors in the same order. REDUCED is reported when the
-    sum is there; until then the source must stay as it is.
-
-    Args:
-        arena: Where the worker is.
-        at: The worker.
-        source_at: Offset of the elements in arena.memory.
-        target_at: Offset of the sum; may be `source_at`, and must not overlap it otherwise.
-        count: Elements of 4 bytes, none to any number.
-        dtype: FLOAT32 (see `scaling` for what is lost) or INT32 (wraps around).
-        tag: Given back with REDUCED.
-        now_ps: The time.
-    """
-    worker = open_worker(arena, at)
+def begin_tensors(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
+    """Fill the slots with the next tensor that waits; empty ones are done at once."""
     state = worker.state
-    if state[TENSORS_COUNT] == TENSORS:
-        return False
-    row = (state[TENSORS_FIRST] + state[TENSORS_COUNT]) % TENSORS * TENSOR_WORDS
-    worker.tensors[row + SOURCE_AT] = source_at
-    worker.tensors[row + TARGET_AT] = target_at
-    worker.tensors[row + COUNT] = count
-    worker.tensors[row + DTYPE] = dtype
-    worker.tensors[row + TAG] = tag
-    state[TENSORS_COUNT] += 1
-    if state[TENSORS_COUNT] == 1:
-        begin_tensor(arena, at, worker, now_ps)
-    return True
-
-
-@inline
-def current_tensor(worker: Worker) -> Words:
-    row = worker.state[TENSORS_FIRST] * TENSOR_WORDS
-    return worker.tensors[row : row + TENSOR_WORDS]
-
-
-@inline
-def begin_tensor(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
-    """Fill the slots with the first tensor of the ring; empty ones are done at once."""
-    state = worker.state
-    while state[TENSORS_COUNT] > 0:
-        tensor = current_tensor(worker)
-        blocks = (tensor[COUNT] + state[LANES] - 1) // state[LANES]
-        if blocks > 0:
-            state[BLOCKS] = state[BLOCKS_LEFT] = blocks
-            slots = state[SLOTS]
-            before = slots if tensor[DTYPE] == FLOAT32 else 0
-            for slot in range(min(slots, blocks)):
-                begin_round(worker, slot, slot - before, 0)
+    while state[TENSORS_COUNT] > 0 and state[BLOCKS_LEFT] == 0:
+        row = state[TENSORS_FIRST] * TENSOR_WORDS
+        for i in range(TENSOR_WORDS):
+            state[CURRENT + i] = worker.tensors[row + i]
+        state[TENSORS_FIRST] = (state[TENSORS_FIRST] + 1) % TENSORS
+        state[TENSORS_COUNT] -= 1
+        blocks = (state[CURRENT + COUNT] + state[LANES] - 1) // state[LANES]
+        state[BLOCKS] = state[BLOCKS_LEFT] = blocks
+        before = state[SLOTS] if state[CURRENT + DTYPE] == FLOAT32 else 0
+        for slot in range(min(state[SLOTS], blocks)):
+            begin_round(worker, slot, slot - before, 0)
             arena.words[at + READY] = 1
-            return
-        end_tensor(arena, at, worker, now_ps)
+        if blocks == 0:
+            report_tensor(arena, at, worker, now_ps)
 
 
 @inline
-def end_tensor(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
+def report_tensor(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
     state = worker.state
-    tensor = current_tensor(worker)
-    complete(arena, at, REDUCED, tensor[COUNT], tensor[TAG], now_ps)
-    state[TENSORS_FIRST] = (state[TENSORS_FIRST] + 1) % TENSORS
-    state[TENSORS_COUNT] -= 1
+    complete(arena, at, REDUCED, state[CURRENT + COUNT], state[CURRENT + TAG], now_ps)
 
 
 @inline
@@ -364,56 +318,107 @@ def block_number(worker: Worker, slot: int) -> int:
     return (worker.slots[slot * SLOT_WORDS + ROUND] * worker.state[SLOTS] + slot) & BLOCK_MASK
 
 
-@inline
-def block_bytes(worker: Worker, tensor: Words, position: int) -> int:
-    """Bytes of a block: those of all lanes, but for the last one."""
-    first = position * worker.state[LANES]
-    return 4 * min(worker.state[LANES], tensor[COUNT] - first)
+@compiled(types.boolean(ARENA, *[types.int64] * 7))
+def start_tensor(
+    arena: Arena,
+    at: int,
+    source_at: int,
+    target_at: int,
+    count: int,
+    dtype: int,
+    tag: int,
+    now_ps: int,
+) -> bool:
+    """Sum a tensor over all workers; False, and nothing is done, while 64 are under way.
 
+    All workers of a job start the same tensors in the same order. REDUCED is reported when the
+    sum is there; until then the source must stay as it is.
 
-@inline
-def own_exponent(arena: Arena, worker: Worker, tensor: Words, position: int) -> int:
-    """The exponent of this worker's block at `position`; 0 where there is none."""
-    if tensor[DTYPE] != FLOAT32 or position >= worker.state[BLOCKS]:
-        return 0
-    start = tensor[SOURCE_AT] + 4 * position * worker.state[LANES]
-    size = block_bytes(worker, tensor, position)
-    return max_exponent(arena.memory[start : start + size].view(np.float32))
-
-
-@inline
-def write_lanes(
-    arena: Arena, worker: Worker, tensor: Words, position: int, exponent: int, lanes: Bytes
-) -> None:
-    """Write the block at `position` into a packet, zeros behind its end."""
+    Args:
+        arena: Where the worker is.
+        at: The worker.
+        source_at: Offset of the elements in arena.memory.
+        target_at: Offset of the sum; may be `source_at`, and must not overlap it otherwise.
+        count: Elements of 4 bytes, none to any number.
+        dtype: FLOAT32 (see `scaling` for what is lost) or INT32 (wraps around).
+        tag: Given back with REDUCED.
+        now_ps: The time.
+    """
+    worker = open_worker(arena, at)
     state = worker.state
-    start = tensor[SOURCE_AT] + 4 * position * state[LANES]
-    size = block_bytes(worker, tensor, position)
-    source = arena.memory[start : start + size]
+    if state[TENSORS_COUNT] == TENSORS:
+        return False
+    row = (state[TENSORS_FIRST] + state[TENSORS_COUNT]) % TENSORS * TENSOR_WORDS
+    worker.tensors[row + SOURCE_AT] = source_at
+    worker.tensors[row + TARGET_AT] = target_at
+    worker.tensors[row + COUNT] = count
+    worker.tensors[row + DTYPE] = dtype
+    worker.tensors[row + TAG] = tag
+    state[TENSORS_COUNT] += 1
+    if state[BLOCKS_LEFT] == 0:
+        begin_tensors(arena, at, worker, now_ps)
+    return True
+
+
+@inline
+def block_start(worker: Worker, position: int) -> int:
+    """Bytes from the start of the current tensor to a block."""
+    return 4 * position * worker.state[LANES]
+
+
+@inline
+def block_end(worker: Worker, position: int) -> int:
+    """Bytes from the start of the current tensor to the end of a block, less in the last one."""
+    state = worker.state
+    return 4 * min((position + 1) * state[LANES], state[CURRENT + COUNT])
+
+
+@inline
+def own_exponent(arena: Arena, worker: Worker, position: int) -> int:
+    """The exponent of this worker's block at `position`; 0 where there is none."""
+    state = worker.state
+    if state[CURRENT + DTYPE] != FLOAT32 or position >= state[BLOCKS]:
+        return 0
+    source = state[CURRENT + SOURCE_AT]
+    start, end = block_start(worker, position), block_end(worker, position)
+    return max_exponent(arena.memory[source + start : source + end].view(np.float32))
+
+
+@inline
+def write_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
+    """Write the slot's block into a packet, zeros behind its end."""
+    state = worker.state
+    row = slot * SLOT_WORDS
+    position, exponent = worker.slots[row + POSITION], worker.slots[row + EXPONENT]
+    start, end = block_start(worker, position), block_end(worker, position)
+    source = state[CURRENT + SOURCE_AT]
+    block = arena.memory[source + start : source + end]
+    size = block.size
     if exponent == SPECIAL:
         size = 0
-    elif tensor[DTYPE] == FLOAT32:
-        quantise(source.view(np.float32), lanes, shift_of(exponent, state[BITS]))
+    elif state[CURRENT + DTYPE] == FLOAT32:
+        quantise(block.view(np.float32), lanes, shift_of(exponent, state[BITS]))
     else:
-        pack(source.view(np.int32), lanes)
-    lanes[size:] = 0
+        pack(block.view(np.int32), lanes)
+    for i in range(size, 4 * state[LANES]):
+        lanes[i] = 0
 
 
 @inline
-def read_lanes(
-    arena: Arena, worker: Worker, tensor: Words, position: int, exponent: int, lanes: Bytes
-) -> None:
-    """Write the result of the block at `position` to where the sum goes."""
+def read_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
+    """Write the result of the slot's block to where the sum goes."""
     state = worker.state
-    start = tensor[TARGET_AT] + 4 * position * state[LANES]
-    size = block_bytes(worker, tensor, position)
-    target = arena.memory[start : start + size]
+    row = slot * SLOT_WORDS
+    position, exponent = worker.slots[row + POSITION], worker.slots[row + EXPONENT]
+    start, end = block_start(worker, position), block_end(worker, position)
+    target = state[CURRENT + TARGET_AT]
+    block = arena.memory[target + start : target + end]
     if exponent == SPECIAL:
-        target.view(np.float32)[:] = np.nan
-    elif tensor[DTYPE] == FLOAT32:
-        dequantise(lanes, target.view(np.float32), shift_of(exponent, state[BITS]))
+        fill_nan(block.view(np.float32))
+    elif state[CURRENT + DTYPE] == FLOAT32:
+        dequantise(lanes, block.view(np.float32), shift_of(exponent, state[BITS]))
     else:
-        unpack(lanes, target.view(np.int32))
+        unpack(lanes, block.view(np.int32))
 
 
 @inline
@@ -426,17 +431,15 @@ def make_update(arena: Arena, worker: Worker, slot: int) -> int:
     view = open_packet(arena, packet)
     head = view.head
     template = state[TEMPLATES_AT] + (TEMPLATE_BYTES if position >= 0 else 0)
-    head[:VALUES_AT] = arena.bytes[template : template + VALUES_AT]
+    copy_items(head, 0, arena.bytes, template, VALUES_AT)
     put32(head, BLOCK_AT, block_number(worker, slot))
     put16(head, POOL_INDEX_AT, version << VERSION_SHIFT | slot)
-    tensor = current_tensor(worker)
-    head[EXPONENT_AT] = own_exponent(arena, worker, tensor, position + state[SLOTS])
-    view.row[HEAD_LEN] = VALUES_AT
+    head[EXPONENT_AT] = own_exponent(arena, worker, position + state[SLOTS])
+    end = VALUES_AT
     if position >= 0:
-        end = VALUES_AT + 4 * state[LANES]
-        exponent = worker.slots[row + EXPONENT]
-        write_lanes(arena, worker, tensor, position, exponent, head[VALUES_AT:end])
-        view.row[HEAD_LEN] = end
+        end += 4 * state[LANES]
+        write_lanes(arena, worker, slot, head[VALUES_AT:end])
+    view.row[HEAD_LEN] = end
     return packet
 
 
@@ -512,9 +515,7 @@ def take_result(arena: Arena, worker: Worker, slot: int, head: Bytes) -> None:
     row = slot * SLOT_WORDS
     position = worker.slots[row + POSITION]
     if position >= 0:
-        lanes = head[VALUES_AT : VALUES_AT + 4 * state[LANES]]
-        exponent = worker.slots[row + EXPONENT]
-        read_lanes(arena, worker, current_tensor(worker), position, exponent, lanes)
+        read_lanes(arena, worker, slot, head[VALUES_AT : VALUES_AT + 4 * state[LANES]])
         state[BLOCKS_LEFT] -= 1
     worker.slots[row + ROUND] += 1
     if position + state[SLOTS] < state[BLOCKS]:
@@ -535,8 +536,8 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
         take_sample(worker, slot, now_ps)
         take_result(arena, worker, slot, head)
         if worker.state[BLOCKS_LEFT] == 0:
-            end_tensor(arena, at, worker, now_ps)
-            begin_tensor(arena, at, worker, now_ps)
+            report_tensor(arena, at, worker, now_ps)
+            begin_tensors(arena, at, worker, now_ps)
         set_timer(arena, at, worker)
         arena.words[at + READY] = worker.state[FIFO_COUNT] > 0
     return 0

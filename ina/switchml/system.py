@@ -1,0 +1,136 @@
+"""SwitchML as one of the systems that a network can aggregate by (`ina.registry`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import torch
+
+from ina.switchml import worker
+from ina.switchml.control import ENTRIES, Job, entities
+from ina.switchml.scaling import error_bounds
+from ina.switchml.wire import SIZES, VALUES_AT
+from ringleaf.arena import Arena, Store
+from ringleaf.errors import ConfigError, ProtocolError
+from ringleaf.units import serialize_ps
+from topologies.addresses import ipv4, mac
+from topologies.graph import attachment, hosts, index, link
+from topologies.trees import aggregation_tree
+
+JOB = 1
+LINE_OVERHEAD_BYTES = 24  # preamble, FCS and gap of Ethernet
+DTYPES = {torch.float32: worker.FLOAT32, torch.int32: worker.INT32}
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchMLJob:
+    """One job on all hosts of a network; `workers` are in rank order."""
+
+    entities: Mapping[str, Sequence[Any]]
+    workers: Sequence[int]
+    protocol: Any = worker
+
+    def start(
+        self,
+        arena: Arena,
+        rank: int,
+        address: int,
+        elements: int,
+        tag: int,
+        dtype: torch.dtype,
+        now_ps: int,
+    ) -> None:
+        """Aggregate a rank's memory in place; its worker reports `tag` (b) when done.
+
+        Raises:
+            ConfigError: If switches can't add up this type.
+            ProtocolError: If too many tensors are under way.
+        """
+        if dtype not in DTYPES:
+            names = " and ".join(str(each) for each in DTYPES)
+            raise ConfigError(f"switchml: adds up {names}, got {dtype}")
+        accepted = worker.start_tensor(
+            arena, self.workers[rank], address, address, elements, DTYPES[dtype], tag, now_ps
+        )
+        if not accepted:
+            raise ProtocolError(
+                f"switchml rank {rank}: at most {worker.TENSORS} tensors wait, got one more"
+            )
+
+
+class SwitchML:
+    """The system."""
+
+    name = "switchml"
+
+    def program(self, lanes: int) -> str:
+        """Name of the P4 program for packets of so many values.
+
+        Raises:
+            ConfigError: If there is none.
+        """
+        if lanes not in SIZES:
+            raise ConfigError(f"switchml: lanes must be one of {list(SIZES)}, got {lanes!r}")
+        return f"switchml-{lanes}"
+
+    def join(
+        self,
+        graph: nx.Graph[str],
+        store: Store,
+        *,
+        ring: int,
+        lanes: int,
+        slots: int | None,
+        rtt_ps: int,
+    ) -> SwitchMLJob:
+        """Make a job of all hosts of `graph`, over the tree of least depth.
+
+        Args:
+            graph: A topology.
+            store: Where the workers go.
+            ring: Completion ring they report to.
+            lanes: Values in a packet.
+            slots: Packets in flight per worker; None: twice what a path holds.
+            rtt_ps: The longest round trip to the root.
+
+        Raises:
+            ConfigError: If it does not fit the switches.
+        """
+        self.program(lanes)
+        members = hosts(graph)
+        access_bps = min(link(graph, host, attachment(graph, host)).rate_bps for host in members)
+        packet_ps = serialize_ps(VALUES_AT + 4 * lanes + LINE_OVERHEAD_BYTES, access_bps)
+        if slots is None:
+            slots = min(max(2 * rtt_ps // packet_ps, 8), ENTRIES[lanes] // 2)
+        job = Job(JOB, slots, lanes=lanes)
+        tree = aggregation_tree(graph, members)
+        workers = [
+            worker.make_worker(
+                store,
+                host=index(host),
+                ring=ring,
+                job=JOB,
+                workers=len(members),
+                slots=slots,
+                lanes=lanes,
+                mac=mac(graph, host, 1),
+                address=ipv4(graph, host),
+                min_timeout_ps=2 * rtt_ps + 4 * slots * packet_ps,
+            )
+            for host in members
+        ]
+        return SwitchMLJob(entities(graph, tree, job), workers)
+
+    def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
+        """How far each element of the result may be from the exact sum (float64)."""
+        if tensors[0].dtype == torch.int32:
+            return torch.zeros(tensors[0].shape, dtype=torch.float64)
+        parts = np.stack([tensor.numpy() for tensor in tensors])
+        return torch.from_numpy(error_bounds(parts, lanes))
+
+
+SYSTEM = SwitchML()
