@@ -20,7 +20,7 @@ from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 
 from ringleaf.errors import ConfigError, TopologyError
-from topologies.graph import Point, Role, hosts, natural, switches
+from topologies.graph import Point, Role, hosts, kind, natural, switches
 
 FORMATS = ("png", "svg", "pdf")
 DOTS_PER_INCH = 150
@@ -341,7 +341,7 @@ def _write_titles(
         rows = _first_of_tiers(graph)
         for node in rows if graph.graph["servers"] else [members[0], *rows]:
             row = sheet.at[node][1]
-            axes.text(0.15, row, _tier_name(graph, node), fontsize=8, va="center", color=INK)
+            axes.text(0.15, row, kind(graph, node), fontsize=8, va="center", color=INK)
 
 
 def _first_of_tiers(graph: nx.Graph[str]) -> list[str]:
@@ -349,11 +349,3 @@ def _first_of_tiers(graph: nx.Graph[str]) -> list[str]:
     for switch in switches(graph):
         first.setdefault(graph.nodes[switch]["tier"], switch)
     return list(first.values())
-
-
-def _tier_name(graph: nx.Graph[str], node: str) -> str:
-    """`edge` of `edge 0.1`; a label without a space is a server's own."""
-    if graph.nodes[node]["role"] is Role.HOST:
-        return "hosts"
-    name: str = graph.nodes[node]["label"].rpartition(" ")[0]
-    return name or "servers"

@@ -140,6 +140,14 @@ def index(name: str) -> int:
     return natural(name)[1]
 
 
+def kind(graph: nx.Graph[str], node: str) -> str:
+    """`host`, `server`, or what a switch's label says before its number: `edge` of `edge 0.1`."""
+    if graph.nodes[node]["role"] is Role.HOST:
+        return "host"
+    label: str = graph.nodes[node]["label"]
+    return label.rpartition(" ")[0] or "server"
+
+
 def hosts(graph: nx.Graph[str]) -> list[str]:
     """All hosts, in rank order."""
     return _of_role(graph, Role.HOST)

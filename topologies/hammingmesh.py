@@ -39,7 +39,8 @@ its switch, and how much links to the rail lean outward."""
 class Line:
     """A row or column of the machine, with the accelerators at the two ends of each board."""
 
-    label: str
+    kind: str
+    number: int
     ends: list[tuple[int, int]]  # ranks
     along: Point  # where it runs to in a drawing
     beside: Point  # from an accelerator to the rail that stands for the line's switch
@@ -63,10 +64,10 @@ class Shape:
         """Rows, then columns, that have more than one board."""
         for row in range(self.b * self.y if self.x > 1 else 0):
             ranks = [self.rank(column, row) for column in range(self.a * self.x)]
-            yield Line(f"row {row}", _ends(ranks, self.a), (1, 0), (0, RAIL_OFFSET))
+            yield Line("row", row, _ends(ranks, self.a), (1, 0), (0, RAIL_OFFSET))
         for column in range(self.a * self.x if self.y > 1 else 0):
             ranks = [self.rank(column, row) for row in range(self.b * self.y)]
-            yield Line(f"column {column}", _ends(ranks, self.b), (0, -1), (-RAIL_OFFSET, 0))
+            yield Line("column", column, _ends(ranks, self.b), (0, -1), (-RAIL_OFFSET, 0))
 
     def position(self, column: int, row: int) -> Point:
         """Place in a drawing: row 0 on top, and a gap between boards."""
@@ -115,7 +116,7 @@ def hamming_mesh(
     numbers = count(a * b * x * y)
     for line in shape.lines():
         if 2 * len(line.ends) <= radix:
-            _add_rail(graph, next(numbers), line.label, line, line.ends, link)
+            _add_rail(graph, next(numbers), f"{line.kind} {line.number}", line, line.ends, link)
         else:
             _add_tree(graph, numbers, line, link, radix)
     join_servers(graph, link, host_link)
@@ -181,13 +182,13 @@ def _add_tree(
             f"{radix}-port switches, got {len(line.ends)}"
         )
     leaves = [
-        _add_rail(graph, next(numbers), f"{line.label} leaf {i}", line, group, link)
+        _add_rail(graph, next(numbers), f"{line.kind}-leaf {line.number}.{i}", line, group, link)
         for i, group in enumerate(groups)
     ]
     outside = _shifted(graph.nodes[leaves[-1]]["pos"], line.along, 1)
     for i in range(2 * per_leaf):
         pos = _shifted(outside, line.beside, -i / per_leaf)
-        spine = add_switch(graph, next(numbers), 2, f"{line.label} spine {i}", pos)
+        spine = add_switch(graph, next(numbers), 2, f"{line.kind}-spine {line.number}.{i}", pos)
         for leaf in leaves:
             connect(graph, leaf, spine, link)
 

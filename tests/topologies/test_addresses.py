@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import networkx as nx
 import pytest
 
@@ -43,7 +45,7 @@ def test_every_port_has_a_local_unicast_mac_of_its_own() -> None:
     assert {address >> 40 for address in macs} == {0b10}
 
 
-def lonely(host: str, switch: str) -> nx.Graph:
+def lonely(host: str, switch: str) -> nx.Graph[str]:
     graph = new_graph("lonely", (1,))
     graph.add_node(host, role=Role.HOST)
     graph.add_node(switch, role=Role.SWITCH)

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import random
 
 import networkx as nx
@@ -76,7 +78,7 @@ def test_a_tree_below_any_root_is_joined_and_pruned(spec: str, rng: random.Rando
     check_shape(graph, tree, hosts(graph))
 
 
-def check_shape(graph: nx.Graph, tree: AggregationTree, members: list[str]) -> None:
+def check_shape(graph: nx.Graph[str], tree: AggregationTree, members: list[str]) -> None:
     """Every host once, below its own switch; every edge a link; no branch without hosts."""
     assert next(iter(tree.parent)) == tree.root
     assert set(tree.parent) == set(tree.children)

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 from math import prod
 
 import networkx as nx
@@ -29,7 +31,7 @@ from topologies.registry import build
 LINK = Link(100, 5)
 
 
-def make_pair() -> nx.Graph:
+def make_pair() -> nx.Graph[str]:
     graph = new_graph("pair", (2,))
     for rank in range(2):
         add_host(graph, rank, (rank, 0))
@@ -90,7 +92,7 @@ def test_the_name_builds_the_same_graph_again(spec: str) -> None:
     again = build(graph.name)
 
     assert again.graph == graph.graph
-    assert dict(again.nodes(data=True)) == dict(graph.nodes(data=True))
+    assert list(again.nodes(data=True)) == list(graph.nodes(data=True))
     assert list(again.edges(data=True)) == list(graph.edges(data=True))
 
 

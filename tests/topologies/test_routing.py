@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import random
 from itertools import pairwise, product
 
@@ -12,9 +14,11 @@ from topologies.registry import build
 from topologies.routing import base_rtt_ps, hop_count, one_way_ps, path, routes, routes_to
 
 
-def choices(graph: nx.Graph, table: dict[str, dict[str, tuple[int, ...]]], host: str) -> nx.DiGraph:
+def choices(
+    graph: nx.Graph[str], table: dict[str, dict[str, tuple[int, ...]]], host: str
+) -> nx.DiGraph[str]:
     """Where a packet for `host` may go next from each switch."""
-    following: nx.DiGraph = nx.DiGraph()
+    following: nx.DiGraph[str] = nx.DiGraph()
     for switch, ports in ((switch, table[switch][host]) for switch in table):
         following.add_edges_from((switch, neighbor_at(graph, switch, number)) for number in ports)
     return following
@@ -103,7 +107,7 @@ def test_a_torus_finishes_one_dimension_before_the_next(spec: str) -> None:
             assert axes.count(axis) == min(ahead, size - ahead)
 
 
-def place(graph: nx.Graph, switch: str) -> list[int]:
+def place(graph: nx.Graph[str], switch: str) -> list[int]:
     return [int(coordinate) for coordinate in graph.nodes[switch]["label"].split(",")]
 
 

@@ -1,0 +1,57 @@
+from hypothesis import given
+from topology_specs import ANY_SPEC
+
+from topologies.graph import hosts, switches
+from topologies.registry import build
+from topologies.terminal import WIDTH, terminal
+
+
+def test_a_small_network_is_drawn_whole() -> None:
+    graph = build("leafspine,leaves=2,spines=1,hosts=2,host_rate=25G")
+
+    assert (
+        terminal(graph)
+        == """\
+leafspine,leaves=2,spines=1,hosts=2: 4 hosts, 3 switches
+
+spine              s2
+leaf         s0          s1
+host      h0    h1    h2    h3
+
+switches  count  ports  names
+leaf          2  3      s0 ... s1
+spine         1  2      s2
+
+links         count  rate        delay
+host - leaf       4  25 Gbit/s   1 us
+leaf - spine      2  100 Gbit/s  1 us
+
+hierarchy 2 x 2 (innermost first), diameter 2 links between switches,
+bisection 50 Gbit/s: 25 Gbit/s for each host of a half
+"""
+    )
+
+
+def test_of_a_crowded_row_only_the_ends_are_drawn() -> None:
+    text = terminal(build("fattree,k=8"))
+
+    assert "s0 ... s31" in text
+    assert " h0 ... h127\n" in text
+    assert " s64  " in text
+
+
+def test_servers_are_drawn_once() -> None:
+    graph = build("torus2d,x=3,y=2")
+
+    picture = terminal(graph).split("\n\n")[1].split()
+
+    assert picture == switches(graph)
+
+
+@given(ANY_SPEC)
+def test_every_network_fits_the_screen(spec: str) -> None:
+    graph = build(spec)
+    lines = terminal(graph).splitlines()
+
+    assert max(len(line) for line in lines) <= WIDTH
+    assert f"{len(hosts(graph))} hosts" in lines[0]

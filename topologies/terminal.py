@@ -1,0 +1,111 @@
+"""Topologies in a terminal: where the switches are, what joins them, what they can do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import networkx as nx
+
+from ringleaf.units import format_rate, format_time
+from topologies.graph import Role, hosts, kind, link, switches
+from topologies.metrics import bisection_bps, diameter
+
+WIDTH = 100
+"""Columns of the drawing."""
+
+
+def terminal(graph: nx.Graph[str]) -> str:
+    """A drawing, tables of switches and links, and key figures, as lines of text."""
+    parts = [
+        f"{graph.name}: {len(hosts(graph))} hosts, {len(switches(graph))} switches",
+        _picture(graph),
+        _table(("switches", "count", "ports", "names"), _switch_rows(graph)),
+        _table(("links", "count", "rate", "delay"), _link_rows(graph)),
+        _figures(graph),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _picture(graph: nx.Graph[str]) -> str:
+    """Names where `pos` puts them, but only the ends of a row that is too crowded.
+
+    A server's host is left out, having its switch's number.
+    """
+    servers = graph.graph["servers"]
+    shown = [node for node in graph if not (servers and graph.nodes[node]["role"] is Role.HOST)]
+    places = {node: graph.nodes[node]["pos"] for node in shown}
+    left = min(x for x, _ in places.values())
+    span = max(x for x, _ in places.values()) - left
+    scale = min(6.0, (WIDTH - 16) / max(span, 1))
+    if scale > 2:
+        scale = int(scale)  # even gaps
+    lines = []
+    for height in sorted({y for _, y in places.values()}, reverse=True):
+        row = sorted(
+            (node for node in shown if places[node][1] == height), key=lambda node: places[node]
+        )
+        columns = [round((places[node][0] - left) * scale) for node in row]
+        title = kind(graph, row[0]) if graph.graph["layout"] == "tiers" else ""
+        lines.append(f"{title:10}{_row(row, columns)}".rstrip())
+    return "\n".join(lines)
+
+
+def _row(names: Sequence[str], columns: Sequence[int]) -> str:
+    line = ""
+    for name, column in zip(names, columns, strict=True):
+        if line and len(line) >= column:
+            middle = (columns[0] + columns[-1]) // 2
+            return f"{names[0]} ... {names[-1]}".rjust(middle)
+        line = line.ljust(column) + name
+    return line
+
+
+def _switch_rows(graph: nx.Graph[str]) -> Iterable[tuple[str, ...]]:
+    groups: dict[str, list[str]] = {}
+    for switch in switches(graph):
+        groups.setdefault(kind(graph, switch), []).append(switch)
+    for name, members in groups.items():
+        ports = _range(graph.degree[switch] for switch in members)
+        names = " ... ".join(dict.fromkeys((members[0], members[-1])))
+        yield name, str(len(members)), ports, names
+
+
+def _range(numbers: Iterable[int]) -> str:
+    found = sorted(set(numbers))
+    return str(found[0]) if len(found) == 1 else f"{found[0]} to {found[-1]}"
+
+
+def _link_rows(graph: nx.Graph[str]) -> Iterable[tuple[str, ...]]:
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for a, b in graph.edges:
+        low, high = sorted((a, b), key=lambda node: graph.nodes[node].get("tier", -1))
+        ends = f"{kind(graph, low)} - {kind(graph, high)}"
+        cable = link(graph, a, b)
+        counts[ends, format_rate(cable.rate_bps), format_time(cable.delay_ps)] += 1
+    for (ends, rate, delay), count in counts.items():
+        yield ends, str(count), rate, delay
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Columns as wide as they must be; counts to the right."""
+    lines = [head, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if head[column] == "count" else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def _figures(graph: nx.Graph[str]) -> str:
+    levels = " x ".join(str(size) for size in graph.graph["hierarchy"])
+    half = max(len(hosts(graph)) // 2, 1)
+    cut = bisection_bps(graph)
+    return (
+        f"hierarchy {levels} (innermost first), "
+        f"diameter {diameter(graph)} links between switches,\n"
+        f"bisection {format_rate(cut)}: {format_rate(cut / half)} for each host of a half"
+    )
