@@ -177,9 +177,15 @@ class RankExecutor:
         self._receiving: dict[int, int] = defaultdict(int)
         self._blocked: dict[int, dict[Hashable, Callable[[], None]]] = defaultdict(dict)  # by chunk
         self._requests: list[Request] = []
+        self._receives = bool(plan.receives or plan.aggregates)
         self._left = sum(len(rows) for rows in plan.sends.values())
         self._left += sum(len(rows) for rows in plan.receives.values()) + len(plan.aggregates)
         self._slots = _staging_slots(plan, self._ranges, tensor.element_size(), staging, depth)
+
+    @property
+    def receives(self) -> bool:
+        """Whether anything is ever written here."""
+        return self._receives
 
     @property
     def done(self) -> bool:

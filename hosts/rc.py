@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from numba import types
+
 from hosts.agent import (
     AGENT_WORDS,
     READY,
@@ -21,7 +23,7 @@ from hosts.agent import (
     make_agent,
 )
 from ringleaf.arena import Arena, Bytes, Store, Words
-from ringleaf.compiled import handler, inline
+from ringleaf.compiled import ARENA, compiled, copy_items, handler, inline
 from ringleaf.errors import ProtocolError
 from ringleaf.headers import (
     IP_LENGTH_AT,
@@ -147,19 +149,17 @@ def make_rc(
     *,
     host: int,
     ring: int,
-    qps: int,
     mtu: int,
     window: int,
     min_timeout_ps: int,
     rnr_wait_ps: int,
 ) -> int:
-    """Return the offset of an rc agent with `qps` unconnected queue pairs.
+    """Return the offset of an rc agent without queue pairs; `add_qp` makes them.
 
     Args:
         store: Where it lives.
         host: Its host's index.
         ring: Completion ring it reports to.
-        qps: Queue pairs, numbered from 0 here and from 1 on the wire.
         mtu: Payload bytes of a full packet.
         window: Packets in flight per queue pair.
         min_timeout_ps: Floor of the retransmission timeout, and its value before any sample.
@@ -171,17 +171,34 @@ def make_rc(
     if mtu < 1 or not 1 <= window < 1 << 23:
         raise ProtocolError(f"rc on h{host}: mtu and window must be >= 1, got {mtu}, {window}")
     at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(UDP_PORT, UDP_PORT))
-    qps_at = store.allocate("words", max(qps, 1) * QP_WORDS)
-    for fifo_at in (SENDERS_AT, ANSWERS_AT):
-        rows = store.allocate("words", max(qps, 1))
-        store.arena.words[at + fifo_at + FIFO_ROWS] = rows
-        store.arena.words[at + fifo_at + FIFO_ROOM] = max(qps, 1)
     words = store.arena.words
-    words[at + QPS_AT], words[at + QP_COUNT] = qps_at, qps
     words[at + MTU], words[at + WINDOW] = mtu, window
     words[at + ACK_EVERY] = max(1, window // 4)
     words[at + MIN_TIMEOUT_PS], words[at + RNR_WAIT_PS] = min_timeout_ps, rnr_wait_ps
     return at
+
+
+def add_qp(store: Store, at: int) -> int:
+    """Return the number of a new queue pair, from 0; the agent must be idle."""
+    count = int(store.arena.words[at + QP_COUNT])
+    if count & (count - 1) == 0:  # room is a power of two, and full
+        _reserve(store, at, max(1, 2 * count))
+    store.arena.words[at + QP_COUNT] = count + 1
+    return count
+
+
+def _reserve(store: Store, at: int, room: int) -> None:
+    """Move the agent's queue pairs, and their fifos, to where `room` of them fit."""
+    qps_at = store.allocate("words", room * QP_WORDS)
+    fifos = {fifo_at: store.allocate("words", room) for fifo_at in (SENDERS_AT, ANSWERS_AT)}
+    words = store.arena.words
+    size = int(words[at + QP_COUNT]) * QP_WORDS
+    words[qps_at : qps_at + size] = words[words[at + QPS_AT] :][:size]
+    words[at + QPS_AT] = qps_at
+    for fifo_at, rows in fifos.items():
+        assert words[at + fifo_at + FIFO_COUNT] == 0
+        words[at + fifo_at + FIFO_ROWS], words[at + fifo_at + FIFO_ROOM] = rows, room
+        words[at + fifo_at + FIFO_FIRST] = 0
 
 
 def connect_qp(
@@ -194,7 +211,11 @@ def connect_qp(
     addresses: tuple[int, int],
     source_port: int,
 ) -> None:
-    """Make queue pair `qp` ready: pairs are (own, peer's); the source port is ECMP's entropy."""
+    """Make queue pair `qp` ready.
+
+    Queue pairs are numbered from 0 here and from 1 on the wire; pairs of arguments are (own,
+    peer's). The UDP source port is what ECMP tells connections apart by.
+    """
     rings = [store.allocate("words", RING * REQUEST_WORDS) for _ in range(2)]
     template_at = store.allocate("bytes", HEAD_BYTES)
     words = store.arena.words
@@ -291,7 +312,7 @@ def set_deadline(arena: Arena, at: int, qp: Qp, deadline_ps: int) -> None:
     arena.words[at + TIMER_AT_PS] = min(arena.words[at + TIMER_AT_PS], deadline_ps)
 
 
-@inline
+@compiled(types.boolean(ARENA, *[types.int64] * 6))
 def post_send(
     arena: Arena, at: int, number: int, address: int, size_bytes: int, tag: int, now_ps: int
 ) -> bool:
@@ -314,7 +335,7 @@ def post_send(
     return True
 
 
-@inline
+@compiled(types.boolean(ARENA, *[types.int64] * 5))
 def post_receive(
     arena: Arena, at: int, number: int, address: int, size_bytes: int, tag: int
 ) -> bool:
@@ -332,12 +353,12 @@ def post_receive(
 
 
 @inline
-def write_head(arena: Arena, qp: Qp, packet: int, opcode: int, psn: int, extra: int) -> Bytes:
+def write_head(arena: Arena, qp: Qp, packet: int, opcode: int, psn: int, extra: int) -> None:
     """Fill a packet's head from the QP's template; `extra` counts the bytes after the BTH."""
     view = open_packet(arena, packet)
     head = view.head
     template = qp.state[TEMPLATE_AT]
-    head[:HEAD_BYTES] = arena.bytes[template : template + HEAD_BYTES]
+    copy_items(head, 0, arena.bytes, template, HEAD_BYTES)
     udp_bytes = HEAD_BYTES - UDP_PAYLOAD_AT + extra + ICRC_BYTES
     put16(head, IP_LENGTH_AT, 28 + udp_bytes)
     put16(head, UDP_LENGTH_AT, 8 + udp_bytes)
@@ -345,7 +366,6 @@ def write_head(arena: Arena, qp: Qp, packet: int, opcode: int, psn: int, extra: 
     put24(head, PSN_AT, psn & PSN_MASK)
     view.row[HEAD_LEN] = HEAD_BYTES
     view.row[TAIL_LEN] = ICRC_BYTES
-    return head
 
 
 @inline
@@ -358,7 +378,8 @@ def make_answer(arena: Arena, at: int) -> int:
     state[SYNDROME] = -1
     # An ACK names the last packet received, a NAK the one wanted (9.7.5.2).
     psn = state[EXPECTED_PSN] - (1 if syndrome == ACK else 0)
-    head = write_head(arena, qp, packet, ACKNOWLEDGE, psn, 4)
+    write_head(arena, qp, packet, ACKNOWLEDGE, psn, 4)
+    head = open_packet(arena, packet).head
     head[SYNDROME_AT] = syndrome
     put24(head, SYNDROME_AT + 1, state[RECEIVES_FIRST] & PSN_MASK)  # messages completed
     write_ip_checksum(head)
@@ -386,13 +407,14 @@ def make_data(arena: Arena, at: int, qp: Qp, now_ps: int) -> int:
     length = min(mtu, size - offset)
     is_last = offset + length == size
     packet = allocate_packet(arena)
-    head = write_head(arena, qp, packet, opcode_of(psn == first_psn, is_last), psn, length)
+    write_head(arena, qp, packet, opcode_of(psn == first_psn, is_last), psn, length)
+    view = open_packet(arena, packet)
+    head = view.head
     if is_last or (psn + 1) % words[at + ACK_EVERY] == 0:
         head[ACK_REQUEST_AT] = 0x80
     write_ip_checksum(head)
-    packet_row = open_packet(arena, packet).row
-    packet_row[PAYLOAD_AT] = qp.sends[row] + offset
-    packet_row[PAYLOAD_LEN] = length
+    view.row[PAYLOAD_AT] = qp.sends[row] + offset
+    view.row[PAYLOAD_LEN] = length
     state[NEXT_PSN] = psn + 1
     if is_last:
         state[SENDS_CURRENT] += 1
@@ -513,11 +535,9 @@ def place(arena: Arena, qp: Qp, packet_row: Words, opcode: int) -> bool:
     length = packet_row[PAYLOAD_LEN]
     if state[PLACED_BYTES] + length > qp.receives[row + 1]:
         return False
-    source = arena.memory[packet_row[PAYLOAD_AT] : packet_row[PAYLOAD_AT] + length]
-    start = qp.receives[row] + state[PLACED_BYTES]
-    target = arena.memory[start : start + length]
-    for i in range(length):
-        target[i] = source[i]
+    memory = arena.memory
+    target = qp.receives[row] + state[PLACED_BYTES]
+    copy_items(memory, target, memory, packet_row[PAYLOAD_AT], length)
     state[PLACED_BYTES] += length
     return True
 

@@ -75,6 +75,11 @@ class Store:
             self.arena = self.arena._replace(memory=new)
         return offset
 
-    def release_memory(self) -> None:
-        """Forget all registered memory (its offsets are handed out again)."""
-        self._memory_used = 0
+    @property
+    def memory_used(self) -> int:
+        """Bytes of registered memory handed out."""
+        return self._memory_used
+
+    def release_memory(self, down_to: int = 0) -> None:
+        """Take back what was registered since `memory_used` was `down_to`."""
+        self._memory_used = down_to

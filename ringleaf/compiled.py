@@ -18,7 +18,8 @@ import numpy as np
 from numba import types
 from numba.core import cgutils
 from numba.core.errors import NumbaExperimentalFeatureWarning
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload, register_jitable
+from numba.np.arrayobj import make_array
 
 from ringleaf.arena import Arena
 
@@ -71,16 +72,28 @@ _HANDLER_TYPE = types.FunctionType(HANDLER)
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+# Our arrays outlive every compiled call, so views of them need no reference counts (`_nrt`):
+# those cost more than the work itself. In exchange no compiled function may return an array
+# (to a compiled caller it may, inside a NamedTuple), nor assign an array to a slice: there is
+# `copy_items`. `error_model` drops the check for division by zero.
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
+
+
 def inline(function: F) -> F:
-    """Compile a helper when its first compiled caller is; division by zero is not checked."""
-    compiled: F = numba.njit(cache=True, error_model="numpy")(function)
-    return compiled
+    """Mark a helper: part of any compiled caller, plain Python to Python."""
+    result: F = register_jitable(**_OPTIONS)(function)
+    return result
+
+
+def compiled(signature: Any) -> Callable[[F], F]:
+    """Compile a function that Python calls, now or from the cache."""
+    decorator: Callable[[F], F] = numba.njit(signature, cache=True, **_OPTIONS)
+    return decorator
 
 
 def handler(function: F) -> F:
-    """Compile, now or from the cache, a function that is called through its address."""
-    compiled: F = numba.njit(HANDLER, cache=True, error_model="numpy")(function)
-    return compiled
+    """Compile a function that is called through its address, now or from the cache."""
+    return compiled(HANDLER)(function)
 
 
 @inline
@@ -113,16 +126,43 @@ def _function_at(_typing: Any, address: types.Type) -> Any:
     return _HANDLER_TYPE(types.int64), generate
 
 
-if numba.config.DISABLE_JIT:
+@intrinsic
+def _copy_memory(
+    _typing: Any, target: Any, target_at: Any, source: Any, source_at: Any, count: Any
+) -> Any:
+    """Copy with LLVM's memcpy: a loop within one array is not vectorised, and 6 times slower."""
 
-    def handler_at(address: int) -> Callable[..., int]:
-        """Return the handler whose address this is."""
-        return _plain_handlers[address]
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointers = []
+        for kind, array, at in ((target, *args[0:2]), (source, *args[2:4])):
+            data = make_array(kind)(context, builder, array).data
+            pointers.append(builder.gep(data, [at]))
+        size = context.get_abi_sizeof(context.get_data_type(target.dtype))
+        cgutils.raw_memcpy(builder, *pointers, args[4], size)
+        return context.get_dummy_value()
 
-else:
+    return types.void(target, types.int64, source, types.int64, types.int64), generate
 
-    @inline
-    def handler_at(address: int) -> Callable[..., int]:
-        """Return the handler whose address this is."""
-        function: Callable[..., int] = _function_at(address)
-        return function
+
+def copy_items(target: Any, target_at: int, source: Any, source_at: int, count: int) -> None:
+    """Copy `count` items of one type; the ranges must not overlap."""
+    target[target_at : target_at + count] = source[source_at : source_at + count]
+
+
+@overload(copy_items, jit_options=_OPTIONS, strict=False)
+def _compiled_copy_items(
+    target: Any, target_at: Any, source: Any, source_at: Any, count: Any
+) -> Callable[..., None]:
+    return lambda target, target_at, source, source_at, count: _copy_memory(
+        target, target_at, source, source_at, count
+    )
+
+
+def handler_at(address: int) -> Callable[..., int]:
+    """Return the handler whose address this is."""
+    return _plain_handlers[address]
+
+
+@overload(handler_at, jit_options=_OPTIONS, strict=False)
+def _compiled_handler_at(address: Any) -> Callable[[Any], Any]:
+    return lambda address: _function_at(address)

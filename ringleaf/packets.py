@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ringleaf.arena import Arena, Bytes, Fields, Lanes, Store, Words
-from ringleaf.compiled import inline
+from ringleaf.compiled import copy_items, inline
 
 # Columns of a packet's row in `arena.words`.
 HEAD_LEN = 0  # bytes used of the head
@@ -94,17 +94,23 @@ def copy_packet(arena: Arena, packet: int) -> int:
     twin = allocate_packet(arena)
     source = open_packet(arena, packet)
     target = open_packet(arena, twin)
-    target.row[:] = source.row
-    target.head[: source.row[HEAD_LEN]] = source.head[: source.row[HEAD_LEN]]
-    target.fields[:] = source.fields
-    target.lanes[:] = source.lanes
+    copy_items(target.row, 0, source.row, 0, ROW_WORDS)
+    copy_items(target.head, 0, source.head, 0, source.row[HEAD_LEN])
+    copy_items(target.fields, 0, source.fields, 0, source.fields.size)
+    copy_items(target.lanes, 0, source.lanes, 0, source.lanes.size)
     return twin
 
 
 @inline
-def packet_bytes(row: Words) -> int:
+def row_of(words: Words, packet: int) -> int:
+    """Where the packet's row starts in `arena.words`."""
+    return words[ROWS_AT] + packet * ROW_WORDS
+
+
+@inline
+def row_bytes(words: Words, row: int) -> int:
     """Length on the wire, Ethernet header to payload (and ICRC), without FCS."""
-    return row[HEAD_LEN] + row[PAYLOAD_LEN] + row[TAIL_LEN]
+    return words[row + HEAD_LEN] + words[row + PAYLOAD_LEN] + words[row + TAIL_LEN]
 
 
 def make_pool(

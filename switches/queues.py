@@ -7,11 +7,9 @@ as in BMv2 with eight priority queues.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from ringleaf.arena import Arena, Store, Words
+from ringleaf.arena import Store, Words
 from ringleaf.compiled import inline
-from ringleaf.packets import NEXT, ROW_WORDS, ROWS_AT, packet_bytes
+from ringleaf.packets import NEXT, ROW_WORDS, ROWS_AT, row_bytes
 
 CLASSES = 8
 
@@ -27,13 +25,6 @@ LENGTHS = 24  # per class: packets
 QUEUE_WORDS = 32
 
 
-class Queues(NamedTuple):
-    """One port's queue set and the packets' rows, which link its packets by NEXT."""
-
-    state: Words  # (QUEUE_WORDS,)
-    rows: Words  # flat rows of the packet pool
-
-
 def make_queues(store: Store, capacity_bytes: int) -> int:
     at = store.allocate("words", QUEUE_WORDS)
     store.arena.words[at + CAPACITY_BYTES] = capacity_bytes
@@ -41,46 +32,38 @@ def make_queues(store: Store, capacity_bytes: int) -> int:
 
 
 @inline
-def open_queues(arena: Arena, at: int) -> Queues:
-    words = arena.words
-    return Queues(words[at : at + QUEUE_WORDS], words[words[ROWS_AT] :])
-
-
-@inline
-def push(queues: Queues, packet: int, level: int) -> bool:
+def push(words: Words, at: int, packet: int, level: int) -> bool:
     """Append to class `level`; return False, and count a drop, when it does not fit."""
-    state = queues.state
-    row = packet * ROW_WORDS
-    size = packet_bytes(queues.rows[row : row + ROW_WORDS])
-    if state[BYTES] + size > state[CAPACITY_BYTES]:
-        state[DROPPED] += 1
+    row = words[ROWS_AT] + packet * ROW_WORDS
+    size = row_bytes(words, row)
+    if words[at + BYTES] + size > words[at + CAPACITY_BYTES]:
+        words[at + DROPPED] += 1
         return False
-    queues.rows[row + NEXT] = -1
-    if state[LENGTHS + level] == 0:
-        state[HEADS + level] = packet
+    words[row + NEXT] = -1
+    if words[at + LENGTHS + level] == 0:
+        words[at + HEADS + level] = packet
     else:
-        queues.rows[state[TAILS + level] * ROW_WORDS + NEXT] = packet
-    state[TAILS + level] = packet
-    state[LENGTHS + level] += 1
-    state[PACKETS] += 1
-    state[BYTES] += size
-    state[PEAK_BYTES] = max(state[PEAK_BYTES], state[BYTES])
+        words[words[ROWS_AT] + words[at + TAILS + level] * ROW_WORDS + NEXT] = packet
+    words[at + TAILS + level] = packet
+    words[at + LENGTHS + level] += 1
+    words[at + PACKETS] += 1
+    words[at + BYTES] += size
+    words[at + PEAK_BYTES] = max(words[at + PEAK_BYTES], words[at + BYTES])
     return True
 
 
 @inline
-def pop(queues: Queues) -> int:
+def pop(words: Words, at: int) -> int:
     """Remove and return the first packet of the highest occupied class; -1 when empty."""
-    state = queues.state
     level = CLASSES - 1
-    while level >= 0 and state[LENGTHS + level] == 0:
+    while level >= 0 and words[at + LENGTHS + level] == 0:
         level -= 1
     if level < 0:
         return -1
-    packet = state[HEADS + level]
-    row = packet * ROW_WORDS
-    state[HEADS + level] = queues.rows[row + NEXT]
-    state[LENGTHS + level] -= 1
-    state[PACKETS] -= 1
-    state[BYTES] -= packet_bytes(queues.rows[row : row + ROW_WORDS])
+    packet = words[at + HEADS + level]
+    row = words[ROWS_AT] + packet * ROW_WORDS
+    words[at + HEADS + level] = words[row + NEXT]
+    words[at + LENGTHS + level] -= 1
+    words[at + PACKETS] -= 1
+    words[at + BYTES] -= row_bytes(words, row)
     return packet

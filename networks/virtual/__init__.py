@@ -1,0 +1,6 @@
+"""Packet by packet in virtual time: deterministic, real bytes, real tensors."""
+
+from networks.virtual.meter import RunResult
+from networks.virtual.network import Options, VirtualNetwork
+
+__all__ = ["Options", "RunResult", "VirtualNetwork"]

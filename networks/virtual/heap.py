@@ -5,9 +5,7 @@ Events order by (time, sequence), so events of one instant keep the order they w
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from ringleaf.arena import Arena, Store, Words
+from ringleaf.arena import Store, Words
 from ringleaf.compiled import inline
 
 ROW = 3
@@ -16,11 +14,6 @@ SEQUENCE = 1
 CAPACITY = 2
 ROWS_AT = 3
 HEAP_WORDS = 8
-
-
-class Heap(NamedTuple):
-    state: Words  # (HEAP_WORDS,)
-    rows: Words  # (capacity * ROW,)
 
 
 def make_heap(store: Store, capacity: int) -> int:
@@ -40,65 +33,62 @@ def grow_heap(store: Store, at: int, capacity: int) -> None:
 
 
 @inline
-def open_heap(arena: Arena, at: int) -> Heap:
-    words = arena.words
-    rows_at = words[at + ROWS_AT]
-    return Heap(words[at : at + HEAP_WORDS], words[rows_at : rows_at + words[at + CAPACITY] * ROW])
+def _before(words: Words, a: int, b: int) -> bool:
+    if words[a] != words[b]:
+        return words[a] < words[b]
+    return words[a + 1] < words[b + 1]
 
 
 @inline
-def push_event(heap: Heap, time_ps: int, event: int) -> None:
-    state, rows = heap.state, heap.rows
-    hole = state[COUNT]
-    sequence = state[SEQUENCE]
-    state[COUNT] = hole + 1
-    state[SEQUENCE] = sequence + 1
+def _move(words: Words, target: int, source: int) -> None:
+    words[target] = words[source]
+    words[target + 1] = words[source + 1]
+    words[target + 2] = words[source + 2]
+
+
+@inline
+def push_event(words: Words, at: int, time_ps: int, event: int) -> None:
+    rows = words[at + ROWS_AT]
+    hole = words[at + COUNT]
+    sequence = words[at + SEQUENCE]
+    words[at + COUNT] = hole + 1
+    words[at + SEQUENCE] = sequence + 1
     while hole > 0:
         parent = (hole - 1) >> 2
-        if rows[parent * ROW] <= time_ps:  # on a tie the parent is older
+        if words[rows + parent * ROW] <= time_ps:  # on a tie the parent is older
             break
-        rows[hole * ROW] = rows[parent * ROW]
-        rows[hole * ROW + 1] = rows[parent * ROW + 1]
-        rows[hole * ROW + 2] = rows[parent * ROW + 2]
+        _move(words, rows + hole * ROW, rows + parent * ROW)
         hole = parent
-    rows[hole * ROW] = time_ps
-    rows[hole * ROW + 1] = sequence
-    rows[hole * ROW + 2] = event
+    words[rows + hole * ROW] = time_ps
+    words[rows + hole * ROW + 1] = sequence
+    words[rows + hole * ROW + 2] = event
 
 
 @inline
-def _before(rows: Words, a: int, b: int) -> bool:
-    if rows[a] != rows[b]:
-        return rows[a] < rows[b]
-    return rows[a + 1] < rows[b + 1]
-
-
-@inline
-def pop_event(heap: Heap) -> int:
-    """Remove the first event and return it; its time is read before, at `rows[0]`."""
-    state, rows = heap.state, heap.rows
-    event = rows[2]
-    count = state[COUNT] - 1
-    state[COUNT] = count
-    last = count * ROW
-    hole = 0
-    while True:
-        child = 4 * hole + 1
-        if child >= count:
+def pop_event(words: Words, at: int) -> int:
+    """Remove the first event and return it; its time is read before, with `first_time_ps`."""
+    rows = words[at + ROWS_AT]
+    event = words[rows + 2]
+    count = words[at + COUNT] - 1
+    words[at + COUNT] = count
+    last = rows + count * ROW
+    hole = rows
+    child = 1  # the hole's first child, as an index
+    while child < count:
+        best = rows + child * ROW
+        end = rows + min(child + 4, count) * ROW
+        for other in range(best + ROW, end, ROW):
+            if _before(words, other, best):
+                best = other
+        if not _before(words, best, last):
             break
-        best = child * ROW
-        for other in range(child + 1, min(child + 4, count)):
-            if _before(rows, other * ROW, best):
-                best = other * ROW
-        if not _before(rows, best, last):
-            break
-        target = hole * ROW
-        rows[target] = rows[best]
-        rows[target + 1] = rows[best + 1]
-        rows[target + 2] = rows[best + 2]
-        hole = best // ROW
-    target = hole * ROW
-    rows[target] = rows[last]
-    rows[target + 1] = rows[last + 1]
-    rows[target + 2] = rows[last + 2]
+        _move(words, hole, best)
+        hole = best
+        child = 4 * ((hole - rows) // ROW) + 1
+    _move(words, hole, last)
     return event
+
+
+@inline
+def first_time_ps(words: Words, at: int) -> int:
+    return words[words[at + ROWS_AT]]

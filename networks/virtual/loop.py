@@ -7,17 +7,16 @@ when an agent has reported something.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numba import types
 from switches.replication import replicate
 
 from hosts.agent import READY, TIMER_AT_PS, UDP_PORT_HIGH, UDP_PORT_LOW
 from networks.virtual import state as s
-from networks.virtual.heap import CAPACITY, COUNT, pop_event, push_event
-from networks.virtual.state import Network, open_network
-from ringleaf.arena import Arena, Bytes, Fields
-from ringleaf.compiled import ARENA, handler_at, inline, signed
+from networks.virtual.heap import CAPACITY, COUNT, first_time_ps, pop_event, push_event
+from networks.virtual.state import agent_row, node_row, port_row
+from ringleaf.arena import Arena, Fields, Words
+from ringleaf.compiled import ARENA, compiled, copy_items, handler_at, inline, signed
 from ringleaf.headers import (
     ETHERTYPE_AT,
     ETHERTYPE_IPV4,
@@ -37,10 +36,12 @@ from ringleaf.packets import (
     PAYLOAD_AT,
     PAYLOAD_LEN,
     POOL_FREE,
+    TAIL_LEN,
     copy_packet,
     free_packet,
     open_packet,
-    packet_bytes,
+    row_bytes,
+    row_of,
 )
 from ringleaf.units import FOREVER_PS, PS_PER_S, PS_PER_US
 from switches.layout import (
@@ -49,9 +50,10 @@ from switches.layout import (
     EGRESS_PORT,
     ENQ_QDEPTH,
     ENQ_TIMESTAMP,
+    PORT_COUNT,
     PRIORITY,
 )
-from switches.queues import PACKETS, open_queues, pop, push
+from switches.queues import PACKETS, pop, push
 
 # Why `run` returned.
 REPORTED = 1  # agents have reported; all events of that instant are done
@@ -93,275 +95,305 @@ def happens(random: Fields, probability: int) -> bool:
 
 
 @inline
-def count_bin(net: Network, port: int, now_ps: int, size: int) -> None:
-    state = net.state
-    bins = state[s.BINS]
-    while now_ps >= bins * state[s.BIN_PS]:  # run past the last: double the width
-        for first in range(0, net.bins.size, bins):
+def count_bin(words: Words, at: int, port: int, now_ps: int, size: int) -> None:
+    bins = words[at + s.BINS]
+    since_ps = now_ps - words[at + s.BINS_FROM_PS]
+    while since_ps >= bins * words[at + s.BIN_PS]:  # past the last bin: double the width
+        start = words[at + s.BINS_AT]
+        for first in range(start, start + words[at + s.PORTS] * bins, bins):
             for i in range(bins // 2):
-                net.bins[first + i] = net.bins[first + 2 * i] + net.bins[first + 2 * i + 1]
-            net.bins[first + bins // 2 : first + bins] = 0
-        state[s.BIN_PS] *= 2
-    net.bins[port * bins + now_ps // state[s.BIN_PS]] += size
+                words[first + i] = words[first + 2 * i] + words[first + 2 * i + 1]
+            for i in range(bins // 2, bins):
+                words[first + i] = 0
+        words[at + s.BIN_PS] *= 2
+    words[words[at + s.BINS_AT] + port * bins + since_ps // words[at + s.BIN_PS]] += size
 
 
 @inline
-def capture(net: Network, arena: Arena, port: int, packet: int, now_ps: int) -> None:
+def capture(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
     """Append the packet to the capture buffer, as its first bit goes on the line."""
-    state = net.state
+    words = arena.words
     view = open_packet(arena, packet)
     row = view.row
-    size = packet_bytes(row)
-    start = state[s.CAPTURE_BYTES_AT] + state[s.CAPTURE_USED]
-    buffer = arena.bytes[start : start + size]
-    head, body = row[HEAD_LEN], row[PAYLOAD_LEN]
-    buffer[:head] = view.head[:head]
-    buffer[head : head + body] = arena.memory[row[PAYLOAD_AT] : row[PAYLOAD_AT] + body]
+    head, body, tail = row[HEAD_LEN], row[PAYLOAD_LEN], row[TAIL_LEN]
+    start = words[at + s.CAPTURE_BYTES_AT] + words[at + s.CAPTURE_USED]
+    buffer = arena.bytes[start : start + head + body + tail]
+    copy_items(buffer, 0, view.head, 0, head)
+    copy_items(buffer, head, arena.memory, row[PAYLOAD_AT], body)
     buffer[head + body :] = 0
-    entry = state[s.CAPTURE_AT] + 4 * state[s.CAPTURE_COUNT]
-    arena.words[entry] = now_ps
-    arena.words[entry + 1] = port
-    arena.words[entry + 2] = start
-    arena.words[entry + 3] = size
-    state[s.CAPTURE_COUNT] += 1
-    state[s.CAPTURE_USED] += size
+    entry = words[at + s.CAPTURE_AT] + 4 * words[at + s.CAPTURE_COUNT]
+    words[entry] = now_ps
+    words[entry + 1] = port
+    words[entry + 2] = start
+    words[entry + 3] = buffer.size
+    words[at + s.CAPTURE_COUNT] += 1
+    words[at + s.CAPTURE_USED] += buffer.size
 
 
 @inline
-def send(net: Network, arena: Arena, port: int, packet: int, now_ps: int) -> None:
+def send(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
     """Put a packet on the line of an idle port."""
-    size = packet_bytes(open_packet(arena, packet).row)
-    line = line_bytes(size)
-    rate = net.rate_bps[port]
+    words = arena.words
+    here = port_row(words, at, port)
+    line = line_bytes(row_bytes(words, row_of(words, packet)))
+    rate = words[here + s.RATE_BPS]
     done_ps = now_ps + (line * (8 * PS_PER_S) + rate - 1) // rate
-    net.busy_until_ps[port] = done_ps
-    net.tx_bytes[port] += line
-    net.tx_packets[port] += 1
-    count_bin(net, port, now_ps, line)
-    if net.capture[port]:
-        capture(net, arena, port, packet, now_ps)
-    if happens(net.random, net.loss[port]):
-        net.lost[port] += 1
+    words[here + s.BUSY_UNTIL_PS] = done_ps
+    words[here + s.TX_BYTES] += line
+    words[here + s.TX_PACKETS] += 1
+    count_bin(words, at, port, now_ps, line)
+    if words[here + s.CAPTURE]:
+        capture(arena, at, port, packet, now_ps)
+    random = arena.fields[words[at + s.RANDOM_AT] :]
+    if happens(random, words[here + s.LOSS]):
+        words[here + s.LOST] += 1
         free_packet(arena, packet)
         return
-    at_ps = done_ps + net.delay_ps[port]
-    target = ARRIVAL | net.peer[port] << 3
-    state = net.state
-    if happens(net.random, state[s.DUPLICATE]):
+    at_ps = done_ps + words[here + s.DELAY_PS]
+    target = ARRIVAL | words[here + s.PEER] << 3
+    heap = words[at + s.HEAP_AT]
+    if happens(random, words[at + s.DUPLICATE]):
         twin = copy_packet(arena, packet)
-        late_ps = at_ps + draw(net.random) % (state[s.JITTER_PS] + 1)
-        push_event(net.heap, late_ps, target | twin << 32)
-    if happens(net.random, state[s.REORDER]):
-        at_ps += draw(net.random) % (state[s.JITTER_PS] + 1)
-    push_event(net.heap, at_ps, target | packet << 32)
+        late_ps = at_ps + draw(random) % (words[at + s.JITTER_PS] + 1)
+        push_event(words, heap, late_ps, target | twin << 32)
+    if happens(random, words[at + s.REORDER]):
+        at_ps += draw(random) % (words[at + s.JITTER_PS] + 1)
+    push_event(words, heap, at_ps, target | packet << 32)
 
 
 @inline
-def await_idle(net: Network, port: int) -> None:
+def await_idle(words: Words, at: int, port: int) -> None:
     """See to it that an event comes when the port falls idle."""
-    if not net.draining[port]:
-        net.draining[port] = 1
-        push_event(net.heap, net.busy_until_ps[port], IDLE | port << 3)
+    here = port_row(words, at, port)
+    if not words[here + s.DRAINING]:
+        words[here + s.DRAINING] = 1
+        push_event(words, words[at + s.HEAP_AT], words[here + s.BUSY_UNTIL_PS], IDLE | port << 3)
 
 
 @inline
-def leave_switch(net: Network, arena: Arena, port: int, packet: int, now_ps: int) -> bool:
+def leave_switch(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> bool:
     """Run egress on a packet that leaves its queue; return whether it went on the line."""
-    view = open_packet(arena, packet)
-    fields = view.fields
-    node = net.node[port]
-    enqueued_ps = view.row[ENQUEUED_PS]
-    fields[EGRESS_PORT] = np.uint64(net.local_port[port])
+    words = arena.words
+    here = port_row(words, at, port)
+    node = node_row(words, at, words[here + s.NODE])
+    row = row_of(words, packet)
+    enqueued_ps = words[row + ENQUEUED_PS]
+    fields = open_packet(arena, packet).fields
+    fields[EGRESS_PORT] = np.uint64(words[here + s.LOCAL_PORT])
     fields[ENQ_TIMESTAMP] = np.uint64(enqueued_ps // PS_PER_US)
-    fields[ENQ_QDEPTH] = np.uint64(view.row[MARK])
+    fields[ENQ_QDEPTH] = np.uint64(words[row + MARK])
     fields[DEQ_TIMEDELTA] = np.uint64((now_ps - enqueued_ps) // PS_PER_US)
-    fields[DEQ_QDEPTH] = np.uint64(open_queues(arena, net.queues_at[port]).state[PACKETS])
-    if handler_at(net.egress[node])(arena, net.at[node], packet, now_ps):
-        send(net, arena, port, packet, now_ps)
+    fields[DEQ_QDEPTH] = np.uint64(words[words[here + s.QUEUES_AT] + PACKETS])
+    if handler_at(words[node + s.EGRESS])(arena, words[node + s.BLOCK_AT], packet, now_ps):
+        send(arena, at, port, packet, now_ps)
         return True
     free_packet(arena, packet)
     return False
 
 
 @inline
-def enqueue(net: Network, arena: Arena, port: int, packet: int, now_ps: int) -> None:
-    view = open_packet(arena, packet)
-    queues = open_queues(arena, net.queues_at[port])
-    waiting = queues.state[PACKETS]
-    view.row[ENQUEUED_PS] = now_ps
-    view.row[MARK] = waiting
-    if waiting == 0 and net.busy_until_ps[port] <= now_ps:
-        leave_switch(net, arena, port, packet, now_ps)
-    elif push(queues, packet, signed(view.fields[PRIORITY]) & 7):
-        await_idle(net, port)
+def enqueue(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
+    words = arena.words
+    here = port_row(words, at, port)
+    queues = words[here + s.QUEUES_AT]
+    waiting = words[queues + PACKETS]
+    row = row_of(words, packet)
+    words[row + ENQUEUED_PS] = now_ps
+    words[row + MARK] = waiting
+    if waiting == 0 and words[here + s.BUSY_UNTIL_PS] <= now_ps:
+        leave_switch(arena, at, port, packet, now_ps)
+    elif push(words, queues, packet, signed(open_packet(arena, packet).fields[PRIORITY]) & 7):
+        await_idle(words, at, port)
     else:
         free_packet(arena, packet)
 
 
 @inline
-def drain(net: Network, arena: Arena, port: int, now_ps: int) -> None:
+def drain(arena: Arena, at: int, port: int, now_ps: int) -> None:
     """Send from the queues of a port that fell idle, until one packet is on the line."""
-    queues = open_queues(arena, net.queues_at[port])
-    while True:
-        packet = pop(queues)
-        if packet < 0:
-            return
-        if leave_switch(net, arena, port, packet, now_ps):
-            break
-    if queues.state[PACKETS] > 0:
-        await_idle(net, port)
+    words = arena.words
+    queues = words[port_row(words, at, port) + s.QUEUES_AT]
+    went = False
+    while words[queues + PACKETS] > 0 and not went:
+        went = leave_switch(arena, at, port, pop(words, queues), now_ps)
+    if words[queues + PACKETS] > 0:
+        await_idle(words, at, port)
 
 
 @inline
-def cross_switch(net: Network, arena: Arena, port: int, packet: int, now_ps: int) -> None:
-    node = net.node[port]
-    at = net.at[node]
-    open_packet(arena, packet).row[IN_PORT] = net.local_port[port]
-    handler_at(net.ingress[node])(arena, at, packet, now_ps)
-    copies = replicate(arena, at, packet, now_ps)
-    outbox = arena.words[OUTBOX_AT]
+def cross_switch(arena: Arena, at: int, node: int, port: int, packet: int, now_ps: int) -> None:
+    words = arena.words
+    block = words[node + s.BLOCK_AT]
+    words[row_of(words, packet) + IN_PORT] = words[port_row(words, at, port) + s.LOCAL_PORT]
+    handler_at(words[node + s.INGRESS])(arena, block, packet, now_ps)
+    copies = replicate(arena, block, packet, now_ps)
+    outbox = words[OUTBOX_AT]
     for row in range(outbox, outbox + 2 * copies, 2):
-        copy = arena.words[row]
-        out = arena.words[row + 1]
-        if 1 <= out <= arena.words[at]:  # at + PORT_COUNT
-            enqueue(net, arena, net.first_port[node] + out - 1, copy, now_ps)
+        copy, out = words[row], words[row + 1]
+        if 1 <= out <= words[block + PORT_COUNT]:
+            enqueue(arena, at, words[node + s.FIRST_PORT] + out - 1, copy, now_ps)
         else:
             free_packet(arena, copy)  # as BMv2: no such port, no packet
 
 
 @inline
-def serve_agents(net: Network, arena: Arena, node: int, now_ps: int) -> None:
+def offer_port(arena: Arena, at: int, node: int, now_ps: int) -> None:
     """Give an idle port of a host to the next agent that has something to send."""
-    port = net.first_port[node]
-    first, count = net.first_agent[node], net.agents[node]
-    turn = net.turn[node]
-    if net.busy_until_ps[port] <= now_ps:
-        for _ in range(count):
-            agent = first + turn
-            turn = turn + 1 if turn + 1 < count else 0
-            at = net.agent_at[agent]
-            if arena.words[at + READY]:
-                packet = handler_at(net.transmit[agent])(arena, at, 0, now_ps)
-                arm_timer(net, arena, agent)
-                if packet >= 0:
-                    send(net, arena, port, packet, now_ps)
-                    break
-        net.turn[node] = turn
-    if net.busy_until_ps[port] <= now_ps:
+    words = arena.words
+    first, count = words[node + s.FIRST_AGENT], words[node + s.AGENT_COUNT]
+    for _ in range(count):
+        number = first + words[node + s.TURN]
+        words[node + s.TURN] = (words[node + s.TURN] + 1) % count
+        agent = agent_row(words, at, number)
+        block = words[agent + s.AGENT_AT]
+        if words[block + READY]:
+            packet = handler_at(words[agent + s.TRANSMIT])(arena, block, 0, now_ps)
+            arm_timer(words, at, number)
+            if packet >= 0:
+                send(arena, at, words[node + s.FIRST_PORT], packet, now_ps)
+                return
+
+
+@inline
+def serve_agents(arena: Arena, at: int, node: int, now_ps: int) -> None:
+    """Send for a host's agents if its port is idle, and come back if more is waiting."""
+    words = arena.words
+    port = words[node + s.FIRST_PORT]
+    here = port_row(words, at, port)
+    if words[here + s.BUSY_UNTIL_PS] <= now_ps:
+        offer_port(arena, at, node, now_ps)
+    if words[here + s.BUSY_UNTIL_PS] <= now_ps:
         return
-    for agent in range(first, first + count):
-        if arena.words[net.agent_at[agent] + READY]:
-            await_idle(net, port)
+    first = words[node + s.FIRST_AGENT]
+    for number in range(first, first + words[node + s.AGENT_COUNT]):
+        if words[words[agent_row(words, at, number) + s.AGENT_AT] + READY]:
+            await_idle(words, at, port)
             return
 
 
 @inline
-def arm_timer(net: Network, arena: Arena, agent: int) -> None:
+def arm_timer(words: Words, at: int, number: int) -> None:
     """Have an event no later than the agent's timer; a later one is put off when it comes."""
-    timer_ps = arena.words[net.agent_at[agent] + TIMER_AT_PS]
-    if timer_ps < net.timer_ps[agent]:
-        net.timer_ps[agent] = timer_ps
-        push_event(net.heap, timer_ps, TIMER | agent << 3)
+    agent = agent_row(words, at, number)
+    timer_ps = words[words[agent + s.AGENT_AT] + TIMER_AT_PS]
+    if timer_ps < words[agent + s.TIMER_PS]:
+        words[agent + s.TIMER_PS] = timer_ps
+        push_event(words, words[at + s.HEAP_AT], timer_ps, TIMER | number << 3)
 
 
 @inline
-def claims(head: Bytes, words_at: int, arena: Arena, size: int) -> bool:
-    """Whether an agent's block says that this frame is for it."""
-    if size < UDP_PAYLOAD_AT or get16(head, ETHERTYPE_AT) != ETHERTYPE_IPV4:
-        return False
-    if head[IP_PROTOCOL_AT] != PROTOCOL_UDP:
-        return False
-    port = get16(head, UDP_DST_AT)
-    low, high = arena.words[words_at + UDP_PORT_LOW], arena.words[words_at + UDP_PORT_HIGH]
-    return low <= port <= high
-
-
-@inline
-def reach_host(net: Network, arena: Arena, port: int, packet: int, now_ps: int) -> None:
-    node = net.node[port]
+def udp_port(arena: Arena, packet: int) -> int:
+    """The destination port of a UDP packet, -1 of any other."""
     view = open_packet(arena, packet)
-    claimed = False
-    for agent in range(net.first_agent[node], net.first_agent[node] + net.agents[node]):
-        at = net.agent_at[agent]
-        if claims(view.head, at, arena, view.row[HEAD_LEN]):
-            handler_at(net.receive[agent])(arena, at, packet, now_ps)
-            arm_timer(net, arena, agent)
-            claimed = True
+    head = view.head
+    if view.row[HEAD_LEN] < UDP_PAYLOAD_AT or get16(head, ETHERTYPE_AT) != ETHERTYPE_IPV4:
+        return -1
+    return get16(head, UDP_DST_AT) if head[IP_PROTOCOL_AT] == PROTOCOL_UDP else -1
+
+
+@inline
+def reach_host(arena: Arena, at: int, node: int, packet: int, now_ps: int) -> None:
+    words = arena.words
+    port = udp_port(arena, packet)
+    first = words[node + s.FIRST_AGENT]
+    end = first + words[node + s.AGENT_COUNT]
+    for number in range(first, end):
+        agent = agent_row(words, at, number)
+        block = words[agent + s.AGENT_AT]
+        if words[block + UDP_PORT_LOW] <= port <= words[block + UDP_PORT_HIGH]:
+            handler_at(words[agent + s.RECEIVE])(arena, block, packet, now_ps)
+            arm_timer(words, at, number)
             break
-    if not claimed:
-        net.state[s.UNCLAIMED] += 1
+    else:
+        words[at + s.UNCLAIMED] += 1
     free_packet(arena, packet)
-    serve_agents(net, arena, node, now_ps)
+    serve_agents(arena, at, node, now_ps)
 
 
 @inline
-def ring_timer(net: Network, arena: Arena, agent: int, now_ps: int) -> None:
-    if net.timer_ps[agent] != now_ps:
+def ring_timer(arena: Arena, at: int, number: int, now_ps: int) -> None:
+    words = arena.words
+    agent = agent_row(words, at, number)
+    if words[agent + s.TIMER_PS] != now_ps:
         return  # an earlier event took its place
-    net.timer_ps[agent] = FOREVER_PS
-    at = net.agent_at[agent]
-    if arena.words[at + TIMER_AT_PS] <= now_ps:
-        handler_at(net.fire_timer[agent])(arena, at, 0, now_ps)
-    arm_timer(net, arena, agent)
-    serve_agents(net, arena, net.agent_node[agent], now_ps)
+    words[agent + s.TIMER_PS] = FOREVER_PS
+    block = words[agent + s.AGENT_AT]
+    if words[block + TIMER_AT_PS] <= now_ps:
+        handler_at(words[agent + s.FIRE_TIMER])(arena, block, 0, now_ps)
+    arm_timer(words, at, number)
+    serve_agents(arena, at, node_row(words, at, words[agent + s.AGENT_NODE]), now_ps)
 
 
 @inline
-def handle(net: Network, arena: Arena, event: int, now_ps: int) -> None:
+def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
+    words = arena.words
     kind = event & 7
     number = (event >> 3) & 0x1FFFFFFF
+    if kind == TIMER:
+        ring_timer(arena, at, number, now_ps)
+        return
+    here = port_row(words, at, number)
+    node = node_row(words, at, words[here + s.NODE])
+    is_switch = words[node + s.KIND] == s.SWITCH
     if kind == ARRIVAL:
-        net.state[s.HOPS] += 1
-        if net.kind[net.node[number]] == s.SWITCH:
-            cross_switch(net, arena, number, event >> 32, now_ps)
+        words[at + s.HOPS] += 1
+        if is_switch:
+            cross_switch(arena, at, node, number, event >> 32, now_ps)
         else:
-            reach_host(net, arena, number, event >> 32, now_ps)
-    elif kind == IDLE:
-        net.draining[number] = 0
-        node = net.node[number]
-        if net.kind[node] == s.SWITCH:
-            drain(net, arena, number, now_ps)
-        else:
-            serve_agents(net, arena, node, now_ps)
+            reach_host(arena, at, node, event >> 32, now_ps)
     else:
-        ring_timer(net, arena, number, now_ps)
+        words[here + s.DRAINING] = 0
+        if is_switch:
+            drain(arena, at, number, now_ps)
+        else:
+            serve_agents(arena, at, node, now_ps)
 
 
-@numba.njit(types.int64(ARENA, types.int64, types.int64), cache=True, error_model="numpy")
+@inline
+def lacks_room(words: Words, at: int) -> int:
+    """Why the next event can't be handled yet, or 0: one may send OUTBOX_ROWS packets."""
+    heap = words[at + s.HEAP_AT]
+    if words[POOL_FREE] < OUTBOX_ROWS:
+        return NEEDS_ROOM
+    if words[heap + COUNT] + 2 * OUTBOX_ROWS > words[heap + CAPACITY]:
+        return NEEDS_ROOM
+    if words[at + s.CAPTURE_ROOM] > 0:
+        rows_left = words[at + s.CAPTURE_ROWS] - words[at + s.CAPTURE_COUNT]
+        bytes_left = words[at + s.CAPTURE_ROOM] - words[at + s.CAPTURE_USED]
+        if rows_left < CAPTURE_RESERVE_ROWS or bytes_left < CAPTURE_RESERVE_BYTES:
+            return CAPTURED
+    return 0
+
+
+@compiled(types.int64(ARENA, types.int64, types.int64))
 def run(arena: Arena, at: int, until_ps: int) -> int:
     """Handle events until an agent reports, and say why it returned.
 
     Events of the instant in which an agent reports are all handled first.
     """
-    net = open_network(arena, at)
-    state = net.state
-    heap, words = net.heap, arena.words
-    ring = state[s.RING_AT]
+    words = arena.words
+    heap, ring = words[at + s.HEAP_AT], words[at + s.RING_AT]
     now_ps = -1
-    while heap.state[COUNT] > 0:
-        time_ps = heap.rows[0]
+    while words[heap + COUNT] > 0:
+        time_ps = first_time_ps(words, heap)
         if time_ps > now_ps:
             if words[ring] > 0:
                 return REPORTED
             if time_ps > until_ps:
                 return UNTIL
-        if words[POOL_FREE] < OUTBOX_ROWS:
-            return NEEDS_ROOM
-        if heap.state[COUNT] + 2 * OUTBOX_ROWS > heap.state[CAPACITY]:
-            return NEEDS_ROOM
-        if state[s.CAPTURE_USED] + CAPTURE_RESERVE_BYTES > state[s.CAPTURE_ROOM] > 0:
-            return CAPTURED
-        if state[s.CAPTURE_COUNT] + CAPTURE_RESERVE_ROWS > state[s.CAPTURE_ROWS] > 0:
-            return CAPTURED
+        reason = lacks_room(words, at)
+        if reason:
+            return reason
         now_ps = time_ps
-        state[s.EVENTS] += 1
-        handle(net, arena, pop_event(heap), now_ps)
+        words[at + s.EVENTS] += 1
+        handle(arena, at, pop_event(words, heap), now_ps)
     return REPORTED if words[ring] > 0 else EMPTY
 
 
-@numba.njit(types.void(ARENA, types.int64, types.int64, types.int64), cache=True)
+@compiled(types.void(ARENA, types.int64, types.int64, types.int64))
 def wake(arena: Arena, at: int, agent: int, now_ps: int) -> None:
     """Look at an agent that Python has given something to do at `now_ps`."""
-    net = open_network(arena, at)
-    arm_timer(net, arena, agent)
-    serve_agents(net, arena, net.agent_node[agent], now_ps)
+    words = arena.words
+    arm_timer(words, at, agent)
+    node = words[agent_row(words, at, agent) + s.AGENT_NODE]
+    serve_agents(arena, at, node_row(words, at, node), now_ps)

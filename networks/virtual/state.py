@@ -1,88 +1,97 @@
-"""What the virtual network keeps per port, node and agent, as columns in the arena."""
+"""What the virtual network keeps per port, node and agent: rows of words in the arena."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from networks.virtual.heap import Heap, make_heap, open_heap
-from ringleaf.arena import Arena, Fields, Store, Words
+from networks.virtual.heap import make_heap
+from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import inline
 from ringleaf.units import FOREVER_PS
 
-# Scalars of the network's block.
-PORTS = 0
+# The network's block.
+PORTS = 0  # how many
 NODES = 1
 AGENTS = 2
-HEAP_AT = 3
-RANDOM_AT = 4  # in arena.fields
-RING_AT = 5  # completion ring of all agents
-DUPLICATE = 6  # probabilities are in units of 2**-53
-REORDER = 7
-JITTER_PS = 8  # a reordered or duplicated packet is late by up to this
-BIN_PS = 9  # width of a bin of `bins`, doubled when time runs past the last
-BINS = 10
-CAPTURE_AT = 11  # rows (time_ps, port, offset, length)
-CAPTURE_ROWS = 12
-CAPTURE_COUNT = 13
-CAPTURE_BYTES_AT = 14  # in arena.bytes
-CAPTURE_ROOM = 15
-CAPTURE_USED = 16
-EVENTS = 17  # handled so far
-HOPS = 18  # packets that arrived anywhere so far
-UNCLAIMED = 19  # packets that reached a host and no agent of it
-DIRECTORY = 24  # offsets of the columns below, in their order
-NETWORK_WORDS = 64
+PORTS_AT = 3  # rows
+NODES_AT = 4
+AGENTS_AT = 5
+HEAP_AT = 6
+RING_AT = 7  # completion ring of all agents
+RANDOM_AT = 8  # in arena.fields
+DUPLICATE = 9  # probabilities are in units of 2**-53
+REORDER = 10
+JITTER_PS = 11  # a reordered or duplicated packet is late by up to this
+BINS_AT = 12  # per port, BINS counts of bytes on the line
+BINS = 13
+BIN_PS = 14  # width of a bin, doubled when time runs past the last
+BINS_FROM_PS = 15  # when the first bin starts
+CAPTURE_AT = 16  # rows (time_ps, port, offset, length)
+CAPTURE_ROWS = 17
+CAPTURE_COUNT = 18
+CAPTURE_BYTES_AT = 19  # in arena.bytes
+CAPTURE_ROOM = 20
+CAPTURE_USED = 21
+EVENTS = 22  # handled so far
+HOPS = 23  # packets that arrived anywhere so far
+UNCLAIMED = 24  # packets that reached a host and no agent of it
+NETWORK_WORDS = 32
 
-_PORT_COLUMNS = 13
-_NODE_COLUMNS = 8
-_AGENT_COLUMNS = 6
+# A port's row. Its number is global; its switch knows it by LOCAL_PORT.
+PEER = 0  # port at the other end of the link
+NODE = 1  # whose port it is
+LOCAL_PORT = 2
+RATE_BPS = 3
+DELAY_PS = 4
+LOSS = 5  # probability, in units of 2**-53
+QUEUES_AT = 6  # switches only
+BUSY_UNTIL_PS = 7
+DRAINING = 8  # 1 while an event for "the port is idle" is on the heap
+TX_BYTES = 9  # on the line, with preamble, FCS and gap
+TX_PACKETS = 10
+LOST = 11  # packets
+CAPTURE = 12  # 1: to pcap
+PORT_WORDS = 16
+
+# A node's row.
+KIND = 0  # HOST or SWITCH
+BLOCK_AT = 1  # a switch's block
+INGRESS = 2  # addresses of a switch's handlers
+EGRESS = 3
+FIRST_PORT = 4  # a host has only this one
+FIRST_AGENT = 5  # a host's agents are in sequence
+AGENT_COUNT = 6
+TURN = 7  # which of them may transmit next
+NODE_WORDS = 8
+
+# An agent's row.
+AGENT_AT = 0  # its block
+RECEIVE = 1  # addresses of its handlers
+TRANSMIT = 2
+FIRE_TIMER = 3
+AGENT_NODE = 4
+TIMER_PS = 5  # time of its timer event on the heap
+AGENT_ROW_WORDS = 8
 
 SWITCH = 0
 HOST = 1
 
 PROBABILITY_ONE = 1 << 53
 
+Rows = npt.NDArray[np.int64]
+
 
 class Network(NamedTuple):
-    """The columns. A port's number is global; its switch knows it by `local_port`."""
+    """The tables as Python looks at them."""
 
     state: Words  # (NETWORK_WORDS,)
-    # per port
-    peer: Words  # port at the other end of the link
-    rate_bps: Words
-    delay_ps: Words
-    loss: Words  # probability, in units of 2**-53
-    node: Words  # whose port it is
-    local_port: Words
-    queues_at: Words  # switches only
-    busy_until_ps: Words
-    draining: Words  # 1 while an event for "the port is idle" is on the heap
-    tx_bytes: Words  # on the line, with preamble, FCS and gap
-    tx_packets: Words
-    lost: Words  # packets
-    capture: Words  # 1: to pcap
-    # per node
-    kind: Words  # HOST or SWITCH
-    at: Words  # a switch's block
-    ingress: Words  # addresses of a switch's handlers
-    egress: Words
-    first_port: Words  # a host has only this one
-    first_agent: Words  # a host's agents are in sequence
-    agents: Words  # how many
-    turn: Words  # which of them may transmit next
-    # per agent
-    agent_at: Words  # its block
-    receive: Words  # addresses of its handlers
-    transmit: Words
-    fire_timer: Words
-    agent_node: Words
-    timer_ps: Words  # time of its timer event on the heap
-    # the rest
-    bins: Words  # (ports * BINS,), bytes on the line per bin of time
-    random: Fields  # (1,)
-    heap: Heap
+    ports: Rows  # (ports, PORT_WORDS)
+    nodes: Rows  # (nodes, NODE_WORDS)
+    agents: Rows  # (agents, AGENT_ROW_WORDS)
+    bins: Rows  # (ports, BINS)
 
 
 def make_network(
@@ -90,60 +99,52 @@ def make_network(
 ) -> int:
     """Lay out an empty network of so many of each; return its block's offset."""
     at = store.allocate("words", NETWORK_WORDS)
-    sizes = [ports] * _PORT_COLUMNS + [nodes] * _NODE_COLUMNS + [agents] * _AGENT_COLUMNS
-    columns = [store.allocate("words", size) for size in [*sizes, ports * bins]]
-    heap_at = make_heap(store, 1 << 16)
-    random_at = store.allocate("fields", 1)
-    store.arena.fields[random_at] = np.uint64(seed)
+    tables = {
+        PORTS_AT: store.allocate("words", ports * PORT_WORDS),
+        NODES_AT: store.allocate("words", nodes * NODE_WORDS),
+        AGENTS_AT: store.allocate("words", agents * AGENT_ROW_WORDS),
+        BINS_AT: store.allocate("words", ports * bins),
+        HEAP_AT: make_heap(store, 1 << 16),
+        RANDOM_AT: store.allocate("fields", 1),
+    }
     state = store.arena.words[at : at + NETWORK_WORDS]
+    for word, offset in tables.items():
+        state[word] = offset
     state[PORTS], state[NODES], state[AGENTS], state[BINS] = ports, nodes, agents, bins
-    state[HEAP_AT], state[RANDOM_AT], state[RING_AT] = heap_at, random_at, ring
-    state[DIRECTORY : DIRECTORY + len(columns)] = columns
-    open_network(store.arena, at).timer_ps[:] = FOREVER_PS
+    state[RING_AT] = ring
+    store.arena.fields[tables[RANDOM_AT]] = np.uint64(seed)
+    open_network(store.arena, at).agents[:, TIMER_PS] = FOREVER_PS
     return at
 
 
-@inline
-def _column(words: Words, at: int, index: int, size: int) -> Words:
-    start = words[at + DIRECTORY + index]
-    return words[start : start + size]
-
-
-@inline
 def open_network(arena: Arena, at: int) -> Network:
+    """Views of the tables, for Python; they go stale when the store moves."""
     words = arena.words
-    ports, nodes, agents = words[at + PORTS], words[at + NODES], words[at + AGENTS]
-    random_at = words[at + RANDOM_AT]
+
+    def table(at_word: int, count: int, width: int) -> Rows:
+        start = int(words[at + at_word])
+        return words[start : start + count * width].reshape(count, width)
+
+    ports, nodes, agents, bins = (int(words[at + i]) for i in (PORTS, NODES, AGENTS, BINS))
     return Network(
         words[at : at + NETWORK_WORDS],
-        _column(words, at, 0, ports),
-        _column(words, at, 1, ports),
-        _column(words, at, 2, ports),
-        _column(words, at, 3, ports),
-        _column(words, at, 4, ports),
-        _column(words, at, 5, ports),
-        _column(words, at, 6, ports),
-        _column(words, at, 7, ports),
-        _column(words, at, 8, ports),
-        _column(words, at, 9, ports),
-        _column(words, at, 10, ports),
-        _column(words, at, 11, ports),
-        _column(words, at, 12, ports),
-        _column(words, at, 13, nodes),
-        _column(words, at, 14, nodes),
-        _column(words, at, 15, nodes),
-        _column(words, at, 16, nodes),
-        _column(words, at, 17, nodes),
-        _column(words, at, 18, nodes),
-        _column(words, at, 19, nodes),
-        _column(words, at, 20, nodes),
-        _column(words, at, 21, agents),
-        _column(words, at, 22, agents),
-        _column(words, at, 23, agents),
-        _column(words, at, 24, agents),
-        _column(words, at, 25, agents),
-        _column(words, at, 26, agents),
-        _column(words, at, 27, ports * words[at + BINS]),
-        arena.fields[random_at : random_at + 1],
-        open_heap(arena, words[at + HEAP_AT]),
+        table(PORTS_AT, ports, PORT_WORDS),
+        table(NODES_AT, nodes, NODE_WORDS),
+        table(AGENTS_AT, agents, AGENT_ROW_WORDS),
+        table(BINS_AT, ports, bins),
     )
+
+
+@inline
+def port_row(words: Words, at: int, number: int) -> int:
+    return words[at + PORTS_AT] + number * PORT_WORDS
+
+
+@inline
+def node_row(words: Words, at: int, number: int) -> int:
+    return words[at + NODES_AT] + number * NODE_WORDS
+
+
+@inline
+def agent_row(words: Words, at: int, number: int) -> int:
+    return words[at + AGENTS_AT] + number * AGENT_ROW_WORDS

@@ -58,7 +58,6 @@ class Wire:
                 self.store,
                 host=host,
                 ring=self.ring,
-                qps=1,
                 mtu=MTU,
                 window=self.window,
                 min_timeout_ps=10 * DELAY_PS,
@@ -67,6 +66,7 @@ class Wire:
             for host in range(2)
         ]
         for end, at in enumerate(self.ends):
+            assert rc.add_qp(self.store, at) == 0
             rc.connect_qp(
                 self.store,
                 at,

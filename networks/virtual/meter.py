@@ -1,0 +1,96 @@
+"""What a run did to the network's counters."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hosts.agent import RETRANSMISSIONS
+from networks.virtual import state as s
+from networks.virtual.state import Network, open_network
+from ringleaf.arena import Store
+from ringleaf.units import PS_PER_NS
+from switches.queues import DROPPED, PEAK_BYTES, QUEUE_WORDS
+
+FIRST_BIN_PS = 100 * PS_PER_NS
+
+Direction = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What one collective did; byte counts are line time: frame, preamble, FCS and gap."""
+
+    time_ps: int  # until the last rank had its result
+    finish_ps: list[int]  # per rank
+    wire_bytes: list[int]  # that each rank sent
+    retransmissions: int  # packets that hosts sent again
+    drops: int  # packets that found a queue full
+    lost: int  # packets that links lost
+    link_bytes: dict[Direction, int]
+    bin_ps: int
+    link_series: dict[Direction, npt.NDArray[np.int64]]  # bytes per bin, from the start
+    peak_queue_bytes: int  # of the fullest switch port, since the network was made
+    packet_hops: int  # arrivals at switches and hosts
+    events: int
+    wall_s: float  # that the run took us
+
+
+class Meter:
+    """Remembers the counters as they are when a run starts."""
+
+    def __init__(
+        self, store: Store, network: int, links: list[Direction], hosts: int, now_ps: int
+    ) -> None:
+        self._store = store
+        self._network = network
+        self._links = links
+        self._hosts = hosts
+        self._start_ps = now_ps
+        self._wall_s = time.perf_counter()
+        net = self._net()
+        net.bins[:] = 0
+        net.state[s.BIN_PS], net.state[s.BINS_FROM_PS] = FIRST_BIN_PS, now_ps
+        self._before = self._counters(net)
+        self._bytes_before = net.ports[:, s.TX_BYTES].copy()
+
+    def _net(self) -> Network:
+        return open_network(self._store.arena, self._network)
+
+    def _queues(self, net: Network) -> npt.NDArray[np.int64]:
+        """The state of all switch ports' queues, a row each."""
+        queued = net.ports[net.ports[:, s.QUEUES_AT] > 0, s.QUEUES_AT]
+        return self._store.arena.words[queued[:, None] + np.arange(QUEUE_WORDS)]
+
+    def _counters(self, net: Network) -> dict[str, int]:
+        words = self._store.arena.words
+        return {
+            "retransmissions": int(words[net.agents[:, s.AGENT_AT] + RETRANSMISSIONS].sum()),
+            "drops": int(self._queues(net)[:, DROPPED].sum()),
+            "lost": int(net.ports[:, s.LOST].sum()),
+            "packet_hops": int(net.state[s.HOPS]),
+            "events": int(net.state[s.EVENTS]),
+        }
+
+    def result(self, finish_ps: list[int]) -> RunResult:
+        """What has happened since, given when each rank was done."""
+        net = self._net()
+        now = self._counters(net)
+        sent = net.ports[:, s.TX_BYTES] - self._bytes_before
+        hosts = net.nodes[-self._hosts :, s.FIRST_PORT]
+        finish = [done - self._start_ps for done in finish_ps]
+        used = max(1, -(-max(finish) // int(net.state[s.BIN_PS])))
+        return RunResult(
+            time_ps=max(finish),
+            finish_ps=finish,
+            wire_bytes=sent[hosts].tolist(),
+            link_bytes=dict(zip(self._links, sent.tolist(), strict=True)),
+            bin_ps=int(net.state[s.BIN_PS]),
+            link_series={name: net.bins[i, :used].copy() for i, name in enumerate(self._links)},
+            peak_queue_bytes=int(self._queues(net)[:, PEAK_BYTES].max(initial=0)),
+            wall_s=time.perf_counter() - self._wall_s,
+            **{name: now[name] - before for name, before in self._before.items()},
+        )

@@ -1,0 +1,124 @@
+"""Rank executors among themselves: any schedule gives the oracle's bits, in any order of arrival."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict, deque
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectives.oracle import execute
+from collectives.registry import ALGORITHMS
+from collectives.schedule import Collective, Op, Schedule, Transfer
+from hosts.rank import RankExecutor, Receive, Send, plans, staging_bytes
+
+HOST_TO_HOST = [name for name, algorithm in ALGORITHMS.items() if not algorithm.in_network]
+
+
+class Mesh:
+    """Delivers messages between executors at once but in random order, in order per pair.
+
+    Memory is one flat tensor; addresses are byte offsets, as on the network.
+    """
+
+    def __init__(self, schedule: Schedule, tensors: list[torch.Tensor], seed: int) -> None:
+        self.rng = random.Random(seed)
+        elements = tensors[0].numel()
+        parts = plans(schedule, elements)
+        staging = [staging_bytes(plan, elements, schedule.chunks, 4, depth=2) for plan in parts]
+        size = len(tensors) * elements + sum(staging) // 4
+        self.memory = torch.full((size,), torch.nan)
+        self.executors = []
+        at = 0
+        stage = len(tensors) * elements * 4
+        for plan, tensor, room in zip(parts, tensors, staging, strict=True):
+            view = self.memory[at : at + elements]
+            view.copy_(tensor)
+            self.executors.append(
+                RankExecutor(
+                    plan,
+                    view,
+                    at * 4,
+                    schedule.chunks,
+                    staging=stage,
+                    view=lambda address, count: self.memory[address // 4 : address // 4 + count],
+                    depth=2,
+                )
+            )
+            at += elements
+            stage += room
+        self.sends: dict[tuple[int, int], deque[Send]] = defaultdict(deque)
+        self.receives: dict[tuple[int, int], deque[Receive]] = defaultdict(deque)
+        self.acks: list[tuple[int, int]] = []
+
+    def _collect(self, rank: int) -> None:
+        for request in self.executors[rank].take_requests():
+            if isinstance(request, Send):
+                self.sends[rank, request.peer].append(request)
+            elif isinstance(request, Receive):
+                self.receives[request.peer, rank].append(request)
+
+    def _deliver(self, src: int, dst: int) -> None:
+        send, receive = self.sends[src, dst].popleft(), self.receives[src, dst].popleft()
+        assert (send.tag, send.size_bytes) == (receive.tag, receive.size_bytes)
+        count = send.size_bytes // 4
+        source, target = send.address // 4, receive.address // 4
+        self.memory[target : target + count] = self.memory[source : source + count].clone()
+        self.acks.append((src, send.tag))
+        self.executors[dst].received(receive.tag)
+        self._collect(dst)
+
+    def run(self) -> None:
+        for rank, executor in enumerate(self.executors):
+            executor.start()
+            self._collect(rank)
+        while True:
+            ready = [pair for pair in self.sends if self.sends[pair] and self.receives[pair]]
+            if self.acks and (not ready or self.rng.random() < 0.5):
+                rank, tag = self.acks.pop(self.rng.randrange(len(self.acks)))
+                self.executors[rank].sent(tag)
+                self._collect(rank)
+            elif ready:
+                self._deliver(*self.rng.choice(ready))
+            else:
+                return
+
+
+def check(schedule: Schedule, elements: int, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    tensors = [torch.randn(elements, generator=generator) for _ in range(schedule.ranks)]
+    mesh = Mesh(schedule, tensors, seed)
+    mesh.run()
+
+    assert all(executor.done for executor in mesh.executors), f"{schedule} got stuck"
+    results = mesh.memory[: schedule.ranks * elements].view(schedule.ranks, elements)
+    assert torch.equal(results, torch.stack(execute(schedule, tensors)))
+
+
+@pytest.mark.parametrize("name", HOST_TO_HOST)
+@given(ranks=st.integers(1, 12), elements=st.integers(0, 60), seed=st.integers(0, 1 << 20))
+def test_any_order_of_arrival_gives_the_oracle_s_bits(
+    name: str, ranks: int, elements: int, seed: int
+) -> None:
+    check(ALGORITHMS[name].build(ranks, size_bytes=4 * elements), elements, seed)
+
+
+def test_swap_within_a_step_reads_what_was_there_before() -> None:
+    rows = (Transfer(0, 0, 1, 0, Op.COPY), Transfer(0, 1, 0, 0, Op.COPY))
+    check(Schedule(Collective.ALLREDUCE, "swap", 2, 1, rows), 5, seed=1)
+
+
+def test_exchange_within_a_step_adds_what_was_there_before() -> None:
+    rows = (Transfer(0, 0, 1, 0, Op.REDUCE), Transfer(0, 1, 0, 0, Op.REDUCE))
+    check(Schedule(Collective.ALLREDUCE, "recursive doubling", 2, 1, rows), 5, seed=1)
+
+
+def test_sums_keep_the_order_of_rows() -> None:
+    """Three reductions into one chunk: float addition tells one order from another."""
+    rows = tuple(Transfer(0, src, 0, 0, Op.REDUCE) for src in (1, 2, 3))
+    schedule = Schedule(Collective.REDUCE, "star", 4, 1, rows)
+    for seed in range(20):
+        check(schedule, 50, seed)
