@@ -1,0 +1,7 @@
+"""Switches that run P4: BMv2 JSON compiled to handlers, tables, control plane, queues."""
+
+from switches.program import Program
+from switches.replication import replicate
+from switches.switch import Count, Switch
+
+__all__ = ["Count", "Program", "Switch", "replicate"]

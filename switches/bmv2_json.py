@@ -1,0 +1,596 @@
+"""p4c's BMv2 JSON, read into types and checked, so that the generator need not look twice.
+
+What the engine does not execute yet is refused here, by name and with its P4 source line.
+Source: behavioral-model `docs/JSON_format.md`, format version 2.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ringleaf.errors import ConfigError
+
+Json = dict[str, Any]
+
+VALID = "$valid$"  # the hidden field that says whether a header is there
+STANDARD = "standard_metadata"
+FORMAT_MAJOR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A reference to a field of a header instance."""
+
+    header: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A parameter of the action, by position; its value comes from the table entry."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class LookAhead:
+    """Bits of the packet after what is parsed already."""
+
+    offset: int  # bits
+    width: int  # bits
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A header, register array, counter array, calculation, ... by its name."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    op: str
+    left: Expression | None
+    right: Expression
+    condition: Expression | None = None  # of `?`
+
+
+Expression = Field | Constant | Boolean | Argument | LookAhead | Named | Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """One step of an action or a parser state; `where` is the P4 source line."""
+
+    op: str
+    parameters: tuple[Expression, ...]
+    where: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderField:
+    name: str
+    width: int  # bits
+    signed: bool
+    offset: int  # bits from the start of the header
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    name: str
+    fields: tuple[HeaderField, ...]
+    metadata: bool
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(item.width for item in self.fields) // 8
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """Taken when every key, masked, equals its value; a default has neither."""
+
+    values: tuple[int, ...]
+    masks: tuple[int, ...]
+    target: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ParserState:
+    name: str
+    ops: tuple[Primitive, ...]
+    keys: tuple[Expression, ...]
+    transitions: tuple[Transition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    number: int
+    name: str
+    widths: tuple[int, ...]  # bits of each parameter
+    primitives: tuple[Primitive, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchKey:
+    kind: str  # exact, lpm, ternary, range or optional
+    target: Field
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConstEntry:
+    keys: tuple[tuple[int, ...], ...]  # per key: (value,) (value, prefix) (value, mask) (low, high)
+    action: int
+    arguments: tuple[int, ...]
+    priority: int  # the lowest number wins
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """`next_hit` or `next_miss` of None means that the action alone decides what is next."""
+
+    name: str
+    keys: tuple[MatchKey, ...]
+    actions: tuple[int, ...]
+    max_size: int
+    counted: bool  # has direct counters
+    default_action: int
+    default_arguments: tuple[int, ...]
+    default_const: bool
+    entries: tuple[ConstEntry, ...]
+    next_by_action: dict[int, str | None]
+    by_hit: bool
+    next_hit: str | None
+    next_miss: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    name: str
+    condition: Expression
+    if_true: str | None
+    if_false: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ActionCall:
+    name: str
+    action: int
+    next: str | None
+
+
+Node = Table | Conditional | ActionCall
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    name: str
+    first: str | None
+    nodes: dict[str, Node]
+
+    @property
+    def tables(self) -> Iterator[Table]:
+        return (node for node in self.nodes.values() if isinstance(node, Table))
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterArray:
+    name: str
+    size: int
+    width: int  # bits
+
+
+@dataclass(frozen=True, slots=True)
+class CounterArray:
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """A constant stretch of a calculation's input."""
+
+    value: int
+    width: int  # bits
+
+
+@dataclass(frozen=True, slots=True)
+class Calculation:
+    name: str
+    algorithm: str
+    inputs: tuple[Field | Constants, ...]
+    with_payload: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    target: Field
+    calculation: str
+    condition: Expression | None
+    verify: bool
+    update: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A whole program as p4c wrote it."""
+
+    path: Path
+    headers: dict[str, Header]
+    errors: dict[str, int]
+    first_state: str | None
+    states: dict[str, ParserState]
+    emitted: tuple[str, ...]
+    registers: dict[str, RegisterArray]
+    counters: dict[str, CounterArray]
+    calculations: dict[str, Calculation]
+    checksums: tuple[Checksum, ...]
+    actions: dict[int, Action]
+    ingress: Pipeline
+    egress: Pipeline
+    field_lists: dict[int, tuple[Field, ...]]
+
+    def field_of(self, ref: Field) -> HeaderField:
+        for item in self.headers[ref.header].fields:
+            if item.name == ref.name:
+                return item
+        assert ref.name == VALID
+        return HeaderField(VALID, 1, False, 0)
+
+    def refuse(self, what: str, got: object, where: str = "") -> ConfigError:
+        return refusal(self.path, what, got, where)
+
+
+def refusal(path: Path, what: str, got: object, where: str = "") -> ConfigError:
+    """Return the error that says what of this program can't be executed."""
+    line = f" ({where})" if where else ""
+    return ConfigError(f"{path}: {what}, got {got!r}{line}")
+
+
+def load_source(path: Path) -> Source:
+    """Read and check a BMv2 JSON file.
+
+    Raises:
+        ConfigError: If it can't be read, is not BMv2 JSON, or uses what is not supported.
+    """
+    try:
+        data = json.loads(path.read_text())
+    except OSError as exc:
+        raise ConfigError(f"{path}: can't be read: {exc.strerror}") from exc
+    except ValueError as exc:
+        raise ConfigError(f"{path}: not JSON: {exc}") from exc
+    try:
+        return _Reader(path, data).read()
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as exc:
+        raise ConfigError(
+            f"{path}: not BMv2 JSON, got {type(exc).__name__} {exc}; compile with p4c-bm2-ss"
+        ) from exc
+
+
+def number_of(text: str) -> int:
+    """Return the value of p4c's `hexstr`, which may be negative."""
+    return int(text, 16)
+
+
+class _Reader:
+    """Walks one JSON document."""
+
+    # Sections that must be empty, and what they hold.
+    UNSUPPORTED = {
+        "header_stacks": "header stacks are not supported",
+        "header_unions": "header unions are not supported",
+        "header_union_stacks": "header union stacks are not supported",
+        "parse_vsets": "parser value sets are not supported",
+        "meter_arrays": "meters are not supported",
+        "learn_lists": "digests are not supported",
+        "extern_instances": "extern instances are not supported",
+    }
+
+    def __init__(self, path: Path, data: Json) -> None:
+        self._path = path
+        self._data = data
+
+    def read(self) -> Source:
+        self._check_version()
+        data = self._data
+        for section, why in self.UNSUPPORTED.items():
+            for item in data.get(section, []):
+                raise self._refuse(why, item["name"], item)
+        headers = self._headers()
+        actions = {item["id"]: self._action(item) for item in data["actions"]}
+        parser = data["parsers"][0]
+        pipelines = {item["name"]: self._pipeline(item, actions) for item in data["pipelines"]}
+        return Source(
+            path=self._path,
+            headers=headers,
+            errors={name: number for name, number in data["errors"]},
+            first_state=parser["init_state"],
+            states={item["name"]: self._state(item, headers) for item in parser["parse_states"]},
+            emitted=self._emitted(data["deparsers"][0]),
+            registers={item["name"]: self._register(item) for item in data["register_arrays"]},
+            counters={
+                item["name"]: CounterArray(item["name"], item["size"])
+                for item in data["counter_arrays"]
+                if not item["is_direct"]
+            },
+            calculations={item["name"]: self._calculation(item) for item in data["calculations"]},
+            checksums=tuple(self._checksum(item) for item in data["checksums"]),
+            actions=actions,
+            ingress=pipelines["ingress"],
+            egress=pipelines["egress"],
+            field_lists={
+                item["id"]: tuple(Field(*element["value"]) for element in item["elements"])
+                for item in data["field_lists"]
+            },
+        )
+
+    def _refuse(self, what: str, got: object, item: Json | None = None) -> ConfigError:
+        return refusal(self._path, what, got, _where(item))
+
+    def _check_version(self) -> None:
+        version = self._data["__meta__"]["version"]
+        if version[0] != FORMAT_MAJOR:
+            raise self._refuse(f"BMv2 JSON format {FORMAT_MAJOR} is needed", version)
+
+    def _headers(self) -> dict[str, Header]:
+        types = {item["name"]: self._header_type(item) for item in self._data["header_types"]}
+        headers = {}
+        for item in self._data["headers"]:
+            header = Header(item["name"], types[item["header_type"]], item["metadata"])
+            if sum(f.width for f in header.fields) % 8:
+                raise self._refuse("header must be whole bytes", header.name, item)
+            headers[header.name] = header
+        return headers
+
+    def _header_type(self, item: Json) -> tuple[HeaderField, ...]:
+        fields = []
+        offset = 0
+        for name, width, *signed in item["fields"]:
+            if width == "*":
+                raise self._refuse("varbit fields are not supported", name, item)
+            fields.append(HeaderField(name, width, bool(signed and signed[0]), offset))
+            offset += width
+        return tuple(fields)
+
+    def _register(self, item: Json) -> RegisterArray:
+        if item["bitwidth"] > 64:
+            raise self._refuse(
+                f"registers wider than 64 bits are not supported: {item['name']}",
+                item["bitwidth"],
+                item,
+            )
+        return RegisterArray(item["name"], item["size"], item["bitwidth"])
+
+    def _expression(self, item: Json) -> Expression:
+        kind, value = item["type"], item["value"]
+        match kind:
+            case "field":
+                return Field(*value)
+            case "hexstr":
+                return Constant(number_of(value))
+            case "bool":
+                return Boolean(value)
+            case "runtime_data" | "local":
+                return Argument(value)
+            case "lookahead":
+                return LookAhead(*value)
+            case "expression":
+                return self._operation(value)
+            case "regular":
+                return Named("header", value)
+            case "header" | "register_array" | "counter_array" | "calculation" | "string":
+                return Named(kind, value)
+        raise self._refuse("unsupported kind of operand", kind, item)
+
+    def _operation(self, item: Json) -> Expression:
+        if "op" not in item:
+            return self._expression(item)
+        left, condition = item.get("left"), item.get("cond")
+        return Operation(
+            item["op"],
+            None if left is None else self._expression(left),
+            self._expression(item["right"]),
+            None if condition is None else self._expression(condition),
+        )
+
+    def _primitive(self, item: Json) -> Primitive:
+        parameters = [
+            Named("parameters", "")  # what log_msg would print: nothing here prints it
+            if parameter["type"] == "parameters_vector"
+            else self._expression(parameter)
+            for parameter in item["parameters"]
+        ]
+        return Primitive(item["op"], tuple(parameters), _where(item))
+
+    def _action(self, item: Json) -> Action:
+        return Action(
+            item["id"],
+            item["name"],
+            tuple(data["bitwidth"] for data in item["runtime_data"]),
+            tuple(self._primitive(primitive) for primitive in item["primitives"]),
+        )
+
+    def _state(self, item: Json, headers: dict[str, Header]) -> ParserState:
+        keys = []
+        for key in item["transition_key"]:
+            if key["type"] not in ("field", "lookahead"):
+                raise self._refuse("unsupported kind of select key", key["type"], item)
+            keys.append(self._expression(key))
+        widths = [_width_of(key, headers) for key in keys]
+        return ParserState(
+            item["name"],
+            tuple(self._parser_op(op) for op in item["parser_ops"]),
+            tuple(keys),
+            tuple(self._transition(transition, widths) for transition in item["transitions"]),
+        )
+
+    def _parser_op(self, item: Json) -> Primitive:
+        if item["op"] == "primitive":  # an extern's method, or setValid, inside the parser
+            return self._primitive(item["parameters"][0] | {"source_info": item.get("source_info")})
+        if item["op"] == "extract" and item["parameters"][0]["type"] != "regular":
+            kind = item["parameters"][0]["type"]
+            raise self._refuse("unsupported kind of extraction", kind, item)
+        return self._primitive(item)
+
+    def _transition(self, item: Json, widths: list[int]) -> Transition:
+        if item["type"] == "default":
+            return Transition((), (), item["next_state"])
+        if item["type"] != "hexstr":
+            raise self._refuse("unsupported kind of transition", item["type"], item)
+        full = "f" * 2 * sum(-(-width // 8) for width in widths)
+        return Transition(
+            _split_key(item["value"], widths),
+            _split_key(item["mask"] or full, widths),
+            item["next_state"],
+        )
+
+    def _emitted(self, item: Json) -> tuple[str, ...]:
+        for primitive in item.get("primitives", []):
+            raise self._refuse(
+                "statements in the deparser are not supported", primitive["op"], primitive
+            )
+        return tuple(item["order"])
+
+    def _calculation(self, item: Json) -> Calculation:
+        inputs: list[Field | Constants] = []
+        with_payload = False
+        for part in item["input"]:
+            match part["type"]:
+                case "field":
+                    inputs.append(Field(*part["value"]))
+                case "hexstr":
+                    inputs.append(Constants(number_of(part["value"]), part["bitwidth"]))
+                case "payload":
+                    with_payload = True
+                case kind:
+                    raise self._refuse("unsupported calculation input", kind, item)
+        return Calculation(item["name"], item["algo"], tuple(inputs), with_payload)
+
+    def _checksum(self, item: Json) -> Checksum:
+        condition = item.get("if_cond")
+        return Checksum(
+            Field(*item["target"]),
+            item["calculation"],
+            None if condition is None else self._expression(condition),
+            item.get("verify", True),
+            item.get("update", True),
+        )
+
+    def _pipeline(self, item: Json, actions: dict[int, Action]) -> Pipeline:
+        for profile in item.get("action_profiles", []):
+            raise self._refuse("action profiles are not supported", profile["name"], profile)
+        nodes: dict[str, Node] = {}
+        for table in item["tables"]:
+            nodes[table["name"]] = self._table(table, actions)
+        for node in item["conditionals"]:
+            nodes[node["name"]] = Conditional(
+                node["name"],
+                self._expression(node["expression"]),
+                node["true_next"],
+                node["false_next"],
+            )
+        for node in item.get("action_calls", []):
+            nodes[node["name"]] = ActionCall(node["name"], node["action_id"], node["next_node"])
+        return Pipeline(item["name"], item["init_table"], nodes)
+
+    def _table(self, item: Json, actions: dict[int, Action]) -> Table:
+        name = item["name"]
+        if item["type"] != "simple":
+            raise self._refuse(f"table type is not supported: {name}", item["type"], item)
+        if item.get("support_timeout"):
+            raise self._refuse("idle timeouts are not supported", name, item)
+        if item.get("direct_meters"):
+            raise self._refuse("direct meters are not supported", item["direct_meters"], item)
+        default = item["default_entry"]
+        numbers = tuple(item["action_ids"])
+        following = item["next_tables"]
+        by_hit = "__HIT__" in following or "__MISS__" in following
+        base = item.get("base_default_next")
+        return Table(
+            name=name,
+            keys=tuple(self._match_key(key) for key in item["key"]),
+            actions=numbers,
+            max_size=item["max_size"],
+            counted=item["with_counters"],
+            default_action=default["action_id"],
+            default_arguments=tuple(number_of(text) for text in default["action_data"]),
+            default_const=default.get("action_const", False),
+            entries=tuple(self._entry(entry, item["key"]) for entry in item.get("entries", [])),
+            next_by_action={
+                number: following.get(actions[number].name, base) for number in numbers
+            },
+            by_hit=by_hit,
+            next_hit=following.get("__HIT__", base),
+            next_miss=following.get("__MISS__", base),
+        )
+
+    def _match_key(self, item: Json) -> MatchKey:
+        if item.get("mask") is not None:
+            raise self._refuse("static key masks are not supported", item["mask"], item)
+        if item["match_type"] not in ("exact", "lpm", "ternary", "range", "optional"):
+            raise self._refuse("unsupported match kind", item["match_type"], item)
+        target = Field(*item["target"])
+        return MatchKey(item["match_type"], target, item.get("name", ".".join(item["target"])))
+
+    def _entry(self, item: Json, keys: list[Json]) -> ConstEntry:
+        values = []
+        for match, key in zip(item["match_key"], keys, strict=True):
+            match match["match_type"]:
+                case "exact":
+                    values.append((number_of(match["key"]),))
+                case "lpm":
+                    values.append((number_of(match["key"]), match["prefix_length"]))
+                case "ternary" | "optional":
+                    values.append((number_of(match["key"]), number_of(match["mask"])))
+                case "range":
+                    values.append((number_of(match["start"]), number_of(match["end"])))
+                case kind:
+                    raise self._refuse("unsupported match kind", kind, key)
+        action = item["action_entry"]
+        return ConstEntry(
+            tuple(values),
+            action["action_id"],
+            tuple(number_of(text) for text in action["action_data"]),
+            item.get("priority", 0),
+        )
+
+
+def _where(item: Json | None) -> str:
+    info = (item or {}).get("source_info")
+    return f"{info['filename']} line {info['line']}" if info else ""
+
+
+def _width_of(key: Expression, headers: dict[str, Header]) -> int:
+    if isinstance(key, LookAhead):
+        return key.width
+    assert isinstance(key, Field)
+    if key.name == VALID:
+        return 1
+    return next(f.width for f in headers[key.header].fields if f.name == key.name)
+
+
+def _split_key(text: str, widths: list[int]) -> tuple[int, ...]:
+    """Cut a select value, each part of which is padded to whole bytes, into numbers."""
+    value = number_of(text)
+    parts = []
+    for width in reversed(widths):
+        padded = 8 * -(-width // 8)
+        parts.append(value & ((1 << width) - 1))
+        value >>= padded
+    return tuple(reversed(parts))

@@ -1,0 +1,71 @@
+"""What all parts of the generator write with: lines, names and places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from switches.bmv2_json import Expression, Field, Source
+from switches.generate.expressions import Expressions
+from switches.generate.state import State
+from switches.generate.storage import Storage
+from switches.generate.text import Constants, Lines
+
+
+class Code:
+    """One generated function, and what it shares with the others of its module.
+
+    `targets` and `cells` say where a loop's lane fields are written, and its register cells.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        storage: Storage,
+        state: State,
+        constants: Constants,
+        globals_: dict[str, str],
+    ) -> None:
+        self.source = source
+        self.storage = storage
+        self.state = state
+        self.constants = constants
+        self.globals = globals_  # module variables: name -> code
+        self.expressions = Expressions(source, storage, constants)
+        self.lines = Lines(1)
+        self.targets: dict[Field, str] = {}
+        self.cells: dict[str, str] = {}
+
+    def add(self, line: str) -> None:
+        self.lines.add(line)
+
+    def block(self, header: str) -> AbstractContextManager[None]:
+        return self.lines.block(header)
+
+    def u(self, value: int) -> str:
+        return self.constants.name(value)
+
+    def set(self, field: Field, words: list[str]) -> None:
+        """Give a field the value that these words have."""
+        target = self.targets.get(field)
+        self.add(f"{target} = {words[0]}" if target else self.storage.assign(field, words))
+
+    def assign(self, field: Field, expression: Expression) -> None:
+        shape = self.storage.shape(field)
+        self.set(field, self.expressions.fitted(expression, shape.width, shape.signed))
+
+    def read(self, field: Field) -> str:
+        """Return code for a field of one word, as it is stored."""
+        return self.storage.read(field)[0]
+
+    def is_set(self, field: Field) -> str:
+        return f"{self.read(field)} != {self.u(0)}"
+
+    @contextmanager
+    def guarded(self, condition: str | None) -> Iterator[None]:
+        """Put what follows under an `if`, or nothing where there is no condition."""
+        if condition is None:
+            yield
+        else:
+            with self.lines.block(f"if {condition}:"):
+                yield

@@ -1,0 +1,428 @@
+"""P4 expressions as Python ones over `np.uint64`.
+
+BMv2 computes with unbounded integers and cuts to width on assignment. Two things make 64 bits
+enough: `bounds` says in which range an expression's true value is, and the low 64 bits of
+`+ - * & | ^ ~ <<` depend on the low 64 bits of their operands alone. So where the true value
+fits 64 bits, computing modulo 2^64 gives it exactly; where not, only its low bits may be used.
+Wider values are several words, the least significant first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from switches.bmv2_json import (
+    VALID,
+    Argument,
+    Boolean,
+    Constant,
+    Expression,
+    Field,
+    Named,
+    Operation,
+    Source,
+)
+from switches.generate.storage import Storage
+from switches.generate.text import Constants
+
+WORD = 64
+MODULUS = 1 << WORD
+LONGEST_SHIFT = 2048  # bits; beyond it a bound is not worth computing
+
+UNSIGNED, SIGNED, WIDE = "unsigned", "signed", "wide"
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+_BOOLEANS = (*COMPARISONS, "and", "or", "not", "valid", "d2b")
+
+Bounds = tuple[int, int]
+
+
+class Expressions:
+    """Turns expressions into code.
+
+    `arguments` holds the words of the current action's parameters, and their widths;
+    `overrides` the code of fields that a loop reads elsewhere.
+    """
+
+    def __init__(self, source: Source, storage: Storage, constants: Constants) -> None:
+        self._source = source
+        self.storage = storage
+        self.constants = constants
+        self.arguments: Sequence[tuple[tuple[str, ...], int]] = ()
+        self.overrides: dict[Field, str] = {}
+        self.where = ""
+
+    # What others ask for.
+
+    def exact(self, expression: Expression) -> tuple[str, str]:
+        """Return code for the true value, and whether it is `uint64` or `int64`."""
+        kind = self.kind(expression)
+        if kind == WIDE:
+            raise self._refuse("a value of more than 64 bits can't be used here", expression)
+        code = self.words(expression, 1)[0]
+        return (f"I({code})", SIGNED) if kind == SIGNED else (code, UNSIGNED)
+
+    def unsigned(self, expression: Expression) -> str:
+        """Return code for a true value that must not be negative."""
+        code, kind = self.exact(expression)
+        if kind == SIGNED:
+            raise self._refuse("a value that may be negative can't be used here", expression)
+        return code
+
+    def fitted(self, expression: Expression, width: int, signed: bool) -> list[str]:
+        """Return the words of the value as BMv2 stores it in a field of that width."""
+        low, high = self.bounds(expression)
+        count = -(-width // WORD)
+        if signed:
+            # BMv2 wraps what is below the least or above 2^width - 1, and nothing else.
+            most = (1 << width) - 1 if width < WORD else (1 << (width - 1)) - 1
+            if low >= -(1 << (width - 1)) and high <= most:
+                return self.words(expression, count)
+            return [f"U(as_signed({self.words(expression, 1)[0]}, {width}))"]
+        words = self.words(expression, count)
+        if low < 0 or high >= 1 << width:
+            rest = width - WORD * (count - 1)
+            words[-1] = self._masked(words[-1], (1 << rest) - 1)
+        return words
+
+    def condition(self, expression: Expression) -> str:
+        """Return code for a boolean."""
+        match expression:
+            case Boolean():
+                return str(expression.value)
+            case Operation("and" | "or" as op, left, right) if left is not None:
+                return f"({self.condition(left)} {op} {self.condition(right)})"
+            case Operation("not", _, right):
+                return f"(not {self.condition(right)})"
+            case Operation("valid", _, Named(_, name)):
+                return self._is_not_zero(Field(name, VALID))
+            case Operation("d2b", _, Operation("b2d", _, inner)):
+                return self.condition(inner)
+            case Operation("d2b", _, right):
+                return self._is_not_zero(right)
+            case Operation("?", left, right, chosen) if left is not None and chosen is not None:
+                arms = f"{self.condition(left)} if {self.condition(chosen)}"
+                return f"({arms} else {self.condition(right)})"
+            case Operation(op, left, right) if op in COMPARISONS and left is not None:
+                return self._compare(op, left, right)
+        raise self._refuse("not a boolean", expression)
+
+    # Ranges.
+
+    def kind(self, expression: Expression) -> str:
+        low, high = self.bounds(expression)
+        if low >= 0:
+            return UNSIGNED if high < MODULUS else WIDE
+        if low >= -(MODULUS // 2) and high < MODULUS // 2:
+            return SIGNED
+        raise self._refuse("a signed value of more than 64 bits is not supported", expression)
+
+    def bounds(self, expression: Expression) -> Bounds:
+        """Return the least and the greatest value that the expression can have."""
+        match expression:
+            case Constant():
+                return expression.value, expression.value
+            case Field():
+                return self._field_bounds(expression)
+            case Argument():
+                return 0, (1 << self.arguments[expression.index][1]) - 1
+            case Operation("?", left, right) if left is not None:
+                return _join(self.bounds(left), self.bounds(right))
+            case Operation("b2d"):
+                return 0, 1
+            case Operation("~", _, right):
+                low, high = self.bounds(right)
+                return -high - 1, -low - 1
+            case Operation("two_comp_mod" | "sat_cast" | "usat_cast" as op, left, right):
+                return self._cast_bounds(op, left, right)
+            case Operation(op, left, right) if op in _BOUNDS and left is not None:
+                return _BOUNDS[op](self.bounds(left), self.bounds(right))
+        raise self._refuse("unsupported operation", expression)
+
+    def _field_bounds(self, field: Field) -> Bounds:
+        shape = self.storage.shape(field)
+        if not shape.signed:
+            return 0, (1 << shape.width) - 1
+        least = -(1 << (shape.width - 1))
+        if shape.width < WORD and not self.storage.lane(field):
+            # BMv2 leaves a signed field as positive as it was set, up to 2^width - 1.
+            return least, (1 << shape.width) - 1
+        return least, -least - 1
+
+    def _cast_bounds(self, op: str, left: Expression | None, right: Expression) -> Bounds:
+        assert left is not None
+        width = self._constant(right)
+        if op == "usat_cast":
+            floor, ceiling = 0, (1 << width) - 1
+        else:
+            floor, ceiling = -(1 << (width - 1)), (1 << (width - 1)) - 1
+        low, high = self.bounds(left)
+        if op == "two_comp_mod":
+            inside = low >= floor and high <= ceiling
+            return (low, high) if inside else (floor, ceiling)
+        return min(max(low, floor), ceiling), max(min(high, ceiling), floor)
+
+    # Values.
+
+    def words(self, expression: Expression, count: int) -> list[str]:
+        """Return code for the low `count` words of the value in two's complement."""
+        match expression:
+            case Constant():
+                value = expression.value % (1 << (WORD * count))
+                return [self._u(value >> (WORD * i) & MODULUS - 1) for i in range(count)]
+            case Field():
+                return self._extend(self._field_words(expression), expression, count)
+            case Argument():
+                return self._extend(list(self.arguments[expression.index][0]), expression, count)
+            case Operation("b2d", _, right):
+                return self._pad([f"U({self.condition(right)})"], count)
+            case Operation("~", _, right):
+                return [f"(~{word})" for word in self.words(right, count)]
+            case Operation("?", left, right, chosen) if left is not None and chosen is not None:
+                test = self.condition(chosen)
+                pairs = zip(self.words(left, count), self.words(right, count), strict=True)
+                return [f"({a} if {test} else {b})" for a, b in pairs]
+            case Operation(op, left, right) if op in _WORDS and left is not None:
+                return _WORDS[op](self, expression, left, right, count)
+        raise self._refuse("unsupported operation", expression)
+
+    def _field_words(self, field: Field) -> list[str]:
+        override = self.overrides.get(field)
+        words = [override] if override else list(self.storage.read(field))
+        shape = self.storage.shape(field)
+        if shape.signed and self.storage.lane(field):
+            words = [f"U(as_signed({words[0]}, {shape.width}))"]
+        return words
+
+    def bitwise(
+        self, expression: Operation, left: Expression, right: Expression, count: int
+    ) -> list[str]:
+        if expression.op == "&":
+            for mask, other in ((right, left), (left, right)):
+                if isinstance(mask, Constant):
+                    return self._and_constant(other, mask.value, count)
+        pairs = zip(self.words(left, count), self.words(right, count), strict=True)
+        return [f"({a} {expression.op} {b})" for a, b in pairs]
+
+    def _and_constant(self, other: Expression, mask: int, count: int) -> list[str]:
+        low, high = self.bounds(other)
+        if low >= 0 and mask >= 0 and mask & (mask + 1) == 0 and high <= mask:
+            return self.words(other, count)  # p4c masks after every widening
+        masks = [mask >> (WORD * i) & MODULUS - 1 for i in range(count)]
+        return [
+            self._masked(word, part)
+            for word, part in zip(self.words(other, count), masks, strict=True)
+        ]
+
+    def ring(
+        self, expression: Operation, left: Expression, right: Expression, count: int
+    ) -> list[str]:
+        if count > 1:
+            low, high = self.bounds(expression)
+            if low < 0 or high >= MODULUS:
+                raise self._refuse("arithmetic on more than 64 bits is not supported", expression)
+        (a,), (b,) = self.words(left, 1), self.words(right, 1)
+        return self._pad([f"({a} {expression.op} {b})"], count)
+
+    def quotient(
+        self, expression: Operation, left: Expression, right: Expression, count: int
+    ) -> list[str]:
+        name = "divide" if expression.op == "/" else "modulo"
+        return self._pad([f"{name}({self.unsigned(left)}, {self.unsigned(right)})"], count)
+
+    def shift_left(
+        self, _: Operation, left: Expression, right: Expression, count: int
+    ) -> list[str]:
+        if not isinstance(right, Constant):
+            if count > 1:
+                raise self._refuse("a variable shift of more than 64 bits is not supported", right)
+            return [f"shift_left({self.words(left, 1)[0]}, {self.unsigned(right)})"]
+        whole, bits = divmod(right.value, WORD)
+        words = [self._u(0)] * min(whole, count)
+        source = self.words(left, count - len(words)) if len(words) < count else []
+        for i in range(len(source)):
+            lower = source[i - 1] if i else None
+            words.append(self._spliced(source[i], bits, lower, WORD - bits))
+        return words
+
+    def _spliced(self, high: str, bits: int, low: str | None, rest: int) -> str:
+        """Return `high << bits | low >> rest`."""
+        if not bits:
+            return high
+        shifted = f"({high} << {self._u(bits)})"
+        return shifted if low is None else f"({shifted} | ({low} >> {self._u(rest)}))"
+
+    def shift_right(
+        self, _: Operation, left: Expression, right: Expression, count: int
+    ) -> list[str]:
+        kind = self.kind(left)
+        if kind == SIGNED:
+            code = f"shift_right_signed({self.exact(left)[0]}, {self.unsigned(right)})"
+            return self._extend([f"U({code})"], left, count)
+        if not isinstance(right, Constant):
+            code = f"shift_right({self.unsigned(left)}, {self.unsigned(right)})"
+            return self._pad([code], count)
+        whole, bits = divmod(right.value, WORD)
+        source = self.words(left, -(-self.bounds(left)[1].bit_length() // WORD) or 1)[whole:]
+        words = []
+        for i, word in enumerate(source[:count]):
+            if not bits:
+                words.append(word)
+                continue
+            shifted = f"({word} >> {self._u(bits)})"
+            if i + 1 < len(source):
+                shifted = f"({shifted} | ({source[i + 1]} << {self._u(WORD - bits)}))"
+            words.append(shifted)
+        return self._pad(words, count)
+
+    def two_complement(
+        self, expression: Operation, left: Expression, right: Expression, count: int
+    ) -> list[str]:
+        width = self._constant(right)
+        if width > WORD:
+            raise self._refuse("int<W> of more than 64 bits is not supported", width)
+        word = self.words(left, 1)[0]
+        if self.bounds(expression) != self.bounds(left) and width < WORD:
+            word = f"U(as_signed({word}, {width}))"
+        return self._extend([word], expression, count)
+
+    def saturate(
+        self, expression: Operation, left: Expression, right: Expression, count: int
+    ) -> list[str]:
+        low, high = self.bounds(expression)
+        code, kind = self.exact(left)
+        if kind == UNSIGNED:
+            return self._pad([f"min({code}, {self._u(high)})"], count)
+        return self._extend([f"U(clamp({code}, I({low}), I({high})))"], expression, count)
+
+    # Comparisons.
+
+    def _compare(self, op: str, left: Expression, right: Expression) -> str:
+        if self._is_boolean(left):
+            return f"({self.condition(left)} {op} {self.condition(right)})"
+        if isinstance(left, Named):
+            raise self._refuse("comparing headers is not supported", left.name)
+        kinds = {self.kind(left), self.kind(right)}
+        if kinds == {UNSIGNED}:
+            return f"({self.words(left, 1)[0]} {op} {self.words(right, 1)[0]})"
+        if WIDE in kinds:
+            return self._compare_wide(op, left, right)
+        for side in (left, right):
+            if self.bounds(side)[1] >= MODULUS // 2:
+                raise self._refuse("comparing a signed with a 64-bit unsigned value", op)
+        return f"(I({self.words(left, 1)[0]}) {op} I({self.words(right, 1)[0]}))"
+
+    def _compare_wide(self, op: str, left: Expression, right: Expression) -> str:
+        if min(self.bounds(left)[0], self.bounds(right)[0]) < 0:
+            raise self._refuse("comparing a signed with a wide value is not supported", op)
+        longest = max(self.bounds(left)[1], self.bounds(right)[1]).bit_length()
+        count = -(-longest // WORD)
+        pairs = list(zip(self.words(left, count), self.words(right, count), strict=True))
+        if op == "==":
+            return "(" + " and ".join(f"{a} == {b}" for a, b in pairs) + ")"
+        if op == "!=":
+            return "(" + " or ".join(f"{a} != {b}" for a, b in pairs) + ")"
+        code = f"{pairs[0][0]} {op} {pairs[0][1]}"
+        for a, b in pairs[1:]:
+            code = f"({a} {op[0]} {b} or ({a} == {b} and ({code})))"
+        return f"({code})"
+
+    # Small things.
+
+    def _is_boolean(self, expression: Expression) -> bool:
+        if isinstance(expression, Operation):
+            if expression.op == "?":
+                return self._is_boolean(expression.right)
+            return expression.op in _BOOLEANS
+        return isinstance(expression, Boolean)
+
+    def _is_not_zero(self, expression: Expression) -> str:
+        return self._compare("!=", expression, Constant(0))
+
+    def _masked(self, code: str, mask: int) -> str:
+        if mask == MODULUS - 1:
+            return code
+        return f"({code} & {self._u(mask)})" if mask else self._u(0)
+
+    def _extend(self, words: list[str], value: Expression, count: int) -> list[str]:
+        """Return `count` words of a value whose own words these are."""
+        if self.bounds(value)[0] >= 0 or count <= len(words):
+            return self._pad(words, count)
+        sign = f"U(I({words[-1]}) >> 63)"
+        return words + [sign] * (count - len(words))
+
+    def _pad(self, words: list[str], count: int) -> list[str]:
+        return words[:count] + [self._u(0)] * (count - len(words))
+
+    def _u(self, value: int) -> str:
+        return self.constants.name(value)
+
+    def _constant(self, expression: Expression) -> int:
+        if not isinstance(expression, Constant):
+            raise self._refuse("a width must be a constant", expression)
+        return expression.value
+
+    def _refuse(self, what: str, got: object) -> Exception:
+        shown = got.op if isinstance(got, Operation) else got
+        return self._source.refuse(what, shown, self.where)
+
+
+def _join(a: Bounds, b: Bounds) -> Bounds:
+    return min(a[0], b[0]), max(a[1], b[1])
+
+
+def _corners(op: Callable[[int, int], int]) -> Callable[[Bounds, Bounds], Bounds]:
+    """Return the bounds of an operation that is monotonous in each operand."""
+
+    def bounds(a: Bounds, b: Bounds) -> Bounds:
+        values = [op(x, y) for x in a for y in b]
+        return min(values), max(values)
+
+    return bounds
+
+
+def _and_bounds(a: Bounds, b: Bounds) -> Bounds:
+    ceilings = [high for low, high in (a, b) if low >= 0]
+    return (0, min(ceilings)) if ceilings else _or_bounds(a, b)
+
+
+def _or_bounds(a: Bounds, b: Bounds) -> Bounds:
+    bits = max(abs(value).bit_length() for value in (*a, *b))
+    return (0 if min(a[0], b[0]) >= 0 else -(1 << bits)), (1 << bits) - 1
+
+
+def _shift(op: Callable[[int, int], int]) -> Callable[[Bounds, Bounds], Bounds]:
+    def bounds(a: Bounds, b: Bounds) -> Bounds:
+        amounts = (b[0], min(b[1], LONGEST_SHIFT))
+        return _corners(op)(a, amounts)
+
+    return bounds
+
+
+_BOUNDS: dict[str, Callable[[Bounds, Bounds], Bounds]] = {
+    "+": _corners(lambda x, y: x + y),
+    "-": _corners(lambda x, y: x - y),
+    "*": _corners(lambda x, y: x * y),
+    "<<": _shift(lambda x, y: x << y),
+    ">>": _shift(lambda x, y: x >> y),
+    "&": _and_bounds,
+    "|": _or_bounds,
+    "^": _or_bounds,
+    "/": lambda a, b: (0, a[1]),
+    "%": lambda a, b: (0, max(min(a[1], b[1] - 1), 0)),
+}
+
+_WORDS: dict[str, Callable[[Expressions, Operation, Expression, Expression, int], list[str]]] = {
+    "&": Expressions.bitwise,
+    "|": Expressions.bitwise,
+    "^": Expressions.bitwise,
+    "+": Expressions.ring,
+    "-": Expressions.ring,
+    "*": Expressions.ring,
+    "/": Expressions.quotient,
+    "%": Expressions.quotient,
+    "<<": Expressions.shift_left,
+    ">>": Expressions.shift_right,
+    "two_comp_mod": Expressions.two_complement,
+    "sat_cast": Expressions.saturate,
+    "usat_cast": Expressions.saturate,
+}

@@ -1,0 +1,266 @@
+"""A whole program as the source of a Python module with `ingress` and `egress`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from switches.bmv2_json import STANDARD, Field, Source
+from switches.generate.calculations import update_checksum, verify_checksum
+from switches.generate.code import Code
+from switches.generate.deparser import DeparserWriter
+from switches.generate.flow import Apply, Body, may_exit, pipeline_body, walk
+from switches.generate.parser import ParserWriter, Paths
+from switches.generate.state import LANE_STATE_AT, STATE_AT, State
+from switches.generate.statements import StatementWriter
+from switches.generate.storage import (
+    CLONE_SESSION,
+    FIXED_SLOTS,
+    LENGTH,
+    PARSED_LEN,
+    TRUNCATE_LEN,
+    Storage,
+    position,
+    valid,
+)
+from switches.generate.text import Constants
+from switches.generate.usage import CHECKSUM_ERROR, PACKET_LENGTH, PARSER_ERROR, Usage
+from switches.layout import DROP_PORT, PACKET_LENGTH as PACKET_LENGTH_SLOT
+from switches.shapes import Shape, shape_table
+
+_HEADER = '''"""{name}: generated from {file}; do not edit."""
+
+import numpy as np
+
+from ringleaf.compiled import handler
+from ringleaf.packets import HEAD_LEN, IN_PORT, open_packet, row_bytes, row_of
+from ringleaf.units import PS_PER_US
+from switches.arithmetic import (
+    as_signed,
+    clamp,
+    divide,
+    draw,
+    fold16,
+    modulo,
+    shift_left,
+    shift_right,
+    shift_right_signed,
+)
+from switches.generate.state import SCRATCH_AT
+from switches.hashing import crc_tables
+from switches.heads import (
+    copy_bytes,
+    cut,
+    move_rest,
+    pull,
+    read_lanes_8,
+    read_lanes_16,
+    read_lanes_32,
+    sum_from,
+    write_lanes_8,
+    write_lanes_16,
+    write_lanes_32,
+)
+from switches.layout import RANDOM_AT
+from switches.lookup import count_packet, find_exact, find_in_ranges, find_masked
+
+U = np.uint64
+I = np.int64
+'''
+
+_OPEN = f"""view = open_packet(arena, packet)
+row = view.row
+head = view.head
+fields = view.fields
+lanes = view.lanes
+words = arena.words
+state = arena.fields
+cells = arena.lanes
+state_at = U(words[at + {STATE_AT}])
+cells_at = U(words[at + {LANE_STATE_AT}])"""
+
+_TIMESTAMPS = {
+    "ingress": Field(STANDARD, "ingress_global_timestamp"),
+    "egress": Field(STANDARD, "egress_global_timestamp"),
+}
+
+# What ingress leaves in the packet's row for whoever knows no program.
+_LEFT_BY_INGRESS = (
+    Field(STANDARD, "ingress_port"),
+    Field(STANDARD, "egress_spec"),
+    Field(STANDARD, "instance_type"),
+    PACKET_LENGTH,
+    Field(STANDARD, "mcast_grp"),
+    Field(STANDARD, "egress_rid"),
+    Field(STANDARD, "priority"),
+    CHECKSUM_ERROR,
+    PARSER_ERROR,
+    CLONE_SESSION,
+    TRUNCATE_LEN,
+    PARSED_LEN,
+)
+
+# What the traffic manager sets between ingress and egress.
+_SET_BETWEEN = (
+    "egress_port",
+    "instance_type",
+    "enq_timestamp",
+    "enq_qdepth",
+    "deq_timedelta",
+    "deq_qdepth",
+    "egress_rid",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """Generated source, and what a switch needs to know to hold the program's state."""
+
+    text: str
+    state: State
+    shapes: tuple[Shape, ...]  # in the order of the switch's words
+    field_count: int
+    lane_count: int
+    head_bytes: int
+
+
+def generate(source: Source) -> Module:
+    """Return the program as Python source.
+
+    Raises:
+        ConfigError: If the program does what is not supported.
+    """
+    return _Generator(source).module()
+
+
+class _Generator:
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._ingress = pipeline_body(source, source.ingress)
+        self._egress = pipeline_body(source, source.egress)
+        self._paths = Paths(source)
+        self._usage = Usage(source, self._ingress, self._egress)
+        self._storage = Storage(source)
+        self._state = State(source)
+        self._constants = Constants()
+        self._globals: dict[str, str] = {}
+        bodies = (*self._ingress, *self._egress)
+        tables = [item.table for item in walk(bodies) if isinstance(item, Apply)]
+        self._shapes = [shape_table(source, table) for table in tables]
+        moving = self._paths.moving()
+        self._kept = sorted(self._usage.kept(moving), key=lambda f: (f.header, f.name))
+        self._storage.give_slots(self._kept)
+
+    def module(self) -> Module:
+        bodies = [self._ingress_lines(), self._egress_lines()]
+        name = self._source.path.stem
+        parts = [
+            _HEADER.format(name=name, file=self._source.path.name),
+            "\n".join(self._constants.lines()),
+            "\n".join(f"{name} = {code}" for name, code in self._globals.items()),
+            *("\n".join(lines) for lines in bodies),
+        ]
+        emitted = sum(self._source.headers[name].size_bytes for name in self._source.emitted)
+        return Module(
+            text="\n\n".join(part for part in parts if part) + "\n",
+            state=self._state,
+            shapes=tuple(self._shapes),
+            field_count=self._storage.field_count,
+            lane_count=self._storage.lane_count,
+            head_bytes=max(self._paths.deepest, emitted),
+        )
+
+    def _code(self) -> Code:
+        code = Code(self._source, self._storage, self._state, self._constants, self._globals)
+        for line in _OPEN.splitlines():
+            code.add(line)
+        return code
+
+    def _statements(self, code: Code, body: Body) -> None:
+        if any(may_exit(statement) for statement in body):
+            code.add("exited = False")
+        numbers = {shape.table.name: i for i, shape in enumerate(self._shapes)}
+        shapes = {shape.table.name: shape for shape in self._shapes}
+        StatementWriter(code, shapes, numbers).write(body)
+
+    def _ingress_lines(self) -> list[str]:
+        code, usage = self._code(), self._usage
+        parts = (usage.parser, usage.verify, usage.ingress)
+        used = set().union(*(part.all for part in parts)) | set(self._kept)
+        headers = [h.name for h in self._source.headers.values() if not h.metadata]
+        used |= usage.extracted | set(_LEFT_BY_INGRESS) | {valid(name) for name in headers}
+        used |= {position(name) for name in self._paths.moving()}
+        self._start_at_zero(code, used)
+        code.set(Field(STANDARD, "ingress_port"), ["U(row[IN_PORT])"])
+        code.add("length = row_bytes(words, row_of(words, packet))")
+        code.set(PACKET_LENGTH, ["U(length)"])
+        code.set(LENGTH, ["U(length)"])
+        self._take_time(code, "ingress", used)
+        ParserWriter(code, usage, self._paths).write()
+        code.set(PARSED_LEN, ["U(parsed)"])
+        for checksum in self._source.checksums:
+            if checksum.verify:
+                verify_checksum(code, checksum, CHECKSUM_ERROR)
+        self._statements(code, self._ingress)
+        self._leave(code, [*_LEFT_BY_INGRESS, *self._kept])
+        code.add("return 0")
+        return ["@handler", "def ingress(arena, at, packet, now_ps):", *code.lines.lines]
+
+    def _egress_lines(self) -> list[str]:
+        code, usage = self._code(), self._usage
+        used = usage.egress.all | usage.update.all | set(self._kept)
+        used |= {Field(STANDARD, "egress_spec"), TRUNCATE_LEN, LENGTH, PARSED_LEN}
+        self._start_at_zero(code, used - set(self._kept))
+        for field in [*self._kept, TRUNCATE_LEN, PARSED_LEN]:
+            self._load(code, field)
+        code.add(f"length = I(fields[{PACKET_LENGTH_SLOT}])")
+        if PACKET_LENGTH in used and usage.length_needed:
+            code.set(PACKET_LENGTH, [code.read(LENGTH)])
+        code.set(Field(STANDARD, "egress_spec"), [code.u(0)])
+        self._take_time(code, "egress", used)
+        self._statements(code, self._egress)
+        with code.block(f"if {code.read(Field(STANDARD, 'egress_spec'))} == {code.u(DROP_PORT)}:"):
+            code.add("return 0")
+        for checksum in self._source.checksums:
+            if checksum.update:
+                update_checksum(code, checksum)
+        DeparserWriter(code, usage, self._paths).write()
+        with code.block(f"if {code.is_set(TRUNCATE_LEN)}:"):
+            code.add(f"cut(arena, packet, I({code.read(TRUNCATE_LEN)}) - 1)")
+        code.add("return 1")
+        return ["@handler", "def egress(arena, at, packet, now_ps):", *code.lines.lines]
+
+    def _start_at_zero(self, code: Code, fields: set[Field]) -> None:
+        """Fields are zero at first: BMv2 says so of metadata, and P4 nothing of headers."""
+        names = []
+        for field in sorted(fields, key=lambda f: (f.header, f.name)):
+            if not self._storage.lane(field):
+                names.extend(self._storage.names(field))
+        for name in names:
+            code.add(f"{name} = {code.u(0)}")
+
+    def _take_time(self, code: Code, stage: str, used: set[Field]) -> None:
+        if _TIMESTAMPS[stage] in used:
+            code.set(_TIMESTAMPS[stage], ["U(now_ps // PS_PER_US)"])
+
+    def _leave(self, code: Code, fields: list[Field]) -> None:
+        """Put what egress and the traffic manager need into the packet's row."""
+        for field in dict.fromkeys(fields):
+            if self._storage.lane(field) or _is_set_between(field):
+                continue
+            slot = self._storage.slots[field]
+            for i, name in enumerate(self._storage.names(field)):
+                code.add(f"fields[{slot + i}] = {name}")
+
+    def _load(self, code: Code, field: Field) -> None:
+        if self._storage.lane(field):
+            return
+        slot = self._storage.slots[field]
+        for i, name in enumerate(self._storage.names(field)):
+            code.add(f"{name} = fields[{slot + i}]")
+
+
+def _is_set_between(field: Field) -> bool:
+    if field not in FIXED_SLOTS:
+        return False
+    between = field.header == STANDARD and field.name in _SET_BETWEEN
+    return between and field.name not in ("instance_type", "egress_rid")

@@ -1,0 +1,373 @@
+"""The parser, as one chain of states.
+
+States come in an order in which transitions lead forward, so that the compiler makes plain
+jumps of them; only a parser with a cycle is put in a loop. A header's fields that nothing uses
+are skipped over.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from switches.bmv2_json import (
+    VALID,
+    Constant,
+    Expression,
+    Field,
+    LookAhead,
+    Named,
+    ParserState,
+    Primitive,
+    Source,
+    Transition,
+)
+from switches.generate.code import Code
+from switches.generate.primitives import write_primitive
+from switches.generate.storage import Storage, position, valid
+from switches.generate.usage import PARSER_ERROR, Usage
+
+DONE = -1  # number of the state after the last
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What is known about the packet when a state is entered on one of the possible ways."""
+
+    offset: int  # bytes parsed
+    emitted: int  # headers of the deparser's order up to the last extracted; -1 if out of order
+
+
+class Paths:
+    """All ways through a parser without cycles: where headers can lie, and how deep it goes.
+
+    `deepest` is the most bytes that any way takes; `in_order` whether each way extracts headers
+    in the order in which the deparser emits them, and only those, with no gaps.
+    """
+
+    LIMIT = 10_000  # ways through one state; beyond, headers are said to lie anywhere
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.order = _order(source)
+        self.cyclic = self.order is None
+        self.offsets: dict[str, set[int]] = {name: set() for name in source.headers}
+        self.entries: dict[str, set[int]] = {name: set() for name in source.states}
+        self.deepest = 0
+        self.in_order = not self.cyclic
+        if self.order is None:
+            self.order = list(source.states)
+            self.deepest = sum(h.size_bytes for h in source.headers.values() if not h.metadata)
+        else:
+            self._walk(self.order)
+
+    def moving(self) -> set[str]:
+        """Return the headers that can lie at more than one place."""
+        if self.cyclic:
+            return {name for name, header in self._source.headers.items() if not header.metadata}
+        return {name for name, offsets in self.offsets.items() if len(offsets) > 1}
+
+    def offset(self, header: str) -> int | None:
+        """Return the one place where a header can lie."""
+        if self.cyclic or len(self.offsets[header]) != 1:
+            return None
+        return next(iter(self.offsets[header]))
+
+    def entry(self, state: str) -> int | None:
+        """Return the one number of bytes that can be parsed when a state is entered."""
+        if self.cyclic or len(self.entries[state]) != 1:
+            return None
+        return next(iter(self.entries[state]))
+
+    def _walk(self, order: list[str]) -> None:
+        ways: dict[str, set[Way]] = {name: set() for name in order}
+        if self._source.first_state is not None:
+            ways[self._source.first_state].add(Way(0, 0))
+        for name in order:
+            state = self._source.states[name]
+            self.entries[name] = {way.offset for way in ways[name]}
+            after = {self._through(state, way) for way in ways[name]}
+            if len(after) > self.LIMIT:
+                raise self._source.refuse("a parser with so many ways is not supported", name)
+            for target in {transition.target for transition in state.transitions} - {None}:
+                assert target is not None
+                ways[target] |= after
+
+    def _through(self, state: ParserState, way: Way) -> Way:
+        offset, emitted = way.offset, way.emitted
+        for op in state.ops:
+            if op.op == "extract":
+                name = _header(op)
+                self.offsets[name].add(offset)
+                offset += self._source.headers[name].size_bytes
+                emitted = self._next_emitted(name, emitted)
+            elif op.op in ("advance", "shift"):
+                offset += _constant_bytes(self._source, op)
+                emitted = -1
+        self.deepest = max(self.deepest, offset)
+        self.in_order &= emitted >= 0
+        return Way(offset, emitted)
+
+    def _next_emitted(self, name: str, emitted: int) -> int:
+        order = self._source.emitted
+        if emitted < 0 or name not in order[emitted:]:
+            return -1
+        return order.index(name, emitted) + 1
+
+
+def _order(source: Source) -> list[str] | None:
+    """Return the states, each before those that it leads to; None if there is a cycle."""
+    done: list[str] = []
+    seen: dict[str, bool] = {}
+
+    def visit(name: str) -> bool:
+        if name in seen:
+            return seen[name]  # False while its own successors are being visited
+        seen[name] = False
+        for transition in source.states[name].transitions:
+            if transition.target is not None and not visit(transition.target):
+                return False
+        seen[name] = True
+        done.append(name)
+        return True
+
+    if source.first_state is not None and not visit(source.first_state):
+        return None
+    return done[::-1]
+
+
+def _constant_bytes(source: Source, op: Primitive) -> int:
+    amount = op.parameters[0]
+    if not isinstance(amount, Constant):
+        raise source.refuse("advance() by a computed amount is not supported", op.op, op.where)
+    bits = amount.value * (8 if op.op == "shift" else 1)
+    if bits % 8:
+        raise source.refuse("advance() must be by whole bytes", bits, op.where)
+    return bits // 8
+
+
+class ParserWriter:
+    """Writes the parser into a handler.
+
+    It leaves `parsed` (bytes of the head that headers took) and the parser error.
+    """
+
+    def __init__(self, code: Code, usage: Usage, paths: Paths) -> None:
+        self._code = code
+        self._usage = usage
+        self._paths = paths
+        assert paths.order is not None
+        self._numbers = {name: number for number, name in enumerate(paths.order)}
+
+    def write(self) -> None:
+        code = self._code
+        first = code.source.first_state
+        code.add("have = row[HEAD_LEN]")
+        code.add("parsed = 0")
+        if first is None:
+            return
+        code.add(f"step = {self._numbers[first]}")
+        if self._paths.cyclic:
+            with code.block(f"while step != {DONE}:"):
+                self._states()
+        else:
+            self._states()
+
+    def _states(self) -> None:
+        for name, number in self._numbers.items():
+            with self._code.block(f"if step == {number}:  # {name}"):
+                state = self._code.source.states[name]
+                self._code.add(f"step = {DONE}")
+                self._ops(state, state.ops, self._paths.entry(name))
+
+    def _ops(self, state: ParserState, ops: tuple[Primitive, ...], at: int | None) -> None:
+        """Write what is left of a state; `at` is where in the packet it is, if known."""
+        if not ops:
+            self._select(state, at)
+            return
+        code = self._code
+        op, rest = ops[0], ops[1:]
+        where = "parsed" if at is None else str(at)
+        if op.op in ("extract", "advance", "shift"):
+            name = _header(op) if op.op == "extract" else None
+            size = (
+                code.source.headers[name].size_bytes if name else _constant_bytes(code.source, op)
+            )
+            after = f"parsed + {size}" if at is None else str(at + size)
+            with self._if_there(after):
+                if name:
+                    self._extract(name, where)
+                code.add(f"parsed = {after}")
+                self._ops(state, rest, None if at is None else at + size)
+            return
+        self._other_op(state, op, rest, at)
+
+    def _other_op(
+        self, state: ParserState, op: Primitive, rest: tuple[Primitive, ...], at: int | None
+    ) -> None:
+        code = self._code
+        code.expressions.where = op.where
+        if op.op == "verify":
+            condition, error = op.parameters
+            with code.block(f"if not {code.expressions.condition(condition)}:"):
+                code.assign(PARSER_ERROR, error)
+            with code.block("else:"):
+                self._ops(state, rest, at)
+            return
+        if op.op == "set":
+            target, value = op.parameters
+            assert isinstance(target, Field)
+            if isinstance(value, LookAhead):
+                with self._if_there(self._end_of(value, at)):
+                    shape = code.storage.shape(target)
+                    code.set(target, self._look(value, at, shape.width, shape.signed))
+                    self._ops(state, rest, at)
+                return
+            code.assign(target, value)
+        else:
+            write_primitive(code, op)
+        self._ops(state, rest, at)
+
+    def _if_there(self, end: str) -> AbstractContextManager[None]:
+        """Open a block for what needs the packet to have `end` bytes."""
+        code = self._code
+        with code.block(f"if have < {end}:"):
+            code.add(f"have = pull(arena, packet, {end})")
+        with code.block(f"if have < {end}:"):
+            code.set(PARSER_ERROR, [code.u(code.source.errors.get("PacketTooShort", 1))])
+        return code.block("else:")
+
+    def _extract(self, name: str, where: str) -> None:
+        code = self._code
+        header = code.source.headers[name]
+        code.lines.comment(f"extract {name}")
+        in_run = set()
+        for run in code.storage.runs:
+            if run.header != name:
+                continue
+            fields = [Field(name, item.name) for item in header.fields[run.first :][: run.count]]
+            in_run |= set(fields)
+            if self._usage.extracted & set(fields):
+                start = header.fields[run.first].offset // 8
+                lanes = f"lanes[{run.start}:{run.start + run.count}]"
+                code.add(f"read_lanes_{run.width}({lanes}, head, {where} + {start}, {run.count})")
+        for item in header.fields:
+            field = Field(name, item.name)
+            if field in self._usage.extracted and field not in in_run:
+                words = read_bits(code, where, item.offset, item.width)
+                code.set(field, _signed(words, item.width) if item.signed else words)
+        code.set(valid(name), [code.u(1)])
+        if name in self._paths.moving():
+            code.set(position(name), [f"U({where})"])
+
+    def _end_of(self, value: LookAhead, at: int | None) -> str:
+        size = -(-(value.offset + value.width) // 8)
+        return f"parsed + {size}" if at is None else str(at + size)
+
+    def _look(self, value: LookAhead, at: int | None, width: int, signed: bool) -> list[str]:
+        where = "parsed" if at is None else str(at)
+        words = read_bits(self._code, where, value.offset, value.width)
+        words += [self._code.u(0)] * (-(-width // 64) - len(words))
+        return _signed(words, width) if signed else words[: -(-width // 64)]
+
+    def _select(self, state: ParserState, at: int | None) -> None:
+        code = self._code
+        looks = [key for key in state.keys if isinstance(key, LookAhead)]
+        if looks:
+            furthest = max(looks, key=lambda key: key.offset + key.width)
+            with self._if_there(self._end_of(furthest, at)):
+                self._transitions(state, at)
+        else:
+            self._transitions(state, at)
+
+    def _transitions(self, state: ParserState, at: int | None) -> None:
+        code = self._code
+        keyword = "if"
+        keys = [self._key(key, at) for key in state.keys]
+        for transition in state.transitions:
+            goal = DONE if transition.target is None else self._numbers[transition.target]
+            if not transition.values:
+                if keyword == "if":
+                    code.add(f"step = {goal}")
+                else:
+                    with code.block("else:"):
+                        code.add(f"step = {goal}")
+                return
+            with code.block(f"{keyword} {self._test(state, transition, keys)}:"):
+                code.add(f"step = {goal}")
+            keyword = "elif"
+
+    def _key(self, key: Expression, at: int | None) -> list[str]:
+        if isinstance(key, LookAhead):
+            return self._look(key, at, key.width, False)
+        assert isinstance(key, Field)
+        words = list(self._code.storage.read(key))
+        shape = self._code.storage.shape(key)
+        if shape.signed and shape.width < 64:
+            words = [f"({words[0]} & {self._code.u((1 << shape.width) - 1)})"]
+        return words
+
+    def _test(self, state: ParserState, transition: Transition, keys: list[list[str]]) -> str:
+        code = self._code
+        tests = []
+        for key, words, value, mask in zip(
+            state.keys, keys, transition.values, transition.masks, strict=True
+        ):
+            width = key.width if isinstance(key, LookAhead) else _key_width(code.storage, key)
+            for i, word in enumerate(words):
+                full = (1 << min(64, width - 64 * i)) - 1
+                part = mask >> 64 * i & full
+                if part == 0:
+                    continue
+                masked = word if part == full else f"({word} & {code.u(part)})"
+                tests.append(f"{masked} == {code.u((value & mask) >> 64 * i & full)}")
+        return " and ".join(tests) or "True"
+
+
+def _key_width(storage: Storage, key: Expression) -> int:
+    assert isinstance(key, Field)
+    return 1 if key.name == VALID else storage.shape(key).width
+
+
+def _header(op: Primitive) -> str:
+    header = op.parameters[0]
+    assert isinstance(header, Named)
+    return header.name
+
+
+def _signed(words: list[str], width: int) -> list[str]:
+    return [f"U(as_signed({words[0]}, {width}))"] if width < 64 else words
+
+
+def read_bits(code: Code, where: str, offset: int, width: int) -> list[str]:
+    """Return code of `width` bits of the head, `offset` bits after byte `where`, as words."""
+    words = []
+    end = offset + width
+    while end > offset:
+        start = max(offset, end - 64)
+        words.append(_read_word(code, where, start, end))
+        end = start
+    return words
+
+
+def _read_word(code: Code, where: str, start: int, end: int) -> str:
+    last = (end - 1) // 8
+    spare = 8 * (last + 1) - end  # bits of the last byte after the value
+    parts = []
+    for byte in range(start // 8, last + 1):
+        shift = 8 * (last - byte) - spare
+        value = f"U(head[{_plus(where, byte)}])"
+        if shift:
+            op = "<<" if shift > 0 else ">>"
+            value = f"({value} {op} {code.u(abs(shift))})"
+        parts.append(value)
+    joined = parts[0] if len(parts) == 1 else f"({' | '.join(parts)})"
+    if start % 8 == 0:
+        return joined
+    return f"({joined} & {code.u((1 << (end - start)) - 1)})"
+
+
+def _plus(where: str, amount: int) -> str:
+    if where.isdigit():
+        return str(int(where) + amount)
+    return f"{where} + {amount}" if amount else where

@@ -1,0 +1,291 @@
+"""What each BMv2 primitive reads, writes and is compiled to.
+
+A new primitive is one function and one line of `PRIMITIVES`.
+Source: behavioral-model `targets/simple_switch/primitives.cpp`, `src/bm_sim/core/primitives.cpp`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from switches.bmv2_json import STANDARD, Constant, Expression, Field, Named, Primitive, Source
+from switches.generate.calculations import calculate, inputs_of
+from switches.generate.code import Code
+from switches.generate.flow import leaves
+from switches.generate.storage import (
+    CLONE_FIELDS,
+    CLONE_SESSION,
+    LENGTH,
+    TRUNCATE_LEN,
+    valid,
+)
+from switches.layout import DROP_PORT
+
+EGRESS_SPEC = Field(STANDARD, "egress_spec")
+MCAST_GRP = Field(STANDARD, "mcast_grp")
+
+# What a parameter is to its primitive.
+WRITTEN = "written"  # a field
+READ = "read"  # an expression
+MADE = "made"  # a header that is written as a whole
+UNMADE = "unmade"  # a header that is made invalid
+TAKEN = "taken"  # a header that is read as a whole
+HASHED = "hashed"  # a calculation
+OBJECT = "object"  # a register or counter array, or nothing that matters
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    reads: frozenset[Field]
+    writes: frozenset[Field]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How a primitive treats its parameters; `also` are fields that it writes besides."""
+
+    write: Callable[[Code, Primitive], None]
+    roles: tuple[str, ...]
+    also: tuple[Field, ...] = ()
+
+
+def effects(source: Source, primitive: Primitive) -> Effects:
+    """Return the fields that a primitive reads and writes."""
+    kind = _kind(source, primitive)
+    reads: set[Field] = set()
+    writes = set(kind.also)
+    for role, parameter in zip(kind.roles, primitive.parameters, strict=True):
+        if role == WRITTEN:
+            writes.add(_field(source, primitive, parameter))
+        elif role == READ:
+            reads |= fields_in(parameter)
+        elif role == HASHED:
+            assert isinstance(parameter, Named)
+            reads |= inputs_of(source.calculations[parameter.name])
+        elif isinstance(parameter, Named) and role in (MADE, UNMADE, TAKEN):
+            whole = {Field(parameter.name, item.name) for item in _fields(source, parameter)}
+            whole.add(valid(parameter.name))
+            reads |= whole if role == TAKEN else {valid(parameter.name)}
+            writes |= {MADE: whole, UNMADE: {valid(parameter.name)}}.get(role, set())
+    return Effects(frozenset(reads), frozenset(writes))
+
+
+def changes_headers(source: Source, primitive: Primitive) -> bool:
+    """Whether it can make a header valid or invalid."""
+    return bool({MADE, UNMADE} & set(_kind(source, primitive).roles))
+
+
+def write_primitive(code: Code, primitive: Primitive) -> None:
+    code.expressions.where = primitive.where
+    _kind(code.source, primitive).write(code, primitive)
+
+
+def fields_in(expression: Expression) -> set[Field]:
+    found = set()
+    for leaf in leaves(expression):
+        if isinstance(leaf, Field):
+            found.add(leaf)
+        elif isinstance(leaf, Named) and leaf.kind == "header":
+            found.add(valid(leaf.name))
+    return found
+
+
+def _kind(source: Source, primitive: Primitive) -> Kind:
+    if primitive.op not in PRIMITIVES:
+        raise source.refuse("primitive is not supported", primitive.op, primitive.where)
+    kind = PRIMITIVES[primitive.op]
+    if len(kind.roles) != len(primitive.parameters):
+        raise source.refuse(
+            f"{primitive.op} takes {len(kind.roles)} parameters",
+            len(primitive.parameters),
+            primitive.where,
+        )
+    return kind
+
+
+def _fields(source: Source, header: Named) -> tuple[Field, ...]:
+    return tuple(Field(header.name, item.name) for item in source.headers[header.name].fields)
+
+
+def _field(source: Source, primitive: Primitive, parameter: Expression) -> Field:
+    if not isinstance(parameter, Field):
+        raise source.refuse(f"{primitive.op} must write a field", parameter, primitive.where)
+    return parameter
+
+
+def _name(parameter: Expression) -> str:
+    assert isinstance(parameter, Named)
+    return parameter.name
+
+
+def _assign(code: Code, primitive: Primitive) -> None:
+    target, value = primitive.parameters
+    assert isinstance(target, Field)
+    code.assign(target, value)
+
+
+def _index(code: Code, expression: Expression, size: int) -> tuple[str, str | None]:
+    """Return code of an index, and of the test that it is inside (None where it must be).
+
+    BMv2, built with its checks, leaves everything as it was where an index is outside.
+    """
+    index = code.expressions.unsigned(expression)
+    if code.expressions.bounds(expression)[1] < size:
+        return index, None
+    return index, f"{index} < {code.u(size)}"
+
+
+def _cell(code: Code, name: str, index: str) -> str:
+    """Return code of a register's cell."""
+    cells = code.state.registers[name]
+    where = index if cells.stride == 1 else f"{index} * {code.u(cells.stride)}"
+    if cells.in_lanes:
+        return f"cells[cells_at + {code.u(cells.start)} + {where}]"
+    return f"state[state_at + {code.u(cells.start)} + {where}]"
+
+
+def _register_read(code: Code, primitive: Primitive) -> None:
+    target, register, index = primitive.parameters
+    assert isinstance(target, Field)
+    array = code.source.registers[_name(register)]
+    override = code.cells.get(array.name)
+    at, inside = (override, None) if override else _index(code, index, array.size)
+    value = f"U({override or _cell(code, array.name, at or '')})"
+    shape = code.storage.shape(target)
+    if array.width > shape.width:
+        value = f"({value} & {code.u((1 << shape.width) - 1)})"
+    with code.guarded(inside):
+        code.set(target, [value])
+
+
+def _register_write(code: Code, primitive: Primitive) -> None:
+    register, index, value = primitive.parameters
+    array = code.source.registers[_name(register)]
+    words = code.expressions.fitted(value, array.width, False)
+    override = code.cells.get(array.name)
+    if override:
+        code.add(f"{override} = {words[0]}")
+        return
+    at, inside = _index(code, index, array.size)
+    with code.guarded(inside):
+        code.add(f"{_cell(code, array.name, at)} = {words[0]}")
+
+
+def _count(code: Code, primitive: Primitive) -> None:
+    counter, index = primitive.parameters
+    array = code.source.counters[_name(counter)]
+    at, inside = _index(code, index, array.size)
+    with code.guarded(inside):
+        code.add(f"counter = state_at + {code.u(code.state.counters[array.name])}")
+        code.add(f"counter += {at} * {code.u(2)}")
+        code.add(f"state[counter] += {code.u(1)}")
+        code.add(f"state[counter + {code.u(1)}] += U(length)")
+
+
+def _hash(code: Code, primitive: Primitive) -> None:
+    target, base, calculation, size = primitive.parameters
+    assert isinstance(target, Field)
+    value, width = calculate(code, _name(calculation), primitive.where)
+    if isinstance(size, Constant) and size.value and size.value & (size.value - 1) == 0:
+        if size.value < 1 << width:
+            value = f"({value} & {code.u(size.value - 1)})"
+    else:  # BMv2 takes 0 for 1
+        value = f"({value} % max({code.expressions.unsigned(size)}, {code.u(1)}))"
+    if base != Constant(0):
+        value = f"({value} + {code.expressions.unsigned(base)})"
+    code.set(target, [f"({value} & {code.u((1 << code.storage.shape(target).width) - 1)})"])
+
+
+def _random(code: Code, primitive: Primitive) -> None:
+    target, low, high = primitive.parameters
+    assert isinstance(target, Field)
+    first, last = code.expressions.unsigned(low), code.expressions.unsigned(high)
+    mask = code.u((1 << code.storage.shape(target).width) - 1)
+    with code.block(f"if {first} <= {last}:"):  # else BMv2 leaves the field as it was
+        code.add("seed = words[at + RANDOM_AT]")
+        code.set(target, [f"(draw(state[seed : seed + 1], {first}, {last}) & {mask})"])
+
+
+def _drop(code: Code, _: Primitive) -> None:
+    code.set(EGRESS_SPEC, [code.u(DROP_PORT)])
+    code.set(MCAST_GRP, [code.u(0)])
+
+
+def _clone(code: Code, primitive: Primitive) -> None:
+    session, fields = primitive.parameters
+    code.set(CLONE_SESSION, [f"({code.expressions.unsigned(session)} + {code.u(1)})"])
+    code.assign(CLONE_FIELDS, fields)
+
+
+def _truncate(code: Code, primitive: Primitive) -> None:
+    # Kept as length + 1, so that 0 is a packet that is not cut; the shortest wins.
+    asked = f"{code.expressions.unsigned(primitive.parameters[0])} + {code.u(1)}"
+    before = code.read(TRUNCATE_LEN)
+    whole = f"{before} == {code.u(0)}"
+    code.set(TRUNCATE_LEN, [f"{asked} if {whole} else min({before}, {asked})"])
+
+
+def _add_header(code: Code, primitive: Primitive) -> None:
+    header = primitive.parameters[0]
+    assert isinstance(header, Named)
+    flag = valid(header.name)
+    with code.block(f"if {code.read(flag)} == {code.u(0)}:"):
+        for field in _fields(code.source, header):
+            count = len(code.storage.read(field))
+            code.set(field, [code.u(0)] * count)
+        code.set(flag, [code.u(1)])
+        _change_length(code, header.name, "+")
+
+
+def _remove_header(code: Code, primitive: Primitive) -> None:
+    header = _name(primitive.parameters[0])
+    with code.block(f"if {code.is_set(valid(header))}:"):
+        code.set(valid(header), [code.u(0)])
+        _change_length(code, header, "-")
+
+
+def _change_length(code: Code, header: str, op: str) -> None:
+    size = code.u(code.source.headers[header].size_bytes)
+    code.set(LENGTH, [f"({code.read(LENGTH)} {op} {size})"])
+
+
+def _assign_header(code: Code, primitive: Primitive) -> None:
+    target, origin = primitive.parameters
+    assert isinstance(target, Named)
+    assert isinstance(origin, Named)
+    flag = code.read(valid(origin.name))
+    with code.block(f"if {flag} != {code.u(0)}:"):
+        pairs = zip(_fields(code.source, target), _fields(code.source, origin), strict=True)
+        for field, value in pairs:
+            code.assign(field, value)
+    code.set(valid(target.name), [flag])
+
+
+def _exit(code: Code, _: Primitive) -> None:
+    code.add("exited = True")
+
+
+def _nothing(code: Code, _: Primitive) -> None:
+    pass
+
+
+PRIMITIVES = {
+    "assign": Kind(_assign, (WRITTEN, READ)),
+    "modify_field": Kind(_assign, (WRITTEN, READ)),
+    "register_read": Kind(_register_read, (WRITTEN, OBJECT, READ)),
+    "register_write": Kind(_register_write, (OBJECT, READ, READ)),
+    "count": Kind(_count, (OBJECT, READ)),
+    "modify_field_with_hash_based_offset": Kind(_hash, (WRITTEN, READ, HASHED, READ)),
+    "modify_field_rng_uniform": Kind(_random, (WRITTEN, READ, READ)),
+    "mark_to_drop": Kind(_drop, (OBJECT,), (EGRESS_SPEC, MCAST_GRP)),
+    "drop": Kind(_drop, (), (EGRESS_SPEC, MCAST_GRP)),
+    "clone_ingress_pkt_to_egress": Kind(_clone, (READ, READ), (CLONE_SESSION, CLONE_FIELDS)),
+    "truncate": Kind(_truncate, (READ,), (TRUNCATE_LEN,)),
+    "add_header": Kind(_add_header, (MADE,), (LENGTH,)),
+    "remove_header": Kind(_remove_header, (UNMADE,), (LENGTH,)),
+    "assign_header": Kind(_assign_header, (MADE, TAKEN)),
+    "exit": Kind(_exit, ()),
+    "no_op": Kind(_nothing, ()),
+    "log_msg": Kind(_nothing, (OBJECT, OBJECT)),
+}

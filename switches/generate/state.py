@@ -1,0 +1,74 @@
+"""Where a switch keeps what outlives a packet: registers and counters.
+
+Scalar registers and counters are `uint64` in one block of `arena.fields`. Registers that
+belong to lanes, declared alike and numbered (`r0`, `r1`, ...), lie side by side per index in
+one block of `arena.lanes`, so that a loop over lanes goes through memory in order.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from switches.bmv2_json import Source
+from switches.generate.storage import SHORTEST_RUN
+from switches.layout import SWITCH_WORDS
+
+# A switch's words after those of `switches/layout.py`.
+STATE_AT = SWITCH_WORDS  # offset in arena.fields of scalar registers and counters
+LANE_STATE_AT = SWITCH_WORDS + 1  # offset in arena.lanes of lane registers
+SCRATCH_AT = SWITCH_WORDS + 2  # offset in arena.bytes of room for a head
+TABLES_AT = SWITCH_WORDS + 3  # per table: offset in arena.fields of its image
+
+COUNTER_WORDS = 2  # packets, bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Where a register's cells lie in a block: cell i at `start + i * stride`."""
+
+    start: int
+    stride: int
+    in_lanes: bool
+
+
+class State:
+    """The layout of a program's registers and counters."""
+
+    def __init__(self, source: Source) -> None:
+        self.registers: dict[str, Cells] = {}
+        self.counters: dict[str, int] = {}  # first word in the scalar block
+        self.words = 0
+        self.lanes = 0
+        for group in _numbered_alike(source):
+            self._place_group(source, group)
+        for register in source.registers.values():
+            if register.name not in self.registers:
+                self.registers[register.name] = Cells(self.words, 1, False)
+                self.words += register.size
+        for counter in source.counters.values():
+            self.counters[counter.name] = self.words
+            self.words += COUNTER_WORDS * counter.size
+
+    def _place_group(self, source: Source, group: list[str]) -> None:
+        stride = len(group)
+        for i, name in enumerate(group):
+            self.registers[name] = Cells(self.lanes + i, stride, True)
+        self.lanes += stride * source.registers[group[0]].size
+
+
+def _numbered_alike(source: Source) -> list[list[str]]:
+    """Return the names of registers that are one array in all but syntax, in order."""
+    families: dict[tuple[str, int, int], dict[int, str]] = {}
+    for register in source.registers.values():
+        match = re.fullmatch(r"(.*?)(\d+)", register.name)
+        if match and register.width <= 32:
+            family = (match[1], register.size, register.width)
+            families.setdefault(family, {})[int(match[2])] = register.name
+    groups = []
+    for members in families.values():
+        numbers = sorted(members)
+        consecutive = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+        if consecutive and len(numbers) >= SHORTEST_RUN:
+            groups.append([members[number] for number in numbers])
+    return groups

@@ -1,0 +1,123 @@
+"""Statements, ifs and table look-ups as Python."""
+
+from __future__ import annotations
+
+from switches.bmv2_json import Primitive, Table
+from switches.generate.code import Code
+from switches.generate.flow import Apply, Body, Choice, If, Loop, Statement, UnlessExited
+from switches.generate.primitives import write_primitive
+from switches.generate.state import TABLES_AT
+from switches.lookup import ACTION, DEFAULT_ROW
+from switches.shapes import Shape
+
+
+class StatementWriter:
+    def __init__(self, code: Code, shapes: dict[str, Shape], numbers: dict[str, int]) -> None:
+        self._code = code
+        self._shapes = shapes
+        self._numbers = numbers  # of tables, in the order of the switch's words
+
+    def write(self, body: Body) -> None:
+        for statement in body:
+            self._one(statement)
+
+    def _one(self, statement: Statement) -> None:
+        code = self._code
+        match statement:
+            case Primitive():
+                write_primitive(code, statement)
+            case If():
+                self._if(statement)
+            case Apply():
+                self._apply(statement)
+            case UnlessExited():
+                with code.block("if not exited:"):
+                    self.write(statement.body)
+            case Loop():
+                raise AssertionError("loops are written by lanes.py")
+
+    def _if(self, statement: If) -> None:
+        code = self._code
+        test = code.expressions.condition(statement.condition)
+        if not statement.then:
+            with code.block(f"if not {test}:"):
+                self.write(statement.otherwise)
+            return
+        with code.block(f"if {test}:"):
+            self.write(statement.then)
+        if statement.otherwise:
+            with code.block("else:"):
+                self.write(statement.otherwise)
+
+    def _apply(self, statement: Apply) -> None:
+        code, table = self._code, statement.table
+        shape = self._shapes[table.name]
+        code.lines.comment(f"table {table.name}")
+        code.add(f"image = U(words[at + {TABLES_AT + self._numbers[table.name]}])")
+        code.add(f"entry = {self._find(shape)}")
+        if table.counted:
+            code.add("count_packet(state, entry, length)")
+        if statement.hit or statement.miss:
+            code.add(f"hit = entry != image + {code.u(DEFAULT_ROW)}")
+        self._choose(shape, statement.choices)
+        if statement.hit or statement.miss:
+            with code.block("if hit:"):
+                self.write(statement.hit)
+            if statement.miss:
+                with code.block("else:"):
+                    self.write(statement.miss)
+
+    def _find(self, shape: Shape) -> str:
+        """Return code of the offset of the entry's row."""
+        code = self._code
+        if not shape.table.keys:
+            return f"image + {code.u(DEFAULT_ROW)}"
+        words: list[list[str]] = [[] for _ in range(shape.key_words)]
+        for part in shape.parts:
+            words[part.word].append(self._key(shape.table, part.key, part.source, part.shift))
+        keys = ", ".join(" | ".join(parts) or code.u(0) for parts in words)
+        size = code.u(shape.row_words)
+        if shape.ranges:
+            values = ", ".join(self._key(shape.table, i, 0, 0) for i in shape.ranges)
+            return f"find_in_ranges(state, image, ({keys},), ({values},), {size})"
+        return f"find_{shape.kind}(state, image, ({keys},), {size})"
+
+    def _key(self, table: Table, key: int, source: int, shift: int) -> str:
+        code = self._code
+        field = table.keys[key].target
+        word = code.storage.read(field)[source]
+        details = code.storage.shape(field)
+        if details.signed and details.width < 64:
+            word = f"({word} & {code.u((1 << details.width) - 1)})"
+        return f"({word} << {code.u(shift)})" if shift else word
+
+    def _choose(self, shape: Shape, choices: tuple[Choice, ...]) -> None:
+        code = self._code
+        wanted = [choice for choice in choices if choice.body or choice.following]
+        if not wanted:
+            return
+        if len(choices) == 1:
+            self._choice(shape, choices[0])
+            return
+        code.add(f"action = state[entry + {code.u(ACTION)}]")
+        keyword = "if"
+        for choice in wanted:
+            number = code.u(choice.action.number)
+            with code.block(f"{keyword} action == {number}:  # {choice.action.name}"):
+                self._choice(shape, choice)
+            keyword = "elif"
+
+    def _choice(self, shape: Shape, choice: Choice) -> None:
+        code = self._code
+        at = shape.arguments_at
+        arguments = []
+        for width, count in zip(
+            choice.action.widths, shape.argument_words[choice.action.number], strict=True
+        ):
+            words = tuple(f"state[entry + {code.u(at + i)}]" for i in range(count))
+            arguments.append((words, width))
+            at += count
+        code.expressions.arguments = arguments
+        self.write(choice.body)
+        code.expressions.arguments = ()
+        self.write(choice.following)

@@ -1,0 +1,175 @@
+"""Where each field of a program is kept.
+
+A scalar field is a local variable of the generated handlers; if egress needs what ingress
+left in it, it also has a slot in the packet's row of `arena.fields`. A lane, one of many like
+fields, lies in the packet's row of `arena.lanes`.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from switches import layout
+from switches.bmv2_json import STANDARD, VALID, Field, HeaderField, Source
+
+SHORTEST_RUN = 8  # like fields in a row that count as lanes
+LANE_WIDTHS = (8, 16, 32)  # bits
+
+ENGINE = "$engine"  # the "header" of what BMv2 keeps beside a packet's fields
+CLONE_SESSION = Field(ENGINE, "clone_session")
+CLONE_FIELDS = Field(ENGINE, "clone_fields")  # which field list a clone keeps
+TRUNCATE_LEN = Field(ENGINE, "truncate_len")
+PARSED_LEN = Field(ENGINE, "parsed_len")
+LENGTH = Field(ENGINE, "length")  # BMv2's packet register 0: follows added and removed headers
+POSITION = "$position"  # per header: where in the head it was parsed
+
+_STANDARD_SLOTS = {
+    "ingress_port": layout.INGRESS_PORT,
+    "egress_spec": layout.EGRESS_SPEC,
+    "egress_port": layout.EGRESS_PORT,
+    "instance_type": layout.INSTANCE_TYPE,
+    "packet_length": layout.PACKET_LENGTH,
+    "enq_timestamp": layout.ENQ_TIMESTAMP,
+    "enq_qdepth": layout.ENQ_QDEPTH,
+    "deq_timedelta": layout.DEQ_TIMEDELTA,
+    "deq_qdepth": layout.DEQ_QDEPTH,
+    "ingress_global_timestamp": layout.INGRESS_GLOBAL_TIMESTAMP,
+    "egress_global_timestamp": layout.EGRESS_GLOBAL_TIMESTAMP,
+    "mcast_grp": layout.MCAST_GRP,
+    "egress_rid": layout.EGRESS_RID,
+    "checksum_error": layout.CHECKSUM_ERROR,
+    "parser_error": layout.PARSER_ERROR,
+    "priority": layout.PRIORITY,
+}
+
+FIXED_SLOTS = {
+    **{Field(STANDARD, name): slot for name, slot in _STANDARD_SLOTS.items()},
+    CLONE_SESSION: layout.CLONE_SESSION,
+    TRUNCATE_LEN: layout.TRUNCATE_LEN,
+    PARSED_LEN: layout.PARSED_LEN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Which lane of the packet's row a field is, and how wide it is on the wire."""
+
+    index: int
+    width: int  # bits
+
+
+@dataclass(frozen=True, slots=True)
+class LaneRun:
+    """Fields of one header that lie side by side, in the header and in the lanes row."""
+
+    header: str
+    first: int  # position of the first among the header's fields
+    count: int
+    width: int  # bits
+    start: int  # lane of the first
+
+
+class Storage:
+    """Names and places of a program's fields."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._names: dict[Field, str] = {}
+        self._taken: set[str] = set()
+        self._shapes: dict[Field, HeaderField] = {}
+        self._lanes: dict[Field, Lane] = {}
+        self.runs: list[LaneRun] = []
+        self.slots: dict[Field, int] = dict(FIXED_SLOTS)
+        self.field_count = layout.STANDARD_FIELDS
+        self.lane_count = 0
+        for header in source.headers.values():
+            if not header.metadata:
+                self._find_runs(header.name)
+
+    def shape(self, field: Field) -> HeaderField:
+        if field not in self._shapes:
+            if field.header == ENGINE or field.name == POSITION:
+                self._shapes[field] = HeaderField(field.name, 64, False, 0)
+            else:
+                self._shapes[field] = self._source.field_of(field)
+        return self._shapes[field]
+
+    def lane(self, field: Field) -> Lane | None:
+        return self._lanes.get(field)
+
+    def make_lanes(self, fields: Iterable[Field]) -> None:
+        """Keep these fields, which a program's loops go through, side by side."""
+        for field in fields:
+            self._lanes[field] = Lane(self.lane_count, self.shape(field).width)
+            self.lane_count += 1
+
+    def read(self, field: Field) -> tuple[str, ...]:
+        """Return code for the field's words."""
+        lane = self._lanes.get(field)
+        if lane is not None:
+            return (f"U(lanes[{lane.index}])",)
+        return self.names(field)
+
+    def names(self, field: Field) -> tuple[str, ...]:
+        """Return the local variables of a scalar field, one per word."""
+        name = self._name(field)
+        count = word_count(self.shape(field).width)
+        return (name,) if count == 1 else tuple(f"{name}_w{i}" for i in range(count))
+
+    def assign(self, field: Field, words: list[str]) -> str:
+        """Return the statement that gives the field these words."""
+        lane = self._lanes.get(field)
+        targets = (f"lanes[{lane.index}]",) if lane is not None else self.names(field)
+        return f"{', '.join(targets)} = {', '.join(words)}"
+
+    def give_slots(self, fields: Iterable[Field]) -> None:
+        """Give each field that must survive from ingress to egress a place in the row."""
+        for field in fields:
+            if field not in self.slots and field not in self._lanes:
+                self.slots[field] = self.field_count
+                self.field_count += word_count(self.shape(field).width)
+
+    def _name(self, field: Field) -> str:
+        if field not in self._names:
+            header = "" if field.header in ("scalars", ENGINE) else f"{field.header}_"
+            name = re.sub(r"\W", "_", f"{header}{field.name}".replace("$", ""))
+            # A trailing underscore keeps fields apart from the generator's own variables.
+            name = f"{name.strip('_')}_"
+            while name in self._taken or keyword.iskeyword(name):
+                name += "_"
+            self._taken.add(name)
+            self._names[field] = name
+        return self._names[field]
+
+    def _find_runs(self, name: str) -> None:
+        """Find the lanes of a header: long runs of fields that are equal but for their name."""
+        fields = self._source.headers[name].fields
+        start = 0
+        while start < len(fields):
+            first = fields[start]
+            end = start
+            while end < len(fields) and (fields[end].width, fields[end].signed) == (
+                first.width,
+                first.signed,
+            ):
+                end += 1
+            aligned = first.width in LANE_WIDTHS and first.offset % 8 == 0
+            if aligned and end - start >= SHORTEST_RUN:
+                self.runs.append(LaneRun(name, start, end - start, first.width, self.lane_count))
+                self.make_lanes(Field(name, item.name) for item in fields[start:end])
+            start = end
+
+
+def word_count(width: int) -> int:
+    return -(-width // 64)
+
+
+def position(header: str) -> Field:
+    return Field(header, POSITION)
+
+
+def valid(header: str) -> Field:
+    return Field(header, VALID)

@@ -1,0 +1,45 @@
+"""Lines of generated Python, and the constants they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Constants:
+    """`np.uint64` constants of a module: a plain 1 beside a `uint64` would make a float."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+
+    def name(self, value: int) -> str:
+        assert 0 <= value < 1 << 64, f"constant {value} needs 64 bits"
+        return self._names.setdefault(value, f"u_{value:x}")
+
+    def lines(self) -> list[str]:
+        return [f"{name} = np.uint64({value:#x})" for value, name in sorted(self._names.items())]
+
+
+class Lines:
+    """Statements with their indentation."""
+
+    def __init__(self, depth: int = 0) -> None:
+        self.lines: list[str] = []
+        self._depth = depth
+
+    def add(self, line: str) -> None:
+        self.lines.append(" " * self._depth + line)
+
+    def comment(self, text: str) -> None:
+        self.add(f"# {text}")
+
+    @contextmanager
+    def block(self, header: str) -> Iterator[None]:
+        """Put what is added inside under `header`; `pass` where nothing is."""
+        self.add(header)
+        self._depth += 1
+        before = len(self.lines)
+        yield
+        if len(self.lines) == before:
+            self.add("pass")
+        self._depth -= 1

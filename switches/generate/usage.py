@@ -1,0 +1,145 @@
+"""Which fields each part of a program reads and writes, and so what must be kept.
+
+A header field that nothing names stays in the packet's bytes: it is neither extracted nor
+written back. A field that only one of ingress and egress uses has no slot in the packet's row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from switches.bmv2_json import STANDARD, Checksum, Field, Primitive, Source
+from switches.generate.calculations import inputs_of
+from switches.generate.flow import Apply, Body, If, walk
+from switches.generate.primitives import changes_headers, effects, fields_in
+from switches.generate.storage import (
+    CLONE_FIELDS,
+    CLONE_SESSION,
+    LENGTH,
+    PARSED_LEN,
+    position,
+    valid,
+)
+
+PACKET_LENGTH = Field(STANDARD, "packet_length")
+CHECKSUM_ERROR = Field(STANDARD, "checksum_error")
+PARSER_ERROR = Field(STANDARD, "parser_error")
+
+
+@dataclass
+class Touched:
+    """Fields that one part of a program reads and writes."""
+
+    reads: set[Field] = field(default_factory=set)
+    writes: set[Field] = field(default_factory=set)
+
+    @property
+    def all(self) -> set[Field]:
+        return self.reads | self.writes
+
+    def add(self, source: Source, primitive: Primitive) -> None:
+        found = effects(source, primitive)
+        self.reads |= found.reads
+        self.writes |= found.writes
+
+
+def body_usage(source: Source, body: Body) -> Touched:
+    touched = Touched()
+    for statement in walk(body):
+        match statement:
+            case Primitive():
+                touched.add(source, statement)
+            case If():
+                touched.reads |= fields_in(statement.condition)
+            case Apply():
+                touched.reads |= {key.target for key in statement.table.keys}
+    return touched
+
+
+def checksum_usage(source: Source, checksums: Iterable[Checksum]) -> Touched:
+    touched = Touched()
+    for checksum in checksums:
+        touched.reads |= inputs_of(source.calculations[checksum.calculation])
+        touched.reads |= {checksum.target, valid(checksum.target.header)}
+        if checksum.condition is not None:
+            touched.reads |= fields_in(checksum.condition)
+        touched.writes.add(checksum.target if checksum.update else CHECKSUM_ERROR)
+    return touched
+
+
+class Usage:
+    """The fields of a whole program, by where they are used."""
+
+    def __init__(self, source: Source, ingress: Body, egress: Body) -> None:
+        self._source = source
+        self.changes_headers = False
+        self.clones = False
+        self.parser = self._parser()
+        self.ingress = body_usage(source, ingress)
+        self.egress = body_usage(source, egress)
+        self.verify = checksum_usage(source, (sum_ for sum_ in source.checksums if sum_.verify))
+        self.update = checksum_usage(source, (sum_ for sum_ in source.checksums if sum_.update))
+        self._look_for_changes((*ingress, *egress))
+        parts = (self.parser, self.ingress, self.egress, self.verify, self.update)
+        read = set().union(*(part.reads for part in parts))
+        written = set().union(*(part.writes for part in parts))
+        self.length_needed = PACKET_LENGTH in self.egress.reads and LENGTH in written
+        self.written_back = {item for item in written if self._is_emitted(item)}
+        self.extracted = {item for item in read if self._in_packet(item)} | self.written_back
+
+    def _parser(self) -> Touched:
+        touched = Touched()
+        for state in self._source.states.values():
+            for key in state.keys:
+                touched.reads |= fields_in(key)
+            for op in state.ops:
+                self._parser_op(touched, op)
+        return touched
+
+    def _parser_op(self, touched: Touched, op: Primitive) -> None:
+        match op.op:
+            case "extract" | "shift":
+                pass
+            case "set":
+                touched.writes |= fields_in(op.parameters[0])
+                touched.reads |= fields_in(op.parameters[1])
+            case "verify" | "advance":
+                for parameter in op.parameters:
+                    touched.reads |= fields_in(parameter)
+            case _:
+                touched.add(self._source, op)
+                self.changes_headers |= changes_headers(self._source, op)
+
+    def _look_for_changes(self, body: Body) -> None:
+        for statement in walk(body):
+            if isinstance(statement, Primitive):
+                self.changes_headers |= changes_headers(self._source, statement)
+                self.clones |= statement.op == "clone_ingress_pkt_to_egress"
+
+    def _in_packet(self, item: Field) -> bool:
+        header = self._source.headers.get(item.header)
+        return header is not None and not header.metadata and not item.name.startswith("$")
+
+    def _is_emitted(self, item: Field) -> bool:
+        return self._in_packet(item) and item.header in self._source.emitted
+
+    def kept(self, moving: set[str]) -> set[Field]:
+        """Return the fields that egress needs as ingress left them.
+
+        `moving` are the headers that may lie at more than one place.
+        """
+        needed = self.egress.reads | self.update.reads | self.written_back
+        needed |= {valid(name) for name in self._source.emitted}
+        needed |= {position(name) for name in moving}
+        if self.length_needed:
+            needed.add(LENGTH)
+        if self.clones:
+            needed.add(CLONE_FIELDS)
+            for fields in self._source.field_lists.values():
+                needed |= set(fields)
+        made = self.parser.writes | self.verify.writes | self.ingress.writes | self.extracted
+        made |= {valid(name) for name in self._source.emitted}
+        made |= {position(name) for name in moving} | {LENGTH, PARSED_LEN, CLONE_SESSION}
+        standard = {item for item in needed if item.header == STANDARD}
+        return (needed & made) | standard

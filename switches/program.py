@@ -1,0 +1,128 @@
+"""A P4 program, compiled: BMv2 JSON in, two handlers out."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cached_property, wraps
+from pathlib import Path
+from types import ModuleType
+
+import numba
+import numpy as np
+
+from ringleaf.arena import Arena
+from ringleaf.compiled import cache_folder
+from switches.bmv2_json import Source, load_source
+from switches.entities import Translator
+from switches.generate import Module, generate
+
+Handler = Callable[[Arena, int, int, int], int]
+
+P4INFO_SUFFIX = ".p4info.txtpb"
+
+
+class Program:
+    """One program; any number of switches run it."""
+
+    def __init__(self, source: Source, module: Module, p4info: Path) -> None:
+        self.source = source
+        self.module = module
+        self._p4info = p4info
+
+    @classmethod
+    def load(cls, path: str | Path, p4info: str | Path | None = None) -> Program:
+        """Read a program; it is compiled when its handlers are first asked for.
+
+        Args:
+            path: BMv2 JSON.
+            p4info: P4Info as text; by default the file beside the JSON that p4c's name says.
+
+        Raises:
+            ConfigError: If the JSON is none of BMv2's, or the program does what is unsupported.
+        """
+        path = Path(path)
+        beside = path.with_name(path.stem + P4INFO_SUFFIX)
+        source = load_source(path)
+        return cls(source, generate(source), Path(p4info) if p4info else beside)
+
+    @property
+    def name(self) -> str:
+        return self.source.path.stem
+
+    @property
+    def field_count(self) -> int:
+        return self.module.field_count
+
+    @property
+    def lane_count(self) -> int:
+        return self.module.lane_count
+
+    @property
+    def head_bytes(self) -> int:
+        return self.module.head_bytes
+
+    @property
+    def ingress(self) -> Handler:
+        """`handler(arena, at, packet, now_ps)`: parse, verify checksums, run ingress."""
+        return self._handlers[0]
+
+    @property
+    def egress(self) -> Handler:
+        """`handler(...)`: run egress, update checksums, deparse; returns 1, or 0 to drop."""
+        return self._handlers[1]
+
+    @cached_property
+    def translator(self) -> Translator:
+        return Translator(self._p4info, self.source, self.module.shapes)
+
+    @cached_property
+    def _handlers(self) -> tuple[Handler, Handler]:
+        module = _import(_store(self.module.text, self.name))
+        if numba.config.DISABLE_JIT:
+            return _quiet(module.ingress), _quiet(module.egress)
+        return module.ingress, module.egress
+
+
+def _store(text: str, name: str) -> Path:
+    """Return the file with this text in the cache, which is named after it.
+
+    A file that is there already stays untouched: Numba's cache of machine code goes by its date.
+    """
+    digest = hashlib.sha256(text.encode()).hexdigest()[:24]
+    folder = cache_folder() / "engine" / digest
+    path = folder / f"{''.join(c if c.isalnum() else '_' for c in name)}.py"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+        Path(temporary).replace(path)
+    return path
+
+
+def _import(path: Path) -> ModuleType:
+    name = f"ringleaf_engine_{path.parent.name}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module  # Numba finds a function's module by name
+        spec.loader.exec_module(module)
+    return sys.modules[name]
+
+
+def _quiet(handler: Handler) -> Handler:
+    """Return an uncompiled handler in which numbers overflow without a warning, as P4's do."""
+
+    @wraps(handler)
+    def run(arena: Arena, at: int, packet: int, now_ps: int) -> int:
+        with np.errstate(over="ignore"):
+            return handler(arena, at, packet, now_ps)
+
+    return run

@@ -1,0 +1,90 @@
+"""How a table's keys and parameters are packed into the words of its image.
+
+The generator (which writes look-ups) and the tables (which write images) must agree on this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from switches.bmv2_json import VALID, Field, MatchKey, Source, Table
+from switches.lookup import KEYS
+
+WORD = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Up to 64 bits of a key: word `source` of the field, shifted into word `word` of the row."""
+
+    key: int
+    source: int
+    word: int
+    shift: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One table's packing."""
+
+    table: Table
+    widths: tuple[int, ...]  # bits of each key
+    parts: tuple[Part, ...]  # of keys that are matched under a mask
+    key_words: int
+    ranges: tuple[int, ...]  # keys that are matched by range
+    argument_words: dict[int, tuple[int, ...]]  # per action: words of each parameter
+    arguments_at: int  # column of the first parameter
+    row_words: int
+
+    @property
+    def kind(self) -> str:
+        if self.ranges:
+            return "range"
+        exact = all(key.kind == "exact" for key in self.table.keys)
+        return "exact" if exact else "masked"
+
+
+def shape_table(source: Source, table: Table) -> Shape:
+    """Return a table's packing.
+
+    Raises:
+        ConfigError: If a range key is wider than 64 bits.
+    """
+    widths = tuple(_width(source, key.target) for key in table.keys)
+    ranges = tuple(i for i, key in enumerate(table.keys) if key.kind == "range")
+    for i in ranges:
+        if widths[i] > WORD:
+            raise source.refuse(
+                f"range keys wider than 64 bits are not supported: {table.name}", widths[i]
+            )
+    parts, words = _pack(table.keys, widths)
+    if ranges:
+        words = max(words, 1)  # a tuple must have something in it
+    arguments_at = KEYS + (2 * words + 2 * len(ranges) if ranges else words)
+    argument_words = {
+        number: tuple(-(-width // WORD) for width in source.actions[number].widths)
+        for number in table.actions
+    }
+    most = max((sum(counts) for counts in argument_words.values()), default=0)
+    row_words = arguments_at + most
+    return Shape(table, widths, parts, words, ranges, argument_words, arguments_at, row_words)
+
+
+def _pack(keys: tuple[MatchKey, ...], widths: tuple[int, ...]) -> tuple[tuple[Part, ...], int]:
+    parts: list[Part] = []
+    word, used = -1, WORD
+    for i, (key, width) in enumerate(zip(keys, widths, strict=True)):
+        if key.kind == "range":
+            continue
+        for start in range(0, width, WORD):
+            part = min(WORD, width - start)
+            if used + part > WORD:
+                word, used = word + 1, 0
+            parts.append(Part(i, start // WORD, word, used, part))
+            used += part
+    return tuple(parts), word + 1
+
+
+def _width(source: Source, target: Field) -> int:
+    return 1 if target.name == VALID else source.field_of(target).width
