@@ -201,7 +201,8 @@ def topo_show_command(
 ) -> None:
     """Draw a topology, on the terminal or to a file."""
     from experiments.network import build_topology
-    from topologies.draw import draw, terminal
+    from topologies.draw import draw
+    from topologies.terminal import terminal
 
     spec = resolve({"topo": topo} | ({"hosts": str(hosts)} if hosts is not None else {}))
     graph = build_topology(

@@ -138,29 +138,22 @@ def _rows_of(run: Run, algo: str) -> list[Row]:
 
 def draw_time(run: Run) -> Figure:
     """Time against size, and each algorithm's bound as a dashed line."""
-    figure, axes = _sweep_axes(run, f"{run.collective}, {run.ranks} ranks on {run.topology}")
+    figure, axes = _sweep_axes(run, _title(run))
     for line in _lines(run):
-        line.plot(axes, [r.time_ps / PS_PER_US for r in line.rows], "-")
-        axes.plot(
-            line.sizes,
-            [r.bound_ps / PS_PER_US for r in line.rows],
-            "--",
-            color=line.color,
-            linewidth=1,
-            alpha=0.8,
-        )
-    axes.plot([], [], "--", color=_INK, linewidth=1, label="bound of each")
+        line.plot(axes, [row.time_ps / PS_PER_US for row in line.rows])
+        line.plot_bound(axes, [row.bound_ps / PS_PER_US for row in line.rows])
     axes.set_yscale("log")
     axes.set_ylabel("simulated time (µs)")
-    axes.legend(loc="upper left")
+    _legend(figure, axes)
     return figure
 
 
 def draw_busbw(run: Run) -> Figure:
     """Bus bandwidth against size, with the line rate."""
-    figure, axes = _sweep_axes(run, f"{run.collective}, {run.ranks} ranks on {run.topology}")
+    figure, axes = _sweep_axes(run, _title(run))
     for line in _lines(run):
-        line.plot(axes, [r.busbw_gb_s for r in line.rows], "-")
+        line.plot(axes, [row.busbw_gb_s for row in line.rows])
+        line.plot_bound(axes, [r.busbw_gb_s * r.time_ps / r.bound_ps for r in line.rows])
     rate_gb_s = run.options["rate_bps"] / 8e9
     axes.axhline(rate_gb_s, color=_INK, linewidth=1, linestyle=":")
     axes.annotate(
@@ -169,8 +162,17 @@ def draw_busbw(run: Run) -> Figure:
     )  # fmt: skip
     axes.set_ylim(bottom=0)
     axes.set_ylabel("bus bandwidth in simulated time (GB/s)")
-    axes.legend(loc="upper left")
+    _legend(figure, axes)
     return figure
+
+
+def _legend(figure: Figure, axes: Axes) -> None:
+    axes.plot([], [], "--", color=_INK, linewidth=1, label="bound of each")
+    figure.legend(loc="outside lower center", ncols=4, fontsize=9, columnspacing=1.6)
+
+
+def _title(run: Run) -> str:
+    return f"{run.collective.replace('_', '-').capitalize()}, {run.ranks} ranks on {run.topology}"
 
 
 class _Line:
@@ -183,11 +185,14 @@ class _Line:
         self.color = color_of(algo, algorithms(run))
         self.marker = _MARKERS[index % len(_MARKERS)]
 
-    def plot(self, axes: Axes, values: list[float], style: str) -> None:
+    def plot(self, axes: Axes, values: list[float]) -> None:
         axes.plot(
-            self.sizes, values, style, color=self.color, marker=self.marker, markersize=4.5,
+            self.sizes, values, color=self.color, marker=self.marker, markersize=4.5,
             linewidth=1.6, label=self.algo,
         )  # fmt: skip
+
+    def plot_bound(self, axes: Axes, values: list[float]) -> None:
+        axes.plot(self.sizes, values, "--", color=self.color, linewidth=1, alpha=0.8)
 
 
 def _lines(run: Run) -> list[_Line]:
@@ -198,7 +203,7 @@ def _sweep_axes(run: Run, title: str) -> tuple[Figure, Axes]:
     import matplotlib.pyplot as plt
 
     figure: Figure
-    figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
+    figure, axes = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
     sizes = sorted({row.size_bytes for row in run.rows})
     axes.set_xscale("log", base=2)
     ticks = sizes[:: -(-len(sizes) // 9)]
@@ -286,15 +291,23 @@ def _place(graph: nx.Graph[str], link: tuple[str, str]) -> tuple[Any, ...]:
 
 
 def _group(graph: nx.Graph[str], link: tuple[str, str]) -> str:
-    names = ["host" if (tier := _tier(graph, node)) < 0 else f"tier {tier}" for node in link]
-    return " → ".join(names)
+    return " → ".join(_kind(graph, node) for node in link)
+
+
+def _kind(graph: nx.Graph[str], node: str) -> str:
+    """What nodes of its tier are called: `edge` of `edge 0.1`."""
+    data = graph.nodes[node]
+    if data["role"] is Role.HOST:
+        return "host"
+    name: str = data["label"].rpartition(" ")[0]
+    return name or f"tier {data['tier']}"
 
 
 def _label_groups(axes: Axes, groups: list[str]) -> None:
     starts = [i for i, group in enumerate(groups) if i == 0 or groups[i - 1] != group]
     ends = [*starts[1:], len(groups)]
     for start in starts[1:]:
-        axes.axhline(start, color=_INK, linewidth=0.5)
+        axes.axhline(start, color="#80808080", linewidth=0.6)
     axes.set_yticks(
         [(a + b) / 2 for a, b in zip(starts, ends, strict=True)],
         [groups[start] for start in starts],

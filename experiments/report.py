@@ -12,7 +12,7 @@ from typing import Any
 from experiments.results import Row, Run
 from ringleaf.units import PS_PER_US, format_rate, format_size, format_time
 
-_FIGURES = {
+_CAPTIONS = {
     "time": (
         "Time against size",
         "Lower is better. Dashed: the least time each algorithm could take here.",
@@ -57,10 +57,12 @@ def render(
         f"<h1>{escape(title)}</h1>",
         f'<p class="soft">{escape(_subtitle(run))}</p>',
         *_facts(run),
-        *_figures(svgs),
-        *_topologies(run, topologies),
+        '<h2>Speed</h2>\n<div class="figures">',
+        *_figures(svgs, ("time", "busbw")),
+        "</div>",
         "<h2>Results</h2>",
         *_table(run.rows),
+        *_inside(run, svgs, topologies),
         "<h2>How to read this</h2>",
         (_PAGE / "glossary.html").read_text(),
         "<h2>Run it again</h2>",
@@ -127,29 +129,30 @@ def _fastest(rows: Iterable[Row]) -> tuple[Row, list[Row]]:
     return first, others
 
 
-def _figures(svgs: Mapping[str, str]) -> Iterator[str]:
-    if not svgs:
-        return
-    yield '<h2>Figures</h2>\n<div class="figures">'
-    for name, (title, caption) in _FIGURES.items():
+def _figures(svgs: Mapping[str, str], names: Iterable[str]) -> Iterator[str]:
+    for name in names:
         if name in svgs:
-            wide = ' class="wide"' if name == "links" else ""
+            title, caption = _CAPTIONS[name]
             svg = svgs[name].replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1)
             text = f"{escape(title)}. {escape(caption)}"
-            yield f"<figure{wide}>{svg}<figcaption>{text}</figcaption></figure>"
-    yield "</div>"
+            yield f"<figure>{svg}<figcaption>{text}</figcaption></figure>"
 
 
-def _topologies(run: Run, images: Mapping[str, bytes]) -> Iterator[str]:
-    if not images:
+def _inside(run: Run, svgs: Mapping[str, str], topologies: Mapping[str, bytes]) -> Iterator[str]:
+    """How busy links were, and where the bytes went."""
+    if not topologies:
         return
     size = format_size(max(row.size_bytes for row in run.rows))
-    yield f'<h2>Where the bytes went, at {size}</h2>\n<div class="figures">'
-    for algo, png in images.items():
+    yield f"<h2>Inside the network, at {size}</h2>"
+    yield from _figures(svgs, ("links",))
+    yield '<p class="soft">Where the bytes went: a picture grows when you click it.</p>'
+    yield '<div class="figures">'
+    for algo, png in topologies.items():
         data = base64.b64encode(png).decode()
-        alt = f"{run.topology}, each link coloured by the bytes {algo} sent over it"
+        alt = f"{run.topology}, each link coloured by the bytes that {algo} sent over it"
         yield (
-            f'<figure class="light"><img alt="{escape(alt)}" src="data:image/png;base64,{data}">'
+            '<figure class="light" onclick="this.classList.toggle(\'wide\')">'
+            f'<img alt="{escape(alt)}" src="data:image/png;base64,{data}">'
             f"<figcaption>{escape(algo)}</figcaption></figure>"
         )
     yield "</div>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -147,8 +147,12 @@ class Experiment:
             return count_different(schedule, inputs, results)
         from ina.registry import find_system  # compiles, or loads what is compiled
 
-        allowed = find_system(algorithm.name).error_bound(inputs, self.spec.lanes)
-        return count_outside(inputs, results, allowed)
+        system = find_system(algorithm.name)
+
+        def bound(parts: Sequence[torch.Tensor]) -> torch.Tensor:
+            return system.error_bound(parts, self.spec.lanes)
+
+        return count_outside(inputs, results, bound, block=self.spec.lanes)
 
     def _row(
         self,
