@@ -107,6 +107,38 @@ def test_a_tree_takes_few_switches() -> None:
     assert len(tree.parent) == 1 + 4 + 4 + 12  # itself, its servers, level 0, the other servers
 
 
+def test_a_tree_prefers_switches_that_have_hosts_of_the_job() -> None:
+    graph = build("torus2d,x=4,y=4")
+
+    tree = aggregation_tree(graph, ["h4", "h5"], root="s0")  # s5 could also go by s1
+
+    assert tree.parent == {"s0": None, "s4": "s0", "s5": "s4"}
+
+
+def test_a_tree_prefers_switches_that_join_most() -> None:
+    graph = build("torus2d,x=4,y=4")
+
+    tree = aggregation_tree(graph, ["h5", "h8"], root="s0")  # s5 also by s1, s8 also by s12
+
+    assert tree.parent == {"s0": None, "s4": "s0", "s5": "s4", "s8": "s4"}
+
+
+def test_of_equal_ways_the_lowest_is_taken() -> None:
+    graph = build("torus2d,x=4,y=4")
+
+    tree = aggregation_tree(graph, ["h10"], root="s0")
+
+    assert tree.parent == {"s0": None, "s1": "s0", "s2": "s1", "s6": "s2", "s10": "s6"}
+
+
+def test_a_flat_tree_goes_before_a_short_one() -> None:
+    graph = build("torus2d,x=20,y=1")
+
+    tree = aggregation_tree(graph, ["h0", "h1", "h2", "h6"])  # s1 and s2 are nearer on average
+
+    assert (tree.root, tree.depth) == ("s3", 4)
+
+
 def test_the_order_of_hosts_does_not_matter() -> None:
     graph = build("torus2d")
     members = hosts(graph)[3:9]

@@ -53,6 +53,15 @@ def test_fat_tree_has_a_path_per_core_switch_between_pods(k: int) -> None:
     assert len({path[3] for path in paths}) == (k // 2) ** 2
 
 
+def test_a_core_switch_joins_the_aggregation_switches_of_its_number() -> None:
+    graph = build("fattree,k=6")
+
+    for core in (s for s in switches(graph) if graph.nodes[s]["tier"] == 2):
+        group = graph.nodes[core]["label"].removeprefix("core ").split(".")[0]
+        below = [graph.nodes[agg]["label"] for agg in graph[core]]
+        assert below == [f"agg {pod}.{group}" for pod in range(6)]
+
+
 @given(small, small, small)
 def test_leaf_spine(leaves: int, spines: int, per_leaf: int) -> None:
     graph = build(f"leafspine,leaves={leaves},spines={spines},hosts={per_leaf}")
