@@ -224,10 +224,11 @@ def attachment(graph: nx.Graph[str], host: str) -> str:
 def fabric(graph: nx.Graph[str]) -> Peers:
     """Each switch's neighbouring switches, with the port that leads there; no hosts."""
     names = dict.fromkeys(switches(graph))
-    return {
-        switch: {peer: port for port, peer in neighbors(graph, switch).items() if peer in names}
-        for switch in names
-    }
+    peers: Peers = {}
+    for switch in names:
+        found = [(data["ports"][switch], p) for p, data in graph.adj[switch].items() if p in names]
+        peers[switch] = {peer: port for port, peer in sorted(found)}
+    return peers
 
 
 def distances(peers: Peers, start: str) -> dict[str, int]:

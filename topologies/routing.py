@@ -9,7 +9,7 @@ each the shorter way round, and upward if both are as long. Hosts never forward.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from math import prod
 
@@ -25,11 +25,13 @@ from topologies.graph import (
     hosts,
     index,
     link,
-    neighbors,
+    neighbor_at,
     port,
 )
 
 Ports = tuple[int, ...]
+Table = Mapping[str, Mapping[str, Ports]]
+"""Switch -> host -> ports, as `routes` returns it."""
 Choice = Callable[[str, Ports], int]
 """Picks the port that a packet leaves a switch by, of those that are allowed."""
 
@@ -123,23 +125,32 @@ def first(switch: str, ports: Ports) -> int:
     return ports[0]
 
 
-def path(graph: nx.Graph[str], src: str, dst: str, choose: Choice = first) -> list[str]:
+def path(
+    graph: nx.Graph[str],
+    src: str,
+    dst: str,
+    choose: Choice = first,
+    *,
+    table: Table | None = None,
+) -> list[str]:
     """The nodes that a packet from host `src` to host `dst` meets, both included.
 
     `choose(switch, ports)` decides where several ports are allowed. A host reaches itself
-    without meeting anybody else.
+    without meeting anybody else. Who asks for many paths gives `table`, from `routes`.
 
     Raises:
         TopologyError: If either is not a host.
     """
-    table = routes_to(graph, dst)
     nodes = [src, attachment(graph, src)]
+    attachment(graph, dst)  # refuses what is no host
+    if table is None:
+        table = {switch: {dst: ports} for switch, ports in routes_to(graph, dst).items()}
     if src == dst:
         return nodes[:1]
     while nodes[-1] != dst:
         switch = nodes[-1]
         assert len(nodes) <= len(graph), "a route has a loop"
-        nodes.append(neighbors(graph, switch)[choose(switch, table[switch])])
+        nodes.append(neighbor_at(graph, switch, choose(switch, table[switch][dst])))
     return nodes
 
 
@@ -155,12 +166,19 @@ def one_way_ps(graph: nx.Graph[str], nodes: Sequence[str], size_bytes: int) -> i
 
 
 def base_rtt_ps(
-    graph: nx.Graph[str], src: str, dst: str, size_bytes: int, reply_bytes: int | None = None
+    graph: nx.Graph[str],
+    src: str,
+    dst: str,
+    size_bytes: int,
+    reply_bytes: int | None = None,
+    *,
+    table: Table | None = None,
 ) -> int:
     """Time of a packet there and its answer back, with empty queues and no time spent in nodes.
 
-    The answer is as large as the packet if `reply_bytes` is None.
+    The answer is as large as the packet if `reply_bytes` is None. Who asks for many pairs
+    gives `table`, from `routes`.
     """
     reply = size_bytes if reply_bytes is None else reply_bytes
-    there = one_way_ps(graph, path(graph, src, dst), size_bytes)
-    return there + one_way_ps(graph, path(graph, dst, src), reply)
+    there = one_way_ps(graph, path(graph, src, dst, table=table), size_bytes)
+    return there + one_way_ps(graph, path(graph, dst, src, table=table), reply)

@@ -142,6 +142,24 @@ def test_a_choice_decides_among_equal_ports() -> None:
     assert highest == ["h0", "s0", "s9", "s19", "s15", "s7", "h15"]
 
 
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_table_saves_work_and_changes_nothing(spec: str) -> None:
+    graph = build(spec)
+    table = routes(graph)
+
+    for src, dst in product(hosts(graph)[::4], hosts(graph)[::3]):
+        assert path(graph, src, dst, table=table) == path(graph, src, dst)
+        assert base_rtt_ps(graph, src, dst, 99, table=table) == base_rtt_ps(graph, src, dst, 99)
+
+
+def test_the_table_that_is_given_is_the_one_that_is_used() -> None:
+    graph = build("leafspine,leaves=2,spines=2,hosts=1")
+    table = routes(graph)
+    table["s0"]["h1"] = (3,)
+
+    assert path(graph, "h0", "h1", table=table) == ["h0", "s0", "s3", "s1", "h1"]
+
+
 def test_times_are_those_of_the_links() -> None:
     graph = build("leafspine,host_rate=50G", rate_bps=100e9, delay_ps=1000)
 
@@ -188,6 +206,8 @@ def test_only_hosts_are_destinations() -> None:
         path(graph, "h0", "s0")
     with pytest.raises(TopologyError, match="no such host, got 'h16'"):
         path(graph, "h16", "h0")
+    with pytest.raises(TopologyError, match="no such host, got 'h16'"):
+        path(graph, "h0", "h16", table=routes(graph))
 
 
 def test_hosts_of_a_switch_have_ports_of_their_own() -> None:
