@@ -29,9 +29,17 @@ class HostProtocol(Protocol):
 class Aggregator(Protocol):
     """One job of one system on one network."""
 
-    entities: Mapping[str, Sequence[Any]]  # switch -> P4Runtime entities
-    workers: Sequence[int]  # the agent of each rank
-    protocol: HostProtocol
+    @property
+    def entities(self) -> Mapping[str, Sequence[Any]]:
+        """What to tell each switch: P4Runtime entities by name."""
+
+    @property
+    def workers(self) -> Sequence[int]:
+        """The agent of each rank."""
+
+    @property
+    def protocol(self) -> HostProtocol:
+        """The agents' handlers."""
 
     def start(
         self,

@@ -61,6 +61,6 @@ def _create(path: Path) -> BinaryIO:
     return file
 
 
-def _record(time_ps: int, data: np.ndarray) -> bytes:  # type: ignore[type-arg]
+def _record(time_ps: int, data: np.ndarray) -> bytes:
     seconds, rest_ps = divmod(time_ps, PS_PER_S)
     return struct.pack("<IIII", seconds, rest_ps // PS_PER_NS, data.size, data.size)

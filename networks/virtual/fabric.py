@@ -1,0 +1,119 @@
+"""From a topology, its switches and its hosts' agents to the event loop's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import networkx as nx
+
+from ina.registry import HostProtocol
+from networks.virtual import state as s
+from networks.virtual.options import Options
+from networks.virtual.state import Network, make_network, open_network
+from ringleaf.arena import Store
+from ringleaf.compiled import address_of
+from switches import Program, Switch
+from switches.queues import make_queues
+from topologies.graph import hosts, link, neighbors, port, switches
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A port of a node, and who is at the other end of its link."""
+
+    node: str
+    port: int
+    peer: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostAgents:
+    """One agent on each host, in rank order, all of one protocol."""
+
+    protocol: HostProtocol
+    blocks: Sequence[int]
+
+
+def places(graph: nx.Graph[str]) -> list[Place]:
+    """All ports, in the order of their global numbers: switches' first, then hosts'."""
+    return [
+        Place(node, number, peer)
+        for node in [*switches(graph), *hosts(graph)]
+        for number, peer in neighbors(graph, node).items()
+    ]
+
+
+def lay_out(
+    graph: nx.Graph[str],
+    store: Store,
+    options: Options,
+    program: Program,
+    by_name: Mapping[str, Switch],
+    agents: Sequence[HostAgents],
+    *,
+    ring: int,
+    seed: int,
+) -> int:
+    """Lay the network out in `store`; return its block's offset."""
+    ports = places(graph)
+    queues = [
+        make_queues(store, options.queue_bytes) if place.node in by_name else 0 for place in ports
+    ]
+    nodes = [*switches(graph), *hosts(graph)]
+    at = make_network(
+        store,
+        ports=len(ports),
+        nodes=len(nodes),
+        agents=len(agents) * len(hosts(graph)),
+        ring=ring,
+        bins=options.bins,
+        seed=seed,
+    )
+    net = open_network(store.arena, at)
+    net.state[s.DUPLICATE] = round(options.duplicate * s.PROBABILITY_ONE)
+    net.state[s.REORDER] = round(options.reorder * s.PROBABILITY_ONE)
+    net.state[s.JITTER_PS] = options.jitter_ps
+    _fill_ports(net, graph, ports, nodes)
+    net.ports[:, s.QUEUES_AT] = queues
+    net.ports[:, s.LOSS] = round(options.loss * s.PROBABILITY_ONE)
+    _fill_switches(net, program, [by_name[name].at for name in switches(graph)])
+    _fill_hosts(net, agents, first_node=len(by_name))
+    return at
+
+
+def _fill_ports(
+    net: Network, graph: nx.Graph[str], ports: Sequence[Place], nodes: Sequence[str]
+) -> None:
+    index = {node: number for number, node in enumerate(nodes)}
+    number = {(place.node, place.port): here for here, place in enumerate(ports)}
+    for row, place in zip(net.ports, ports, strict=True):
+        wire = link(graph, place.node, place.peer)
+        row[s.PEER] = number[place.peer, port(graph, place.peer, place.node)]
+        row[s.NODE], row[s.LOCAL_PORT] = index[place.node], place.port
+        row[s.RATE_BPS], row[s.DELAY_PS] = wire.rate_bps, wire.delay_ps
+    net.nodes[:, s.FIRST_PORT] = [number[node, 1] for node in nodes]
+
+
+def _fill_switches(net: Network, program: Program, blocks: Sequence[int]) -> None:
+    rows = net.nodes[: len(blocks)]
+    rows[:, s.KIND] = s.SWITCH
+    rows[:, s.BLOCK_AT] = blocks
+    rows[:, s.INGRESS] = address_of(program.ingress)
+    rows[:, s.EGRESS] = address_of(program.egress)
+
+
+def _fill_hosts(net: Network, agents: Sequence[HostAgents], *, first_node: int) -> None:
+    """Give each host one agent of each kind, next to each other."""
+    per_host = len(agents)
+    rows = net.nodes[first_node:]
+    rows[:, s.KIND] = s.HOST
+    rows[:, s.FIRST_AGENT] = range(0, len(net.agents), per_host)
+    rows[:, s.AGENT_COUNT] = per_host
+    for offset, kind in enumerate(agents):
+        own = net.agents[offset::per_host]
+        own[:, s.AGENT_AT] = kind.blocks
+        own[:, s.AGENT_NODE] = range(first_node, len(net.nodes))
+        own[:, s.RECEIVE] = address_of(kind.protocol.receive)
+        own[:, s.TRANSMIT] = address_of(kind.protocol.transmit)
+        own[:, s.FIRE_TIMER] = address_of(kind.protocol.fire_timer)

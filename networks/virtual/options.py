@@ -1,0 +1,49 @@
+"""What can be chosen about a virtual network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ina.registry import System
+from ringleaf.errors import ConfigError
+
+MAX_MTU = 9000  # payload of a jumbo frame
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How links, queues and hosts behave; sizes in bytes, times in picoseconds.
+
+    Raises:
+        ConfigError: If a value is out of range.
+    """
+
+    mtu: int = 4096  # payload of a full rc packet
+    window: int | None = None  # packets in flight per connection; None: twice the path's capacity
+    queue_bytes: int = 4 << 20  # per switch port
+    ecn_packets: int = 0  # mark from this queue depth on; 0: never
+    loss: float = 0.0  # probabilities, per packet and link
+    duplicate: float = 0.0
+    reorder: float = 0.0
+    jitter_ps: int = 5_000_000  # how late a reordered or duplicated packet is at most
+    system: System | None = None  # in-network aggregation
+    lanes: int = 256
+    slots: int | None = None  # per worker; None: twice the path's capacity
+    bins: int = 512  # of the link utilisation series, at most
+    capture: Path | None = None  # folder for pcaps
+    staging_depth: int = 4  # receives posted ahead per peer
+
+    def __post_init__(self) -> None:
+        for name in ("loss", "duplicate", "reorder"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"options: {name} must be in [0, 1), got {getattr(self, name)}")
+        for name in ("queue_bytes", "staging_depth"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"options: {name} must be >= 1, got {getattr(self, name)}")
+        if not 1 <= self.mtu <= MAX_MTU:
+            raise ConfigError(f"options: mtu must be 1 to {MAX_MTU}, got {self.mtu}")
+        if self.bins < 2 or self.bins % 2:
+            raise ConfigError(f"options: bins must be even, got {self.bins}")
+        if self.jitter_ps < 0:
+            raise ConfigError(f"options: jitter_ps must be >= 0, got {self.jitter_ps}")
