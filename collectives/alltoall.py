@@ -26,7 +26,7 @@ def pairwise_all_to_all(ranks: int) -> Schedule:
 
 
 def pairwise_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
-    """N - 1 messages of S / n bytes; none waits for another, so there is one alpha."""
+    """Sum of n - 1 messages of S / n bytes; none waits for another, so there is one alpha."""
     if ranks < 2:
         return Cost(0, 0, 0)
     rounds, payload_bytes = ranks - 1, size_bytes / ranks

@@ -59,7 +59,7 @@ def _chain(ranks: int, segments: int, first: int, op: Op) -> tuple[Transfer, ...
 
 
 def chain_cost(ranks: int, size_bytes: int, fabric: Fabric, segments: int) -> Cost:
-    """N - 1 hops to fill the chain, then one segment after the other."""
+    """Fill the chain of n - 1 hops, then take one segment after the other."""
     if ranks < 2:
         return Cost(0, 0, 0)
     hops = ranks - 1

@@ -214,14 +214,18 @@ def check(schedule: Schedule) -> None:
     step = 0
     for number, row in enumerate(schedule.rows):
         if row.step < step:
-            raise ScheduleError(f"{where}: row {number}: step after step {step}, got {row.step}")
+            raise ScheduleError(
+                f"{where}: row {number}: step must be {step} or more, got {row.step}"
+            )
         step = row.step
         if not 0 <= row.chunk < schedule.chunks:
             raise ScheduleError(
                 f"{where}: row {number}: chunk must be below {schedule.chunks}, got {row.chunk}"
             )
         members = row.ranks if isinstance(row, Aggregate) else (row.src, row.dst)
-        if len(set(members)) != len(members) or not members:
+        if not members:
+            raise ScheduleError(f"{where}: row {number}: there must be ranks, got ()")
+        if len(set(members)) != len(members):
             raise ScheduleError(f"{where}: row {number}: ranks must differ, got {members}")
         if min(members) < 0 or max(members) >= schedule.ranks:
             raise ScheduleError(

@@ -55,27 +55,21 @@ def verify(schedule: Schedule, *, strict: bool = False) -> Proof:
 
     Raises:
         ScheduleError: If rows are out of order or name what does not exist, a result lacks a
-            contribution or has one twice or one that does not belong there, or a row copies
-            to a rank what it holds already; it names the row and the rank.
+            contribution or has one twice or one that does not belong there, or a row brings
+            what is there already; it names the row and the rank.
     """
     check(schedule)
     waits: list[int] = []
     landings: list[int] = []
     identical = True
     for chunk, rows in enumerate(rows_by_chunk(schedule)):
-        contents = _Contents(schedule, chunk)
+        contents = _Contents(schedule, chunk, strict)
         for _, step in groupby(rows, lambda numbered: numbered[1].step):
             contents.run_step(list(step))
         contents.check_results()
         waits += contents.waits
         landings += contents.landings
         identical = identical and contents.identical()
-    if strict and waits:
-        number = min(waits)
-        raise ScheduleError(
-            f"{_name(schedule)}: {_row(number, schedule.rows[number])}: overwrites what the same "
-            "rank sends, and nothing but an acknowledgement shows that it has arrived"
-        )
     return Proof(tuple(sorted(waits)), tuple(sorted(landings)), identical)
 
 
@@ -120,11 +114,12 @@ class _Contents:
 
     schedule: Schedule
     chunk: int
+    strict: bool
     values: list[_Value] = field(init=False)
     unseen: list[int] = field(init=False)  # by rank: rows that send, maybe not arrived yet
     numbers: list[int] = field(default_factory=list)  # row number, by place in the chunk
     writer: dict[int, int] = field(default_factory=dict)  # rank -> row that wrote there last
-    sums: dict[tuple[int, ...], int] = field(default_factory=dict)  # addends -> their sum
+    sums: dict[tuple[int, ...], int] = field(default_factory=dict)  # who added what -> the sum
     doubler: dict[int, int] = field(default_factory=dict)  # contribution -> row that doubled it
     waits: list[int] = field(default_factory=list)
     landings: list[int] = field(default_factory=list)
@@ -139,27 +134,25 @@ class _Contents:
         self.numbers += (number for number, _ in step)
         arriving = [self._send(place, row) for place, (_, row) in enumerate(step, first)]
         for place, ((number, row), value) in enumerate(zip(step, arriving, strict=True), first):
-            if isinstance(row, Aggregate):
-                for rank in row.ranks:
-                    self._write(rank, value, place, first)
-            elif row.op is Op.REDUCE:
-                total = self._add([self.values[row.dst], value], number)
-                self._write(row.dst, total, place, first)
-            elif value.number == self.values[row.dst].number:
+            if isinstance(row, Transfer) and row.op is Op.REDUCE:
+                value = self._add([self.values[row.dst], value], number)
+            written = row.ranks if isinstance(row, Aggregate) else (row.dst,)
+            if all(self.values[rank].number == value.number for rank in written):
                 raise ScheduleError(
                     f"{_name(self.schedule)}: {_row(number, row)}: "
-                    f"copies what rank {row.dst} already holds"
+                    f"rank {written[0]} already holds what it brings"
                 )
-            else:
-                self._write(row.dst, value, place, first)
+            for rank in written:
+                self._write(rank, value, place, first)
 
     def _send(self, place: int, row: Row) -> _Value:
         if isinstance(row, Transfer):
             self.unseen[row.src] |= 1 << place
             return self.values[row.src]
-        return self._add([self.values[rank] for rank in row.ranks], self.numbers[place])
+        addends = [self.values[rank] for rank in row.ranks]
+        return self._add(addends, self.numbers[place], in_network=True)
 
-    def _add(self, addends: list[_Value], row_number: int) -> _Value:
+    def _add(self, addends: list[_Value], row_number: int, *, in_network: bool = False) -> _Value:
         contributions = doubled = known = 0
         for addend in addends:
             overlap = contributions & addend.contributions
@@ -168,8 +161,9 @@ class _Contents:
             doubled |= overlap | addend.doubled
             contributions |= addend.contributions
             known |= addend.known
-        # a + b and b + a have the same bits, so an order of the addends names their sum.
-        key = tuple(sorted(addend.number for addend in addends))
+        # a + b and b + a have the same bits, so the sorted addends name their sum; but a
+        # network's sum has bits of its own.
+        key = (-1 if in_network else 0, *sorted(addend.number for addend in addends))
         number = self.sums.setdefault(key, self.schedule.ranks + len(self.sums))
         return _Value(contributions, doubled, number, known)
 
@@ -180,6 +174,12 @@ class _Contents:
     def _write(self, rank: int, value: _Value, place: int, first_of_step: int) -> None:
         known = self.values[rank].known | value.known
         racing = self.unseen[rank] & ~known
+        if racing and self.strict:
+            number = self.numbers[place]
+            raise ScheduleError(
+                f"{_name(self.schedule)}: {_row(number, self.schedule.rows[number])}: overwrites "
+                f"what rank {rank} sends, and only an acknowledgement would show that it arrived"
+            )
         if racing:
             self.waits.append(self.numbers[place])
             if racing >> first_of_step:
