@@ -77,7 +77,7 @@ def _ports(hosts: int, levels: int) -> int:
     return n
 
 
-FAMILY = Family(
+BCUBE = Family(
     "server-centric, n^(k+1) servers of k+1 ports, k+1 levels of n-port switches",
     bcube,
     {"n": 4, "k": 1},

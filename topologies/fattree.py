@@ -67,4 +67,4 @@ def _fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
     return {"k": k, **given}
 
 
-FAMILY = Family("k-ary fat-tree, three tiers, k^3/4 hosts", fat_tree, {"k": 4}, _fit)
+FAT_TREE = Family("k-ary fat-tree, three tiers, k^3/4 hosts", fat_tree, {"k": 4}, _fit)

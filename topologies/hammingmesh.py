@@ -203,7 +203,7 @@ def _fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
     return {"a": a, "b": b, **fill(-(-hosts // max(a * b, 1)), given, "x", "y")}
 
 
-FAMILY = Family(
+HAMMING_MESH = Family(
     "x by y boards of a by b accelerators, row and column switches",
     hamming_mesh,
     {"a": 2, "b": 2, "x": 2, "y": 2},

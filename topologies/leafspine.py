@@ -53,7 +53,7 @@ def _fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
     return {**sizes, "spines": given.get("spines", spines)}
 
 
-FAMILY = Family(
+LEAF_SPINE = Family(
     "two-tier Clos, `hosts` hosts per leaf",
     leaf_spine,
     {"leaves": 4, "spines": 4, "hosts": 4},

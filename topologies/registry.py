@@ -1,6 +1,6 @@
 """Topologies by name: `fattree,k=4`, in mininet's name,key=value form.
 
-A new family is a file with a `FAMILY` in it, and a line here.
+A new family is a file with a `Family` in it, and a line here.
 """
 
 from __future__ import annotations
@@ -12,17 +12,21 @@ import networkx as nx
 
 from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.units import PS_PER_US, parse_rate, parse_time
-from topologies import bcube, fattree, hammingmesh, leafspine, torus
+from topologies.bcube import BCUBE
 from topologies.family import Family
+from topologies.fattree import FAT_TREE
 from topologies.graph import Link, hosts
+from topologies.hammingmesh import HAMMING_MESH
+from topologies.leafspine import LEAF_SPINE
+from topologies.torus import TORUS_2D, TORUS_3D
 
 TOPOLOGIES: dict[str, Family] = {
-    "fattree": fattree.FAMILY,
-    "leafspine": leafspine.FAMILY,
-    "bcube": bcube.FAMILY,
-    "hammingmesh": hammingmesh.FAMILY,
-    "torus2d": torus.TORUS_2D,
-    "torus3d": torus.TORUS_3D,
+    "fattree": FAT_TREE,
+    "leafspine": LEAF_SPINE,
+    "bcube": BCUBE,
+    "hammingmesh": HAMMING_MESH,
+    "torus2d": TORUS_2D,
+    "torus3d": TORUS_3D,
 }
 
 LINK_KEYS = {
