@@ -11,6 +11,8 @@ from switches.generate.state import State
 from switches.generate.storage import Storage
 from switches.generate.text import Constants, Lines
 
+OUTSIDE = ""  # the cell of an index that is outside its register array
+
 
 class Code:
     """One generated function, and what it shares with the others of its module.
@@ -34,7 +36,7 @@ class Code:
         self.expressions = Expressions(source, storage, constants)
         self.lines = Lines(1)
         self.targets: dict[Field, str] = {}
-        self.cells: dict[str, str] = {}
+        self.cells: dict[tuple[str, Expression], str] = {}
 
     def add(self, line: str) -> None:
         self.lines.add(line)

@@ -73,9 +73,7 @@ class DeparserWriter:
         code = self._code
         where = self.place(header.name)
         in_run = set()
-        for run in code.storage.runs:
-            if run.header != header.name:
-                continue
+        for run in code.storage.runs_of(header.name):
             fields = _fields(header)[run.first :][: run.count]
             in_run |= set(fields)
             if self._usage.written_back & set(fields):

@@ -9,6 +9,7 @@ from switches.generate.calculations import update_checksum, verify_checksum
 from switches.generate.code import Code
 from switches.generate.deparser import DeparserWriter
 from switches.generate.flow import Apply, Body, may_exit, pipeline_body, walk
+from switches.generate.lanes import Roller
 from switches.generate.parser import ParserWriter, Paths
 from switches.generate.state import LANE_STATE_AT, STATE_AT, State
 from switches.generate.statements import StatementWriter
@@ -135,16 +136,18 @@ def generate(source: Source) -> Module:
 class _Generator:
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._ingress = pipeline_body(source, source.ingress)
-        self._egress = pipeline_body(source, source.egress)
+        bodies = [pipeline_body(source, line) for line in (source.ingress, source.egress)]
         self._paths = Paths(source)
-        self._usage = Usage(source, self._ingress, self._egress)
+        self._usage = Usage(source, *bodies)
         self._storage = Storage(source)
         self._state = State(source)
+        roller = Roller(source, self._storage, self._state)
+        self._ingress, self._egress = roller.roll(bodies, self._usage.elsewhere())
+        self._patterns = roller.patterns
         self._constants = Constants()
         self._globals: dict[str, str] = {}
-        bodies = (*self._ingress, *self._egress)
-        tables = [item.table for item in walk(bodies) if isinstance(item, Apply)]
+        everything = walk((*self._ingress, *self._egress))
+        tables = [item.table for item in everything if isinstance(item, Apply)]
         self._shapes = [shape_table(source, table) for table in tables]
         moving = self._paths.moving()
         self._kept = sorted(self._usage.kept(moving), key=lambda f: (f.header, f.name))
@@ -180,7 +183,7 @@ class _Generator:
             code.add("exited = False")
         numbers = {shape.table.name: i for i, shape in enumerate(self._shapes)}
         shapes = {shape.table.name: shape for shape in self._shapes}
-        StatementWriter(code, shapes, numbers).write(body)
+        StatementWriter(code, shapes, numbers, self._patterns).write(body)
 
     def _ingress_lines(self) -> list[str]:
         code, usage = self._code(), self._usage
@@ -190,6 +193,10 @@ class _Generator:
         used |= usage.extracted | set(_LEFT_BY_INGRESS) | {valid(name) for name in headers}
         used |= {position(name) for name in self._paths.moving()}
         self._start_at_zero(code, used)
+        scalar_lanes = self._storage.scalar_lanes()
+        if scalar_lanes:
+            with code.block(f"for lane in range({scalar_lanes[0]}, {scalar_lanes[-1] + 1}):"):
+                code.add("lanes[lane] = 0")
         code.set(Field(STANDARD, "ingress_port"), ["U(row[IN_PORT])"])
         code.add("length = row_bytes(words, row_of(words, packet))")
         code.set(PACKET_LENGTH, ["U(length)"])
@@ -231,12 +238,22 @@ class _Generator:
 
     def _start_at_zero(self, code: Code, fields: set[Field]) -> None:
         """Fields are zero at first: BMv2 says so of metadata, and P4 nothing of headers."""
-        names = []
-        for field in sorted(fields, key=lambda f: (f.header, f.name)):
+        names: list[str] = []
+        unused = self._later_names()
+        for field in sorted(fields - unused, key=lambda f: (f.header, f.name)):
             if not self._storage.lane(field):
                 names.extend(self._storage.names(field))
         for name in names:
             code.add(f"{name} = {code.u(0)}")
+
+    def _later_names(self) -> set[Field]:
+        """Return temporaries that only later turns of loops have: the first's serve for all."""
+        return {
+            name
+            for pattern in self._patterns
+            for names in pattern.temporaries.values()
+            for name in names[1:]
+        }
 
     def _take_time(self, code: Code, stage: str, used: set[Field]) -> None:
         if _TIMESTAMPS[stage] in used:

@@ -242,9 +242,7 @@ class ParserWriter:
         header = code.source.headers[name]
         code.lines.comment(f"extract {name}")
         in_run = set()
-        for run in code.storage.runs:
-            if run.header != name:
-                continue
+        for run in code.storage.runs_of(name):
             fields = [Field(name, item.name) for item in header.fields[run.first :][: run.count]]
             in_run |= set(fields)
             if self._usage.extracted & set(fields):

@@ -9,9 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from switches.bmv2_json import STANDARD, Constant, Expression, Field, Named, Primitive, Source
+from switches.bmv2_json import (
+    STANDARD,
+    Constant,
+    Expression,
+    Field,
+    Named,
+    Primitive,
+    RegisterArray,
+    Source,
+)
 from switches.generate.calculations import calculate, inputs_of
-from switches.generate.code import Code
+from switches.generate.code import OUTSIDE, Code
 from switches.generate.flow import leaves
 from switches.generate.storage import (
     CLONE_FIELDS,
@@ -33,6 +42,9 @@ UNMADE = "unmade"  # a header that is made invalid
 TAKEN = "taken"  # a header that is read as a whole
 HASHED = "hashed"  # a calculation
 OBJECT = "object"  # a register or counter array, or nothing that matters
+
+REGISTER_PARAMETERS = {"register_read": (1, 2), "register_write": (0, 1)}
+"""Which parameters of these primitives are the array and the index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,22 +148,27 @@ def _index(code: Code, expression: Expression, size: int) -> tuple[str, str | No
     return index, f"{index} < {code.u(size)}"
 
 
-def _cell(code: Code, name: str, index: str) -> str:
-    """Return code of a register's cell."""
-    cells = code.state.registers[name]
-    where = index if cells.stride == 1 else f"{index} * {code.u(cells.stride)}"
+def _access(code: Code, array: RegisterArray, index: Expression) -> tuple[str, str | None]:
+    """Return code of a register's cell, and of the test that there is one."""
+    known = code.cells.get((array.name, index))
+    if known is not None:
+        return known, None
+    at, inside = _index(code, index, array.size)
+    cells = code.state.registers[array.name]
+    where = at if cells.stride == 1 else f"{at} * {code.u(cells.stride)}"
     if cells.in_lanes:
-        return f"cells[cells_at + {code.u(cells.start)} + {where}]"
-    return f"state[state_at + {code.u(cells.start)} + {where}]"
+        return f"cells[cells_at + {code.u(cells.start)} + {where}]", inside
+    return f"state[state_at + {code.u(cells.start)} + {where}]", inside
 
 
 def _register_read(code: Code, primitive: Primitive) -> None:
     target, register, index = primitive.parameters
     assert isinstance(target, Field)
     array = code.source.registers[_name(register)]
-    override = code.cells.get(array.name)
-    at, inside = (override, None) if override else _index(code, index, array.size)
-    value = f"U({override or _cell(code, array.name, at or '')})"
+    cell, inside = _access(code, array, index)
+    if cell == OUTSIDE:
+        return
+    value = f"U({cell})"
     shape = code.storage.shape(target)
     if array.width > shape.width:
         value = f"({value} & {code.u((1 << shape.width) - 1)})"
@@ -162,23 +179,24 @@ def _register_read(code: Code, primitive: Primitive) -> None:
 def _register_write(code: Code, primitive: Primitive) -> None:
     register, index, value = primitive.parameters
     array = code.source.registers[_name(register)]
-    words = code.expressions.fitted(value, array.width, False)
-    override = code.cells.get(array.name)
-    if override:
-        code.add(f"{override} = {words[0]}")
+    cell, inside = _access(code, array, index)
+    if cell == OUTSIDE:
         return
-    at, inside = _index(code, index, array.size)
+    words = code.expressions.fitted(value, array.width, False)
     with code.guarded(inside):
-        code.add(f"{_cell(code, array.name, at)} = {words[0]}")
+        code.add(f"{cell} = {words[0]}")
 
 
 def _count(code: Code, primitive: Primitive) -> None:
     counter, index = primitive.parameters
     array = code.source.counters[_name(counter)]
     at, inside = _index(code, index, array.size)
+    start = code.state.counters[array.name]
     with code.guarded(inside):
-        code.add(f"counter = state_at + {code.u(code.state.counters[array.name])}")
-        code.add(f"counter += {at} * {code.u(2)}")
+        if isinstance(index, Constant):
+            code.add(f"counter = state_at + {code.u(start + 2 * index.value)}")
+        else:
+            code.add(f"counter = state_at + {code.u(start)} + {at} * {code.u(2)}")
         code.add(f"state[counter] += {code.u(1)}")
         code.add(f"state[counter + {code.u(1)}] += U(length)")
 
@@ -231,9 +249,12 @@ def _add_header(code: Code, primitive: Primitive) -> None:
     assert isinstance(header, Named)
     flag = valid(header.name)
     with code.block(f"if {code.read(flag)} == {code.u(0)}:"):
+        for run in code.storage.runs_of(header.name):
+            with code.block(f"for lane in range({run.start}, {run.start + run.count}):"):
+                code.add("lanes[lane] = 0")
         for field in _fields(code.source, header):
-            count = len(code.storage.read(field))
-            code.set(field, [code.u(0)] * count)
+            if code.storage.lane(field) is None:
+                code.set(field, [code.u(0)] * len(code.storage.read(field)))
         code.set(flag, [code.u(1)])
         _change_length(code, header.name, "+")
 
@@ -256,9 +277,16 @@ def _assign_header(code: Code, primitive: Primitive) -> None:
     assert isinstance(origin, Named)
     flag = code.read(valid(origin.name))
     with code.block(f"if {flag} != {code.u(0)}:"):
+        runs = zip(
+            code.storage.runs_of(target.name), code.storage.runs_of(origin.name), strict=True
+        )
+        for to, run in runs:
+            with code.block(f"for lane in range({run.count}):"):
+                code.add(f"lanes[lane + {to.start}] = lanes[lane + {run.start}]")
         pairs = zip(_fields(code.source, target), _fields(code.source, origin), strict=True)
         for field, value in pairs:
-            code.assign(field, value)
+            if code.storage.lane(field) is None:
+                code.assign(field, value)
     code.set(valid(target.name), [flag])
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from switches.bmv2_json import Primitive, Table
 from switches.generate.code import Code
 from switches.generate.flow import Apply, Body, Choice, If, Loop, Statement, UnlessExited
+from switches.generate.lanes import Pattern
+from switches.generate.loops import LoopWriter
 from switches.generate.primitives import write_primitive
 from switches.generate.state import TABLES_AT
 from switches.lookup import ACTION, DEFAULT_ROW
@@ -12,8 +14,15 @@ from switches.shapes import Shape
 
 
 class StatementWriter:
-    def __init__(self, code: Code, shapes: dict[str, Shape], numbers: dict[str, int]) -> None:
+    def __init__(
+        self,
+        code: Code,
+        shapes: dict[str, Shape],
+        numbers: dict[str, int],
+        patterns: list[Pattern],
+    ) -> None:
         self._code = code
+        self._patterns = patterns  # of loops, by number
         self._shapes = shapes
         self._numbers = numbers  # of tables, in the order of the switch's words
 
@@ -34,7 +43,7 @@ class StatementWriter:
                 with code.block("if not exited:"):
                     self.write(statement.body)
             case Loop():
-                raise AssertionError("loops are written by lanes.py")
+                LoopWriter(code, self.write).write(statement, self._patterns[statement.number])
 
     def _if(self, statement: If) -> None:
         code = self._code

@@ -100,11 +100,18 @@ class Storage:
     def lane(self, field: Field) -> Lane | None:
         return self._lanes.get(field)
 
+    def runs_of(self, header: str) -> list[LaneRun]:
+        return [run for run in self.runs if run.header == header]
+
     def make_lanes(self, fields: Iterable[Field]) -> None:
         """Keep these fields, which a program's loops go through, side by side."""
         for field in fields:
             self._lanes[field] = Lane(self.lane_count, self.shape(field).width)
             self.lane_count += 1
+
+    def scalar_lanes(self) -> list[int]:
+        """Return the lanes of metadata, which is zero at first."""
+        return [lane.index for field, lane in self._lanes.items() if field.header == "scalars"]
 
     def read(self, field: Field) -> tuple[str, ...]:
         """Return code for the field's words."""

@@ -36,10 +36,22 @@ class Lines:
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
         """Put what is added inside under `header`; `pass` where nothing is."""
+        with self._inside(header) as before:
+            yield
+            if len(self.lines) == before:
+                self.add("pass")
+
+    @contextmanager
+    def optional_block(self, header: str) -> Iterator[None]:
+        """Put what is added inside under `header`; nothing where nothing is."""
+        with self._inside(header) as before:
+            yield
+            if len(self.lines) == before:
+                self.lines.pop()
+
+    @contextmanager
+    def _inside(self, header: str) -> Iterator[int]:
         self.add(header)
         self._depth += 1
-        before = len(self.lines)
-        yield
-        if len(self.lines) == before:
-            self.add("pass")
+        yield len(self.lines)
         self._depth -= 1

@@ -88,6 +88,15 @@ class Usage:
         self.written_back = {item for item in written if self._is_emitted(item)}
         self.extracted = {item for item in read if self._in_packet(item)} | self.written_back
 
+    def elsewhere(self) -> list[Field]:
+        """Return the fields that anything but the pipelines' own statements names."""
+        named = self.parser.all | self.verify.all | self.update.all
+        for calculation in self._source.calculations.values():
+            named |= inputs_of(calculation)
+        for fields in self._source.field_lists.values():
+            named |= set(fields)
+        return sorted(named, key=lambda item: (item.header, item.name))
+
     def _parser(self) -> Touched:
         touched = Touched()
         for state in self._source.states.values():

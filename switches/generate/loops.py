@@ -1,0 +1,145 @@
+"""Loops over lanes as Python that LLVM vectorises: contiguous views, and nothing to decide.
+
+What does not change from lane to lane is settled before the loop: register indices and whether
+they are inside their arrays, and conditions, each of which makes two loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from switches.bmv2_json import Expression, Field, Named, Primitive
+from switches.generate.code import OUTSIDE, Code
+from switches.generate.flow import Body, If, Loop
+from switches.generate.lanes import Pattern
+from switches.generate.primitives import REGISTER_PARAMETERS, effects, fields_in
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One register array of the loop and how its turns index it."""
+
+    register: str
+    index: Expression
+
+
+class LoopWriter:
+    def __init__(self, code: Code, write: Callable[[Body], None]) -> None:
+        self._code = code
+        self._write_body = write
+        self._views: dict[tuple[str, str, int], str] = {}
+
+    def write(self, loop: Loop, pattern: Pattern) -> None:
+        code = self._code
+        code.lines.comment(f"{loop.count} lanes")
+        self._write_body(pattern.prefix)
+        self._views = {}
+        for field, step in pattern.lanes.items():
+            view = self._view("lanes", str(step.start), step.step, loop.count)
+            code.expressions.overrides[field] = f"U({view})"
+            code.targets[field] = view
+        guards = self._name_cells(loop, pattern)
+        self._guarded(loop, pattern, guards)
+        code.expressions.overrides = {}
+        code.targets = {}
+        code.cells = {}
+
+    def _name_cells(self, loop: Loop, pattern: Pattern) -> dict[str, list[Access]]:
+        """Name the loop's register cells; return tests of indices, and what each guards."""
+        code = self._code
+        guards: dict[str, list[Access]] = {}
+        indices: dict[Expression, str] = {}
+        for access in _accesses(loop.body):
+            step = pattern.registers.get(access.register)
+            if step is None:
+                continue
+            array = code.source.registers[access.register]
+            if access.index not in indices:
+                indices[access.index] = f"index_{len(indices)}"
+                code.add(f"{indices[access.index]} = {code.expressions.unsigned(access.index)}")
+            index = indices[access.index]
+            if code.expressions.bounds(access.index)[1] >= array.size:
+                guards.setdefault(f"{index} < {code.u(array.size)}", []).append(access)
+            stride = code.u(code.state.registers[array.name].stride)
+            start = f"I(cells_at + {code.u(step.start)} + {index} * {stride})"
+            view = self._view("cells", start, step.step, loop.count)
+            code.cells[access.register, access.index] = view
+        return guards
+
+    def _guarded(self, loop: Loop, pattern: Pattern, guards: dict[str, list[Access]]) -> None:
+        """Write the loop once per way in which its register indices are inside or not."""
+        if not guards:
+            self._unswitched(loop.count, loop.body, pattern)
+            return
+        code = self._code
+        guard, guarded = next(iter(guards.items()))
+        rest = {other: names for other, names in guards.items() if other != guard}
+        with code.block(f"if {guard}:"):
+            self._guarded(loop, pattern, rest)
+        inside = dict(code.cells)
+        code.cells.update({(access.register, access.index): OUTSIDE for access in guarded})
+        with code.lines.optional_block("else:"):
+            self._guarded(loop, pattern, rest)
+        code.cells = inside
+
+    def _unswitched(self, count: int, body: Body, pattern: Pattern) -> None:
+        """Write a loop, or two where an `if` goes the same way in every turn."""
+        code = self._code
+        varying = self._written(body) | set(pattern.lanes)
+        for i, statement in enumerate(body):
+            if isinstance(statement, If) and not fields_in(statement.condition) & varying:
+                before, after = body[:i], body[i + 1 :]
+                with code.block(f"if {code.expressions.condition(statement.condition)}:"):
+                    self._unswitched(count, (*before, *statement.then, *after), pattern)
+                with code.block("else:"):
+                    self._unswitched(count, (*before, *statement.otherwise, *after), pattern)
+                return
+        with code.lines.optional_block(f"for lane in range({count}):"):
+            self._turn(body, pattern)
+
+    def _turn(self, body: Body, pattern: Pattern) -> None:
+        code = self._code
+        if OUTSIDE in code.cells.values():
+            # A register that is not there leaves its target as it was: zero, not what the
+            # temporary was in the turn before.
+            for temporary in pattern.temporaries:
+                code.set(temporary, [code.u(0)])
+        self._write_body(body)
+
+    def _written(self, body: Body) -> set[Field]:
+        written: set[Field] = set()
+        for statement in body:
+            if isinstance(statement, Primitive):
+                written |= effects(self._code.source, statement).writes
+            elif isinstance(statement, If):
+                written |= self._written((*statement.then, *statement.otherwise))
+        return written
+
+    def _view(self, array: str, start: str, step: int, count: int) -> str:
+        """Return code of a lane's item, in a view that is made before the loop."""
+        key = (array, start, step)
+        if key not in self._views:
+            number = len(self._views)
+            if step == 1:
+                end = str(int(start) + count) if start.isdigit() else f"{start} + {count}"
+                self._code.add(f"view_{number} = {array}[{start} : {end}]")
+                self._views[key] = f"view_{number}[lane]"
+            else:
+                self._code.add(f"start_{number} = {start}")
+                self._views[key] = f"{array}[start_{number} + lane * {step}]"
+        return self._views[key]
+
+
+def _accesses(body: Body) -> list[Access]:
+    """Return the register accesses of a loop's body, each kind once."""
+    found: dict[Access, None] = {}
+    for statement in body:
+        if isinstance(statement, If):
+            inner = _accesses((*statement.then, *statement.otherwise))
+            found.update(dict.fromkeys(inner))
+        elif isinstance(statement, Primitive) and statement.op in REGISTER_PARAMETERS:
+            array, index = (statement.parameters[i] for i in REGISTER_PARAMETERS[statement.op])
+            assert isinstance(array, Named)
+            found[Access(array.name, index)] = None
+    return list(found)

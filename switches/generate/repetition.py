@@ -1,0 +1,152 @@
+"""How one stretch of statements differs from a like one: which names change, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from switches.bmv2_json import Expression, Field, Named, Operation, Primitive, Source
+from switches.generate.flow import Apply, Body, If, Statement, children
+from switches.generate.state import State
+from switches.generate.storage import Storage
+
+Atom = Field | Named  # a field, or a register array
+Token = object
+Place = tuple[Token, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Where a lane field, or a lane's register, is in turn j: `start + j * step`."""
+
+    start: int
+    step: int
+
+
+SAME, RENAMED = "same", "renamed"
+Relation = Step | str
+
+
+def tokens(statement: Statement, atom: Callable[[Atom], Token]) -> Iterator[Token]:
+    """Return a statement as a flat sequence; `atom` says what stands for fields and registers.
+
+    Statements of which none is a repetition of another have their identity among the tokens.
+    """
+    match statement:
+        case Primitive():
+            yield statement.op
+            for parameter in statement.parameters:
+                yield from _expression_tokens(parameter, atom)
+        case If():
+            yield "if"
+            yield from _expression_tokens(statement.condition, atom)
+        case Apply():
+            yield id(statement)
+            for key in statement.table.keys:
+                yield atom(key.target)
+        case _:
+            yield id(statement)
+    for body in children(statement):
+        yield "("
+        for inner in body:
+            yield from tokens(inner, atom)
+        yield ")"
+
+
+def _expression_tokens(expression: Expression, atom: Callable[[Atom], Token]) -> Iterator[Token]:
+    match expression:
+        case Field():
+            yield atom(expression)
+        case Named() if expression.kind == "register_array":
+            yield atom(expression)
+        case Operation():
+            yield (expression.op, expression.left is None, expression.condition is None)
+            for part in (expression.condition, expression.left, expression.right):
+                if part is not None:
+                    yield from _expression_tokens(part, atom)
+        case _:
+            yield ("leaf", expression)
+
+
+def atoms(body: Body) -> list[Atom]:
+    """Return the fields and registers that a body names, in a fixed order."""
+    flat = (token for statement in body for token in tokens(statement, lambda found: found))
+    return [token for token in flat if isinstance(token, Field | Named)]
+
+
+def fields(body: Body) -> list[Field]:
+    return [atom for atom in atoms(body) if isinstance(atom, Field)]
+
+
+class Comparer:
+    """Knows where lanes are, and which fields are temporaries."""
+
+    def __init__(self, source: Source, storage: Storage, state: State) -> None:
+        self._source = source
+        self._storage = storage
+        self._state = state
+        self.pinned: set[Field] = set()  # scalars that must not be taken for temporaries
+
+    def shape(self, statement: Statement) -> Token:
+        """Return what is equal in every repetition, whatever the names."""
+        return tuple(tokens(statement, self._atom_shape))
+
+    def relations(self, first: list[Atom], second: list[Atom]) -> list[Relation] | None:
+        """Return how each atom changes from the first turn to the second; None if it can't."""
+        found = []
+        for a, b in zip(first, second, strict=True):
+            relation = self._relation(a, b)
+            if relation is None:
+                return None
+            found.append(relation)
+        return found
+
+    def continues(
+        self, first: list[Atom], turn: list[Atom], relations: list[Relation], number: int
+    ) -> bool:
+        """Whether `turn` is turn `number` of the repetition that `first` begins."""
+        renamed: dict[Atom, Atom] = {}
+        for a, b, relation in zip(first, turn, relations, strict=True):
+            if isinstance(relation, Step):
+                origin, place = self._place(a), self._place(b)
+                assert origin is not None
+                if place != (origin[0], relation.start + number * relation.step):
+                    return False
+            elif relation == SAME:
+                if a != b:
+                    return False
+            elif not self._is_temporary(b) or renamed.setdefault(a, b) != b:
+                return False
+        others = {a for a, relation in zip(first, relations, strict=True) if relation == SAME}
+        names = set(renamed.values())
+        return len(names) == len(renamed) and not names & others
+
+    def _relation(self, first: Atom, second: Atom) -> Relation | None:
+        if first == second:
+            return SAME
+        origin, place = self._place(first), self._place(second)
+        if origin is not None and place is not None and origin[0] == place[0]:
+            return Step(origin[1], place[1] - origin[1])
+        if self._is_temporary(first) and self._is_temporary(second):
+            return RENAMED
+        return None
+
+    def _place(self, atom: Atom) -> Place | None:
+        """Return the kind of lane that an atom is, and where; equal kinds can be looped over."""
+        if isinstance(atom, Field):
+            lane = self._storage.lane(atom)
+            return None if lane is None else (self._atom_shape(atom), lane.index)
+        cells = self._state.registers[atom.name]
+        return ((self._atom_shape(atom), cells.stride), cells.start) if cells.in_lanes else None
+
+    def _is_temporary(self, atom: Atom) -> bool:
+        if not isinstance(atom, Field) or atom in self.pinned:
+            return False
+        return atom.header == "scalars" and self._storage.lane(atom) is None
+
+    def _atom_shape(self, atom: Atom) -> Token:
+        if isinstance(atom, Field):
+            shape = self._storage.shape(atom)
+            return (shape.width, shape.signed)
+        array = self._source.registers[atom.name]
+        return (array.size, array.width)
