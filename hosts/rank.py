@@ -14,15 +14,15 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import torch
 
 from collectives.schedule import Aggregate, Message, Op, Schedule, chunk_ranges, messages
 
-POSTED_SENDS = 128
-"""Sends a rank has with one peer at a time; must not exceed a queue pair's ring."""
+MAX_POSTED = 128
+"""Sends, and receives, that a rank has with one peer at a time; a queue pair's ring has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class RankExecutor:
         chunks: How many chunks the schedule cuts the buffer into.
         staging: Address of `staging_bytes` of registered memory.
         view: Returns the tensor of so many elements at an address.
-        depth: Receives posted ahead per peer.
+        ahead_bytes: Bytes of receives posted ahead per peer, at least two messages.
     """
 
     def __init__(
@@ -162,14 +162,13 @@ class RankExecutor:
         *,
         staging: int,
         view: Callable[[int, int], torch.Tensor],
-        depth: int = 4,
+        ahead_bytes: int,
     ) -> None:
         self._plan = plan
         self._tensor = tensor
         self._address = address
         self._ranges = chunk_ranges(tensor.numel(), chunks)
         self._view = view
-        self._depth = depth
         self._applied = [0] * chunks
         self._acked = [0] * chunks
         self._in_flight: dict[int, _Row] = {}  # by tag
@@ -180,7 +179,12 @@ class RankExecutor:
         self._receives = bool(plan.receives or plan.aggregates)
         self._left = sum(len(rows) for rows in plan.sends.values())
         self._left += sum(len(rows) for rows in plan.receives.values()) + len(plan.aggregates)
-        self._slots = _staging_slots(plan, self._ranges, tensor.element_size(), staging, depth)
+        item = tensor.element_size()
+        self._depth = {
+            peer: _depth(rows, self._ranges, item, ahead_bytes)
+            for peer, rows in plan.receives.items()
+        }
+        self._slots = _staging_slots(plan, self._ranges, item, staging, ahead_bytes)
 
     @property
     def receives(self) -> bool:
@@ -255,7 +259,7 @@ class RankExecutor:
 
     def _post_sends(self, peer: int) -> None:
         rows = self._plan.sends[peer]
-        while rows and self._sending[peer] < POSTED_SENDS:
+        while rows and self._sending[peer] < MAX_POSTED:
             row = rows[0]
             if self._waits(row, (Send, peer), lambda: self._post_sends(peer)):
                 return
@@ -266,13 +270,13 @@ class RankExecutor:
 
     def _post_receives(self, peer: int) -> None:
         rows = self._plan.receives[peer]
-        while rows and self._receiving[peer] < self._depth:
+        while rows and self._receiving[peer] < self._depth[peer]:
             row = rows[0]
             address, size = self._bytes(row)
             if row.staged:
                 if not self._slots[peer]:
                     return  # one comes back when a held write is applied
-                row.slot = address = self._slots[peer].popleft()
+                row.slot = address = self._slots[peer].pop()  # the warmest
             elif self._waits(row, (Receive, peer), lambda: self._post_receives(peer)):
                 return
             rows.popleft()
@@ -317,25 +321,36 @@ def _staged(plan: Plan) -> Iterator[tuple[int, list[_Row]]]:
 
 
 def _slot_bytes(rows: Iterable[_Row], ranges: list[tuple[int, int]], item: int) -> int:
-    """Room for the largest of these rows' chunks, in whole cache lines."""
+    """Room for the largest of these rows' messages, in whole cache lines."""
     largest = max(ranges[row.stop - 1][1] - ranges[row.start][0] for row in rows)
     return -(-largest * item // 64) * 64
 
 
-def staging_bytes(plan: Plan, elements: int, chunks: int, item: int, depth: int = 4) -> int:
+def _depth(
+    rows: Collection[_Row], ranges: list[tuple[int, int]], item: int, ahead_bytes: int
+) -> int:
+    """How many of these rows' messages are let in ahead."""
+    wanted = -(-ahead_bytes // _slot_bytes(rows, ranges, item))
+    return min(max(2, wanted), MAX_POSTED, len(rows))
+
+
+def staging_bytes(plan: Plan, elements: int, chunks: int, item: int, *, ahead_bytes: int) -> int:
     """Registered memory that an executor of this plan needs for messages not yet applied."""
     ranges = chunk_ranges(elements, chunks)
-    return sum(min(depth, len(rows)) * _slot_bytes(rows, ranges, item) for _, rows in _staged(plan))
+    return sum(
+        _depth(rows, ranges, item, ahead_bytes) * _slot_bytes(rows, ranges, item)
+        for _, rows in _staged(plan)
+    )
 
 
 def _staging_slots(
-    plan: Plan, ranges: list[tuple[int, int]], item: int, staging: int, depth: int
-) -> dict[int, deque[int]]:
+    plan: Plan, ranges: list[tuple[int, int]], item: int, staging: int, ahead_bytes: int
+) -> dict[int, list[int]]:
     """Addresses of each peer's free staging buffers."""
-    slots: dict[int, deque[int]] = defaultdict(deque)
+    slots: dict[int, list[int]] = defaultdict(list)
     for peer, rows in _staged(plan):
         size = _slot_bytes(rows, ranges, item)
-        for _ in range(min(depth, len(rows))):
+        for _ in range(_depth(rows, ranges, item, ahead_bytes)):
             slots[peer].append(staging)
             staging += size
     return slots

@@ -2,8 +2,9 @@
 
 UDP port 4791 and the base transport header (InfiniBand Architecture vol. 1, 9.2 and annex
 A17), so that scapy and Wireshark dissect it. A queue pair (QP) delivers messages in order,
-each into the receive that was posted next; a message that finds none posted is refused
-(RNR NAK) and sent again later. The ICRC is sent as zero.
+each into the receive that was posted next. Acknowledgements carry credits, the receives that
+are posted (9.7.7.2); a sender without credit waits for some, and after a timeout tries with one
+packet, which is refused (RNR NAK) if still no receive is posted. The ICRC is sent as zero.
 
 Packet sequence numbers (PSN) are 64-bit counters here and 24 bits on the wire.
 """
@@ -66,8 +67,10 @@ ACK_HEAD_BYTES = HEAD_BYTES + 4
 ICRC_BYTES = 4
 PACKET_OVERHEAD_BYTES = HEAD_BYTES + ICRC_BYTES
 
-# AETH syndromes (9.7.5.2.1).
-ACK = 0x1F  # no end-to-end credits
+# AETH syndromes (9.7.5.2.1). An ACK's low five bits say how many receives are posted.
+ACK = 0x00
+CREDITS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+CREDIT_MASK = 0x1F
 RNR_NAK = 0x20
 SEQUENCE_NAK = 0x60
 
@@ -115,7 +118,9 @@ TIMED_PSN = 21  # the packet being timed, or -1
 TIMED_FROM_PS = 22
 IN_SENDERS = 23
 HOLD_UNTIL_PS = 24  # after an RNR NAK
-LAST_SEEN_PS = 25
+LIMIT = 25  # messages before this one have credit
+PROBING = 26  # 1: one packet may go without credit
+ADVERTISED = 27  # the LIMIT that the peer was last told
 QP_WORDS = 32
 
 RING = 256  # work requests per QP and direction
@@ -226,6 +231,7 @@ def connect_qp(
     state[SYNDROME] = state[TIMED_PSN] = -1
     state[DEADLINE_PS] = FOREVER_PS
     state[TIMEOUT_PS] = 4 * words[at + MIN_TIMEOUT_PS]
+    state[LIMIT] = 1  # before anything is known
     head = store.arena.bytes[template_at : template_at + HEAD_BYTES]
     write_udp(head, macs, addresses, (source_port, UDP_PORT), 0)
     put16(head, PARTITION_AT, 0xFFFF)  # the default partition
@@ -278,23 +284,33 @@ def packets_of(size_bytes: int, mtu: int) -> int:
 
 
 @inline
+def has_credit(qp: Qp) -> bool:
+    return qp.state[SENDS_CURRENT] < qp.state[LIMIT] or qp.state[PROBING] == 1
+
+
+@inline
 def sendable(qp: Qp, window: int, now_ps: int) -> bool:
-    """Whether the QP has a packet that window and RNR wait allow to go now."""
+    """Whether the QP has a packet that window, credits and RNR wait allow to go now."""
     state = qp.state
     return (
         state[NEXT_PSN] < state[POSTED_PSN]
         and state[NEXT_PSN] - state[ACKED_PSN] < window
         and state[HOLD_UNTIL_PS] <= now_ps
+        and has_credit(qp)
     )
 
 
 @inline
 def offer(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> None:
     """Queue the QP for sending, once, if it has something to send."""
-    if not qp.state[IN_SENDERS] and sendable(qp, arena.words[at + WINDOW], now_ps):
-        qp.state[IN_SENDERS] = 1
-        fifo_push(open_fifo(arena, at + SENDERS_AT), number)
-        arena.words[at + READY] = 1
+    state = qp.state
+    if sendable(qp, arena.words[at + WINDOW], now_ps):
+        if not state[IN_SENDERS]:
+            state[IN_SENDERS] = 1
+            fifo_push(open_fifo(arena, at + SENDERS_AT), number)
+            arena.words[at + READY] = 1
+    elif state[NEXT_PSN] < state[POSTED_PSN] and state[DEADLINE_PS] == FOREVER_PS:
+        set_deadline(arena, at, qp, now_ps + state[TIMEOUT_PS])  # nothing else brings it back
 
 
 @inline
@@ -349,7 +365,18 @@ def post_receive(
     qp.receives[row + 1] = size_bytes
     qp.receives[row + 2] = tag
     state[RECEIVES_END] += 1
+    if state[ADVERTISED] <= state[RECEIVES_FIRST] + 1:  # the peer is about to run out of credit
+        owe(arena, at, number, qp, ACK)
     return True
+
+
+@inline
+def credit_code(receives: int) -> int:
+    """The largest code that promises no more than there are."""
+    code = 0
+    while code + 1 < len(CREDITS) and CREDITS[code + 1] <= receives:
+        code += 1
+    return code
 
 
 @inline
@@ -380,6 +407,10 @@ def make_answer(arena: Arena, at: int) -> int:
     psn = state[EXPECTED_PSN] - (1 if syndrome == ACK else 0)
     write_head(arena, qp, packet, ACKNOWLEDGE, psn, 4)
     head = open_packet(arena, packet).head
+    if syndrome == ACK:
+        code = credit_code(state[RECEIVES_END] - state[RECEIVES_FIRST])
+        state[ADVERTISED] = state[RECEIVES_FIRST] + CREDITS[code]
+        syndrome = ACK | code
     head[SYNDROME_AT] = syndrome
     put24(head, SYNDROME_AT + 1, state[RECEIVES_FIRST] & PSN_MASK)  # messages completed
     write_ip_checksum(head)
@@ -410,8 +441,9 @@ def make_data(arena: Arena, at: int, qp: Qp, now_ps: int) -> int:
     write_head(arena, qp, packet, opcode_of(psn == first_psn, is_last), psn, length)
     view = open_packet(arena, packet)
     head = view.head
-    if is_last or (psn + 1) % words[at + ACK_EVERY] == 0:
+    if is_last or state[PROBING] or (psn + 1) % words[at + ACK_EVERY] == 0:
         head[ACK_REQUEST_AT] = 0x80
+    state[PROBING] = 0
     write_ip_checksum(head)
     view.row[PAYLOAD_AT] = qp.sends[row] + offset
     view.row[PAYLOAD_LEN] = length
@@ -501,25 +533,33 @@ def acknowledge(arena: Arena, at: int, number: int, qp: Qp, before_psn: int, now
 
 
 @inline
-def full_psn(wire_psn: int, near: int) -> int:
-    """Return the 64-bit PSN closest to `near` that has these 24 bits."""
+def full_number(wire_psn: int, near: int) -> int:
+    """Return the 64-bit number closest to `near` that has these 24 bits."""
     return near + ((wire_psn - near + 0x800000) & PSN_MASK) - 0x800000
 
 
 @inline
 def receive_answer(arena: Arena, at: int, number: int, qp: Qp, head: Bytes, now_ps: int) -> None:
     state = qp.state
-    syndrome = head[SYNDROME_AT]
-    psn = full_psn(get24(head, PSN_AT), state[ACKED_PSN])
-    before = psn + 1 if syndrome == ACK else psn
+    syndrome = int(head[SYNDROME_AT])
+    is_ack = syndrome & ~CREDIT_MASK == ACK
+    psn = full_number(get24(head, PSN_AT), state[ACKED_PSN])
+    before = psn + 1 if is_ack else psn
     if before > state[SENT_PSN]:
         return  # acknowledges what was never sent: not ours
+    if is_ack:
+        done = full_number(get24(head, SYNDROME_AT + 1), state[SENDS_FIRST])
+        limit = done + CREDITS[min(syndrome & CREDIT_MASK, len(CREDITS) - 1)]
+        if limit > state[LIMIT]:
+            state[LIMIT] = limit
+            state[HOLD_UNTIL_PS] = 0
     is_news = before >= state[ACKED_PSN]
     acknowledge(arena, at, number, qp, before, now_ps)
     if syndrome == SEQUENCE_NAK and is_news:
         go_back(qp)
     elif syndrome == RNR_NAK and is_news:
         go_back(qp)
+        state[LIMIT] = min(state[LIMIT], state[SENDS_FIRST])
         state[HOLD_UNTIL_PS] = now_ps + arena.words[at + RNR_WAIT_PS]
         set_deadline(arena, at, qp, state[HOLD_UNTIL_PS])
     offer(arena, at, number, qp, now_ps)
@@ -547,7 +587,7 @@ def receive_data(arena: Arena, at: int, number: int, qp: Qp, packet: int, now_ps
     state = qp.state
     view = open_packet(arena, packet)
     opcode = view.head[OPCODE_AT]
-    psn = full_psn(get24(view.head, PSN_AT), state[EXPECTED_PSN])
+    psn = full_number(get24(view.head, PSN_AT), state[EXPECTED_PSN])
     if psn < state[EXPECTED_PSN]:
         owe(arena, at, number, qp, ACK)  # a duplicate: the acknowledgement was lost
     elif psn > state[EXPECTED_PSN]:
@@ -589,14 +629,14 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
 def expire(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> None:
     """The QP's deadline has come: an RNR wait is over, or an acknowledgement is overdue."""
     state = qp.state
-    if state[HOLD_UNTIL_PS] == now_ps:
-        set_deadline(arena, at, qp, now_ps + state[TIMEOUT_PS])
-    else:
+    state[DEADLINE_PS] = FOREVER_PS
+    if state[NEXT_PSN] == state[ACKED_PSN] and not has_credit(qp):
+        state[PROBING] = 1
+    elif state[HOLD_UNTIL_PS] != now_ps:
         arena.words[at + TIMEOUTS] += 1
         most_ps = MAX_BACKOFF * arena.words[at + MIN_TIMEOUT_PS]
         state[TIMEOUT_PS] = min(2 * state[TIMEOUT_PS], most_ps)  # RFC 6298, 5.5
         go_back(qp)
-        set_deadline(arena, at, qp, now_ps + state[TIMEOUT_PS])
     offer(arena, at, number, qp, now_ps)
 
 

@@ -35,6 +35,12 @@ class Connections:
             for rank in range(len(self._hosts))
         ]
 
+    @property
+    def window_bytes(self) -> int:
+        """The most payload that one connection has in flight."""
+        words = self._store.arena.words
+        return max(int(words[at + rc.WINDOW] * words[at + rc.MTU]) for at in self.agents)
+
     def _make_agent(self, rank: int, options: Options, *, ring: int, rtt_ps: int) -> int:
         host = self._hosts[rank]
         access = link(self._graph, host, attachment(self._graph, host))

@@ -30,7 +30,7 @@ from ringleaf.units import FOREVER_PS
 from switches import Program, Switch
 from switches.forwarding import forwarding_entities
 from topologies.graph import hosts, neighbors
-from topologies.routing import base_rtt_ps
+from topologies.routing import base_rtt_ps, routes
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 FORWARD = "forward"
@@ -63,8 +63,12 @@ class VirtualNetwork:
         )
         self.switches = self._make_switches(seed)
         self._ring = make_ring(self.store, RING_ROWS)
-        rtt_ps = max(base_rtt_ps(graph, "h0", host, options.mtu) for host in hosts(graph))
+        table = routes(graph)
+        rtt_ps = max(
+            base_rtt_ps(graph, "h0", host, options.mtu, table=table) for host in hosts(graph)
+        )
         self._connections = Connections(graph, self.store, options, ring=self._ring, rtt_ps=rtt_ps)
+        self._ahead_bytes = options.ahead_bytes or 2 * self._connections.window_bytes
         self._aggregator = self._join_aggregation(rtt_ps)
         self._memory = Memory(self.store)
         self._network = self._lay_out(seed)
@@ -79,10 +83,10 @@ class VirtualNetwork:
     def _make_switches(self, seed: int) -> dict[str, Switch]:
         entities = forwarding_entities(self.graph, ecn_packets=self.options.ecn_packets)
         made = {}
-        for number, (name, routes) in enumerate(entities.items()):
+        for number, (name, rows) in enumerate(entities.items()):
             ports = len(neighbors(self.graph, name))
             switch = Switch(self.program, self.store, ports=ports, name=name, seed=seed + number)
-            switch.write(routes)
+            switch.write(rows)
             made[name] = switch
         return made
 
@@ -135,8 +139,8 @@ class VirtualNetwork:
         self, parts: list[Plan], elements: int, chunks: int, dtype: torch.dtype
     ) -> list[int]:
         """Bytes that each rank's executor needs for what has arrived too early."""
-        depth = self.options.staging_depth
-        return [staging_bytes(plan, elements, chunks, item_bytes(dtype), depth) for plan in parts]
+        item, ahead = item_bytes(dtype), self._ahead_bytes
+        return [staging_bytes(plan, elements, chunks, item, ahead_bytes=ahead) for plan in parts]
 
     def run(self, schedule: Schedule, tensors: list[torch.Tensor]) -> RunResult:
         """Run a collective on the ranks' tensors, in place, and say what happened.
@@ -168,7 +172,7 @@ class VirtualNetwork:
                     schedule.chunks,
                     staging=staging[rank],
                     view=lambda address, count: self._memory.view(address, count, dtype),
-                    depth=self.options.staging_depth,
+                    ahead_bytes=self._ahead_bytes,
                 )
                 for rank, plan in enumerate(parts)
             ]

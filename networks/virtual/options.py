@@ -32,14 +32,14 @@ class Options:
     slots: int | None = None  # per worker; None: twice the path's capacity
     bins: int = 512  # of the link utilisation series, at most
     capture: Path | None = None  # folder for pcaps
-    staging_depth: int = 4  # receives posted ahead per peer
+    ahead_bytes: int | None = None  # of receives posted ahead per peer; None: two windows
 
     def __post_init__(self) -> None:
         for name in ("loss", "duplicate", "reorder"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"options: {name} must be in [0, 1), got {getattr(self, name)}")
-        for name in ("queue_bytes", "staging_depth"):
-            if getattr(self, name) < 1:
+        for name in ("queue_bytes", "window", "slots", "ahead_bytes"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise ConfigError(f"options: {name} must be >= 1, got {getattr(self, name)}")
         if not 1 <= self.mtu <= MAX_MTU:
             raise ConfigError(f"options: mtu must be 1 to {MAX_MTU}, got {self.mtu}")

@@ -97,9 +97,7 @@ class Wire:
             return
         late = self.rng.randrange(20 * DELAY_PS) if self.rng.random() < self.late else 0
         self.order += 1
-        heapq.heappush(
-            self.flying, (self.now_ps + DELAY_PS + late, self.order, 1 - end, packet)
-        )
+        heapq.heappush(self.flying, (self.now_ps + DELAY_PS + late, self.order, 1 - end, packet))
 
     def _drain(self) -> None:
         arena = self.store.arena
@@ -153,17 +151,34 @@ def test_frames_are_roce_v2_to_scapy() -> None:
     wire.post(0, b"0123456789", 0, tag=0)
     wire.run()
 
-    first, last, ack = (Ether(frame) for frame in wire.sent)
-    assert [p[BTH].opcode for p in (first, last, ack)] == [0x00, 0x02, 0x11]
-    assert [p[BTH].psn for p in (first, last, ack)] == [0, 1, 1]
+    packets = [Ether(frame) for frame in wire.sent]
+    first, _, credit, ack = packets
+    assert [packet[BTH].opcode for packet in packets] == [0x00, 0x02, 0x11, 0x11]
+    assert [packet[BTH].psn for packet in packets] == [0, 1, 0xFFFFFF, 1]
     assert bytes(first[BTH].payload)[:8] == b"01234567"
-    assert ack[AETH].syndrome == 0x1F
-    for packet in (first, last, ack):
+    assert (credit[AETH].syndrome, credit[AETH].msn) == (1, 0), "one receive is posted"
+    assert (ack[AETH].syndrome, ack[AETH].msn) == (0, 1), "it is used up"
+    for packet in packets:
         assert packet[UDP].dport == 4791
         assert packet[IP].len == len(packet) - 14
         chksum = packet[IP].chksum
         del packet[IP].chksum
         assert Ether(bytes(packet))[IP].chksum == chksum
+
+
+def test_sender_without_credit_waits_and_sends_nothing_twice() -> None:
+    """Two messages, one receive: the second message waits for the second receive."""
+    wire = Wire()
+    wire.expect(1, 4096, 8, tag=0)
+    wire.post(0, b"gradient", 0, tag=0)
+    wire.post(0, b"tensor..", 64, tag=1)
+    wire.run(until_ps=8 * DELAY_PS)
+    assert kinds(wire) == [(rc.RECEIVED, 0), (rc.SENT, 0)]
+
+    wire.expect(1, 8192, 8, tag=1)
+    wire.run()
+    assert kinds(wire)[2:] == [(rc.RECEIVED, 1), (rc.SENT, 1)]
+    assert wire.store.arena.words[wire.ends[0] + RETRANSMISSIONS] == 0
 
 
 def test_message_waits_for_a_receive_to_be_posted() -> None:
