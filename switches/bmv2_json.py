@@ -288,19 +288,20 @@ def number_of(text: str) -> int:
     return int(text, 16)
 
 
+# Sections that must be empty, and what to say if they are not.
+_UNSUPPORTED = {
+    "header_stacks": "header stacks are not supported",
+    "header_unions": "header unions are not supported",
+    "header_union_stacks": "header union stacks are not supported",
+    "parse_vsets": "parser value sets are not supported",
+    "meter_arrays": "meters are not supported",
+    "learn_lists": "digests are not supported",
+    "extern_instances": "extern instances are not supported",
+}
+
+
 class _Reader:
     """Walks one JSON document."""
-
-    # Sections that must be empty, and what they hold.
-    UNSUPPORTED = {
-        "header_stacks": "header stacks are not supported",
-        "header_unions": "header unions are not supported",
-        "header_union_stacks": "header union stacks are not supported",
-        "parse_vsets": "parser value sets are not supported",
-        "meter_arrays": "meters are not supported",
-        "learn_lists": "digests are not supported",
-        "extern_instances": "extern instances are not supported",
-    }
 
     def __init__(self, path: Path, data: Json) -> None:
         self._path = path
@@ -309,7 +310,7 @@ class _Reader:
     def read(self) -> Source:
         self._check_version()
         data = self._data
-        for section, why in self.UNSUPPORTED.items():
+        for section, why in _UNSUPPORTED.items():
             for item in data.get(section, []):
                 raise self._refuse(why, item["name"], item)
         headers = self._headers()
@@ -319,7 +320,7 @@ class _Reader:
         return Source(
             path=self._path,
             headers=headers,
-            errors={name: number for name, number in data["errors"]},
+            errors=dict(data["errors"]),
             first_state=parser["init_state"],
             states={item["name"]: self._state(item, headers) for item in parser["parse_states"]},
             emitted=self._emitted(data["deparsers"][0]),
@@ -549,7 +550,7 @@ class _Reader:
         return MatchKey(item["match_type"], target, item.get("name", ".".join(item["target"])))
 
     def _entry(self, item: Json, keys: list[Json]) -> ConstEntry:
-        values = []
+        values: list[tuple[int, ...]] = []
         for match, key in zip(item["match_key"], keys, strict=True):
             match match["match_type"]:
                 case "exact":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ringleaf.arena import Arena
-from ringleaf.compiled import inline
+from ringleaf.compiled import inline, signed
 from ringleaf.packets import OUTBOX_AT, OUTBOX_ROWS, copy_packet, free_packet, open_packet
 from switches.layout import (
     CLONE_COUNT,
@@ -91,13 +91,13 @@ def replicate(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     fields = open_packet(arena, packet).fields
     count = 0
     if fields[CLONE_SESSION] != _U0:
-        session = np.int64(fields[CLONE_SESSION]) - 1
+        session = signed(fields[CLONE_SESSION]) - 1
         fields[CLONE_SESSION] = _U0
         count = clone_packet(arena, at, packet, session, count)
-    group = np.int64(fields[MCAST_GRP])
+    group = signed(fields[MCAST_GRP])
     if group != 0:
         return multicast(arena, at, packet, group, count)
-    port = np.int64(fields[EGRESS_SPEC])
+    port = signed(fields[EGRESS_SPEC])
     if port == DROP_PORT:
         free_packet(arena, packet)
         return count

@@ -67,11 +67,11 @@ def verify_checksum(code: Code, checksum: Checksum, error: Field) -> None:
     """Set `error` where the field is not what the calculation gives."""
     target = checksum.target
     code.lines.comment(f"verify {target.header}.{target.name}")
-    with code.block(f"if {code.is_set(valid(target.header))}:"):
-        with code.guarded(_condition(code, checksum)):
-            result, _ = calculate(code, checksum.calculation)
-            with code.block(f"if {result} != {code.read(target)}:"):
-                code.set(error, [code.u(1)])
+    here = code.block(f"if {code.is_set(valid(target.header))}:")
+    with here, code.guarded(_condition(code, checksum)):
+        result, _ = calculate(code, checksum.calculation)
+        with code.block(f"if {result} != {code.read(target)}:"):
+            code.set(error, [code.u(1)])
 
 
 def _condition(code: Code, checksum: Checksum) -> str | None:

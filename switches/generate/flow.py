@@ -208,7 +208,8 @@ class _Shaper:
             action = self._source.actions[number]
             following = () if table.by_hit else self._build(table.next_by_action[number], join)
             choices.append(Choice(action, action_body(self._source, action), following))
-        hit, miss = (), ()
+        hit: Body = ()
+        miss: Body = ()
         if table.by_hit:
             hit = self._build(table.next_hit, join)
             miss = self._build(table.next_miss, join)

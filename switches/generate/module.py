@@ -25,7 +25,8 @@ from switches.generate.storage import (
 )
 from switches.generate.text import Constants
 from switches.generate.usage import CHECKSUM_ERROR, PACKET_LENGTH, PARSER_ERROR, Usage
-from switches.layout import DROP_PORT, PACKET_LENGTH as PACKET_LENGTH_SLOT
+from switches.layout import DROP_PORT
+from switches.layout import PACKET_LENGTH as PACKET_LENGTH_SLOT
 from switches.shapes import Shape, shape_table
 
 _HEADER = '''"""{name}: generated from {file}; do not edit."""

@@ -269,7 +269,6 @@ class ParserWriter:
         return _signed(words, width) if signed else words[: -(-width // 64)]
 
     def _select(self, state: ParserState, at: int | None) -> None:
-        code = self._code
         looks = [key for key in state.keys if isinstance(key, LookAhead)]
         if looks:
             furthest = max(looks, key=lambda key: key.offset + key.width)

@@ -1,0 +1,191 @@
+"""BMv2's `simple_switch_grpc` as a switch to compare with: packets in, packets out.
+
+Entities are written over P4Runtime; packets go through the data plane's own gRPC service, which
+says to which packet an output belongs, so neither interfaces nor root are needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import finsy
+import grpc
+from finsy.p4schema import P4UpdateType
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+from ringleaf.errors import BackendError
+
+BINARY = "simple_switch_grpc"
+COMMAND_LINE = "simple_switch_CLI"
+CHUNK = 30  # packets at a time: a port's queue holds 64, and silently drops what is more
+READY_TIMEOUT_S = 20.0
+STREAM = "/p4.bm.DataplaneInterface/PacketStream"
+
+Out = list[tuple[int, bytes]]
+
+
+def is_there() -> bool:
+    """Whether BMv2 is on this machine, with P4Runtime and its command line."""
+    return shutil.which(BINARY) is not None and shutil.which(COMMAND_LINE) is not None
+
+
+def _packet_class() -> Any:
+    """Return the message of `services/p4/bm/dataplane_interface.proto`, both ways alike."""
+    file = descriptor_pb2.FileDescriptorProto(name="dataplane.proto", package="p4.bm")
+    message = file.message_type.add(name="Packet")
+    kinds = descriptor_pb2.FieldDescriptorProto
+    for number, (name, kind) in enumerate(
+        [
+            ("id", kinds.TYPE_UINT64),
+            ("device_id", kinds.TYPE_UINT64),
+            ("port", kinds.TYPE_UINT32),
+            ("packet", kinds.TYPE_BYTES),
+        ],
+        start=1,
+    ):
+        message.field.add(name=name, number=number, type=kind, label=kinds.LABEL_OPTIONAL)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("p4.bm.Packet"))
+
+
+_Packet = _packet_class()
+
+
+class Bmv2:
+    """A running BMv2 with one program; use it as a context manager."""
+
+    def __init__(self, path: str | Path, p4info: str | Path) -> None:
+        self._path = Path(path)
+        self._p4info = Path(p4info)
+
+    def __enter__(self) -> Self:
+        self._folder = tempfile.TemporaryDirectory(prefix="bmv2-")
+        self._thrift_port = _free_port()
+        self._log = Path(self._folder.name, "log.txt").open("wb")
+        self._process = subprocess.Popen(
+            [
+                BINARY,
+                *("--device-id", "1", "--thrift-port", str(self._thrift_port)),
+                *("--log-file", str(Path(self._folder.name, "bmv2")), "-L", "off"),
+                str(self._path),
+                "--",
+                *("--grpc-server-addr", self._address("p4runtime")),
+                *("--dp-grpc-server-addr", self._address("dataplane")),
+            ],
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+        )
+        self._channel = grpc.insecure_channel(self._address("dataplane"))
+        self._stream = self._channel.stream_stream(
+            STREAM,
+            request_serializer=_Packet.SerializeToString,
+            response_deserializer=_Packet.FromString,
+        )
+        try:
+            self._await_ready()
+        except BackendError:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._channel.close()
+        self._process.terminate()
+        self._process.wait()
+        self._log.close()
+        self._folder.cleanup()
+
+    def write(self, entities: Any) -> None:
+        """Write P4Runtime entities, as `Switch.write` does.
+
+        Raises:
+            BackendError: If BMv2 refuses one.
+        """
+        items = list(entities) if isinstance(entities, Iterable) else [entities]
+        try:
+            asyncio.run(self._write([_with_verb(item) for item in items]))
+        except (finsy.P4ClientError, OSError, ValueError) as exc:
+            raise BackendError(f"bmv2 {self._path.name}: write: {exc}") from exc
+
+    def process(self, packets: Sequence[tuple[int, bytes]]) -> list[Out]:
+        """Send packets, each (port, bytes), in order; return what each has led to.
+
+        Outputs of one packet are in order of their ports.
+        """
+        out: list[Out] = [[] for _ in packets]
+        for start in range(0, len(packets), CHUNK):
+            requests = [
+                _Packet(id=number + 1, device_id=1, port=port, packet=data)
+                for number, (port, data) in enumerate(packets[start:][:CHUNK], start)
+            ]
+            for response in self._stream(iter(requests)):
+                out[response.id - 1].append((response.port, response.packet))
+        return [sorted(outputs) for outputs in out]
+
+    def read_registers(self, name: str) -> list[int]:
+        """Return all cells of a register array of at most 64 bits."""
+        done = subprocess.run(
+            [COMMAND_LINE, "--thrift-port", str(self._thrift_port)],
+            input=f"register_read {name}\n",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        match = re.search(rf"{re.escape(name)}=\s*(.*)", done.stdout)
+        if match is None:
+            raise BackendError(f"bmv2 {self._path.name}: no register, got {done.stdout!r}")
+        return [int(text) for text in match[1].split(",")]
+
+    def _address(self, what: str) -> str:
+        return f"unix:{Path(self._folder.name, what)}"
+
+    def _await_ready(self) -> None:
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                raise BackendError(
+                    f"bmv2 {self._path.name}: ended at once, got status {self._process.returncode}"
+                )
+            try:
+                self.write([])
+                list(self._stream(iter(())))
+            except (BackendError, grpc.RpcError):
+                time.sleep(0.05)  # its servers open one after another
+            else:
+                return
+        raise BackendError(f"bmv2 {self._path.name}: not ready, got {READY_TIMEOUT_S} s of silence")
+
+    async def _write(self, entities: list[Any]) -> None:
+        options = finsy.SwitchOptions(p4info=self._p4info, p4blob=self._path, fail_fast=True)
+        async with finsy.Switch("bmv2", self._address("p4runtime"), options) as switch:
+            await switch.write(entities)
+
+
+def _with_verb(entity: Any) -> Any:
+    """Return an entity that says what is to be done: P4Runtime has no bare ones."""
+    if entity._update_type != P4UpdateType.UNSPECIFIED:
+        return entity
+    is_default = isinstance(entity, finsy.P4TableEntry) and entity.is_default_action
+    return ~entity if is_default else +entity
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
