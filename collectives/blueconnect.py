@@ -34,7 +34,6 @@ def blueconnect_allreduce(ranks: int, hierarchy: Sequence[int] = ()) -> Schedule
     """
     check_ranks("blueconnect_allreduce", ranks)
     sizes = _check_hierarchy(ranks, hierarchy)
-    steps = sum(size - 1 for size in sizes)
     rows: list[Transfer] = []
     step = 0
     for level, size in enumerate(sizes):
@@ -43,7 +42,6 @@ def blueconnect_allreduce(ranks: int, hierarchy: Sequence[int] = ()) -> Schedule
     for level in reversed(range(len(sizes))):
         rows += _rings(sizes, level, first_step=step, offset=0, op=Op.COPY)
         step += sizes[level] - 1
-    assert step == 2 * steps
     return Schedule(Collective.ALLREDUCE, "blueconnect", ranks, ranks, tuple(rows))
 
 

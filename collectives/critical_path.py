@@ -5,6 +5,7 @@ Assumptions, as in LogGP with full-duplex ports: a message keeps its rank's port
 that one busy for as long, once it is free (what waits, waits in the network; nothing is
 lost). A free port takes that message of those waiting which comes first in the schedule,
 which is about what fair sharing among flows comes to. Between ports there is no bottleneck.
+An `Aggregate` takes `Fabric.aggregation_ps`, once all its ranks are ready.
 Additions take no time, and a sender knows at once that its message has landed. What is left
 is what the schedule itself and the ports demand.
 """
@@ -212,9 +213,7 @@ class _Walk:
     def _ready(self, number: int, now_ps: int) -> None:
         move = self._moves[number]
         if isinstance(move, Aggregate):
-            payload_bytes = self._edges[move.chunk + 1] - self._edges[move.chunk]
-            busy_ps = self._fabric.aggregation_ps(payload_bytes, len(move.ranks))
-            heappush(self._events, (now_ps + busy_ps, _Kind.LAND, number))
+            heappush(self._events, (now_ps + self._aggregation_ps(move), _Kind.LAND, number))
         elif self._edges[move.stop] == self._edges[move.start]:
             heappush(self._events, (now_ps, _Kind.LAND, number))  # nothing to send
         else:
@@ -277,6 +276,12 @@ class _Walk:
         move = self._moves[number]
         assert isinstance(move, Message)
         return move
+
+    def _aggregation_ps(self, move: Aggregate) -> int:
+        payload_bytes = self._edges[move.chunk + 1] - self._edges[move.chunk]
+        if not payload_bytes:
+            return 0
+        return self._fabric.aggregation_ps(payload_bytes, len(self._done_ps))
 
     def _busy_ps(self, message: Message) -> int:
         payload_bytes = self._edges[message.stop] - self._edges[message.start]

@@ -16,8 +16,8 @@ from collectives import (
     tree,
 )
 from collectives.cost import Cost, Fabric
-from collectives.schedule import Collective, Schedule
-from ringleaf.errors import choose
+from collectives.schedule import Collective, Schedule, check_ranks
+from ringleaf.errors import ScheduleError, choose
 
 IDEAL = Fabric()
 
@@ -36,6 +36,11 @@ class Request:
     segments: int | None = None
     root: int = 0
     fabric: Fabric = IDEAL
+
+    def __post_init__(self) -> None:
+        check_ranks("collective", self.ranks)
+        if self.size_bytes < 0:
+            raise ScheduleError(f"collective: size must be >= 0, got {self.size_bytes}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ def _chain_segments(
     ranks: int, size_bytes: int, fabric: Fabric, segments: int | None
 ) -> int | None:
     """Return into how many pieces to cut the tensor for a chain, or None for a binomial tree."""
-    check_ranks("broadcast or reduce", ranks)
+    check_ranks("broadcast, reduce", ranks)
     if segments is not None:
         return segments
     pieces = best_segments(
