@@ -329,7 +329,7 @@ def start_tensor(
     tag: int,
     now_ps: int,
 ) -> bool:
-    """Sum a tensor over all workers; False, and nothing is done, while 64 are under way.
+    """Sum a tensor over all workers; False, and nothing is done, while 64 wait already.
 
     All workers of a job start the same tensors in the same order. REDUCED is reported when the
     sum is there; until then the source must stay as it is.

@@ -1,0 +1,78 @@
+"""One switch of each program, and packets to put through it, byte by byte."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+
+from ina.switchml import wire
+from ringleaf.arena import Store
+from ringleaf.packets import make_pool
+from switches import Program, Switch
+
+BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
+
+
+@cache
+def program(name: str) -> Program:
+    return Program.load(BUILD / f"{name}.json")
+
+
+def make_switch(name: str, ports: int, entities: Sequence[Any]) -> Switch:
+    code = program(name)
+    store = Store()
+    make_pool(
+        store,
+        size=1100,
+        head_bytes=code.head_bytes,
+        field_count=code.field_count,
+        lane_count=code.lane_count,
+    )
+    switch = Switch(code, store, ports)
+    switch.write(entities)
+    return switch
+
+
+def udp(**fields: Any) -> Packet:
+    """A UDP packet from 10.0.0.1 to 10.0.1.1; `fields` are of IP, `sport` and `dport` of UDP."""
+    ports = {name: fields.pop(name) for name in ("sport", "dport") if name in fields}
+    addresses = {"src": "10.0.0.1", "dst": "10.0.1.1", "ttl": 64, "tos": 2} | fields
+    ether = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
+    return ether / IP(**addresses) / UDP(**ports, chksum=0)
+
+
+def switchml(
+    message: int,
+    *,
+    job: int = 3,
+    block: int = 0,
+    version: int = 0,
+    slot: int = 0,
+    exponent: int = 0,
+    values: Sequence[int] | None = (),
+    lanes: int = 64,
+) -> bytes:
+    """A SwitchML packet with zeros behind `values`; None: an exponent without lanes."""
+    size = wire.SIZE_NONE if values is None else wire.SIZES[lanes]
+    body = b"".join(
+        number.to_bytes(width, "big")
+        for number, width in (
+            (message << 4 | size, 1),
+            (job, 1),
+            (block % 2**32, 4),
+            (version << 15 | slot, 2),
+            (exponent, 1),
+            (0, 1),
+        )
+    )
+    if values is not None:
+        padded = [*values, *[0] * (lanes - len(values))]
+        body += b"".join((value % 2**32).to_bytes(4, "big") for value in padded)
+    port = wire.udp_port(job)
+    return bytes(udp(dst="239.190.224.3", sport=port, dport=port) / Raw(body))

@@ -1,0 +1,115 @@
+"""Forwarding entities say what `topologies.routing` says, and no more than they need to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import finsy as fy
+import networkx as nx
+import pytest
+
+from ringleaf.errors import ConfigError
+from switches.forwarding import forwarding_entities, salt
+from topologies.addresses import ipv4, mac
+from topologies.graph import hosts, neighbors, port, switches
+from topologies.registry import build
+from topologies.routing import routes
+
+BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
+SPECS = ["fattree,k=4", "leafspine,leaves=3,spines=2,hosts=2", "torus2d,x=3,y=4", "bcube,n=3,k=1"]
+
+
+class Tables:
+    """A switch's entities as a plain program would look them up."""
+
+    def __init__(self, entities: list[fy.P4TableEntry]) -> None:
+        self.lpm: dict[tuple[int, int], fy.P4TableAction] = {}
+        self.nexthops: dict[int, fy.P4TableAction] = {}
+        self.threshold = -1
+        for entity in entities:
+            action = entity.action
+            assert isinstance(action, fy.P4TableAction)
+            if entity.table_id == "ecn_threshold":
+                assert entity.is_default_action
+                self.threshold = action.args["threshold"]
+            elif entity.table_id == "ipv4_lpm":
+                assert entity.match is not None
+                assert entity.match["dst"] not in self.lpm
+                self.lpm[entity.match["dst"]] = action
+            else:
+                assert entity.match is not None
+                assert entity.match["nexthop"] not in self.nexthops
+                self.nexthops[entity.match["nexthop"]] = action
+
+    def look_up(self, address: int) -> list[tuple[int, int]]:
+        """(port, MAC) of all that a packet to `address` may be sent to."""
+        for bits in range(32, -1, -1):
+            action = self.lpm.get((address >> (32 - bits) << (32 - bits), bits))
+            if action is not None:
+                break
+        else:
+            raise AssertionError("no route")
+        hops = [action]
+        if action.name == "ecmp":
+            base, count = action.args["base"], action.args["count"]
+            hops = [self.nexthops[row] for row in range(base, base + count)]
+        return [(hop.args["port"], hop.args["dmac"]) for hop in hops]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_every_host_is_reached_by_the_ports_of_its_route(spec: str) -> None:
+    graph = build(spec)
+    tables = {name: Tables(told) for name, told in forwarding_entities(graph).items()}
+
+    assert list(tables) == switches(graph)
+    for switch, table in routes(graph).items():
+        peers = neighbors(graph, switch)
+        for host, ports in table.items():
+            want = [(out, mac(graph, peers[out], port(graph, peers[out], switch))) for out in ports]
+            assert tables[switch].look_up(ipv4(graph, host)) == want
+
+
+def test_hosts_behind_another_switch_share_a_route_and_alike_groups_their_rows() -> None:
+    graph = build("fattree,k=4")  # 8 edge switches with 2 hosts each
+    told = {name: Tables(entities) for name, entities in forwarding_entities(graph).items()}
+
+    edge = told["s0"]
+    assert len(edge.lpm) == 2 + 7
+    assert len(edge.nexthops) == 2
+    core = told[switches(graph)[-1]]
+    assert len(core.lpm) == 8
+    assert core.nexthops == {}
+
+
+def test_salts_are_odd_and_differ() -> None:
+    salts = [salt(f"s{i}") for i in range(1000)]
+
+    assert all(value % 2 for value in salts)
+    assert len(set(salts)) == len(salts)
+    assert max(salts) < 2**32
+
+
+def test_ecn_threshold_is_passed_on() -> None:
+    graph = build(SPECS[1])
+
+    assert {Tables(told).threshold for told in forwarding_entities(graph).values()} == {0}
+    marked = forwarding_entities(graph, ecn_packets=65)
+    assert {Tables(told).threshold for told in marked.values()} == {65}
+
+
+@pytest.mark.parametrize("name", ["forward", "switchml-64", "switchml-256"])
+def test_every_program_takes_the_entities(name: str) -> None:
+    schema = fy.P4Schema(BUILD / f"{name}.p4info.txtpb")
+
+    for told in forwarding_entities(build("fattree,k=4")).values():
+        for entity in told:
+            entity.encode(schema)
+
+
+@pytest.mark.parametrize("packets", [-1, 1 << 19])
+def test_impossible_thresholds_are_refused(packets: int) -> None:
+    graph: nx.Graph[str] = build(SPECS[1])
+
+    with pytest.raises(ConfigError, match=f"ecn_packets must be 0 to 524287, got {packets}"):
+        forwarding_entities(graph, ecn_packets=packets)
+    assert hosts(graph)
