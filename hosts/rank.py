@@ -16,20 +16,36 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import torch
 
 from collectives.schedule import Aggregate, Message, Op, Schedule, chunk_ranges, messages
 
 MAX_POSTED = 128
-"""Sends, and receives, that a rank has with one peer at a time; a queue pair's ring has more."""
+"""Sends, and receives, of a stream at a time; a queue pair's ring has room for more."""
+
+
+class Stream(NamedTuple):
+    """One rank's messages of one kind with one peer, which go in the order of the schedule.
+
+    What is reduced and what is copied don't wait for each other: in a pipeline through two
+    trees they go opposite ways, and would keep each other to one chunk per round trip.
+    """
+
+    peer: int
+    op: Op
+
+
+NETWORK = Stream(-1, Op.REDUCE)
+"""Stands for the switches that aggregate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Send:
     """Send memory to a peer; answer with `sent`."""
 
-    peer: int
+    stream: Stream
     address: int
     size_bytes: int
     tag: int  # row of the schedule
@@ -37,9 +53,9 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Receive:
-    """Let the peer's next message go to `address`; answer with `received`."""
+    """Let the stream's next message go to `address`; answer with `received`."""
 
-    peer: int
+    stream: Stream
     address: int
     size_bytes: int
     tag: int
@@ -62,22 +78,21 @@ class _Row:
     """One message, or aggregate, of the schedule as this rank sees it."""
 
     tag: int
-    peer: int
+    stream: Stream
     start: int  # chunks `start` to `stop` (excluded)
     stop: int
     after_writes: list[int]  # per chunk: writes applied here before it may go
     after_sends: list[int]  # per chunk: sends acknowledged before it may be written
-    reduces: bool = False
     staged: bool = False
     slot: int = -1
 
 
 @dataclass(slots=True)
 class Plan:
-    """A rank's rows by peer, in the order both ends agree on: that of the schedule."""
+    """A rank's rows by stream, in the order both ends agree on: that of the schedule."""
 
-    sends: dict[int, deque[_Row]] = field(default_factory=lambda: defaultdict(deque))
-    receives: dict[int, deque[_Row]] = field(default_factory=lambda: defaultdict(deque))
+    sends: dict[Stream, deque[_Row]] = field(default_factory=lambda: defaultdict(deque))
+    receives: dict[Stream, deque[_Row]] = field(default_factory=lambda: defaultdict(deque))
     aggregates: list[_Row] = field(default_factory=list)
 
 
@@ -113,21 +128,22 @@ class _Planner:
         after = [bisect_left(self._writes[chunk], row.step) for chunk in chunks]
         for chunk in chunks:
             self._sends[chunk].append(row.step)
-        self._plan.sends[row.dst].append(_Row(tag, row.dst, row.start, row.stop, after, []))
+        stream = Stream(row.dst, row.op)
+        self._plan.sends[stream].append(_Row(tag, stream, row.start, row.stop, after, []))
 
     def add_write(self, tag: int, row: Message) -> None:
-        entry = self._write(tag, row.src, row.step, row.start, row.stop)
-        entry.reduces = row.op is Op.REDUCE
-        self._plan.receives[row.src].append(entry)
+        stream = Stream(row.src, row.op)
+        entry = self._write(tag, stream, row.step, row.start, row.stop)
+        self._plan.receives[stream].append(entry)
 
     def add_aggregate(self, tag: int, row: Aggregate) -> None:
-        self._plan.aggregates.append(self._write(tag, -1, row.step, row.chunk, row.chunk + 1))
+        self._plan.aggregates.append(self._write(tag, NETWORK, row.step, row.chunk, row.chunk + 1))
 
-    def _write(self, tag: int, peer: int, step: int, start: int, stop: int) -> _Row:
+    def _write(self, tag: int, stream: Stream, step: int, start: int, stop: int) -> _Row:
         after = [len(self._writes[chunk]) for chunk in range(start, stop)]
         for chunk in range(start, stop):
             self._writes[chunk].append(step)
-        entry = _Row(tag, peer, start, stop, after, [])
+        entry = _Row(tag, stream, start, stop, after, [])
         self._written.append((entry, step))
         return entry
 
@@ -136,7 +152,7 @@ class _Planner:
             sends = [self._sends[chunk] for chunk in range(entry.start, entry.stop)]
             entry.after_sends = [bisect_right(steps, step) for steps in sends]
             # A swap within a step must not wait for itself, so it goes through staging.
-            entry.staged = entry.reduces or any(step in steps for steps in sends)
+            entry.staged = entry.stream.op is Op.REDUCE or any(step in steps for steps in sends)
         return self._plan
 
 
@@ -150,7 +166,7 @@ class RankExecutor:
         chunks: How many chunks the schedule cuts the buffer into.
         staging: Address of `staging_bytes` of registered memory.
         view: Returns the tensor of so many elements at an address.
-        ahead_bytes: Bytes of receives posted ahead per peer, at least two messages.
+        ahead_bytes: Bytes of receives posted ahead per stream, at least two messages.
     """
 
     def __init__(
@@ -172,8 +188,8 @@ class RankExecutor:
         self._applied = [0] * chunks
         self._acked = [0] * chunks
         self._in_flight: dict[int, _Row] = {}  # by tag
-        self._sending: dict[int, int] = defaultdict(int)  # by peer
-        self._receiving: dict[int, int] = defaultdict(int)
+        self._sending: dict[Stream, int] = defaultdict(int)
+        self._receiving: dict[Stream, int] = defaultdict(int)
         self._blocked: dict[int, dict[Hashable, Callable[[], None]]] = defaultdict(dict)  # by chunk
         self._requests: list[Request] = []
         self._receives = bool(plan.receives or plan.aggregates)
@@ -181,8 +197,8 @@ class RankExecutor:
         self._left += sum(len(rows) for rows in plan.receives.values()) + len(plan.aggregates)
         item = tensor.element_size()
         self._depth = {
-            peer: _depth(rows, self._ranges, item, ahead_bytes)
-            for peer, rows in plan.receives.items()
+            stream: _depth(rows, self._ranges, item, ahead_bytes)
+            for stream, rows in plan.receives.items()
         }
         self._slots = _staging_slots(plan, self._ranges, item, staging, ahead_bytes)
 
@@ -196,10 +212,10 @@ class RankExecutor:
         return self._left == 0
 
     def start(self) -> None:
-        for peer in self._plan.receives:
-            self._post_receives(peer)
-        for peer in self._plan.sends:
-            self._post_sends(peer)
+        for stream in self._plan.receives:
+            self._post_receives(stream)
+        for stream in self._plan.sends:
+            self._post_sends(stream)
         self._post_aggregates()
 
     def take_requests(self) -> list[Request]:
@@ -209,8 +225,8 @@ class RankExecutor:
     def sent(self, tag: int) -> None:
         """The peer has the whole message of this row."""
         row = self._in_flight.pop(tag)
-        self._sending[row.peer] -= 1
-        self._post_sends(row.peer)
+        self._sending[row.stream] -= 1
+        self._post_sends(row.stream)
         self._count(row, self._acked)
 
     def received(self, tag: int) -> None:
@@ -257,32 +273,32 @@ class RankExecutor:
         item = self._tensor.element_size()
         return self._address + start * item, (stop - start) * item
 
-    def _post_sends(self, peer: int) -> None:
-        rows = self._plan.sends[peer]
-        while rows and self._sending[peer] < MAX_POSTED:
+    def _post_sends(self, stream: Stream) -> None:
+        rows = self._plan.sends[stream]
+        while rows and self._sending[stream] < MAX_POSTED:
             row = rows[0]
-            if self._waits(row, (Send, peer), lambda: self._post_sends(peer)):
+            if self._waits(row, (Send, stream), lambda: self._post_sends(stream)):
                 return
             rows.popleft()
-            self._sending[peer] += 1
+            self._sending[stream] += 1
             self._in_flight[row.tag] = row
-            self._requests.append(Send(peer, *self._bytes(row), row.tag))
+            self._requests.append(Send(stream, *self._bytes(row), row.tag))
 
-    def _post_receives(self, peer: int) -> None:
-        rows = self._plan.receives[peer]
-        while rows and self._receiving[peer] < self._depth[peer]:
+    def _post_receives(self, stream: Stream) -> None:
+        rows = self._plan.receives[stream]
+        while rows and self._receiving[stream] < self._depth[stream]:
             row = rows[0]
             address, size = self._bytes(row)
             if row.staged:
-                if not self._slots[peer]:
+                if not self._slots[stream]:
                     return  # one comes back when a held write is applied
-                row.slot = address = self._slots[peer].pop()  # the warmest
-            elif self._waits(row, (Receive, peer), lambda: self._post_receives(peer)):
+                row.slot = address = self._slots[stream].pop()  # the warmest
+            elif self._waits(row, (Receive, stream), lambda: self._post_receives(stream)):
                 return
             rows.popleft()
-            self._receiving[peer] += 1
+            self._receiving[stream] += 1
             self._in_flight[row.tag] = row
-            self._requests.append(Receive(peer, address, size, row.tag))
+            self._requests.append(Receive(stream, address, size, row.tag))
 
     def _post_aggregates(self) -> None:
         rows, self._plan.aggregates = self._plan.aggregates, []
@@ -301,23 +317,23 @@ class RankExecutor:
             return
         start, stop = self._ranges[row.start][0], self._ranges[row.stop - 1][1]
         target, source = self._tensor[start:stop], self._view(row.slot, stop - start)
-        if row.reduces:
+        if row.stream.op is Op.REDUCE:
             target.add_(source)
         else:
             target.copy_(source)
-        self._slots[row.peer].append(row.slot)
+        self._slots[row.stream].append(row.slot)
         self._written(row)
 
     def _written(self, row: _Row) -> None:
-        self._receiving[row.peer] -= 1
-        self._post_receives(row.peer)
+        self._receiving[row.stream] -= 1
+        self._post_receives(row.stream)
         self._count(row, self._applied)
 
 
-def _staged(plan: Plan) -> Iterator[tuple[int, list[_Row]]]:
-    for peer, rows in plan.receives.items():
+def _staged(plan: Plan) -> Iterator[tuple[Stream, list[_Row]]]:
+    for stream, rows in plan.receives.items():
         if staged := [row for row in rows if row.staged]:
-            yield peer, staged
+            yield stream, staged
 
 
 def _slot_bytes(rows: Iterable[_Row], ranges: list[tuple[int, int]], item: int) -> int:
@@ -345,12 +361,12 @@ def staging_bytes(plan: Plan, elements: int, chunks: int, item: int, *, ahead_by
 
 def _staging_slots(
     plan: Plan, ranges: list[tuple[int, int]], item: int, staging: int, ahead_bytes: int
-) -> dict[int, list[int]]:
-    """Addresses of each peer's free staging buffers."""
-    slots: dict[int, list[int]] = defaultdict(list)
-    for peer, rows in _staged(plan):
+) -> dict[Stream, list[int]]:
+    """Addresses of each stream's free staging buffers."""
+    slots: dict[Stream, list[int]] = defaultdict(list)
+    for stream, rows in _staged(plan):
         size = _slot_bytes(rows, ranges, item)
         for _ in range(_depth(rows, ranges, item, ahead_bytes)):
-            slots[peer].append(staging)
+            slots[stream].append(staging)
             staging += size
     return slots

@@ -1,4 +1,4 @@
-"""The hosts' rc agents and the queue pairs between ranks, made when a schedule wants them."""
+"""The hosts' rc agents and their queue pairs, made when a schedule wants them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import networkx as nx
 
 from hosts import rc
+from hosts.rank import Stream
 from networks.virtual.options import Options
 from ringleaf.arena import Store
 from ringleaf.units import serialize_ps
@@ -20,7 +21,7 @@ MAX_WINDOW = 1 << 14
 
 
 class Connections:
-    """One rc agent per rank, and which of its queue pairs leads to which peer."""
+    """One rc agent per rank, and which of its queue pairs carries which stream."""
 
     def __init__(
         self, graph: nx.Graph[str], store: Store, options: Options, *, ring: int, rtt_ps: int
@@ -28,8 +29,8 @@ class Connections:
         self._store = store
         self._graph = graph
         self._hosts = hosts(graph)
-        self._qps: list[dict[int, int]] = [{} for _ in self._hosts]  # rank -> peer -> QP
-        self._peers: list[list[int]] = [[] for _ in self._hosts]  # rank -> QP -> peer
+        self._qps: list[dict[Stream, int]] = [{} for _ in self._hosts]  # by rank
+        self._streams: list[list[Stream]] = [[] for _ in self._hosts]  # by rank, then QP
         self.agents = [
             self._make_agent(rank, options, ring=ring, rtt_ps=rtt_ps)
             for rank in range(len(self._hosts))
@@ -56,33 +57,34 @@ class Connections:
             rnr_wait_ps=rtt_ps,
         )
 
-    def qp(self, rank: int, peer: int) -> int:
-        """The queue pair of `rank` that leads to `peer`."""
-        return self._qps[rank][peer]
+    def qp(self, rank: int, stream: Stream) -> int:
+        """The queue pair of `rank` that carries a stream, both ways."""
+        return self._qps[rank][stream]
 
-    def peer(self, rank: int, qp: int) -> int:
-        return self._peers[rank][qp]
+    def stream(self, rank: int, qp: int) -> Stream:
+        return self._streams[rank][qp]
 
-    def connect(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """See to it that these pairs of ranks are connected; the agents must be idle."""
-        for a, b in pairs:
-            if b not in self._qps[a]:
-                self._connect(a, b)
+    def connect(self, rank: int, streams: Iterable[Stream]) -> None:
+        """See to it that `rank` has queue pairs for these; the agents must be idle."""
+        for stream in streams:
+            if stream not in self._qps[rank]:
+                self._connect(rank, stream)
 
-    def _connect(self, a: int, b: int) -> None:
-        ends = [(a, b), (b, a)]
-        for rank, peer in ends:
-            self._qps[rank][peer] = rc.add_qp(self._store, self.agents[rank])
-            self._peers[rank].append(peer)
-        for rank, peer in ends:
+    def _connect(self, rank: int, stream: Stream) -> None:
+        ends = [(rank, stream), (stream.peer, Stream(rank, stream.op))]
+        for end, facing in ends:
+            self._qps[end][facing] = rc.add_qp(self._store, self.agents[end])
+            self._streams[end].append(facing)
+        for (end, facing), (peer, back) in (ends, ends[::-1]):
+            number = self._qps[end][facing]
             rc.connect_qp(
                 self._store,
-                self.agents[rank],
-                self._qps[rank][peer],
-                peer_qp=self._qps[peer][rank],
-                macs=(self._mac(rank), self._mac(peer)),
-                addresses=(self._ip(rank), self._ip(peer)),
-                source_port=FIRST_SOURCE_PORT + (rank * 131 + peer) % SOURCE_PORTS,
+                self.agents[end],
+                number,
+                peer_qp=self._qps[peer][back],
+                macs=(self._mac(end), self._mac(peer)),
+                addresses=(self._ip(end), self._ip(peer)),
+                source_port=FIRST_SOURCE_PORT + (end * 131 + number) % SOURCE_PORTS,
             )
 
     def _mac(self, rank: int) -> int:

@@ -157,11 +157,8 @@ class VirtualNetwork:
         self._check(schedule, tensors)
         elements, dtype = tensors[0].numel(), tensors[0].dtype
         parts = plans(schedule, elements)
-        self._connections.connect(
-            (rank, peer)
-            for rank, plan in enumerate(parts)
-            for peer in sorted({*plan.sends, *plan.receives})
-        )
+        for rank, plan in enumerate(parts):
+            self._connections.connect(rank, [*plan.sends, *plan.receives])
         sizes = self._staging(parts, elements, schedule.chunks, dtype)
         with self._memory.registered(tensors, sizes) as (addresses, staging):
             executors = [
@@ -256,7 +253,7 @@ class _Execution:
         elif report.kind == rc.RECEIVED:
             executor.received(report.b)
         else:
-            peer = connections.peer(rank, report.a)
+            peer = connections.stream(rank, report.a).peer
             raise BackendError(f"h{rank}: too long a message from h{peer}, got row {report.b}")
         self._finish_ps[rank] = report.time_ps
 
@@ -278,10 +275,10 @@ class _Execution:
         address, size = request.address, request.size_bytes
         at = net._connections.agents[rank]
         if isinstance(request, Receive):
-            qp = net._connections.qp(rank, request.peer)
+            qp = net._connections.qp(rank, request.stream)
             accepted = rc.post_receive(arena, at, qp, address, size, request.tag)
         elif isinstance(request, Send):
-            qp = net._connections.qp(rank, request.peer)
+            qp = net._connections.qp(rank, request.stream)
             accepted = rc.post_send(arena, at, qp, address, size, request.tag, self._now_ps)
         else:
             assert net._aggregator is not None

@@ -54,19 +54,19 @@ class Mesh:
             )
             at += elements
             stage += room
-        self.sends: dict[tuple[int, int], deque[Send]] = defaultdict(deque)
-        self.receives: dict[tuple[int, int], deque[Receive]] = defaultdict(deque)
+        self.sends: dict[tuple[int, int, Op], deque[Send]] = defaultdict(deque)
+        self.receives: dict[tuple[int, int, Op], deque[Receive]] = defaultdict(deque)
         self.acks: list[tuple[int, int]] = []
 
     def _collect(self, rank: int) -> None:
         for request in self.executors[rank].take_requests():
             if isinstance(request, Send):
-                self.sends[rank, request.peer].append(request)
+                self.sends[rank, *request.stream].append(request)
             elif isinstance(request, Receive):
-                self.receives[request.peer, rank].append(request)
+                self.receives[request.stream.peer, rank, request.stream.op].append(request)
 
-    def _deliver(self, src: int, dst: int) -> None:
-        send, receive = self.sends[src, dst].popleft(), self.receives[src, dst].popleft()
+    def _deliver(self, src: int, dst: int, op: Op) -> None:
+        send, receive = self.sends[src, dst, op].popleft(), self.receives[src, dst, op].popleft()
         assert (send.tag, send.size_bytes) == (receive.tag, receive.size_bytes)
         count = send.size_bytes // 4
         source, target = send.address // 4, receive.address // 4
