@@ -221,7 +221,7 @@ class Network:
                         free_packet(self.store.arena, packet)
                         self.send(host, next(iter(self.graph.adj[host])), data)
 
-    def run(self, reports: int, limit: int = 200_000) -> None:
+    def run(self, reports: int, limit: int = 100_000) -> None:
         """Run until the workers have reported so often; fail if they never do."""
         timers = [at for ats in self.workers for at in ats]
         for _ in range(limit):

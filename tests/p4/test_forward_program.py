@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import finsy as fy
 import numpy as np
@@ -127,7 +128,7 @@ def test_each_field_of_the_flow_matters(switch: Switch, changed: dict[str, objec
     ],
     ids=["ICMP", "TCP", "later fragment"],
 )
-def test_other_protocols_spread_too(switch: Switch, make) -> None:
+def test_other_protocols_spread_too(switch: Switch, make: Callable[[str], Packet]) -> None:
     ports = {flow_port(switch, Ether() / make(f"10.0.0.{i}")) for i in range(40)}
 
     assert ports == {3, 4, 5}
