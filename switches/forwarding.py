@@ -11,21 +11,23 @@ import networkx as nx
 from ringleaf.errors import ConfigError
 from topologies.addresses import PREFIX_BITS, ipv4, mac, subnet
 from topologies.graph import attachment, hosts, neighbors, port
-from topologies.routing import Ports, routes
+from topologies.routing import Ports, dealt, routes
 
 MAX_ECN_PACKETS = (1 << 19) - 1
 """Queue depths have 19 bits in v1model."""
 
 
 def forwarding_entities(
-    graph: nx.Graph[str], *, ecn_packets: int = 0
+    graph: nx.Graph[str], *, ecmp: bool = True, ecn_packets: int = 0
 ) -> dict[str, list[fy.P4TableEntry]]:
     """The P4Runtime entities of every switch, for `forward.p4` and all programs that include it.
 
-    The hosts of another switch share one route, to their prefix.
+    The hosts of another switch share one route, to their prefix, if it is the same for all.
 
     Args:
         graph: A topology.
+        ecmp: Split flows over equally good ports by their hash; if not, each host is reached
+            by one of them (`topologies.routing.dealt`).
         ecn_packets: Queue depth from which on ECN-capable packets are marked; 0: never.
 
     Raises:
@@ -44,9 +46,12 @@ def forwarding_entities(
     below: dict[str, list[str]] = {}  # switch -> its hosts
     for host in hosts(graph):
         below.setdefault(attachment(graph, host), []).append(host)
+    tables = routes(graph)
+    if not ecmp:
+        tables = dealt(graph, tables)
     return {
         switch: [*_routes(graph, switch, below, table), threshold]
-        for switch, table in routes(graph).items()
+        for switch, table in tables.items()
     }
 
 
@@ -65,17 +70,26 @@ def _routes(
     for leaf, members in below.items():
         if leaf == switch:
             continue
-        ports = table[members[0]]
-        if len(ports) == 1:
-            action = _forward(graph, switch, ports[0])
-        else:
-            if ports not in bases:
+        groups = dict.fromkeys(table[host] for host in members)
+        for ports in groups:
+            if len(ports) > 1 and ports not in bases:
                 bases[ports] = sum(map(len, bases))
                 yield from _members(graph, switch, ports, bases[ports])
-            action = fy.P4TableAction(
-                "ecmp", base=bases[ports], count=len(ports), salt=salt(switch)
-            )
-        yield _lpm(subnet(leaf), PREFIX_BITS, action)
+        if len(groups) == 1:
+            yield _lpm(subnet(leaf), PREFIX_BITS, _towards(graph, switch, *groups, bases))
+        else:
+            for host in members:
+                action = _towards(graph, switch, table[host], bases)
+                yield _lpm(ipv4(graph, host), 32, action)
+
+
+def _towards(
+    graph: nx.Graph[str], switch: str, ports: Ports, bases: dict[Ports, int]
+) -> fy.P4TableAction:
+    """Send by the only port, or by one of a group."""
+    if len(ports) == 1:
+        return _forward(graph, switch, ports[0])
+    return fy.P4TableAction("ecmp", base=bases[ports], count=len(ports), salt=salt(switch))
 
 
 def _members(

@@ -58,6 +58,24 @@ def routes(graph: nx.Graph[str]) -> dict[str, dict[str, Ports]]:
     return table
 
 
+def dealt(graph: nx.Graph[str], table: dict[str, dict[str, Ports]]) -> dict[str, dict[str, Ports]]:
+    """One of the ports for each host, dealt out so that neighbouring ranks part early.
+
+    In a fat-tree this is the suffix routing of Al-Fares et al. (SIGCOMM 2008, 3.5), or D-mod-k
+    (Zahavi, JPDC 72(11), 2012): shifts and exchanges of all hosts at once meet no contention.
+    """
+    rank = {host: number for number, host in enumerate(hosts(graph))}
+
+    def deal(switch: str, host: str, ports: Ports) -> Ports:
+        turn = rank[host] // len(ports) ** graph.nodes[switch]["tier"]
+        return (ports[turn % len(ports)],)
+
+    return {
+        switch: {host: deal(switch, host, ports) for host, ports in row.items()}
+        for switch, row in table.items()
+    }
+
+
 def routes_to(graph: nx.Graph[str], host: str) -> dict[str, Ports]:
     """For every switch, the ports towards one host: one column of `routes`."""
     last = attachment(graph, host)

@@ -81,7 +81,10 @@ class VirtualNetwork:
             self._capture = Capture(options.capture, self.store, self._network, names)
 
     def _make_switches(self, seed: int) -> dict[str, Switch]:
-        entities = forwarding_entities(self.graph, ecn_packets=self.options.ecn_packets)
+        options = self.options
+        entities = forwarding_entities(
+            self.graph, ecmp=options.ecmp, ecn_packets=options.ecn_packets
+        )
         made = {}
         for number, (name, rows) in enumerate(entities.items()):
             ports = len(neighbors(self.graph, name))

@@ -21,6 +21,7 @@ class Options:
 
     mtu: int = 4096  # payload of a full rc packet
     window: int | None = None  # packets in flight per connection; None: twice the path's capacity
+    ecmp: bool = False  # split flows by hash; False: each host is reached by one path
     queue_bytes: int = 4 << 20  # per switch port
     ecn_packets: int = 0  # mark from this queue depth on; 0: never
     loss: float = 0.0  # probabilities, per packet and link

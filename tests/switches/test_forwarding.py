@@ -13,7 +13,7 @@ from switches.forwarding import forwarding_entities, salt
 from topologies.addresses import ipv4, mac
 from topologies.graph import hosts, neighbors, port, switches
 from topologies.registry import build
-from topologies.routing import routes
+from topologies.routing import dealt, routes
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 SPECS = ["fattree,k=4", "leafspine,leaves=3,spines=2,hosts=2", "torus2d,x=3,y=4", "bcube,n=3,k=1"]
@@ -67,6 +67,16 @@ def test_every_host_is_reached_by_the_ports_of_its_route(spec: str) -> None:
         for host, ports in table.items():
             want = [(out, mac(graph, peers[out], port(graph, peers[out], switch))) for out in ports]
             assert tables[switch].look_up(ipv4(graph, host)) == want
+
+
+def test_without_ecmp_every_host_is_reached_by_its_dealt_port() -> None:
+    graph = build("fattree,k=4")
+    told = {name: Tables(rows) for name, rows in forwarding_entities(graph, ecmp=False).items()}
+
+    for switch, table in dealt(graph, routes(graph)).items():
+        assert told[switch].nexthops == {}
+        for host, ports in table.items():
+            assert [out for out, _ in told[switch].look_up(ipv4(graph, host))] == list(ports)
 
 
 def test_hosts_behind_another_switch_share_a_route_and_alike_groups_their_rows() -> None:

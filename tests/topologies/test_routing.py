@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from itertools import pairwise, product
 
 import networkx as nx
@@ -11,7 +12,15 @@ from topology_specs import ANY_SPEC, SPECS
 from ringleaf.errors import ConfigError, TopologyError
 from topologies.graph import Link, attachment, hosts, neighbor_at, neighbors, port, switches
 from topologies.registry import build
-from topologies.routing import base_rtt_ps, hop_count, one_way_ps, path, routes, routes_to
+from topologies.routing import (
+    base_rtt_ps,
+    dealt,
+    hop_count,
+    one_way_ps,
+    path,
+    routes,
+    routes_to,
+)
 
 
 def choices(
@@ -216,3 +225,25 @@ def test_hosts_of_a_switch_have_ports_of_their_own() -> None:
     for host in hosts(graph):
         switch = attachment(graph, host)
         assert routes(graph)[switch][host] == (port(graph, switch, host),)
+
+
+def test_dealt_routes_carry_an_exchange_of_all_hosts_without_contention() -> None:
+    """Every pair (r, r xor bit) at once: no directed link is on two paths."""
+    graph = build("fattree,k=4")
+    table = dealt(graph, routes(graph))
+    for bit in (1, 2, 4, 8):
+        links = Counter[tuple[str, str]]()
+        for rank in range(16):
+            nodes = path(graph, f"h{rank}", f"h{rank ^ bit}", table=table)
+            links.update(pairwise(nodes))
+        assert set(links.values()) == {1}
+
+
+@pytest.mark.parametrize("spec", ["leafspine", "bcube,n=3,k=1", "hammingmesh", "torus3d"])
+def test_dealt_routes_are_among_the_routes(spec: str) -> None:
+    graph = build(spec)
+    table = routes(graph)
+    for switch, row in dealt(graph, table).items():
+        for host, ports in row.items():
+            assert len(ports) == 1
+            assert set(ports) <= set(table[switch][host])
