@@ -41,9 +41,7 @@ class FakeNetwork:
             size_bytes, self._spec.rate_bps
         )
         directions = [pair for edge in sorted(self._graph.edges) for pair in (edge, edge[::-1])]
-        series = {
-            pair: np.full(4, 10 * index, np.int64) for index, pair in enumerate(directions)
-        }
+        series = {pair: np.full(4, 10 * index, np.int64) for index, pair in enumerate(directions)}
         return RunResult(
             time_ps=time_ps,
             finish_ps=[time_ps] * ranks,

@@ -79,9 +79,7 @@ def test_every_option_reaches_the_spec() -> None:
         ("color", "red", r"options: unknown option, got 'color'; valid: topo, algo"),
     ],
 )
-def test_wrong_values_are_named_with_the_valid_ones(
-    option: str, value: str, message: str
-) -> None:
+def test_wrong_values_are_named_with_the_valid_ones(option: str, value: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         resolve({option: value})
 

@@ -1,0 +1,99 @@
+"""One collective on one network, timed in a process of its own: `python -m experiments.bench_case`.
+
+Reads what to run as JSON from its argument, prints what it measured as JSON. A process of its own,
+because peak memory and compile times can't be measured twice in one.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from dataclasses import asdict, dataclass
+
+_PERIOD = 8191  # of the data; a prime, so that it does not fit chunks and packets
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What to run."""
+
+    topo: str
+    algo: str
+    size_bytes: int
+    lanes: int = 256
+    delay_ps: int = 1_000_000
+    rate_bps: int = 100_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What it took; simulated times in ps, wall clock in seconds."""
+
+    ranks: int
+    time_ps: int
+    start_s: float  # from the start of Python to a network that is ready
+    wall_s: float  # of the run
+    packet_hops: int
+    events: int
+    wrong: int
+    retransmissions: int
+    drops: int
+    peak_bytes: int  # of memory
+
+
+def measure(case: Case, began_s: float) -> Timing:
+    """Run it. Results are checked: sums of whole numbers, so exact in any order."""
+    import torch
+
+    from collectives.registry import find_algorithm
+    from experiments.bounds import Bounds
+    from experiments.network import build_topology, connect
+    from experiments.options import resolve
+    from topologies.graph import hosts
+
+    torch.set_num_threads(1)
+    spec = resolve({"lanes": str(case.lanes)})
+    graph = build_topology(case.topo, rate_bps=case.rate_bps, delay_ps=case.delay_ps, hosts=None)
+    algorithm = find_algorithm(case.algo)
+    network = connect(
+        spec, graph, in_network=case.algo if algorithm.in_network else None, capture=None
+    )
+    start_s = time.time() - began_s
+    ranks = len(hosts(graph))
+    schedule = algorithm.build(
+        ranks,
+        size_bytes=case.size_bytes,
+        hierarchy=graph.graph["hierarchy"],
+        fabric=Bounds(graph).fabric,
+    )
+    tensors = network.tensors(case.size_bytes // 4, torch.float32, schedule)
+    base = torch.arange(case.size_bytes // 4).remainder_(_PERIOD).float()
+    for rank, tensor in enumerate(tensors):
+        torch.add(base, rank, out=tensor)
+    outcome = network.run(schedule, tensors)
+    base.mul_(ranks).add_(ranks * (ranks - 1) // 2)
+    wrong = sum(0 if torch.equal(t, base) else int((t != base).sum()) for t in tensors)
+    return Timing(
+        ranks=ranks,
+        time_ps=outcome.time_ps,
+        start_s=start_s,
+        wall_s=outcome.wall_s,
+        packet_hops=outcome.packet_hops,
+        events=outcome.events,
+        wrong=wrong,
+        retransmissions=outcome.retransmissions,
+        drops=outcome.drops,
+        peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    )
+
+
+def main() -> None:
+    began_s = time.time()
+    case = Case(**json.loads(sys.argv[1]))
+    sys.stdout.write(json.dumps(asdict(measure(case, began_s))) + "\n")
+
+
+if __name__ == "__main__":
+    main()

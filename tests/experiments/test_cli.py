@@ -1,0 +1,228 @@
+"""The commands as people type them, on the real network."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments import cli
+from experiments.options import OPTIONS
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = ("--topo", "leafspine,leaves=2,spines=1,hosts=2", "--size", "1K")
+
+
+def ringleaf(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "experiments.cli", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def call(*arguments: str | Path) -> int:
+    """The same in this process, which has imported everything already."""
+    with pytest.raises(SystemExit) as exited:
+        cli.app([str(argument) for argument in arguments])
+    code = exited.value.code
+    assert isinstance(code, int)
+    return code
+
+
+def rows(output: str) -> list[list[str]]:
+    return [line.split() for line in output.splitlines() if not line.startswith("#")]
+
+
+@pytest.fixture(scope="module")
+def first_light(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """All six algorithms, for real, on a small network."""
+    folder = tmp_path_factory.mktemp("first") / "light"
+    done = ringleaf("run", *SMALL, "--size", "4K,64K", "--out", folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return folder, done.stdout
+
+
+def test_all_algorithms_are_right_and_none_beats_its_bound(
+    first_light: tuple[Path, str],
+) -> None:
+    with (first_light[0] / "results.csv").open() as file:
+        found = list(csv.DictReader(file))
+
+    assert [row["algo"] for row in found] == [
+        "ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "switchml",
+    ] * 2  # fmt: skip
+    assert {row["wrong"] for row in found} == {"0"}
+    for row in found:
+        assert int(row["time_ps"]) >= int(row["bound_ps"]) > 0, row["algo"]
+
+
+def test_hosts_send_no_less_than_the_algorithm_needs(first_light: tuple[Path, str]) -> None:
+    """2(n-1)/n of the size for ring, all of it for aggregation, headers besides."""
+    sent = {(row[0], int(row[1])): int(row[11]) for row in rows(first_light[1])}
+
+    assert 1.5 * 65536 < sent["ring", 65536] < 1.6 * 65536
+    assert 65536 < sent["switchml", 65536] < 1.2 * 65536
+
+
+def test_table_and_files_agree(first_light: tuple[Path, str]) -> None:
+    summary = json.loads((first_light[0] / "summary.json").read_text())
+
+    assert [f"{row['time_ps'] / 1e6:.2f}" for row in summary["rows"]] == [
+        row[5] for row in rows(first_light[1])
+    ]
+    assert summary["complete"] is True
+    assert (first_light[0] / "report.html").stat().st_size > 100_000
+
+
+def test_plot_draws_a_run_anew(first_light: tuple[Path, str]) -> None:
+    figure = first_light[0] / "figures" / "time.png"
+    before = figure.read_bytes()
+    figure.unlink()
+
+    done = ringleaf("plot", first_light[0])
+
+    assert done.returncode == 0, done.stderr
+    assert figure.read_bytes() == before
+
+
+def test_losses_cost_time_and_nothing_else(tmp_path: Path) -> None:
+    lossy = "--loss 2% --duplicate 1% --reorder 1% --seed 3 --size 64K --algo ring,switchml"
+
+    done = ringleaf("run", *SMALL[:2], *lossy.split(), "--out", tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert "loss 2 %, duplicate 1 %, reorder 1 %" in done.stdout
+    assert [row[10] for row in rows(done.stdout)] == ["0", "0"]
+    assert all(int(row[12]) > 0 for row in rows(done.stdout))
+
+
+def test_yaml_gives_options_and_the_command_line_goes_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("topo: bcube,n=2,k=1\nalgo: [ring, tree]\nsize: 1K\nseed: 5\n")
+
+    assert call("run", "--spec", spec, "--seed", "6", "--dry-run") == 0
+
+    options = json.loads(capsys.readouterr().out)
+    assert (options["topo"], options["algos"]) == ("bcube,n=2,k=1", ["ring", "tree"])
+    assert (options["sizes_bytes"], options["seed"]) == ([1024], 6)
+
+
+def test_json_in_place_of_the_table_and_pcap_of_every_port(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("run", *SMALL, "--algo", "ring", "--json", "--pcap", "--out", tmp_path) == 0
+
+    assert json.loads(capsys.readouterr().out)["rows"][0]["algo"] == "ring"
+    captures = sorted(path.name for path in (tmp_path / "pcap" / "ring-1024").iterdir())
+    assert "h0-1.pcap" in captures
+    assert "s0-1.pcap" in captures
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", "--topo", "fatree"), "did you mean 'fattree'?"),
+        (("run", "--topo", "fattree,k=3"), "k must be even, got 3; try k=4"),
+        (("run", "--topo", "fattree,k=4", "--hosts", "99"), "99"),
+        (("run", "--loss", "2"), "loss: must be in [0, 1), got '2'"),
+        (("run", "--net", "mininet"), "net: not built yet, got 'mininet'; valid: virtual"),
+        (("run", "--spec", "no.yaml"), "spec: can't read, got 'no.yaml'"),
+        (("verify", "rings"), "unknown algorithm, got 'rings'; valid: ring"),
+        (("verify", "ring", "--ranks", "0"), "ranks must be >= 1, got 0"),
+        (("verify", "ring", "--hierarchy", "x"), "hierarchy: must be a whole number, got 'x'"),
+        (("topo", "show", "torus"), "unknown name, got 'torus'; valid: fattree"),
+        (("topo", "show", "fattree", "-o", "x.gif"), "file must end in .png"),
+        (("plot", "nowhere"), "run directory: can't read its summary.json, got 'nowhere'"),
+        (("bench", "speed"), "bench: unknown section, got 'speed'; valid: "),
+        (("run", "--colour", "red"), "--colour"),
+        (("run", "extra"), "extra"),
+    ],
+)
+def test_mistakes_exit_2_with_a_message_and_no_traceback(
+    arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(*arguments) == 2
+
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert "Traceback" not in printed.err
+    assert printed.out == ""
+
+
+def test_debug_shows_where_an_error_came_from() -> None:
+    done = ringleaf("run", "--loss", "2", "--debug")
+
+    assert done.returncode == 2
+    assert "Traceback" in done.stderr
+    assert "parse_fraction" in done.stderr
+
+
+def test_help_names_every_option_and_version_is_shown() -> None:
+    text = ringleaf("run", "--help").stdout
+
+    for option in OPTIONS.values():
+        assert option.flags.split()[0] in text
+    assert re.fullmatch(r"ringleaf \d+\.\d+\.\d+\n", ringleaf("--version").stdout)
+
+
+def test_help_needs_no_heavy_imports() -> None:
+    """So that it comes at once."""
+    code = (
+        "import sys\nfrom experiments import cli\n"
+        "print({'torch', 'numba', 'matplotlib', 'networkx', 'finsy'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == "set()\n"
+
+
+def test_verify_proves_an_algorithm(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("verify", "blueconnect", "--ranks", "12", "--hierarchy", "3,4") == 0
+
+    printed = capsys.readouterr().out
+    assert "12 ranks" in printed
+    assert "correct" in printed
+
+
+def test_topologies_are_listed_and_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("topo", "list") == 0
+    names = [line.split(",")[0] for line in capsys.readouterr().out.splitlines()]
+    assert {"fattree", "leafspine", "bcube", "hammingmesh", "torus2d", "torus3d"} <= set(names)
+
+    assert call("topo", "show", "fattree") == 0
+    assert "16 hosts, 20 switches" in capsys.readouterr().out
+
+    drawing = tmp_path / "bcube.svg"
+    assert call("topo", "show", "bcube", "--out", drawing) == 0
+    assert drawing.read_text().startswith("<?xml")
+
+
+def test_interrupt_keeps_what_was_measured_and_exits_130(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "experiments.cli", "run", "--algo", "ring", "--min", "1K"]
+    command += ["--max", "64M", "--factor", "2", "--out", str(tmp_path)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            if not line.startswith("#"):
+                break
+        running.send_signal(signal.SIGINT)
+        _, complaint = running.communicate()
+
+    assert running.returncode == 130
+    assert complaint == "ringleaf: interrupted\n"
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["complete"] is False
+    assert summary["rows"][0]["algo"] == "ring"

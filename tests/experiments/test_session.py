@@ -1,0 +1,264 @@
+"""A whole run over a network without packets: what is printed, and what is written."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import torch
+from fake_network import FakeConnect
+
+from experiments import figures, results, session
+from experiments.results import Run
+from ringleaf.errors import ConfigError, TopologyError
+
+SMALL = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "algo": "ring,switchml", "size": "1K,4K"}
+
+
+def run(
+    folder: Path, given: Mapping[str, str] = SMALL, connect: FakeConnect | None = None
+) -> tuple[Run, list[str]]:
+    lines: list[str] = []
+    done = session.run(
+        {**given, "out": str(folder)}, emit=lines.append, connect=connect or FakeConnect()
+    )
+    return done, lines
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the figures out: they take seconds."""
+    monkeypatch.setattr(figures, "draw_all", lambda *_: figures.Drawn({}, {}))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run, list[str]]:
+    folder = tmp_path_factory.mktemp("run")
+    return folder, *run(folder)
+
+
+def test_table_has_a_row_per_algorithm_and_size(finished: tuple[Path, Run, list[str]]) -> None:
+    rows = [line.split() for line in finished[2] if not line.startswith("#")]
+
+    assert [(row[0], row[1], row[2]) for row in rows] == [
+        ("ring", "1024", "256"), ("switchml", "1024", "256"),
+        ("ring", "4096", "1024"), ("switchml", "4096", "1024"),
+    ]  # fmt: skip
+    assert {len(row) for row in rows} == {13}
+    assert {row[10] for row in rows} == {"0"}
+
+
+def test_commentary_says_what_ran_and_whether_it_was_right(
+    finished: tuple[Path, Run, list[str]],
+) -> None:
+    text = "\n".join(line for line in finished[2] if line.startswith("#"))
+
+    assert "allreduce of 4 ranks on leafspine,leaves=2,spines=1,hosts=2" in text
+    assert "virtual" in text
+    assert "seed 1" in text
+    assert "# wrong values: 0 OK" in text
+    assert "fastest at 4 KiB: switchml" in text
+
+
+def test_bandwidths_follow_nccl_tests(finished: tuple[Path, Run, list[str]]) -> None:
+    for row in finished[1].rows:
+        assert row.algbw_gb_s == pytest.approx(row.size_bytes / row.time_ps * 1000)
+        assert row.busbw_gb_s == pytest.approx(row.algbw_gb_s * 2 * 3 / 4)
+        assert row.bound_percent == pytest.approx(100 * row.bound_ps / row.time_ps)
+
+
+def test_busiest_rank_and_counters_are_kept(finished: tuple[Path, Run, list[str]]) -> None:
+    row = finished[1].rows[0]
+
+    assert row.wire_bytes == 1024 + 3
+    assert (row.retransmissions, row.drops, row.lost) == (3, 2, 1)
+    assert (row.packet_hops, row.events) == (40, 50)
+
+
+def test_files_of_a_run_are_all_there(finished: tuple[Path, Run, list[str]]) -> None:
+    names = {path.relative_to(finished[0]).as_posix() for path in finished[0].rglob("*.*")}
+    figures = ("time", "busbw", "links", "bytes-ring", "bytes-switchml")
+
+    assert names == {
+        "config.json", "results.csv", "summary.json", "links.npz", "log.txt", "report.html",
+        *(f"figures/{name}.{suffix}" for name in figures for suffix in ("png", "pdf")),
+    }  # fmt: skip
+
+
+def test_config_has_what_was_given_and_what_it_became(
+    finished: tuple[Path, Run, list[str]],
+) -> None:
+    config = json.loads((finished[0] / "config.json").read_text())
+
+    assert config["given"]["size"] == "1K,4K"
+    assert config["options"]["sizes_bytes"] == [1024, 4096]
+    assert config["versions"]["torch"].startswith("2.")
+    assert config["git_commit"] is None or re.fullmatch(r"[0-9a-f]{40}\+?", config["git_commit"])
+    assert "started" in config
+
+
+def test_a_run_reads_back_as_it_was(finished: tuple[Path, Run, list[str]]) -> None:
+    folder, was, _ = finished
+    read = results.read_run(folder)
+
+    assert read.rows == was.rows
+    assert (read.complete, read.options, read.ranks) == (True, was.options, 4)
+    for key, series in was.series.items():
+        assert read.series[key].links == series.links
+        assert read.series[key].bin_ps == series.bin_ps
+        assert (read.series[key].size_bytes == series.size_bytes).all()
+
+
+def test_same_options_give_the_same_bytes(
+    finished: tuple[Path, Run, list[str]], tmp_path: Path
+) -> None:
+    run(tmp_path)
+
+    for path in sorted(tmp_path.rglob("*.*")):
+        if path.name != "config.json":
+            name = path.relative_to(tmp_path)
+            assert path.read_bytes() == (finished[0] / name).read_bytes(), name
+
+
+def test_drawing_anew_gives_the_same_page(finished: tuple[Path, Run, list[str]]) -> None:
+    page = (finished[0] / "report.html").read_bytes()
+    (finished[0] / "report.html").unlink()
+
+    assert session.redraw(finished[0]).read_bytes() == page
+
+
+class Links(HTMLParser):
+    """Collects what a page would fetch, and the tags it leaves open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fetched: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.fetched += [
+            value or ""
+            for name, value in attrs
+            if name in ("src", "href", "xlink:href")
+            and not (value or "").startswith(("#", "data:"))
+        ]
+        if tag not in ("meta", "link", "img", "br", "path", "use", "rect", "image"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if self.open and self.open[-1] == tag:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if self.open and self.open[-1] == tag:
+            self.open.pop()
+
+
+def test_report_stands_alone_and_is_well_formed(finished: tuple[Path, Run, list[str]]) -> None:
+    page = (finished[0] / "report.html").read_text()
+    links = Links()
+    links.feed(page)
+
+    assert links.fetched == []
+    assert "url(http" not in page
+    assert "@import" not in page
+    assert links.open == []
+    assert "make exp TOPO=leafspine,leaves=2,spines=1,hosts=2 ALGO=ring,switchml SIZE=1K,4K" in page
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_wrong_values_are_counted_and_shown(tmp_path: Path) -> None:
+    def spoil(tensors: list[torch.Tensor]) -> None:
+        tensors[1][5] += 1
+
+    wrong, lines = run(tmp_path, connect=FakeConnect(spoil))
+
+    assert [row.wrong for row in wrong.rows] == [1, 1, 1, 1]
+    assert "# wrong values: 4 FAILED" in lines
+    assert "4 wrong" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_aggregation_is_asked_for_by_name_and_captures_by_run(tmp_path: Path) -> None:
+    connect = FakeConnect()
+    run(tmp_path, {**SMALL, "size": "1K", "pcap": "yes"}, connect)
+
+    assert connect.asked == [
+        (None, tmp_path / "pcap" / "ring-1024"),
+        ("switchml", tmp_path / "pcap" / "switchml-1024"),
+    ]
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_integers_are_checked_exactly(tmp_path: Path) -> None:
+    done, _ = run(tmp_path, {**SMALL, "dtype": "int32", "size": "1K"})
+
+    assert [(row.dtype, row.wrong) for row in done.rows] == [("int32", 0), ("int32", 0)]
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_an_interrupted_run_keeps_what_it_has(tmp_path: Path) -> None:
+    calls = iter(range(10))
+
+    def interrupt(_: list[torch.Tensor]) -> None:
+        if next(calls) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, connect=FakeConnect(interrupt))
+
+    kept = results.read_run(tmp_path)
+    assert [(row.algo, row.size_bytes) for row in kept.rows] == [("ring", 1024)]
+    assert not kept.complete
+    assert "incomplete" in (tmp_path / "report.html").read_text()
+
+
+def test_different_collectives_are_not_compared(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError,
+        match=r"algo: must all be of one collective, got 'ring' \(allreduce\) and 'allgather'",
+    ):
+        run(tmp_path, {"algo": "ring,allgather"})
+
+
+def test_unknown_topologies_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="unknown name, got 'fatree'; valid: fattree"):
+        run(tmp_path / "run", {"topo": "fatree"})
+    with pytest.raises(TopologyError, match="k must be even, got 3; try k=4"):
+        run(tmp_path / "run", {"topo": "fattree,k=3"})
+
+    assert not (tmp_path / "run").exists()
+
+
+def test_drawing_needs_a_run_directory(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"run directory: can't read its summary.json, got '"):
+        session.redraw(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", r"summary.json: not JSON"),
+        ('{"schema_version": 99}', r"summary.json: schema_version must be 1, got 99"),
+        ("[]", r"summary.json: schema_version must be 1, got None"),
+    ],
+)
+def test_foreign_summaries_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "summary.json").write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        session.redraw(tmp_path)
+
+
+def test_a_run_without_measurements_can_not_be_drawn(
+    finished: tuple[Path, Run, list[str]], tmp_path: Path
+) -> None:
+    summary = json.loads((finished[0] / "summary.json").read_text())
+    (tmp_path / "summary.json").write_text(json.dumps({**summary, "rows": []}))
+
+    with pytest.raises(ConfigError, match="plot: nothing was measured in this run, got"):
+        session.redraw(tmp_path)
