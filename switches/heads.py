@@ -65,12 +65,15 @@ def cut(arena: Arena, packet: int, length: int) -> None:
 
 
 @inline
-def sum_from(arena: Arena, packet: int, start: int) -> np.uint64:
-    """Add up the packet's 16-bit words from head byte `start` on (RFC 1071), not folded."""
+def sum_from(arena: Arena, packet: int, start: int, bits: int) -> np.uint64:
+    """Add up the packet's 16-bit words from head byte `start` on (RFC 1071), not folded.
+
+    They continue an input of `bits` bits, padded to whole bytes.
+    """
     view = open_packet(arena, packet)
     row = view.row
     total = np.uint64(0)
-    shift = _U8
+    shift = _U8 if ((bits + 7) // 8) % 2 == 0 else np.uint64(0)
     for i in range(start, row[HEAD_LEN]):
         total += np.uint64(view.head[i]) << shift
         shift ^= _U8

@@ -234,7 +234,7 @@ class Switch:
 
     def _receive(self, port: int, data: bytes) -> int:
         """Return a new packet; what is beyond the headers lies in registered memory."""
-        in_head = min(len(data), self.program.head_bytes)
+        in_head = min(len(data), self.program.module.parsed_bytes)
         payload = data[in_head:]
         if payload and self._memory_at < 0:
             self._memory_at = self._store.register_memory(LONGEST_PACKET)

@@ -6,6 +6,7 @@ The input is one string of bits, padded with zeros to whole bytes (BMv2's `BufBu
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 
 from switches.bmv2_json import VALID, Calculation, Checksum, Constants, Field
 from switches.generate.code import Code
@@ -110,29 +111,52 @@ def _sum16(code: Code, calculation: Calculation, pieces: list[Piece], bits: int)
     2^16 is 1 modulo 65535, so each piece counts by its place in its word alone, and all are
     added up before folding.
     """
-    headers = list(dict.fromkeys(piece.header for piece in pieces))
+    stretches = [(header, list(own)) for header, own in groupby(pieces, lambda item: item.header)]
     code.add(f"total = {code.u(0)}")
-    for i, header in enumerate(headers):
-        own = [piece for piece in pieces if piece.header == header]
-        if i + 1 < len(headers) and sum(piece.width for piece in own) % 16:
-            raise code.source.refuse(
-                "a checksum over several headers needs them to be whole words", calculation.name
-            )
-        with code.guarded(code.is_set(valid(header)) if header else None):
-            code.add(f"total += {' + '.join(_summand(code, piece) for piece in own)}")
     if calculation.with_payload:
-        if bits % 16:
-            raise code.source.refuse("a payload checksum needs whole words", calculation.name)
-        code.add("total += sum_from(arena, packet, parsed)")
+        code.add(f"offset = {code.u(bits)}")
+    if all(header is None or _is_whole(own, bits) for header, own in stretches):
+        for header, own in stretches:
+            with code.guarded(code.is_set(valid(header)) if header else None):
+                code.add(f"total += {' + '.join(_summand(code, piece) for piece in own)}")
+    else:
+        headers = dict.fromkeys(header for header, _ in stretches if header)
+        there = " and ".join(code.is_set(valid(header)) for header in headers)
+        with code.block(f"if {there}:"):
+            code.add(f"total += {' + '.join(_summand(code, piece) for piece in pieces)}")
+        with code.block("else:"):
+            _sum_of_some(code, pieces)
+    if calculation.with_payload:
+        code.add("total += sum_from(arena, packet, parsed, I(offset))")
     return f"(fold16(total) ^ {code.u(0xFFFF)})"
+
+
+def _is_whole(own: list[Piece], bits: int) -> bool:
+    """Whether leaving these pieces out leaves the others where they are in their words."""
+    last = own[-1].offset + own[-1].width == bits
+    return last or sum(piece.width for piece in own) % 16 == 0
+
+
+def _sum_of_some(code: Code, pieces: list[Piece]) -> None:
+    """Add up the pieces of valid headers, which close ranks: BMv2 skips the others."""
+    code.add(f"offset = {code.u(0)}")
+    for piece in pieces:
+        with code.guarded(code.is_set(valid(piece.header)) if piece.header else None):
+            code.add(f"offset += {code.u(piece.width)}")
+            code.add(f"total += {_halved(code, piece)} << (({code.u(0)} - offset) & {code.u(15)})")
 
 
 def _summand(code: Code, piece: Piece) -> str:
     shift = -(piece.offset + piece.width) % 16
-    value = piece.code
-    if piece.width + shift > 48:  # leave room for the sum
-        value = f"(({value} & {code.u(0xFFFFFFFF)}) + ({value} >> {code.u(32)}))"
+    value = _halved(code, piece)
     return f"({value} << {code.u(shift)})" if shift else value
+
+
+def _halved(code: Code, piece: Piece) -> str:
+    """Return code of a number of at most 33 bits, so that there is room to shift and add it."""
+    if piece.width <= 32:
+        return piece.code
+    return f"(({piece.code} & {code.u(0xFFFFFFFF)}) + ({piece.code} >> {code.u(32)}))"
 
 
 def _bytes(code: Code, pieces: list[Piece], bits: int) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from switches.bmv2_json import Field, Header
 from switches.generate.code import Code
 from switches.generate.parser import Paths
-from switches.generate.storage import PARSED_LEN, position, valid
+from switches.generate.storage import position, valid
 from switches.generate.usage import Usage
 
 
@@ -42,7 +42,6 @@ class DeparserWriter:
         """See to it that valid headers lie in order, without gaps, before the rest."""
         code = self._code
         code.lines.comment("do the headers lie as they must leave?")
-        code.add(f"parsed = I({code.read(PARSED_LEN)})")
         code.add("out = 0")
         code.add("moved = False")
         for header in headers:

@@ -180,7 +180,7 @@ class _Shaper:
             join = self._joins[name]
             statements = self._statements(self._pipeline.nodes[name], join)
             out.extend(statements)
-            if any(may_exit(statement) for statement in statements):
+            if _exits(statements):
                 rest = self._build(join, stop)
                 if rest:
                     out.append(UnlessExited(rest))
@@ -204,16 +204,28 @@ class _Shaper:
 
     def _apply(self, table: Table, join: str | None) -> Apply:
         choices = []
+        exits = False
         for number in table.actions:
             action = self._source.actions[number]
+            body = action_body(self._source, action)
             following = () if table.by_hit else self._build(table.next_by_action[number], join)
-            choices.append(Choice(action, action_body(self._source, action), following))
+            exits |= _exits(body)
+            choices.append(Choice(action, body, _unless(_exits(body), following)))
         hit: Body = ()
         miss: Body = ()
         if table.by_hit:
-            hit = self._build(table.next_hit, join)
-            miss = self._build(table.next_miss, join)
+            hit = _unless(exits, self._build(table.next_hit, join))
+            miss = _unless(exits, self._build(table.next_miss, join))
         return Apply(table, tuple(choices), hit, miss)
+
+
+def _exits(body: Body) -> bool:
+    return any(may_exit(statement) for statement in body)
+
+
+def _unless(exits: bool, body: Body) -> Body:
+    """Return a body that is left out for packets that have just exited, if they may have."""
+    return (UnlessExited(body),) if exits and body else body
 
 
 def _is_call(table: Table) -> bool:

@@ -6,12 +6,12 @@ they are inside their arrays, and conditions, each of which makes two loops.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from switches.bmv2_json import Expression, Field, Named, Primitive
 from switches.generate.code import OUTSIDE, Code
-from switches.generate.flow import Body, If, Loop
+from switches.generate.flow import Body, If, Loop, walk
 from switches.generate.lanes import Pattern
 from switches.generate.primitives import REGISTER_PARAMETERS, effects, fields_in
 
@@ -99,21 +99,22 @@ class LoopWriter:
             self._turn(body, pattern)
 
     def _turn(self, body: Body, pattern: Pattern) -> None:
+        """Write one turn.
+
+        A register that is not there leaves its target as it was: zero, if that is the turn's
+        own temporary, and not what it was in the turn before.
+        """
         code = self._code
-        if OUTSIDE in code.cells.values():
-            # A register that is not there leaves its target as it was: zero, not what the
-            # temporary was in the turn before.
-            for temporary in pattern.temporaries:
-                code.set(temporary, [code.u(0)])
+        for access, target in _reads(body):
+            outside = code.cells.get((access.register, access.index)) == OUTSIDE
+            if outside and target in pattern.temporaries:
+                code.set(target, [code.u(0)])
         self._write_body(body)
 
     def _written(self, body: Body) -> set[Field]:
         written: set[Field] = set()
-        for statement in body:
-            if isinstance(statement, Primitive):
-                written |= effects(self._code.source, statement).writes
-            elif isinstance(statement, If):
-                written |= self._written((*statement.then, *statement.otherwise))
+        for primitive in _primitives(body):
+            written |= effects(self._code.source, primitive).writes
         return written
 
     def _view(self, array: str, start: str, step: int, count: int) -> str:
@@ -134,12 +135,26 @@ class LoopWriter:
 def _accesses(body: Body) -> list[Access]:
     """Return the register accesses of a loop's body, each kind once."""
     found: dict[Access, None] = {}
-    for statement in body:
-        if isinstance(statement, If):
-            inner = _accesses((*statement.then, *statement.otherwise))
-            found.update(dict.fromkeys(inner))
-        elif isinstance(statement, Primitive) and statement.op in REGISTER_PARAMETERS:
-            array, index = (statement.parameters[i] for i in REGISTER_PARAMETERS[statement.op])
-            assert isinstance(array, Named)
-            found[Access(array.name, index)] = None
+    for primitive in _primitives(body):
+        if primitive.op in REGISTER_PARAMETERS:
+            found[_access(primitive)] = None
     return list(found)
+
+
+def _reads(body: Body) -> Iterator[tuple[Access, Field]]:
+    """Return the body's reads of registers, and into which fields."""
+    for primitive in _primitives(body):
+        if primitive.op == "register_read":
+            target = primitive.parameters[0]
+            assert isinstance(target, Field)
+            yield _access(primitive), target
+
+
+def _access(primitive: Primitive) -> Access:
+    array, index = (primitive.parameters[i] for i in REGISTER_PARAMETERS[primitive.op])
+    assert isinstance(array, Named)
+    return Access(array.name, index)
+
+
+def _primitives(body: Body) -> Iterator[Primitive]:
+    return (statement for statement in walk(body) if isinstance(statement, Primitive))

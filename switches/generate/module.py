@@ -14,6 +14,7 @@ from switches.generate.parser import ParserWriter, Paths
 from switches.generate.state import LANE_STATE_AT, STATE_AT, State
 from switches.generate.statements import StatementWriter
 from switches.generate.storage import (
+    CLONE_FIELDS,
     CLONE_SESSION,
     FIXED_SLOTS,
     LENGTH,
@@ -25,8 +26,9 @@ from switches.generate.storage import (
 )
 from switches.generate.text import Constants
 from switches.generate.usage import CHECKSUM_ERROR, PACKET_LENGTH, PARSER_ERROR, Usage
-from switches.layout import DROP_PORT
+from switches.layout import DROP_PORT, INSTANCE_TYPE
 from switches.layout import PACKET_LENGTH as PACKET_LENGTH_SLOT
+from switches.replication import INGRESS_CLONE
 from switches.shapes import Shape, shape_table
 
 _HEADER = '''"""{name}: generated from {file}; do not edit."""
@@ -113,6 +115,9 @@ _SET_BETWEEN = (
 )
 
 
+USUAL_HEAD = 128  # bytes that hosts, and other switches, may have put in a head
+
+
 @dataclass(frozen=True, slots=True)
 class Module:
     """Generated source, and what a switch needs to know to hold the program's state."""
@@ -122,7 +127,8 @@ class Module:
     shapes: tuple[Shape, ...]  # in the order of the switch's words
     field_count: int
     lane_count: int
-    head_bytes: int
+    parsed_bytes: int  # that the parser takes at most
+    head_bytes: int  # room that a packet's head needs
 
 
 def generate(source: Source) -> Module:
@@ -163,14 +169,15 @@ class _Generator:
             "\n".join(f"{name} = {code}" for name, code in self._globals.items()),
             *("\n".join(lines) for lines in bodies),
         ]
-        emitted = sum(self._source.headers[name].size_bytes for name in self._source.emitted)
+        added = sum(self._source.headers[name].size_bytes for name in self._usage.added)
         return Module(
             text="\n\n".join(part for part in parts if part) + "\n",
             state=self._state,
             shapes=tuple(self._shapes),
             field_count=self._storage.field_count,
             lane_count=self._storage.lane_count,
-            head_bytes=max(self._paths.deepest, emitted),
+            parsed_bytes=self._paths.deepest,
+            head_bytes=max(self._paths.deepest, USUAL_HEAD) + added,
         )
 
     def _code(self) -> Code:
@@ -218,9 +225,14 @@ class _Generator:
         used = usage.egress.all | usage.update.all | set(self._kept)
         used |= {Field(STANDARD, "egress_spec"), TRUNCATE_LEN, LENGTH, PARSED_LEN}
         self._start_at_zero(code, used - set(self._kept))
-        for field in [*self._kept, TRUNCATE_LEN, PARSED_LEN]:
-            self._load(code, field)
         code.add(f"length = I(fields[{PACKET_LENGTH_SLOT}])")
+        if usage.clones:
+            with code.block(f"if fields[{INSTANCE_TYPE}] == {code.u(INGRESS_CLONE)}:"):
+                self._parse_clone(code)
+            with code.block("else:"):
+                self._load_all(code)
+        else:
+            self._load_all(code)
         if PACKET_LENGTH in used and usage.length_needed:
             code.set(PACKET_LENGTH, [code.read(LENGTH)])
         code.set(Field(STANDARD, "egress_spec"), [code.u(0)])
@@ -236,6 +248,33 @@ class _Generator:
             code.add(f"cut(arena, packet, I({code.read(TRUNCATE_LEN)}) - 1)")
         code.add("return 1")
         return ["@handler", "def egress(arena, at, packet, now_ps):", *code.lines.lines]
+
+    def _load_all(self, code: Code) -> None:
+        for field in [*self._kept, TRUNCATE_LEN, PARSED_LEN]:
+            self._load(code, field)
+        code.add(f"parsed = I({code.read(PARSED_LEN)})")
+
+    def _parse_clone(self, code: Code) -> None:
+        """Make of a clone's fields what BMv2 does: parse again, then forget all metadata.
+
+        What the clone's field list names is as ingress left it.
+        """
+        metadata = [field for field in self._kept if self._is_metadata(field)]
+        self._start_at_zero(code, self._usage.parser.all | set(self._kept))
+        self._load(code, Field(STANDARD, "ingress_port"))
+        ParserWriter(code, self._usage, self._paths).write()
+        self._start_at_zero(code, {Field(STANDARD, "ingress_port"), *metadata})
+        for field in [*filter(_is_set_between, metadata), CLONE_FIELDS]:
+            self._load(code, field)
+        for number, fields in sorted(self._source.field_lists.items()):
+            with code.block(f"if {code.read(CLONE_FIELDS)} == {code.u(number)}:"):
+                for field in fields:
+                    self._load(code, field)
+        code.set(LENGTH, ["U(length)"])
+
+    def _is_metadata(self, field: Field) -> bool:
+        header = self._source.headers.get(field.header)
+        return header is not None and header.metadata
 
     def _start_at_zero(self, code: Code, fields: set[Field]) -> None:
         """Fields are zero at first: BMv2 says so of metadata, and P4 nothing of headers."""
@@ -263,7 +302,9 @@ class _Generator:
     def _leave(self, code: Code, fields: list[Field]) -> None:
         """Put what egress and the traffic manager need into the packet's row."""
         for field in dict.fromkeys(fields):
-            if self._storage.lane(field) or _is_set_between(field):
+            if self._storage.lane(field):
+                continue
+            if _is_set_between(field) and field not in _LEFT_BY_INGRESS:
                 continue
             slot = self._storage.slots[field]
             for i, name in enumerate(self._storage.names(field)):
@@ -280,5 +321,4 @@ class _Generator:
 def _is_set_between(field: Field) -> bool:
     if field not in FIXED_SLOTS:
         return False
-    between = field.header == STANDARD and field.name in _SET_BETWEEN
-    return between and field.name not in ("instance_type", "egress_rid")
+    return field.header == STANDARD and field.name in _SET_BETWEEN

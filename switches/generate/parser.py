@@ -68,10 +68,10 @@ class Paths:
         return {name for name, offsets in self.offsets.items() if len(offsets) > 1}
 
     def offset(self, header: str) -> int | None:
-        """Return the one place where a header can lie."""
-        if self.cyclic or len(self.offsets[header]) != 1:
+        """Return the one place where a header can lie; 0 of one that is never parsed."""
+        if header in self.moving():
             return None
-        return next(iter(self.offsets[header]))
+        return next(iter(self.offsets[header]), 0)
 
     def entry(self, state: str) -> int | None:
         """Return the one number of bytes that can be parsed when a state is entered."""

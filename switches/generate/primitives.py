@@ -88,6 +88,13 @@ def changes_headers(source: Source, primitive: Primitive) -> bool:
     return bool({MADE, UNMADE} & set(_kind(source, primitive).roles))
 
 
+def headers_made(source: Source, primitive: Primitive) -> set[str]:
+    """Return the headers that it can make valid."""
+    roles = _kind(source, primitive).roles
+    pairs = zip(roles, primitive.parameters, strict=True)
+    return {_name(parameter) for role, parameter in pairs if role == MADE}
+
+
 def write_primitive(code: Code, primitive: Primitive) -> None:
     code.expressions.where = primitive.where
     _kind(code.source, primitive).write(code, primitive)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from switches.bmv2_json import STANDARD, Checksum, Field, Primitive, Source
 from switches.generate.calculations import inputs_of
 from switches.generate.flow import Apply, Body, If, walk
-from switches.generate.primitives import changes_headers, effects, fields_in
+from switches.generate.primitives import changes_headers, effects, fields_in, headers_made
 from switches.generate.storage import (
     CLONE_FIELDS,
     CLONE_SESSION,
@@ -74,6 +74,7 @@ class Usage:
     def __init__(self, source: Source, ingress: Body, egress: Body) -> None:
         self._source = source
         self.changes_headers = False
+        self.added: set[str] = set()  # headers that a primitive can make valid
         self.clones = False
         self.parser = self._parser()
         self.ingress = body_usage(source, ingress)
@@ -118,13 +119,17 @@ class Usage:
                     touched.reads |= fields_in(parameter)
             case _:
                 touched.add(self._source, op)
-                self.changes_headers |= changes_headers(self._source, op)
+                self._note_changes(op)
 
     def _look_for_changes(self, body: Body) -> None:
         for statement in walk(body):
             if isinstance(statement, Primitive):
-                self.changes_headers |= changes_headers(self._source, statement)
+                self._note_changes(statement)
                 self.clones |= statement.op == "clone_ingress_pkt_to_egress"
+
+    def _note_changes(self, primitive: Primitive) -> None:
+        self.changes_headers |= changes_headers(self._source, primitive)
+        self.added |= headers_made(self._source, primitive)
 
     def _in_packet(self, item: Field) -> bool:
         header = self._source.headers.get(item.header)
