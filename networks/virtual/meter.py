@@ -82,7 +82,7 @@ class Meter:
         sent = net.ports[:, s.TX_BYTES] - self._bytes_before
         hosts = net.nodes[-self._hosts :, s.FIRST_PORT]
         finish = [done - self._start_ps for done in finish_ps]
-        used = max(1, -(-max(finish) // int(net.state[s.BIN_PS])))
+        used = int(net.bins.any(axis=0).nonzero()[0].max(initial=0)) + 1  # last acks come later
         return RunResult(
             time_ps=max(finish),
             finish_ps=finish,
