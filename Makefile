@@ -7,15 +7,15 @@ PIP_FLAGS ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-# An option VAR=value of `make exp` becomes --option value of `ringleaf run`; an empty one is not passed.
-OPTIONS := TOPO ALGO SIZE MIN MAX FACTOR HOSTS RATE DELAY LOSS DUP REORDER SEED LANES SLOTS MTU \
-           QUEUE DTYPE NET OUT SPEC
+# NAME=value for `make exp` becomes an option of `ringleaf run`; an empty one is not passed on.
+NAMES := TOPO ALGO SIZE MIN MAX FACTOR HOSTS RATE DELAY LOSS DUP REORDER SEED DTYPE LANES SLOTS \
+         MTU QUEUE NET OUT SPEC
 FLAG_TOPO := --topo
 FLAG_ALGO := --algo
 FLAG_SIZE := --size
-FLAG_MIN := -b
-FLAG_MAX := -e
-FLAG_FACTOR := -f
+FLAG_MIN := --min
+FLAG_MAX := --max
+FLAG_FACTOR := --factor
 FLAG_HOSTS := --hosts
 FLAG_RATE := --rate
 FLAG_DELAY := --delay
@@ -31,7 +31,7 @@ FLAG_DTYPE := --dtype
 FLAG_NET := --net
 FLAG_OUT := --out
 FLAG_SPEC := --spec
-RUN_FLAGS = $(foreach o,$(OPTIONS),$(if $($(o)),$(FLAG_$(o)) '$($(o))')) \
+RUN_FLAGS = $(foreach o,$(NAMES),$(if $($(o)),$(FLAG_$(o)) '$($(o))')) \
             $(if $(filter-out 0 no,$(PCAP)),--pcap)
 
 .DEFAULT_GOAL := help
@@ -42,7 +42,11 @@ help:  ## Show this text
 	@echo
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 	@echo
-	@cat experiments/options.txt
+	@echo 'make exp knows these names; [what is taken if nothing is said]:'
+	@echo
+	@$(PYTHON) -m experiments.options
+	@echo
+	@echo 'For instance: make exp TOPO=leafspine ALGO=ring,switchml SIZE=4MiB LOSS=0.1%'
 
 venv: $(STAMP)  ## Set up .venv (the other targets do it themselves)
 
@@ -67,7 +71,7 @@ topo: $(STAMP)  ## Draw a topology: make topo TOPO=fattree,k=4
 test: $(STAMP)  ## Run the tests
 	$(BIN)/python -m pytest $(ARGS)
 
-bench: $(STAMP)  ## Measure Ringleaf's own speed (ONLY=engine|network|peers)
+bench: $(STAMP)  ## Measure Ringleaf's own speed (ONLY=startup|network|peers)
 	@$(BIN)/ringleaf bench $(ONLY) $(if $(OUT),--out '$(OUT)')
 
 lint: $(STAMP)  ## Check formatting, style and types
@@ -87,9 +91,9 @@ pin: $(STAMP)  ## Write the installed versions to constraints.txt
 	  | grep -viE '^(pip|ringleaf|wheel)[=@ ]' | sed 's/+cpu$$//'; } > constraints.new
 	@mv constraints.new constraints.txt
 
-clean:  ## Remove results and caches of tools
-	rm -rf runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+clean:  ## Remove caches of tools
+	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
-distclean: clean  ## Remove .venv and compiled code, too
-	rm -rf $(VENV) "$${XDG_CACHE_HOME:-$$HOME/.cache}/ringleaf"
+distclean: clean  ## Remove results, .venv and compiled code, too
+	rm -rf runs $(VENV) "$${XDG_CACHE_HOME:-$$HOME/.cache}/ringleaf"

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+import sys
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -53,7 +55,12 @@ OPTIONS: dict[str, Option] = {
         "fattree",
         "fattree, leafspine, bcube, hammingmesh, torus2d or torus3d, with parameters: fattree,k=8",
     ),
-    "algo": Option("--algo", "ALGO", ",".join(ALGORITHMS), "one or several, by comma"),
+    "algo": Option(
+        "--algo",
+        "ALGO",
+        ",".join(ALGORITHMS),
+        "one or several, by comma; or one of reducescatter, allgather, broadcast, reduce, alltoall",
+    ),
     "size": Option("--size", "SIZE", "", "bytes per rank: 4MiB, 64K, or several: 1K,1M"),
     "min": Option("--min -b", "MIN", "1K", "sweep from this size (nccl-tests' -b)"),
     "max": Option("--max -e", "MAX", "16M", "sweep to this size (-e)"),
@@ -261,3 +268,18 @@ def _network(text: str) -> str:
 
 def _yes(where: str, text: str) -> bool:
     return choose(where, "answer", text.lower(), (*_YES, *_NO)) in _YES
+
+
+def make_help() -> str:
+    """The options as variables of `make exp`, a line or two each."""
+    lines = []
+    for option in OPTIONS.values():
+        text = option.help + (f" [{option.default}]" if option.default else "")
+        first, *others = textwrap.wrap(text, 76)
+        lines.append(f"  {option.variable + '=':<10}{first}")
+        lines += [" " * 12 + other for other in others]
+    return "\n".join((*lines, f"  {'SPEC=':<10}YAML file of these options, in small letters"))
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{make_help()}\n")

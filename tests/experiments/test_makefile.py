@@ -1,0 +1,60 @@
+"""`make` passes every option on, and its help names them all."""
+
+import subprocess
+from pathlib import Path
+
+from collectives.registry import ALGORITHMS
+from experiments.options import OPTIONS, make_help
+from topologies.registry import TOPOLOGIES
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def make(*arguments: str) -> str:
+    command = ["make", "--no-print-directory", "-C", str(ROOT), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_every_option_is_passed_to_the_command() -> None:
+    values = {option.variable: f"{number},x" for number, option in enumerate(OPTIONS.values())}
+    values["PCAP"] = "1"
+    given = [f"{name}={value}" for name, value in values.items()]
+
+    command = make("-n", "exp", *given, "SPEC=a b.yaml").splitlines()[-1]
+
+    for option in OPTIONS.values():
+        flag = option.flags.split()[0]
+        passed = flag if option.variable == "PCAP" else f"{flag} '{values[option.variable]}'"
+        assert f" {passed}" in command
+    assert "--spec 'a b.yaml'" in command
+
+
+def test_options_that_are_not_given_are_not_passed() -> None:
+    command = make("-n", "exp", "TOPO=fattree", "PCAP=0").splitlines()[-1]
+
+    assert command.split()[1:] == ["run", "--topo", "fattree"]
+
+
+def test_help_names_options_topologies_and_algorithms() -> None:
+    text = make("help")
+
+    assert make_help() in text
+    for name in (*(option.variable for option in OPTIONS.values()), "SPEC"):
+        assert f"  {name}=" in text
+    for name in (*TOPOLOGIES, *ALGORITHMS):
+        assert name in text
+
+
+def test_old_or_missing_pythons_are_refused_with_advice(tmp_path: Path) -> None:
+    old = tmp_path / "python"
+    old.write_text('#!/bin/sh\n[ "$1" = --version ] && echo Python 3.8.10 && exit 0\nexit 1\n')
+    old.chmod(0o755)
+
+    for python, message in (
+        (str(old), "needs Python 3.11 or newer, got Python 3.8.10"),
+        ("no-such-python", "no no-such-python here; install Python 3.11 or newer"),
+    ):
+        command = ["make", "-C", str(ROOT), "venv", f"PYTHON={python}", f"VENV={tmp_path}/venv"]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        assert done.returncode != 0
+        assert message in done.stderr
