@@ -1,5 +1,6 @@
 """`make` passes every option on, and its help names them all."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -10,9 +11,17 @@ from topologies.registry import TOPOLOGIES
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def make(*arguments: str) -> str:
+def run_make(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """As from a shell, even if this test was started by make."""
+    environment = {name: value for name, value in os.environ.items() if "MAKE" not in name}
     command = ["make", "--no-print-directory", "-C", str(ROOT), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+
+
+def make(*arguments: str) -> str:
+    done = run_make(*arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_every_option_is_passed_to_the_command() -> None:
@@ -32,7 +41,7 @@ def test_every_option_is_passed_to_the_command() -> None:
 def test_options_that_are_not_given_are_not_passed() -> None:
     command = make("-n", "exp", "TOPO=fattree", "PCAP=0").splitlines()[-1]
 
-    assert command.split()[1:] == ["run", "--topo", "fattree"]
+    assert command.split()[1:] == ["run", "--topo", "'fattree'"]
 
 
 def test_help_names_options_topologies_and_algorithms() -> None:
@@ -54,7 +63,6 @@ def test_old_or_missing_pythons_are_refused_with_advice(tmp_path: Path) -> None:
         (str(old), "needs Python 3.11 or newer, got Python 3.8.10"),
         ("no-such-python", "no no-such-python here; install Python 3.11 or newer"),
     ):
-        command = ["make", "-C", str(ROOT), "venv", f"PYTHON={python}", f"VENV={tmp_path}/venv"]
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        done = run_make("venv", f"PYTHON={python}", f"VENV={tmp_path}/venv")
         assert done.returncode != 0
         assert message in done.stderr
