@@ -76,7 +76,8 @@ def _routes(
                 bases[ports] = sum(map(len, bases))
                 yield from _members(graph, switch, ports, bases[ports])
         if len(groups) == 1:
-            yield _lpm(subnet(leaf), PREFIX_BITS, _towards(graph, switch, *groups, bases))
+            action = _towards(graph, switch, table[members[0]], bases)
+            yield _lpm(subnet(leaf), PREFIX_BITS, action)
         else:
             for host in members:
                 action = _towards(graph, switch, table[host], bases)

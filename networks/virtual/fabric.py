@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import networkx as nx
 
+import networks.virtual.state as s
 from ina.registry import HostProtocol
-from networks.virtual import state as s
 from networks.virtual.options import Options
 from networks.virtual.state import Network, make_network, open_network
 from ringleaf.arena import Store

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import types
-from switches.replication import replicate
 
+import networks.virtual.state as s
 from hosts.agent import READY, TIMER_AT_PS, UDP_PORT_HIGH, UDP_PORT_LOW
-from networks.virtual import state as s
 from networks.virtual.heap import CAPACITY, COUNT, first_time_ps, pop_event, push_event
 from networks.virtual.state import agent_row, node_row, port_row
 from ringleaf.arena import Arena, Fields, Words
@@ -54,6 +53,7 @@ from switches.layout import (
     PRIORITY,
 )
 from switches.queues import PACKETS, pop, push
+from switches.replication import replicate
 
 # Why `run` returned.
 REPORTED = 1  # agents have reported; all events of that instant are done

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+import networks.virtual.state as s
 from hosts.agent import RETRANSMISSIONS
-from networks.virtual import state as s
 from networks.virtual.state import Network, open_network
 from ringleaf.arena import Store
 from ringleaf.units import PS_PER_NS
@@ -82,7 +82,7 @@ class Meter:
         sent = net.ports[:, s.TX_BYTES] - self._bytes_before
         hosts = net.nodes[-self._hosts :, s.FIRST_PORT]
         finish = [done - self._start_ps for done in finish_ps]
-        used = int(net.bins.any(axis=0).nonzero()[0].max(initial=0)) + 1  # last acks come later
+        used = int(np.flatnonzero(net.bins.any(axis=0)).max(initial=0)) + 1  # last acks come later
         return RunResult(
             time_ps=max(finish),
             finish_ps=finish,

@@ -7,14 +7,14 @@ from pathlib import Path
 import networkx as nx
 import torch
 
+import networks.virtual.loop as loop
+import networks.virtual.state as s
 from collectives.schedule import Aggregate, Schedule
 from hosts import agent as agents
 from hosts import rc
 from hosts.agent import Completion, make_ring, take_completions
 from hosts.rank import Plan, RankExecutor, Receive, Request, Send, plans, staging_bytes
 from ina.registry import Aggregator
-from networks.virtual import loop
-from networks.virtual import state as s
 from networks.virtual.connections import Connections
 from networks.virtual.fabric import HostAgents, lay_out, places
 from networks.virtual.heap import CAPACITY, grow_heap

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from networks.virtual import state as s
+import networks.virtual.state as s
 from networks.virtual.state import open_network
 from ringleaf.arena import Store
 from ringleaf.units import PS_PER_NS, PS_PER_S
