@@ -9,7 +9,6 @@ import numpy as np
 
 from ringleaf.arena import Fields
 from ringleaf.errors import ConfigError
-from switches.bmv2_json import Table
 from switches.lookup import (
     ACTION,
     COUNTER,

@@ -134,6 +134,9 @@ control I(inout headers hdr, inout metadata meta, inout standard_metadata_t stan
 
     apply {
         standard_metadata.egress_spec = 2;
+        if (!hdr.key.isValid()) {  // its fields are undefined
+            exit;
+        }
         hdr.trace.setValid();
         meta.small = hdr.key.flags[3:0];
         if (exact_table.apply().hit) {

@@ -1,0 +1,43 @@
+"""Compiles the test programs; run as `python tests/switches/compile_programs.py`.
+
+What it writes is committed, without white space, so that only who changes a program needs p4c.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+PROGRAMS = Path(__file__).parent / "programs"
+COMPILER = "p4c-bm2-ss"
+
+
+def is_there() -> bool:
+    return shutil.which(COMPILER) is not None
+
+
+def compile_program(source: Path) -> dict[str, str]:
+    """Return the text of each output file, by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        names = f"{source.stem}.json", f"{source.stem}.p4info.txtpb"
+        files = [Path(folder, name) for name in names]
+        command = [COMPILER, "--p4runtime-files", str(files[1]), "-o", str(files[0]), source.name]
+        subprocess.run(command, check=True, cwd=source.parent)
+        data = json.loads(files[0].read_text())
+        return {
+            names[0]: json.dumps(data, separators=(",", ":")) + "\n",
+            names[1]: files[1].read_text(),
+        }
+
+
+def main() -> None:
+    for source in sorted(PROGRAMS.glob("*.p4")):
+        for name, text in compile_program(source).items():
+            (PROGRAMS / name).write_text(text)
+
+
+if __name__ == "__main__":
+    main()

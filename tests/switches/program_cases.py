@@ -1,0 +1,424 @@
+"""Programs, entries for them and random packets that reach all their corners.
+
+The same cases are replayed from traces of BMv2 (always) and run against it (where it is).
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import finsy as fy
+
+from ringleaf.arena import Store
+from ringleaf.packets import OUTBOX_ROWS, make_pool
+from switches import Program, Switch
+
+HERE = Path(__file__).parent
+PROGRAMS = HERE / "programs"
+TRACES = HERE / "traces"
+BUILT = HERE.parent.parent / "p4" / "build"
+
+PORTS = 8
+
+Packet = tuple[int, bytes]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One program; `entities()` and `packet(rng)` are its entries and a packet for it."""
+
+    path: Path
+    packet: Callable[[random.Random], Packet]
+    entities: Callable[[], list[Any]] = list
+    registers: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+    @property
+    def p4info(self) -> Path:
+        return self.path.with_name(f"{self.name}.p4info.txtpb")
+
+    def packets(self, count: int, seed: int) -> list[Packet]:
+        rng = random.Random(seed)
+        return [self.packet(rng) for _ in range(count)]
+
+
+def make_switch(case: Case) -> Switch:
+    """Return a switch of its own, with the case's entries."""
+    program = Program.load(case.path, case.p4info)
+    store = Store()
+    make_pool(
+        store,
+        size=OUTBOX_ROWS + 8,
+        head_bytes=program.head_bytes,
+        field_count=program.field_count,
+        lane_count=program.lane_count,
+    )
+    switch = Switch(program, store, ports=PORTS, name=case.name, seed=7)
+    switch.write(case.entities())
+    return switch
+
+
+def edge(rng: random.Random, bits: int) -> int:
+    """Return a number of that many bits, likely one at which arithmetic goes wrong."""
+    edges = (0, 1, (1 << bits) - 1, 1 << (bits - 1), (1 << (bits - 1)) - 1)
+    if rng.random() < 0.5:
+        return rng.choice(edges)
+    return rng.getrandbits(rng.choice((bits, bits, min(bits, 4))))
+
+
+def cut(rng: random.Random, data: bytes, chance: float) -> bytes:
+    return data[: rng.randrange(1, len(data))] if rng.random() < chance else data
+
+
+# expressions.p4
+
+OPERANDS = (64, 64, 32, 32, 8, 8, 3, 5, 8, 32, 32, 8, 8, 64, 128, 128, 20, 12)  # bits of each
+ALIKE = ((0, 1), (2, 3), (9, 10), (11, 12), (14, 15))  # that are compared
+
+
+def operands(rng: random.Random) -> Packet:
+    values = [edge(rng, width) for width in OPERANDS]
+    for first, second in ALIKE:
+        if rng.random() < 0.2:
+            values[second] = values[first]
+    number = 0
+    for value, width in zip(values, OPERANDS, strict=True):
+        number = number << width | value
+    return 1, number.to_bytes(sum(OPERANDS) // 8, "big") + bytes(rng.randrange(5))
+
+
+# tables.p4
+
+ADDRESSES = (0x0A000001, 0x0A0000FE, 0x0A010203, 0xC0A80101, 0xF0F0F0F0, 0x80000000)
+WIDE = 0x0123456789ABCDEFFEDCBA9876543210
+
+
+def entry(table: str, match: dict[str, Any], action: str, value: int, **more: Any) -> Any:
+    priority = more.pop("priority", 0)
+    return +fy.P4TableEntry(
+        table,
+        match=fy.Match(match),
+        action=fy.Action(action, value=value, **more),
+        priority=priority,
+    )
+
+
+def prefixes(rng: random.Random, values: tuple[int, ...], width: int) -> list[tuple[int, int]]:
+    """Return distinct (value, length) pairs."""
+    found = {}
+    for value in values:
+        length = rng.randrange(1, width + 1)
+        found[value >> (width - length) << (width - length), length] = None
+    return list(found)
+
+
+def table_entities() -> list[Any]:
+    rng = random.Random(5)
+    entities = [
+        entry(
+            "exact_table",
+            {"hdr.key.address": address, "hdr.key.port": i % 3, "hdr.key.$valid$": 1},
+            "set_exact",
+            i + 1,
+        )
+        for i, address in enumerate(ADDRESSES)
+    ]
+    for i, prefix in enumerate(prefixes(rng, ADDRESSES * 3, 32)):
+        entities.append(entry("lpm_table", {"hdr.key.address": prefix}, "set_lpm", i + 1))
+    for i, prefix in enumerate(prefixes(rng, (WIDE,) * 12, 128)):
+        match = {"hdr.key.wide": prefix, "meta.small": i % 4}
+        wide = rng.getrandbits(128)
+        entities.append(entry("mixed_table", match, "set_mixed", i + 1, wide=wide))
+    entities += [*ternary_entries(rng), *range_entries(rng), *optional_entries(rng)]
+    entities.append(
+        ~fy.P4TableEntry(
+            "keyless_table", is_default_action=True, action=fy.Action("set_keyless", value=0x4321)
+        )
+    )
+    for kind, action in enumerate(("left", "right", "leave")):
+        match = fy.Match({"hdr.key.kind": kind})
+        entities.append(+fy.P4TableEntry("which_way", match=match, action=fy.Action(action)))
+    return entities
+
+
+def ternary_entries(rng: random.Random) -> list[Any]:
+    entries = []
+    for i in range(20):
+        match = {}
+        if rng.random() < 0.7:
+            mask = rng.choice([0xFF000000, 0xFFFF0000, 0xFF, 0xF0F0F0F0])
+            match["hdr.key.address"] = (rng.choice(ADDRESSES) & mask, mask)
+        if rng.random() < 0.5:
+            mask = rng.choice([1, 3, 0x80])
+            match["hdr.key.flags"] = (rng.getrandbits(8) & mask, mask)
+        entries.append(entry("ternary_table", match, "set_ternary", i + 1, priority=100 - i * 3))
+    return entries
+
+
+def range_entries(rng: random.Random) -> list[Any]:
+    entries = []
+    for i in range(10):
+        low = rng.randrange(12)
+        match: dict[str, Any] = {
+            "hdr.key.port": (low, rng.randrange(low, 16)),
+            "hdr.key.kind": rng.randrange(4),
+        }
+        if rng.random() < 0.5:
+            match["hdr.key.flags"] = (rng.randrange(100), 200)
+        entries.append(entry("range_table", match, "set_range", i + 1, priority=50 - i))
+    return entries
+
+
+def optional_entries(rng: random.Random) -> list[Any]:
+    entries = []
+    for i in range(6):
+        match = {"hdr.key.mac": rng.randrange(3)} if i % 2 else {}
+        if i % 3:
+            match["hdr.key.kind"] = rng.randrange(4)
+        entries.append(entry("optional_table", match, "set_optional", i + 1, priority=i + 1))
+    return entries
+
+
+def table_keys(rng: random.Random) -> Packet:
+    address = rng.choice(ADDRESSES) if rng.random() < 0.8 else rng.getrandbits(32)
+    address ^= 1 << rng.randrange(32) if rng.random() < 0.3 else 0
+    port = rng.randrange(16) if rng.random() < 0.7 else rng.randrange(3)
+    wide = WIDE ^ (1 << rng.randrange(128) if rng.random() < 0.8 else 0)
+    flags = rng.choice([0, 1, 2, 3, rng.getrandbits(8)])
+    data = struct.pack(">BIHB", rng.randrange(4), address, port, flags)
+    data += wide.to_bytes(16, "big") + rng.randrange(4).to_bytes(6, "big")
+    data += rng.getrandbits(16).to_bytes(2, "big") + bytes(rng.randrange(8))
+    return 1, cut(rng, data, 0.02)
+
+
+# headers.p4
+
+
+def header_stack(rng: random.Random) -> Packet:
+    data = b""
+    chance = rng.random()
+    if chance < 0.3:
+        data += b"\xee" + rng.randbytes(9)
+    elif chance < 0.5:
+        data += b"\xee\0\0\0"
+    kind = rng.choice([0x8100, 0x9012, 0x9100, 1, 0x0800])
+    following = rng.choice([2, 0x10, 0x1F, 0x55, 0x66, 0x77, 0, 0])
+    data += struct.pack(">HBB", kind, rng.randrange(10), following)
+    if rng.random() < 0.7:
+        inner = b"\xab\xcd" if rng.random() < 0.6 else rng.randbytes(2)
+        data += rng.randbytes(4) + inner + rng.randbytes(2)
+    data += rng.randbytes(rng.randrange(40))
+    return rng.choice([1, 3]), cut(rng, data, 0.2)
+
+
+# stateful.p4
+
+
+def replication_entities() -> list[Any]:
+    return [
+        +fy.P4MulticastGroupEntry(1, replicas=[1, 2, (3, 5)]),
+        +fy.P4MulticastGroupEntry(7, replicas=[(4, 9), (4, 10), 5]),
+        +fy.P4CloneSessionEntry(1, replicas=[6]),
+        +fy.P4CloneSessionEntry(9, replicas=[7]),
+    ]
+
+
+def stateful_operation(rng: random.Random) -> Packet:
+    index = rng.choice([rng.randrange(20), rng.randrange(120), rng.randrange(1100)])
+    value = rng.choice([rng.getrandbits(64), rng.getrandbits(3)])
+    group = rng.choice([1, 7, 9, 0, 3])
+    data = struct.pack(">BHQH", rng.randrange(10), index, value, group)
+    return rng.choice([1, 3]), data + rng.randbytes(5 + rng.randrange(5))
+
+
+# checksums.p4
+
+
+def ones_sum(data: bytes) -> int:
+    total = sum(struct.unpack(f">{len(data) // 2}H", data[: len(data) // 2 * 2]))
+    total += data[-1] << 8 if len(data) % 2 else 0
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
+
+
+def udp_packet(rng: random.Random) -> Packet:
+    """Return Ethernet, IPv4 and UDP (or not), checksums mostly right, often damaged."""
+    payload = rng.randbytes(rng.randrange(60))
+    length = 8 + len(payload)
+    addresses = rng.randbytes(8)
+    protocol = 17 if rng.random() < 0.8 else 6
+    udp = struct.pack(">HHHH", rng.getrandbits(16), rng.getrandbits(16), length, 0) + payload
+    if rng.random() < 0.9:
+        sum_ = 0xFFFF ^ ones_sum(addresses + struct.pack(">BBH", 0, 17, length) + udp)
+        udp = udp[:6] + struct.pack(">H", sum_) + udp[8:]
+    ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + length, 7, 0, rng.randrange(256), protocol, 0)
+    ip = ip[:10] + struct.pack(">H", 0xFFFF ^ ones_sum(ip + addresses)) + addresses
+    data = bytearray(bytes(12) + struct.pack(">H", rng.choice([0x0800] * 19 + [0x86DD])))
+    data += ip + udp
+    if rng.random() < 0.4:
+        data[rng.randrange(14, len(data))] ^= 1 << rng.randrange(8)
+    return 1, cut(rng, bytes(data), 0.05)
+
+
+# lanes.p4
+
+
+def lane_operation(rng: random.Random) -> Packet:
+    op = rng.choice([*range(13), 20, 20])
+    more = {6: 1, 7: 1, 8: 2, 9: 3}.get(op, rng.randrange(4))
+    index = rng.choice([rng.randrange(4), rng.randrange(12), rng.randrange(60, 102), 99, 100])
+    data = struct.pack(">BBHI", op, more, index, edge(rng, 32))
+    data += lanes(rng, 32)
+    if more == 1:
+        data += b"\x12\x34" + lanes(rng, 32)
+    if more == 2:
+        data += lanes(rng, 16) + b"\x77"
+    if more in (2, 3):
+        data += lanes(rng, 8)
+    return 1, cut(rng, data + rng.randbytes(rng.randrange(5)), 0.02)
+
+
+def lanes(rng: random.Random, bits: int) -> bytes:
+    return b"".join(edge(rng, bits).to_bytes(bits // 8, "big") for _ in range(16))
+
+
+# forward.p4 and switchml.p4
+
+
+def route_entities(drop: str = "drop") -> list[Any]:
+    def forward(port: int) -> Any:
+        return fy.Action("forward", port=port, dmac=0x020000000000 + port)
+
+    entities = [
+        +fy.P4TableEntry("ipv4_lpm", match=fy.Match(dst=(0x0A000000 + i * 256, 24)), action=action)
+        for i, action in enumerate(
+            [
+                forward(2),
+                forward(3),
+                fy.Action(drop),
+                fy.Action("ecmp", base=16, count=4, salt=0x9E3779B1),
+                fy.Action("ecmp", base=20, count=3, salt=0x85EBCA6B),
+            ]
+        )
+    ]
+    entities.append(
+        +fy.P4TableEntry("ipv4_lpm", match=fy.Match(dst=(0x0A000000, 8)), action=forward(4))
+    )
+    for nexthop in range(16, 22):  # the last of the second group is missing
+        match = fy.Match(nexthop=nexthop)
+        entities.append(+fy.P4TableEntry("ecmp_nexthop", match=match, action=forward(nexthop - 13)))
+    entities.append(
+        ~fy.P4TableEntry(
+            "ecn_threshold", is_default_action=True, action=fy.Action("mark_from", threshold=20)
+        )
+    )
+    return entities
+
+
+def routed_packet(rng: random.Random) -> Packet:
+    """Return IPv4 over Ethernet to somewhere in 10/8, at times damaged."""
+    destination = rng.choice([0x0A000000 + rng.randrange(6) * 256 + 9, rng.getrandbits(32)])
+    protocol = rng.choice([17, 17, 6, 1])
+    payload = rng.randbytes(8 + rng.randrange(40))
+    first = 0x46 if rng.random() < 0.05 else 0x45
+    fragment = rng.choice([0, 0, 0, 0x4000, 0x2001, 5])
+    ttl = rng.choice([0, 1, 2, 64, 255])
+    ip = struct.pack(
+        ">BBHHHBBHII",
+        *(first, rng.getrandbits(8), 20 + len(payload), rng.getrandbits(16), fragment),
+        *(ttl, protocol, 0, 0x0A000001 + rng.randrange(99), destination),
+    )
+    ip = ip[:10] + struct.pack(">H", 0xFFFF ^ ones_sum(ip)) + ip[12:]
+    kind = 0x86DD if rng.random() < 0.05 else 0x0800
+    data = bytearray(rng.randbytes(12) + struct.pack(">H", kind) + ip + payload)
+    if rng.random() < 0.1:
+        data[rng.randrange(14, len(data))] ^= 1 << rng.randrange(8)
+    return rng.randrange(1, PORTS + 1), cut(rng, bytes(data), 0.05)
+
+
+SLOTS = 4
+CHILDREN = 4  # on ports 1 to 4
+
+
+def tree_entities() -> list[Any]:
+    """Return entries of two jobs: 1 has its root here, 2 a parent on port 8."""
+    entities = route_entities("forwarding.drop")
+    common = {"children": (1 << CHILDREN) - 1, "slots": SLOTS, "group": 1}
+    for job, parent in ((1, 0), (2, 8)):
+        base = 2 * SLOTS * (job - 1)
+        for child in range(CHILDREN):
+            action = fy.Action(
+                "from_child", child=1 << child, parent_port=parent, base=base, **common
+            )
+            match = fy.Match(job=job, ingress_port=child + 1)
+            entities.append(+fy.P4TableEntry("members", match=match, action=action))
+    match = fy.Match(job=2, ingress_port=8)
+    action = fy.Action("from_parent", base=2 * SLOTS, **common)
+    entities.append(+fy.P4TableEntry("members", match=match, action=action))
+    entities.append(+fy.P4MulticastGroupEntry(1, replicas=list(range(1, CHILDREN + 1))))
+    return entities
+
+
+def aggregation_packet(rng: random.Random) -> Packet:
+    """Return an update or a result of a few blocks, in any order, or something else."""
+    if rng.random() < 0.1:
+        return routed_packet(rng)
+    job = rng.choice([1, 1, 2, 2, 3])
+    message = 2 if job == 2 and rng.random() < 0.3 else 1
+    port = 8 if message == 2 else rng.randrange(1, CHILDREN + 1)
+    block = rng.choice([0, 1, SLOTS, SLOTS + 1, 0xFFFFFFFC]) % (1 << 32)
+    version, slot = (block // SLOTS) % 2, block % SLOTS
+    size = rng.choice([1, 1, 1, 1, 7, 3])
+    data = struct.pack(
+        ">BBIHBB", message << 4 | size, job, block, version << 15 | slot, rng.getrandbits(7), 0
+    )
+    if size == 1:
+        data += b"".join(edge(rng, 32).to_bytes(4, "big") for _ in range(64))
+    udp = struct.pack(">HHHH", 50000, 0xBEE0 | rng.randrange(16), 8 + len(data), 0)
+    ip = struct.pack(
+        ">BBHHHBBHII", 0x45, 0, 28 + len(data), 0, 0, 64, 17, 0, 0x0A000001, 0x0A000009
+    )
+    ip = ip[:10] + struct.pack(">H", 0xFFFF ^ ones_sum(ip)) + ip[12:]
+    frame = bytes(12) + b"\x08\x00" + ip + udp + data
+    return port, cut(rng, frame, 0.02)
+
+
+CASES = (
+    Case(PROGRAMS / "expressions.json", operands),
+    Case(PROGRAMS / "tables.json", table_keys, table_entities),
+    Case(PROGRAMS / "headers.json", header_stack),
+    Case(
+        PROGRAMS / "stateful.json",
+        stateful_operation,
+        replication_entities,
+        ("I.nines", "I.levels", "I.bits"),
+    ),
+    Case(PROGRAMS / "checksums.json", udp_packet),
+    Case(
+        PROGRAMS / "lanes.json",
+        lane_operation,
+        registers=("I.r0", "I.r7", "I.r15", "I.n3", "I.small0", "I.small15"),
+    ),
+    Case(BUILT / "forward.json", routed_packet, route_entities),
+    Case(
+        BUILT / "switchml-64.json",
+        aggregation_packet,
+        tree_entities,
+        (
+            "SwitchML.aggregation.owners",
+            "SwitchML.aggregation.published",
+            "SwitchML.aggregation.exponents",
+            "SwitchML.aggregation.r0",
+            "SwitchML.aggregation.r63",
+        ),
+    ),
+)
