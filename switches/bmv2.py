@@ -6,22 +6,27 @@ says to which packet an output belongs, so neither interfaces nor root are neede
 
 from __future__ import annotations
 
-import asyncio
+import queue
 import re
 import shutil
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import finsy
-import grpc
+import grpc  # type: ignore[import-untyped]
+from finsy import P4Schema, P4TableEntry
 from finsy.p4schema import P4UpdateType
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from finsy.proto import p4r
+from google.protobuf import (  # type: ignore[import-untyped]
+    descriptor_pb2,
+    descriptor_pool,
+    message_factory,
+)
 
 from ringleaf.errors import BackendError
 
@@ -29,7 +34,9 @@ BINARY = "simple_switch_grpc"
 COMMAND_LINE = "simple_switch_CLI"
 CHUNK = 30  # packets at a time: a port's queue holds 64, and silently drops what is more
 READY_TIMEOUT_S = 20.0
-STREAM = "/p4.bm.DataplaneInterface/PacketStream"
+DEVICE = 1
+PACKETS = "/p4.bm.DataplaneInterface/PacketStream"
+P4RUNTIME = "/p4.v1.P4Runtime"
 
 Out = list[tuple[int, bytes]]
 
@@ -67,36 +74,38 @@ class Bmv2:
 
     def __init__(self, path: str | Path, p4info: str | Path) -> None:
         self._path = Path(path)
-        self._p4info = Path(p4info)
+        self._schema = P4Schema(Path(p4info))
 
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="bmv2-")
         self._thrift_port = _free_port()
-        self._log = Path(self._folder.name, "log.txt").open("wb")
         self._process = subprocess.Popen(
             [
                 BINARY,
-                *("--device-id", "1", "--thrift-port", str(self._thrift_port)),
+                *("--device-id", str(DEVICE), "--thrift-port", str(self._thrift_port)),
                 *("--log-file", str(Path(self._folder.name, "bmv2")), "-L", "off"),
                 str(self._path),
                 "--",
                 *("--grpc-server-addr", self._address("p4runtime")),
                 *("--dp-grpc-server-addr", self._address("dataplane")),
             ],
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
+        self._control = grpc.insecure_channel(self._address("p4runtime"))
         self._channel = grpc.insecure_channel(self._address("dataplane"))
         self._stream = self._channel.stream_stream(
-            STREAM,
+            PACKETS,
             request_serializer=_Packet.SerializeToString,
             response_deserializer=_Packet.FromString,
         )
+        self._arbitration: queue.SimpleQueue[Any] = queue.SimpleQueue()
         try:
             self._await_ready()
-        except BackendError:
+            self._take_control()
+        except (BackendError, grpc.RpcError) as exc:
             self.__exit__(None, None, None)
-            raise
+            raise BackendError(f"bmv2 {self._path.name}: does not start: {exc}") from exc
         return self
 
     def __exit__(
@@ -105,10 +114,11 @@ class Bmv2:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._arbitration.put(None)
+        self._control.close()
         self._channel.close()
         self._process.terminate()
         self._process.wait()
-        self._log.close()
         self._folder.cleanup()
 
     def write(self, entities: Any) -> None:
@@ -117,10 +127,12 @@ class Bmv2:
         Raises:
             BackendError: If BMv2 refuses one.
         """
-        items = list(entities) if isinstance(entities, Iterable) else [entities]
+        items = entities if isinstance(entities, Iterable) else [entities]
+        updates = [_with_verb(item).encode_update(self._schema) for item in items]
+        request = p4r.WriteRequest(device_id=DEVICE, election_id=_ELECTION, updates=updates)
         try:
-            asyncio.run(self._write([_with_verb(item) for item in items]))
-        except (finsy.P4ClientError, OSError, ValueError) as exc:
+            self._call("Write", request, p4r.WriteResponse)
+        except grpc.RpcError as exc:
             raise BackendError(f"bmv2 {self._path.name}: write: {exc}") from exc
 
     def process(self, packets: Sequence[tuple[int, bytes]]) -> list[Out]:
@@ -131,7 +143,7 @@ class Bmv2:
         out: list[Out] = [[] for _ in packets]
         for start in range(0, len(packets), CHUNK):
             requests = [
-                _Packet(id=number + 1, device_id=1, port=port, packet=data)
+                _Packet(id=number + 1, device_id=DEVICE, port=port, packet=data)
                 for number, (port, data) in enumerate(packets[start:][:CHUNK], start)
             ]
             for response in self._stream(iter(requests)):
@@ -159,29 +171,58 @@ class Bmv2:
         deadline = time.monotonic() + READY_TIMEOUT_S
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
-                raise BackendError(
-                    f"bmv2 {self._path.name}: ended at once, got status {self._process.returncode}"
-                )
+                raise BackendError(f"ended at once, got status {self._process.returncode}")
             try:
-                self.write([])
                 list(self._stream(iter(())))
-            except (BackendError, grpc.RpcError):
+            except grpc.RpcError:
                 time.sleep(0.05)  # its servers open one after another
             else:
                 return
-        raise BackendError(f"bmv2 {self._path.name}: not ready, got {READY_TIMEOUT_S} s of silence")
+        raise BackendError(f"not ready, got {READY_TIMEOUT_S} s of silence")
 
-    async def _write(self, entities: list[Any]) -> None:
-        options = finsy.SwitchOptions(p4info=self._p4info, p4blob=self._path, fail_fast=True)
-        async with finsy.Switch("bmv2", self._address("p4runtime"), options) as switch:
-            await switch.write(entities)
+    def _take_control(self) -> None:
+        """Become primary (P4Runtime section 5), and say which P4Info the program has."""
+        arbitration = p4r.MasterArbitrationUpdate(device_id=DEVICE, election_id=_ELECTION)
+        self._arbitration.put(p4r.StreamMessageRequest(arbitration=arbitration))
+        stream = self._control.stream_stream(
+            f"{P4RUNTIME}/StreamChannel",
+            request_serializer=p4r.StreamMessageRequest.SerializeToString,
+            response_deserializer=p4r.StreamMessageResponse.FromString,
+        )
+        self._mastership = stream(_until_none(self._arbitration))
+        next(self._mastership)
+        request = p4r.SetForwardingPipelineConfigRequest(
+            device_id=DEVICE,
+            election_id=_ELECTION,
+            action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
+            config=p4r.ForwardingPipelineConfig(
+                p4info=self._schema.p4info, p4_device_config=self._path.read_bytes()
+            ),
+        )
+        kind = p4r.SetForwardingPipelineConfigResponse
+        self._call("SetForwardingPipelineConfig", request, kind)
+
+    def _call(self, name: str, request: Any, response: Any) -> Any:
+        method = self._control.unary_unary(
+            f"{P4RUNTIME}/{name}",
+            request_serializer=type(request).SerializeToString,
+            response_deserializer=response.FromString,
+        )
+        return method(request, timeout=READY_TIMEOUT_S)
+
+
+_ELECTION = p4r.Uint128(low=1)
+
+
+def _until_none(items: queue.SimpleQueue[Any]) -> Iterator[Any]:
+    return iter(items.get, None)
 
 
 def _with_verb(entity: Any) -> Any:
     """Return an entity that says what is to be done: P4Runtime has no bare ones."""
     if entity._update_type != P4UpdateType.UNSPECIFIED:
         return entity
-    is_default = isinstance(entity, finsy.P4TableEntry) and entity.is_default_action
+    is_default = isinstance(entity, P4TableEntry) and entity.is_default_action
     return ~entity if is_default else +entity
 
 
