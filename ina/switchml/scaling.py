@@ -52,28 +52,20 @@ def headroom_bits(workers: int) -> int:
     raise ConfigError(f"switchml: workers must be 1 to {_MAX_INT32 // 2}, got {workers!r}")
 
 
-def error_bound(largest: float, workers: int) -> float:
-    """How far an element of a result can be from the exact sum of the workers' elements.
+def error_bounds(parts: npt.NDArray[np.float32], lanes: int) -> npt.NDArray[np.float64]:
+    """How far each element of a result can be from the exact sum of the workers' elements.
 
     Args:
-        largest: Largest magnitude in that element's block (64 or 256 elements that go in one
-            packet), among all workers; finite.
-        workers: Ranks of the job.
+        parts: The workers' tensors, shaped (workers, elements), without infinities and NaNs.
+        lanes: Values in a packet, and so in a block.
     """
-    exponent = max_exponent(np.array([largest], np.float32))
-    limit = ldexp(1.0, int(exponent) - _BIAS)
-    to_integer = workers * ldexp(limit, -headroom_bits(workers) - 1)
-    to_float = max(ldexp(workers * limit, -24), 2.0**-150)
-    return to_integer + to_float
-
-
-def error_bounds(parts: npt.NDArray[np.float32], lanes: int) -> npt.NDArray[np.float64]:
-    """`error_bound` of each element of the sum of `parts`, shaped (workers, elements)."""
     workers, count = parts.shape
-    bounds = np.zeros(count)
-    for first in range(0, count, lanes):
-        block = slice(first, min(first + lanes, count))
-        bounds[block] = error_bound(float(np.abs(parts[:, block]).max()), workers)
+    largest = np.abs(parts).max(axis=0)
+    largest = np.pad(largest, (0, -count % lanes)).reshape(-1, lanes).max(axis=1)
+    limit = np.ldexp(1.0, (largest.view(np.int32) >> 23) - _BIAS)  # of a block's magnitudes
+    to_integer = workers * limit * 2.0 ** -(headroom_bits(workers) + 1)
+    to_float = np.maximum(workers * limit * 2.0**-24, 2.0**-150)
+    bounds: npt.NDArray[np.float64] = np.repeat(to_integer + to_float, lanes)[:count]
     return bounds
 
 

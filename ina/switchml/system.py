@@ -18,7 +18,7 @@ from ringleaf.arena import Arena, Store
 from ringleaf.errors import ConfigError, ProtocolError
 from ringleaf.units import serialize_ps
 from topologies.addresses import ipv4, mac
-from topologies.graph import attachment, hosts, index, link
+from topologies.graph import hosts, index, link
 from topologies.trees import aggregation_tree
 
 JOB = 1
@@ -102,12 +102,16 @@ class SwitchML:
         """
         self.program(lanes)
         members = hosts(graph)
-        access_bps = min(link(graph, host, attachment(graph, host)).rate_bps for host in members)
-        packet_ps = serialize_ps(VALUES_AT + 4 * lanes + LINE_OVERHEAD_BYTES, access_bps)
+        tree = aggregation_tree(graph, members)
+        rate_bps = min(
+            link(graph, switch, child).rate_bps
+            for switch, children in tree.children.items()
+            for child in children
+        )
+        packet_ps = serialize_ps(VALUES_AT + 4 * lanes + LINE_OVERHEAD_BYTES, rate_bps)
         if slots is None:
             slots = min(max(2 * rtt_ps // packet_ps, 8), ENTRIES[lanes] // 2)
         job = Job(JOB, slots, lanes=lanes)
-        tree = aggregation_tree(graph, members)
         workers = [
             worker.make_worker(
                 store,
@@ -119,7 +123,7 @@ class SwitchML:
                 lanes=lanes,
                 mac=mac(graph, host, 1),
                 address=ipv4(graph, host),
-                min_timeout_ps=2 * rtt_ps + 4 * slots * packet_ps,
+                min_timeout_ps=2 * max(rtt_ps, slots * packet_ps),
             )
             for host in members
         ]

@@ -486,7 +486,7 @@ def is_awaited(worker: Worker, head: Bytes, size: int) -> bool:
 
 @inline
 def take_sample(worker: Worker, slot: int, now_ps: int) -> None:
-    """Update the timeout from a round trip (RFC 6298), one of `slots` in the same time.
+    """Update the averages from a round trip (RFC 6298), one of `slots` in the same time.
 
     As many samples per round trip would make the averages forget within a fraction of
     one, hence the smaller gains (RFC 7323, appendix G). Rounds of an exponent alone, which are
@@ -504,8 +504,21 @@ def take_sample(worker: Worker, slot: int, now_ps: int) -> None:
         error_ps = sample_ps - state[SMOOTHED_PS]
         state[VARIATION_PS] += (abs(error_ps) - state[VARIATION_PS]) // (4 * state[SLOTS])
         state[SMOOTHED_PS] += error_ps // (8 * state[SLOTS])
-    timeout_ps = state[SMOOTHED_PS] + 4 * state[VARIATION_PS]
-    state[TIMEOUT_PS] = max(timeout_ps, state[MIN_TIMEOUT_PS])
+
+
+@inline
+def end_backoff(worker: Worker) -> None:
+    """Set the timeout as the averages say: a result has shown that packets get through.
+
+    Karn would keep a doubled timeout until there is a round trip without retransmission. But
+    with many workers and links, each block is sent again by somebody even at modest loss.
+    """
+    state = worker.state
+    if state[SMOOTHED_PS] == 0:
+        state[TIMEOUT_PS] = FIRST_TIMEOUTS * state[MIN_TIMEOUT_PS]
+    else:
+        timeout_ps = state[SMOOTHED_PS] + 4 * state[VARIATION_PS]
+        state[TIMEOUT_PS] = max(timeout_ps, state[MIN_TIMEOUT_PS])
 
 
 @inline
@@ -534,6 +547,7 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
         slot = get16(head, POOL_INDEX_AT) & (MAX_SLOTS - 1)
         unlink_slot(worker, slot)
         take_sample(worker, slot, now_ps)
+        end_backoff(worker)
         take_result(arena, worker, slot, head)
         if worker.state[BLOCKS_LEFT] == 0:
             report_tensor(arena, at, worker, now_ps)

@@ -102,9 +102,10 @@ def test_impossible_numbers_of_workers_are_refused(workers: int) -> None:
 
 
 def test_bound_is_of_each_block() -> None:
-    parts = np.array([[1.0, 100.0, 1.0]], np.float32)
+    parts = np.array([[1.0, 100.0, 1.0], [0.5, -3.0, 1.9]], np.float32)
 
-    wide, narrow = scaling.error_bound(100.0, 1), scaling.error_bound(1.0, 1)
+    wide, same, narrow = scaling.error_bounds(parts, 2)
 
-    assert scaling.error_bounds(parts, 2).tolist() == [wide, wide, narrow]
-    assert wide == 64 * narrow
+    assert narrow == 2 * 2 * (2.0**-31 + 2.0**-24)  # 2 workers below 2, scaled by 2^30 / 2
+    assert wide == same == 64 * narrow
+    assert scaling.error_bounds(parts[:, :0], 2).size == 0

@@ -233,6 +233,22 @@ def test_timeout_doubles_up_to_its_most() -> None:
     assert waits == [4000, 8000, 16000, 32000, most, most, most, most, most]
 
 
+def test_a_result_ends_the_backoff() -> None:
+    echo = Echo()
+    values = np.ones(2 * LANES, np.int32)
+    echo.start(echo.put(values), values.size, INT32)
+    first, _second = echo.take_updates()
+    for _ in range(2):
+        echo.now_ps = echo.word(TIMER_AT_PS)
+        fire_timer(echo.arena, echo.at, 0, echo.now_ps)
+        assert len(echo.take_updates()) == 2
+    assert echo.word(TIMER_AT_PS) - echo.now_ps == 16 * MIN_TIMEOUT_PS
+
+    echo.deliver(result_of(first))
+
+    assert echo.word(TIMER_AT_PS) - echo.now_ps == 4 * MIN_TIMEOUT_PS
+
+
 def test_timeout_follows_the_round_trip() -> None:
     echo = Echo()
     at = echo.put(np.ones(LANES, np.float32))
