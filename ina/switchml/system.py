@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import torch
 
-from ina.switchml import worker
+import ina.switchml.worker as worker
 from ina.switchml.control import ENTRIES, Job, entities
 from ina.switchml.scaling import error_bounds
 from ina.switchml.wire import SIZES, VALUES_AT
