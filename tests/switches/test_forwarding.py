@@ -57,12 +57,15 @@ class Tables:
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_every_host_is_reached_by_the_ports_of_its_route(spec: str) -> None:
+@pytest.mark.parametrize("ecmp", [True, False])
+def test_every_host_is_reached_by_the_ports_of_its_route(spec: str, ecmp: bool) -> None:
     graph = build(spec)
-    tables = {name: Tables(told) for name, told in forwarding_entities(graph).items()}
+    told = forwarding_entities(graph, ecmp=ecmp)
+    tables = {name: Tables(entities) for name, entities in told.items()}
 
     assert list(tables) == switches(graph)
-    for switch, table in routes(graph).items():
+    expected = routes(graph) if ecmp else dealt(graph, routes(graph))
+    for switch, table in expected.items():
         peers = neighbors(graph, switch)
         for host, ports in table.items():
             want = [(out, mac(graph, peers[out], port(graph, peers[out], switch))) for out in ports]
@@ -89,6 +92,12 @@ def test_hosts_behind_another_switch_share_a_route_and_alike_groups_their_rows()
     core = told[switches(graph)[-1]]
     assert len(core.lpm) == 8
     assert core.nexthops == {}
+
+
+def test_without_ecmp_there_are_no_groups() -> None:
+    told = forwarding_entities(build("fattree,k=4"), ecmp=False)
+
+    assert all(Tables(entities).nexthops == {} for entities in told.values())
 
 
 def test_salts_are_odd_and_differ() -> None:
