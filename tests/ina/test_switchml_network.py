@@ -14,6 +14,7 @@ from lossy_network import DELAY_PS, Fate, Network, misbehaving, on_time, tree_of
 from ina.switchml.control import Job
 from ina.switchml.wire import BLOCK_AT, MESSAGE_AT, RESULT, UPDATE
 from topologies.graph import hosts
+from topologies.registry import build
 
 ONE_RACK, TWO_TIERS, THREE_TIERS = (3,), (2, 2), (2, 1, 2)
 SHAPES = [(1,), ONE_RACK, (5,), TWO_TIERS, (3, 1), (1, 1, 1), THREE_TIERS, (2, 2, 2, 2), (64,)]
@@ -58,6 +59,31 @@ def test_every_sum_is_right_whatever_links_do(
     for count in counts:
         make = floats if rng.random() < 0.7 else integers
         for run in network.reduce(make(rng, ranks, count)):
+            run.check()
+
+
+@settings(max_examples=25)
+@given(
+    spec=st.sampled_from(
+        [
+            *("fattree,k=2", "fattree,k=4", "leafspine,leaves=3,spines=2,hosts=3"),
+            *("leafspine,leaves=8,spines=2,hosts=8", "torus2d,x=3,y=4", "torus3d,x=2,y=2,z=3"),
+            *("bcube,n=4,k=1", "hammingmesh,a=2,b=2,x=2,y=2"),
+        ]
+    ),
+    seed=st.integers(0, 2**32 - 1),
+    loss=st.sampled_from([0.0, 0.001, 0.05]),
+    strange=st.sampled_from([0.0, 0.05]),
+)
+def test_sums_are_right_on_every_topology(
+    spec: str, seed: int, loss: float, strange: float
+) -> None:
+    rng = Random(seed)
+    graph = build(spec)
+    network = Network(graph, [Job(2, 8)], misbehaving(rng, loss, strange, strange))
+
+    for count in (rng.randint(1, 1000), 65):
+        for run in network.reduce(floats(rng, len(hosts(graph)), count)):
             run.check()
 
 
