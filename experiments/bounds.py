@@ -1,32 +1,48 @@
 """The least time that a schedule can take on a topology, whatever carries its packets.
 
-Two bounds, and the larger holds. One is the schedule's longest chain of messages that need one
-another, each with its latency along the topology's routes and its bytes at its slowest link's rate,
-as if no other were sent. The other is the topology's: what must leave a switch by some of its
-links takes these links' rates together. Headers and acknowledgements are not counted, nor is
-waiting for whole packets at each hop.
+Three bounds, of which the largest holds:
+
+- Chain: the longest chain of messages that need one another, each with its delay along the
+  topology's routes and its bytes at its slowest link's rate, as if no other were sent.
+- Port: what goes in (or out) by a host's link takes that link's rate. It begins when the first
+  of it can be there, and after the last there follows what needs it.
+- Fabric: what must leave a switch by some of its links takes these links' rates together.
+
+Headers and acknowledgements are not counted, nor is waiting for whole packets at each hop.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from functools import cached_property
+from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import groupby, permutations
 
 import networkx as nx
 
 from collectives.cost import Fabric
 from collectives.schedule import Aggregate, Message, Schedule, chunk_ranges, messages
+from experiments.ways import Outlet, Ways
 from ringleaf.units import PS_PER_S
-from topologies.graph import attachment, hosts, link, neighbors
-from topologies.routing import routes
+from topologies.graph import link
 from topologies.trees import aggregation_tree
-
-Outlet = tuple[str, tuple[str, ...]]
-"""A node, and those of its neighbours that a flow may go to next."""
 
 Place = tuple[int, int]
 """A rank and a chunk."""
+
+
+@dataclass(slots=True)
+class _Move:
+    """A message or an aggregation that has something to move, and when it can be at best."""
+
+    what: Message | Aggregate
+    size_bytes: int
+    sources: list[Place]
+    places: list[Place]
+    delay_ps: int
+    alone_ps: int  # from its first byte leaving to its last one there, if nothing else moves
+    begin_ps: int = 0
+    after_ps: int = 0  # that at least follow when it is there
 
 
 class Bounds:
@@ -34,146 +50,114 @@ class Bounds:
 
     def __init__(self, graph: nx.Graph[str]) -> None:
         self._graph = graph
-        self._hosts = hosts(graph)
+        self._ways = Ways(graph)
+        rates = [self._ways.access_bps(rank) for rank in range(len(self._ways.hosts))]
+        self.fabric = Fabric(rate_bps=max(rates), alpha_ps=self._ways.delays_ps)
 
     def least_ps(self, schedule: Schedule, size_bytes: int, element_bytes: int) -> int:
-        """The larger of the two bounds, for tensors of `size_bytes`."""
+        """The largest of the bounds, for tensors of `size_bytes`."""
+        moves = self._moves(schedule, size_bytes, element_bytes)
+        chain_ps = _look_ahead(moves)
+        _look_back(moves)
+        return max(chain_ps, self._ports_ps(moves), self._fabric_ps(moves))
+
+    def _moves(self, schedule: Schedule, size_bytes: int, element_bytes: int) -> list[_Move]:
         ranges = chunk_ranges(size_bytes // element_bytes, schedule.chunks)
         edges = [0, *(stop * element_bytes for _, stop in ranges)]
-        moves = [(move, _bytes_of(move, edges)) for move in messages(schedule)]
-        moves = [(move, size) for move, size in moves if size]
-        return max(self._chain_ps(moves), self._busiest_ps(moves))
+        moves = []
+        for what in messages(schedule):
+            if isinstance(what, Message):
+                moved_bytes = edges[what.stop] - edges[what.start]
+            else:
+                moved_bytes = edges[what.chunk + 1] - edges[what.chunk]
+            if moved_bytes:
+                moves.append(self._move(what, moved_bytes))
+        return moves
 
-    @cached_property
-    def fabric(self) -> Fabric:
-        """The topology as the cost model sees it: hosts' rate, and latency along routes."""
-        rates = (link(self._graph, host, attachment(self._graph, host)) for host in self._hosts)
-        delays = [[delay_ps for delay_ps, _ in row] for row in self._ways]
-        return Fabric(rate_bps=max(own.rate_bps for own in rates), alpha_ps=delays)
-
-    # The longest chain of messages
-
-    def _chain_ps(self, moves: list[tuple[Message | Aggregate, int]]) -> int:
-        there_ps: dict[Place, int] = defaultdict(int)
-        for _, step in groupby(moves, lambda pair: pair[0].step):
-            arrivals: list[tuple[list[Place], int]] = []
-            for move, size_bytes in step:
-                sources, places = _places(move)
-                begin_ps = max(there_ps[place] for place in sources)
-                arrivals.append((places, begin_ps + self._alone_ps(move, size_bytes)))
-            for places, arrival_ps in arrivals:
-                for place in places:
-                    there_ps[place] = max(there_ps[place], arrival_ps)
-        return max(there_ps.values(), default=0)
-
-    def _alone_ps(self, move: Message | Aggregate, size_bytes: int) -> int:
-        """Time of a message, or an aggregation, that has the network to itself."""
-        if isinstance(move, Message):
-            delay_ps, rate_bps = self._ways[move.src][move.dst]
+    def _move(self, what: Message | Aggregate, size_bytes: int) -> _Move:
+        delays_ps, rates_bps = self._ways.delays_ps, self._ways.rates_bps
+        if isinstance(what, Message):
+            pairs = [(what.src, what.dst)]
+            sources = [(what.src, chunk) for chunk in range(what.start, what.stop)]
+            places = [(what.dst, chunk) for _, chunk in sources]
         else:
-            ways = [self._ways[a][b] for a, b in permutations(move.ranks, 2)]
-            delay_ps = max(delay for delay, _ in ways)
-            rate_bps = min(rate for _, rate in ways)
-        return delay_ps + size_bytes * 8 * PS_PER_S // rate_bps
+            pairs = list(permutations(what.ranks, 2))
+            sources = places = [(rank, what.chunk) for rank in what.ranks]
+        delay_ps = max(delays_ps[a][b] for a, b in pairs)
+        rate_bps = min(rates_bps[a][b] for a, b in pairs)
+        alone_ps = delay_ps + _serialize_ps(size_bytes, rate_bps)
+        return _Move(what, size_bytes, sources, places, delay_ps, alone_ps)
 
-    @cached_property
-    def _ways(self) -> list[list[tuple[int, int]]]:
-        """By source and destination: the least delay, and the rate of the widest way."""
-        columns = [self._ways_to(host) for host in self._hosts]
-        return [list(row) for row in zip(*columns, strict=True)]
+    def _ports_ps(self, moves: list[_Move]) -> int:
+        """The port bound, of the host where it is largest."""
+        going_out: dict[int, list[_Move]] = defaultdict(list)
+        coming_in: dict[int, list[_Move]] = defaultdict(list)
+        for move in moves:
+            if isinstance(move.what, Message):
+                going_out[move.what.src].append(move)
+                coming_in[move.what.dst].append(move)
+        bounds_ps = [0]
+        for rank, group in going_out.items():
+            first_ps = min(move.begin_ps for move in group)
+            last_ps = min(move.delay_ps + move.after_ps for move in group)
+            bounds_ps.append(first_ps + self._port_ps(rank, group) + last_ps)
+        for rank, group in coming_in.items():
+            first_ps = min(move.begin_ps + move.delay_ps for move in group)
+            last_ps = min(move.after_ps for move in group)
+            bounds_ps.append(first_ps + self._port_ps(rank, group) + last_ps)
+        return max(bounds_ps)
 
-    def _ways_to(self, host: str) -> list[tuple[int, int]]:
-        best = {host: (0, 1 << 62)}
-        for switch, peers in reversed(self._next[host].items()):
-            best[switch] = self._best(switch, peers, best)
-        return [
-            self._best(source, (attachment(self._graph, source),), best)
-            if source != host
-            else (0, 1 << 62)
-            for source in self._hosts
-        ]
+    def _port_ps(self, rank: int, group: Iterable[_Move]) -> int:
+        return _serialize_ps(sum(move.size_bytes for move in group), self._ways.access_bps(rank))
 
-    def _best(
-        self, node: str, peers: tuple[str, ...], best: dict[str, tuple[int, int]]
-    ) -> tuple[int, int]:
-        links = [(link(self._graph, node, peer), best[peer]) for peer in peers]
-        return (
-            min(own.delay_ps + delay_ps for own, (delay_ps, _) in links),
-            max(min(own.rate_bps, rate_bps) for own, (_, rate_bps) in links),
-        )
-
-    @cached_property
-    def _next(self) -> dict[str, dict[str, tuple[str, ...]]]:
-        """Host -> switch -> the nodes that may come next on the way there, farthest first."""
-        table: dict[str, dict[str, tuple[str, ...]]] = {host: {} for host in self._hosts}
-        for switch, ports in routes(self._graph).items():
-            peers = neighbors(self._graph, switch)
-            for host, ways in ports.items():
-                table[host][switch] = tuple(peers[way] for way in ways)
-        return {host: _sorted(ways) for host, ways in table.items()}
-
-    # The busiest links
-
-    def _busiest_ps(self, moves: list[tuple[Message | Aggregate, int]]) -> int:
-        loads = self._loads(moves)
+    def _fabric_ps(self, moves: list[_Move]) -> int:
+        loads: Counter[Outlet] = Counter()
+        flows: dict[int, Counter[int]] = defaultdict(Counter)
+        for move in moves:
+            if isinstance(move.what, Message):
+                flows[move.what.dst][move.what.src] += move.size_bytes
+            else:
+                loads.update(self._tree_loads(move.what, move.size_bytes))
+        for dst, by_source in flows.items():
+            loads.update(self._ways.must_pass(dst, by_source))
         return max((self._busy_ps(*load) for load in loads.items()), default=0)
+
+    def _tree_loads(self, what: Aggregate, size_bytes: int) -> dict[Outlet, int]:
+        """What is aggregated goes up and down each edge of the tree once."""
+        tree = aggregation_tree(self._graph, [self._ways.hosts[rank] for rank in what.ranks])
+        edges = [(a, b) for a, below in tree.children.items() for b in below]
+        return {(a, (b,)): size_bytes for x, y in edges for a, b in ((x, y), (y, x))}
 
     def _busy_ps(self, outlet: Outlet, size_bytes: int) -> int:
         node, peers = outlet
         rate_bps = sum(link(self._graph, node, peer).rate_bps for peer in peers)
-        return size_bytes * 8 * PS_PER_S // rate_bps
-
-    def _loads(self, moves: list[tuple[Message | Aggregate, int]]) -> dict[Outlet, int]:
-        """Bytes that certainly leave a node by certain links."""
-        loads: dict[Outlet, int] = Counter()
-        flows: dict[int, Counter[int]] = defaultdict(Counter)
-        for move, size_bytes in moves:
-            if isinstance(move, Message):
-                flows[move.dst][move.src] += size_bytes
-            else:
-                self._load_tree(move.ranks, size_bytes, loads)
-        for dst, by_source in flows.items():
-            self._load_routes(self._hosts[dst], by_source, loads)
-        return loads
-
-    def _load_routes(self, host: str, by_source: Counter[int], loads: dict[Outlet, int]) -> None:
-        """Follow flows until they meet a choice; at the last switch all are together again."""
-        at: Counter[str] = Counter()
-        for src, size_bytes in by_source.items():
-            source = self._hosts[src]
-            first = attachment(self._graph, source)
-            loads[source, (first,)] += size_bytes
-            at[first] += size_bytes
-        at[attachment(self._graph, host)] = by_source.total()
-        for switch, peers in self._next[host].items():
-            loads[switch, peers] += at[switch]
-            if len(peers) == 1 and peers[0] != attachment(self._graph, host):
-                at[peers[0]] += at[switch]
-
-    def _load_tree(self, ranks: tuple[int, ...], size_bytes: int, loads: dict[Outlet, int]) -> None:
-        """What is aggregated goes up and down each edge of the tree once."""
-        tree = aggregation_tree(self._graph, [self._hosts[rank] for rank in ranks])
-        for parent, children in tree.children.items():
-            for child in children:
-                loads[child, (parent,)] += size_bytes
-                loads[parent, (child,)] += size_bytes
+        return _serialize_ps(size_bytes, rate_bps)
 
 
-def _sorted(ways: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    flow = nx.DiGraph((switch, peer) for switch, peers in ways.items() for peer in peers)
-    return {switch: ways[switch] for switch in nx.topological_sort(flow) if switch in ways}
+def _serialize_ps(size_bytes: int, rate_bps: int) -> int:
+    return size_bytes * 8 * PS_PER_S // rate_bps  # rounded down: this is a bound
 
 
-def _bytes_of(move: Message | Aggregate, edges: list[int]) -> int:
-    if isinstance(move, Message):
-        return edges[move.stop] - edges[move.start]
-    return edges[move.chunk + 1] - edges[move.chunk]
+def _look_ahead(moves: list[_Move]) -> int:
+    """Set when each move can begin; return when all can be there."""
+    there_ps: dict[Place, int] = defaultdict(int)
+    for _, group in groupby(moves, lambda move: move.what.step):
+        step = list(group)
+        for move in step:
+            move.begin_ps = max(there_ps[place] for place in move.sources)
+        for move in step:
+            for place in move.places:
+                there_ps[place] = max(there_ps[place], move.begin_ps + move.alone_ps)
+    return max(there_ps.values(), default=0)
 
 
-def _places(move: Message | Aggregate) -> tuple[list[Place], list[Place]]:
-    """Where a move comes from, and where it goes to."""
-    if isinstance(move, Message):
-        chunks = range(move.start, move.stop)
-        return [(move.src, chunk) for chunk in chunks], [(move.dst, chunk) for chunk in chunks]
-    everywhere = [(rank, move.chunk) for rank in move.ranks]
-    return everywhere, everywhere
+def _look_back(moves: list[_Move]) -> None:
+    """Set how long, at least, it goes on after each move."""
+    after_ps: dict[Place, int] = defaultdict(int)
+    for _, group in groupby(reversed(moves), lambda move: move.what.step):
+        step = list(group)
+        for move in step:
+            move.after_ps = max(after_ps[place] for place in move.places)
+        for move in step:
+            for place in move.sources:
+                after_ps[place] = max(after_ps[place], move.alone_ps + move.after_ps)

@@ -112,6 +112,8 @@ def _matplotlib() -> Iterator[None]:
 def _save(figure: Figure, stem: Path) -> str:
     import matplotlib.pyplot as plt
 
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # laid out once, not anew for each format
     figure.savefig(stem.with_suffix(".png"), dpi=160, metadata={"Software": None})
     figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None, "Creator": "Ringleaf"})
     text = io.StringIO()

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import networkx as nx
+import torch
 
 from experiments import figures, report, results, table
 from experiments.network import Connect, build_topology, connect
@@ -29,6 +30,9 @@ def run(given: Mapping[str, str], *, emit: Emit, connect: Connect = connect) -> 
         RingleafError: If an option, the topology or the network does not allow it.
     """
     spec = resolve(given)
+    torch.set_num_threads(
+        1
+    )  # additions are short: waking a second thread takes longer than they do
     experiment = Experiment(spec, connect=connect)
     run = experiment.new_run()
     results.write_config(spec.out, run, given=given, started=datetime.now(UTC).isoformat())
