@@ -206,7 +206,7 @@ def test_aggregation_without_a_system_is_refused() -> None:
 )
 def test_bad_options_are_refused(options: dict[str, float], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        Options(**options)
+        Options(**options)  # type: ignore[arg-type]
 
 
 def test_one_host_alone_has_nothing_to_do() -> None:
