@@ -43,6 +43,15 @@ def as_signed(value: np.uint64, width: int) -> np.int64:
 
 
 @inline
+def store_signed(value: np.int64, low: np.int64, high: np.int64, width: int) -> np.int64:
+    """Return what BMv2 keeps of a value in a signed field: it wraps what is outside [low, high].
+
+    `high` is 2^width - 1, so that a field can be more than its greatest signed number.
+    """
+    return value if low <= value <= high else as_signed(np.uint64(value), width)
+
+
+@inline
 def divide(left: np.uint64, right: np.uint64) -> np.uint64:
     """Return the quotient, and 0 for a divisor of 0 (BMv2 aborts there)."""
     return left // right if right != _U0 else _U0

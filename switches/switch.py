@@ -287,6 +287,9 @@ class Switch:
             at = self._store.allocate("fields", 2 * room)
             self._store.arena.fields[at : at + old.size] = old
             self._counters[number] = (at, room)
+        for counter in table.fresh:
+            self._store.arena.fields[at + 2 * counter : at + 2 * counter + 2] = 0
+        table.fresh.clear()
         return at
 
     def _write_groups(self) -> None:

@@ -51,6 +51,7 @@ class TableEntries:
         self._entries: dict[tuple[Match, int], Entry] = {}
         self._free_counters: list[int] = []
         self.counters = 0  # direct counters ever needed at once
+        self.fresh: list[int] = []  # counters that have changed hands and must start at zero
         self.prioritized = any(
             key.kind in ("ternary", "range", "optional") for key in shape.table.keys
         )
@@ -138,6 +139,7 @@ class TableEntries:
     def _add(self, entry: Entry) -> None:
         if self._free_counters:
             entry.counter = self._free_counters.pop()
+            self.fresh.append(entry.counter)
         else:
             entry.counter = self.counters
             self.counters += 1

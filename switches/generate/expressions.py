@@ -73,16 +73,25 @@ class Expressions:
         low, high = self.bounds(expression)
         count = -(-width // WORD)
         if signed:
-            # BMv2 wraps what is below the least or above 2^width - 1, and nothing else.
-            most = (1 << width) - 1 if width < WORD else (1 << (width - 1)) - 1
-            if low >= -(1 << (width - 1)) and high <= most:
-                return self.words(expression, count)
-            return [f"U(as_signed({self.words(expression, 1)[0]}, {width}))"]
+            return [self._fitted_signed(expression, width)]
         words = self.words(expression, count)
         if low < 0 or high >= 1 << width:
             rest = width - WORD * (count - 1)
             words[-1] = self._masked(words[-1], (1 << rest) - 1)
         return words
+
+    def _fitted_signed(self, expression: Expression, width: int) -> str:
+        low, high = self.bounds(expression)
+        word = self.words(expression, 1)[0]
+        if width >= WORD:
+            return word
+        # BMv2 wraps what is below the least or above 2^width - 1, and nothing else.
+        least, most = -(1 << (width - 1)), (1 << width) - 1
+        if low >= least and high <= most:
+            return word
+        if low < -(MODULUS // 2) or high >= MODULUS // 2:
+            raise self._refuse("a value of more than 63 bits in a signed field", expression)
+        return f"U(store_signed(I({word}), I({least}), I({most}), {width}))"
 
     def condition(self, expression: Expression) -> str:
         """Return code for a boolean."""

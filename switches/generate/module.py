@@ -48,6 +48,7 @@ from switches.arithmetic import (
     shift_left,
     shift_right,
     shift_right_signed,
+    store_signed,
 )
 from switches.generate.state import SCRATCH_AT
 from switches.hashing import crc_tables

@@ -113,7 +113,7 @@ def entry(table: str, match: dict[str, Any], action: str, value: int, **more: An
 
 def prefixes(rng: random.Random, values: tuple[int, ...], width: int) -> list[tuple[int, int]]:
     """Return distinct (value, length) pairs."""
-    found = {}
+    found: dict[tuple[int, int], None] = {}
     for value in values:
         length = rng.randrange(1, width + 1)
         found[value >> (width - length) << (width - length), length] = None
@@ -243,7 +243,7 @@ def stateful_operation(rng: random.Random) -> Packet:
 
 
 def ones_sum(data: bytes) -> int:
-    total = sum(struct.unpack(f">{len(data) // 2}H", data[: len(data) // 2 * 2]))
+    total: int = sum(struct.unpack(f">{len(data) // 2}H", data[: len(data) // 2 * 2]))
     total += data[-1] << 8 if len(data) % 2 else 0
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)

@@ -129,7 +129,7 @@ control I(inout headers hdr, inout metadata meta, inout standard_metadata_t stan
     table which_way {
         key = { hdr.key.kind: exact; }
         actions = { left; right; leave; NoAction; }
-        default_action = NoAction();
+        const default_action = NoAction();
     }
 
     apply {

@@ -1,0 +1,231 @@
+"""What is no BMv2 JSON, or uses what the engine does not do, is refused by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from program_cases import BUILT, PROGRAMS
+
+from ringleaf.errors import ConfigError
+from switches import Program
+from switches.bmv2_json import Constant, Field, Operation, load_source
+
+Json = dict[str, Any]
+
+
+def program(tmp_path: Path, change: Callable[[Json], None], name: str = "headers") -> Path:
+    """Return the path of a test program whose JSON was changed."""
+    data = json.loads((PROGRAMS / f"{name}.json").read_text())
+    change(data)
+    path = tmp_path / f"{name}.json"
+    path.write_text(json.dumps(data))
+    return path
+
+
+def test_program_is_read_into_types() -> None:
+    source = load_source(BUILT / "forward.json")
+
+    assert list(source.headers["ports"].fields)[1].name == "dst"
+    assert source.emitted == ("ethernet", "ipv4", "ports")
+    tables = {table.name: table for table in source.ingress.tables}
+    assert [key.kind for key in tables["Forwarding.ipv4_lpm"].keys] == ["lpm"]
+    forward = next(a for a in source.actions.values() if a.name == "Forwarding.forward")
+    ttl = Field("ipv4", "ttl")
+    assert forward.primitives[-1].parameters == (
+        ttl,
+        Operation("&", Operation("+", ttl, Constant(255)), Constant(255)),
+    )
+    assert "forwarding.p4 line" in forward.primitives[0].where
+
+
+def test_select_values_are_cut_at_padded_fields() -> None:
+    state = load_source(BUILT / "forward.json").states["ipv4"]
+
+    # version_ihl (8 bits), fragment (13 bits, padded to 16) and protocol (8 bits)
+    assert state.transitions[0].values == (0x45, 0, 17)
+    assert state.transitions[0].masks == (0xFF, 0x1FFF, 0xFF)
+    assert state.transitions[-1].values == ()
+
+
+def test_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"none\.json: can't be read: No such file"):
+        Program.load(tmp_path / "none.json")
+
+
+def test_text_that_is_no_json_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text("not json")
+    with pytest.raises(ConfigError, match=r"bad\.json: not JSON"):
+        Program.load(path)
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"__meta__": {"version": [2, 23]}}', "7"])
+def test_json_that_is_not_of_bmv2_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "other.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"other\.json: not BMv2 JSON, got \w+ .*; compile with"):
+        Program.load(path)
+
+
+def set_version(data: Json) -> None:
+    data["__meta__"]["version"] = [3, 0]
+
+
+def add_to(section: str) -> Callable[[Json], None]:
+    def change(data: Json) -> None:
+        where = {"filename": "x.p4", "line": 33}
+        data[section] = [{"name": "thing", "source_info": where}]
+
+    return change
+
+
+def widen_register(data: Json) -> None:
+    data["register_arrays"][0]["bitwidth"] = 65
+
+
+def add_profile(data: Json) -> None:
+    data["pipelines"][0]["action_profiles"] = [{"name": "selector"}]
+
+
+def set_table(key: str, value: object) -> Callable[[Json], None]:
+    def change(data: Json) -> None:
+        data["pipelines"][0]["tables"][0][key] = value
+
+    return change
+
+
+def set_varbit(data: Json) -> None:
+    data["header_types"][2]["fields"][0][1] = "*"
+
+
+def set_odd_header(data: Json) -> None:
+    data["header_types"][2]["fields"][0][1] += 1
+
+
+def add_primitive(op: str, parameters: list[Json]) -> Callable[[Json], None]:
+    def change(data: Json) -> None:
+        where = {"filename": "x.p4", "line": 5}
+        step = {"op": op, "parameters": parameters, "source_info": where}
+        data["actions"][0]["primitives"].append(step)
+
+    return change
+
+
+def in_deparser(data: Json) -> None:
+    data["deparsers"][0]["primitives"] = [{"op": "assign", "parameters": []}]
+
+
+def cycle(data: Json) -> None:
+    tables = data["pipelines"][0]["tables"]
+    action = tables[0]["actions"][0]
+    tables[0]["next_tables"] = {action: tables[0]["name"]}
+    data["pipelines"][0]["init_table"] = tables[0]["name"]
+
+
+def stack_extract(data: Json) -> None:
+    operation = {"op": "extract", "parameters": [{"type": "stack", "value": "tags"}]}
+    data["parsers"][0]["parse_states"][0]["parser_ops"] = [operation]
+
+
+def value_set(data: Json) -> None:
+    transition = {"type": "parse_vset", "value": "set", "mask": None, "next_state": None}
+    data["parsers"][0]["parse_states"][0]["transitions"] = [transition]
+
+
+def stray_jump(data: Json) -> None:
+    add_primitive("_jump", [{"type": "hexstr", "value": "0x0"}])(data)
+
+
+FIELD = {"type": "field", "value": ["base", "kind"]}
+WIDE_FIELD = {"type": "field", "value": ["i", "w"]}
+FIELD_N = {"type": "field", "value": ["i", "n"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (set_version, r"BMv2 JSON format 2 is needed, got \[3, 0\]"),
+        (
+            add_to("header_stacks"),
+            r"header stacks are not supported, got 'thing' \(x\.p4 line 33\)",
+        ),
+        (add_to("header_unions"), "header unions are not supported, got 'thing'"),
+        (add_to("header_union_stacks"), "header union stacks are not supported"),
+        (add_to("parse_vsets"), "parser value sets are not supported"),
+        (add_to("meter_arrays"), "meters are not supported"),
+        (add_to("learn_lists"), "digests are not supported"),
+        (add_to("extern_instances"), "extern instances are not supported"),
+        (add_profile, "action profiles are not supported, got 'selector'"),
+        (set_table("type", "indirect"), r"table type is not supported: \w+, got 'indirect'"),
+        (set_table("support_timeout", True), "idle timeouts are not supported"),
+        (set_table("direct_meters", "m"), "direct meters are not supported, got 'm'"),
+        (set_varbit, "varbit fields are not supported"),
+        (set_odd_header, "header must be whole bytes"),
+        (
+            add_primitive("resubmit", []),
+            r"primitive is not supported, got 'resubmit' \(x\.p4 line 5\)",
+        ),
+        (add_primitive("recirculate", []), "primitive is not supported, got 'recirculate'"),
+        (add_primitive("generate_digest", []), "primitive is not supported"),
+        (add_primitive("clone_egress_pkt_to_egress", []), "primitive is not supported"),
+        (add_primitive("exit", [FIELD]), "exit takes 0 parameters, got 1"),
+        (add_primitive("assign", [{"type": "hexstr", "value": "1"}, FIELD]), "assign must write"),
+        (add_primitive("assign", [FIELD, {"type": "stack_field", "value": []}]), "kind of operand"),
+        (in_deparser, "statements in the deparser are not supported, got 'assign'"),
+        (cycle, "a pipeline with a cycle is not supported"),
+        (stack_extract, "unsupported kind of extraction, got 'stack'"),
+        (value_set, "unsupported kind of transition, got 'parse_vset'"),
+        (stray_jump, "a jump that is no if-else"),
+    ],
+)
+def test_unsupported_is_refused_by_name(
+    tmp_path: Path, change: Callable[[Json], None], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Program.load(program(tmp_path, change))
+
+
+def test_wide_register_is_refused(tmp_path: Path) -> None:
+    path = program(tmp_path, widen_register, "stateful")
+    with pytest.raises(
+        ConfigError, match=r"wider than 64 bits are not supported: I\.longs, got 65"
+    ):
+        Program.load(path)
+
+
+def with_operation(op: str, left: Json, right: Json, target: Json) -> Callable[[Json], None]:
+    operation = {"op": op, "left": left, "right": right}
+    return add_primitive("assign", [target, {"type": "expression", "value": operation}])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            with_operation("*", WIDE_FIELD, WIDE_FIELD, WIDE_FIELD),
+            "arithmetic on more than 64 bits",
+        ),
+        (with_operation("<<", WIDE_FIELD, FIELD_N, WIDE_FIELD), "a variable shift of more"),
+        (with_operation("@", WIDE_FIELD, FIELD_N, FIELD_N), "unsupported operation, got '@'"),
+        (with_operation("==", FIELD_N, FIELD_N, FIELD_N), "unsupported operation, got '=='"),
+        (with_operation("/", WIDE_FIELD, FIELD_N, FIELD_N), "more than 64 bits can't be used here"),
+        (with_operation("two_comp_mod", FIELD_N, FIELD_N, FIELD_N), "a width must be a constant"),
+    ],
+)
+def test_arithmetic_that_64_bits_do_not_hold_is_refused(
+    tmp_path: Path, change: Callable[[Json], None], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Program.load(program(tmp_path, change, "expressions"))
+
+
+def test_unknown_hash_is_refused_with_those_there_are(tmp_path: Path) -> None:
+    def change(data: Json) -> None:
+        data["calculations"][0]["algo"] = "md5"
+
+    with pytest.raises(ConfigError, match=r"hash algorithm is not supported .*crc32.*got 'md5'"):
+        Program.load(program(tmp_path, change, "stateful"))
