@@ -13,6 +13,7 @@ import torch
 import ina.switchml.worker as worker
 from ina.switchml.control import ENTRIES, Job, entities
 from ina.switchml.scaling import error_bounds
+from ina.switchml.state import FLOAT32, INT32, TENSORS, make_worker
 from ina.switchml.wire import SIZES, VALUES_AT
 from ringleaf.arena import Arena, Store
 from ringleaf.errors import ConfigError, ProtocolError
@@ -23,7 +24,7 @@ from topologies.trees import aggregation_tree
 
 JOB = 1
 LINE_OVERHEAD_BYTES = 24  # preamble, FCS and gap of Ethernet
-DTYPES = {torch.float32: worker.FLOAT32, torch.int32: worker.INT32}
+DTYPES = {torch.float32: FLOAT32, torch.int32: INT32}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class SwitchMLJob:
         )
         if not accepted:
             raise ProtocolError(
-                f"switchml rank {rank}: at most {worker.TENSORS} tensors wait, got one more"
+                f"switchml rank {rank}: at most {TENSORS} tensors wait, got one more"
             )
 
 
@@ -113,7 +114,7 @@ class SwitchML:
             slots = min(max(2 * rtt_ps // packet_ps, 8), ENTRIES[lanes] // 2)
         job = Job(JOB, slots, lanes=lanes)
         workers = [
-            worker.make_worker(
+            make_worker(
                 store,
                 host=index(host),
                 ring=ring,

@@ -25,15 +25,8 @@ from hosts.agent import (
 )
 from ina.switchml.control import Job, check_jobs, entities
 from ina.switchml.scaling import error_bounds
-from ina.switchml.worker import (
-    FLOAT32,
-    INT32,
-    fire_timer,
-    make_worker,
-    receive,
-    start_tensor,
-    transmit,
-)
+from ina.switchml.state import FLOAT32, INT32, make_worker
+from ina.switchml.worker import fire_timer, receive, start_tensor, transmit
 from ringleaf.arena import Store
 from ringleaf.packets import free_packet, make_pool, read_packet, write_packet
 from ringleaf.units import FOREVER_PS

@@ -19,19 +19,10 @@ from hosts.agent import (
     make_ring,
     take_completions,
 )
+from ina.switchml.state import FLOAT32, INT32, TENSORS, make_worker
+from ina.switchml.window import MAX_BACKOFF
 from ina.switchml.wire import BLOCK_AT, MESSAGE_AT, POOL_INDEX_AT, RESULT, SIZE_NONE, VALUES_AT
-from ina.switchml.worker import (
-    FLOAT32,
-    INT32,
-    MAX_BACKOFF,
-    REDUCED,
-    TENSORS,
-    fire_timer,
-    make_worker,
-    receive,
-    start_tensor,
-    transmit,
-)
+from ina.switchml.worker import REDUCED, fire_timer, receive, start_tensor, transmit
 from ringleaf.arena import Arena, Store
 from ringleaf.errors import ConfigError
 from ringleaf.packets import POOL_FREE, POOL_SIZE, free_packet, make_pool, read_packet, write_packet

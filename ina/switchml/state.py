@@ -1,0 +1,175 @@
+"""What a SwitchML worker keeps: its own words, a row per slot, and the tensors that wait."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hosts.agent import AGENT_WORDS, make_agent
+from ina.switchml.scaling import headroom_bits
+from ina.switchml.wire import (
+    HEADER_BYTES,
+    JOB_AT,
+    MAX_SLOTS,
+    MESSAGE_AT,
+    SIZE_NONE,
+    SIZES,
+    UPDATE,
+    check_job,
+    group_address,
+    group_mac,
+    udp_port,
+)
+from ringleaf.arena import Arena, Bytes, Store, Words
+from ringleaf.compiled import inline
+from ringleaf.errors import ConfigError
+from ringleaf.headers import write_udp
+from ringleaf.units import FOREVER_PS
+
+FLOAT32 = 0
+INT32 = 1
+
+# The worker's words.
+JOB = 0
+SLOTS = 1
+LANES = 2
+BITS = 3  # headroom_bits of the job's workers
+SLOTS_AT = 4
+FIFO_AT = 5  # ring of slots that have a packet to send
+FIFO_FIRST = 6
+FIFO_COUNT = 7
+TENSORS_AT = 8  # ring of tensors that wait for the current one
+TENSORS_FIRST = 9
+TENSORS_COUNT = 10
+TEMPLATES_AT = 11  # in arena.bytes: heads of packets without and with lanes
+BLOCKS = 12  # of the current tensor
+BLOCKS_LEFT = 13  # without result; 0 while there is no tensor
+MIN_TIMEOUT_PS = 14
+TIMEOUT_PS = 15  # the present one
+SMOOTHED_PS = 16  # round trip; 0 before the first sample
+VARIATION_PS = 17
+BACKED_OFF_PS = 18  # when the timeout was last doubled
+CURRENT = 19  # the current tensor: TENSOR_WORDS
+OWN_WORDS = 24
+
+# A slot's words. Slots in flight are a doubly linked ring, in the order of sending; row
+# `slots` holds its ends.
+ROUND = 0
+POSITION = 1  # block of the current tensor; below 0: only the exponent of block + slots
+EXPONENT = 2  # the workers' largest, of the block at POSITION
+SENT_PS = 3
+ATTEMPTS = 4  # packets sent in this round
+WAITS = 5  # 1 while in the fifo
+NEXT = 6  # slot sent after this one, or NOT_IN_FLIGHT
+PREVIOUS = 7
+SLOT_WORDS = 8
+NOT_IN_FLIGHT = -1
+IDLE = FOREVER_PS  # a position behind all blocks
+
+# A tensor's words.
+SOURCE_AT = 0  # bytes in arena.memory
+TARGET_AT = 1
+COUNT = 2
+DTYPE = 3
+TAG = 4
+TENSOR_WORDS = 5
+TENSORS = 64
+
+TEMPLATE_BYTES = 64
+FIRST_TIMEOUTS = 4  # times the least timeout, before there is a round trip
+
+
+class Worker(NamedTuple):
+    """One worker; rows are flat."""
+
+    state: Words  # (OWN_WORDS,)
+    slots: Words  # (slots + 1, SLOT_WORDS)
+    fifo: Words  # (slots,)
+    tensors: Words  # (TENSORS, TENSOR_WORDS)
+
+
+def make_worker(
+    store: Store,
+    *,
+    host: int,
+    ring: int,
+    job: int,
+    workers: int,
+    slots: int,
+    lanes: int,
+    mac: int,
+    address: int,
+    min_timeout_ps: int,
+    first_round: int = 0,
+) -> int:
+    """Return the offset of a worker that has no tensor yet.
+
+    Args:
+        store: Where it lives.
+        host: Its host's index.
+        ring: Completion ring it reports to.
+        job: The job's number, 1 to 255; jobs of one host differ modulo 16 (their UDP ports).
+        workers: Ranks of the job. As `slots` and `lanes`, the same for all of them.
+        slots: Packets in flight, at most.
+        lanes: Values in a packet, 64 or 256.
+        mac: The host's Ethernet address.
+        address: The host's IPv4 address.
+        min_timeout_ps: Floor of the retransmission timeout; 4 times as much is its value
+            before any sample, and 64 times as much its most.
+        first_round: Rounds that the job's slots have behind them in the switches.
+
+    Raises:
+        ConfigError: If a number is out of range.
+    """
+    where = f"switchml worker on h{host}"
+    check_job(where, job)
+    if lanes not in SIZES:
+        raise ConfigError(f"{where}: lanes must be one of {list(SIZES)}, got {lanes!r}")
+    if not 0 < slots <= MAX_SLOTS:
+        raise ConfigError(f"{where}: slots must be 1 to {MAX_SLOTS}, got {slots!r}")
+    if min_timeout_ps < 1:
+        raise ConfigError(f"{where}: min_timeout_ps must be above 0, got {min_timeout_ps!r}")
+    bits = headroom_bits(workers)
+    port = udp_port(job)
+    at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(port, port))
+    slots_at = store.allocate("words", (slots + 1) * SLOT_WORDS)
+    fifo_at = store.allocate("words", slots)
+    tensors_at = store.allocate("words", TENSORS * TENSOR_WORDS)
+    templates_at = store.allocate("bytes", 2 * TEMPLATE_BYTES)
+    state = store.arena.words[at + AGENT_WORDS :][:OWN_WORDS]
+    state[JOB], state[SLOTS], state[LANES], state[BITS] = job, slots, lanes, bits
+    state[SLOTS_AT], state[FIFO_AT], state[TENSORS_AT] = slots_at, fifo_at, tensors_at
+    state[TEMPLATES_AT] = templates_at
+    state[MIN_TIMEOUT_PS], state[TIMEOUT_PS] = min_timeout_ps, FIRST_TIMEOUTS * min_timeout_ps
+    rows = store.arena.words[slots_at:][: (slots + 1) * SLOT_WORDS].reshape(-1, SLOT_WORDS)
+    rows[:, ROUND] = first_round
+    rows[:, POSITION] = IDLE
+    rows[:, NEXT] = NOT_IN_FLIGHT
+    rows[slots, [NEXT, PREVIOUS]] = slots
+    for place, count in enumerate((0, lanes)):
+        template = store.arena.bytes[templates_at + place * TEMPLATE_BYTES :][:TEMPLATE_BYTES]
+        _write_template(template, job, mac, address, count)
+    return at
+
+
+def _write_template(head: Bytes, job: int, mac: int, address: int, lanes: int) -> None:
+    """Write what all updates with so many lanes, or with none, have in common."""
+    macs, addresses = (mac, group_mac(job)), (address, group_address(job))
+    ports = (udp_port(job), udp_port(job))
+    write_udp(head, macs, addresses, ports, HEADER_BYTES + 4 * lanes)
+    head[MESSAGE_AT] = UPDATE << 4 | (SIZES[lanes] if lanes else SIZE_NONE)
+    head[JOB_AT] = job
+
+
+@inline
+def open_worker(arena: Arena, at: int) -> Worker:
+    words = arena.words
+    own = at + AGENT_WORDS
+    slots = words[own + SLOTS]
+    slots_at, fifo_at = words[own + SLOTS_AT], words[own + FIFO_AT]
+    tensors_at = words[own + TENSORS_AT]
+    return Worker(
+        words[own : own + OWN_WORDS],
+        words[slots_at : slots_at + (slots + 1) * SLOT_WORDS],
+        words[fifo_at : fifo_at + slots],
+        words[tensors_at : tensors_at + TENSORS * TENSOR_WORDS],
+    )
