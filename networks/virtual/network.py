@@ -71,6 +71,7 @@ class VirtualNetwork:
         self._ahead_bytes = options.ahead_bytes or 2 * self._connections.window_bytes
         self._aggregator = self._join_aggregation(rtt_ps)
         self._memory = Memory(self.store)
+        self._planned: tuple[Schedule, int, list[Plan]] | None = None
         self._network = self._lay_out(seed)
         self._links = [(place.node, place.peer) for place in places(graph)]
         rows = open_network(self.store.arena, self._network).agents
@@ -134,9 +135,18 @@ class VirtualNetwork:
         """
         spare = 0
         if schedule is not None:
-            sizes = self._staging(plans(schedule, elements), elements, schedule.chunks, dtype)
+            parts = plans(schedule, elements)
+            self._planned = (schedule, elements, parts)
+            sizes = self._staging(parts, elements, schedule.chunks, dtype)
             spare = sum(size + PAGE_BYTES for size in sizes)
         return self._memory.tensors(self._ranks, elements, dtype, spare_bytes=spare)
+
+    def _take_plans(self, schedule: Schedule, elements: int) -> list[Plan]:
+        """The ranks' plans, from `tensors` if it has just made them; executors use them up."""
+        planned, self._planned = self._planned, None
+        if planned is not None and planned[0] is schedule and planned[1] == elements:
+            return planned[2]
+        return plans(schedule, elements)
 
     def _staging(
         self, parts: list[Plan], elements: int, chunks: int, dtype: torch.dtype
@@ -159,7 +169,7 @@ class VirtualNetwork:
         """
         self._check(schedule, tensors)
         elements, dtype = tensors[0].numel(), tensors[0].dtype
-        parts = plans(schedule, elements)
+        parts = self._take_plans(schedule, elements)
         for rank, plan in enumerate(parts):
             self._connections.connect(rank, [*plan.sends, *plan.receives])
         sizes = self._staging(parts, elements, schedule.chunks, dtype)
