@@ -24,18 +24,30 @@ Emit = Callable[[str], None]
 Figures = dict[str, Any]
 
 _MIB = 1 << 20
-_HEADERS = (24 + 14 + 20 + 8 + 12 + 4, 4096)
-"""Bytes on the line besides a packet's payload (preamble, FCS and gap, Ethernet, IPv4, UDP, BTH,
-ICRC), and the payload of a full packet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """Who else computed the same case, and what it took."""
+
+    name: str
+    simulated_us: float
+    wall_s: float | None = None
+    peak_bytes: int | None = None
+
+    def __str__(self) -> str:
+        """A row of the table."""
+        wall = "-" if self.wall_s is None else f"{self.wall_s:.2f}"
+        memory = "-" if self.peak_bytes is None else _size(self.peak_bytes)
+        return f"{self.name:>26} {self.simulated_us:>15.1f} {wall:>9} {memory:>9}"
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """What other simulators took for the same case; where it is from is said at `_PEERS`."""
+    """A case that others have run, too; where their figures are from is said at `_PEERS`."""
 
     case: Case
-    simulated_us: dict[str, float]  # 10^-6 s
-    wall_s: dict[str, float]
+    rivals: tuple[Rival, ...]
 
 
 _STAR = "leafspine,leaves=1,spines=1,hosts=8"
@@ -46,18 +58,23 @@ _PEERS = (
     # packets), ns-3 (TCP, a star). ASTRA-sim's analytical network has no packets: left out.
     Peer(
         Case(_STAR, "ring", 100 * _MIB, delay_ps=500_000),
-        {"SimGrid": 14_696.1, "ns-3": 14_877.3, "htsim": 15_317.2},
-        {"SimGrid": 0.66, "ns-3": 11.4, "htsim": 1.08},
+        (
+            Rival("SimGrid", 14_696.1, 0.66),
+            Rival("ns-3", 14_877.3, 11.4, 178_000_000),
+            Rival("htsim", 15_317.2, 1.08, 15_000_000),
+        ),
     ),
     Peer(
         Case("fattree,k=4", "ring", 100 * _MIB),
-        {"SimGrid": 16_547.2, "ns-3": 15_944.6, "htsim": 16_533.0},
-        {"SimGrid": 1.19, "ns-3": 28.0, "htsim": 2.69},
+        (
+            Rival("SimGrid", 16_547.2, 1.19),
+            Rival("ns-3", 15_944.6, 28.0, 322_000_000),
+            Rival("htsim", 16_533.0, 2.69, 28_000_000),
+        ),
     ),
     Peer(
         Case("fattree,k=8", "ring", 100 * _MIB),
-        {"SimGrid": 16_902.8, "htsim": 18_793.4},
-        {"SimGrid": 9.8, "htsim": 284.0},
+        (Rival("SimGrid", 16_902.8, 9.8), Rival("htsim", 18_793.4, 284.0, 286_000_000)),
     ),
 )
 
@@ -122,9 +139,15 @@ def time_case(case: Case, *, cache: Path | None = None) -> Timing:
         environment.pop("NUMBA_CACHE_DIR", None)
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise BackendError(f"bench: {case.algo} on {case.topo} failed: {last}")
+        raise BackendError(
+            f"bench: {case.algo} on {case.topo} failed, got exit code {done.returncode}; "
+            f"its last words:\n{done.stderr[-2000:]}"
+        )
     return Timing(**json.loads(done.stdout))
+
+
+def _size(size_bytes: int) -> str:
+    return format_size(size_bytes).replace(" ", "")  # one word for awk
 
 
 def _startup(emit: Emit) -> Figures:
@@ -151,10 +174,10 @@ def _network(emit: Emit) -> Figures:
         name = case.algo if case.algo == "ring" else f"{case.algo}-{case.lanes}"
         timing = time_case(case)
         emit(
-            f"{case.topo:>14} {name:>14} {format_size(case.size_bytes).replace(' ', ''):>8} "
+            f"{case.topo:>14} {name:>14} {_size(case.size_bytes):>8} "
             f"{timing.wall_s:>9.2f} {timing.packet_hops:>10} "
             f"{timing.packet_hops / timing.wall_s:>10.0f} "
-            f"{format_size(timing.peak_bytes).replace(' ', ''):>10} {timing.wrong:>6}"
+            f"{_size(timing.peak_bytes):>10} {timing.wrong:>6}"
         )
         figures[f"{case.topo} {name}"] = {**asdict(case), **asdict(timing)}
     return figures
@@ -164,46 +187,30 @@ def _peers(emit: Emit) -> Figures:
     emit(
         "#\n# ring allreduce of 100 MiB beside other simulators, measured earlier on a like machine"
     )
-    emit(f"{'ranks':>6} {'simulator':>22} {'simulated (us)':>15} {'wall (s)':>9} {'memory':>9}")
+    emit("# (they carry no data; Ringleaf carries, adds up and checks real tensors)")
+    emit(f"{'ranks':>6} {'simulator':>26} {'simulated (us)':>15} {'wall (s)':>9} {'memory':>9}")
     figures: Figures = {}
     for peer in _PEERS:
         timing = time_case(peer.case)
-        payload_us, wire_us = ring_us(timing.ranks, peer.case)
-        rows: list[tuple[str, float, float | None, str]] = [
-            ("alpha-beta", payload_us, None, ""),
-            ("alpha-beta, headers", wire_us, None, ""),
-            (
-                "Ringleaf",
-                timing.time_ps / PS_PER_US,
-                timing.wall_s,
-                format_size(timing.peak_bytes).replace(" ", ""),
-            ),
+        formula_us = ring_us(timing.ranks, peer.case)
+        rows = [
+            Rival("alpha-beta", formula_us),
+            Rival("with_headers,_own_latency", timing.bound_ps / PS_PER_US),
+            Rival("Ringleaf", timing.time_ps / PS_PER_US, timing.wall_s, timing.peak_bytes),
+            *peer.rivals,
         ]
-        rows += [(name, us, peer.wall_s[name], "") for name, us in peer.simulated_us.items()]
-        for name, simulated_us, wall_s, memory in rows:
-            wall = "-" if wall_s is None else f"{wall_s:.2f}"
-            emit(
-                f"{timing.ranks:>6} {name.replace(' ', '_'):>22} {simulated_us:>15.1f} "
-                f"{wall:>9} {memory or '-':>9}"
-            )
+        for row in rows:
+            emit(f"{timing.ranks:>6} {row}")
         figures[f"{timing.ranks} ranks"] = {
-            **asdict(peer), **asdict(timing), "alpha_beta_us": payload_us,
-            "alpha_beta_with_headers_us": wire_us,
+            **asdict(peer), **asdict(timing), "alpha_beta_us": formula_us,
         }  # fmt: skip
     return figures
 
 
-def ring_us(ranks: int, case: Case) -> tuple[float, float]:
-    """Time of a ring allreduce by 2(n-1)(alpha + S/(nB)), without and with headers.
-
-    Alpha is 1 us, as in the peers' measurements; where the topology's is more, that shows.
-    """
-    overhead_bytes, mtu = _HEADERS
-    payload_bytes = case.size_bytes / ranks
-    wire_bytes = payload_bytes + overhead_bytes * -(-payload_bytes // mtu)
-    us_per_byte = 8 * (PS_PER_S / PS_PER_US) / case.rate_bps
-    steps = 2 * (ranks - 1)
-    return steps * (1 + payload_bytes * us_per_byte), steps * (1 + wire_bytes * us_per_byte)
+def ring_us(ranks: int, case: Case) -> float:
+    """Time of a ring allreduce by 2(n-1)(alpha + S/(nB)), alpha 1 us as in the peers' runs."""
+    part_us = case.size_bytes / ranks * 8 / case.rate_bps * (PS_PER_S / PS_PER_US)
+    return 2 * (ranks - 1) * (1 + part_us)
 
 
 SECTIONS: dict[str, Callable[[Emit], Figures]] = {

@@ -33,6 +33,7 @@ class Timing:
 
     ranks: int
     time_ps: int
+    bound_ps: int  # with headers
     start_s: float  # from the start of Python to a network that is ready
     wall_s: float  # of the run
     packet_hops: int
@@ -41,6 +42,14 @@ class Timing:
     retransmissions: int
     drops: int
     peak_bytes: int  # of memory
+
+
+def wire_bytes(payload_bytes: int) -> int:
+    """What `payload_bytes` are on the line, as rc packets of 4 KiB.
+
+    Each has preamble, FCS and gap (24 bytes), Ethernet, IPv4, UDP, BTH and ICRC besides.
+    """
+    return payload_bytes + (24 + 14 + 20 + 8 + 12 + 4) * -(-payload_bytes // 4096)
 
 
 def measure(case: Case, began_s: float) -> Timing:
@@ -62,11 +71,12 @@ def measure(case: Case, began_s: float) -> Timing:
     )
     start_s = time.time() - began_s
     ranks = len(hosts(graph))
+    bounds = Bounds(graph)
     schedule = algorithm.build(
         ranks,
         size_bytes=case.size_bytes,
         hierarchy=graph.graph["hierarchy"],
-        fabric=Bounds(graph).fabric,
+        fabric=bounds.fabric,
     )
     tensors = network.tensors(case.size_bytes // 4, torch.float32, schedule)
     base = torch.arange(case.size_bytes // 4).remainder_(_PERIOD).float()
@@ -78,6 +88,7 @@ def measure(case: Case, began_s: float) -> Timing:
     return Timing(
         ranks=ranks,
         time_ps=outcome.time_ps,
+        bound_ps=bounds.least_ps(schedule, wire_bytes(case.size_bytes) // 4 * 4, 4),
         start_s=start_s,
         wall_s=outcome.wall_s,
         packet_hops=outcome.packet_hops,

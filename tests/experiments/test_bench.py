@@ -1,0 +1,47 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments import bench
+from experiments.bench_case import Case, wire_bytes
+from ringleaf.errors import BackendError, ConfigError
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("ranks", "size_bytes", "us"),
+    [(8, MIB, 160.80), (8, 100 * MIB, 14_694.1), (16, 100 * MIB, 15_758.6), (128, 100 * MIB, 16_900.1)],
+)  # fmt: skip
+def test_formula_gives_the_known_reference_times(ranks: int, size_bytes: int, us: float) -> None:
+    assert bench.ring_us(ranks, Case("any", "ring", size_bytes)) == pytest.approx(us, abs=0.06)
+
+
+def test_every_full_packet_has_82_bytes_of_headers() -> None:
+    assert wire_bytes(4096) == 4178
+    assert wire_bytes(4097) == 4097 + 2 * 82
+
+
+def test_sections_are_written_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = Case("leafspine,leaves=1,spines=1,hosts=2", "ring", 4096)
+    monkeypatch.setattr(bench, "_NETWORK_CASES", (case,))
+    lines: list[str] = []
+
+    bench.run(["network"], tmp_path / "deep" / "bench.json", emit=lines.append)
+
+    figures = json.loads((tmp_path / "deep" / "bench.json").read_text())
+    timing = figures["network"][f"{case.topo} ring"]
+    assert (timing["ranks"], timing["wrong"], timing["retransmissions"]) == (2, 0, 0)
+    assert timing["time_ps"] >= timing["bound_ps"] > 0
+    assert any(line.split()[:2] == [case.topo, "ring"] for line in lines)
+
+
+def test_a_case_that_fails_says_why() -> None:
+    with pytest.raises(BackendError, match=r"(?s)bench: ring on nowhere failed, got exit code 1"):
+        bench.time_case(Case("nowhere", "ring", 4))
+
+
+def test_unknown_sections_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="bench: unknown section, got 'all'; valid: "):
+        bench.run(["all"], tmp_path / "bench.json", emit=print)
