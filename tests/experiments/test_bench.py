@@ -12,8 +12,13 @@ MIB = 1 << 20
 
 @pytest.mark.parametrize(
     ("ranks", "size_bytes", "us"),
-    [(8, MIB, 160.80), (8, 100 * MIB, 14_694.1), (16, 100 * MIB, 15_758.6), (128, 100 * MIB, 16_900.1)],
-)  # fmt: skip
+    [
+        (8, MIB, 160.80),
+        (8, 100 * MIB, 14_694.1),
+        (16, 100 * MIB, 15_758.6),
+        (128, 100 * MIB, 16_900.1),
+    ],
+)
 def test_formula_gives_the_known_reference_times(ranks: int, size_bytes: int, us: float) -> None:
     assert bench.ring_us(ranks, Case("any", "ring", size_bytes)) == pytest.approx(us, abs=0.06)
 
