@@ -9,7 +9,7 @@ STAMP := $(VENV)/.ready
 
 # NAME=value for `make exp` becomes an option of `ringleaf run`; an empty one is not passed on.
 NAMES := TOPO ALGO SIZE MIN MAX FACTOR HOSTS RATE DELAY LOSS DUP REORDER SEED DTYPE LANES SLOTS \
-         MTU QUEUE NET OUT SPEC
+         MTU WINDOW ROUTES ECN QUEUE NET OUT SPEC
 FLAG_TOPO := --topo
 FLAG_ALGO := --algo
 FLAG_SIZE := --size
@@ -26,6 +26,9 @@ FLAG_SEED := --seed
 FLAG_LANES := --lanes
 FLAG_SLOTS := --slots
 FLAG_MTU := --mtu
+FLAG_WINDOW := --window
+FLAG_ROUTES := --routes
+FLAG_ECN := --ecn
 FLAG_QUEUE := --queue
 FLAG_DTYPE := --dtype
 FLAG_NET := --net

@@ -106,6 +106,9 @@ def run_command(
     lanes: str | None = _option("lanes"),
     slots: str | None = _option("slots"),
     mtu: str | None = _option("mtu"),
+    window: str | None = _option("window"),
+    routes: str | None = _option("routes"),
+    ecn: str | None = _option("ecn"),
     queue: str | None = _option("queue"),
     net: str | None = _option("net"),
     out: str | None = _option("out"),
@@ -126,7 +129,8 @@ def run_command(
         "topo": topo, "algo": algo, "size": size, "min": min_, "max": max_, "factor": factor,
         "hosts": hosts, "rate": rate, "delay": delay, "loss": loss, "duplicate": duplicate,
         "reorder": reorder, "seed": seed, "dtype": dtype, "lanes": lanes, "slots": slots,
-        "mtu": mtu, "queue": queue, "net": net, "out": out, "pcap": "yes" if pcap else None,
+        "mtu": mtu, "window": window, "routes": routes, "ecn": ecn, "queue": queue, "net": net,
+        "out": out, "pcap": "yes" if pcap else None,
     }  # fmt: skip
     given = read_spec(spec) if spec else {}
     given |= {name: value for name, value in typed.items() if value is not None}

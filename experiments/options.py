@@ -29,6 +29,8 @@ LANES = (64, 256)
 MTUS = (256, 512, 1024, 2048, 4096)
 """Payload bytes per packet that RoCEv2 knows (InfiniBand specification, path MTU)."""
 
+ROUTES = ("dealt", "ecmp")
+
 NETWORKS = ("virtual",)
 _PLANNED_NETWORKS = ("mininet",)
 
@@ -76,6 +78,16 @@ OPTIONS: dict[str, Option] = {
     "lanes": Option("--lanes", "LANES", "256", "values per SwitchML packet: 64 or 256"),
     "slots": Option("--slots", "SLOTS", "", "SwitchML's slots, if not as the links need"),
     "mtu": Option("--mtu", "MTU", "4096", "payload bytes per packet: 256, 512, 1024, 2048, 4096"),
+    "window": Option("--window", "WINDOW", "", "packets in flight per connection, likewise"),
+    "routes": Option(
+        "--routes",
+        "ROUTES",
+        "dealt",
+        "dealt: each host is reached by one of the equal paths; ecmp: flows are hashed to paths",
+    ),
+    "ecn": Option(
+        "--ecn", "ECN", "0", "mark packets from this queue depth on, in packets; 0: never"
+    ),
     "queue": Option("--queue", "QUEUE", "", "room in each port's queue: 1MiB"),
     "net": Option("--net", "NET", "virtual", "what carries the packets: virtual"),
     "pcap": Option("--pcap", "PCAP", "no", "write every port's packets as nanosecond pcap"),
@@ -101,6 +113,9 @@ class Spec:
     lanes: int
     slots: int | None
     mtu_bytes: int
+    window: int | None
+    routes: str
+    ecn_packets: int
     queue_bytes: int | None
     net: str
     pcap: bool
@@ -168,6 +183,9 @@ def resolve(given: Mapping[str, str]) -> Spec:
         lanes=_one_of("lanes", texts["lanes"], LANES),
         slots=_optional(texts["slots"], lambda text: whole_number("slots", text, 1)),
         mtu_bytes=_one_of("mtu", texts["mtu"], MTUS),
+        window=_optional(texts["window"], lambda text: whole_number("window", text, 1)),
+        routes=choose("routes", "way", texts["routes"], ROUTES),
+        ecn_packets=whole_number("ecn", texts["ecn"], 0),
         queue_bytes=_optional(texts["queue"], lambda text: parse_size(text, "queue")),
         net=_network(texts["net"]),
         pcap=_yes("pcap", texts["pcap"]),

@@ -36,7 +36,8 @@ def test_every_option_reaches_the_spec() -> None:
         {
             "hosts": "8", "rate": "25G", "delay": "500ns", "loss": "0.1%", "duplicate": "0.01",
             "reorder": "1%", "seed": "7", "dtype": "int32", "lanes": "64", "slots": "128",
-            "mtu": "1024", "queue": "1MiB", "pcap": "yes", "out": "here",
+            "mtu": "1024", "window": "9", "routes": "ecmp", "ecn": "65", "queue": "1MiB",
+            "pcap": "yes", "out": "here",
         }
     )  # fmt: skip
 
@@ -44,6 +45,7 @@ def test_every_option_reaches_the_spec() -> None:
     assert (spec.loss, spec.duplicate, spec.reorder) == (0.001, 0.01, 0.01)
     assert (spec.seed, spec.dtype, spec.lanes, spec.slots) == (7, "int32", 64, 128)
     assert (spec.mtu_bytes, spec.queue_bytes, spec.pcap) == (1024, 1 << 20, True)
+    assert (spec.window, spec.routes, spec.ecn_packets) == (9, "ecmp", 65)
     assert spec.out == Path("here")
 
 
@@ -72,6 +74,9 @@ def test_every_option_reaches_the_spec() -> None:
         ("lanes", "32", r"lanes: unknown value, got '32'; valid: 64, 256"),
         ("slots", "0", r"slots: must be at least 1, got '0'"),
         ("mtu", "1500", r"mtu: unknown value, got '1500'; valid: 256, 512, 1024, 2048, 4096"),
+        ("window", "0", r"window: must be at least 1, got '0'"),
+        ("routes", "best", r"routes: unknown way, got 'best'; valid: dealt, ecmp"),
+        ("ecn", "x", r"ecn: must be a whole number, got 'x'"),
         ("queue", "-1", r"queue: not understood, got '-1'"),
         ("net", "mininet", r"net: not built yet, got 'mininet'; valid: virtual"),
         ("net", "real", r"net: unknown network, got 'real'; valid: virtual"),
@@ -140,7 +145,7 @@ def test_command_repeats_the_options() -> None:
 
 
 def test_defaults_as_shown_are_valid() -> None:
-    sweep = ("size", "out", "hosts", "slots", "queue")
+    sweep = ("size", "out", "hosts", "slots", "window", "queue")
     assert resolve({name: o.default for name, o in OPTIONS.items() if name not in sweep}) == (
         resolve({})
     )
