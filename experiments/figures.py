@@ -88,16 +88,10 @@ def _draw_bytes(target: Path, graph: nx.Graph[str], row: Row, series: LinkSeries
     carried = series.size_bytes.sum(axis=1) / 1e6
     values = dict(zip(series.links, carried.tolist(), strict=True))
     title = f"{row.algo}, {format_size(row.size_bytes)} on {graph.name}"
-    path = target / f"bytes-{row.algo}"
-    for suffix in (".pdf", ".png"):
-        topology.draw(
-            graph,
-            path.with_suffix(suffix),
-            edge_values=values,
-            value_label="MB sent, headers included",
-            title=title,
-        )
-    return path.with_suffix(".png").read_bytes()
+    figure = topology.make_figure(
+        graph, edge_values=values, value_label="MB sent, headers included", title=title
+    )
+    return _write(figure, target / f"bytes-{row.algo}")
 
 
 @contextmanager
@@ -109,13 +103,21 @@ def _matplotlib() -> Iterator[None]:
         yield
 
 
+def _write(figure: Figure, stem: Path) -> bytes:
+    """Write PNG and PDF; return the former."""
+    figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None, "Creator": "Ringleaf"})
+    png = stem.with_suffix(".png")
+    figure.savefig(png, dpi=150, metadata={"Software": None})
+    return png.read_bytes()
+
+
 def _save(figure: Figure, stem: Path) -> str:
+    """Write PNG and PDF; return SVG."""
     import matplotlib.pyplot as plt
 
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # laid out once, not anew for each format
-    figure.savefig(stem.with_suffix(".png"), dpi=160, metadata={"Software": None})
-    figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None, "Creator": "Ringleaf"})
+    _write(figure, stem)
     text = io.StringIO()
     figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
     plt.close(figure)
