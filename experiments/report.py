@@ -81,13 +81,17 @@ def render(
 def _subtitle(run: Run) -> str:
     options = run.options
     text = (
-        f"Links of {format_rate(options['rate_bps'])} and {format_time(options['delay_ps'])}, "
+        f"Links of {format_rate(options['rate_bps'])} and {_time(options['delay_ps'])}, "
         f"{run.switches} P4 switches, simulated packet by packet"
     )
     for name in ("loss", "duplicate", "reorder"):
         if options[name]:
             text += f", {name} {100 * options[name]:g} %"
     return text + f". Seed {options['seed']}."
+
+
+def _time(time_ps: int) -> str:
+    return format_time(time_ps).replace("us", "µs")
 
 
 def _facts(run: Run) -> Iterator[str]:
@@ -105,7 +109,7 @@ def _facts(run: Run) -> Iterator[str]:
         size = format_size(fastest.size_bytes)
         yield (
             f"<li><b>{escape(fastest.algo)}</b><span>fastest at {size}, "
-            f"{format_time(fastest.time_ps)}</span></li>"
+            f"{_time(fastest.time_ps)}</span></li>"
         )
         for other in others[:1]:
             yield (
@@ -114,7 +118,7 @@ def _facts(run: Run) -> Iterator[str]:
             )
         yield (
             f"<li><b>{sum(row.packet_hops for row in run.rows):,}</b>"
-            "<span>packets sent over links</span></li>"
+            "<span>packets carried over links, one by one</span></li>"
         )
     yield "</ul>"
 
