@@ -9,19 +9,19 @@ from ringleaf.units import PS_PER_US, format_rate, format_size, format_time
 
 _COLUMNS = (
     # name, unit, width
-    ("algo", "", 16),
-    ("size", "(B)", 11),
-    ("count", "(elem)", 10),
-    ("type", "", 8),
-    ("redop", "", 6),
-    ("time", "(us)", 11),
-    ("algbw", "(GB/s)", 8),
-    ("busbw", "(GB/s)", 8),
-    ("bound", "(us)", 11),
-    ("%bound", "", 7),
-    ("#wrong", "", 7),
-    ("wireB/rank", "(B)", 11),
-    ("retx", "", 6),
+    ("algo", "", 15),
+    ("size", "(B)", 10),
+    ("count", "(elem)", 9),
+    ("type", "", 7),
+    ("redop", "", 5),
+    ("time", "(us)", 10),
+    ("algbw", "(GB/s)", 7),
+    ("busbw", "(GB/s)", 7),
+    ("bound", "(us)", 10),
+    ("%bound", "", 6),
+    ("#wrong", "", 6),
+    ("wireB/rank", "(B)", 10),
+    ("retx", "", 5),
 )
 
 
@@ -79,10 +79,8 @@ def foot(run: Run) -> Iterator[str]:
     fastest, *others = sorted(
         (row for row in run.rows if row.size_bytes == size), key=lambda row: row.time_ps
     )
-    gains = ", ".join(f"{o.time_ps / fastest.time_ps:.2f} x {o.algo}" for o in others)
-    yield f"# fastest at {format_size(size)}: {fastest.algo}" + (
-        f"; as fast as {gains}" if gains else ""
-    )
+    slower = [f"{row.algo} takes {row.time_ps / fastest.time_ps:.2f} x as long" for row in others]
+    yield f"# fastest at {format_size(size)}: {'; '.join([fastest.algo, *slower])}"
 
 
 def _line(cells: Iterable[str]) -> str:
