@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import networkx as nx
@@ -39,6 +40,12 @@ RING_ROWS = 1 << 16
 LEAST_HEAD_BYTES = 128  # what hosts write
 
 
+@cache
+def _load(name: str) -> Program:
+    """One of our own programs; experiments make many networks of the same."""
+    return Program.load(BUILD / f"{name}.json")
+
+
 class VirtualNetwork:
     """Hosts, switches and links of a topology, in virtual time.
 
@@ -53,7 +60,7 @@ class VirtualNetwork:
         self.now_ps = 0
         self._ranks = len(hosts(graph))
         name = FORWARD if options.system is None else options.system.program(options.lanes)
-        self.program = Program.load(BUILD / f"{name}.json")
+        self.program = _load(name)
         make_pool(
             self.store,
             size=POOL_PACKETS,
