@@ -9,7 +9,14 @@ import numpy as np
 
 from ringleaf.arena import Arena
 from ringleaf.compiled import inline, signed
-from ringleaf.packets import OUTBOX_AT, OUTBOX_ROWS, copy_packet, free_packet, open_packet
+from ringleaf.packets import (
+    FIELD_COUNT,
+    FIELDS_AT,
+    OUTBOX_AT,
+    OUTBOX_ROWS,
+    copy_packet,
+    free_packet,
+)
 from switches.layout import (
     CLONE_COUNT,
     CLONE_SESSION,
@@ -21,8 +28,10 @@ from switches.layout import (
     GROUPS_AT,
     INSTANCE_TYPE,
     MCAST_GRP,
+    STANDARD_FIELDS,
     TRUNCATE_LEN,
 )
+from switches.views import window
 
 # Values of `instance_type`.
 NORMAL = 0
@@ -52,7 +61,7 @@ def clone_packet(arena: Arena, at: int, packet: int, session: int, count: int) -
     if port < 0:
         return count
     twin = copy_packet(arena, packet)
-    fields = open_packet(arena, twin).fields
+    fields = window(arena.fields, words[FIELDS_AT] + twin * words[FIELD_COUNT], STANDARD_FIELDS)
     fields[INSTANCE_TYPE] = _INGRESS_CLONE
     fields[EGRESS_RID] = _U0
     fields[TRUNCATE_LEN] = _U0
@@ -70,13 +79,12 @@ def multicast(arena: Arena, at: int, packet: int, group: int, count: int) -> int
     if size == 0:
         free_packet(arena, packet)
         return count
-    fields = open_packet(arena, packet).fields
+    fields = window(arena.fields, words[FIELDS_AT] + packet * words[FIELD_COUNT], STANDARD_FIELDS)
     fields[INSTANCE_TYPE] = _REPLICATION
     fields[TRUNCATE_LEN] = _U0  # BMv2's copies are whole again
     for member in range(members, members + 2 * (size - 1), 2):
-        twin = copy_packet(arena, packet)
-        open_packet(arena, twin).fields[EGRESS_RID] = np.uint64(words[member + 1])
-        count = put_out(arena, count, twin, words[member])
+        fields[EGRESS_RID] = np.uint64(words[member + 1])
+        count = put_out(arena, count, copy_packet(arena, packet), words[member])
     last = members + 2 * (size - 1)
     fields[EGRESS_RID] = np.uint64(words[last + 1])
     return put_out(arena, count, packet, words[last])
@@ -88,7 +96,8 @@ def replicate(arena: Arena, at: int, packet: int, now_ps: int) -> int:
 
     A packet that goes nowhere is freed. At most `OUTBOX_ROWS` leave.
     """
-    fields = open_packet(arena, packet).fields
+    words = arena.words
+    fields = window(arena.fields, words[FIELDS_AT] + packet * words[FIELD_COUNT], STANDARD_FIELDS)
     count = 0
     if fields[CLONE_SESSION] != _U0:
         session = signed(fields[CLONE_SESSION]) - 1

@@ -127,7 +127,7 @@ def _sum16(code: Code, calculation: Calculation, pieces: list[Piece], bits: int)
         with code.block("else:"):
             _sum_of_some(code, pieces)
     if calculation.with_payload:
-        code.add("total += sum_from(arena, packet, parsed, I(offset))")
+        code.add("total += sum_from(arena, row, head, parsed, I(offset))")
     return f"(fold16(total) ^ {code.u(0xFFFF)})"
 
 

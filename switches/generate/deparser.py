@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from switches.bmv2_json import Field, Header
 from switches.generate.code import Code
-from switches.generate.parser import Paths
+from switches.generate.parser import Paths, lanes_call
 from switches.generate.storage import position, valid
 from switches.generate.usage import Usage
 
@@ -57,7 +57,7 @@ class DeparserWriter:
 
     def _move(self, headers: list[Header]) -> None:
         code = self._code
-        code.add("scratch = arena.bytes[words[at + SCRATCH_AT] :]")
+        code.add("scratch = window(arena.bytes, block[SCRATCH_AT], words[HEAD_BYTES])")
         code.add("out = 0")
         for header in headers:
             place, size = self.place(header.name), header.size_bytes
@@ -77,8 +77,7 @@ class DeparserWriter:
             in_run |= set(fields)
             if self._usage.written_back & set(fields):
                 start = header.fields[run.first].offset // 8
-                lanes = f"lanes[{run.start}:{run.start + run.count}]"
-                code.add(f"write_lanes_{run.width}(head, {where} + {start}, {lanes}, {run.count})")
+                code.add(lanes_call("write", run, f"{where} + {start}"))
         for item in header.fields:
             field = Field(header.name, item.name)
             if field in self._usage.written_back and field not in in_run:

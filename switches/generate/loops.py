@@ -123,8 +123,7 @@ class LoopWriter:
         if key not in self._views:
             number = len(self._views)
             if step == 1:
-                end = str(int(start) + count) if start.isdigit() else f"{start} + {count}"
-                self._code.add(f"view_{number} = {array}[{start} : {end}]")
+                self._code.add(f"view_{number} = window({array}, {start}, {count})")
                 self._views[key] = f"view_{number}[lane]"
             else:
                 self._code.add(f"start_{number} = {start}")

@@ -11,7 +11,7 @@ from switches.generate.deparser import DeparserWriter
 from switches.generate.flow import Apply, Body, may_exit, pipeline_body, walk
 from switches.generate.lanes import Roller
 from switches.generate.parser import ParserWriter, Paths
-from switches.generate.state import LANE_STATE_AT, STATE_AT, State
+from switches.generate.state import LANE_STATE_AT, STATE_AT, TABLES_AT, State
 from switches.generate.statements import StatementWriter
 from switches.generate.storage import (
     CLONE_FIELDS,
@@ -36,7 +36,20 @@ _HEADER = '''"""{name}: generated from {file}; do not edit."""
 import numpy as np
 
 from ringleaf.compiled import handler
-from ringleaf.packets import HEAD_LEN, IN_PORT, open_packet, row_bytes, row_of
+from ringleaf.packets import (
+    FIELD_COUNT,
+    FIELDS_AT,
+    HEAD_BYTES,
+    HEAD_LEN,
+    HEADS_AT,
+    IN_PORT,
+    LANE_COUNT,
+    LANES_AT,
+    PAYLOAD_LEN,
+    ROW_WORDS,
+    ROWS_AT,
+    TAIL_LEN,
+)
 from ringleaf.units import PS_PER_US
 from switches.arithmetic import (
     as_signed,
@@ -59,29 +72,28 @@ from switches.heads import (
     pull,
     read_lanes_8,
     read_lanes_16,
-    read_lanes_32,
     sum_from,
     write_lanes_8,
     write_lanes_16,
-    write_lanes_32,
 )
 from switches.layout import RANDOM_AT
 from switches.lookup import count_packet, find_exact, find_in_ranges, find_masked
+from switches.views import swap_items, window
 
 U = np.uint64
 I = np.int64
 '''
 
-_OPEN = f"""view = open_packet(arena, packet)
-row = view.row
-head = view.head
-fields = view.fields
-lanes = view.lanes
-words = arena.words
+_OPEN = f"""words = arena.words
+row = window(words, words[ROWS_AT] + packet * ROW_WORDS, ROW_WORDS)
+head = window(arena.bytes, words[HEADS_AT] + packet * words[HEAD_BYTES], words[HEAD_BYTES])
+fields = window(arena.fields, words[FIELDS_AT] + packet * words[FIELD_COUNT], words[FIELD_COUNT])
+lanes = window(arena.lanes, words[LANES_AT] + packet * words[LANE_COUNT], words[LANE_COUNT])
+block = window(words, at, {{size}})
 state = arena.fields
 cells = arena.lanes
-state_at = U(words[at + {STATE_AT}])
-cells_at = U(words[at + {LANE_STATE_AT}])"""
+state_at = U(block[{STATE_AT}])
+cells_at = U(block[{LANE_STATE_AT}])"""
 
 _TIMESTAMPS = {
     "ingress": Field(STANDARD, "ingress_global_timestamp"),
@@ -183,7 +195,7 @@ class _Generator:
 
     def _code(self) -> Code:
         code = Code(self._source, self._storage, self._state, self._constants, self._globals)
-        for line in _OPEN.splitlines():
+        for line in _OPEN.format(size=TABLES_AT + len(self._shapes)).splitlines():
             code.add(line)
         return code
 
@@ -207,7 +219,7 @@ class _Generator:
             with code.block(f"for lane in range({scalar_lanes[0]}, {scalar_lanes[-1] + 1}):"):
                 code.add("lanes[lane] = 0")
         code.set(Field(STANDARD, "ingress_port"), ["U(row[IN_PORT])"])
-        code.add("length = row_bytes(words, row_of(words, packet))")
+        code.add("length = row[HEAD_LEN] + row[PAYLOAD_LEN] + row[TAIL_LEN]")
         code.set(PACKET_LENGTH, ["U(length)"])
         code.set(LENGTH, ["U(length)"])
         self._take_time(code, "ingress", used)
@@ -246,7 +258,7 @@ class _Generator:
                 update_checksum(code, checksum)
         DeparserWriter(code, usage, self._paths).write()
         with code.block(f"if {code.is_set(TRUNCATE_LEN)}:"):
-            code.add(f"cut(arena, packet, I({code.read(TRUNCATE_LEN)}) - 1)")
+            code.add(f"cut(row, I({code.read(TRUNCATE_LEN)}) - 1)")
         code.add("return 1")
         return ["@handler", "def egress(arena, at, packet, now_ps):", *code.lines.lines]
 

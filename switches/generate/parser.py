@@ -24,7 +24,7 @@ from switches.bmv2_json import (
 )
 from switches.generate.code import Code
 from switches.generate.primitives import write_primitive
-from switches.generate.storage import Storage, position, valid
+from switches.generate.storage import LaneRun, Storage, position, valid
 from switches.generate.usage import PARSER_ERROR, Usage
 
 DONE = -1  # number of the state after the last
@@ -232,7 +232,7 @@ class ParserWriter:
         """Open a block for what needs the packet to have `end` bytes."""
         code = self._code
         with code.block(f"if have < {end}:"):
-            code.add(f"have = pull(arena, packet, {end})")
+            code.add(f"have = pull(arena, row, head, {end})")
         with code.block(f"if have < {end}:"):
             code.set(PARSER_ERROR, [code.u(code.source.errors.get("PacketTooShort", 1))])
         return code.block("else:")
@@ -247,8 +247,7 @@ class ParserWriter:
             in_run |= set(fields)
             if self._usage.extracted & set(fields):
                 start = header.fields[run.first].offset // 8
-                lanes = f"lanes[{run.start}:{run.start + run.count}]"
-                code.add(f"read_lanes_{run.width}({lanes}, head, {where} + {start}, {run.count})")
+                code.add(lanes_call("read", run, f"{where} + {start}"))
         for item in header.fields:
             field = Field(name, item.name)
             if field in self._usage.extracted and field not in in_run:
@@ -334,6 +333,16 @@ def _header(op: Primitive) -> str:
 
 def _signed(words: list[str], width: int) -> list[str]:
     return [f"U(as_signed({words[0]}, {width}))"] if width < 64 else words
+
+
+def lanes_call(verb: str, run: LaneRun, where: str) -> str:
+    """Return code that copies a run of lanes from, or to, byte `where` of the head."""
+    if run.width == 32:
+        if verb == "read":
+            return f"swap_items(lanes, {run.start}, head, {where}, {run.count})"
+        return f"swap_items(head, {where}, lanes, {run.start}, {run.count})"
+    lanes = f"window(lanes, {run.start}, {run.count})"
+    return f"{verb}_lanes_{run.width}({lanes}, window(head, {where}, {run.count * run.width // 8}))"
 
 
 def read_bits(code: Code, where: str, offset: int, width: int) -> list[str]:

@@ -228,8 +228,7 @@ def _random(code: Code, primitive: Primitive) -> None:
     first, last = code.expressions.unsigned(low), code.expressions.unsigned(high)
     mask = code.u((1 << code.storage.shape(target).width) - 1)
     with code.block(f"if {first} <= {last}:"):  # else BMv2 leaves the field as it was
-        code.add("seed = words[at + RANDOM_AT]")
-        code.set(target, [f"(draw(state[seed : seed + 1], {first}, {last}) & {mask})"])
+        code.set(target, [f"(draw(state, block[RANDOM_AT], {first}, {last}) & {mask})"])
 
 
 def _drop(code: Code, _: Primitive) -> None:

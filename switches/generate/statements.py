@@ -62,7 +62,7 @@ class StatementWriter:
         code, table = self._code, statement.table
         shape = self._shapes[table.name]
         code.lines.comment(f"table {table.name}")
-        code.add(f"image = U(words[at + {TABLES_AT + self._numbers[table.name]}])")
+        code.add(f"image = U(block[{TABLES_AT + self._numbers[table.name]}])")
         code.add(f"entry = {self._find(shape)}")
         if table.counted:
             code.add("count_packet(state, entry, length)")

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import types
 from program_cases import PROGRAMS, ones_sum
 
 from ringleaf.arena import Store
+from ringleaf.compiled import compiled
 from ringleaf.packets import (
     HEAD_LEN,
     PAYLOAD_AT,
@@ -22,15 +24,16 @@ from ringleaf.packets import (
     read_packet,
     write_packet,
 )
-from switches import heads
+from switches import heads, views
 from switches.arithmetic import fold16
 from switches.bmv2_json import load_source
 from switches.generate.code import Code
 from switches.generate.deparser import write_bits
-from switches.generate.parser import read_bits
+from switches.generate.parser import lanes_call, read_bits
 from switches.generate.state import State
-from switches.generate.storage import Storage
+from switches.generate.storage import LaneRun, Storage
 from switches.generate.text import Constants
+from switches.views import swap_items
 
 HEAD_ROOM = 64
 
@@ -55,17 +58,19 @@ def test_pulling_moves_bytes_and_changes_none(piece: tuple[bytes, bytes, int], w
     store, packet = make_packet(head, payload, tail)
     before = read_packet(store.arena, packet)
 
-    have = heads.pull(store.arena, packet, max(wanted, len(head)))
+    view = open_packet(store.arena, packet)
+    have = heads.pull(store.arena, view.row, view.head, max(wanted, len(head)))
 
     assert read_packet(store.arena, packet) == before
-    assert have == open_packet(store.arena, packet).row[HEAD_LEN]
+    assert have == view.row[HEAD_LEN]
     assert have == max(len(head), min(wanted, len(before)))
 
 
 def test_pulling_beyond_the_room_is_a_bug() -> None:
     store, packet = make_packet(b"x", b"y" * 100)
+    view = open_packet(store.arena, packet)
     with pytest.raises(AssertionError, match="heads are shorter than the program's headers"):
-        heads.pull(store.arena, packet, HEAD_ROOM + 1)
+        heads.pull(store.arena, view.row, view.head, HEAD_ROOM + 1)
 
 
 @given(st.binary(min_size=10, max_size=30), st.integers(0, 10), st.integers(0, 30))
@@ -89,7 +94,7 @@ def test_rest_without_room_is_a_bug() -> None:
 def test_cutting_keeps_the_first_bytes(piece: tuple[bytes, bytes, int], length: int) -> None:
     store, packet = make_packet(*piece)
     before = read_packet(store.arena, packet)
-    heads.cut(store.arena, packet, length)
+    heads.cut(open_packet(store.arena, packet).row, length)
     assert read_packet(store.arena, packet) == before[:length]
 
 
@@ -100,9 +105,18 @@ def test_sum_continues_an_input(piece: tuple[bytes, bytes, int], start: int, bit
     store, packet = make_packet(head, payload)
     before = bytes(-(-bits // 8))
 
-    total = heads.sum_from(store.arena, packet, start, bits)
+    view = open_packet(store.arena, packet)
+    total = heads.sum_from(store.arena, view.row, view.head, start, bits)
 
     assert fold16(np.uint64(total)) == ones_sum(before + head[start:] + payload)
+
+
+def copy_lanes(verb: str, lanes: Any, head: Any, start: int, width: int) -> None:
+    """Run what is generated for a run of lanes that lies at byte `start` of a head."""
+    run_of = LaneRun("h", 0, lanes.size, width, 0)
+    code = make_code()
+    code.add(lanes_call(verb, run_of, str(start)))
+    run(code, lanes=lanes, head=head)
 
 
 @pytest.mark.parametrize("width", [8, 16, 32])
@@ -111,14 +125,38 @@ def test_lanes_are_read_and_written_as_bytes(width: int, data: st.DataObject, st
     values = data.draw(st.lists(st.integers(0, (1 << width) - 1), min_size=1, max_size=12))
     wire = b"".join(value.to_bytes(width // 8, "big") for value in values)
     head = np.full(HEAD_ROOM, 0xEE, np.uint8)
-    lanes = np.array(values, np.uint32)
 
-    getattr(heads, f"write_lanes_{width}")(head, start, lanes, len(values))
+    copy_lanes("write", np.array(values, np.uint32), head, start, width)
     again = np.zeros(len(values), np.uint32)
-    getattr(heads, f"read_lanes_{width}")(again, head, start, len(values))
+    copy_lanes("read", again, head, start, width)
 
     assert head.tobytes() == b"\xee" * start + wire + b"\xee" * (HEAD_ROOM - start - len(wire))
     assert again.tolist() == values
+
+
+@compiled(
+    types.void(
+        types.Array(types.uint32, 1, "C"), types.Array(types.uint8, 1, "C"), *[types.int64] * 2
+    )
+)
+def swap_both_ways(lanes: Any, head: Any, start: int, count: int) -> None:
+    swap_items(lanes, 0, head, start, count)
+    swap_items(head, start + 1, lanes, 0, count)
+
+
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 47, 64])
+@pytest.mark.parametrize("start", [0, 3])
+def test_compiled_swaps_do_as_plain_ones(count: int, start: int) -> None:
+    """Whole vectors and what is left of them, at odd places."""
+    data = np.random.default_rng(1).integers(0, 256, 300, np.uint8)
+    lanes = np.zeros(64, np.uint32)
+    head = data.copy()
+    swap_both_ways(lanes, head, start, count)
+
+    assert (lanes[:count] == data[start : start + 4 * count].view(">u4")).all()
+    assert not lanes[count:].any()
+    data[start + 1 : start + 1 + 4 * count] = data[start : start + 4 * count].copy()
+    assert (head == data).all()
 
 
 def make_code() -> Code:
@@ -128,7 +166,7 @@ def make_code() -> Code:
 
 def run(code: Code, expression: str = "None", **names: Any) -> Any:
     """Execute what was written, and return an expression's value."""
-    names |= {"np": np, "U": np.uint64}
+    names |= {"np": np, "U": np.uint64} | vars(heads) | vars(views)
     exec("\n".join(code.constants.lines()), names)
     exec("\n".join(line.strip() for line in code.lines.lines), names)
     with np.errstate(over="ignore"):

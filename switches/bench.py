@@ -1,0 +1,226 @@
+"""How fast one core puts packets through a switch, and how long a program takes to compile.
+
+Wall-clock time: for people and reports, never for tests to assert.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numba import types
+
+from ringleaf.arena import Arena, Store
+from ringleaf.compiled import ARENA, address_of, compiled, copy_items, handler_at
+from ringleaf.errors import ConfigError
+from ringleaf.headers import get32, put32
+from ringleaf.packets import (
+    FIELD_COUNT,
+    FIELDS_AT,
+    HEAD_BYTES,
+    HEAD_LEN,
+    HEADS_AT,
+    IN_PORT,
+    OUTBOX_AT,
+    OUTBOX_ROWS,
+    ROW_WORDS,
+    ROWS_AT,
+    allocate_packet,
+    free_packet,
+    make_pool,
+)
+from switches.layout import (
+    DEQ_QDEPTH,
+    DEQ_TIMEDELTA,
+    EGRESS_PORT,
+    ENQ_QDEPTH,
+    ENQ_TIMESTAMP,
+    STANDARD_FIELDS,
+)
+from switches.program import Program
+from switches.replication import replicate
+from switches.switch import Switch
+from switches.views import window
+
+# Columns of a measurement's block of `arena.words`.
+INGRESS = 0
+EGRESS = 1
+SWITCH_AT = 2
+FRAMES_AT = 3  # per packet: its port, its length, its offset in arena.bytes
+FRAMES = 4
+NUMBER_AT = 5  # byte of a 32-bit number that grows from round to round; -1 for none
+NUMBER_STEP = 6
+ROUND = 7  # rounds done so far
+MEASURE_WORDS = 8
+
+_U0 = np.uint64(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Packets of one core, in wall-clock time: received, and how many of them were sent."""
+
+    received_per_s: float
+    sent_per_s: float
+
+    @property
+    def ns_per_packet(self) -> float:
+        return 1e9 / self.received_per_s
+
+
+@dataclass(frozen=True, slots=True)
+class CompileTime:
+    """Seconds from JSON to handlers, imports aside: the first time, and from the cache."""
+
+    cold_s: float
+    cached_s: float
+
+
+@compiled(types.int64(ARENA, types.int64, types.int64))
+def _run(arena: Arena, at: int, rounds: int) -> int:
+    """Put all frames through the switch, `rounds` times; return how many packets were sent."""
+    words = arena.words
+    block = window(words, at, MEASURE_WORDS)
+    outbox = words[OUTBOX_AT]
+    number_at = block[NUMBER_AT]
+    sent = 0
+    for _ in range(rounds):
+        now_ps = block[ROUND]
+        added = now_ps * block[NUMBER_STEP]
+        block[ROUND] += 1
+        for frame in range(block[FRAMES_AT], block[FRAMES_AT] + 3 * block[FRAMES], 3):
+            packet = allocate_packet(arena)
+            row = window(words, words[ROWS_AT] + packet * ROW_WORDS, ROW_WORDS)
+            head_at = words[HEADS_AT] + packet * words[HEAD_BYTES]
+            row[IN_PORT] = words[frame]
+            row[HEAD_LEN] = words[frame + 1]
+            copy_items(arena.bytes, head_at, arena.bytes, words[frame + 2], words[frame + 1])
+            if number_at >= 0:
+                head = window(arena.bytes, head_at, words[HEAD_BYTES])
+                put32(head, number_at, get32(head, number_at) + added)
+            handler_at(block[INGRESS])(arena, block[SWITCH_AT], packet, now_ps)
+            for out in range(replicate(arena, block[SWITCH_AT], packet, now_ps)):
+                copy = words[outbox + 2 * out]
+                fields_at = words[FIELDS_AT] + copy * words[FIELD_COUNT]
+                fields = window(arena.fields, fields_at, STANDARD_FIELDS)
+                fields[EGRESS_PORT] = np.uint64(words[outbox + 2 * out + 1])
+                fields[ENQ_TIMESTAMP] = _U0
+                fields[ENQ_QDEPTH] = _U0
+                fields[DEQ_TIMEDELTA] = _U0
+                fields[DEQ_QDEPTH] = _U0
+                sent += handler_at(block[EGRESS])(arena, block[SWITCH_AT], copy, now_ps)
+                free_packet(arena, copy)
+    return sent
+
+
+def make_switch(program: Program, ports: int) -> Switch:
+    """Return a switch with a packet pool of its own."""
+    store = Store()
+    make_pool(
+        store,
+        size=OUTBOX_ROWS + 8,
+        head_bytes=program.head_bytes,
+        field_count=program.field_count,
+        lane_count=program.lane_count,
+    )
+    return Switch(program, store, ports=ports, name=program.name)
+
+
+def measure(
+    switch: Switch,
+    packets: Sequence[tuple[int, bytes]],
+    *,
+    number_at: int = -1,
+    number_step: int = 0,
+    seconds: float = 1.0,
+) -> Speed:
+    """Send packets through a switch again and again, and return the best tenth of a second.
+
+    Ingress, replication and egress are counted, as is copying each packet to its place.
+
+    Args:
+        switch: With its entries written.
+        packets: One round of them: (port, bytes).
+        number_at: Byte offset of a big-endian 32-bit number in each packet, such as
+            SwitchML's block; `number_step` is added to it every round.
+        number_step: See `number_at`.
+        seconds: How long to try.
+
+    Raises:
+        ConfigError: If there is no packet, or one is longer than the pool's heads.
+    """
+    store = switch._store
+    if not packets:
+        raise ConfigError("measure: needs packets, got none")
+    at = store.allocate("words", MEASURE_WORDS)
+    frames_at = _store_frames(store, packets)
+    store.arena.words[at : at + NUMBER_STEP + 1] = [
+        address_of(switch.program.ingress),
+        address_of(switch.program.egress),
+        switch.at,
+        frames_at,
+        len(packets),
+        number_at,
+        number_step,
+    ]
+    rounds = 1
+    best = Speed(0.0, 0.0)
+    deadline = time.perf_counter() + seconds
+    while time.perf_counter() < deadline:
+        start = time.perf_counter()
+        sent = _run(store.arena, at, rounds)
+        took = time.perf_counter() - start
+        speed = Speed(rounds * len(packets) / took, sent / took)
+        best = max(best, speed, key=lambda item: item.received_per_s)
+        if took < seconds / 20:
+            rounds *= 2
+    return best
+
+
+def _store_frames(store: Store, packets: Sequence[tuple[int, bytes]]) -> int:
+    room = int(store.arena.words[HEAD_BYTES])
+    longest = max(len(data) for _, data in packets)
+    if longest > room:
+        raise ConfigError(f"measure: packets must fit a head of {room} bytes, got {longest}")
+    frames_at = store.allocate("words", 3 * len(packets))
+    bytes_at = store.allocate("bytes", room * len(packets))
+    for i, (port, data) in enumerate(packets):
+        place = bytes_at + i * room
+        store.arena.words[frames_at + 3 * i : frames_at + 3 * i + 3] = [port, len(data), place]
+        store.arena.bytes[place : place + len(data)] = np.frombuffer(data, np.uint8)
+    return frames_at
+
+
+_COMPILE = """
+import time, sys
+from switches import Program
+start = time.perf_counter()
+program = Program.load(sys.argv[1])
+program.ingress, program.egress
+print(time.perf_counter() - start)
+"""
+
+
+def measure_compile(path: str | Path) -> CompileTime:
+    """Compile a program in processes of their own, twice with one new cache."""
+    with tempfile.TemporaryDirectory(prefix="ringleaf-") as cache:
+        environment = os.environ | {"NUMBA_CACHE_DIR": cache}
+        times = []
+        for _ in range(2):
+            done = subprocess.run(
+                [sys.executable, "-c", _COMPILE, str(path)],
+                env=environment,
+                cwd=Path(__file__).parents[1],
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            times.append(float(done.stdout))
+    return CompileTime(*times)

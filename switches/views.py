@@ -1,0 +1,98 @@
+"""Views and copies without the checks that Numba's slices make.
+
+A slice clips its ends and looks for negative ones: 16 instructions for each of the views that a
+handler opens, several nanoseconds a packet. Here offsets are trusted. Uncompiled, these are the
+plain functions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import lower_builtin, type_callable
+from numba.np.arrayobj import make_array, populate_array
+
+VECTOR_ITEMS = 16  # 32-bit items that are swapped at once: one AVX-512 register, or several smaller
+
+
+def _data(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
+    """Return a pointer to an array's item."""
+    return builder.gep(make_array(kind)(context, builder, array).data, [at])
+
+
+def window(array: Any, start: int, count: int) -> Any:
+    """Return a view of `count` items from `start` on."""
+    return array[start : start + count]
+
+
+@type_callable(window)
+def _type_window(_context: Any) -> Any:
+    return lambda array, start, count: array
+
+
+@lower_builtin(window, types.Array, types.Integer, types.Integer)
+def _lower_window(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    array = signature.args[0]
+    view = make_array(array)(context, builder)
+    item = context.get_constant(
+        types.intp, context.get_abi_sizeof(context.get_data_type(array.dtype))
+    )
+    populate_array(
+        view,
+        data=_data(context, builder, array, args[0], args[1]),
+        shape=cgutils.pack_array(builder, [args[2]]),
+        strides=cgutils.pack_array(builder, [item]),
+        itemsize=item,
+        meminfo=None,
+        parent=None,
+    )
+    return view._getvalue()
+
+
+def swap_items(target: Any, to: int, source: Any, start: int, count: int) -> None:
+    """Copy `count` 32-bit items, their bytes reversed.
+
+    Either array may be of bytes; `to` and `start` count items of the arrays as they are.
+    """
+    into = target[to:].view(np.uint8)[: 4 * count]
+    into[:] = source[start:].view(np.uint8)[: 4 * count].reshape(count, 4)[:, ::-1].ravel()
+
+
+@type_callable(swap_items)
+def _type_swap_items(_context: Any) -> Any:
+    return lambda target, to, source, start, count: types.none
+
+
+@lower_builtin(swap_items, types.Array, types.Integer, types.Array, types.Integer, types.Integer)
+def _lower_swap_items(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    target, _, source, *_ = signature.args
+    into = _data(context, builder, target, args[0], args[1])
+    origin = _data(context, builder, source, args[2], args[3])
+    whole = builder.lshr(args[4], ir.Constant(args[4].type, VECTOR_ITEMS.bit_length() - 1))
+    with cgutils.for_range(builder, whole) as loop:
+        _swap_at(builder, into, origin, loop.index, VECTOR_ITEMS)
+    first = builder.mul(whole, ir.Constant(whole.type, VECTOR_ITEMS))
+    with cgutils.for_range(builder, builder.sub(args[4], first)) as loop:
+        _swap_at(builder, into, origin, builder.add(first, loop.index), 1)
+    return context.get_dummy_value()
+
+
+def _swap_at(builder: Any, into: Any, origin: Any, index: Any, items: int) -> None:
+    """Write one load, shuffle and store of `items` items; `index` counts such groups."""
+    byte, number = ir.IntType(8), ir.IntType(32)
+    vector = ir.VectorType(byte, 4 * items)
+    order = [4 * (i // 4) + 3 - i % 4 for i in range(4 * items)]
+    mask = ir.Constant(ir.VectorType(number, 4 * items), order)
+    at = builder.mul(index, ir.Constant(index.type, 4 * items))
+
+    def pointer(base: Any) -> Any:
+        bytes_ = builder.bitcast(base, byte.as_pointer())
+        return builder.bitcast(builder.gep(bytes_, [at]), vector.as_pointer())
+
+    value = builder.load(pointer(origin), align=1)
+    swapped = builder.shuffle_vector(value, ir.Constant(vector, ir.Undefined), mask)
+    builder.store(swapped, pointer(into), align=1)
