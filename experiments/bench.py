@@ -80,8 +80,14 @@ _PEERS = (
 
 _NETWORK_CASES = tuple(
     Case(topo, algo, size_bytes, lanes=lanes)
-    for topo, size_bytes in (("fattree,k=4", 16 * _MIB), ("fattree,k=8", 4 * _MIB))
-    for algo, lanes in (("ring", 256), ("switchml", 64), ("switchml", 256))
+    for topo, algo, lanes, size_bytes in (
+        ("fattree,k=4", "ring", 256, 16 * _MIB),
+        ("fattree,k=4", "switchml", 64, 16 * _MIB),
+        ("fattree,k=4", "switchml", 256, 16 * _MIB),
+        ("fattree,k=8", "ring", 256, 16 * _MIB),
+        ("fattree,k=8", "switchml", 64, 4 * _MIB),
+        ("fattree,k=8", "switchml", 256, 4 * _MIB),
+    )
 )
 
 _STARTUP_CASES = (

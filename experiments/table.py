@@ -44,8 +44,13 @@ def head(run: Run) -> Iterator[str]:
     )
     yield "# algbw = size/time; busbw = algbw x 2(n-1)/n; bound: least time of this algorithm here"
     yield "#"
-    yield "#" + _line(name for name, _, _ in _COLUMNS)[1:]
+    yield column_names()
     yield "#" + _line(unit for _, unit, _ in _COLUMNS)[1:]
+
+
+def column_names() -> str:
+    """The line that names the columns."""
+    return "#" + _line(name for name, _, _ in _COLUMNS)[1:]
 
 
 def line(row: Row) -> str:

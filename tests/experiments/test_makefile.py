@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 from collectives.registry import ALGORITHMS
+from experiments import table
 from experiments.options import OPTIONS, make_help
 from topologies.registry import TOPOLOGIES
 
@@ -66,3 +67,12 @@ def test_old_or_missing_pythons_are_refused_with_advice(tmp_path: Path) -> None:
         done = run_make("venv", f"PYTHON={python}", f"VENV={tmp_path}/venv")
         assert done.returncode != 0
         assert message in done.stderr
+
+
+def test_readme_explains_every_option_and_shows_the_table_as_it_is() -> None:
+    page = (ROOT / "README.md").read_text()
+
+    for option in OPTIONS.values():
+        assert f"`{option.variable}`" in page
+    shown = page[page.index("$ make exp") :]
+    assert table.column_names() in shown
