@@ -74,7 +74,7 @@ topo: $(STAMP)  ## Draw a topology: make topo TOPO=fattree,k=4
 test: $(STAMP)  ## Run the tests
 	$(BIN)/python -m pytest $(ARGS)
 
-bench: $(STAMP)  ## Measure Ringleaf's own speed (ONLY=startup|network|peers)
+bench: $(STAMP)  ## Measure Ringleaf's own speed (ONLY=engine|startup|network|peers)
 	@$(BIN)/ringleaf bench $(ONLY) $(if $(OUT),--out '$(OUT)')
 
 lint: $(STAMP)  ## Check formatting, style and types

@@ -156,6 +156,30 @@ def _size(size_bytes: int) -> str:
     return format_size(size_bytes).replace(" ", "")  # one word for awk
 
 
+def _engine(emit: Emit) -> Figures:
+    from experiments.bench_engine import BMV2_PER_S, PROGRAMS, build_path, measure_program
+    from switches.bench import measure_compile
+
+    emit(
+        "#\n# P4 engine: packets of 8 hosts through one switch, one core; each is parsed, matched,"
+    )
+    emit("# aggregated or forwarded, replicated and deparsed; compile times, imports aside")
+    emit(
+        f"{'program':>14} {'packets/s':>12} {'ns/packet':>10} {'x BMv2':>7} {'cold (s)':>9} "
+        f"{'cached (s)':>10}"
+    )
+    figures: Figures = {}
+    for name in PROGRAMS:
+        speed, compiling = measure_program(name), measure_compile(build_path(name))
+        emit(
+            f"{name:>14} {speed.received_per_s:>12.0f} {speed.ns_per_packet:>10.0f} "
+            f"{speed.received_per_s / BMV2_PER_S:>7.0f} {compiling.cold_s:>9.1f} "
+            f"{compiling.cached_s:>10.2f}"
+        )
+        figures[name] = {**asdict(speed), **asdict(compiling)}
+    return figures
+
+
 def _startup(emit: Emit) -> Figures:
     emit("#\n# start-up: Python, imports, compiling, network of 16 hosts and 20 switches")
     emit(f"{'program':>14} {'cold (s)':>10} {'cached (s)':>10}")
@@ -220,6 +244,7 @@ def ring_us(ranks: int, case: Case) -> float:
 
 
 SECTIONS: dict[str, Callable[[Emit], Figures]] = {
+    "engine": _engine,
     "startup": _startup,
     "network": _network,
     "peers": _peers,

@@ -223,7 +223,7 @@ def topo_show_command(
 @_guard
 def bench_command(
     sections: Annotated[
-        list[str] | None, typer.Argument(help="engine, network, peers; all if none is named.")
+        list[str] | None, typer.Argument(help="engine, startup, network, peers; all if none.")
     ] = None,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Where to write the figures as JSON.")

@@ -84,8 +84,9 @@ def foot(run: Run) -> Iterator[str]:
     fastest, *others = sorted(
         (row for row in run.rows if row.size_bytes == size), key=lambda row: row.time_ps
     )
-    slower = [f"{row.algo} takes {row.time_ps / fastest.time_ps:.2f} x as long" for row in others]
-    yield f"# fastest at {format_size(size)}: {'; '.join([fastest.algo, *slower])}"
+    times = ", ".join(f"{row.algo} {row.time_ps / fastest.time_ps:.2f}" for row in others)
+    slower = f"; times as long: {times}" if times else ""
+    yield f"# fastest at {format_size(size)}: {fastest.algo}{slower}"
 
 
 def _line(cells: Iterable[str]) -> str:
