@@ -146,7 +146,7 @@ def measure(
     Ingress, replication and egress are counted, as is copying each packet to its place.
 
     Args:
-        switch: With its entries written.
+        switch: With its entries written; its registers and counters are reset.
         packets: One round of them: (port, bytes).
         number_at: Byte offset of a big-endian 32-bit number in each packet, such as
             SwitchML's block; `number_step` is added to it every round.
@@ -156,7 +156,8 @@ def measure(
     Raises:
         ConfigError: If there is no packet, or one is longer than the pool's heads.
     """
-    store = switch._store
+    store = switch.store
+    switch.reset()
     if not packets:
         raise ConfigError("measure: needs packets, got none")
     at = store.allocate("words", MEASURE_WORDS)

@@ -466,7 +466,11 @@ class _Reader:
             raise self._refuse(
                 "statements in the deparser are not supported", primitive["op"], primitive
             )
-        return tuple(item["order"])
+        order = item["order"]
+        for i, name in enumerate(order):
+            if name in order[:i]:
+                raise self._refuse("a header that is emitted twice is not supported", name, item)
+        return tuple(order)
 
     def _calculation(self, item: Json) -> Calculation:
         inputs: list[Field | Constants] = []

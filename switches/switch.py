@@ -61,7 +61,7 @@ class Switch:
             raise ConfigError(f"{name}: ports must be in [1, 510], got {ports}")
         self.program = program
         self.name = name
-        self._store = store
+        self.store = store
         module = program.module
         self._tables = [TableEntries(shape, name) for shape in module.shapes]
         self._numbers = {shape.table.name: i for i, shape in enumerate(module.shapes)}
@@ -153,14 +153,14 @@ class Switch:
 
     def read_register(self, name: str, index: int) -> int:
         array, at = self._cell(name, index)
-        return int(getattr(self._store.arena, array)[at])
+        return int(getattr(self.store.arena, array)[at])
 
     def write_register(self, name: str, index: int, value: int) -> None:
         array, at = self._cell(name, index)
         width = self.program.source.registers[name].width
         if not 0 <= value < 1 << width:
             raise ConfigError(f"{self.name}: register {name!r} has {width} bits, got {value}")
-        getattr(self._store.arena, array)[at] = value
+        getattr(self.store.arena, array)[at] = value
 
     def read_counter(self, name: str, index: int) -> Count:
         """Return what an indirect counter has counted."""
@@ -168,7 +168,7 @@ class Switch:
         choose(self.name, "counter", name, counters)
         self._check_index(f"counter {name!r}", index, counters[name].size)
         at = self._get(STATE_AT) + self.program.module.state.counters[name] + 2 * index
-        packets, size = self._store.arena.fields[at : at + 2]
+        packets, size = self.store.arena.fields[at : at + 2]
         return Count(int(packets), int(size))
 
     def read_direct_counter(self, entity: Any) -> Count:
@@ -181,12 +181,12 @@ class Switch:
             raise ConfigError(f"{self.name}: table has no direct counters, got {update.table!r}")
         entry = self._tables[number].find(update.entry.match, update.entry.precedence)
         at = self._counters[number][0] + 2 * entry.counter
-        packets, size = self._store.arena.fields[at : at + 2]
+        packets, size = self.store.arena.fields[at : at + 2]
         return Count(int(packets), int(size))
 
     def reset(self) -> None:
         """Set registers and counters to zero; entries, groups and sessions stay."""
-        module, arena = self.program.module, self._store.arena
+        module, arena = self.program.module, self.store.arena
         start = self._get(STATE_AT)
         arena.fields[start : start + module.state.words] = 0
         start = self._get(LANE_STATE_AT)
@@ -220,7 +220,7 @@ class Switch:
                 f"{self.name}: packet of at most {LONGEST_PACKET} bytes, got {len(data)}"
             )
         packet = self._receive(port, data)
-        arena = self._store.arena
+        arena = self.store.arena
         self.program.ingress(arena, self.at, packet, now_ps)
         count = replicate(arena, self.at, packet, now_ps)
         outbox = int(arena.words[OUTBOX_AT])
@@ -237,8 +237,8 @@ class Switch:
         in_head = min(len(data), self.program.module.parsed_bytes)
         payload = data[in_head:]
         if payload and self._memory_at < 0:
-            self._memory_at = self._store.register_memory(LONGEST_PACKET)
-        arena = self._store.arena
+            self._memory_at = self.store.register_memory(LONGEST_PACKET)
+        arena = self.store.arena
         packet = write_packet(arena, data[:in_head])
         row = open_packet(arena, packet).row
         row[IN_PORT] = port
@@ -251,29 +251,29 @@ class Switch:
     def _send(self, packet: int, port: int, now_ps: int) -> bool:
         if not 1 <= port <= self._get(PORT_COUNT):
             return False
-        fields = open_packet(self._store.arena, packet).fields
+        fields = open_packet(self.store.arena, packet).fields
         fields[EGRESS_PORT] = port
         fields[ENQ_TIMESTAMP] = now_ps // PS_PER_US
         for field in (ENQ_QDEPTH, DEQ_TIMEDELTA, DEQ_QDEPTH):
             fields[field] = 0
-        return bool(self.program.egress(self._store.arena, self.at, packet, now_ps))
+        return bool(self.program.egress(self.store.arena, self.at, packet, now_ps))
 
     # Images.
 
     def _get(self, column: int) -> int:
-        return int(self._store.arena.words[self.at + column])
+        return int(self.store.arena.words[self.at + column])
 
     def _set(self, column: int, value: int) -> None:
-        self._store.arena.words[self.at + column] = value
+        self.store.arena.words[self.at + column] = value
 
     def _write_image(self, number: int) -> None:
         """Write a table's image, to a new and larger range where the old one is too small."""
         image = self._tables[number].image(self._counters_at(number))
         if image.size > self._room[number]:
             self._room[number] = max(image.size, 2 * self._room[number])
-            self._set(TABLES_AT + number, self._store.allocate("fields", self._room[number]))
+            self._set(TABLES_AT + number, self.store.allocate("fields", self._room[number]))
         at = self._get(TABLES_AT + number)
-        self._store.arena.fields[at : at + image.size] = image
+        self.store.arena.fields[at : at + image.size] = image
 
     def _counters_at(self, number: int) -> int:
         """Return where a table's direct counters are; 0 if it has none."""
@@ -282,13 +282,13 @@ class Switch:
             return 0
         at, room = self._counters[number]
         if table.counters > room or not at:
-            old = self._store.arena.fields[at : at + 2 * room].copy()
+            old = self.store.arena.fields[at : at + 2 * room].copy()
             room = max(table.counters, 2 * room, 8)
-            at = self._store.allocate("fields", 2 * room)
-            self._store.arena.fields[at : at + old.size] = old
+            at = self.store.allocate("fields", 2 * room)
+            self.store.arena.fields[at : at + old.size] = old
             self._counters[number] = (at, room)
         for counter in table.fresh:
-            self._store.arena.fields[at + 2 * counter : at + 2 * counter + 2] = 0
+            self.store.arena.fields[at + 2 * counter : at + 2 * counter + 2] = 0
         table.fresh.clear()
         return at
 
@@ -302,7 +302,7 @@ class Switch:
             table[2 * group + 1] = len(replicas)
             members.extend(value for replica in replicas for value in replica)
         at = self._place("words", GROUPS_AT, table + members)
-        starts = self._store.arena.words[at : at + 2 * count : 2]
+        starts = self.store.arena.words[at : at + 2 * count : 2]
         starts += at + 2 * count
         self._set(GROUP_COUNT, count)
 
@@ -317,9 +317,9 @@ class Switch:
         room = self._rooms.get(column, 0)
         if len(values) > room:
             self._rooms[column] = max(len(values), 2 * room)
-            self._set(column, self._store.allocate(array, self._rooms[column]))
+            self._set(column, self.store.allocate(array, self._rooms[column]))
         at = self._get(column)
-        getattr(self._store.arena, array)[at : at + len(values)] = values
+        getattr(self.store.arena, array)[at : at + len(values)] = values
         return at
 
 

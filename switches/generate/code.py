@@ -47,9 +47,15 @@ class Code:
     def u(self, value: int) -> str:
         return self.constants.name(value)
 
+    def masked(self, value: str, field: Field) -> str:
+        """Return code of a 64-bit value, cut to the width of a field."""
+        width = self.storage.shape(field).width
+        return value if width >= 64 else f"({value} & {self.u((1 << width) - 1)})"
+
     def set(self, field: Field, words: list[str]) -> None:
-        """Give a field the value that these words have."""
+        """Give a field the value that these words have; words that are not given are zero."""
         target = self.targets.get(field)
+        words = words + [self.u(0)] * (len(self.storage.read(field)) - len(words))
         self.add(f"{target} = {words[0]}" if target else self.storage.assign(field, words))
 
     def assign(self, field: Field, expression: Expression) -> None:

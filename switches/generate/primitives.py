@@ -176,9 +176,8 @@ def _register_read(code: Code, primitive: Primitive) -> None:
     if cell == OUTSIDE:
         return
     value = f"U({cell})"
-    shape = code.storage.shape(target)
-    if array.width > shape.width:
-        value = f"({value} & {code.u((1 << shape.width) - 1)})"
+    if array.width > code.storage.shape(target).width:
+        value = code.masked(value, target)
     with code.guarded(inside):
         code.set(target, [value])
 
@@ -219,16 +218,15 @@ def _hash(code: Code, primitive: Primitive) -> None:
         value = f"({value} % max({code.expressions.unsigned(size)}, {code.u(1)}))"
     if base != Constant(0):
         value = f"({value} + {code.expressions.unsigned(base)})"
-    code.set(target, [f"({value} & {code.u((1 << code.storage.shape(target).width) - 1)})"])
+    code.set(target, [code.masked(value, target)])
 
 
 def _random(code: Code, primitive: Primitive) -> None:
     target, low, high = primitive.parameters
     assert isinstance(target, Field)
     first, last = code.expressions.unsigned(low), code.expressions.unsigned(high)
-    mask = code.u((1 << code.storage.shape(target).width) - 1)
     with code.block(f"if {first} <= {last}:"):  # else BMv2 leaves the field as it was
-        code.set(target, [f"(draw(state, block[RANDOM_AT], {first}, {last}) & {mask})"])
+        code.set(target, [code.masked(f"draw(state, block[RANDOM_AT], {first}, {last})", target)])
 
 
 def _drop(code: Code, _: Primitive) -> None:

@@ -130,6 +130,7 @@ class Storage:
         """Return the statement that gives the field these words."""
         lane = self._lanes.get(field)
         targets = (f"lanes[{lane.index}]",) if lane is not None else self.names(field)
+        assert len(targets) == len(words), f"{field} has {len(targets)} words"
         return f"{', '.join(targets)} = {', '.join(words)}"
 
     def give_slots(self, fields: Iterable[Field]) -> None:

@@ -165,7 +165,7 @@ def test_two_tiers_split_flows_independently() -> None:
 
 def mark(switch: Switch, packet: Packet, depth: int) -> Packet:
     """What egress makes of a packet that met `depth` others in its queue."""
-    arena = switch._store.arena
+    arena = switch.store.arena
     number = write_packet(arena, bytes(packet))
     switch.program.ingress(arena, switch.at, number, 0)
     open_packet(arena, number).fields[ENQ_QDEPTH] = np.uint64(depth)

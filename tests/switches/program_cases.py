@@ -75,7 +75,7 @@ def edge(rng: random.Random, bits: int) -> int:
 
 
 def cut(rng: random.Random, data: bytes, chance: float) -> bytes:
-    return data[: rng.randrange(1, len(data))] if rng.random() < chance else data
+    return data[: rng.randrange(1, len(data) + 1)] if rng.random() < chance else data
 
 
 # expressions.p4
@@ -217,6 +217,18 @@ def header_stack(rng: random.Random) -> Packet:
         data += rng.randbytes(4) + inner + rng.randbytes(2)
     data += rng.randbytes(rng.randrange(40))
     return rng.choice([1, 3]), cut(rng, data, 0.2)
+
+
+# padding.p4
+
+
+def padded_options(rng: random.Random) -> Packet:
+    data = b""
+    while rng.random() < 0.7:
+        data += rng.choice([b"\0", b"\0\0\0", bytes([rng.randrange(1, 10), rng.getrandbits(8)])])
+    if rng.random() < 0.9:
+        data += bytes([rng.randrange(10, 256)]) + rng.randbytes(3 + rng.randrange(4))
+    return 1, cut(rng, data + b"\xff", 0.05)
 
 
 # stateful.p4
@@ -396,6 +408,7 @@ CASES = (
     Case(PROGRAMS / "expressions.json", operands),
     Case(PROGRAMS / "tables.json", table_keys, table_entities),
     Case(PROGRAMS / "headers.json", header_stack),
+    Case(PROGRAMS / "padding.json", padded_options),
     Case(
         PROGRAMS / "stateful.json",
         stateful_operation,

@@ -1,7 +1,7 @@
 """Records what BMv2 does with the cases' packets; run as `python tests/switches/record_traces.py`.
 
-A trace has one line per packet: `port hex > port hex port hex ...`. It is replayed where there
-is no BMv2.
+A trace has one line per packet: `port hex > port hex port hex ...`, with `-` for no bytes. It is
+replayed where there is no BMv2.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ def read_trace(case: Case) -> list[tuple[Packet, list[Packet]]]:
 
 
 def _show(packets: list[Packet]) -> str:
-    return " ".join(f"{port} {data.hex()}" for port, data in packets)
+    return " ".join(f"{port} {data.hex() or '-'}" for port, data in packets)
 
 
 def _parse(text: str) -> list[Packet]:
     words = text.split()
     return [
-        (int(port), bytes.fromhex(data)) for port, data in zip(words[::2], words[1::2], strict=True)
+        (int(port), bytes.fromhex(data.strip("-")))
+        for port, data in zip(words[::2], words[1::2], strict=True)
     ]
 
 

@@ -119,6 +119,10 @@ def in_deparser(data: Json) -> None:
     data["deparsers"][0]["primitives"] = [{"op": "assign", "parameters": []}]
 
 
+def emit_twice(data: Json) -> None:
+    data["deparsers"][0]["order"].append("tag")
+
+
 def cycle(data: Json) -> None:
     tables = data["pipelines"][0]["tables"]
     action = tables[0]["actions"][0]
@@ -176,6 +180,7 @@ FIELD_N = {"type": "field", "value": ["i", "n"]}
         (add_primitive("assign", [{"type": "hexstr", "value": "1"}, FIELD]), "assign must write"),
         (add_primitive("assign", [FIELD, {"type": "stack_field", "value": []}]), "kind of operand"),
         (in_deparser, "statements in the deparser are not supported, got 'assign'"),
+        (emit_twice, "a header that is emitted twice is not supported, got 'tag'"),
         (cycle, "a pipeline with a cycle is not supported"),
         (stack_extract, "unsupported kind of extraction, got 'stack'"),
         (value_set, "unsupported kind of transition, got 'parse_vset'"),

@@ -27,7 +27,7 @@ def switch() -> Switch:
 
 def send(switch: Switch, **fields: int) -> list[Out]:
     """Return what a packet with these standard fields leads to."""
-    arena = switch._store.arena
+    arena = switch.store.arena
     free = arena.words[POOL_FREE]
     packet = write_packet(arena, b"data")
     view = open_packet(arena, packet)

@@ -159,7 +159,7 @@ def test_table_that_is_never_applied_is_refused(tmp_path: Path) -> None:
     p4info.write_text(text)
     shutil.copy(switch.program.source.path, tmp_path / "forward.json")
     program = Program.load(tmp_path / "forward.json", p4info)
-    other = Switch(program, switch._store, ports=2)
+    other = Switch(program, switch.store, ports=2)
     with pytest.raises(ConfigError, match=r"table is never applied, got 'Forwarding\.gone'"):
         other.write(route_entities()[0])
 
@@ -210,7 +210,7 @@ def test_missing_p4info_is_refused_when_it_is_needed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ports", [0, 511])
 def test_ports_out_of_range_are_refused(stateful: Switch, ports: int) -> None:
     with pytest.raises(ConfigError, match=rf"s9: ports must be in \[1, 510\], got {ports}"):
-        Switch(stateful.program, stateful._store, ports=ports, name="s9")
+        Switch(stateful.program, stateful.store, ports=ports, name="s9")
 
 
 def operation(op: int, index: int, value: int = 0) -> bytes:
@@ -273,7 +273,7 @@ def test_long_packets_keep_their_payload(stateful: Switch) -> None:
 
 
 def test_packets_leave_no_packets_behind(stateful: Switch) -> None:
-    words = stateful._store.arena.words
+    words = stateful.store.arena.words
     free = int(words[POOL_FREE])
     for packet in BY_NAME["stateful"].packets(100, seed=9):
         stateful.process(*packet)
@@ -301,7 +301,7 @@ def test_time_is_in_microseconds_and_empty_packets_pass() -> None:
 
 
 def test_two_switches_of_one_program_share_nothing(tables: Switch) -> None:
-    other = Switch(tables.program, tables._store, ports=PORTS, name="other")
+    other = Switch(tables.program, tables.store, ports=PORTS, name="other")
     other.write([+exact(77), +lpm((77, 32), 99)])
     tables.write([+exact(77), +lpm((77, 32), 55)])
     assert lpm_value(other, 77) == 99
