@@ -289,9 +289,10 @@ def _tier(graph: nx.Graph[str], node: str) -> int:
 
 def _place(graph: nx.Graph[str], link: tuple[str, str]) -> tuple[Any, ...]:
     """Sort key: upward links from the hosts, then sideways, then downward to the hosts."""
-    low, high = (_tier(graph, node) for node in link)
-    direction = (high < low) - (high > low)
-    return direction, low * -direction if direction else low, natural(link[0]), natural(link[1])
+    here, there = (_tier(graph, node) for node in link)
+    direction = (there < here) - (there > here)
+    height = here * -direction if direction else here
+    return direction, height, _group(graph, link), natural(link[0]), natural(link[1])
 
 
 def _group(graph: nx.Graph[str], link: tuple[str, str]) -> str:
@@ -304,7 +305,7 @@ def _kind(graph: nx.Graph[str], node: str) -> str:
     if data["role"] is Role.HOST:
         return "host"
     name: str = data["label"].rpartition(" ")[0]
-    return name or f"tier {data['tier']}"
+    return name or ("router" if graph.graph["servers"] else f"tier {data['tier']}")
 
 
 def _label_groups(axes: Axes, groups: list[str]) -> None:
