@@ -11,9 +11,10 @@ from finsy import P4CloneSessionEntry, P4MulticastGroupEntry, P4Schema, P4TableE
 from finsy.p4schema import P4UpdateType
 
 from ringleaf.errors import ConfigError
-from switches.bmv2_json import Source
+from switches.images import Entry, Match
 from switches.shapes import Shape
-from switches.tables import Entry, Match, prefix_mask
+from switches.source import Source
+from switches.tables import prefix_mask
 
 INSERT, MODIFY, DELETE = "insert", "modify", "delete"
 
@@ -112,12 +113,11 @@ class Translator:
         return number, tuple(values[i] for i in sorted(values))
 
     def _priority(self, shape: Shape, message: Any) -> int:
-        prioritized = any(k.kind in ("ternary", "range", "optional") for k in shape.table.keys)
-        if prioritized and message.priority < 1:
+        if shape.prioritized and message.priority < 1:
             raise ConfigError(
                 f"{shape.table.name}: entry needs a priority of at least 1, got {message.priority}"
             )
-        return int(message.priority) if prioritized else 0
+        return int(message.priority) if shape.prioritized else 0
 
     def _match(self, shape: Shape, message: Any) -> Match:
         given = {field.field_id: field for field in message.match}

@@ -17,9 +17,10 @@ import numpy as np
 
 from ringleaf.arena import Arena
 from ringleaf.compiled import cache_folder
-from switches.bmv2_json import Source, load_source
+from switches.bmv2_json import load_source
 from switches.entities import Translator
 from switches.generate import Module, generate
+from switches.source import Source
 
 Handler = Callable[[Arena, int, int, int], int]
 

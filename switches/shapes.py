@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switches.bmv2_json import VALID, Field, MatchKey, Source, Table
 from switches.lookup import KEYS
+from switches.source import VALID, Field, MatchKey, Source, Table
 
 WORD = 64
 
@@ -36,6 +36,11 @@ class Shape:
     argument_words: dict[int, tuple[int, ...]]  # per action: words of each parameter
     arguments_at: int  # column of the first parameter
     row_words: int
+
+    @property
+    def prioritized(self) -> bool:
+        """Whether entries have priorities, as all have that may match alike."""
+        return any(key.kind in ("ternary", "range", "optional") for key in self.table.keys)
 
     @property
     def kind(self) -> str:

@@ -21,23 +21,20 @@ from ringleaf.packets import (
     write_packet,
 )
 from ringleaf.units import PS_PER_US
-from switches.entities import DELETE, INSERT, MODIFY, CloneUpdate, GroupUpdate, TableUpdate
+from switches.entities import DELETE, INSERT, MODIFY, GroupUpdate, TableUpdate
 from switches.generate.state import LANE_STATE_AT, SCRATCH_AT, STATE_AT, TABLES_AT
 from switches.layout import (
-    CLONE_COUNT,
-    CLONES_AT,
     DEQ_QDEPTH,
     DEQ_TIMEDELTA,
     EGRESS_PORT,
     ENQ_QDEPTH,
     ENQ_TIMESTAMP,
-    GROUP_COUNT,
-    GROUPS_AT,
     PORT_COUNT,
     RANDOM_AT,
 )
 from switches.program import Program
-from switches.replication import LONGEST_GROUP, replicate
+from switches.replicas import Replicas
+from switches.replication import replicate
 from switches.tables import TableEntries
 
 LONGEST_PACKET = 10_000  # bytes, that `process` takes
@@ -67,12 +64,10 @@ class Switch:
         self._numbers = {shape.table.name: i for i, shape in enumerate(module.shapes)}
         self._room = [0] * len(self._tables)  # words of each table's range
         self._counters = [(0, 0)] * len(self._tables)  # offset and room of direct counters
-        self._groups: dict[int, tuple[tuple[int, int], ...]] = {}
-        self._clones: dict[int, int] = {}
-        self._rooms: dict[int, int] = {}  # words of the ranges of groups and sessions
         self._memory_at = -1
         self.at = store.allocate("words", TABLES_AT + len(self._tables))
         self._set(PORT_COUNT, ports)
+        self._replicas = Replicas(store, self.at, name)
         self._set(STATE_AT, store.allocate("fields", module.state.words))
         self._set(LANE_STATE_AT, store.allocate("lanes", module.state.lanes))
         self._set(SCRATCH_AT, store.allocate("bytes", int(store.arena.words[HEAD_BYTES])))
@@ -98,9 +93,9 @@ class Switch:
                     touched.add(self._numbers[update.table])
                     self._update_table(update)
                 elif isinstance(update, GroupUpdate):
-                    self._update_group(update)
+                    self._replicas.update_group(update)
                 else:
-                    self._update_clone(update)
+                    self._replicas.update_clone(update)
         finally:
             for number in sorted(touched):
                 self._write_image(number)
@@ -117,37 +112,10 @@ class Switch:
         apply = {INSERT: table.insert, MODIFY: table.modify, DELETE: table.delete}
         apply[update.verb](update.entry)
 
-    def _update_group(self, update: GroupUpdate) -> None:
-        where = f"{self.name}: multicast group {update.group}"
-        _check_presence(where, update.verb, update.group in self._groups)
-        if len(update.members) > LONGEST_GROUP:
-            raise ConfigError(
-                f"{where}: at most {LONGEST_GROUP} replicas, got {len(update.members)}"
-            )
-        for port, _ in update.members:
-            self._check_port(where, port)
-        if update.verb == DELETE:
-            del self._groups[update.group]
-        else:
-            self._groups[update.group] = update.members
-        self._write_groups()
-
-    def _update_clone(self, update: CloneUpdate) -> None:
-        where = f"{self.name}: clone session {update.session}"
-        if not 0 < update.session < 1 << 15:
-            raise ConfigError(f"{where}: must be in [1, 32767], got {update.session}")
-        _check_presence(where, update.verb, update.session in self._clones)
-        if update.verb == DELETE:
-            del self._clones[update.session]
-        else:
-            self._check_port(where, update.port)
-            self._clones[update.session] = update.port
-        self._write_clones()
-
-    def _check_port(self, where: str, port: int) -> None:
+    def _check_port(self, port: int) -> None:
         ports = self._get(PORT_COUNT)
         if not 1 <= port <= ports:
-            raise ConfigError(f"{where}: ports are 1 to {ports}, got {port}")
+            raise ConfigError(f"{self.name}: ports are 1 to {ports}, got {port}")
 
     # Registers and counters.
 
@@ -214,7 +182,7 @@ class Switch:
         Returns:
             What leaves, as (port, bytes), clones first. Ports that are none are left out.
         """
-        self._check_port(self.name, port)
+        self._check_port(port)
         if len(data) > LONGEST_PACKET:
             raise ConfigError(
                 f"{self.name}: packet of at most {LONGEST_PACKET} bytes, got {len(data)}"
@@ -291,40 +259,3 @@ class Switch:
             self.store.arena.fields[at + 2 * counter : at + 2 * counter + 2] = 0
         table.fresh.clear()
         return at
-
-    def _write_groups(self) -> None:
-        """Lay out all multicast groups: per group where its members are and how many."""
-        count = max(self._groups, default=0) + 1
-        table: list[int] = [0] * (2 * count)
-        members: list[int] = []
-        for group, replicas in self._groups.items():
-            table[2 * group] = len(members)
-            table[2 * group + 1] = len(replicas)
-            members.extend(value for replica in replicas for value in replica)
-        at = self._place("words", GROUPS_AT, table + members)
-        starts = self.store.arena.words[at : at + 2 * count : 2]
-        starts += at + 2 * count
-        self._set(GROUP_COUNT, count)
-
-    def _write_clones(self) -> None:
-        count = max(self._clones, default=0) + 1
-        ports = [self._clones.get(session, -1) for session in range(count)]
-        self._place("words", CLONES_AT, ports)
-        self._set(CLONE_COUNT, count)
-
-    def _place(self, array: str, column: int, values: list[int]) -> int:
-        """Write values to a range that `column` points to, a new one if they don't fit."""
-        room = self._rooms.get(column, 0)
-        if len(values) > room:
-            self._rooms[column] = max(len(values), 2 * room)
-            self._set(column, self.store.allocate(array, self._rooms[column]))
-        at = self._get(column)
-        getattr(self.store.arena, array)[at : at + len(values)] = values
-        return at
-
-
-def _check_presence(where: str, verb: str, present: bool) -> None:
-    if verb == INSERT and present:
-        raise ConfigError(f"{where}: exists already, got an insert; use ~ to modify it")
-    if verb != INSERT and not present:
-        raise ConfigError(f"{where}: does not exist, got {verb} of it; use + to insert it")

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
-from switches.bmv2_json import VALID, Calculation, Checksum, Constants, Field
 from switches.generate.code import Code
 from switches.generate.storage import valid
 from switches.hashing import CRCS, WIDTHS
+from switches.source import VALID, Calculation, Checksum, Constants, Field
 
 
 @dataclass(frozen=True, slots=True)

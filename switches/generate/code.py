@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from switches.bmv2_json import Expression, Field, Source
 from switches.generate.expressions import Expressions
 from switches.generate.state import State
 from switches.generate.storage import Storage
 from switches.generate.text import Constants, Lines
+from switches.source import Expression, Field, Source
 
 OUTSIDE = ""  # the cell of an index that is outside its register array
 

@@ -7,11 +7,12 @@ bytes are first laid out anew.
 
 from __future__ import annotations
 
-from switches.bmv2_json import Field, Header
+from switches.generate.bits import lanes_call, write_bits
 from switches.generate.code import Code
-from switches.generate.parser import Paths, lanes_call
+from switches.generate.paths import Paths
 from switches.generate.storage import position, valid
 from switches.generate.usage import Usage
+from switches.source import Field, Header
 
 
 class DeparserWriter:
@@ -86,29 +87,3 @@ class DeparserWriter:
 
 def _fields(header: Header) -> list[Field]:
     return [Field(header.name, item.name) for item in header.fields]
-
-
-def write_bits(code: Code, where: str, offset: int, width: int, words: tuple[str, ...]) -> None:
-    """Write the low `width` bits of a value to the head, `offset` bits after byte `where`."""
-    end = offset + width
-    for byte in range(offset // 8, (end - 1) // 8 + 1):
-        low = max(end - 8 * (byte + 1), 0)  # the value's lowest bit in this byte
-        high = min(end - 8 * byte, width)  # and the one after its highest
-        spare = max(8 * (byte + 1) - end, 0)  # bits of the byte after the value
-        value = _bits(code, words, low, high - low)
-        if spare:
-            value = f"({value} << {code.u(spare)})"
-        at = f"head[{int(where) + byte}]" if where.isdigit() else f"head[{where} + {byte}]"
-        if high - low < 8:
-            keep = 0xFF & ~(((1 << (high - low)) - 1) << spare)
-            value = f"(U({at}) & {code.u(keep)}) | {value}"
-        code.add(f"{at} = {value}")
-
-
-def _bits(code: Code, words: tuple[str, ...], low: int, count: int) -> str:
-    """Return code of `count` (at most 8) bits of a value, from bit `low` on."""
-    index, shift = divmod(low, 64)
-    value = f"({words[index]} >> {code.u(shift)})" if shift else words[index]
-    if shift + count > 64 and index + 1 < len(words):
-        value = f"({value} | ({words[index + 1]} << {code.u(64 - shift)}))"
-    return f"({value} & {code.u((1 << count) - 1)})"

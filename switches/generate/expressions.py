@@ -9,9 +9,12 @@ Wider values are several words, the least significant first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from switches.bmv2_json import (
+from switches.generate.ranges import MODULUS, SIGNED, UNSIGNED, WIDE, WORD, Ranges
+from switches.generate.storage import Storage
+from switches.generate.text import Constants
+from switches.source import (
     VALID,
     Argument,
     Boolean,
@@ -22,34 +25,18 @@ from switches.bmv2_json import (
     Operation,
     Source,
 )
-from switches.generate.storage import Storage
-from switches.generate.text import Constants
 
-WORD = 64
-MODULUS = 1 << WORD
-LONGEST_SHIFT = 2048  # bits; beyond it a bound is not worth computing
-
-UNSIGNED, SIGNED, WIDE = "unsigned", "signed", "wide"
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 _BOOLEANS = (*COMPARISONS, "and", "or", "not", "valid", "d2b")
 
-Bounds = tuple[int, int]
 
-
-class Expressions:
-    """Turns expressions into code.
-
-    `arguments` holds the words of the current action's parameters, and their widths;
-    `overrides` the code of fields that a loop reads elsewhere.
-    """
+class Expressions(Ranges):
+    """Turns expressions into code; `overrides` has that of fields which a loop reads elsewhere."""
 
     def __init__(self, source: Source, storage: Storage, constants: Constants) -> None:
-        self._source = source
-        self.storage = storage
+        super().__init__(source, storage)
         self.constants = constants
-        self.arguments: Sequence[tuple[tuple[str, ...], int]] = ()
         self.overrides: dict[Field, str] = {}
-        self.where = ""
 
     # What others ask for.
 
@@ -57,7 +44,7 @@ class Expressions:
         """Return code for the true value, and whether it is `uint64` or `int64`."""
         kind = self.kind(expression)
         if kind == WIDE:
-            raise self._refuse("a value of more than 64 bits can't be used here", expression)
+            raise self.refuse("a value of more than 64 bits can't be used here", expression)
         code = self.words(expression, 1)[0]
         return (f"I({code})", SIGNED) if kind == SIGNED else (code, UNSIGNED)
 
@@ -65,7 +52,7 @@ class Expressions:
         """Return code for a true value that must not be negative."""
         code, kind = self.exact(expression)
         if kind == SIGNED:
-            raise self._refuse("a value that may be negative can't be used here", expression)
+            raise self.refuse("a value that may be negative can't be used here", expression)
         return code
 
     def fitted(self, expression: Expression, width: int, signed: bool) -> list[str]:
@@ -90,7 +77,7 @@ class Expressions:
         if low >= least and high <= most:
             return word
         if low < -(MODULUS // 2) or high >= MODULUS // 2:
-            raise self._refuse("a value of more than 63 bits in a signed field", expression)
+            raise self.refuse("a value of more than 63 bits in a signed field", expression)
         return f"U(store_signed(I({word}), I({least}), I({most}), {width}))"
 
     def condition(self, expression: Expression) -> str:
@@ -113,62 +100,7 @@ class Expressions:
                 return f"({arms} else {self.condition(right)})"
             case Operation(op, left, right) if op in COMPARISONS and left is not None:
                 return self._compare(op, left, right)
-        raise self._refuse("not a boolean", expression)
-
-    # Ranges.
-
-    def kind(self, expression: Expression) -> str:
-        low, high = self.bounds(expression)
-        if low >= 0:
-            return UNSIGNED if high < MODULUS else WIDE
-        if low >= -(MODULUS // 2) and high < MODULUS // 2:
-            return SIGNED
-        raise self._refuse("a signed value of more than 64 bits is not supported", expression)
-
-    def bounds(self, expression: Expression) -> Bounds:
-        """Return the least and the greatest value that the expression can have."""
-        match expression:
-            case Constant():
-                return expression.value, expression.value
-            case Field():
-                return self._field_bounds(expression)
-            case Argument():
-                return 0, (1 << self.arguments[expression.index][1]) - 1
-            case Operation("?", left, right) if left is not None:
-                return _join(self.bounds(left), self.bounds(right))
-            case Operation("b2d"):
-                return 0, 1
-            case Operation("~", _, right):
-                low, high = self.bounds(right)
-                return -high - 1, -low - 1
-            case Operation("two_comp_mod" | "sat_cast" | "usat_cast" as op, left, right):
-                return self._cast_bounds(op, left, right)
-            case Operation(op, left, right) if op in _BOUNDS and left is not None:
-                return _BOUNDS[op](self.bounds(left), self.bounds(right))
-        raise self._refuse("unsupported operation", expression)
-
-    def _field_bounds(self, field: Field) -> Bounds:
-        shape = self.storage.shape(field)
-        if not shape.signed:
-            return 0, (1 << shape.width) - 1
-        least = -(1 << (shape.width - 1))
-        if shape.width < WORD and not self.storage.lane(field):
-            # BMv2 leaves a signed field as positive as it was set, up to 2^width - 1.
-            return least, (1 << shape.width) - 1
-        return least, -least - 1
-
-    def _cast_bounds(self, op: str, left: Expression | None, right: Expression) -> Bounds:
-        assert left is not None
-        width = self._constant(right)
-        if op == "usat_cast":
-            floor, ceiling = 0, (1 << width) - 1
-        else:
-            floor, ceiling = -(1 << (width - 1)), (1 << (width - 1)) - 1
-        low, high = self.bounds(left)
-        if op == "two_comp_mod":
-            inside = low >= floor and high <= ceiling
-            return (low, high) if inside else (floor, ceiling)
-        return min(max(low, floor), ceiling), max(min(high, ceiling), floor)
+        raise self.refuse("not a boolean", expression)
 
     # Values.
 
@@ -192,7 +124,7 @@ class Expressions:
                 return [f"({a} if {test} else {b})" for a, b in pairs]
             case Operation(op, left, right) if op in _WORDS and left is not None:
                 return _WORDS[op](self, expression, left, right, count)
-        raise self._refuse("unsupported operation", expression)
+        raise self.refuse("unsupported operation", expression)
 
     def _field_words(self, field: Field) -> list[str]:
         override = self.overrides.get(field)
@@ -228,7 +160,7 @@ class Expressions:
         if count > 1:
             low, high = self.bounds(expression)
             if low < 0 or high >= MODULUS:
-                raise self._refuse("arithmetic on more than 64 bits is not supported", expression)
+                raise self.refuse("arithmetic on more than 64 bits is not supported", expression)
         (a,), (b,) = self.words(left, 1), self.words(right, 1)
         return self._pad([f"({a} {expression.op} {b})"], count)
 
@@ -243,7 +175,7 @@ class Expressions:
     ) -> list[str]:
         if not isinstance(right, Constant):
             if count > 1:
-                raise self._refuse("a variable shift of more than 64 bits is not supported", right)
+                raise self.refuse("a variable shift of more than 64 bits is not supported", right)
             return [f"shift_left({self.words(left, 1)[0]}, {self.unsigned(right)})"]
         whole, bits = divmod(right.value, WORD)
         words = [self._u(0)] * min(whole, count)
@@ -286,9 +218,9 @@ class Expressions:
     def two_complement(
         self, expression: Operation, left: Expression, right: Expression, count: int
     ) -> list[str]:
-        width = self._constant(right)
+        width = self.constant(right)
         if width > WORD:
-            raise self._refuse("int<W> of more than 64 bits is not supported", width)
+            raise self.refuse("int<W> of more than 64 bits is not supported", width)
         word = self.words(left, 1)[0]
         if self.bounds(expression) != self.bounds(left) and width < WORD:
             word = f"U(as_signed({word}, {width}))"
@@ -309,7 +241,7 @@ class Expressions:
         if self._is_boolean(left):
             return f"({self.condition(left)} {op} {self.condition(right)})"
         if isinstance(left, Named):
-            raise self._refuse("comparing headers is not supported", left.name)
+            raise self.refuse("comparing headers is not supported", left.name)
         kinds = {self.kind(left), self.kind(right)}
         if kinds == {UNSIGNED}:
             return f"({self.words(left, 1)[0]} {op} {self.words(right, 1)[0]})"
@@ -317,12 +249,12 @@ class Expressions:
             return self._compare_wide(op, left, right)
         for side in (left, right):
             if self.bounds(side)[1] >= MODULUS // 2:
-                raise self._refuse("comparing a signed with a 64-bit unsigned value", op)
+                raise self.refuse("comparing a signed with a 64-bit unsigned value", op)
         return f"(I({self.words(left, 1)[0]}) {op} I({self.words(right, 1)[0]}))"
 
     def _compare_wide(self, op: str, left: Expression, right: Expression) -> str:
         if min(self.bounds(left)[0], self.bounds(right)[0]) < 0:
-            raise self._refuse("comparing a signed with a wide value is not supported", op)
+            raise self.refuse("comparing a signed with a wide value is not supported", op)
         longest = max(self.bounds(left)[1], self.bounds(right)[1]).bit_length()
         count = -(-longest // WORD)
         pairs = list(zip(self.words(left, count), self.words(right, count), strict=True))
@@ -365,60 +297,6 @@ class Expressions:
     def _u(self, value: int) -> str:
         return self.constants.name(value)
 
-    def _constant(self, expression: Expression) -> int:
-        if not isinstance(expression, Constant):
-            raise self._refuse("a width must be a constant", expression)
-        return expression.value
-
-    def _refuse(self, what: str, got: object) -> Exception:
-        shown = got.op if isinstance(got, Operation) else got
-        return self._source.refuse(what, shown, self.where)
-
-
-def _join(a: Bounds, b: Bounds) -> Bounds:
-    return min(a[0], b[0]), max(a[1], b[1])
-
-
-def _corners(op: Callable[[int, int], int]) -> Callable[[Bounds, Bounds], Bounds]:
-    """Return the bounds of an operation that is monotonous in each operand."""
-
-    def bounds(a: Bounds, b: Bounds) -> Bounds:
-        values = [op(x, y) for x in a for y in b]
-        return min(values), max(values)
-
-    return bounds
-
-
-def _and_bounds(a: Bounds, b: Bounds) -> Bounds:
-    ceilings = [high for low, high in (a, b) if low >= 0]
-    return (0, min(ceilings)) if ceilings else _or_bounds(a, b)
-
-
-def _or_bounds(a: Bounds, b: Bounds) -> Bounds:
-    bits = max(abs(value).bit_length() for value in (*a, *b))
-    return (0 if min(a[0], b[0]) >= 0 else -(1 << bits)), (1 << bits) - 1
-
-
-def _shift(op: Callable[[int, int], int]) -> Callable[[Bounds, Bounds], Bounds]:
-    def bounds(a: Bounds, b: Bounds) -> Bounds:
-        amounts = (b[0], min(b[1], LONGEST_SHIFT))
-        return _corners(op)(a, amounts)
-
-    return bounds
-
-
-_BOUNDS: dict[str, Callable[[Bounds, Bounds], Bounds]] = {
-    "+": _corners(lambda x, y: x + y),
-    "-": _corners(lambda x, y: x - y),
-    "*": _corners(lambda x, y: x * y),
-    "<<": _shift(lambda x, y: x << y),
-    ">>": _shift(lambda x, y: x >> y),
-    "&": _and_bounds,
-    "|": _or_bounds,
-    "^": _or_bounds,
-    "/": lambda a, b: (0, a[1]),
-    "%": lambda a, b: (0, max(min(a[1], b[1] - 1), 0)),
-}
 
 _WORDS: dict[str, Callable[[Expressions, Operation, Expression, Expression, int], list[str]]] = {
     "&": Expressions.bitwise,

@@ -1,26 +1,15 @@
-"""Control flow as nested statements: p4c's graph of nodes and jumps, given its shape back.
-
-A graph would have to be walked node by node; nested statements compile to plain branches,
-and repeated ones can be found (`lanes.py`).
-"""
+"""Control flow as nested statements, and how to walk and change them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from switches.bmv2_json import (
+from switches.source import (
     Action,
-    ActionCall,
-    Argument,
-    Conditional,
-    Constant,
     Expression,
-    Node,
     Operation,
-    Pipeline,
     Primitive,
-    Source,
     Table,
 )
 
@@ -67,174 +56,6 @@ class Loop:
 
 Statement = Primitive | If | Apply | UnlessExited | Loop
 Body = tuple[Statement, ...]
-
-
-def pipeline_body(source: Source, pipeline: Pipeline) -> Body:
-    """Return a pipeline as nested statements."""
-    return _Shaper(source, pipeline).body()
-
-
-def action_body(source: Source, action: Action) -> Body:
-    """Return an action's primitives with its jumps turned into `If`s."""
-    body, end = _unjump(source, action, 0, len(action.primitives))
-    assert end == len(action.primitives)
-    return body
-
-
-def _unjump(source: Source, action: Action, start: int, end: int) -> tuple[Body, int]:
-    out: list[Statement] = []
-    at = start
-    while at < end:
-        step = action.primitives[at]
-        if step.op == "_jump":
-            raise source.refuse("a jump that is no if-else", action.name, step.where)
-        if step.op != "_jump_if_zero":
-            out.append(step)
-            at += 1
-            continue
-        condition, target = step.parameters[0], _target(step, end, source)
-        last = action.primitives[target - 1]
-        if last.op == "_jump" and target - 1 > at:
-            then, _ = _unjump(source, action, at + 1, target - 1)
-            join = _target(last, end, source)
-            otherwise, _ = _unjump(source, action, target, join)
-        else:
-            then, _ = _unjump(source, action, at + 1, target)
-            join, otherwise = target, ()
-        out.append(If(Operation("d2b", None, condition), then, otherwise))
-        at = join
-    return tuple(out), at
-
-
-def _target(step: Primitive, end: int, source: Source) -> int:
-    target = step.parameters[-1]
-    if not isinstance(target, Constant) or not 0 < target.value <= end:
-        raise source.refuse("a jump that is no if-else", step.op, step.where)
-    return target.value
-
-
-class _Shaper:
-    """Nests a pipeline's nodes by their immediate post-dominators."""
-
-    def __init__(self, source: Source, pipeline: Pipeline) -> None:
-        self._source = source
-        self._pipeline = pipeline
-        self._joins: dict[str, str | None] = {}
-
-    def body(self) -> Body:
-        for name in self._successors_first():
-            self._joins[name] = self._common(self._successors(self._pipeline.nodes[name]))
-        return self._build(self._pipeline.first, None)
-
-    def _successors(self, node: Node) -> list[str | None]:
-        match node:
-            case Conditional():
-                return [node.if_true, node.if_false]
-            case ActionCall():
-                return [node.next]
-            case Table() if _is_call(node):
-                return [_after_call(node)]
-            case Table() if node.by_hit:
-                return [node.next_hit, node.next_miss]
-            case Table():
-                return list(node.next_by_action.values())
-
-    def _successors_first(self) -> list[str]:
-        """Return the reachable nodes, each after all its successors."""
-        order: list[str] = []
-        seen: dict[str, bool] = {}  # node -> whether it is done
-
-        def visit(name: str | None) -> None:
-            if name is None or seen.get(name):
-                return
-            if name in seen:
-                raise self._source.refuse("a pipeline with a cycle is not supported", name)
-            seen[name] = False
-            for successor in self._successors(self._pipeline.nodes[name]):
-                visit(successor)
-            seen[name] = True
-            order.append(name)
-
-        visit(self._pipeline.first)
-        return order
-
-    def _common(self, names: Iterable[str | None]) -> str | None:
-        """Return the first node that all ways from `names` to the end have in common."""
-        chains = [self._chain(name) for name in dict.fromkeys(names)]
-        for name in chains[0]:
-            if all(name in chain for chain in chains):
-                return name
-        raise AssertionError("all ways lead to the end")
-
-    def _chain(self, name: str | None) -> list[str | None]:
-        chain = [name]
-        while name is not None:
-            name = self._joins[name]
-            chain.append(name)
-        return chain
-
-    def _build(self, name: str | None, stop: str | None) -> Body:
-        out: list[Statement] = []
-        while name != stop:
-            assert name is not None
-            join = self._joins[name]
-            statements = self._statements(self._pipeline.nodes[name], join)
-            out.extend(statements)
-            if _exits(statements):
-                rest = self._build(join, stop)
-                if rest:
-                    out.append(UnlessExited(rest))
-                break
-            name = join
-        return tuple(out)
-
-    def _statements(self, node: Node, join: str | None) -> Body:
-        actions = self._source.actions
-        match node:
-            case Conditional():
-                then = self._build(node.if_true, join)
-                return (If(node.condition, then, self._build(node.if_false, join)),)
-            case ActionCall():
-                return action_body(self._source, actions[node.action])
-            case Table() if _is_call(node):
-                body = action_body(self._source, actions[node.default_action])
-                return _with_arguments(body, node.default_arguments)
-            case Table():
-                return (self._apply(node, join),)
-
-    def _apply(self, table: Table, join: str | None) -> Apply:
-        choices = []
-        exits = False
-        for number in table.actions:
-            action = self._source.actions[number]
-            body = action_body(self._source, action)
-            following = () if table.by_hit else self._build(table.next_by_action[number], join)
-            exits |= _exits(body)
-            choices.append(Choice(action, body, _unless(_exits(body), following)))
-        hit: Body = ()
-        miss: Body = ()
-        if table.by_hit:
-            hit = _unless(exits, self._build(table.next_hit, join))
-            miss = _unless(exits, self._build(table.next_miss, join))
-        return Apply(table, tuple(choices), hit, miss)
-
-
-def _exits(body: Body) -> bool:
-    return any(may_exit(statement) for statement in body)
-
-
-def _unless(exits: bool, body: Body) -> Body:
-    """Return a body that is left out for packets that have just exited, if they may have."""
-    return (UnlessExited(body),) if exits and body else body
-
-
-def _is_call(table: Table) -> bool:
-    """Whether this is p4c's way to write an action call: no key, and a constant action."""
-    return not table.keys and table.default_const
-
-
-def _after_call(table: Table) -> str | None:
-    return table.next_miss if table.by_hit else table.next_by_action[table.default_action]
 
 
 def children(statement: Statement) -> Iterator[Body]:
@@ -307,26 +128,3 @@ def leaves(expression: Expression) -> Iterator[Expression]:
     for part in (expression.condition, expression.left, expression.right):
         if part is not None:
             yield from leaves(part)
-
-
-def _with_arguments(body: Body, arguments: tuple[int, ...]) -> Body:
-    """Return an action's body with its parameters replaced by constants."""
-
-    def constant(leaf: Expression) -> Expression:
-        return Constant(arguments[leaf.index]) if isinstance(leaf, Argument) else leaf
-
-    def change(inner: Body) -> Body:
-        return tuple(one(statement) for statement in inner)
-
-    def one(statement: Statement) -> Statement:
-        match statement:
-            case Primitive():
-                values = tuple(substitute(value, constant) for value in statement.parameters)
-                return replace(statement, parameters=values)
-            case If():
-                condition = substitute(statement.condition, constant)
-                return If(condition, change(statement.then), change(statement.otherwise))
-            case _:
-                return rebuild(statement, change)
-
-    return change(body) if arguments else body

@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from switches.bmv2_json import Expression, Field, Primitive, Source
 from switches.generate.flow import Body, If, Loop, Statement, rebuild
 from switches.generate.primitives import REGISTER_PARAMETERS, effects, fields_in
 from switches.generate.repetition import (
@@ -33,6 +32,7 @@ from switches.generate.repetition import (
 )
 from switches.generate.state import State
 from switches.generate.storage import SHORTEST_RUN, Storage
+from switches.source import Expression, Field, Primitive, Source
 
 LONGEST_PERIOD = 16  # statements of one turn
 WIDEST_LANE = 32  # bits

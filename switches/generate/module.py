@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switches.bmv2_json import STANDARD, Field, Source
 from switches.generate.calculations import update_checksum, verify_checksum
 from switches.generate.code import Code
 from switches.generate.deparser import DeparserWriter
-from switches.generate.flow import Apply, Body, may_exit, pipeline_body, walk
+from switches.generate.flow import Apply, Body, may_exit, walk
 from switches.generate.lanes import Roller
-from switches.generate.parser import ParserWriter, Paths
-from switches.generate.state import LANE_STATE_AT, STATE_AT, TABLES_AT, State
+from switches.generate.parser import ParserWriter
+from switches.generate.paths import Paths
+from switches.generate.prelude import HEADER, OPEN
+from switches.generate.state import TABLES_AT, State
 from switches.generate.statements import StatementWriter
 from switches.generate.storage import (
     CLONE_FIELDS,
@@ -24,76 +25,14 @@ from switches.generate.storage import (
     position,
     valid,
 )
+from switches.generate.structure import pipeline_body
 from switches.generate.text import Constants
 from switches.generate.usage import CHECKSUM_ERROR, PACKET_LENGTH, PARSER_ERROR, Usage
 from switches.layout import DROP_PORT, INSTANCE_TYPE
 from switches.layout import PACKET_LENGTH as PACKET_LENGTH_SLOT
 from switches.replication import INGRESS_CLONE
 from switches.shapes import Shape, shape_table
-
-_HEADER = '''"""{name}: generated from {file}; do not edit."""
-
-import numpy as np
-
-from ringleaf.compiled import handler
-from ringleaf.packets import (
-    FIELD_COUNT,
-    FIELDS_AT,
-    HEAD_BYTES,
-    HEAD_LEN,
-    HEADS_AT,
-    IN_PORT,
-    LANE_COUNT,
-    LANES_AT,
-    PAYLOAD_LEN,
-    ROW_WORDS,
-    ROWS_AT,
-    TAIL_LEN,
-)
-from ringleaf.units import PS_PER_US
-from switches.arithmetic import (
-    as_signed,
-    clamp,
-    divide,
-    draw,
-    fold16,
-    modulo,
-    shift_left,
-    shift_right,
-    shift_right_signed,
-    store_signed,
-)
-from switches.generate.state import SCRATCH_AT
-from switches.hashing import crc_tables
-from switches.heads import (
-    copy_bytes,
-    cut,
-    move_rest,
-    pull,
-    read_lanes_8,
-    read_lanes_16,
-    sum_from,
-    write_lanes_8,
-    write_lanes_16,
-)
-from switches.layout import RANDOM_AT
-from switches.lookup import count_packet, find_exact, find_in_ranges, find_masked
-from switches.views import swap_items, window
-
-U = np.uint64
-I = np.int64
-'''
-
-_OPEN = f"""words = arena.words
-row = window(words, words[ROWS_AT] + packet * ROW_WORDS, ROW_WORDS)
-head = window(arena.bytes, words[HEADS_AT] + packet * words[HEAD_BYTES], words[HEAD_BYTES])
-fields = window(arena.fields, words[FIELDS_AT] + packet * words[FIELD_COUNT], words[FIELD_COUNT])
-lanes = window(arena.lanes, words[LANES_AT] + packet * words[LANE_COUNT], words[LANE_COUNT])
-block = window(words, at, {{size}})
-state = arena.fields
-cells = arena.lanes
-state_at = U(block[{STATE_AT}])
-cells_at = U(block[{LANE_STATE_AT}])"""
+from switches.source import STANDARD, Field, Source
 
 _TIMESTAMPS = {
     "ingress": Field(STANDARD, "ingress_global_timestamp"),
@@ -177,7 +116,7 @@ class _Generator:
         bodies = [self._ingress_lines(), self._egress_lines()]
         name = self._source.path.stem
         parts = [
-            _HEADER.format(name=name, file=self._source.path.name),
+            HEADER.format(name=name, file=self._source.path.name),
             "\n".join(self._constants.lines()),
             "\n".join(f"{name} = {code}" for name, code in self._globals.items()),
             *("\n".join(lines) for lines in bodies),
@@ -195,7 +134,7 @@ class _Generator:
 
     def _code(self) -> Code:
         code = Code(self._source, self._storage, self._state, self._constants, self._globals)
-        for line in _OPEN.format(size=TABLES_AT + len(self._shapes)).splitlines():
+        for line in OPEN.format(size=TABLES_AT + len(self._shapes)).splitlines():
             code.add(line)
         return code
 

@@ -9,16 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from switches.bmv2_json import (
-    STANDARD,
-    Constant,
-    Expression,
-    Field,
-    Named,
-    Primitive,
-    RegisterArray,
-    Source,
-)
 from switches.generate.calculations import calculate, inputs_of
 from switches.generate.code import OUTSIDE, Code
 from switches.generate.flow import leaves
@@ -30,6 +20,16 @@ from switches.generate.storage import (
     valid,
 )
 from switches.layout import DROP_PORT
+from switches.source import (
+    STANDARD,
+    Constant,
+    Expression,
+    Field,
+    Named,
+    Primitive,
+    RegisterArray,
+    Source,
+)
 
 EGRESS_SPEC = Field(STANDARD, "egress_spec")
 MCAST_GRP = Field(STANDARD, "mcast_grp")

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from switches.bmv2_json import Source
 from switches.generate.storage import SHORTEST_RUN
 from switches.layout import SWITCH_WORDS
+from switches.source import Source
 
 # A switch's words after those of `switches/layout.py`.
 STATE_AT = SWITCH_WORDS  # offset in arena.fields of scalar registers and counters

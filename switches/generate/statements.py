@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from switches.bmv2_json import Primitive, Table
 from switches.generate.code import Code
 from switches.generate.flow import Apply, Body, Choice, If, Loop, Statement, UnlessExited
 from switches.generate.lanes import Pattern
@@ -11,6 +10,7 @@ from switches.generate.primitives import write_primitive
 from switches.generate.state import TABLES_AT
 from switches.lookup import ACTION, DEFAULT_ROW
 from switches.shapes import Shape
+from switches.source import Primitive, Table
 
 
 class StatementWriter:

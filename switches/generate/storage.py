@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from switches import layout
-from switches.bmv2_json import STANDARD, VALID, Field, HeaderField, Source
+from switches.source import STANDARD, VALID, Field, HeaderField, Source
 
 SHORTEST_RUN = 8  # like fields in a row that count as lanes
 LANE_WIDTHS = (8, 16, 32)  # bits

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from switches.bmv2_json import STANDARD, Checksum, Field, Primitive, Source
 from switches.generate.calculations import inputs_of
 from switches.generate.flow import Apply, Body, If, walk
 from switches.generate.primitives import changes_headers, effects, fields_in, headers_made
@@ -21,6 +20,7 @@ from switches.generate.storage import (
     position,
     valid,
 )
+from switches.source import STANDARD, Checksum, Field, Primitive, Source
 
 PACKET_LENGTH = Field(STANDARD, "packet_length")
 CHECKSUM_ERROR = Field(STANDARD, "checksum_error")

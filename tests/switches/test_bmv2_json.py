@@ -12,7 +12,8 @@ from program_cases import BUILT, PROGRAMS
 
 from ringleaf.errors import ConfigError
 from switches import Program
-from switches.bmv2_json import Constant, Field, Operation, load_source
+from switches.bmv2_json import load_source
+from switches.source import Constant, Field, Operation
 
 Json = dict[str, Any]
 

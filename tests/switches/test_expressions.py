@@ -14,10 +14,11 @@ from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
 from switches import arithmetic
-from switches.bmv2_json import Constant, Expression, Field, Operation, load_source
+from switches.bmv2_json import load_source
 from switches.generate.expressions import Expressions
 from switches.generate.storage import Storage
 from switches.generate.text import Constants
+from switches.source import Constant, Expression, Field, Operation
 
 SOURCE = load_source(PROGRAMS / "expressions.json")
 FIELDS = {name: SOURCE.field_of(Field("i", name)) for name in "abcdefgnstuvywx"}

@@ -27,9 +27,8 @@ from ringleaf.packets import (
 from switches import heads, views
 from switches.arithmetic import fold16
 from switches.bmv2_json import load_source
+from switches.generate.bits import lanes_call, read_bits, write_bits
 from switches.generate.code import Code
-from switches.generate.deparser import write_bits
-from switches.generate.parser import lanes_call, read_bits
 from switches.generate.state import State
 from switches.generate.storage import LaneRun, Storage
 from switches.generate.text import Constants

@@ -9,13 +9,14 @@ import pytest
 from program_cases import BUILT, PROGRAMS
 
 from switches import Program
-from switches.bmv2_json import Constant, Field, Named, Operation, Primitive, load_source
+from switches.bmv2_json import load_source
 from switches.generate import generate
 from switches.generate.flow import Body, If, Loop
 from switches.generate.lanes import Roller
 from switches.generate.repetition import fields
 from switches.generate.state import State
 from switches.generate.storage import Storage
+from switches.source import Constant, Field, Named, Operation, Primitive
 
 SOURCE = load_source(PROGRAMS / "lanes.json")
 INDEX = Field("scalars", "index_0")

@@ -1,0 +1,67 @@
+"""What every generated module and handler begins with."""
+
+from switches.generate.state import LANE_STATE_AT, STATE_AT
+
+HEADER = '''"""{name}: generated from {file}; do not edit."""
+
+import numpy as np
+
+from ringleaf.compiled import handler
+from ringleaf.packets import (
+    FIELD_COUNT,
+    FIELDS_AT,
+    HEAD_BYTES,
+    HEAD_LEN,
+    HEADS_AT,
+    IN_PORT,
+    LANE_COUNT,
+    LANES_AT,
+    PAYLOAD_LEN,
+    ROW_WORDS,
+    ROWS_AT,
+    TAIL_LEN,
+)
+from ringleaf.units import PS_PER_US
+from switches.arithmetic import (
+    as_signed,
+    clamp,
+    divide,
+    draw,
+    fold16,
+    modulo,
+    shift_left,
+    shift_right,
+    shift_right_signed,
+    store_signed,
+)
+from switches.generate.state import SCRATCH_AT
+from switches.hashing import crc_tables
+from switches.heads import (
+    copy_bytes,
+    cut,
+    move_rest,
+    pull,
+    read_lanes_8,
+    read_lanes_16,
+    sum_from,
+    write_lanes_8,
+    write_lanes_16,
+)
+from switches.layout import RANDOM_AT
+from switches.lookup import count_packet, find_exact, find_in_ranges, find_masked
+from switches.views import swap_items, window
+
+U = np.uint64
+I = np.int64
+'''
+
+OPEN = f"""words = arena.words
+row = window(words, words[ROWS_AT] + packet * ROW_WORDS, ROW_WORDS)
+head = window(arena.bytes, words[HEADS_AT] + packet * words[HEAD_BYTES], words[HEAD_BYTES])
+fields = window(arena.fields, words[FIELDS_AT] + packet * words[FIELD_COUNT], words[FIELD_COUNT])
+lanes = window(arena.lanes, words[LANES_AT] + packet * words[LANE_COUNT], words[LANE_COUNT])
+block = window(words, at, {{size}})
+state = arena.fields
+cells = arena.lanes
+state_at = U(block[{STATE_AT}])
+cells_at = U(block[{LANE_STATE_AT}])"""

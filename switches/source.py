@@ -1,0 +1,254 @@
+"""A P4 program as types: what `bmv2_json.py` reads and the generator writes code for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ringleaf.errors import ConfigError
+
+VALID = "$valid$"  # the hidden field that says whether a header is there
+STANDARD = "standard_metadata"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A reference to a field of a header instance."""
+
+    header: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A parameter of the action, by position; its value comes from the table entry."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class LookAhead:
+    """Bits of the packet after what is parsed already."""
+
+    offset: int  # bits
+    width: int  # bits
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A header, register array, counter array, calculation, ... by its name."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    op: str
+    left: Expression | None
+    right: Expression
+    condition: Expression | None = None  # of `?`
+
+
+Expression = Field | Constant | Boolean | Argument | LookAhead | Named | Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """One step of an action or a parser state; `where` is the P4 source line."""
+
+    op: str
+    parameters: tuple[Expression, ...]
+    where: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderField:
+    name: str
+    width: int  # bits
+    signed: bool
+    offset: int  # bits from the start of the header
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    name: str
+    fields: tuple[HeaderField, ...]
+    metadata: bool
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(item.width for item in self.fields) // 8
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """Taken when every key, masked, equals its value; a default has neither."""
+
+    values: tuple[int, ...]
+    masks: tuple[int, ...]
+    target: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ParserState:
+    name: str
+    ops: tuple[Primitive, ...]
+    keys: tuple[Expression, ...]
+    transitions: tuple[Transition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    number: int
+    name: str
+    widths: tuple[int, ...]  # bits of each parameter
+    primitives: tuple[Primitive, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchKey:
+    kind: str  # exact, lpm, ternary, range or optional
+    target: Field
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConstEntry:
+    keys: tuple[tuple[int, ...], ...]  # per key: (value,) (value, prefix) (value, mask) (low, high)
+    action: int
+    arguments: tuple[int, ...]
+    priority: int  # the lowest number wins
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """`next_hit` or `next_miss` of None means that the action alone decides what is next."""
+
+    name: str
+    keys: tuple[MatchKey, ...]
+    actions: tuple[int, ...]
+    max_size: int
+    counted: bool  # has direct counters
+    default_action: int
+    default_arguments: tuple[int, ...]
+    default_const: bool
+    entries: tuple[ConstEntry, ...]
+    next_by_action: dict[int, str | None]
+    by_hit: bool
+    next_hit: str | None
+    next_miss: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    name: str
+    condition: Expression
+    if_true: str | None
+    if_false: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ActionCall:
+    name: str
+    action: int
+    next: str | None
+
+
+Node = Table | Conditional | ActionCall
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    name: str
+    first: str | None
+    nodes: dict[str, Node]
+
+    @property
+    def tables(self) -> Iterator[Table]:
+        return (node for node in self.nodes.values() if isinstance(node, Table))
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterArray:
+    name: str
+    size: int
+    width: int  # bits
+
+
+@dataclass(frozen=True, slots=True)
+class CounterArray:
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """A constant stretch of a calculation's input."""
+
+    value: int
+    width: int  # bits
+
+
+@dataclass(frozen=True, slots=True)
+class Calculation:
+    name: str
+    algorithm: str
+    inputs: tuple[Field | Constants, ...]
+    with_payload: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    target: Field
+    calculation: str
+    condition: Expression | None
+    verify: bool
+    update: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A whole program as p4c wrote it."""
+
+    path: Path
+    headers: dict[str, Header]
+    errors: dict[str, int]
+    first_state: str | None
+    states: dict[str, ParserState]
+    emitted: tuple[str, ...]
+    registers: dict[str, RegisterArray]
+    counters: dict[str, CounterArray]
+    calculations: dict[str, Calculation]
+    checksums: tuple[Checksum, ...]
+    actions: dict[int, Action]
+    ingress: Pipeline
+    egress: Pipeline
+    field_lists: dict[int, tuple[Field, ...]]
+
+    def field_of(self, ref: Field) -> HeaderField:
+        for item in self.headers[ref.header].fields:
+            if item.name == ref.name:
+                return item
+        assert ref.name == VALID
+        return HeaderField(VALID, 1, False, 0)
+
+    def refuse(self, what: str, got: object, where: str = "") -> ConfigError:
+        return refusal(self.path, what, got, where)
+
+
+def refusal(path: Path, what: str, got: object, where: str = "") -> ConfigError:
+    """Return the error that says what of this program can't be executed."""
+    line = f" ({where})" if where else ""
+    return ConfigError(f"{path}: {what}, got {got!r}{line}")
