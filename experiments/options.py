@@ -20,6 +20,9 @@ from ringleaf.units import parse_fraction, parse_rate, parse_size, parse_time
 ALGORITHMS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "switchml")
 """What is compared unless something else is asked for."""
 
+MAX_HOSTS = 4096
+"""More can be drawn and routed, but not simulated packet by packet in any useful time."""
+
 DTYPES = {"float32": 4, "int32": 4}
 """Element types and their bytes."""
 
@@ -172,7 +175,7 @@ def resolve(given: Mapping[str, str]) -> Spec:
         topo=texts["topo"],
         algos=_algorithms(texts["algo"]),
         sizes_bytes=_sizes(texts, given, DTYPES[dtype]),
-        hosts=_optional(texts["hosts"], lambda text: whole_number("hosts", text, 2)),
+        hosts=_optional(texts["hosts"], lambda text: whole_number("hosts", text, 2, MAX_HOSTS)),
         rate_bps=parse_rate(texts["rate"], "rate"),
         delay_ps=parse_time(texts["delay"], "delay"),
         loss=parse_fraction(texts["loss"], "loss"),
@@ -259,11 +262,11 @@ def _optional(text: str, parse: Callable[[str], int]) -> int | None:
     return parse(text) if text else None
 
 
-def whole_number(where: str, text: str, least: int) -> int:
+def whole_number(where: str, text: str, least: int, most: int | None = None) -> int:
     """The integer of `text`.
 
     Raises:
-        ConfigError: If it is none, or below `least`.
+        ConfigError: If it is none, below `least` or above `most`.
     """
     try:
         value = int(text)
@@ -271,6 +274,8 @@ def whole_number(where: str, text: str, least: int) -> int:
         raise ConfigError(f"{where}: must be a whole number, got {text!r}") from None
     if value < least:
         raise ConfigError(f"{where}: must be at least {least}, got {text!r}")
+    if most is not None and value > most:
+        raise ConfigError(f"{where}: must be at most {most}, got {text!r}")
     return value
 
 
