@@ -33,8 +33,7 @@ from switches.layout import (
 )
 from switches.views import window
 
-# Values of `instance_type`.
-NORMAL = 0
+# Values of `instance_type`; 0 is a packet that came in and goes out once.
 INGRESS_CLONE = 1
 REPLICATION = 5
 

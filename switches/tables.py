@@ -28,9 +28,6 @@ class TableEntries:
             )
             self._add(Entry(match, const.action, const.arguments, -const.priority, _prefix(match)))
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
     def image(self, counters_at: int) -> Fields:
         """Return the table as compiled code wants it.
 
