@@ -120,20 +120,6 @@ def _run(arena: Arena, at: int, rounds: int) -> int:
     return sent
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
-    """Packets that a switch with its entries gets, round after round.
-
-    `number_at` is the byte offset in each packet of a big-endian 32-bit number, such as
-    SwitchML's block, to which `number_step` is added every round; -1 for none.
-    """
-
-    switch: Switch
-    packets: Sequence[tuple[int, bytes]]  # (port, bytes)
-    number_at: int = -1
-    number_step: int = 0
-
-
 def make_switch(program: Program, ports: int) -> Switch:
     """Return a switch with a packet pool of its own."""
     store = Store()
@@ -147,32 +133,43 @@ def make_switch(program: Program, ports: int) -> Switch:
     return Switch(program, store, ports=ports, name=program.name)
 
 
-def measure(workload: Workload, *, seconds: float = 1.0) -> Speed:
+def measure(
+    switch: Switch,
+    packets: Sequence[tuple[int, bytes]],
+    *,
+    number_at: int = -1,
+    number_step: int = 0,
+    seconds: float = 1.0,
+) -> Speed:
     """Send packets through a switch again and again; return the speed of the best stretch.
 
     Ingress, replication and egress are counted, as is copying each packet to its place.
 
     Args:
-        workload: The switch's registers and counters are reset.
+        switch: With its entries written; its registers and counters are reset.
+        packets: One round of them: (port, bytes).
+        number_at: Byte offset of a big-endian 32-bit number in each packet, such as
+            SwitchML's block; `number_step` is added to it every round. -1 for none.
+        number_step: See `number_at`.
         seconds: How long to try.
 
     Raises:
         ConfigError: If there is no packet, or one is longer than the pool's heads.
     """
-    switch, store = workload.switch, workload.switch.store
+    store = switch.store
     switch.reset()
-    if not workload.packets:
+    if not packets:
         raise ConfigError("measure: needs packets, got none")
     at = store.allocate("words", MEASURE_WORDS)
-    frames_at = _store_frames(store, workload.packets)
+    frames_at = _store_frames(store, packets)
     store.arena.words[at : at + NUMBER_STEP + 1] = [
         address_of(switch.program.ingress),
         address_of(switch.program.egress),
         switch.at,
         frames_at,
-        len(workload.packets),
-        workload.number_at,
-        workload.number_step,
+        len(packets),
+        number_at,
+        number_step,
     ]
     rounds = 1
     best = Speed(0.0, 0.0)
@@ -181,7 +178,7 @@ def measure(workload: Workload, *, seconds: float = 1.0) -> Speed:
         start = time.perf_counter()
         sent = _run(store.arena, at, rounds)
         took = time.perf_counter() - start
-        speed = Speed(rounds * len(workload.packets) / took, sent / took)
+        speed = Speed(rounds * len(packets) / took, sent / took)
         best = max(best, speed, key=lambda item: item.received_per_s)
         if took < seconds / 20:
             rounds *= 2

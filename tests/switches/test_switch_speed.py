@@ -3,44 +3,52 @@
 from __future__ import annotations
 
 import pytest
-from program_cases import BUILT, PROGRAMS
+from program_cases import CASES, PROGRAMS, make_switch
 
 from ringleaf.errors import ConfigError
-from switches.bench import Workload, make_switch, measure, measure_compile
-from switches.program import Program
-from switches.workloads import aggregation, forwarding
+from switches import Switch
+from switches.bench import measure, measure_compile
+
+STATEFUL = next(case for case in CASES if case.name == "stateful")
+VALUE_AT = 3  # of `value` in a packet; its upper half
 
 
-def test_forwarded_packets_all_leave() -> None:
-    workload = forwarding(BUILT)
-    ports = [workload.switch.process(*packet)[0][0] for packet in workload.packets[:64]]
+@pytest.fixture
+def switch() -> Switch:
+    return make_switch(STATEFUL)
 
-    assert set(ports) == {1, 3, 4, 5, 7}
-    speed = measure(workload, seconds=0.02)
-    assert speed.sent_per_s == pytest.approx(speed.received_per_s)
+
+def operation(op: int, index: int, group: int = 0) -> bytes:
+    return bytes([op, 0, index]) + bytes(8) + group.to_bytes(2, "big") + bytes(5)
+
+
+def test_packets_are_counted_as_received_and_sent(switch: Switch) -> None:
+    packets = [(1, operation(0, 0)), (1, operation(6, 0, group=1)), (1, operation(6, 0, group=9))]
+    speed = measure(switch, packets, seconds=0.02)
+
+    # One goes out as it is, one to the group's three members, one to no group.
+    assert speed.sent_per_s == pytest.approx(speed.received_per_s * 4 / 3)
     assert speed.ns_per_packet == pytest.approx(1e9 / speed.received_per_s)
+    rounds = switch.read_counter("I.seen", 0).packets
+    assert switch.read_counter("I.seen", 6) == (2 * rounds, 36 * rounds)
 
 
-def test_aggregation_goes_on_from_round_to_round() -> None:
-    """As many results leave as updates come in: stale blocks would be dropped."""
-    workload = aggregation(BUILT, lanes=64, children=4)
-    out = [len(workload.switch.process(*packet)) for packet in workload.packets[:8]]
+def test_number_grows_from_round_to_round(switch: Switch) -> None:
+    measure(switch, [(1, operation(1, 5))], number_at=VALUE_AT, number_step=3, seconds=0.02)
 
-    assert out == [0, 0, 0, 4, 0, 0, 0, 4]
-    speed = measure(workload, seconds=0.05)
-    assert speed.sent_per_s == pytest.approx(speed.received_per_s)
+    rounds = switch.read_counter("I.seen", 1).packets
+    assert rounds > 1
+    assert switch.read_register("I.longs", 5) >> 32 == 3 * (rounds - 1)
 
 
-def test_measuring_nothing_is_refused() -> None:
-    switch = forwarding(BUILT).switch
+def test_measuring_nothing_is_refused(switch: Switch) -> None:
     with pytest.raises(ConfigError, match="measure: needs packets, got none"):
-        measure(Workload(switch, []))
+        measure(switch, [])
 
 
-def test_packets_longer_than_heads_are_refused() -> None:
-    switch = make_switch(Program.load(BUILT / "forward.json"), ports=1)
-    with pytest.raises(ConfigError, match="must fit a head of 128 bytes, got 129"):
-        measure(Workload(switch, [(1, bytes(129))]))
+def test_packets_longer_than_heads_are_refused(switch: Switch) -> None:
+    with pytest.raises(ConfigError, match="must fit a head of 192 bytes, got 193"):
+        measure(switch, [(1, bytes(193))])
 
 
 def test_compile_times_are_of_two_processes() -> None:
