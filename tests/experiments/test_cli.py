@@ -101,6 +101,17 @@ def test_losses_cost_time_and_nothing_else(tmp_path: Path) -> None:
     assert all(int(row[12]) > 0 for row in rows(done.stdout))
 
 
+def test_same_seed_same_bytes_even_when_packets_are_lost(tmp_path: Path) -> None:
+    options = "--topo leafspine,leaves=2,spines=1,hosts=2 --size 64K --algo ring,switchml --loss 1%"
+    for name in ("one", "two"):
+        assert call("run", *options.split(), "--out", tmp_path / name) == 0
+
+    for path in sorted((tmp_path / "one").rglob("*.*")):
+        name = path.relative_to(tmp_path / "one").as_posix()
+        if name not in ("config.json", "log.txt"):
+            assert path.read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+
+
 def test_yaml_gives_options_and_the_command_line_goes_before(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
