@@ -7,7 +7,6 @@ an agent per host, and hands each host's tensors to its agent.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import networkx as nx

@@ -24,7 +24,7 @@ CHECKSUM_ERROR = 13
 PARSER_ERROR = 14
 PRIORITY = 15
 CLONE_SESSION = 16  # 0: none; else session id + 1, set by clone(CloneType.I2E, id)
-TRUNCATE_LEN = 17  # 0: whole packet
+TRUNCATE_LEN = 17  # 0: whole packet; else 1 more than the bytes to keep
 PARSED_LEN = 18  # bytes of the head that the parser took
 STANDARD_FIELDS = 24  # a program's own fields start here
 
