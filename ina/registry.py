@@ -1,7 +1,7 @@
 """The in-network aggregation systems by name. A new one is a folder and a line here.
 
-A network knows no system: it asks one for a P4 program, for what the switches are to be told, and for
-an agent per host, and hands each host's tensors to its agent.
+A network knows no system: it asks one for a P4 program, for what the switches are to be told, and
+for an agent per host, and hands each host's tensors to its agent.
 """
 
 from __future__ import annotations
