@@ -45,6 +45,7 @@ from ringleaf.packets import (
     open_packet,
 )
 from ringleaf.units import FOREVER_PS
+from ringleaf.views import window
 
 UDP_PORT = 4791
 
@@ -244,9 +245,9 @@ def open_qp(arena: Arena, at: int, qp: int) -> Qp:
     start = words[at + QPS_AT] + qp * QP_WORDS
     sends, receives = words[start + SENDS_AT], words[start + RECEIVES_AT]
     return Qp(
-        words[start : start + QP_WORDS],
-        words[sends : sends + RING * REQUEST_WORDS],
-        words[receives : receives + RING * REQUEST_WORDS],
+        window(words, start, QP_WORDS),
+        window(words, sends, RING * REQUEST_WORDS),
+        window(words, receives, RING * REQUEST_WORDS),
     )
 
 
@@ -254,7 +255,7 @@ def open_qp(arena: Arena, at: int, qp: int) -> Qp:
 def open_fifo(arena: Arena, at: int) -> Fifo:
     words = arena.words
     rows = words[at + FIFO_ROWS]
-    return Fifo(words[at : at + FIFO_WORDS], words[rows : rows + words[at + FIFO_ROOM]])
+    return Fifo(window(words, at, FIFO_WORDS), window(words, rows, words[at + FIFO_ROOM]))
 
 
 @inline

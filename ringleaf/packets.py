@@ -13,6 +13,7 @@ import numpy as np
 
 from ringleaf.arena import Arena, Bytes, Fields, Lanes, Store, Words
 from ringleaf.compiled import copy_items, inline
+from ringleaf.views import window
 
 # Columns of a packet's row in `arena.words`.
 HEAD_LEN = 0  # bytes used of the head
@@ -59,10 +60,10 @@ def open_packet(arena: Arena, packet: int) -> Packet:
     fields = words[FIELDS_AT] + packet * words[FIELD_COUNT]
     lanes = words[LANES_AT] + packet * words[LANE_COUNT]
     return Packet(
-        words[row : row + ROW_WORDS],
-        arena.bytes[head : head + words[HEAD_BYTES]],
-        arena.fields[fields : fields + words[FIELD_COUNT]],
-        arena.lanes[lanes : lanes + words[LANE_COUNT]],
+        window(words, row, ROW_WORDS),
+        window(arena.bytes, head, words[HEAD_BYTES]),
+        window(arena.fields, fields, words[FIELD_COUNT]),
+        window(arena.lanes, lanes, words[LANE_COUNT]),
     )
 
 

@@ -36,6 +36,7 @@ from ringleaf.packets import (
     free_packet,
     make_pool,
 )
+from ringleaf.views import window
 from switches.layout import (
     DEQ_QDEPTH,
     DEQ_TIMEDELTA,
@@ -47,7 +48,6 @@ from switches.layout import (
 from switches.program import Program
 from switches.replication import replicate
 from switches.switch import Switch
-from switches.views import window
 
 # Columns of a measurement's block of `arena.words`.
 INGRESS = 0

@@ -17,6 +17,7 @@ from ringleaf.packets import (
     copy_packet,
     free_packet,
 )
+from ringleaf.views import window
 from switches.layout import (
     CLONE_COUNT,
     CLONE_SESSION,
@@ -31,7 +32,6 @@ from switches.layout import (
     STANDARD_FIELDS,
     TRUNCATE_LEN,
 )
-from switches.views import window
 
 # Values of `instance_type`; 0 is a packet that came in and goes out once.
 INGRESS_CLONE = 1

@@ -49,7 +49,7 @@ from switches.heads import (
 )
 from switches.layout import RANDOM_AT
 from switches.lookup import count_packet, find_exact, find_in_ranges, find_masked
-from switches.views import swap_items, window
+from ringleaf.views import swap_items, window
 
 U = np.uint64
 I = np.int64

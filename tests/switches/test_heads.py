@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numba import types
 from program_cases import PROGRAMS, ones_sum
 
+from ringleaf import views
 from ringleaf.arena import Store
 from ringleaf.compiled import compiled
 from ringleaf.packets import (
@@ -24,7 +25,8 @@ from ringleaf.packets import (
     read_packet,
     write_packet,
 )
-from switches import heads, views
+from ringleaf.views import swap_items
+from switches import heads
 from switches.arithmetic import fold16
 from switches.bmv2_json import load_source
 from switches.generate.bits import lanes_call, read_bits, write_bits
@@ -32,7 +34,6 @@ from switches.generate.code import Code
 from switches.generate.state import State
 from switches.generate.storage import LaneRun, Storage
 from switches.generate.text import Constants
-from switches.views import swap_items
 
 HEAD_ROOM = 64
 
