@@ -219,11 +219,21 @@ def test_topologies_are_listed_and_shown(
     assert drawing.read_text().startswith("<?xml")
 
 
+def heed_interrupts() -> None:
+    """A process started in the background, as a CI job may be, has its interrupts ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_interrupt_keeps_what_was_measured_and_exits_130(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "experiments.cli", "run", "--algo", "ring", "--min", "1K"]
     command += ["--max", "64M", "--factor", "2", "--out", str(tmp_path)]
     with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,
     ) as running:
         assert running.stdout is not None
         for line in running.stdout:
