@@ -164,6 +164,7 @@ def _engine(emit: Emit) -> Figures:
         "#\n# P4 engine: packets of 8 hosts through one switch, one core; each is parsed, matched,"
     )
     emit("# aggregated or forwarded, replicated and deparsed; compile times, imports aside")
+    emit(f"# x BMv2: over {BMV2_PER_S} packets/s, measured earlier on a like machine, not now")
     emit(
         f"{'program':>14} {'packets/s':>12} {'ns/packet':>10} {'x BMv2':>7} {'cold (s)':>9} "
         f"{'cached (s)':>10}"

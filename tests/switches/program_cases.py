@@ -9,6 +9,7 @@ import random
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -380,7 +381,7 @@ def tree_entities() -> list[Any]:
     return entities
 
 
-def aggregation_packet(rng: random.Random) -> Packet:
+def aggregation_packet(rng: random.Random, lanes: int = 64) -> Packet:
     """Return an update or a result of a few blocks, in any order, or something else."""
     if rng.random() < 0.1:
         return routed_packet(rng)
@@ -389,12 +390,13 @@ def aggregation_packet(rng: random.Random) -> Packet:
     port = 8 if message == 2 else rng.randrange(1, CHILDREN + 1)
     block = rng.choice([0, 1, SLOTS, SLOTS + 1, 0xFFFFFFFC]) % (1 << 32)
     version, slot = (block // SLOTS) % 2, block % SLOTS
-    size = rng.choice([1, 1, 1, 1, 7, 3])
+    full, other = (1, 3) if lanes == 64 else (3, 1)
+    size = rng.choice([full, full, full, full, 7, other])
     data = struct.pack(
         ">BBIHBB", message << 4 | size, job, block, version << 15 | slot, rng.getrandbits(7), 0
     )
-    if size == 1:
-        data += b"".join(edge(rng, 32).to_bytes(4, "big") for _ in range(64))
+    if size == full:
+        data += b"".join(edge(rng, 32).to_bytes(4, "big") for _ in range(lanes))
     udp = struct.pack(">HHHH", 50000, 0xBEE0 | rng.randrange(16), 8 + len(data), 0)
     ip = struct.pack(
         ">BBHHHBBHII", 0x45, 0, 28 + len(data), 0, 0, 64, 17, 0, 0x0A000001, 0x0A000009
@@ -432,6 +434,17 @@ CASES = (
             "SwitchML.aggregation.exponents",
             "SwitchML.aggregation.r0",
             "SwitchML.aggregation.r63",
+        ),
+    ),
+    Case(
+        BUILT / "switchml-256.json",
+        partial(aggregation_packet, lanes=256),
+        tree_entities,
+        (
+            "SwitchML.aggregation.owners",
+            "SwitchML.aggregation.published",
+            "SwitchML.aggregation.r0",
+            "SwitchML.aggregation.r255",
         ),
     ),
 )

@@ -10,7 +10,7 @@ from program_cases import CASES, PORTS, TRACES, Case, Packet
 
 from switches.bmv2 import Bmv2
 
-COUNTS = {"switchml-64": 60, "lanes": 150}  # others: 200
+COUNTS = {"switchml-64": 60, "switchml-256": 60, "lanes": 150}  # others: 200
 SEED = 3
 
 
