@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,20 @@ from finsy import P4CloneSessionEntry, P4MulticastGroupEntry, P4Schema, P4TableE
 from finsy.p4schema import P4UpdateType
 
 from ringleaf.errors import ConfigError
-from switches.images import Entry, Match
 from switches.shapes import Shape
 from switches.source import Source
 from switches.tables import prefix_mask
-
-INSERT, MODIFY, DELETE = "insert", "modify", "delete"
+from switches.updates import (
+    DELETE,
+    INSERT,
+    MODIFY,
+    CloneUpdate,
+    Entry,
+    GroupUpdate,
+    Match,
+    TableUpdate,
+    Update,
+)
 
 _VERBS = {
     P4UpdateType.UNSPECIFIED: INSERT,  # a bare entity
@@ -24,31 +31,6 @@ _VERBS = {
     P4UpdateType.MODIFY: MODIFY,
     P4UpdateType.DELETE: DELETE,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class TableUpdate:
-    verb: str
-    table: str
-    entry: Entry | None  # None: forget the default action that was set
-    is_default: bool
-
-
-@dataclass(frozen=True, slots=True)
-class GroupUpdate:
-    verb: str
-    group: int
-    members: tuple[tuple[int, int], ...]  # (port, egress_rid)
-
-
-@dataclass(frozen=True, slots=True)
-class CloneUpdate:
-    verb: str
-    session: int
-    port: int
-
-
-Update = TableUpdate | GroupUpdate | CloneUpdate
 
 
 class Translator:
@@ -143,7 +125,7 @@ class Translator:
     def _clone_update(self, verb: str, message: Any) -> CloneUpdate:
         session = message.session_id
         if verb == DELETE:
-            return CloneUpdate(verb, session, -1)
+            return CloneUpdate(verb, session, ())
         if len(message.replicas) != 1:
             raise ConfigError(
                 f"clone session {session}: must have one replica, got {len(message.replicas)}"
@@ -153,7 +135,7 @@ class Translator:
                 f"clone session {session}: truncation is not supported,"
                 f" got {message.packet_length_bytes} bytes"
             )
-        return CloneUpdate(verb, session, _port(message.replicas[0]))
+        return CloneUpdate(verb, session, ((_port(message.replicas[0]), 0),))
 
 
 def _pair(field: Any, width: int) -> tuple[int, int]:

@@ -22,23 +22,9 @@ from switches.lookup import (
     RANK,
 )
 from switches.shapes import Shape
+from switches.updates import Entry
 
 WORD_MASK = (1 << 64) - 1
-
-Match = tuple[tuple[int, int], ...]
-"""Per key (value, mask); for a range key (low, high)."""
-
-
-@dataclass(slots=True)
-class Entry:
-    """One row of a table; the highest `precedence` wins, then the entry that came first."""
-
-    match: Match
-    action: int
-    arguments: tuple[int, ...]
-    precedence: int = 0
-    prefix: int = 0  # bits, of the longest-prefix key
-    counter: int = 0  # which of the table's direct counters
 
 
 class Image:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
-from switches.entities import DELETE, INSERT, CloneUpdate, GroupUpdate
 from switches.layout import CLONE_COUNT, CLONES_AT, GROUP_COUNT, GROUPS_AT, PORT_COUNT
 from switches.replication import LONGEST_GROUP
+from switches.updates import DELETE, INSERT, CloneUpdate, GroupUpdate
 
 
 class Replicas:
@@ -43,8 +43,9 @@ class Replicas:
         if update.verb == DELETE:
             del self._clones[update.session]
         else:
-            self._check_port(where, update.port)
-            self._clones[update.session] = update.port
+            port, _ = update.replicas[0]
+            self._check_port(where, port)
+            self._clones[update.session] = port
         self._write_clones()
 
     def _check_port(self, where: str, port: int) -> None:

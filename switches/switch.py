@@ -21,7 +21,6 @@ from ringleaf.packets import (
     write_packet,
 )
 from ringleaf.units import PS_PER_US
-from switches.entities import DELETE, INSERT, MODIFY, GroupUpdate, TableUpdate
 from switches.generate.state import LANE_STATE_AT, SCRATCH_AT, STATE_AT, TABLES_AT
 from switches.layout import (
     DEQ_QDEPTH,
@@ -36,6 +35,15 @@ from switches.program import Program
 from switches.replicas import Replicas
 from switches.replication import replicate
 from switches.tables import TableEntries
+from switches.updates import (
+    DELETE,
+    INSERT,
+    MODIFY,
+    CloneUpdate,
+    GroupUpdate,
+    TableUpdate,
+    Update,
+)
 
 LONGEST_PACKET = 10_000  # bytes, that `process` takes
 
@@ -85,17 +93,27 @@ class Switch:
             ConfigError: At the first that does not fit; those before it are in force.
         """
         items = entities if isinstance(entities, Iterable) else [entities]
+        self.apply(self.program.translator.translate(entity) for entity in items)
+
+    def apply(self, updates: Iterable[Update]) -> None:
+        """Apply updates, in order.
+
+        Raises:
+            ConfigError: At the first that does not fit; those before it are in force.
+        """
         touched: set[int] = set()
         try:
-            for entity in items:
-                update = self.program.translator.translate(entity)
-                if isinstance(update, TableUpdate):
-                    touched.add(self._numbers[update.table])
-                    self._update_table(update)
-                elif isinstance(update, GroupUpdate):
-                    self._replicas.update_group(update)
-                else:
-                    self._replicas.update_clone(update)
+            for update in updates:
+                match update:
+                    case TableUpdate():
+                        touched.add(self._numbers[update.table])
+                        self._update_table(update)
+                    case GroupUpdate():
+                        self._replicas.update_group(update)
+                    case CloneUpdate():
+                        self._replicas.update_clone(update)
+                    case _:
+                        raise ConfigError(f"{self.name}: not supported, got {update!r}")
         finally:
             for number in sorted(touched):
                 self._write_image(number)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ringleaf.arena import Fields
 from ringleaf.errors import ConfigError
-from switches.images import Entry, Image, Match
+from switches.images import Image
 from switches.shapes import Shape
+from switches.updates import Entry, Match
 
 
 class TableEntries:

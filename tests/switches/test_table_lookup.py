@@ -10,10 +10,10 @@ from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
 from switches.bmv2_json import load_source
-from switches.images import Entry, Match
 from switches.lookup import ACTION, find_exact, find_in_ranges, find_masked
 from switches.shapes import shape_table
 from switches.tables import TableEntries, prefix_mask
+from switches.updates import Entry, Match
 
 SOURCE = load_source(PROGRAMS / "tables.json")
 AT = 5  # where the image lies in the fields: offsets in it must be relative
