@@ -4,6 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from enum import IntEnum
+
+
+class Code(IntEnum):
+    """What kind of error it is, as gRPC numbers them (google/rpc/code.proto)."""
+
+    UNKNOWN = 2
+    INVALID_ARGUMENT = 3
+    NOT_FOUND = 5
+    ALREADY_EXISTS = 6
+    PERMISSION_DENIED = 7  # of what the program says is constant
+    RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9  # it is in use, or something must be done before
+    OUT_OF_RANGE = 11
+    UNIMPLEMENTED = 12
 
 
 class RingleafError(Exception):
@@ -11,7 +26,14 @@ class RingleafError(Exception):
 
 
 class ConfigError(RingleafError):
-    """An option, a spec, a program or an entry that does not fit."""
+    """An option, a spec, a program or an entry that does not fit.
+
+    `code` is for who must tell errors apart, as P4Runtime does.
+    """
+
+    def __init__(self, message: str, code: Code = Code.INVALID_ARGUMENT) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class TopologyError(RingleafError):
