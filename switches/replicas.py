@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
-from switches.layout import CLONE_COUNT, CLONES_AT, GROUP_COUNT, GROUPS_AT, PORT_COUNT
+from switches.layout import CLONE_COUNT, CLONES_AT, GROUP_COUNT, GROUPS_AT
 from switches.replication import LONGEST_GROUP
 from switches.updates import DELETE, INSERT, CloneUpdate, GroupUpdate
 
@@ -12,8 +12,9 @@ from switches.updates import DELETE, INSERT, CloneUpdate, GroupUpdate
 class Replicas:
     """Groups and sessions of the switch whose block of `arena.words` is at `at`."""
 
-    def __init__(self, store: Store, at: int, name: str) -> None:
+    def __init__(self, store: Store, at: int, name: str, ports: range) -> None:
         self._store = store
+        self._ports = ports
         self._at = at
         self._name = name
         self._groups: dict[int, tuple[tuple[int, int], ...]] = {}
@@ -49,9 +50,9 @@ class Replicas:
         self._write_clones()
 
     def _check_port(self, where: str, port: int) -> None:
-        ports = self._get(PORT_COUNT)
-        if not 1 <= port <= ports:
-            raise ConfigError(f"{where}: ports are 1 to {ports}, got {port}")
+        if port not in self._ports:
+            ports = f"{self._ports[0]} to {self._ports[-1]}"
+            raise ConfigError(f"{where}: ports are {ports}, got {port}")
 
     def _get(self, column: int) -> int:
         return int(self._store.arena.words[self._at + column])

@@ -54,16 +54,23 @@ class Count(NamedTuple):
 
 
 class Switch:
-    """A switch that runs `program`, with ports 1 to `ports`.
+    """A switch that runs `program`, with ports `first_port` to `ports`.
 
     `at` is its block of `arena.words`, for the program's handlers and `replicate`.
     """
 
     def __init__(
-        self, program: Program, store: Store, ports: int, name: str = "switch", seed: int = 0
+        self,
+        program: Program,
+        store: Store,
+        ports: int,
+        name: str = "switch",
+        seed: int = 0,
+        first_port: int = 1,
     ) -> None:
         if not 1 <= ports <= 510:
             raise ConfigError(f"{name}: ports must be in [1, 510], got {ports}")
+        assert first_port in (0, 1), "v1model numbers ports from 0; networks' links, from 1"
         self.program = program
         self.name = name
         self.store = store
@@ -75,7 +82,8 @@ class Switch:
         self._memory_at = -1
         self.at = store.allocate("words", TABLES_AT + len(self._tables))
         self._set(PORT_COUNT, ports)
-        self._replicas = Replicas(store, self.at, name)
+        self._ports = range(first_port, ports + 1)
+        self._replicas = Replicas(store, self.at, name, self._ports)
         self._set(STATE_AT, store.allocate("fields", module.state.words))
         self._set(LANE_STATE_AT, store.allocate("lanes", module.state.lanes))
         self._set(SCRATCH_AT, store.allocate("bytes", int(store.arena.words[HEAD_BYTES])))
@@ -131,9 +139,9 @@ class Switch:
         apply[update.verb](update.entry)
 
     def _check_port(self, port: int) -> None:
-        ports = self._get(PORT_COUNT)
-        if not 1 <= port <= ports:
-            raise ConfigError(f"{self.name}: ports are 1 to {ports}, got {port}")
+        if port not in self._ports:
+            ports = f"{self._ports[0]} to {self._ports[-1]}"
+            raise ConfigError(f"{self.name}: ports are {ports}, got {port}")
 
     # Registers and counters.
 
@@ -235,7 +243,7 @@ class Switch:
         return packet
 
     def _send(self, packet: int, port: int, now_ps: int) -> bool:
-        if not 1 <= port <= self._get(PORT_COUNT):
+        if port not in self._ports:
             return False
         fields = open_packet(self.store.arena, packet).fields
         fields[EGRESS_PORT] = port

@@ -1,0 +1,99 @@
+"""An STF file as types; `parser.py` reads them, a testbed carries them out.
+
+Values stay as they are written (`0x0a**`, `0b1*`, `10/8`): what they mean depends on the key's
+match kind. `line` is where the statement stands in its file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Arguments = tuple[tuple[str, str], ...]
+"""(parameter, value), as written."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddEntry:
+    line: int
+    table: str
+    priority: int | None  # the greatest number wins
+    keys: tuple[tuple[str, str], ...]
+    action: str
+    arguments: Arguments
+    handle: str = ""  # how `check_counter` names the entry
+
+
+@dataclass(frozen=True, slots=True)
+class SetDefault:
+    line: int
+    table: str
+    action: str
+    arguments: Arguments
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveAll:
+    """Take away the entries that the test has added."""
+
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class SendPacket:
+    line: int
+    port: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectPacket:
+    """A packet must leave by a port; its bytes may go on beyond the pattern unless `exact`."""
+
+    line: int
+    port: int
+    pattern: str | None  # upper-case hex digits and `*`; None: whatever it holds
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectNothing:
+    """No packet is expected; as what nobody expects is an error anyway, this says no more."""
+
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckCounter:
+    line: int
+    counter: str
+    index: str  # a number, or the handle of an entry that has the direct counter
+    unit: str  # packets or bytes
+    comparison: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of BMv2's own `simple_switch_CLI`."""
+
+    line: int
+    name: str
+    arguments: tuple[str, ...]
+
+
+Statement = (
+    AddEntry
+    | SetDefault
+    | RemoveAll
+    | SendPacket
+    | ExpectPacket
+    | ExpectNothing
+    | Wait
+    | CheckCounter
+    | Command
+)
