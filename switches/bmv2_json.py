@@ -8,42 +8,29 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from ringleaf.errors import ConfigError
+from switches.json_expressions import ExpressionReader, Json, number_of
+from switches.json_parser import ParserReader
 from switches.source import (
-    VALID,
     Action,
     ActionCall,
-    Argument,
-    Boolean,
     Calculation,
     Checksum,
     Conditional,
-    Constant,
     Constants,
     ConstEntry,
     CounterArray,
-    Expression,
     Field,
     Header,
     HeaderField,
-    LookAhead,
     MatchKey,
-    Named,
     Node,
-    Operation,
-    ParserState,
     Pipeline,
-    Primitive,
     RegisterArray,
     Source,
     Table,
-    Transition,
-    refusal,
 )
-
-Json = dict[str, Any]
 
 FORMAT_MAJOR = 2
 
@@ -68,11 +55,6 @@ def load_source(path: Path) -> Source:
         ) from exc
 
 
-def number_of(text: str) -> int:
-    """Return the value of p4c's `hexstr`, which may be negative."""
-    return int(text, 16)
-
-
 # Sections that must be empty, and what to say if they are not.
 _UNSUPPORTED = {
     "header_stacks": "header stacks are not supported",
@@ -91,6 +73,7 @@ class _Reader:
     def __init__(self, path: Path, data: Json) -> None:
         self._path = path
         self._data = data
+        self._expressions = ExpressionReader(path)
 
     def read(self) -> Source:
         self._check_version()
@@ -101,13 +84,14 @@ class _Reader:
         headers = self._headers()
         actions = {item["id"]: self._action(item) for item in data["actions"]}
         parser = data["parsers"][0]
+        reader = ParserReader(self._expressions, headers)
         pipelines = {item["name"]: self._pipeline(item, actions) for item in data["pipelines"]}
         return Source(
             path=self._path,
             headers=headers,
             errors=dict(data["errors"]),
             first_state=parser["init_state"],
-            states={item["name"]: self._state(item, headers) for item in parser["parse_states"]},
+            states={item["name"]: reader.state(item) for item in parser["parse_states"]},
             emitted=self._emitted(data["deparsers"][0]),
             registers={item["name"]: self._register(item) for item in data["register_arrays"]},
             counters={
@@ -127,7 +111,7 @@ class _Reader:
         )
 
     def _refuse(self, what: str, got: object, item: Json | None = None) -> ConfigError:
-        return refusal(self._path, what, got, _where(item))
+        return self._expressions.refuse(what, got, item)
 
     def _check_version(self) -> None:
         version = self._data["__meta__"]["version"]
@@ -163,87 +147,12 @@ class _Reader:
             )
         return RegisterArray(item["name"], item["size"], item["bitwidth"])
 
-    def _expression(self, item: Json) -> Expression:
-        kind, value = item["type"], item["value"]
-        match kind:
-            case "field":
-                return Field(*value)
-            case "hexstr":
-                return Constant(number_of(value))
-            case "bool":
-                return Boolean(value)
-            case "runtime_data" | "local":
-                return Argument(value)
-            case "lookahead":
-                return LookAhead(*value)
-            case "expression":
-                return self._operation(value)
-            case "regular":
-                return Named("header", value)
-            case "header" | "register_array" | "counter_array" | "calculation" | "string":
-                return Named(kind, value)
-        raise self._refuse("unsupported kind of operand", kind, item)
-
-    def _operation(self, item: Json) -> Expression:
-        if "op" not in item:
-            return self._expression(item)
-        left, condition = item.get("left"), item.get("cond")
-        return Operation(
-            item["op"],
-            None if left is None else self._expression(left),
-            self._expression(item["right"]),
-            None if condition is None else self._expression(condition),
-        )
-
-    def _primitive(self, item: Json) -> Primitive:
-        parameters = [
-            Named("parameters", "")  # what log_msg would print: nothing here prints it
-            if parameter["type"] == "parameters_vector"
-            else self._expression(parameter)
-            for parameter in item["parameters"]
-        ]
-        return Primitive(item["op"], tuple(parameters), _where(item))
-
     def _action(self, item: Json) -> Action:
         return Action(
             item["id"],
             item["name"],
             tuple(data["bitwidth"] for data in item["runtime_data"]),
-            tuple(self._primitive(primitive) for primitive in item["primitives"]),
-        )
-
-    def _state(self, item: Json, headers: dict[str, Header]) -> ParserState:
-        keys = []
-        for key in item["transition_key"]:
-            if key["type"] not in ("field", "lookahead"):
-                raise self._refuse("unsupported kind of select key", key["type"], item)
-            keys.append(self._expression(key))
-        widths = [_width_of(key, headers) for key in keys]
-        return ParserState(
-            item["name"],
-            tuple(self._parser_op(op) for op in item["parser_ops"]),
-            tuple(keys),
-            tuple(self._transition(transition, widths) for transition in item["transitions"]),
-        )
-
-    def _parser_op(self, item: Json) -> Primitive:
-        if item["op"] == "primitive":  # an extern's method, or setValid, inside the parser
-            return self._primitive(item["parameters"][0] | {"source_info": item.get("source_info")})
-        if item["op"] == "extract" and item["parameters"][0]["type"] != "regular":
-            kind = item["parameters"][0]["type"]
-            raise self._refuse("unsupported kind of extraction", kind, item)
-        return self._primitive(item)
-
-    def _transition(self, item: Json, widths: list[int]) -> Transition:
-        if item["type"] == "default":
-            return Transition((), (), item["next_state"])
-        if item["type"] != "hexstr":
-            raise self._refuse("unsupported kind of transition", item["type"], item)
-        full = "f" * 2 * sum(-(-width // 8) for width in widths)
-        return Transition(
-            _split_key(item["value"], widths),
-            _split_key(item["mask"] or full, widths),
-            item["next_state"],
+            tuple(self._expressions.primitive(primitive) for primitive in item["primitives"]),
         )
 
     def _emitted(self, item: Json) -> tuple[str, ...]:
@@ -277,7 +186,7 @@ class _Reader:
         return Checksum(
             Field(*item["target"]),
             item["calculation"],
-            None if condition is None else self._expression(condition),
+            None if condition is None else self._expressions.expression(condition),
             item.get("verify", True),
             item.get("update", True),
         )
@@ -291,7 +200,7 @@ class _Reader:
         for node in item["conditionals"]:
             nodes[node["name"]] = Conditional(
                 node["name"],
-                self._expression(node["expression"]),
+                self._expressions.expression(node["expression"]),
                 node["true_next"],
                 node["false_next"],
             )
@@ -359,28 +268,3 @@ class _Reader:
             tuple(number_of(text) for text in action["action_data"]),
             item.get("priority", 0),
         )
-
-
-def _where(item: Json | None) -> str:
-    info = (item or {}).get("source_info")
-    return f"{info['filename']} line {info['line']}" if info else ""
-
-
-def _width_of(key: Expression, headers: dict[str, Header]) -> int:
-    if isinstance(key, LookAhead):
-        return key.width
-    assert isinstance(key, Field)
-    if key.name == VALID:
-        return 1
-    return next(f.width for f in headers[key.header].fields if f.name == key.name)
-
-
-def _split_key(text: str, widths: list[int]) -> tuple[int, ...]:
-    """Cut a select value, each part of which is padded to whole bytes, into numbers."""
-    value = number_of(text)
-    parts = []
-    for width in reversed(widths):
-        padded = 8 * -(-width // 8)
-        parts.append(value & ((1 << width) - 1))
-        value >>= padded
-    return tuple(reversed(parts))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from switches.generate.calculations import calculate, inputs_of
 from switches.generate.code import OUTSIDE, Code
 from switches.generate.flow import leaves
+from switches.generate.headers import add_header, assign_header, fields_of, remove_header
 from switches.generate.storage import (
     CLONE_FIELDS,
     CLONE_SESSION,
@@ -76,7 +77,7 @@ def effects(source: Source, primitive: Primitive) -> Effects:
             assert isinstance(parameter, Named)
             reads |= inputs_of(source.calculations[parameter.name])
         elif isinstance(parameter, Named) and role in (MADE, UNMADE, TAKEN):
-            whole = {Field(parameter.name, item.name) for item in _fields(source, parameter)}
+            whole = {Field(parameter.name, item.name) for item in fields_of(source, parameter)}
             whole.add(valid(parameter.name))
             reads |= whole if role == TAKEN else {valid(parameter.name)}
             writes |= {MADE: whole, UNMADE: {valid(parameter.name)}}.get(role, set())
@@ -121,10 +122,6 @@ def _kind(source: Source, primitive: Primitive) -> Kind:
             primitive.where,
         )
     return kind
-
-
-def _fields(source: Source, header: Named) -> tuple[Field, ...]:
-    return tuple(Field(header.name, item.name) for item in source.headers[header.name].fields)
 
 
 def _field(source: Source, primitive: Primitive, parameter: Expression) -> Field:
@@ -248,52 +245,6 @@ def _truncate(code: Code, primitive: Primitive) -> None:
     code.set(TRUNCATE_LEN, [f"{asked} if {whole} else min({before}, {asked})"])
 
 
-def _add_header(code: Code, primitive: Primitive) -> None:
-    header = primitive.parameters[0]
-    assert isinstance(header, Named)
-    flag = valid(header.name)
-    with code.block(f"if {code.read(flag)} == {code.u(0)}:"):
-        for run in code.storage.runs_of(header.name):
-            with code.block(f"for lane in range({run.start}, {run.start + run.count}):"):
-                code.add("lanes[lane] = 0")
-        for field in _fields(code.source, header):
-            if code.storage.lane(field) is None:
-                code.set(field, [code.u(0)] * len(code.storage.read(field)))
-        code.set(flag, [code.u(1)])
-        _change_length(code, header.name, "+")
-
-
-def _remove_header(code: Code, primitive: Primitive) -> None:
-    header = _name(primitive.parameters[0])
-    with code.block(f"if {code.is_set(valid(header))}:"):
-        code.set(valid(header), [code.u(0)])
-        _change_length(code, header, "-")
-
-
-def _change_length(code: Code, header: str, op: str) -> None:
-    size = code.u(code.source.headers[header].size_bytes)
-    code.set(LENGTH, [f"({code.read(LENGTH)} {op} {size})"])
-
-
-def _assign_header(code: Code, primitive: Primitive) -> None:
-    target, origin = primitive.parameters
-    assert isinstance(target, Named)
-    assert isinstance(origin, Named)
-    flag = code.read(valid(origin.name))
-    with code.block(f"if {flag} != {code.u(0)}:"):
-        runs = zip(
-            code.storage.runs_of(target.name), code.storage.runs_of(origin.name), strict=True
-        )
-        for to, run in runs:
-            with code.block(f"for lane in range({run.count}):"):
-                code.add(f"lanes[lane + {to.start}] = lanes[lane + {run.start}]")
-        pairs = zip(_fields(code.source, target), _fields(code.source, origin), strict=True)
-        for field, value in pairs:
-            if code.storage.lane(field) is None:
-                code.assign(field, value)
-    code.set(valid(target.name), [flag])
-
-
 def _exit(code: Code, _: Primitive) -> None:
     code.add("exited = True")
 
@@ -314,9 +265,9 @@ PRIMITIVES = {
     "drop": Kind(_drop, (), (EGRESS_SPEC, MCAST_GRP)),
     "clone_ingress_pkt_to_egress": Kind(_clone, (READ, READ), (CLONE_SESSION, CLONE_FIELDS)),
     "truncate": Kind(_truncate, (READ,), (TRUNCATE_LEN,)),
-    "add_header": Kind(_add_header, (MADE,), (LENGTH,)),
-    "remove_header": Kind(_remove_header, (UNMADE,), (LENGTH,)),
-    "assign_header": Kind(_assign_header, (MADE, TAKEN)),
+    "add_header": Kind(add_header, (MADE,), (LENGTH,)),
+    "remove_header": Kind(remove_header, (UNMADE,), (LENGTH,)),
+    "assign_header": Kind(assign_header, (MADE, TAKEN)),
     "exit": Kind(_exit, ()),
     "no_op": Kind(_nothing, ()),
     "log_msg": Kind(_nothing, (OBJECT, OBJECT)),
