@@ -2,6 +2,7 @@
 
 from switches.program import Program
 from switches.replication import replicate
-from switches.switch import Count, Switch
+from switches.switch import Switch
+from switches.updates import Count
 
 __all__ = ["Count", "Program", "Switch", "replicate"]

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from ringleaf.arena import Store
-from ringleaf.errors import ConfigError
+from ringleaf.errors import Code, ConfigError
 from switches.layout import CLONE_COUNT, CLONES_AT, GROUP_COUNT, GROUPS_AT
 from switches.replication import LONGEST_GROUP
-from switches.updates import DELETE, INSERT, CloneUpdate, GroupUpdate
+from switches.updates import (
+    DELETE,
+    INSERT,
+    CloneUpdate,
+    GroupUpdate,
+)
 
 
 class Replicas:
@@ -93,6 +98,10 @@ class Replicas:
 
 def _check_presence(where: str, verb: str, present: bool) -> None:
     if verb == INSERT and present:
-        raise ConfigError(f"{where}: exists already, got an insert; use ~ to modify it")
+        raise ConfigError(
+            f"{where}: exists already, got an insert; use ~ to modify it", Code.ALREADY_EXISTS
+        )
     if verb != INSERT and not present:
-        raise ConfigError(f"{where}: does not exist, got {verb} of it; use + to insert it")
+        raise ConfigError(
+            f"{where}: does not exist, got {verb} of it; use + to insert it", Code.NOT_FOUND
+        )

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ringleaf.arena import Fields
-from ringleaf.errors import ConfigError
+from ringleaf.errors import Code, ConfigError
 from switches.images import Image
 from switches.shapes import Shape
-from switches.updates import Entry, Match
+from switches.updates import (
+    Entry,
+    Match,
+)
 
 
 class TableEntries:
@@ -29,6 +34,11 @@ class TableEntries:
             )
             self._add(Entry(match, const.action, const.arguments, -const.priority, _prefix(match)))
 
+    @property
+    def entries(self) -> Iterable[Entry]:
+        """All entries, oldest first."""
+        return self._entries.values()
+
     def image(self, counters_at: int) -> Fields:
         """Return the table as compiled code wants it.
 
@@ -45,11 +55,15 @@ class TableEntries:
         """
         self._check(entry)
         if (entry.match, entry.precedence) in self._entries:
-            raise ConfigError(f"{self._where}: entry exists already, got {_show(entry.match)}")
+            raise ConfigError(
+                f"{self._where}: entry exists already, got {_show(entry.match)}",
+                Code.ALREADY_EXISTS,
+            )
         if len(self._entries) >= self._shape.table.max_size:
             raise ConfigError(
                 f"{self._where}: table is full, got entry {len(self._entries) + 1}"
-                f" of {self._shape.table.max_size}"
+                f" of {self._shape.table.max_size}",
+                Code.RESOURCE_EXHAUSTED,
             )
         self._add(entry)
 
@@ -71,7 +85,10 @@ class TableEntries:
     def set_default(self, action: int, arguments: tuple[int, ...]) -> None:
         """Raises ConfigError if the program says that the default action is constant."""
         if self._shape.table.default_const:
-            raise ConfigError(f"{self._where}: default action is constant, got a change of it")
+            raise ConfigError(
+                f"{self._where}: default action is constant, got a change of it",
+                Code.PERMISSION_DENIED,
+            )
         self._check_action(action)
         self.default = Entry((), action, arguments)
 
@@ -88,7 +105,9 @@ class TableEntries:
 
     def _check_mutable(self) -> None:
         if self._shape.table.entries:
-            raise ConfigError(f"{self._where}: entries are constant, got a change of them")
+            raise ConfigError(
+                f"{self._where}: entries are constant, got a change of them", Code.PERMISSION_DENIED
+            )
         if not self._shape.table.keys:
             raise ConfigError(f"{self._where}: has no key, got an entry; set its default action")
 
@@ -99,7 +118,9 @@ class TableEntries:
         try:
             return self._entries[entry.match, entry.precedence]
         except KeyError:
-            raise ConfigError(f"{self._where}: no such entry, got {_show(entry.match)}") from None
+            raise ConfigError(
+                f"{self._where}: no such entry, got {_show(entry.match)}", Code.NOT_FOUND
+            ) from None
 
     def _add(self, entry: Entry) -> None:
         if self._free_counters:

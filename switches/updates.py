@@ -1,12 +1,13 @@
 """What a control plane may ask of a switch, whichever way it came: P4Runtime, STF or Python.
 
 Tables, actions and externs go by their names in the BMv2 JSON, actions by their numbers there.
-`Switch.apply` takes any of these.
+`Switch.apply` takes any of these; what a switch can be asked for, `switches/control.py` says.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 INSERT, MODIFY, DELETE = "insert", "modify", "delete"
 
@@ -158,3 +159,27 @@ Update = (
     | ValueSetUpdate
     | DigestUpdate
 )
+
+
+class Count(NamedTuple):
+    """What a counter has counted; whatever its type, both are kept."""
+
+    packets: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class DigestMessage:
+    """What one packet's `digest` call told the control plane."""
+
+    digest: str
+    values: tuple[int, ...]  # per field, in the order of the struct
+    time_ps: int
+
+
+@dataclass(frozen=True, slots=True)
+class IdleEntry:
+    """An entry that no packet has hit for its `idle_timeout_ns`."""
+
+    table: str
+    entry: Entry
