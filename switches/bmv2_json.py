@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
-from switches.json_expressions import ExpressionReader, Json, number_of
+from switches.json_expressions import ExpressionReader, Json, number_of, where_of
 from switches.json_parser import ParserReader
 from switches.source import (
     Action,
@@ -108,6 +108,7 @@ class _Reader:
                 item["id"]: tuple(Field(*element["value"]) for element in item["elements"])
                 for item in data["field_lists"]
             },
+            deparser_where=where_of(data["deparsers"][0]),
         )
 
     def _refuse(self, what: str, got: object, item: Json | None = None) -> ConfigError:
@@ -153,6 +154,8 @@ class _Reader:
             item["name"],
             tuple(data["bitwidth"] for data in item["runtime_data"]),
             tuple(self._expressions.primitive(primitive) for primitive in item["primitives"]),
+            tuple(data["name"] for data in item["runtime_data"]),
+            where_of(item),
         )
 
     def _emitted(self, item: Json) -> tuple[str, ...]:
@@ -189,6 +192,7 @@ class _Reader:
             None if condition is None else self._expressions.expression(condition),
             item.get("verify", True),
             item.get("update", True),
+            where_of(item),
         )
 
     def _pipeline(self, item: Json, actions: dict[int, Action]) -> Pipeline:
@@ -203,6 +207,7 @@ class _Reader:
                 self._expressions.expression(node["expression"]),
                 node["true_next"],
                 node["false_next"],
+                where_of(node),
             )
         for node in item.get("action_calls", []):
             nodes[node["name"]] = ActionCall(node["name"], node["action_id"], node["next_node"])
@@ -237,6 +242,7 @@ class _Reader:
             by_hit=by_hit,
             next_hit=following.get("__HIT__", base),
             next_miss=following.get("__MISS__", base),
+            where=where_of(item),
         )
 
     def _match_key(self, item: Json) -> MatchKey:

@@ -16,6 +16,7 @@ from switches.source import (
     Named,
     Operation,
     Primitive,
+    Where,
     refusal,
 )
 
@@ -29,7 +30,10 @@ def number_of(text: str) -> int:
 
 def where_of(item: Json | None) -> str:
     info = (item or {}).get("source_info")
-    return f"{info['filename']} line {info['line']}" if info else ""
+    if not info:
+        return ""
+    fragment = info.get("source_fragment", "")
+    return Where(info["filename"], info["line"], info.get("column", 0), fragment)
 
 
 class ExpressionReader:

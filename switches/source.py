@@ -5,11 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from ringleaf.errors import ConfigError
 
 VALID = "$valid$"  # the hidden field that says whether a header is there
 STANDARD = "standard_metadata"
+
+
+class Where(str):
+    """A place in P4 source as `FILE line N`, with what p4c says of it; line 0 if unknown."""
+
+    file: str
+    line: int  # from 1
+    column: int
+    fragment: str
+
+    def __new__(cls, file: str, line: int, column: int = 0, fragment: str = "") -> Self:
+        where = super().__new__(cls, f"{file} line {line}")
+        where.file, where.line, where.column, where.fragment = file, line, column, fragment
+        return where
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +130,8 @@ class Action:
     name: str
     widths: tuple[int, ...]  # bits of each parameter
     primitives: tuple[Primitive, ...]
+    parameters: tuple[str, ...] = ()  # their names
+    where: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +166,7 @@ class Table:
     by_hit: bool
     next_hit: str | None
     next_miss: str | None
+    where: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +175,7 @@ class Conditional:
     condition: Expression
     if_true: str | None
     if_false: str | None
+    where: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +235,7 @@ class Checksum:
     condition: Expression | None
     verify: bool
     update: bool
+    where: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +256,7 @@ class Source:
     ingress: Pipeline
     egress: Pipeline
     field_lists: dict[int, tuple[Field, ...]]
+    deparser_where: str = ""
 
     def field_of(self, ref: Field) -> HeaderField:
         for item in self.headers[ref.header].fields:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from switches.generate.code import Code
+from switches.generate.marks import UPDATE, VERIFY, Mark
 from switches.generate.storage import valid
 from switches.hashing import CRCS, WIDTHS
 from switches.source import VALID, Calculation, Checksum, Constants, Field
@@ -56,7 +57,8 @@ def calculate(code: Code, name: str, where: str = "") -> tuple[str, int]:
 
 def update_checksum(code: Code, checksum: Checksum) -> None:
     code.lines.comment(f"update {checksum.target.header}.{checksum.target.name}")
-    with code.guarded(_condition(code, checksum)):
+    mark = Mark(UPDATE, checksum, checksum.where, whole=True)
+    with code.marked(mark), code.guarded(_condition(code, checksum)):
         result, width = calculate(code, checksum.calculation)
         shape = code.storage.shape(checksum.target)
         if width > shape.width:
@@ -68,8 +70,9 @@ def verify_checksum(code: Code, checksum: Checksum, error: Field) -> None:
     """Set `error` where the field is not what the calculation gives."""
     target = checksum.target
     code.lines.comment(f"verify {target.header}.{target.name}")
+    mark = Mark(VERIFY, checksum, checksum.where, whole=True)
     here = code.block(f"if {code.is_set(valid(target.header))}:")
-    with here, code.guarded(_condition(code, checksum)):
+    with code.marked(mark), here, code.guarded(_condition(code, checksum)):
         result, _ = calculate(code, checksum.calculation)
         with code.block(f"if {result} != {code.read(target)}:"):
             code.set(error, [code.u(1)])

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from switches.generate.expressions import Expressions
+from switches.generate.marks import Mark
 from switches.generate.state import State
 from switches.generate.storage import Storage
 from switches.generate.text import Constants, Lines
@@ -38,11 +39,15 @@ class Code:
         self.targets: dict[Field, str] = {}
         self.cells: dict[tuple[str, Expression], str] = {}
 
-    def add(self, line: str) -> None:
-        self.lines.add(line)
+    def add(self, line: str, mark: Mark | None = None) -> None:
+        self.lines.add(line, mark)
 
-    def block(self, header: str) -> AbstractContextManager[None]:
-        return self.lines.block(header)
+    def block(self, header: str, mark: Mark | None = None) -> AbstractContextManager[None]:
+        return self.lines.block(header, mark)
+
+    def marked(self, mark: Mark) -> AbstractContextManager[None]:
+        """Say what the lines that are added inside stand for."""
+        return self.lines.marked(mark)
 
     def u(self, value: int) -> str:
         return self.constants.name(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from switches.source import (
     Action,
@@ -19,6 +19,7 @@ class If:
     condition: Expression
     then: Body
     otherwise: Body
+    where: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def rebuild(statement: Statement, change: Callable[[Body], Body]) -> Statement:
     match statement:
         case If():
             then = change(statement.then)
-            return If(statement.condition, then, change(statement.otherwise))
+            return replace(statement, then=then, otherwise=change(statement.otherwise))
         case Apply():
             choices = tuple(
                 Choice(choice.action, change(choice.body), change(choice.following))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from switches.generate.calculations import update_checksum, verify_checksum
@@ -9,6 +10,7 @@ from switches.generate.code import Code
 from switches.generate.deparser import DeparserWriter
 from switches.generate.flow import Apply, Body, may_exit, walk
 from switches.generate.lanes import Roller
+from switches.generate.marks import DEPARSE, DROPPED, TRUNCATE, Mark, marked_lines
 from switches.generate.parser import ParserWriter
 from switches.generate.paths import Paths
 from switches.generate.prelude import HEADER, OPEN
@@ -75,6 +77,8 @@ class Module:
     """Generated source, and what a switch needs to know to hold the program's state."""
 
     text: str
+    marks: Mapping[int, Mark]  # of the text's lines, from 1: what they stand for
+    storage: Storage
     state: State
     shapes: tuple[Shape, ...]  # in the order of the switch's words
     field_count: int
@@ -122,8 +126,11 @@ class _Generator:
             *("\n".join(lines) for lines in bodies),
         ]
         added = sum(self._source.headers[name].size_bytes for name in self._usage.added)
+        text = "\n\n".join(part for part in parts if part) + "\n"
         return Module(
-            text="\n\n".join(part for part in parts if part) + "\n",
+            text=text,
+            marks=marked_lines(text, bodies),
+            storage=self._storage,
             state=self._state,
             shapes=tuple(self._shapes),
             field_count=self._storage.field_count,
@@ -191,14 +198,16 @@ class _Generator:
         self._take_time(code, "egress", used)
         self._statements(code, self._egress)
         with code.block(f"if {code.read(Field(STANDARD, 'egress_spec'))} == {code.u(DROP_PORT)}:"):
-            code.add("return 0")
+            code.add("return 0", Mark(DROPPED))
         for checksum in self._source.checksums:
             if checksum.update:
                 update_checksum(code, checksum)
-        DeparserWriter(code, usage, self._paths).write()
+        deparse = Mark(DEPARSE, where=self._source.deparser_where, whole=True)
+        with code.marked(deparse):
+            DeparserWriter(code, usage, self._paths).write()
         with code.block(f"if {code.is_set(TRUNCATE_LEN)}:"):
-            code.add(f"cut(row, I({code.read(TRUNCATE_LEN)}) - 1)")
-        code.add("return 1")
+            code.add(f"cut(row, I({code.read(TRUNCATE_LEN)}) - 1)", Mark(TRUNCATE))
+        code.add("return 1", deparse)
         return ["@handler", "def egress(arena, at, packet, now_ps):", *code.lines.lines]
 
     def _load_all(self, code: Code) -> None:

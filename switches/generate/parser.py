@@ -11,6 +11,16 @@ from contextlib import AbstractContextManager
 
 from switches.generate.bits import lanes_call, read_bits
 from switches.generate.code import Code
+from switches.generate.marks import (
+    CONDITION,
+    EXTRACT,
+    PARSER_OP,
+    SELECT,
+    STATE,
+    TOO_SHORT,
+    Mark,
+    Value,
+)
 from switches.generate.paths import Paths, constant_bytes, extracted_header
 from switches.generate.primitives import write_primitive
 from switches.generate.storage import Storage, position, valid
@@ -59,7 +69,7 @@ class ParserWriter:
         for name, number in self._numbers.items():
             with self._code.block(f"if step == {number}:  # {name}"):
                 state = self._code.source.states[name]
-                self._code.add(f"step = {DONE}")
+                self._code.add(f"step = {DONE}", Mark(STATE, state))
                 self._ops(state, state.ops, self._paths.entry(name))
 
     def _ops(self, state: ParserState, ops: tuple[Primitive, ...], at: int | None) -> None:
@@ -75,12 +85,18 @@ class ParserWriter:
             size = code.source.headers[name].size_bytes if name else constant_bytes(code.source, op)
             after = f"parsed + {size}" if at is None else str(at + size)
             with self._if_there(after):
-                if name:
-                    self._extract(name, where)
-                code.add(f"parsed = {after}")
+                with code.marked(self._step(op, name)):
+                    if name:
+                        self._extract(name, where)
+                    code.add(f"parsed = {after}")
                 self._ops(state, rest, None if at is None else at + size)
             return
         self._other_op(state, op, rest, at)
+
+    def _step(self, op: Primitive, header: str | None) -> Mark:
+        if header is None:
+            return Mark(PARSER_OP, op, op.where)
+        return Mark(EXTRACT, self._code.source.headers[header], op.where)
 
     def _other_op(
         self, state: ParserState, op: Primitive, rest: tuple[Primitive, ...], at: int | None
@@ -89,7 +105,9 @@ class ParserWriter:
         code.expressions.where = op.where
         if op.op == "verify":
             condition, error = op.parameters
-            with code.block(f"if not {code.expressions.condition(condition)}:"):
+            mark = Mark(CONDITION, condition, op.where, inverted=True)
+            failed = code.block(f"if not {code.expressions.condition(condition)}:", mark)
+            with failed, code.marked(Mark(PARSER_OP, op, op.where)):
                 code.assign(PARSER_ERROR, error)
             with code.block("else:"):
                 self._ops(state, rest, at)
@@ -100,10 +118,12 @@ class ParserWriter:
             if isinstance(value, LookAhead):
                 with self._if_there(self._end_of(value, at)):
                     shape = code.storage.shape(target)
-                    code.set(target, self._look(value, at, shape.width, shape.signed))
+                    with code.marked(Mark(PARSER_OP, op, op.where)):
+                        code.set(target, self._look(value, at, shape.width, shape.signed))
                     self._ops(state, rest, at)
                 return
-            code.assign(target, value)
+            with code.marked(Mark(PARSER_OP, op, op.where)):
+                code.assign(target, value)
         else:
             write_primitive(code, op)
         self._ops(state, rest, at)
@@ -113,7 +133,7 @@ class ParserWriter:
         code = self._code
         with code.block(f"if have < {end}:"):
             code.add(f"have = pull(arena, row, head, {end})")
-        with code.block(f"if have < {end}:"):
+        with code.block(f"if have < {end}:"), code.marked(Mark(TOO_SHORT)):
             code.set(PARSER_ERROR, [code.u(code.source.errors.get("PacketTooShort", 1))])
         return code.block("else:")
 
@@ -160,18 +180,27 @@ class ParserWriter:
         code = self._code
         keyword = "if"
         keys = [self._key(key, at) for key in state.keys]
+        values = tuple(self._named(key, words) for key, words in zip(state.keys, keys, strict=True))
         for transition in state.transitions:
+            mark = Mark(SELECT, transition, values=values)
             goal = DONE if transition.target is None else self._numbers[transition.target]
             if not transition.values:
                 if keyword == "if":
-                    code.add(f"step = {goal}")
+                    code.add(f"step = {goal}", mark)
                 else:
                     with code.block("else:"):
-                        code.add(f"step = {goal}")
+                        code.add(f"step = {goal}", mark)
                 return
             with code.block(f"{keyword} {self._test(state, transition, keys)}:"):
-                code.add(f"step = {goal}")
+                code.add(f"step = {goal}", mark)
             keyword = "elif"
+
+    def _named(self, key: Expression, words: list[str]) -> Value:
+        if isinstance(key, LookAhead):
+            return Value(f"lookahead<bit<{key.width}>>()", tuple(words), key.width)
+        assert isinstance(key, Field)
+        width = _key_width(self._code.storage, key)
+        return Value(f"{key.header}.{key.name}", tuple(words), width)
 
     def _key(self, key: Expression, at: int | None) -> list[str]:
         if isinstance(key, LookAhead):

@@ -13,6 +13,7 @@ from switches.generate.calculations import calculate, inputs_of
 from switches.generate.code import OUTSIDE, Code
 from switches.generate.flow import leaves
 from switches.generate.headers import add_header, assign_header, fields_of, remove_header
+from switches.generate.marks import PRIMITIVE, Mark
 from switches.generate.storage import (
     CLONE_FIELDS,
     CLONE_SESSION,
@@ -98,7 +99,8 @@ def headers_made(source: Source, primitive: Primitive) -> set[str]:
 
 def write_primitive(code: Code, primitive: Primitive) -> None:
     code.expressions.where = primitive.where
-    _kind(code.source, primitive).write(code, primitive)
+    with code.marked(Mark(PRIMITIVE, primitive, primitive.where)):
+        _kind(code.source, primitive).write(code, primitive)
 
 
 def fields_in(expression: Expression) -> set[Field]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from switches.generate.code import Code
-from switches.generate.flow import Apply, Body, Choice, If, Loop, Statement, UnlessExited
+from switches.generate.flow import Apply, Body, Choice, If, Loop, Statement, UnlessExited, walk
 from switches.generate.lanes import Pattern
 from switches.generate.loops import LoopWriter
+from switches.generate.marks import CONDITION, LOOP, TABLE, Mark
 from switches.generate.primitives import write_primitive
 from switches.generate.state import TABLES_AT
 from switches.lookup import ACTION, DEFAULT_ROW
@@ -43,16 +44,18 @@ class StatementWriter:
                 with code.block("if not exited:"):
                     self.write(statement.body)
             case Loop():
-                LoopWriter(code, self.write).write(statement, self._patterns[statement.number])
+                with code.marked(_loop_mark(statement)):
+                    LoopWriter(code, self.write).write(statement, self._patterns[statement.number])
 
     def _if(self, statement: If) -> None:
         code = self._code
         test = code.expressions.condition(statement.condition)
         if not statement.then:
-            with code.block(f"if not {test}:"):
+            mark = Mark(CONDITION, statement.condition, statement.where, inverted=True)
+            with code.block(f"if not {test}:", mark):
                 self.write(statement.otherwise)
             return
-        with code.block(f"if {test}:"):
+        with code.block(f"if {test}:", Mark(CONDITION, statement.condition, statement.where)):
             self.write(statement.then)
         if statement.otherwise:
             with code.block("else:"):
@@ -62,10 +65,11 @@ class StatementWriter:
         code, table = self._code, statement.table
         shape = self._shapes[table.name]
         code.lines.comment(f"table {table.name}")
-        code.add(f"image = U(block[{TABLES_AT + self._numbers[table.name]}])")
-        code.add(f"entry = {self._find(shape)}")
-        if table.counted:
-            code.add("count_packet(state, entry, length)")
+        with code.marked(Mark(TABLE, table, table.where)):
+            code.add(f"image = U(block[{TABLES_AT + self._numbers[table.name]}])")
+            code.add(f"entry = {self._find(shape)}")
+            if table.counted:
+                code.add("count_packet(state, entry, length)")
         if statement.hit or statement.miss:
             code.add(f"hit = entry != image + {code.u(DEFAULT_ROW)}")
         self._choose(shape, statement.choices)
@@ -130,3 +134,8 @@ class StatementWriter:
         self.write(choice.body)
         code.expressions.arguments = ()
         self.write(choice.following)
+
+
+def _loop_mark(loop: Loop) -> Mark:
+    primitives = tuple(item for item in walk(loop.body) if isinstance(item, Primitive))
+    return Mark(LOOP, primitives, primitives[0].where if primitives else "", whole=True)

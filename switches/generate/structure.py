@@ -68,7 +68,7 @@ def _unjump(source: Source, action: Action, start: int, end: int) -> tuple[Body,
         else:
             then, _ = _unjump(source, action, at + 1, target)
             join, otherwise = target, ()
-        out.append(If(Operation("d2b", None, condition), then, otherwise))
+        out.append(If(Operation("d2b", None, condition), then, otherwise, step.where))
         at = join
     return tuple(out), at
 
@@ -160,7 +160,8 @@ class _Shaper:
         match node:
             case Conditional():
                 then = self._build(node.if_true, join)
-                return (If(node.condition, then, self._build(node.if_false, join)),)
+                otherwise = self._build(node.if_false, join)
+                return (If(node.condition, then, otherwise, node.where),)
             case ActionCall():
                 return action_body(self._source, actions[node.action])
             case Table() if _is_call(node):
@@ -220,7 +221,8 @@ def _with_arguments(body: Body, arguments: tuple[int, ...]) -> Body:
                 return replace(statement, parameters=values)
             case If():
                 condition = substitute(statement.condition, constant)
-                return If(condition, change(statement.then), change(statement.otherwise))
+                then, otherwise = change(statement.then), change(statement.otherwise)
+                return If(condition, then, otherwise, statement.where)
             case _:
                 return rebuild(statement, change)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from switches.generate.marks import Line, Mark
+
 
 class Constants:
     """`np.uint64` constants of a module: a plain 1 beside a `uint64` would make a float."""
@@ -21,22 +23,35 @@ class Constants:
 
 
 class Lines:
-    """Statements with their indentation."""
+    """Statements with their indentation, each with the mark of what it stands for."""
 
     def __init__(self, depth: int = 0) -> None:
         self.lines: list[str] = []
         self._depth = depth
+        self._mark: Mark | None = None
 
-    def add(self, line: str) -> None:
-        self.lines.append(" " * self._depth + line)
+    def add(self, line: str, mark: Mark | None = None) -> None:
+        """Add a statement; without a mark of its own it has that of the stretch it lies in."""
+        self.lines.append(Line(" " * self._depth + line, self._innermost(mark)))
+
+    @contextmanager
+    def marked(self, mark: Mark) -> Iterator[None]:
+        """Mark what is added inside."""
+        outer = self._mark
+        self._mark = self._innermost(mark)
+        yield
+        self._mark = outer
+
+    def _innermost(self, mark: Mark | None) -> Mark | None:
+        return self._mark if mark is None or (self._mark and self._mark.whole) else mark
 
     def comment(self, text: str) -> None:
         self.add(f"# {text}")
 
     @contextmanager
-    def block(self, header: str) -> Iterator[None]:
-        """Put what is added inside under `header`; `pass` where nothing is."""
-        with self._inside(header) as before:
+    def block(self, header: str, mark: Mark | None = None) -> Iterator[None]:
+        """Put what is added inside under `header`, which alone is marked; `pass` for nothing."""
+        with self._inside(header, mark) as before:
             yield
             if len(self.lines) == before:
                 self.add("pass")
@@ -50,8 +65,8 @@ class Lines:
                 self.lines.pop()
 
     @contextmanager
-    def _inside(self, header: str) -> Iterator[int]:
-        self.add(header)
+    def _inside(self, header: str, mark: Mark | None = None) -> Iterator[int]:
+        self.add(header, mark)
         self._depth += 1
         yield len(self.lines)
         self._depth -= 1

@@ -1,0 +1,98 @@
+"""What generated lines stand for: the packet walk (`switches/walk`) follows a handler by them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from switches.source import (
+    Checksum,
+    Expression,
+    Header,
+    ParserState,
+    Primitive,
+    Table,
+    Transition,
+)
+
+# Kinds of marks, and what `Mark.what` is.
+STATE = "state"  # ParserState: entered
+EXTRACT = "extract"  # Header
+PARSER_OP = "parser op"  # Primitive
+TOO_SHORT = "too short"  # None: the packet ended before what the parser wanted
+SELECT = "select"  # Transition: taken; `values` are the keys
+TABLE = "table"  # Table: looked up
+CONDITION = "condition"  # Expression: its `if` line; `inverted` where that tests `not`
+PRIMITIVE = "primitive"  # Primitive
+LOOP = "loop"  # tuple of Primitives: the first turn's
+VERIFY = "verify checksum"  # Checksum
+UPDATE = "update checksum"  # Checksum
+DROPPED = "egress dropped"  # None
+DEPARSE = "deparse"  # None
+TRUNCATE = "truncate"  # None
+
+What = (
+    ParserState
+    | Header
+    | Primitive
+    | Transition
+    | Table
+    | Expression
+    | Checksum
+    | tuple[Primitive, ...]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """Code of a value that a walk shows, for the handler's locals: words, the lowest first."""
+
+    name: str
+    words: tuple[str, ...]
+    width: int  # bits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mark:
+    """What a stretch of lines does; one of its own for each time that something is generated.
+
+    A mark that is `whole` stands for all lines inside it, whatever marks they would have.
+    """
+
+    kind: str
+    what: What | None = None
+    where: str = ""
+    values: tuple[Value, ...] = ()
+    whole: bool = False
+    inverted: bool = False
+
+
+class Line(str):
+    """A line of code with its mark."""
+
+    mark: Mark | None
+
+    def __new__(cls, text: str, mark: Mark | None) -> Self:
+        line = super().__new__(cls, text)
+        line.mark = mark
+        return line
+
+
+def marked_lines(text: str, bodies: list[list[str]]) -> Mapping[int, Mark]:
+    """Return the mark of each line of a module, by line number from 1.
+
+    Args:
+        text: The module.
+        bodies: Its functions, in order, each a part of the text.
+    """
+    marks: dict[int, Mark] = {}
+    start = 0
+    for body in bodies:
+        start = text.index("\n".join(body), start)
+        first = text.count("\n", 0, start) + 1
+        for number, line in enumerate(body, first):
+            mark = line.mark if isinstance(line, Line) else None
+            if mark is not None and not line.lstrip().startswith("#"):
+                marks[number] = mark
+    return marks
