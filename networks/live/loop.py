@@ -1,7 +1,7 @@
 """The event loop of virtual time on real sockets and the wall clock.
 
 Switches, queues, links' rates and delays, hosts and their agents are those of
-`networks/virtual/loop.py`. What differs: time is the clock's; a packet that reaches an OUTSIDE node is
+`networks/virtual/loop.py`. What differs: time is the clock's; a packet for an OUTSIDE node is
 sent on a socket; and frames from sockets arrive at ports. An event is handled with the time at
 which it was due, so that a process that gets the processor late still keeps its lines' rates.
 """
@@ -18,7 +18,7 @@ from networks.live.syscalls import address_in, await_input, clock_ps, send_batch
 from networks.virtual.heap import COUNT, first_time_ps, pop_event
 from networks.virtual.loop import ARRIVAL, REPORTED, UNTIL, handle, lacks_room
 from ringleaf.arena import Arena, Bytes, Words
-from ringleaf.compiled import ARENA, compiled, copy_items, handler, inline
+from ringleaf.compiled import ARENA, compiled, copy_items, handler, inline, signed
 from ringleaf.packets import (
     HEAD_BYTES,
     HEAD_LEN,
@@ -40,8 +40,8 @@ AT_ONCE = 64  # frames of one socket before the next one's turn
 @inline
 def get_u32(ring: Bytes, at: int) -> int:
     """A number in the machine's byte order, which is little-endian wherever Numba runs."""
-    low = np.int64(ring[at]) | np.int64(ring[at + 1]) << 8
-    return low | np.int64(ring[at + 2]) << 16 | np.int64(ring[at + 3]) << 24  # type: ignore[no-any-return]
+    low = signed(ring[at]) | signed(ring[at + 1]) << 8
+    return low | signed(ring[at + 2]) << 16 | signed(ring[at + 3]) << 24
 
 
 @inline
@@ -189,7 +189,9 @@ def serve(arena: Arena, at: int, live: int, rings: Bytes, until_ps: int) -> int:
     """Serve the sockets until an agent reports, someone asks or time is up; say which it was.
 
     Args:
-        arena: With the network's block at `at`, and the sockets' at `live`.
+        arena: All state.
+        at: The network's block.
+        live: The sockets' block.
         rings: All sockets' receive rings.
         until_ps: Of the time that began at START_PS of the clock.
     """

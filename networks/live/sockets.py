@@ -66,7 +66,8 @@ class Sockets:
         except OSError as exc:
             self.close()
             raise BackendError(
-                f"interface {name}: no packet socket, got {exc.strerror}; is it there, and are you root?"
+                f"interface {name}: no packet socket, got {exc.strerror}; "
+                "is it there, and are you root?"
             ) from exc
 
     def __enter__(self) -> Self:

@@ -1,6 +1,7 @@
 """The system calls that compiled code makes; uncompiled, the same through ctypes.
 
-Addresses are integers: of an array, `array.ctypes.data`. Results are the C library's: -1 for an error.
+Addresses are integers: of an array, `array.ctypes.data`. Results are the C library's: -1 for an
+error.
 """
 
 from __future__ import annotations
