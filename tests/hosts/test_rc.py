@@ -105,7 +105,7 @@ class Wire:
 
     def _arrive(self, packet: int) -> int:
         """Return the packet as the peer gets it."""
-        cut = self.rng.random() < self.cut
+        cut = self.cut > 0 and self.rng.random() < self.cut
         if not (self.flat or cut):
             return packet
         data = read_packet(self.store.arena, packet)
