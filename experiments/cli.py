@@ -14,7 +14,7 @@ import typer
 
 import ringleaf
 from experiments.options import OPTIONS, as_plain, read_spec, resolve, whole_number
-from ringleaf.errors import BackendError, ProtocolError, RingleafError
+from ringleaf.errors import BackendError, ConfigError, ProtocolError, RingleafError
 
 USAGE = 2
 FAILURE = 1
@@ -217,6 +217,44 @@ def topo_show_command(
     else:
         draw(graph, out)
         say(str(out))
+
+
+@app.command("stf")
+@_guard
+def stf_command(
+    program: Annotated[Path | None, typer.Argument(help="P4, or BMv2 JSON.")] = None,
+    stf: Annotated[Path | None, typer.Argument(help="Its test.")] = None,
+    suite: Annotated[
+        Path | None, typer.Option("--suite", help="Run all tests of this folder, p4c's perhaps.")
+    ] = None,
+    pattern: Annotated[
+        str, typer.Option("--pattern", help="Which files of the folder are tests.")
+    ] = "*-bmv2.stf",
+    only: Annotated[str, typer.Option("--only", help="Those whose name has this.")] = "",
+    switch: Annotated[str, typer.Option("--switch", help="embedded or bmv2.")] = "embedded",
+    compiled: Annotated[
+        int, typer.Option("--compiled", help="So many run compiled as well, with equal results.")
+    ] = 0,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes; 0: one per core.")] = 0,
+    junit: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML to it.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Run a test in p4c's format STF, or a folder of them: packets in, packets expected."""
+    from experiments import stf_command as runner
+
+    if suite is not None:
+        code = runner.run_suite(
+            suite, pattern=pattern, only=only, switch=switch, compiled=compiled, workers=jobs,
+            junit=junit, emit=say,
+        )  # fmt: skip
+    elif program is not None and stf is not None:
+        code = runner.run_one(
+            program, stf, switch=switch, compiled=bool(compiled), junit=junit, emit=say
+        )
+    else:
+        raise ConfigError("stf: a program and a test, or --suite, must be given, got neither")
+    if code:
+        raise typer.Exit(code)
 
 
 @app.command("bench")

@@ -72,9 +72,10 @@ _Packet = _packet_class()
 class Bmv2:
     """A running BMv2 with one program; use it as a context manager."""
 
-    def __init__(self, path: str | Path, p4info: str | Path) -> None:
+    def __init__(self, path: str | Path, p4info: str | Path | None) -> None:
+        """Without P4Info, there is no P4Runtime, only the command line."""
         self._path = Path(path)
-        self._schema = P4Schema(Path(p4info))
+        self._schema = None if p4info is None else P4Schema(Path(p4info))
 
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="bmv2-")
@@ -102,7 +103,8 @@ class Bmv2:
         self._arbitration: queue.SimpleQueue[Any] = queue.SimpleQueue()
         try:
             self._await_ready()
-            self._take_control()
+            if self._schema is not None:
+                self._take_control()
         except (BackendError, grpc.RpcError) as exc:
             self.__exit__(None, None, None)
             raise BackendError(f"bmv2 {self._path.name}: does not start: {exc}") from exc
@@ -128,6 +130,7 @@ class Bmv2:
             BackendError: If BMv2 refuses one.
         """
         items = entities if isinstance(entities, Iterable) else [entities]
+        assert self._schema is not None, "P4Runtime needs P4Info"
         updates = [_with_verb(item).encode_update(self._schema) for item in items]
         request = p4r.WriteRequest(device_id=DEVICE, election_id=_ELECTION, updates=updates)
         try:
@@ -152,17 +155,22 @@ class Bmv2:
 
     def read_registers(self, name: str) -> list[int]:
         """Return all cells of a register array of at most 64 bits."""
+        text = self.command(f"register_read {name}")
+        match = re.search(rf"{re.escape(name)}=\s*(.*)", text)
+        if match is None:
+            raise BackendError(f"bmv2 {self._path.name}: no register, got {text!r}")
+        return [int(cell) for cell in match[1].split(",")]
+
+    def command(self, *lines: str) -> str:
+        """Return what lines of `simple_switch_CLI` print."""
         done = subprocess.run(
             [COMMAND_LINE, "--thrift-port", str(self._thrift_port)],
-            input=f"register_read {name}\n",
+            input="".join(f"{line}\n" for line in lines),
             capture_output=True,
             text=True,
             check=False,
         )
-        match = re.search(rf"{re.escape(name)}=\s*(.*)", done.stdout)
-        if match is None:
-            raise BackendError(f"bmv2 {self._path.name}: no register, got {done.stdout!r}")
-        return [int(text) for text in match[1].split(",")]
+        return done.stdout
 
     def _address(self, what: str) -> str:
         return f"unix:{Path(self._folder.name, what)}"
@@ -182,6 +190,7 @@ class Bmv2:
 
     def _take_control(self) -> None:
         """Become primary (P4Runtime section 5), and say which P4Info the program has."""
+        assert self._schema is not None
         arbitration = p4r.MasterArbitrationUpdate(device_id=DEVICE, election_id=_ELECTION)
         self._arbitration.put(p4r.StreamMessageRequest(arbitration=arbitration))
         stream = self._control.stream_stream(

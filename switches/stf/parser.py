@@ -142,8 +142,9 @@ class _Line:
         return there
 
     def _wrong(self, what: str) -> ConfigError:
-        got = self._peek()[1] or "the end of the line"
-        return ConfigError(f"{self._where}: {self._keyword}: {what} is expected, got {got!r}")
+        text = self._peek()[1]
+        got = repr(text) if text else "the end of the line"
+        return ConfigError(f"{self._where}: {self._keyword}: {what} is expected, got {got}")
 
     # Statements.
 

@@ -1,0 +1,153 @@
+"""`ringleaf stf`: run one STF test, or all of a folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ringleaf.errors import ConfigError, choose
+
+if TYPE_CHECKING:
+    from switches.stf.outcome import Outcome
+    from switches.stf.runner import Job
+
+SWITCHES = ("embedded", "bmv2")
+FAILURE = 1
+
+Emit = Callable[[str], None]
+
+
+def run_one(
+    program: Path, stf: Path, *, switch: str, compiled: bool, junit: Path | None, emit: Emit
+) -> int:
+    """Run one test and print its outcome; return the exit code.
+
+    Raises:
+        ConfigError: If a file is missing or no STF, or the engine can't execute the program.
+    """
+    from switches.stf import suite
+    from switches.stf.outcome import Verdict
+    from switches.stf.parser import read_stf
+    from switches.stf.runner import Job
+
+    choose("stf", "switch", switch, SWITCHES)
+    read_stf(stf)
+    if not program.is_file():
+        raise ConfigError(f"{program}: no such file; give a P4 program or BMv2 JSON")
+    job = Job(program, stf, switch)
+    outcomes = suite.run_jobs([job], compiled=False, workers=1)
+    if compiled:
+        outcomes = _also_compiled([job], [job], outcomes, workers=1)
+    [outcome] = outcomes
+    _write_junit(junit, outcomes)
+    if outcome.verdict is Verdict.REFUSED:
+        raise ConfigError(f"{program}: {outcome.reason}")
+    for line in outcome.printed:
+        emit(line)
+    emit(f"{outcome.name}: {outcome.verdict.value}{_because(outcome)}")
+    for line in outcome.detail:
+        emit(f"  {line}")
+    return 0 if outcome.verdict is Verdict.PASSED else FAILURE
+
+
+def run_suite(
+    folder: Path,
+    *,
+    pattern: str,
+    only: str,
+    switch: str,
+    compiled: int,
+    workers: int,
+    junit: Path | None,
+    emit: Emit,
+) -> int:
+    """Run a folder's tests, print a table of those that did not pass; return the exit code.
+
+    Raises:
+        ConfigError: If there are none.
+    """
+    from switches.stf import suite
+
+    choose("stf", "switch", switch, SWITCHES)
+    if not folder.is_dir():
+        raise ConfigError(f"{folder}: no such folder; give p4c's testdata/p4_16_samples")
+    jobs = [job for job in suite.find_jobs(folder, pattern, switch) if only in job.name]
+    if not jobs:
+        raise ConfigError(f"{folder}: no tests, got none whose name has {only!r}")
+    with _progress("tests", len(jobs)) as step:
+        outcomes = suite.run_jobs(jobs, compiled=False, workers=workers, report=step)
+    if compiled:
+        chosen = suite.sample(jobs, outcomes, compiled)
+        outcomes = _also_compiled(jobs, chosen, outcomes, workers)
+        emit(f"# {len(chosen)} of them compiled, too")
+    _write_junit(junit, outcomes)
+    for line in _table(outcomes):
+        emit(line)
+    return _exit_code(outcomes)
+
+
+def _also_compiled(
+    jobs: Sequence[Job], chosen: Sequence[Job], outcomes: Sequence[Outcome], workers: int
+) -> list[Outcome]:
+    from switches.stf import suite
+
+    with _progress("compiled", len(chosen)) as step:
+        again = suite.run_jobs(chosen, compiled=True, workers=workers, report=step)
+    return suite.compare_compiled(jobs, outcomes, dict(zip(chosen, again, strict=True)))
+
+
+def _write_junit(path: Path | None, outcomes: Sequence[Outcome]) -> None:
+    if path is not None:
+        from switches.stf.junit import write_junit
+
+        write_junit(path, outcomes)
+
+
+def _because(outcome: Outcome) -> str:
+    return f": {outcome.reason}" if outcome.reason else ""
+
+
+def _table(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    from switches.stf.outcome import Verdict
+
+    counts = {verdict: sum(o.verdict is verdict for o in outcomes) for verdict in Verdict}
+    width = max(len(outcome.name) for outcome in outcomes)
+    for verdict in (Verdict.FAILED, Verdict.REFUSED, Verdict.SKIPPED):
+        for outcome in outcomes:
+            if outcome.verdict is verdict:
+                yield f"{outcome.name:<{width}}  {verdict.value:<8} {outcome.reason}"
+    tried = len(outcomes) - counts[Verdict.SKIPPED]
+    passed = counts[Verdict.PASSED]
+    share = f" ({100 * passed / tried:.1f} %)" if tried else ""
+    yield (
+        f"# {passed} of {tried} passed{share}, {counts[Verdict.FAILED]} failed, "
+        f"{counts[Verdict.REFUSED]} refused; {counts[Verdict.SKIPPED]} of other architectures "
+        f"skipped; {sum(outcome.seconds for outcome in outcomes):.0f} s of work"
+    )
+
+
+def _exit_code(outcomes: Sequence[Outcome]) -> int:
+    from switches.stf.outcome import Verdict
+
+    fine = (Verdict.PASSED, Verdict.SKIPPED)
+    return 0 if all(outcome.verdict in fine for outcome in outcomes) else FAILURE
+
+
+@contextmanager
+def _progress(what: str, total: int) -> Iterator[Callable[[Outcome], None]]:
+    """Yield what to call with each outcome; a bar moves on a terminal only."""
+    if not sys.stderr.isatty():
+        yield lambda outcome: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    with Progress(
+        *columns, TextColumn("{task.fields[name]}"), console=Console(stderr=True), transient=True
+    ) as bar:
+        task = bar.add_task(what, total=total, name="")
+        yield lambda outcome: bar.update(task, advance=1, name=outcome.name)

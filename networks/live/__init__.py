@@ -1,1 +1,0 @@
-"""Hosts and switches on real network interfaces, in wall-clock time."""

@@ -1,0 +1,107 @@
+"""`add` and `setdefault`, turned into updates of a program's tables."""
+
+from __future__ import annotations
+
+from ringleaf.errors import ConfigError
+from switches.program import Program
+from switches.shapes import Shape
+from switches.source import Action
+from switches.stf.names import find_key, find_name
+from switches.stf.statements import AddEntry, Arguments, SetDefault
+from switches.stf.values import number, prefix, ternary
+from switches.updates import INSERT, MODIFY, Entry, TableUpdate
+
+GREATEST_PRIORITY = 10_000
+"""BMv2's least number wins, STF's greatest: p4c's testbed takes them from this."""
+
+
+class EntryTranslator:
+    """Knows a program's tables."""
+
+    def __init__(self, program: Program) -> None:
+        self._actions = program.source.actions
+        self._shapes = {shape.table.name: shape for shape in program.module.shapes}
+
+    def add(self, where: str, statement: AddEntry) -> TableUpdate:
+        """Return the update.
+
+        Raises:
+            ConfigError: If names or values do not fit the program.
+        """
+        shape = self._shape(where, statement.table)
+        number, arguments = self._call(where, shape, statement.action, statement.arguments)
+        match = _match(where, shape, statement.keys)
+        entry = Entry(
+            match,
+            number,
+            arguments,
+            _precedence(where, shape, statement.priority),
+            sum(mask.bit_count() for _, mask in match),
+        )
+        return TableUpdate(INSERT, shape.table.name, entry, is_default=False)
+
+    def set_default(self, where: str, statement: SetDefault) -> TableUpdate:
+        shape = self._shape(where, statement.table)
+        number, arguments = self._call(where, shape, statement.action, statement.arguments)
+        return TableUpdate(MODIFY, shape.table.name, Entry((), number, arguments), is_default=True)
+
+    def _shape(self, where: str, name: str) -> Shape:
+        return self._shapes[find_name(where, "table", name, self._shapes)]
+
+    def _call(
+        self, where: str, shape: Shape, name: str, given: Arguments
+    ) -> tuple[int, tuple[int, ...]]:
+        """Return an action's number in the JSON, where each table has its own, and arguments."""
+        numbers = {self._actions[number].name: number for number in shape.table.actions}
+        action = self._actions[numbers[find_name(where, "action", name, numbers)]]
+        return action.number, _arguments(where, action, dict(given))
+
+
+def _arguments(where: str, action: Action, given: dict[str, str]) -> tuple[int, ...]:
+    for name in given:
+        find_name(where, f"parameter of {action.name}", name, action.parameters)
+    values = []
+    for name, width in zip(action.parameters, action.widths, strict=True):
+        if name not in given:
+            raise ConfigError(f"{where}: {action.name} needs {name!r}, got {', '.join(given)!r}")
+        values.append(number(f"{where}: {name}", given[name], width))
+    return tuple(values)
+
+
+def _match(
+    where: str, shape: Shape, given: tuple[tuple[str, str], ...]
+) -> tuple[tuple[int, int], ...]:
+    keys = shape.table.keys
+    names = [key.name for key in keys]
+    texts = {find_key(where, name, names): text for name, text in given}
+    return tuple(
+        _pair(f"{where}: {key.name}", key.kind, texts.get(at), width)
+        for at, (key, width) in enumerate(zip(keys, shape.widths, strict=True))
+    )
+
+
+def _pair(where: str, kind: str, text: str | None, width: int) -> tuple[int, int]:
+    """Return (value, mask), or (low, high); without a text, what p4c's testbed takes for it."""
+    full = (1 << width) - 1
+    match kind:
+        case "ternary":
+            return ternary(where, text or "0x*", width)
+        case "lpm":
+            return prefix(where, text or "0/0", width)
+        case "range" if text is None:
+            return 0, full
+        case "range":
+            value = number(where, text or "0", width)
+            return value, value
+        case "optional" if text is None:
+            return 0, 0
+        case _:
+            return number(where, text or "0", width), full
+
+
+def _precedence(where: str, shape: Shape, priority: int | None) -> int:
+    if not shape.prioritized:
+        return 0
+    if priority is None:
+        raise ConfigError(f"{where}: entry of {shape.table.name} needs a priority, got none")
+    return priority - GREATEST_PRIORITY

@@ -1,0 +1,120 @@
+"""Compares what has come out with what a test expects, as p4c's testbed does.
+
+Per port, packets must come in the order of their `expect` lines and be as many; the order of
+ports does not matter. Only ports that the test names have an interface: what leaves by another
+is lost. A pattern may be shorter than the packet, unless it ends with `$`.
+
+Source: p4c `backends/bmv2/bmv2stf.py`, `checkOutputs`; `tools/testutils.py`, `compare_pkt`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from switches.stf.statements import ExpectPacket, SendPacket, Statement
+
+ROW = 32  # hex digits on a line of a report
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A packet that has left; `cause` is the line that sent the one that led to it, if known."""
+
+    port: int
+    data: bytes
+    cause: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """What is wrong, in a line, and what shows it."""
+
+    reason: str
+    detail: tuple[str, ...] = ()
+
+
+def compare(statements: Sequence[Statement], outputs: Iterable[Output]) -> list[Mismatch]:
+    """Return what is not as expected, at most one thing per port."""
+    expected: dict[int, list[ExpectPacket]] = {}
+    for statement in statements:
+        if isinstance(statement, ExpectPacket):
+            expected.setdefault(statement.port, []).append(statement)
+        elif isinstance(statement, SendPacket):
+            expected.setdefault(statement.port, [])
+    got: dict[int, list[Output]] = {port: [] for port in expected}
+    for output in outputs:
+        if output.port in got:
+            got[output.port].append(output)
+    found = (_compare_port(port, expected[port], got[port]) for port in sorted(expected))
+    return [mismatch for mismatch in found if mismatch]
+
+
+def _compare_port(port: int, expected: list[ExpectPacket], got: list[Output]) -> Mismatch | None:
+    for number, (wanted, output) in enumerate(zip(expected, got, strict=False), 1):
+        digits = output.data.hex().upper()
+        at = first_difference(wanted, digits)
+        if at is not None:
+            return _difference(port, number, wanted, output, digits, at)
+    if len(expected) == len(got):
+        return None
+    reason = f"port {port}: {_packets(len(expected))} expected, got {len(got)}"
+    if len(expected) > len(got):
+        missing = expected[len(got)]
+        return Mismatch(reason, (f"line {missing.line} expects {missing.pattern or 'any packet'}",))
+    extra = got[len(expected)]
+    return Mismatch(reason, (f"nobody expects, {_cause(extra)}:", f"  {extra.data.hex()}"))
+
+
+def first_difference(wanted: ExpectPacket, digits: str) -> int | None:
+    """Return the first hex digit that is not as wanted, None if all are."""
+    pattern = wanted.pattern
+    if not pattern and not wanted.exact:
+        return None
+    assert pattern is not None
+    for at, digit in enumerate(pattern):
+        if at == len(digits) or digit not in ("*", digits[at]):
+            return at
+    return len(pattern) if wanted.exact and len(digits) > len(pattern) else None
+
+
+def _difference(
+    port: int, number: int, wanted: ExpectPacket, output: Output, digits: str, at: int
+) -> Mismatch:
+    pattern = (wanted.pattern or "") + ("$" if wanted.exact else "")
+    reason = f"port {port}: packet {number} differs at byte {at // 2}"
+    if at == len(digits):
+        reason += f": {len(pattern.rstrip('$')) // 2} bytes expected, got {len(digits) // 2}"
+    elif at == len(pattern.rstrip("$")):
+        reason += f": its end expected, got {len(digits) // 2} bytes"
+    else:
+        start = at // 2 * 2
+        reason += f": {pattern[start : start + 2]} expected, got {digits[start : start + 2]}"
+    lines = [f"line {wanted.line} expects, {_cause(output)}:", *side_by_side(pattern, digits, at)]
+    return Mismatch(reason, tuple(lines))
+
+
+def _cause(output: Output) -> str:
+    return f"line {output.cause} led to" if output.cause else "got"
+
+
+def _packets(count: int) -> str:
+    return "1 packet" if count == 1 else f"{count} packets"
+
+
+def side_by_side(pattern: str, digits: str, at: int) -> list[str]:
+    """Return both in rows of 16 bytes, one below the other, with a mark at digit `at`."""
+    lines = []
+    for start in range(0, max(len(pattern), len(digits)), ROW):
+        lines.append(f"  {start // 2:5d}  expected  {_spaced(pattern[start : start + ROW])}")
+        lines.append(f"         got       {_spaced(digits[start : start + ROW])}")
+        if start <= at < start + ROW:
+            column = len(_spaced("0" * (at - start + 1))) - 1
+            lines.append(" " * (19 + column) + "^")
+            break
+    rest = max(len(pattern), len(digits)) - start - ROW
+    return [*lines, f"  ... and {-(-rest // 2)} bytes more"] if rest > 0 else lines
+
+
+def _spaced(digits: str) -> str:
+    return " ".join(digits[at : at + 2] for at in range(0, len(digits), 2))

@@ -1,0 +1,38 @@
+"""Outcomes as JUnit XML, which CI systems show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+from switches.stf.outcome import Outcome, Verdict
+
+
+def write_junit(path: Path, outcomes: Sequence[Outcome]) -> None:
+    """Write one test case per outcome; what was refused is a failure, too."""
+    counts = dict.fromkeys(Verdict, 0)
+    for outcome in outcomes:
+        counts[outcome.verdict] += 1
+    suite = ElementTree.Element(
+        "testsuite",
+        name="stf",
+        tests=str(len(outcomes)),
+        failures=str(counts[Verdict.FAILED] + counts[Verdict.REFUSED]),
+        errors="0",
+        skipped=str(counts[Verdict.SKIPPED]),
+        time=f"{sum(outcome.seconds for outcome in outcomes):.3f}",
+    )
+    for outcome in outcomes:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname="stf", name=outcome.name, time=f"{outcome.seconds:.3f}"
+        )
+        if outcome.verdict is not Verdict.PASSED:
+            kind = "skipped" if outcome.verdict is Verdict.SKIPPED else "failure"
+            shown = ElementTree.SubElement(
+                case, kind, type=outcome.verdict.value, message=outcome.reason
+            )
+            shown.text = "\n".join(outcome.detail)
+    ElementTree.indent(suite)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)

@@ -1,0 +1,49 @@
+"""Which table, action or key a name in an STF file means: p4c's testbed takes suffixes, too.
+
+Source: p4c `backends/bmv2/bmv2stf.py`, `tableByName`, `actionByName`, `TableKeyInstance.set`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from ringleaf.errors import ConfigError, choose
+from switches.source import VALID
+
+
+def find_name(where: str, what: str, name: str, valid: Iterable[str]) -> str:
+    """Return the one of `valid` that is `name`, or else the only one that ends with it.
+
+    Raises:
+        ConfigError: If there is none, or several.
+    """
+    names = list(dict.fromkeys(valid))
+    if name in names:
+        return name
+    ending = [one for one in names if one.endswith(name)]
+    if len(ending) > 1:
+        raise ConfigError(f"{where}: ambiguous {what}, got {name!r} for {', '.join(ending)}")
+    return ending[0] if ending else choose(where, what, name, names)
+
+
+def find_key(where: str, name: str, keys: Sequence[str]) -> int:
+    """Return the position of the key that `name` means; `$1` stands for `[1]`.
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    name = re.sub(r"^(.*)\$(\d+)(.*)$", r"\1[\2]\3", name)
+    whole = [name, f"{name}$", f"{name}.{VALID}"]
+    if name.endswith(".valid"):
+        whole.append(name.removesuffix("valid") + VALID)
+    for candidate in whole:
+        if candidate in keys:
+            return keys.index(candidate)
+    # Of several that end so, p4c takes the last.
+    for at in reversed(range(len(keys))):
+        if keys[at].endswith((f".{name}", f".{name}$")):
+            return at
+        if name == "valid" and keys[at].endswith(VALID):
+            return at
+    return keys.index(choose(where, "key", name, keys))

@@ -1,0 +1,126 @@
+"""Runs one test: compile if need be, load, carry out, compare."""
+
+from __future__ import annotations
+
+import re
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ringleaf.errors import BackendError, ConfigError
+from switches.program import Program
+from switches.stf.compiling import compile_program
+from switches.stf.expectations import Mismatch, Output, compare
+from switches.stf.outcome import Outcome, Verdict
+from switches.stf.parser import read_stf
+from switches.stf.statements import Statement
+from switches.stf.testbed import EngineTestbed, Testbed
+
+_OTHER_ARCHITECTURE = re.compile(r'#\s*include\s*[<"](?:\S*/)?((?:psa|pna|tna|\w+_model)\.p4)[>"]')
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A test: a program (P4 or BMv2 JSON) and its STF file; `switch` is what runs it."""
+
+    program: Path
+    stf: Path
+    switch: str = "embedded"
+
+    @property
+    def name(self) -> str:
+        return self.stf.stem
+
+
+def run_test(job: Job) -> Outcome:
+    """Return what became of a test.
+
+    Raises:
+        ConfigError: If a file can't be read, or is no STF.
+        BackendError: If what should compile or run the program is not here.
+    """
+    started = time.perf_counter()
+    outcome = _run(job, read_stf(job.stf))
+    return replace(outcome, seconds=time.perf_counter() - started)
+
+
+def _run(job: Job, statements: Sequence[Statement]) -> Outcome:
+    other = _other_architecture(job.program)
+    if other:
+        return Outcome(job.name, Verdict.SKIPPED, f"not of v1model, got {other}")
+    try:
+        testbed = _open(job)
+    except _RefusalError as exc:
+        return Outcome(job.name, Verdict.REFUSED, str(exc))
+    except ConfigError as exc:
+        return Outcome(job.name, Verdict.FAILED, str(exc))
+    except BackendError:
+        raise
+    except Exception as exc:  # noqa: BLE001 - a bug of ours is a test's failure, not the suite's
+        return _crash(job, exc)
+    try:
+        outputs = testbed.run(statements)
+    except ConfigError as exc:
+        return Outcome(job.name, Verdict.FAILED, str(exc))
+    except BackendError:
+        raise
+    except Exception as exc:  # noqa: BLE001 - as above
+        return _crash(job, exc)
+    return _judge(job, compare(statements, outputs), outputs, testbed.printed())
+
+
+class _RefusalError(Exception):
+    """The engine can't execute the program."""
+
+
+def _open(job: Job) -> Testbed:
+    source = job.program
+    if source.suffix != ".json":
+        source = compile_program(source)
+    if job.switch == "bmv2":
+        from switches.stf.bmv2_testbed import Bmv2Testbed
+
+        return Bmv2Testbed(source, str(job.stf))
+    try:
+        program = Program.load(source)
+    except ConfigError as exc:
+        raise _RefusalError(str(exc).removeprefix(f"{source}: ")) from exc
+    return EngineTestbed(program, str(job.stf))
+
+
+def _other_architecture(program: Path) -> str:
+    """Return the file that makes this a program of another architecture; empty if none does."""
+    if program.suffix == ".json":
+        return ""
+    try:
+        found = _OTHER_ARCHITECTURE.search(program.read_text(errors="replace"))
+    except OSError as exc:
+        raise ConfigError(f"{program}: can't be read: {exc.strerror}") from exc
+    return found[1] if found else ""
+
+
+def _judge(
+    job: Job, mismatches: list[Mismatch], outputs: list[Output], printed: list[str]
+) -> Outcome:
+    verdict = Verdict.FAILED if mismatches else Verdict.PASSED
+    detail = [line for wrong in mismatches for line in (wrong.reason, *wrong.detail)]
+    reason = mismatches[0].reason if mismatches else ""
+    if len(mismatches) > 1:
+        reason += f" (and {len(mismatches) - 1} more)"
+    return Outcome(
+        job.name,
+        verdict,
+        reason,
+        tuple(detail),
+        outputs=tuple(outputs),
+        printed=tuple(printed),
+    )
+
+
+def _crash(job: Job, exc: Exception) -> Outcome:
+    trace = traceback.extract_tb(exc.__traceback__)[-1]
+    place = f"{Path(trace.filename).name}:{trace.lineno}"
+    reason = " ".join(f"internal error: {type(exc).__name__}: {exc} ({place})".split())
+    return Outcome(job.name, Verdict.FAILED, reason, tuple(traceback.format_exception(exc)))

@@ -1,0 +1,159 @@
+"""Runs many tests in several processes, and those of a sample compiled as well.
+
+Whether Numba compiles is settled when a process first imports it, so each way has processes of
+its own.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+
+from ringleaf.errors import ConfigError
+from switches.stf.outcome import Outcome, Verdict
+from switches.stf.runner import Job, run_test
+
+PATTERN = "*-bmv2.stf"
+UNCOMPILED_TIMEOUT_S = 120
+COMPILED_TIMEOUT_S = 600
+
+Report = Callable[[Outcome], None]
+
+
+def find_jobs(folder: Path, pattern: str = PATTERN, switch: str = "embedded") -> list[Job]:
+    """Return the tests of a folder that have their program beside them, in order of names.
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    jobs = []
+    for stf in sorted(folder.glob(pattern)):
+        program = next((p for s in (".p4", ".json") if (p := stf.with_suffix(s)).exists()), None)
+        if program is not None:
+            jobs.append(Job(program, stf, switch))
+    if not jobs:
+        raise ConfigError(f"{folder}: no tests, got none {pattern!r} with a program beside it")
+    return jobs
+
+
+def run_jobs(
+    jobs: Sequence[Job], *, compiled: bool, workers: int = 0, report: Report | None = None
+) -> list[Outcome]:
+    """Return the outcomes, in order of `jobs`; `report` gets each as it comes.
+
+    Args:
+        jobs: The tests.
+        compiled: Whether Numba compiles; if not, the same code runs as plain Python.
+        workers: How many processes; 0: one per core.
+        report: What to call with each outcome.
+    """
+    timeout_s = COMPILED_TIMEOUT_S if compiled else UNCOMPILED_TIMEOUT_S
+    done: dict[Job, Outcome] = {}
+    with _numba(compiled):
+        for job, outcome in _outcomes(jobs, workers or os.cpu_count() or 1, timeout_s):
+            done[job] = outcome
+            if report:
+                report(outcome)
+    return [done[job] for job in jobs]
+
+
+def _outcomes(jobs: Sequence[Job], workers: int, timeout_s: int) -> Iterator[tuple[Job, Outcome]]:
+    unfinished = dict.fromkeys(jobs)
+    for job, outcome in _pool(jobs, workers, timeout_s):
+        if outcome is not None:
+            del unfinished[job]
+            yield job, outcome
+    for job in unfinished:  # a process died, and with it all the pool's; who was it?
+        [(_, outcome)] = _pool([job], 1, timeout_s)
+        yield job, outcome or Outcome(job.name, Verdict.FAILED, "the process that ran it died")
+
+
+def _pool(
+    jobs: Sequence[Job], workers: int, timeout_s: int
+) -> Iterator[tuple[Job, Outcome | None]]:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(workers, len(jobs)), mp_context=context) as pool:
+        futures: dict[Future[Outcome], Job] = {
+            pool.submit(run_in_time, job, timeout_s): job for job in jobs
+        }
+        try:
+            for future in as_completed(futures):
+                try:
+                    yield futures[future], future.result()
+                except BrokenProcessPool:
+                    yield futures[future], None
+                except ConfigError as exc:  # of a file that can't be read
+                    job = futures[future]
+                    yield job, Outcome(job.name, Verdict.FAILED, str(exc))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def run_in_time(job: Job, timeout_s: int) -> Outcome:
+    """Run a test; one that takes too long, in a parser's loop perhaps, has failed."""
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        raise TimeoutError(f"no end after {timeout_s} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(timeout_s)
+    try:
+        return run_test(job)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def _numba(compiled: bool) -> Iterator[None]:
+    """Let processes that start meanwhile compile, or not."""
+    before = os.environ.get("NUMBA_DISABLE_JIT")
+    os.environ["NUMBA_DISABLE_JIT"] = "0" if compiled else "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["NUMBA_DISABLE_JIT"]
+        else:
+            os.environ["NUMBA_DISABLE_JIT"] = before
+
+
+def sample(jobs: Sequence[Job], outcomes: Sequence[Outcome], count: int) -> list[Job]:
+    """Return `count` tests that have passed, evenly from all of them."""
+    passed = [
+        job
+        for job, outcome in zip(jobs, outcomes, strict=True)
+        if outcome.verdict is Verdict.PASSED
+    ]
+    count = min(count, len(passed))
+    return [passed[at * len(passed) // count] for at in range(count)]
+
+
+def compare_compiled(
+    jobs: Sequence[Job], outcomes: Sequence[Outcome], compiled: dict[Job, Outcome]
+) -> list[Outcome]:
+    """Return the outcomes, where a compiled run with other results is a failure."""
+    return [
+        _differing(outcome, compiled[job])
+        if job in compiled and compiled[job].observed != outcome.observed
+        else outcome
+        for job, outcome in zip(jobs, outcomes, strict=True)
+    ]
+
+
+def _differing(outcome: Outcome, compiled: Outcome) -> Outcome:
+    reason = compiled.reason or "other results"
+    return replace(
+        outcome,
+        verdict=Verdict.FAILED,
+        reason=f"compiled: {reason}",
+        detail=compiled.detail or outcome.detail,
+    )

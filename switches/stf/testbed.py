@@ -1,0 +1,147 @@
+"""Carries out a test's statements on the embedded engine."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from ringleaf.arena import Store
+from ringleaf.errors import ConfigError, choose
+from ringleaf.packets import OUTBOX_ROWS, make_pool
+from ringleaf.units import PS_PER_US
+from switches.program import Program
+from switches.stf.commands import CommandLine, whole
+from switches.stf.entries import EntryTranslator
+from switches.stf.expectations import Output
+from switches.stf.statements import (
+    AddEntry,
+    CheckCounter,
+    Command,
+    RemoveAll,
+    SendPacket,
+    SetDefault,
+    Statement,
+)
+from switches.switch import Switch
+from switches.updates import DELETE, Count, TableUpdate
+
+LAST_PORT = 510
+START_PS = 1_000_000 * PS_PER_US
+AFTER_CONTROL_PS = 1_000_000 * PS_PER_US  # p4c's testbed sleeps a second after a command
+BETWEEN_PACKETS_PS = 100 * PS_PER_US
+
+_COMPARE: dict[str, Callable[[int, int], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class CheckError(ConfigError):
+    """A `check_counter` that does not hold."""
+
+
+class Testbed(Protocol):
+    """A switch that tests run on."""
+
+    def run(self, statements: Sequence[Statement]) -> list[Output]:
+        """Carry out statements; return what came out, in order per port."""
+
+    def printed(self) -> list[str]:
+        """Return what the statements' reads have printed."""
+
+
+class EngineTestbed:
+    """A switch with ports from 0, and the time of its clock."""
+
+    __test__ = False  # pytest: this is no test
+
+    def __init__(self, program: Program, where: str) -> None:
+        store = Store()
+        make_pool(
+            store,
+            size=OUTBOX_ROWS + 8,
+            head_bytes=program.head_bytes,
+            field_count=program.field_count,
+            lane_count=program.lane_count,
+        )
+        self._switch = Switch(program, store, LAST_PORT, name=program.name, first_port=0)
+        self._where = where
+        self._entries = EntryTranslator(program)
+        self._commands = CommandLine(self._switch)
+        self._added: list[TableUpdate] = []
+        self._handles: dict[str, TableUpdate] = {}
+        self._now_ps = START_PS
+        self._printed: list[str] = []
+
+    def run(self, statements: Sequence[Statement]) -> list[Output]:
+        """Carry out statements, in order.
+
+        Raises:
+            ConfigError: If one does not fit the program, or a counter is not as it must be.
+        """
+        return [output for statement in statements for output in self._carry_out(statement)]
+
+    def printed(self) -> list[str]:
+        return self._printed
+
+    def _carry_out(self, statement: Statement) -> list[Output]:
+        where = f"{self._where}:{statement.line}"
+        match statement:
+            case SendPacket():
+                return self._send(statement)
+            case AddEntry():
+                update = self._entries.add(where, statement)
+                self._apply(where, update)
+                self._added.append(update)
+                self._handles[statement.handle] = update
+            case SetDefault():
+                self._apply(where, self._entries.set_default(where, statement))
+            case RemoveAll():
+                self._apply(where, *(_undone(update) for update in self._added))
+                self._added.clear()
+            case Command():
+                self._printed += self._commands.run(where, statement)
+                self._now_ps += AFTER_CONTROL_PS
+            case CheckCounter():
+                self._check_counter(where, statement)
+        return []
+
+    def _send(self, packet: SendPacket) -> list[Output]:
+        out = self._switch.process(packet.port, packet.data, self._now_ps)
+        self._now_ps += BETWEEN_PACKETS_PS
+        return [Output(port, data, packet.line) for port, data in out]
+
+    def _apply(self, where: str, *updates: TableUpdate) -> None:
+        try:
+            self._switch.apply(updates)
+        except ConfigError as exc:
+            raise ConfigError(f"{where}: {exc}") from exc
+        self._now_ps += AFTER_CONTROL_PS
+
+    def _check_counter(self, where: str, check: CheckCounter) -> None:
+        count = self._count(where, check)
+        got = count.packets if check.unit == "packets" else count.bytes
+        if not _COMPARE[check.comparison](got, check.value):
+            raise CheckError(
+                f"{where}: counter {check.counter}({check.index}) must have"
+                f" {check.unit} {check.comparison} {check.value}, got {got}"
+            )
+
+    def _count(self, where: str, check: CheckCounter) -> Count:
+        """Return what a counter has, or an entry's direct counter."""
+        if not check.index[:1].isdigit():
+            handles = {handle: update for handle, update in self._handles.items() if handle}
+            update = handles[choose(where, "entry", check.index, handles)]
+            assert update.entry is not None
+            return self._switch.read_direct_counter(update.table, update.entry)
+        counter = self._commands.counter(where, check.counter)
+        return self._switch.read_counter(counter, whole(where, check.index))
+
+
+def _undone(update: TableUpdate) -> TableUpdate:
+    return TableUpdate(DELETE, update.table, update.entry, is_default=False)

@@ -1,0 +1,119 @@
+"""Tests in STF against the engine: they pass, fail and are refused for what they should be."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from program_cases import PROGRAMS
+
+from ringleaf.errors import ConfigError
+from switches.stf.outcome import Outcome, Verdict
+from switches.stf.runner import Job, run_test
+
+TESTS = Path(__file__).parent / "stf"
+
+
+def run(tmp_path: Path, program: str, text: str) -> Outcome:
+    stf = tmp_path / "x.stf"
+    stf.write_text(text)
+    return run_test(Job(PROGRAMS / f"{program}.json", stf))
+
+
+@pytest.mark.parametrize("name", ["tables", "stateful"])
+def test_our_own_tests_pass(name: str) -> None:
+    outcome = run_test(Job(PROGRAMS / f"{name}.json", TESTS / f"{name}.stf"))
+
+    assert (outcome.verdict, outcome.detail) == (Verdict.PASSED, ())
+
+
+def test_each_of_their_expectations_matters(tmp_path: Path) -> None:
+    text = (TESTS / "stateful.stf").read_text()
+    lines = text.splitlines()
+    expected = [at for at, line in enumerate(lines) if line.startswith("expect")]
+
+    for at in expected:
+        elsewhere = lines[at].replace("expect ", "expect 4")
+        changed = "\n".join([*lines[:at], elsewhere, *lines[at + 1 :]])
+        assert run(tmp_path, "stateful", changed).verdict is Verdict.FAILED
+    assert len(expected) == 5
+
+
+def test_reads_are_printed_as_bmv2_prints_them() -> None:
+    outcome = run_test(Job(PROGRAMS / "stateful.json", TESTS / "stateful.stf"))
+
+    assert "longs[5]= 255" in outcome.printed
+
+
+def test_a_wrong_packet_is_shown_beside_what_was_expected(tmp_path: Path) -> None:
+    packet = "01 0000000000 0000 00" + "00" * 24
+    outcome = run(tmp_path, "tables", f"packet 0 {packet}\nexpect 2 FE\n")
+
+    assert outcome.verdict is Verdict.FAILED
+    assert outcome.reason == "port 2: packet 1 differs at byte 0: FE expected, got FF"
+    assert "line 2 expects, line 1 led to:" in outcome.detail
+
+
+def test_entries_follow_priorities_whichever_came_first(tmp_path: Path) -> None:
+    add = "add ternary_table {} flags:0x8* set_ternary(value:{})\n"
+    packet = f"packet 0 01 00000000 0000 80 {'00' * 24}\nexpect 2 {'*' * 64} 0000"
+
+    for order in ((1, 2), (2, 1)):
+        entries = "".join(add.format(priority, priority) for priority in order)
+        outcome = run(tmp_path, "tables", f"{entries}{packet}02")
+        assert outcome.verdict is Verdict.FAILED  # no hit of exact_table: lpm is 0xaa
+        outcome = run(tmp_path, "tables", f"{entries}{packet[:-2]}AA02")
+        assert outcome.reason == ""
+
+
+@pytest.mark.parametrize(
+    ("program", "line", "message"),
+    [
+        ("tables", "add nowhere x:1 set_lpm(value:1)", "unknown table, got 'nowhere'"),
+        ("tables", "add lpm_table x:1 set_lpm(value:1)", "unknown key, got 'x'"),
+        ("tables", "add lpm_table address:1 set_map(value:1)", "unknown action, got 'set_map'"),
+        ("tables", "add lpm_table address:1 set_lpm(v:1)", "unknown parameter of I.set_lpm"),
+        ("tables", "add lpm_table address:1 set_lpm()", "I.set_lpm needs 'value', got ''"),
+        ("tables", "add lpm_table address:1 set_lpm(value:256)", "value: must have at most 8 bit"),
+        ("tables", "add ternary_table flags:0x1 NoAction()", "needs a priority, got none"),
+        ("tables", "setdefault which_way left()", "default action is constant"),
+        ("stateful", "register_write nowhere 1 1", "unknown register, got 'nowhere'"),
+        ("stateful", "register_write longs 100 1", "indices 0 to 99, got 100"),
+        ("stateful", "check_counter seen(3) packets > 0", "must have packets > 0, got 0"),
+        ("stateful", "mc_node_associate 1 0", "unknown multicast group, got '1'"),
+        ("stateful", "mc_mgrp_create 1\nmc_node_associate 1 0", "unknown multicast node, got '0'"),
+    ],
+)
+def test_what_does_not_fit_the_program_fails_with_its_line(
+    tmp_path: Path, program: str, line: str, message: str
+) -> None:
+    outcome = run(tmp_path, program, f"# a comment\n{line}\n")
+
+    number = 1 + len(line.splitlines())
+    assert outcome.verdict is Verdict.FAILED
+    assert re.search(rf"x\.stf:{number}: .*{re.escape(message)}", outcome.reason)
+
+
+def test_a_program_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "p.json").write_text("{}")
+    (tmp_path / "x.stf").write_text("wait")
+
+    outcome = run_test(Job(tmp_path / "p.json", tmp_path / "x.stf"))
+
+    assert outcome.verdict is Verdict.REFUSED
+    assert outcome.reason.startswith("not BMv2 JSON")
+
+
+def test_a_program_of_another_architecture_is_skipped(tmp_path: Path) -> None:
+    (tmp_path / "p.p4").write_text('#include <core.p4>\n#include "bmv2/psa.p4"\n')
+    (tmp_path / "x.stf").write_text("wait")
+
+    outcome = run_test(Job(tmp_path / "p.p4", tmp_path / "x.stf"))
+
+    assert (outcome.verdict, outcome.reason) == (Verdict.SKIPPED, "not of v1model, got psa.p4")
+
+
+def test_a_bad_line_is_the_callers_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"x\.stf:1: unknown STF statement, got 'nonsense'"):
+        run(tmp_path, "tables", "nonsense")
