@@ -43,41 +43,60 @@ def pipeline_body(source: Source, pipeline: Pipeline) -> Body:
 
 def action_body(source: Source, action: Action) -> Body:
     """Return an action's primitives with its jumps turned into `If`s."""
-    body, end = _unjump(source, action, 0, len(action.primitives))
-    assert end == len(action.primitives)
-    return body
+    return _Jumps(source, action).body(0, len(action.primitives))
 
 
-def _unjump(source: Source, action: Action, start: int, end: int) -> tuple[Body, int]:
-    out: list[Statement] = []
-    at = start
-    while at < end:
-        step = action.primitives[at]
+class _Jumps:
+    """Nests an action's primitives by the place where the ways from a jump meet again.
+
+    All jumps go forward, so those places are found from the end, each from later ones.
+    """
+
+    def __init__(self, source: Source, action: Action) -> None:
+        self._source = source
+        self._steps = action.primitives
+        end = len(self._steps)
+        self._joins = [0] * end + [end]
+        for at in reversed(range(end)):
+            self._joins[at] = self._meet(self._next(at))
+
+    def body(self, at: int, stop: int) -> Body:
+        """Return what happens from one primitive on until another, that all ways lead to."""
+        out: list[Statement] = []
+        while at != stop:
+            step, join = self._steps[at], self._joins[at]
+            if step.op == "_jump_if_zero":
+                then, otherwise = self._next(at)
+                condition = Operation("d2b", None, step.parameters[0])
+                out.append(If(condition, self.body(then, join), self.body(otherwise, join)))
+            elif step.op != "_jump":
+                out.append(step)
+            at = join
+        return tuple(out)
+
+    def _next(self, at: int) -> list[int]:
+        step = self._steps[at]
         if step.op == "_jump":
-            raise source.refuse("a jump that is no if-else", action.name, step.where)
-        if step.op != "_jump_if_zero":
-            out.append(step)
-            at += 1
-            continue
-        condition, target = step.parameters[0], _target(step, end, source)
-        last = action.primitives[target - 1]
-        if last.op == "_jump" and target - 1 > at:
-            then, _ = _unjump(source, action, at + 1, target - 1)
-            join = _target(last, end, source)
-            otherwise, _ = _unjump(source, action, target, join)
-        else:
-            then, _ = _unjump(source, action, at + 1, target)
-            join, otherwise = target, ()
-        out.append(If(Operation("d2b", None, condition), then, otherwise, step.where))
-        at = join
-    return tuple(out), at
+            return [self._target(at)]
+        return [at + 1, self._target(at)] if step.op == "_jump_if_zero" else [at + 1]
 
+    def _target(self, at: int) -> int:
+        step = self._steps[at]
+        target = step.parameters[-1]
+        if not isinstance(target, Constant) or not at < target.value <= len(self._steps):
+            raise self._source.refuse("a jump that does not go forward", step.op, step.where)
+        return target.value
 
-def _target(step: Primitive, end: int, source: Source) -> int:
-    target = step.parameters[-1]
-    if not isinstance(target, Constant) or not 0 < target.value <= end:
-        raise source.refuse("a jump that is no if-else", step.op, step.where)
-    return target.value
+    def _meet(self, ways: list[int]) -> int:
+        """Return the first primitive that all ways have in common."""
+        first, *others = ways
+        for other in others:
+            while first != other:
+                if first < other:
+                    first = self._joins[first]
+                else:
+                    other = self._joins[other]
+        return first
 
 
 class _Shaper:

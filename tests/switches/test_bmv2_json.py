@@ -185,7 +185,7 @@ FIELD_N = {"type": "field", "value": ["i", "n"]}
         (cycle, "a pipeline with a cycle is not supported"),
         (stack_extract, "unsupported kind of extraction, got 'stack'"),
         (value_set, "unsupported kind of transition, got 'parse_vset'"),
-        (stray_jump, "a jump that is no if-else"),
+        (stray_jump, "a jump that does not go forward"),
     ],
 )
 def test_unsupported_is_refused_by_name(
