@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ringleaf.errors import ConfigError
 from switches.json_expressions import ExpressionReader, Json, number_of, where_of
+from switches.json_headers import HeaderReader
 from switches.json_parser import ParserReader
 from switches.source import (
     Action,
@@ -22,8 +23,6 @@ from switches.source import (
     ConstEntry,
     CounterArray,
     Field,
-    Header,
-    HeaderField,
     MatchKey,
     Node,
     Pipeline,
@@ -57,10 +56,6 @@ def load_source(path: Path) -> Source:
 
 # Sections that must be empty, and what to say if they are not.
 _UNSUPPORTED = {
-    "header_stacks": "header stacks are not supported",
-    "header_unions": "header unions are not supported",
-    "header_union_stacks": "header union stacks are not supported",
-    "parse_vsets": "parser value sets are not supported",
     "meter_arrays": "meters are not supported",
     "learn_lists": "digests are not supported",
     "extern_instances": "extern instances are not supported",
@@ -73,7 +68,8 @@ class _Reader:
     def __init__(self, path: Path, data: Json) -> None:
         self._path = path
         self._data = data
-        self._expressions = ExpressionReader(path)
+        self._instances = HeaderReader(path, data).read()
+        self._expressions = ExpressionReader(path, self._instances)
 
     def read(self) -> Source:
         self._check_version()
@@ -81,18 +77,23 @@ class _Reader:
         for section, why in _UNSUPPORTED.items():
             for item in data.get(section, []):
                 raise self._refuse(why, item["name"], item)
-        headers = self._headers()
         actions = {item["id"]: self._action(item) for item in data["actions"]}
         parser = data["parsers"][0]
-        reader = ParserReader(self._expressions, headers)
+        reader = ParserReader(self._expressions, self._instances)
+        states = reader.states(parser)
         pipelines = {item["name"]: self._pipeline(item, actions) for item in data["pipelines"]}
         return Source(
             path=self._path,
-            headers=headers,
+            instances=self._instances,
             errors=dict(data["errors"]),
             first_state=parser["init_state"],
-            states={item["name"]: reader.state(item) for item in parser["parse_states"]},
-            emitted=self._emitted(data["deparsers"][0]),
+            states=states,
+            value_sets=reader.value_sets(data.get("parse_vsets", [])),
+            emitted=tuple(data["deparsers"][0]["order"]),
+            deparser=tuple(
+                self._expressions.primitive(item)
+                for item in data["deparsers"][0].get("primitives", [])
+            ),
             registers={item["name"]: self._register(item) for item in data["register_arrays"]},
             counters={
                 item["name"]: CounterArray(item["name"], item["size"])
@@ -119,26 +120,6 @@ class _Reader:
         if version[0] != FORMAT_MAJOR:
             raise self._refuse(f"BMv2 JSON format {FORMAT_MAJOR} is needed", version)
 
-    def _headers(self) -> dict[str, Header]:
-        types = {item["name"]: self._header_type(item) for item in self._data["header_types"]}
-        headers = {}
-        for item in self._data["headers"]:
-            header = Header(item["name"], types[item["header_type"]], item["metadata"])
-            if sum(f.width for f in header.fields) % 8:
-                raise self._refuse("header must be whole bytes", header.name, item)
-            headers[header.name] = header
-        return headers
-
-    def _header_type(self, item: Json) -> tuple[HeaderField, ...]:
-        fields = []
-        offset = 0
-        for name, width, *signed in item["fields"]:
-            if width == "*":
-                raise self._refuse("varbit fields are not supported", name, item)
-            fields.append(HeaderField(name, width, bool(signed and signed[0]), offset))
-            offset += width
-        return tuple(fields)
-
     def _register(self, item: Json) -> RegisterArray:
         if item["bitwidth"] > 64:
             raise self._refuse(
@@ -157,17 +138,6 @@ class _Reader:
             tuple(data["name"] for data in item["runtime_data"]),
             where_of(item),
         )
-
-    def _emitted(self, item: Json) -> tuple[str, ...]:
-        for primitive in item.get("primitives", []):
-            raise self._refuse(
-                "statements in the deparser are not supported", primitive["op"], primitive
-            )
-        order = item["order"]
-        for i, name in enumerate(order):
-            if name in order[:i]:
-                raise self._refuse("a header that is emitted twice is not supported", name, item)
-        return tuple(order)
 
     def _calculation(self, item: Json) -> Calculation:
         inputs: list[Field | Constants] = []

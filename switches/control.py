@@ -35,7 +35,9 @@ from switches.updates import (
     RegisterUpdate,
     TableUpdate,
     Update,
+    ValueSetUpdate,
 )
+from switches.value_sets import ValueSets
 
 
 class ControlPlane:
@@ -62,6 +64,7 @@ class ControlPlane:
         self._replicas = Replicas(store, self.at, name, self._ports)
         self._set(STATE_AT, store.allocate("fields", module.state.words))
         self._set(LANE_STATE_AT, store.allocate("lanes", module.state.lanes))
+        self._value_sets = ValueSets(program.source.value_sets, name)
         self.commit()
 
     def commit(self) -> None:
@@ -108,6 +111,9 @@ class ControlPlane:
                 self._replicas.update_group(update)
             case CloneUpdate():
                 self._replicas.update_clone(update)
+            case ValueSetUpdate():
+                self._value_sets.replace(update)
+                self._write_value_sets()
             case RegisterUpdate():
                 self.write_register(update.register, update.index, update.value)
             case _:
@@ -129,6 +135,7 @@ class ControlPlane:
         arena.lanes[start : start + module.state.lanes] = 0
         for start, room in self._counters:
             arena.fields[start : start + 2 * room] = 0
+        self._write_value_sets()
 
     # Reading.
 
@@ -158,7 +165,7 @@ class ControlPlane:
 
     def value_set(self, name: str) -> tuple[Match, ...]:
         """Return a parser value set's members."""
-        raise self._unsupported(f"value set {name!r}")
+        return self._value_sets.members(name)
 
     def digests(self) -> list[str]:
         """Return the digests whose messages are kept for `take_digests`."""
@@ -219,6 +226,12 @@ class ControlPlane:
         raise self._unsupported("assertions")
 
     # How it is done.
+
+    def _write_value_sets(self) -> None:
+        """Write their images, which lie among the registers."""
+        for name, image in self._value_sets.images():
+            at = self._get(STATE_AT) + self.program.module.state.value_sets[name]
+            self.store.arena.fields[at : at + len(image)] = image
 
     def _unsupported(self, what: str) -> ConfigError:
         return ConfigError(f"{self.name}: not supported yet, got {what}", Code.UNIMPLEMENTED)

@@ -6,16 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import ConfigError
+from switches.json_stacks import StackReader, selected_headers, value_of
 from switches.source import (
     Argument,
     Boolean,
     Constant,
     Expression,
     Field,
+    Instances,
     LookAhead,
     Named,
     Operation,
     Primitive,
+    Selected,
     Where,
     refusal,
 )
@@ -36,17 +39,36 @@ def where_of(item: Json | None) -> str:
     return Where(info["filename"], info["line"], info.get("column", 0), fragment)
 
 
+_NAMED = (
+    *("header", "header_stack", "header_union", "header_union_stack"),
+    *("register_array", "counter_array", "calculation", "string"),
+)
+
+
 class ExpressionReader:
     """Reads what the whole program's expressions and primitives have in common."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, instances: Instances) -> None:
         self._path = path
+        self._stacks = StackReader(instances, self.expression)
 
     def refuse(self, what: str, got: object, item: Json | None = None) -> ConfigError:
         return refusal(self._path, what, got, where_of(item))
 
+    def where(self, item: Json) -> str:
+        return where_of(item)
+
     def expression(self, item: Json) -> Expression:
+        """Read what is only read; see `operand`."""
+        found = self.operand(item)
+        return value_of(found) if isinstance(found, Selected) else found
+
+    def operand(self, item: Json) -> Expression:
+        """Read what a primitive may also write."""
         kind, value = item["type"], item["value"]
+        field = self._stacks.field(item)
+        if field is not None:
+            return field
         match kind:
             case "field":
                 return Field(*value)
@@ -62,13 +84,22 @@ class ExpressionReader:
                 return self._operation(value)
             case "regular":
                 return Named("header", value)
-            case "header" | "register_array" | "counter_array" | "calculation" | "string":
-                return Named(kind, value)
+        if kind in _NAMED:
+            return Named(kind, value)
         raise self.refuse("unsupported kind of operand", kind, item)
 
     def _operation(self, item: Json) -> Expression:
         if "op" not in item:
-            return self.expression(item)
+            return self.operand(item)
+        headers = self._stacks.headers(item)
+        if headers is not None:
+            return selected_headers(headers)
+        unions = self._stacks.unions(item)
+        if unions is not None:
+            return Selected(tuple((test, Named("header_union", name)) for test, name in unions))
+        found = self._stacks.operation(item)
+        if found is not None:
+            return found
         left, condition = item.get("left"), item.get("cond")
         return Operation(
             item["op"],
@@ -81,7 +112,7 @@ class ExpressionReader:
         parameters = [
             Named("parameters", "")  # what log_msg would print: nothing here prints it
             if parameter["type"] == "parameters_vector"
-            else self.expression(parameter)
+            else self.operand(parameter)
             for parameter in item["parameters"]
         ]
         return Primitive(item["op"], tuple(parameters), where_of(item))

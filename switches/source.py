@@ -11,6 +11,7 @@ from ringleaf.errors import ConfigError
 
 VALID = "$valid$"  # the hidden field that says whether a header is there
 STANDARD = "standard_metadata"
+STACKS = "$stacks"  # the "header" of how many elements of each stack are in use: BMv2's `next`
 
 
 class Where(str):
@@ -76,7 +77,18 @@ class Operation:
     condition: Expression | None = None  # of `?`
 
 
-Expression = Field | Constant | Boolean | Argument | LookAhead | Named | Operation
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The first of some fields or headers whose condition holds: an element of a stack.
+
+    It is found only as an operand of a primitive, which may write it; what is merely read is
+    a chain of `?`.
+    """
+
+    options: tuple[tuple[Expression, Field | Named], ...]
+
+
+Expression = Field | Constant | Boolean | Argument | LookAhead | Named | Operation | Selected
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +103,10 @@ class Primitive:
 @dataclass(frozen=True, slots=True)
 class HeaderField:
     name: str
-    width: int  # bits
+    width: int  # bits, of a varbit field at most
     signed: bool
-    offset: int  # bits from the start of the header
+    offset: int  # bits from the start of the header, without a varbit field before it
+    varbit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +117,35 @@ class Header:
 
     @property
     def size_bytes(self) -> int:
+        """How long it can be."""
         return sum(item.width for item in self.fields) // 8
+
+    @property
+    def varbit(self) -> HeaderField | None:
+        """Its varbit field; BMv2 allows for one."""
+        return next((item for item in self.fields if item.varbit), None)
+
+    @property
+    def fixed_bytes(self) -> int:
+        """How long it is while its varbit field is empty."""
+        return self.size_bytes - (self.varbit.width // 8 if self.varbit else 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """Taken when every key, masked, equals its value; a default has neither."""
+    """Taken when every key, masked, equals its value, or is a value set's member.
+
+    A default has neither value nor set; without a value set's `masks`, all bits count.
+    """
 
     values: tuple[int, ...]
     masks: tuple[int, ...]
     target: str | None
+    value_set: str | None = None
+
+    @property
+    def is_default(self) -> bool:
+        return not self.values and self.value_set is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +153,41 @@ class ParserState:
     name: str
     ops: tuple[Primitive, ...]
     keys: tuple[Expression, ...]
+    widths: tuple[int, ...]  # bits of each key
     transitions: tuple[Transition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSet:
+    """A parser value set; `widths` are of the parts of its key, () where nothing uses it."""
+
+    name: str
+    widths: tuple[int, ...]  # bits
+    max_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Instances:
+    """A program's headers, and how they make up stacks and unions, all by name."""
+
+    headers: dict[str, Header]
+    stacks: dict[str, tuple[str, ...]]  # headers, from the first
+    unions: dict[str, tuple[str, ...]]  # headers, of which one at most is valid
+    union_stacks: dict[str, tuple[str, ...]]  # unions, from the first
+    members: dict[str, tuple[str, ...]]  # per union, what its type calls its headers
+
+    def union_of(self, header: str) -> tuple[str, ...]:
+        """Return the headers of the union that a header is in; itself alone if in none."""
+        for union in self.unions.values():
+            if header in union:
+                return union
+        return (header,)
+
+    def elements(self, stack: str) -> tuple[tuple[str, ...], ...]:
+        """Return the headers of each element of a stack, of headers or of unions."""
+        if stack in self.stacks:
+            return tuple((header,) for header in self.stacks[stack])
+        return tuple(self.unions[union] for union in self.union_stacks[stack])
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,11 +309,13 @@ class Source:
     """A whole program as p4c wrote it."""
 
     path: Path
-    headers: dict[str, Header]
+    instances: Instances
     errors: dict[str, int]
     first_state: str | None
     states: dict[str, ParserState]
+    value_sets: dict[str, ValueSet]
     emitted: tuple[str, ...]
+    deparser: tuple[Primitive, ...]  # what it does before it emits
     registers: dict[str, RegisterArray]
     counters: dict[str, CounterArray]
     calculations: dict[str, Calculation]
@@ -257,6 +325,10 @@ class Source:
     egress: Pipeline
     field_lists: dict[int, tuple[Field, ...]]
     deparser_where: str = ""
+
+    @property
+    def headers(self) -> dict[str, Header]:
+        return self.instances.headers
 
     def field_of(self, ref: Field) -> HeaderField:
         for item in self.headers[ref.header].fields:

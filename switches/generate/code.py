@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager, contextmanager
 from switches.generate.expressions import Expressions
 from switches.generate.marks import Mark
 from switches.generate.state import State
-from switches.generate.storage import Storage
+from switches.generate.storage import Storage, varbits
 from switches.generate.text import Constants, Lines
-from switches.source import Expression, Field, Source
+from switches.source import Expression, Field, Header, Source
 
 OUTSIDE = ""  # the cell of an index that is outside its register array
 
@@ -73,6 +73,12 @@ class Code:
 
     def is_set(self, field: Field) -> str:
         return f"{self.read(field)} != {self.u(0)}"
+
+    def size_of(self, header: Header) -> str:
+        """Return code (`int64`) of how many bytes a header has on the wire."""
+        if header.varbit is None:
+            return str(header.size_bytes)
+        return f"({header.fixed_bytes} + I({self.read(varbits(header.name))} >> {self.u(3)}))"
 
     @contextmanager
     def guarded(self, condition: str | None) -> Iterator[None]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from switches.generate.bits import lanes_call, write_bits
 from switches.generate.code import Code
+from switches.generate.extract import placed_fields
 from switches.generate.paths import Paths
 from switches.generate.storage import position, valid
+from switches.generate.straight import write_straight
 from switches.generate.usage import Usage
-from switches.source import Field, Header
+from switches.source import Field, Header, HeaderField
 
 
 class DeparserWriter:
@@ -21,47 +23,50 @@ class DeparserWriter:
         self._usage = usage
         self._stays = paths.in_order and not usage.changes_headers
         self._paths = paths
+        self._headers = list(enumerate(code.source.headers[name] for name in code.source.emitted))
 
     def write(self) -> None:
         code = self._code
-        headers = [code.source.headers[name] for name in code.source.emitted]
+        write_straight(code, code.source.deparser)
         if not self._stays:
-            self._lay_out(headers)
-        for header in headers:
+            self._lay_out()
+        for number, header in self._headers:
             if any(field in self._usage.written_back for field in _fields(header)):
                 with code.block(f"if {code.is_set(valid(header.name))}:  # {header.name}"):
-                    self._write_header(header)
+                    self._write_header(header, self._place(number, header))
 
-    def place(self, header: str) -> str:
-        """Return code of where in the head a header lies."""
-        if not self._stays:
-            return f"at_{self._code.source.emitted.index(header)}"
-        offset = self._paths.offset(header)
-        return f"I({self._code.read(position(header))})" if offset is None else str(offset)
+    def _place(self, number: int, header: Header) -> str:
+        """Return code of where in the head the header that is emitted as `number` lies."""
+        return self._came(header) if self._stays else f"at_{number}"
 
-    def _lay_out(self, headers: list[Header]) -> None:
+    def _came(self, header: Header) -> str:
+        """Return code of where the header was parsed."""
+        offset = self._paths.offset(header.name)
+        if offset is None:
+            return f"I({self._code.read(position(header.name))})"
+        return str(offset)
+
+    def _lay_out(self) -> None:
         """See to it that valid headers lie in order, without gaps, before the rest."""
         code = self._code
         code.lines.comment("do the headers lie as they must leave?")
         code.add("out = 0")
         code.add("moved = False")
-        for header in headers:
-            place = self.place(header.name)
-            offset = self._paths.offset(header.name)
-            came = f"I({code.read(position(header.name))})" if offset is None else offset
-            code.add(f"{place} = {came}")
+        for number, header in self._headers:
+            place = self._place(number, header)
+            code.add(f"{place} = {self._came(header)}")
             with code.block(f"if {code.is_set(valid(header.name))}:"):
                 code.add(f"moved |= {place} != out")
-                code.add(f"out += {header.size_bytes}")
+                code.add(f"out += {code.size_of(header)}")
         with code.block("if moved or out != parsed:"):
-            self._move(headers)
+            self._move()
 
-    def _move(self, headers: list[Header]) -> None:
+    def _move(self) -> None:
         code = self._code
         code.add("scratch = window(arena.bytes, block[SCRATCH_AT], words[HEAD_BYTES])")
         code.add("out = 0")
-        for header in headers:
-            place, size = self.place(header.name), header.size_bytes
+        for number, header in self._headers:
+            place, size = self._place(number, header), code.size_of(header)
             with code.block(f"if {code.is_set(valid(header.name))}:"):
                 code.add(f"copy_bytes(scratch, out, head, {place}, {size})")
                 code.add(f"{place} = out")
@@ -69,9 +74,8 @@ class DeparserWriter:
         code.add("row[HEAD_LEN] = move_rest(head, row[HEAD_LEN], parsed, out)")
         code.add("copy_bytes(head, 0, scratch, 0, out)")
 
-    def _write_header(self, header: Header) -> None:
+    def _write_header(self, header: Header, where: str) -> None:
         code = self._code
-        where = self.place(header.name)
         in_run = set()
         for run in code.storage.runs_of(header.name):
             fields = _fields(header)[run.first :][: run.count]
@@ -79,10 +83,20 @@ class DeparserWriter:
             if self._usage.written_back & set(fields):
                 start = header.fields[run.first].offset // 8
                 code.add(lanes_call("write", run, f"{where} + {start}"))
-        for item in header.fields:
+        for item, place in placed_fields(code, header, where):
             field = Field(header.name, item.name)
             if field in self._usage.written_back and field not in in_run:
-                write_bits(code, where, item.offset, item.width, code.storage.read(field))
+                self._write_field(field, item, place)
+
+    def _write_field(self, field: Field, item: HeaderField, place: str) -> None:
+        code = self._code
+        varbit = code.storage.varbit(field)
+        if varbit is None:
+            write_bits(code, place, item.offset, item.width, code.storage.read(field))
+            return
+        whole, shift = divmod(item.offset, 8)
+        count = f"I({code.read(varbit.length)} >> {code.u(3)})"
+        code.add(f"write_varbits(lanes, {varbit.start}, head, {place} + {whole}, {shift}, {count})")
 
 
 def _fields(header: Header) -> list[Field]:

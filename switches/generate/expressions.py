@@ -95,6 +95,11 @@ class Expressions(Ranges):
                 return self.condition(inner)
             case Operation("d2b", _, right):
                 return self._is_not_zero(right)
+            case Operation("==" | "!=" as op, Field() as left, Field() as right) if (
+                self.storage.varbit(left)
+            ):
+                same = self._same_varbits(left, right)
+                return same if op == "==" else f"(not {same})"
             case Operation("?", left, right, chosen) if left is not None and chosen is not None:
                 arms = f"{self.condition(left)} if {self.condition(chosen)}"
                 return f"({arms} else {self.condition(right)})"
@@ -236,6 +241,15 @@ class Expressions(Ranges):
         return self._extend([f"U(clamp({code}, I({low}), I({high})))"], expression, count)
 
     # Comparisons.
+
+    def _same_varbits(self, left: Field, right: Field) -> str:
+        operands = []
+        for field in (left, right):
+            varbit = self.storage.varbit(field)
+            assert varbit is not None
+            length = self.storage.read(varbit.length)[0]
+            operands.append(f"{varbit.start}, I({length} >> {self._u(3)})")
+        return f"same_varbits(lanes, {', '.join(operands)})"
 
     def _compare(self, op: str, left: Expression, right: Expression) -> str:
         if self._is_boolean(left):

@@ -34,7 +34,7 @@ from switches.layout import DROP_PORT, INSTANCE_TYPE
 from switches.layout import PACKET_LENGTH as PACKET_LENGTH_SLOT
 from switches.replication import INGRESS_CLONE
 from switches.shapes import Shape, shape_table
-from switches.source import STANDARD, Field, Source
+from switches.source import STACKS, STANDARD, Field, Source
 
 _TIMESTAMPS = {
     "ingress": Field(STANDARD, "ingress_global_timestamp"),
@@ -125,7 +125,10 @@ class _Generator:
             "\n".join(f"{name} = {code}" for name, code in self._globals.items()),
             *("\n".join(lines) for lines in bodies),
         ]
-        added = sum(self._source.headers[name].size_bytes for name in self._usage.added)
+        headers = self._source.headers
+        emitted = self._source.emitted
+        again = [name for i, name in enumerate(emitted) if name in emitted[:i]]
+        added = sum(headers[name].size_bytes for name in (*self._usage.added, *again))
         text = "\n\n".join(part for part in parts if part) + "\n"
         return Module(
             text=text,
@@ -136,7 +139,7 @@ class _Generator:
             field_count=self._storage.field_count,
             lane_count=self._storage.lane_count,
             parsed_bytes=self._paths.deepest,
-            head_bytes=max(self._paths.deepest, USUAL_HEAD) + added,
+            head_bytes=max(self._paths.room(), USUAL_HEAD) + added,
         )
 
     def _code(self) -> Code:
@@ -158,7 +161,7 @@ class _Generator:
         used = set().union(*(part.all for part in parts)) | set(self._kept)
         headers = [h.name for h in self._source.headers.values() if not h.metadata]
         used |= usage.extracted | set(_LEFT_BY_INGRESS) | {valid(name) for name in headers}
-        used |= {position(name) for name in self._paths.moving()}
+        used |= {position(name) for name in self._paths.moving()} | usage.lengths
         self._start_at_zero(code, used)
         scalar_lanes = self._storage.scalar_lanes()
         if scalar_lanes:
@@ -181,7 +184,7 @@ class _Generator:
 
     def _egress_lines(self) -> list[str]:
         code, usage = self._code(), self._usage
-        used = usage.egress.all | usage.update.all | set(self._kept)
+        used = usage.egress.all | usage.update.all | usage.deparser.all | set(self._kept)
         used |= {Field(STANDARD, "egress_spec"), TRUNCATE_LEN, LENGTH, PARSED_LEN}
         self._start_at_zero(code, used - set(self._kept))
         code.add(f"length = I(fields[{PACKET_LENGTH_SLOT}])")
@@ -235,7 +238,7 @@ class _Generator:
 
     def _is_metadata(self, field: Field) -> bool:
         header = self._source.headers.get(field.header)
-        return header is not None and header.metadata
+        return header is not None and header.metadata and field.header != STACKS
 
     def _start_at_zero(self, code: Code, fields: set[Field]) -> None:
         """Fields are zero at first: BMv2 says so of metadata, and P4 nothing of headers."""

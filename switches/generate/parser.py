@@ -7,35 +7,26 @@ are skipped over.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from switches.generate.bits import lanes_call, read_bits
 from switches.generate.code import Code
-from switches.generate.marks import (
-    CONDITION,
-    EXTRACT,
-    PARSER_OP,
-    SELECT,
-    STATE,
-    TOO_SHORT,
-    Mark,
-    Value,
-)
-from switches.generate.paths import Paths, constant_bytes, extracted_header
-from switches.generate.primitives import write_primitive
-from switches.generate.storage import Storage, position, valid
+from switches.generate.extract import ExtractWriter, fail, pull_up_to
+from switches.generate.extraction import Extraction, extraction_of
+from switches.generate.lookahead import end_of, look
+from switches.generate.marks import CONDITION, PARSER_OP, STATE, TOO_SHORT, Mark
+from switches.generate.paths import Paths, constant_bits
+from switches.generate.select import DONE, SelectWriter
+from switches.generate.straight import write_straight
 from switches.generate.usage import PARSER_ERROR, Usage
-from switches.source import (
-    VALID,
-    Expression,
-    Field,
-    LookAhead,
-    ParserState,
-    Primitive,
-    Transition,
-)
+from switches.source import Field, LookAhead, ParserState, Primitive
 
-DONE = -1  # number of the state after the last
+Rest = Callable[[int | None], None]
+"""Writes what follows an operation, which is at this byte of the packet, if that is known."""
+
+# States that a packet may be in, one after the other. BMv2 never leaves a loop that takes nothing
+# of the packet; here it ends with P4's ParserTimeout.
+LONGEST_WAY = 100_000
 
 
 class ParserWriter:
@@ -46,10 +37,10 @@ class ParserWriter:
 
     def __init__(self, code: Code, usage: Usage, paths: Paths) -> None:
         self._code = code
-        self._usage = usage
         self._paths = paths
-        assert paths.order is not None
+        self._extracts = ExtractWriter(code, usage, paths)
         self._numbers = {name: number for number, name in enumerate(paths.order)}
+        self._selects = SelectWriter(code, self._numbers)
 
     def write(self) -> None:
         code = self._code
@@ -59,180 +50,158 @@ class ParserWriter:
         if first is None:
             return
         code.add(f"step = {self._numbers[first]}")
-        if self._paths.cyclic:
-            with code.block(f"while step != {DONE}:"):
-                self._states()
-        else:
+        if not self._paths.cyclic:
             self._states()
+            return
+        code.add("turns = 0")
+        with code.block(f"while step != {DONE}:"):
+            self._states()
+            code.add("turns += 1")
+            with code.block(f"if turns == {LONGEST_WAY}:"):
+                code.add(f"step = {DONE}")
+                fail(code, "ParserTimeout")
 
     def _states(self) -> None:
         for name, number in self._numbers.items():
             with self._code.block(f"if step == {number}:  # {name}"):
                 state = self._code.source.states[name]
                 self._code.add(f"step = {DONE}", Mark(STATE, state))
-                self._ops(state, state.ops, self._paths.entry(name))
+                self._ops(state, 0, self._paths.entry(name))
 
-    def _ops(self, state: ParserState, ops: tuple[Primitive, ...], at: int | None) -> None:
-        """Write what is left of a state; `at` is where in the packet it is, if known."""
-        if not ops:
+    def _ops(self, state: ParserState, number: int, at: int | None) -> None:
+        """Write a state from one operation on; `at` is where in the packet it is, if known."""
+        if number == len(state.ops):
             self._select(state, at)
             return
+        op = state.ops[number]
+        self._code.expressions.where = op.where
+
+        def rest(after: int | None) -> None:
+            self._ops(state, number + 1, after)
+
+        match op.op:
+            case "extract":
+                self._extract(op, self._paths.elements.get((state.name, number)), at, rest)
+            case "advance" | "shift":
+                self._advance(op, at, rest)
+            case "verify":
+                self._verify(op, at, rest)
+            case "set":
+                self._set(op, at, rest)
+            case _:
+                write_straight(self._code, (op,))
+                rest(at)
+
+    def _extract(self, op: Primitive, known: set[int] | None, at: int | None, rest: Rest) -> None:
         code = self._code
-        op, rest = ops[0], ops[1:]
-        where = "parsed" if at is None else str(at)
-        if op.op in ("extract", "advance", "shift"):
-            name = extracted_header(op) if op.op == "extract" else None
-            size = code.source.headers[name].size_bytes if name else constant_bytes(code.source, op)
-            after = f"parsed + {size}" if at is None else str(at + size)
-            with self._if_there(after):
-                with code.marked(self._step(op, name)):
-                    if name:
-                        self._extract(name, where)
-                    code.add(f"parsed = {after}")
-                self._ops(state, rest, None if at is None else at + size)
+        extraction = extraction_of(code.source, op)
+        if extraction.stack is None:
+            self._extract_next(op, extraction, None, at, rest)
             return
-        self._other_op(state, op, rest, at)
+        full = f"{code.read(extraction.count)} >= {code.u(len(extraction.headers))}"
+        with code.block(f"if {full}:"):
+            fail(code, "StackOutOfBounds")
+        with code.block("else:"):
+            self._extract_next(op, extraction, known, at, rest)
 
-    def _step(self, op: Primitive, header: str | None) -> Mark:
-        if header is None:
-            return Mark(PARSER_OP, op, op.where)
-        return Mark(EXTRACT, self._code.source.headers[header], op.where)
-
-    def _other_op(
-        self, state: ParserState, op: Primitive, rest: tuple[Primitive, ...], at: int | None
+    def _extract_next(
+        self,
+        op: Primitive,
+        extraction: Extraction,
+        known: set[int] | None,
+        at: int | None,
+        rest: Rest,
     ) -> None:
         code = self._code
-        code.expressions.where = op.where
-        if op.op == "verify":
-            condition, error = op.parameters
-            mark = Mark(CONDITION, condition, op.where, inverted=True)
-            failed = code.block(f"if not {code.expressions.condition(condition)}:", mark)
-            with failed, code.marked(Mark(PARSER_OP, op, op.where)):
-                code.assign(PARSER_ERROR, error)
-            with code.block("else:"):
-                self._ops(state, rest, at)
-            return
-        if op.op == "set":
-            target, value = op.parameters
-            assert isinstance(target, Field)
-            if isinstance(value, LookAhead):
-                with self._if_there(self._end_of(value, at)):
-                    shape = code.storage.shape(target)
-                    with code.marked(Mark(PARSER_OP, op, op.where)):
-                        code.set(target, self._look(value, at, shape.width, shape.signed))
-                    self._ops(state, rest, at)
-                return
-            with code.marked(Mark(PARSER_OP, op, op.where)):
-                code.assign(target, value)
+        header = code.source.headers[extraction.headers[0]]
+        where = "parsed" if at is None else str(at)
+
+        def take(after: str) -> None:
+            with code.marked(self._extracts.mark(extraction, op.where)):
+                self._extracts.take(extraction, known, where, op.where)
+                code.add(f"parsed = {after}")
+
+        if extraction.bits is None:
+            size = header.size_bytes
+            after = f"parsed + {size}" if at is None else str(at + size)
+            with self._if_there(after):
+                take(after)
+                rest(None if at is None else at + size)
         else:
-            write_primitive(code, op)
-        self._ops(state, rest, at)
+            with self._extracts.checked_length(extraction, where):
+                take(f"{where} + {header.fixed_bytes} + I(bits >> {code.u(3)})")
+                rest(None)
+
+    def _advance(self, op: Primitive, at: int | None, rest: Rest) -> None:
+        code = self._code
+        amount = constant_bits(op)
+        if amount is None:
+            self._advance_by(op, "parsed" if at is None else str(at), rest)
+        elif amount % 8:
+            fail(code, "ParserInvalidArgument")
+        else:
+            size = amount // 8
+            after = f"parsed + {size}" if at is None else str(at + size)
+            with self._if_there(after):
+                code.add(f"parsed = {after}", Mark(PARSER_OP, op, op.where))
+                rest(None if at is None else at + size)
+
+    def _advance_by(self, op: Primitive, where: str, rest: Rest) -> None:
+        """Write an `advance` by a computed number of bits."""
+        code = self._code
+        code.add(f"bits = {code.expressions.fitted(op.parameters[0], 32, False)[0]}")
+        with code.block(f"if bits & {code.u(7)} != {code.u(0)}:"):
+            fail(code, "ParserInvalidArgument")
+        with code.block("else:"):
+            code.add(f"need = {where} + I(bits >> {code.u(3)})")
+            pull_up_to(code, "need")
+            with code.block("if have < need:"):
+                fail(code, "PacketTooShort", Mark(TOO_SHORT))
+            with code.block("else:"):
+                code.add("parsed = need", Mark(PARSER_OP, op, op.where))
+                rest(None)
+
+    def _verify(self, op: Primitive, at: int | None, rest: Rest) -> None:
+        code = self._code
+        condition, error = op.parameters
+        mark = Mark(CONDITION, condition, op.where, inverted=True)
+        failed = code.block(f"if not {code.expressions.condition(condition)}:", mark)
+        with failed, code.marked(Mark(PARSER_OP, op, op.where)):
+            code.assign(PARSER_ERROR, error)
+        with code.block("else:"):
+            rest(at)
+
+    def _set(self, op: Primitive, at: int | None, rest: Rest) -> None:
+        code = self._code
+        target, value = op.parameters
+        assert isinstance(target, Field)
+        mark = Mark(PARSER_OP, op, op.where)
+        if not isinstance(value, LookAhead):
+            with code.marked(mark):
+                code.assign(target, value)
+            rest(at)
+            return
+        with self._if_there(end_of(value, at)):
+            shape = code.storage.shape(target)
+            with code.marked(mark):
+                code.set(target, look(code, value, at, shape.width, shape.signed))
+            rest(at)
 
     def _if_there(self, end: str) -> AbstractContextManager[None]:
         """Open a block for what needs the packet to have `end` bytes."""
         code = self._code
         with code.block(f"if have < {end}:"):
-            code.add(f"have = pull(arena, row, head, {end})")
-        with code.block(f"if have < {end}:"), code.marked(Mark(TOO_SHORT)):
-            code.set(PARSER_ERROR, [code.u(code.source.errors.get("PacketTooShort", 1))])
+            limit = f"min({end}, head.size)" if self._paths.unbounded else end
+            code.add(f"have = pull(arena, row, head, {limit})")
+        with code.block(f"if have < {end}:"):
+            fail(code, "PacketTooShort", Mark(TOO_SHORT))
         return code.block("else:")
-
-    def _extract(self, name: str, where: str) -> None:
-        code = self._code
-        header = code.source.headers[name]
-        code.lines.comment(f"extract {name}")
-        in_run = set()
-        for run in code.storage.runs_of(name):
-            fields = [Field(name, item.name) for item in header.fields[run.first :][: run.count]]
-            in_run |= set(fields)
-            if self._usage.extracted & set(fields):
-                start = header.fields[run.first].offset // 8
-                code.add(lanes_call("read", run, f"{where} + {start}"))
-        for item in header.fields:
-            field = Field(name, item.name)
-            if field in self._usage.extracted and field not in in_run:
-                words = read_bits(code, where, item.offset, item.width)
-                code.set(field, _signed(words, item.width) if item.signed else words)
-        code.set(valid(name), [code.u(1)])
-        if name in self._paths.moving():
-            code.set(position(name), [f"U({where})"])
-
-    def _end_of(self, value: LookAhead, at: int | None) -> str:
-        size = -(-(value.offset + value.width) // 8)
-        return f"parsed + {size}" if at is None else str(at + size)
-
-    def _look(self, value: LookAhead, at: int | None, width: int, signed: bool) -> list[str]:
-        where = "parsed" if at is None else str(at)
-        words = read_bits(self._code, where, value.offset, value.width)
-        words += [self._code.u(0)] * (-(-width // 64) - len(words))
-        return _signed(words, width) if signed else words[: -(-width // 64)]
 
     def _select(self, state: ParserState, at: int | None) -> None:
         looks = [key for key in state.keys if isinstance(key, LookAhead)]
         if looks:
             furthest = max(looks, key=lambda key: key.offset + key.width)
-            with self._if_there(self._end_of(furthest, at)):
-                self._transitions(state, at)
+            with self._if_there(end_of(furthest, at)):
+                self._selects.write(state, at)
         else:
-            self._transitions(state, at)
-
-    def _transitions(self, state: ParserState, at: int | None) -> None:
-        code = self._code
-        keyword = "if"
-        keys = [self._key(key, at) for key in state.keys]
-        values = tuple(self._named(key, words) for key, words in zip(state.keys, keys, strict=True))
-        for transition in state.transitions:
-            mark = Mark(SELECT, transition, values=values)
-            goal = DONE if transition.target is None else self._numbers[transition.target]
-            if not transition.values:
-                if keyword == "if":
-                    code.add(f"step = {goal}", mark)
-                else:
-                    with code.block("else:"):
-                        code.add(f"step = {goal}", mark)
-                return
-            with code.block(f"{keyword} {self._test(state, transition, keys)}:"):
-                code.add(f"step = {goal}", mark)
-            keyword = "elif"
-
-    def _named(self, key: Expression, words: list[str]) -> Value:
-        if isinstance(key, LookAhead):
-            return Value(f"lookahead<bit<{key.width}>>()", tuple(words), key.width)
-        assert isinstance(key, Field)
-        width = _key_width(self._code.storage, key)
-        return Value(f"{key.header}.{key.name}", tuple(words), width)
-
-    def _key(self, key: Expression, at: int | None) -> list[str]:
-        if isinstance(key, LookAhead):
-            return self._look(key, at, key.width, False)
-        assert isinstance(key, Field)
-        words = list(self._code.storage.read(key))
-        shape = self._code.storage.shape(key)
-        if shape.signed and shape.width < 64:
-            words = [f"({words[0]} & {self._code.u((1 << shape.width) - 1)})"]
-        return words
-
-    def _test(self, state: ParserState, transition: Transition, keys: list[list[str]]) -> str:
-        code = self._code
-        tests = []
-        for key, words, value, mask in zip(
-            state.keys, keys, transition.values, transition.masks, strict=True
-        ):
-            width = key.width if isinstance(key, LookAhead) else _key_width(code.storage, key)
-            for i, word in enumerate(words):
-                full = (1 << min(64, width - 64 * i)) - 1
-                part = mask >> 64 * i & full
-                if part == 0:
-                    continue
-                masked = word if part == full else f"({word} & {code.u(part)})"
-                tests.append(f"{masked} == {code.u((value & mask) >> 64 * i & full)}")
-        return " and ".join(tests) or "True"
-
-
-def _key_width(storage: Storage, key: Expression) -> int:
-    assert isinstance(key, Field)
-    return 1 if key.name == VALID else storage.shape(key).width
-
-
-def _signed(words: list[str], width: int) -> list[str]:
-    return [f"U(as_signed({words[0]}, {width}))"] if width < 64 else words
+            self._selects.write(state, at)

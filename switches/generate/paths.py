@@ -2,47 +2,58 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from switches.source import Constant, Named, ParserState, Primitive, Source
+from switches.generate.extraction import extraction_of
+from switches.source import Constant, Header, ParserState, Primitive, Source
+
+LONGEST_PACKET = 10_000  # bytes; a parser that may take any number of bytes takes these at most
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
     """What is known about the packet when a state is entered on one of the possible ways."""
 
-    offset: int  # bytes parsed
+    offset: int | None  # bytes parsed, where that is known
     emitted: int  # headers of the deparser's order up to the last extracted; -1 if out of order
+    counts: tuple[int, ...]  # elements of each stack that were extracted
 
 
 class Paths:
     """All ways through a parser without cycles: where headers can lie, and how deep it goes.
 
     `deepest` is the most bytes that any way takes; `in_order` whether each way extracts headers
-    in the order in which the deparser emits them, and only those, with no gaps.
+    in the order in which the deparser emits them, and only those, with no gaps. Of a parser with
+    cycles, or with more ways than `LIMIT`, nothing is known: headers lie anywhere.
     """
 
-    LIMIT = 10_000  # ways through one state; beyond, headers are said to lie anywhere
+    LIMIT = 10_000  # ways through one state
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self.order = _order(source)
-        self.cyclic = self.order is None
-        self.offsets: dict[str, set[int]] = {name: set() for name in source.headers}
-        self.entries: dict[str, set[int]] = {name: set() for name in source.states}
-        self.deepest = 0
-        self.in_order = not self.cyclic
-        if self.order is None:
-            self.order = list(source.states)
-            self.deepest = sum(h.size_bytes for h in source.headers.values() if not h.metadata)
-        else:
-            self._walk(self.order)
+        self._stacks = [*source.instances.stacks, *source.instances.union_stacks]
+        order = _order(source)
+        self.cyclic = order is None
+        self.order = order or list(source.states)
+        self.unbounded = self.cyclic
+        self.deepest = self._deepest()
+        self._forget()
+        if order is not None:
+            self.known = self._walk(order)
+            if not self.known:
+                self._forget()
+
+    def _forget(self) -> None:
+        self.offsets: dict[str, set[int | None]] = {name: set() for name in self._source.headers}
+        self.entries: dict[str, set[int | None]] = {name: set() for name in self._source.states}
+        self.elements: dict[tuple[str, int], set[int]] = {}  # that an operation can extract
+        self.in_order = self.known = False
 
     def moving(self) -> set[str]:
         """Return the headers that can lie at more than one place."""
-        if self.cyclic:
+        if not self.known:
             return {name for name, header in self._source.headers.items() if not header.metadata}
-        return {name for name, offsets in self.offsets.items() if len(offsets) > 1}
+        return {name for name, found in self.offsets.items() if len(found) > 1 or None in found}
 
     def offset(self, header: str) -> int | None:
         """Return the one place where a header can lie; 0 of one that is never parsed."""
@@ -52,44 +63,105 @@ class Paths:
 
     def entry(self, state: str) -> int | None:
         """Return the one number of bytes that can be parsed when a state is entered."""
-        if self.cyclic or len(self.entries[state]) != 1:
+        if not self.known or len(self.entries[state]) != 1:
             return None
         return next(iter(self.entries[state]))
 
-    def _walk(self, order: list[str]) -> None:
+    def room(self) -> int:
+        """Return how many bytes of a packet the parser can need side by side."""
+        return max(self.deepest, LONGEST_PACKET) if self.unbounded else self.deepest
+
+    def _walk(self, order: list[str]) -> bool:
+        """Follow all ways; return whether they were few enough."""
+        once = len(set(self._source.emitted)) == len(self._source.emitted)
+        self.in_order = once and not self._source.instances.unions
         ways: dict[str, set[Way]] = {name: set() for name in order}
         if self._source.first_state is not None:
-            ways[self._source.first_state].add(Way(0, 0))
+            ways[self._source.first_state].add(Way(0, 0, (0,) * len(self._stacks)))
         for name in order:
             state = self._source.states[name]
             self.entries[name] = {way.offset for way in ways[name]}
-            after = {self._through(state, way) for way in ways[name]}
+            results = [self._through(state, way) for way in ways[name]]
+            after = {way for way in results if way is not None}
             if len(after) > self.LIMIT:
-                raise self._source.refuse("a parser with so many ways is not supported", name)
+                return False
             for target in {transition.target for transition in state.transitions} - {None}:
                 assert target is not None
                 ways[target] |= after
+        return True
 
-    def _through(self, state: ParserState, way: Way) -> Way:
-        offset, emitted = way.offset, way.emitted
-        for op in state.ops:
+    def _through(self, state: ParserState, way: Way) -> Way | None:
+        """Return what is known after a state; None if it always ends with an error."""
+        found = self._operations(state, way)
+        self.in_order &= found[-1].emitted >= 0
+        return found[-1] if len(found) > len(state.ops) else None
+
+    def _operations(self, state: ParserState, way: Way) -> list[Way]:
+        """Return what is known at first, and after each operation until one fails."""
+        found = [way]
+        for number, op in enumerate(state.ops):
             if op.op == "extract":
-                name = extracted_header(op)
-                self.offsets[name].add(offset)
-                offset += self._source.headers[name].size_bytes
-                emitted = self._next_emitted(name, emitted)
+                after = self._extract(state, number, op, way)
+                if after is None:
+                    break
+                way = after
             elif op.op in ("advance", "shift"):
-                offset += constant_bytes(self._source, op)
-                emitted = -1
-        self.deepest = max(self.deepest, offset)
-        self.in_order &= emitted >= 0
-        return Way(offset, emitted)
+                amount = constant_bits(op)
+                if amount is not None and amount % 8:
+                    break
+                known = amount is not None and way.offset is not None
+                offset = way.offset + amount // 8 if known else None  # type: ignore[operator]
+                way = replace(way, offset=offset, emitted=-1)
+            found.append(way)
+        return found
+
+    def _extract(self, state: ParserState, number: int, op: Primitive, way: Way) -> Way | None:
+        extraction = extraction_of(self._source, op)
+        element, counts = 0, way.counts
+        if extraction.stack is not None:
+            at = self._stacks.index(extraction.stack)
+            element = counts[at]
+            if element >= len(extraction.headers):
+                return None
+            self.elements.setdefault((state.name, number), set()).add(element)
+            counts = (*counts[:at], element + 1, *counts[at + 1 :])
+        name = extraction.headers[element]
+        self.offsets[name].add(way.offset)
+        fixed = extraction.bits is None and way.offset is not None
+        size = self._source.headers[name].size_bytes
+        offset = way.offset + size if fixed else None  # type: ignore[operator]
+        return Way(offset, self._next_emitted(name, way.emitted), counts)
 
     def _next_emitted(self, name: str, emitted: int) -> int:
         order = self._source.emitted
         if emitted < 0 or name not in order[emitted:]:
             return -1
         return order.index(name, emitted) + 1
+
+    def _deepest(self) -> int:
+        """Return how many bytes the parser takes at most; a guess where it is unbounded."""
+        states = self._source.states
+        if self.cyclic:
+            return sum(h.size_bytes for h in self._source.headers.values() if not h.metadata)
+        entered = dict.fromkeys(states, 0)
+        deepest = 0
+        for name in self.order:
+            after = entered[name] + sum(self._taken(op) for op in states[name].ops)
+            deepest = max(deepest, after)
+            for transition in states[name].transitions:
+                if transition.target is not None:
+                    entered[transition.target] = max(entered[transition.target], after)
+        return deepest
+
+    def _taken(self, op: Primitive) -> int:
+        if op.op == "extract":
+            headers: dict[str, Header] = self._source.headers
+            return headers[extraction_of(self._source, op).headers[0]].size_bytes
+        if op.op not in ("advance", "shift"):
+            return 0
+        amount = constant_bits(op)
+        self.unbounded |= amount is None
+        return (amount or 0) // 8
 
 
 def _order(source: Source) -> list[str] | None:
@@ -113,19 +185,9 @@ def _order(source: Source) -> list[str] | None:
     return done[::-1]
 
 
-def constant_bytes(source: Source, op: Primitive) -> int:
-    """Return how many bytes an `advance` skips."""
+def constant_bits(op: Primitive) -> int | None:
+    """Return how many bits an `advance` skips, if that is known."""
     amount = op.parameters[0]
     if not isinstance(amount, Constant):
-        raise source.refuse("advance() by a computed amount is not supported", op.op, op.where)
-    bits = amount.value * (8 if op.op == "shift" else 1)
-    if bits % 8:
-        raise source.refuse("advance() must be by whole bytes", bits, op.where)
-    return bits // 8
-
-
-def extracted_header(op: Primitive) -> str:
-    """Return the header that an `extract` extracts."""
-    header = op.parameters[0]
-    assert isinstance(header, Named)
-    return header.name
+        return None
+    return amount.value * (8 if op.op == "shift" else 1)

@@ -49,6 +49,8 @@ from switches.heads import (
 )
 from switches.layout import RANDOM_AT
 from switches.lookup import count_packet, find_exact, find_in_ranges, find_masked
+from switches.value_sets import is_member
+from switches.varbits import copy_varbits, read_varbits, same_varbits, write_varbits
 from ringleaf.views import swap_items, window
 
 U = np.uint64

@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from switches.generate.calculations import calculate, inputs_of
 from switches.generate.code import OUTSIDE, Code
 from switches.generate.flow import leaves
-from switches.generate.headers import add_header, assign_header, fields_of, remove_header
+from switches.generate.headers import (
+    add_header,
+    assign_header,
+    assign_varbit,
+    fields_of,
+    others_in_union,
+    pop,
+    push,
+    remove_header,
+)
 from switches.generate.marks import PRIMITIVE, Mark
 from switches.generate.storage import (
     CLONE_FIELDS,
@@ -23,6 +32,7 @@ from switches.generate.storage import (
 )
 from switches.layout import DROP_PORT
 from switches.source import (
+    STACKS,
     STANDARD,
     Constant,
     Expression,
@@ -42,6 +52,8 @@ READ = "read"  # an expression
 MADE = "made"  # a header that is written as a whole
 UNMADE = "unmade"  # a header that is made invalid
 TAKEN = "taken"  # a header that is read as a whole
+SHIFTED = "shifted"  # a stack whose elements change places
+STRETCHED = "stretched"  # a varbit field, whose length is written, too
 HASHED = "hashed"  # a calculation
 OBJECT = "object"  # a register or counter array, or nothing that matters
 
@@ -77,24 +89,39 @@ def effects(source: Source, primitive: Primitive) -> Effects:
         elif role == HASHED:
             assert isinstance(parameter, Named)
             reads |= inputs_of(source.calculations[parameter.name])
+        elif role == SHIFTED:
+            moved = {Field(STACKS, _name(parameter))}.union(
+                *(_whole(source, header) for header in _elements(source, parameter))
+            )
+            reads |= moved
+            writes |= moved
+        elif role == STRETCHED:  # what follows it in the packet moves
+            field = _field(source, primitive, parameter)
+            writes |= set(fields_of(source, Named("header", field.header)))
         elif isinstance(parameter, Named) and role in (MADE, UNMADE, TAKEN):
-            whole = {Field(parameter.name, item.name) for item in fields_of(source, parameter)}
-            whole.add(valid(parameter.name))
+            whole = _whole(source, parameter.name)
             reads |= whole if role == TAKEN else {valid(parameter.name)}
-            writes |= {MADE: whole, UNMADE: {valid(parameter.name)}}.get(role, set())
+            made = whole | {valid(name) for name in others_in_union(source, parameter.name)}
+            writes |= {MADE: made, UNMADE: {valid(parameter.name)}}.get(role, set())
     return Effects(frozenset(reads), frozenset(writes))
 
 
 def changes_headers(source: Source, primitive: Primitive) -> bool:
-    """Whether it can make a header valid or invalid."""
-    return bool({MADE, UNMADE} & set(_kind(source, primitive).roles))
+    """Whether it can make a header valid, invalid or longer, or move it."""
+    return bool({MADE, UNMADE, SHIFTED, STRETCHED} & set(_kind(source, primitive).roles))
 
 
 def headers_made(source: Source, primitive: Primitive) -> set[str]:
-    """Return the headers that it can make valid."""
-    roles = _kind(source, primitive).roles
-    pairs = zip(roles, primitive.parameters, strict=True)
-    return {_name(parameter) for role, parameter in pairs if role == MADE}
+    """Return the headers that it can make valid, or longer."""
+    made: set[str] = set()
+    for role, parameter in zip(_kind(source, primitive).roles, primitive.parameters, strict=True):
+        if role == MADE:
+            made.add(_name(parameter))
+        elif role == SHIFTED:
+            made |= set(_elements(source, parameter))
+        elif role == STRETCHED:
+            made.add(_field(source, primitive, parameter).header)
+    return made
 
 
 def write_primitive(code: Code, primitive: Primitive) -> None:
@@ -124,6 +151,15 @@ def _kind(source: Source, primitive: Primitive) -> Kind:
             primitive.where,
         )
     return kind
+
+
+def _whole(source: Source, header: str) -> set[Field]:
+    return {*fields_of(source, Named("header", header)), valid(header)}
+
+
+def _elements(source: Source, stack: Expression) -> list[str]:
+    """Return the headers of all elements."""
+    return [name for element in source.instances.elements(_name(stack)) for name in element]
 
 
 def _field(source: Source, primitive: Primitive, parameter: Expression) -> Field:
@@ -270,6 +306,9 @@ PRIMITIVES = {
     "add_header": Kind(add_header, (MADE,), (LENGTH,)),
     "remove_header": Kind(remove_header, (UNMADE,), (LENGTH,)),
     "assign_header": Kind(assign_header, (MADE, TAKEN)),
+    "assign_VL": Kind(assign_varbit, (STRETCHED, READ)),
+    "push": Kind(push, (SHIFTED, OBJECT)),
+    "pop": Kind(pop, (SHIFTED, OBJECT)),
     "exit": Kind(_exit, ()),
     "no_op": Kind(_nothing, ()),
     "log_msg": Kind(_nothing, (OBJECT, OBJECT)),

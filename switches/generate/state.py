@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from switches.generate.storage import SHORTEST_RUN
 from switches.layout import SWITCH_WORDS
 from switches.source import Source
+from switches.value_sets import image_words
 
 # A switch's words after those of `switches/layout.py`.
 STATE_AT = SWITCH_WORDS  # offset in arena.fields of scalar registers and counters
@@ -38,6 +39,7 @@ class State:
     def __init__(self, source: Source) -> None:
         self.registers: dict[str, Cells] = {}
         self.counters: dict[str, int] = {}  # first word in the scalar block
+        self.value_sets: dict[str, int] = {}  # likewise; a value set's image lies there
         self.words = 0
         self.lanes = 0
         for group in _numbered_alike(source):
@@ -49,6 +51,10 @@ class State:
         for counter in source.counters.values():
             self.counters[counter.name] = self.words
             self.words += COUNTER_WORDS * counter.size
+
+        for value_set in source.value_sets.values():
+            self.value_sets[value_set.name] = self.words
+            self.words += image_words(value_set)
 
     def _place_group(self, source: Source, group: list[str]) -> None:
         stride = len(group)

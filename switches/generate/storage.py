@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from switches import layout
-from switches.source import STANDARD, VALID, Field, HeaderField, Source
+from switches.source import STANDARD, VALID, Field, Header, HeaderField, Source
 
 SHORTEST_RUN = 8  # like fields in a row that count as lanes
 LANE_WIDTHS = (8, 16, 32)  # bits
@@ -25,6 +25,7 @@ TRUNCATE_LEN = Field(ENGINE, "truncate_len")
 PARSED_LEN = Field(ENGINE, "parsed_len")
 LENGTH = Field(ENGINE, "length")  # BMv2's packet register 0: follows added and removed headers
 POSITION = "$position"  # per header: where in the head it was parsed
+VARBITS = "$varbits"  # per header with a varbit field: how many bits that has
 
 _STANDARD_SLOTS = {
     "ingress_port": layout.INGRESS_PORT,
@@ -72,6 +73,15 @@ class LaneRun:
     start: int  # lane of the first
 
 
+@dataclass(frozen=True, slots=True)
+class Varbit:
+    """A varbit field: one lane per byte, from `start` on; `length` says how many are in use."""
+
+    start: int
+    longest: int  # bytes
+    length: Field
+
+
 class Storage:
     """Names and places of a program's fields."""
 
@@ -82,16 +92,19 @@ class Storage:
         self._shapes: dict[Field, HeaderField] = {}
         self._lanes: dict[Field, Lane] = {}
         self.runs: list[LaneRun] = []
+        self._varbits: dict[Field, Varbit] = {}
         self.slots: dict[Field, int] = dict(FIXED_SLOTS)
         self.field_count = layout.STANDARD_FIELDS
         self.lane_count = 0
         for header in source.headers.values():
-            if not header.metadata:
+            if header.varbit:
+                self._place_varbit(header, header.varbit)
+            elif not header.metadata:
                 self._find_runs(header.name)
 
     def shape(self, field: Field) -> HeaderField:
         if field not in self._shapes:
-            if field.header == ENGINE or field.name == POSITION:
+            if field.header == ENGINE or field.name in (POSITION, VARBITS):
                 self._shapes[field] = HeaderField(field.name, 64, False, 0)
             else:
                 self._shapes[field] = self._source.field_of(field)
@@ -99,6 +112,9 @@ class Storage:
 
     def lane(self, field: Field) -> Lane | None:
         return self._lanes.get(field)
+
+    def varbit(self, field: Field) -> Varbit | None:
+        return self._varbits.get(field)
 
     def runs_of(self, header: str) -> list[LaneRun]:
         return [run for run in self.runs if run.header == header]
@@ -126,10 +142,14 @@ class Storage:
         count = word_count(self.shape(field).width)
         return (name,) if count == 1 else tuple(f"{name}_w{i}" for i in range(count))
 
+    def places(self, field: Field) -> tuple[str, ...]:
+        """Return what holds the field's words, as it can be assigned to."""
+        lane = self._lanes.get(field)
+        return (f"lanes[{lane.index}]",) if lane is not None else self.names(field)
+
     def assign(self, field: Field, words: list[str]) -> str:
         """Return the statement that gives the field these words."""
-        lane = self._lanes.get(field)
-        targets = (f"lanes[{lane.index}]",) if lane is not None else self.names(field)
+        targets = self.places(field)
         assert len(targets) == len(words), f"{field} has {len(targets)} words"
         return f"{', '.join(targets)} = {', '.join(words)}"
 
@@ -151,6 +171,13 @@ class Storage:
             self._taken.add(name)
             self._names[field] = name
         return self._names[field]
+
+    def _place_varbit(self, header: Header, item: HeaderField) -> None:
+        field = Field(header.name, item.name)
+        longest = item.width // 8
+        self._varbits[field] = Varbit(self.lane_count, longest, varbits(header.name))
+        self._lanes[field] = Lane(self.lane_count, 8)
+        self.lane_count += longest
 
     def _find_runs(self, name: str) -> None:
         """Find the lanes of a header: long runs of fields that are equal but for their name."""
@@ -177,6 +204,10 @@ def word_count(width: int) -> int:
 
 def position(header: str) -> Field:
     return Field(header, POSITION)
+
+
+def varbits(header: str) -> Field:
+    return Field(header, VARBITS)
 
 
 def valid(header: str) -> Field:

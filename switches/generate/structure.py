@@ -20,6 +20,8 @@ from switches.generate.flow import (
     rebuild,
     substitute,
 )
+from switches.generate.lower import lower
+from switches.json_stacks import value_of
 from switches.source import (
     Action,
     ActionCall,
@@ -31,6 +33,7 @@ from switches.source import (
     Operation,
     Pipeline,
     Primitive,
+    Selected,
     Source,
     Table,
 )
@@ -67,10 +70,12 @@ class _Jumps:
             step, join = self._steps[at], self._joins[at]
             if step.op == "_jump_if_zero":
                 then, otherwise = self._next(at)
-                condition = Operation("d2b", None, step.parameters[0])
-                out.append(If(condition, self.body(then, join), self.body(otherwise, join)))
+                tested = step.parameters[0]
+                value = value_of(tested) if isinstance(tested, Selected) else tested
+                bodies = self.body(then, join), self.body(otherwise, join)
+                out.append(If(Operation("d2b", None, value), *bodies, step.where))
             elif step.op != "_jump":
-                out.append(step)
+                out.extend(lower(self._source, step))
             at = join
         return tuple(out)
 

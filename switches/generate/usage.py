@@ -10,7 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from switches.generate.calculations import inputs_of
+from switches.generate.extraction import extraction_of
 from switches.generate.flow import Apply, Body, If, walk
+from switches.generate.lower import lower
 from switches.generate.primitives import changes_headers, effects, fields_in, headers_made
 from switches.generate.storage import (
     CLONE_FIELDS,
@@ -19,6 +21,7 @@ from switches.generate.storage import (
     PARSED_LEN,
     position,
     valid,
+    varbits,
 )
 from switches.source import STANDARD, Checksum, Field, Primitive, Source
 
@@ -74,15 +77,17 @@ class Usage:
     def __init__(self, source: Source, ingress: Body, egress: Body) -> None:
         self._source = source
         self.changes_headers = False
+        self.lengths = {varbits(h.name) for h in source.headers.values() if h.varbit}
         self.added: set[str] = set()  # headers that a primitive can make valid
         self.clones = False
         self.parser = self._parser()
+        self.deparser = self._primitives(source.deparser)
         self.ingress = body_usage(source, ingress)
         self.egress = body_usage(source, egress)
         self.verify = checksum_usage(source, (sum_ for sum_ in source.checksums if sum_.verify))
         self.update = checksum_usage(source, (sum_ for sum_ in source.checksums if sum_.update))
         self._look_for_changes((*ingress, *egress))
-        parts = (self.parser, self.ingress, self.egress, self.verify, self.update)
+        parts = (self.parser, self.ingress, self.egress, self.verify, self.update, self.deparser)
         read = set().union(*(part.reads for part in parts))
         written = set().union(*(part.writes for part in parts))
         self.length_needed = PACKET_LENGTH in self.egress.reads and LENGTH in written
@@ -91,7 +96,7 @@ class Usage:
 
     def elsewhere(self) -> list[Field]:
         """Return the fields that anything but the pipelines' own statements names."""
-        named = self.parser.all | self.verify.all | self.update.all
+        named = self.parser.all | self.verify.all | self.update.all | self.deparser.all
         for calculation in self._source.calculations.values():
             named |= inputs_of(calculation)
         for fields in self._source.field_lists.values():
@@ -109,17 +114,31 @@ class Usage:
 
     def _parser_op(self, touched: Touched, op: Primitive) -> None:
         match op.op:
-            case "extract" | "shift":
-                pass
+            case "extract":
+                self._extraction(touched, op)
             case "set":
                 touched.writes |= fields_in(op.parameters[0])
                 touched.reads |= fields_in(op.parameters[1])
-            case "verify" | "advance":
+            case "verify" | "advance" | "shift":
                 for parameter in op.parameters:
                     touched.reads |= fields_in(parameter)
             case _:
-                touched.add(self._source, op)
-                self._note_changes(op)
+                own = self._primitives((op,))
+                touched.reads |= own.reads
+                touched.writes |= own.writes
+
+    def _extraction(self, touched: Touched, op: Primitive) -> None:
+        extraction = extraction_of(self._source, op)
+        if extraction.stack is not None:
+            touched.reads.add(extraction.count)
+            touched.writes.add(extraction.count)
+        if extraction.bits is not None:
+            touched.reads |= fields_in(extraction.bits)
+
+    def _primitives(self, primitives: Iterable[Primitive]) -> Touched:
+        body = tuple(part for step in primitives for part in lower(self._source, step))
+        self._look_for_changes(body)
+        return body_usage(self._source, body)
 
     def _look_for_changes(self, body: Body) -> None:
         for statement in walk(body):
@@ -143,9 +162,9 @@ class Usage:
 
         `moving` are the headers that may lie at more than one place.
         """
-        needed = self.egress.reads | self.update.reads | self.written_back
+        needed = self.egress.reads | self.update.reads | self.written_back | self.deparser.reads
         needed |= {valid(name) for name in self._source.emitted}
-        needed |= {position(name) for name in moving}
+        needed |= {position(name) for name in moving} | self.lengths
         if self.length_needed:
             needed.add(LENGTH)
         if self.clones:
@@ -155,5 +174,6 @@ class Usage:
         made = self.parser.writes | self.verify.writes | self.ingress.writes | self.extracted
         made |= {valid(name) for name in self._source.emitted}
         made |= {position(name) for name in moving} | {LENGTH, PARSED_LEN, CLONE_SESSION}
+        made |= self.lengths
         standard = {item for item in needed if item.header == STANDARD}
         return (needed & made) | standard

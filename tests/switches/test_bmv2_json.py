@@ -99,8 +99,19 @@ def set_table(key: str, value: object) -> Callable[[Json], None]:
     return change
 
 
-def set_varbit(data: Json) -> None:
-    data["header_types"][2]["fields"][0][1] = "*"
+def header_type(data: Json, name: str) -> Json:
+    return next(item for item in data["header_types"] if item["name"] == name)
+
+
+def set_varbits(data: Json) -> None:
+    tunnel = header_type(data, "tunnel_t")
+    tunnel["max_length"] = 100
+    for field in tunnel["fields"][:2]:
+        field[1] = "*"
+
+
+def set_length(data: Json) -> None:
+    header_type(data, "tunnel_t")["length_exp"] = {"type": "hexstr", "value": "0x1"}
 
 
 def set_odd_header(data: Json) -> None:
@@ -120,10 +131,6 @@ def in_deparser(data: Json) -> None:
     data["deparsers"][0]["primitives"] = [{"op": "assign", "parameters": []}]
 
 
-def emit_twice(data: Json) -> None:
-    data["deparsers"][0]["order"].append("tag")
-
-
 def cycle(data: Json) -> None:
     tables = data["pipelines"][0]["tables"]
     action = tables[0]["actions"][0]
@@ -132,13 +139,21 @@ def cycle(data: Json) -> None:
 
 
 def stack_extract(data: Json) -> None:
-    operation = {"op": "extract", "parameters": [{"type": "stack", "value": "tags"}]}
+    operation = {"op": "extract", "parameters": [{"type": "pile", "value": "tags"}]}
     data["parsers"][0]["parse_states"][0]["parser_ops"] = [operation]
 
 
 def value_set(data: Json) -> None:
-    transition = {"type": "parse_vset", "value": "set", "mask": None, "next_state": None}
+    transition = {"type": "parse_vset", "value": "set", "mask": "0x01", "next_state": None}
     data["parsers"][0]["parse_states"][0]["transitions"] = [transition]
+
+
+def odd_transition(data: Json) -> None:
+    data["parsers"][0]["parse_states"][0]["transitions"][0]["type"] = "odd"
+
+
+def odd_key(data: Json) -> None:
+    data["parsers"][0]["parse_states"][0]["transition_key"] = [{"type": "odd", "value": []}]
 
 
 def stray_jump(data: Json) -> None:
@@ -155,20 +170,17 @@ FIELD_N = {"type": "field", "value": ["i", "n"]}
     [
         (set_version, r"BMv2 JSON format 2 is needed, got \[3, 0\]"),
         (
-            add_to("header_stacks"),
-            r"header stacks are not supported, got 'thing' \(x\.p4 line 33\)",
+            add_to("meter_arrays"),
+            r"meters are not supported, got 'thing' \(x\.p4 line 33\)",
         ),
-        (add_to("header_unions"), "header unions are not supported, got 'thing'"),
-        (add_to("header_union_stacks"), "header union stacks are not supported"),
-        (add_to("parse_vsets"), "parser value sets are not supported"),
-        (add_to("meter_arrays"), "meters are not supported"),
         (add_to("learn_lists"), "digests are not supported"),
         (add_to("extern_instances"), "extern instances are not supported"),
         (add_profile, "action profiles are not supported, got 'selector'"),
         (set_table("type", "indirect"), r"table type is not supported: \w+, got 'indirect'"),
         (set_table("support_timeout", True), "idle timeouts are not supported"),
         (set_table("direct_meters", "m"), "direct meters are not supported, got 'm'"),
-        (set_varbit, "varbit fields are not supported"),
+        (set_varbits, "a header with two varbit fields, got 'tunnel_t'"),
+        (set_length, "a header's length_exp is not supported, got 'tunnel_t'"),
         (set_odd_header, "header must be whole bytes"),
         (
             add_primitive("resubmit", []),
@@ -179,12 +191,13 @@ FIELD_N = {"type": "field", "value": ["i", "n"]}
         (add_primitive("clone_egress_pkt_to_egress", []), "primitive is not supported"),
         (add_primitive("exit", [FIELD]), "exit takes 0 parameters, got 1"),
         (add_primitive("assign", [{"type": "hexstr", "value": "1"}, FIELD]), "assign must write"),
-        (add_primitive("assign", [FIELD, {"type": "stack_field", "value": []}]), "kind of operand"),
-        (in_deparser, "statements in the deparser are not supported, got 'assign'"),
-        (emit_twice, "a header that is emitted twice is not supported, got 'tag'"),
+        (add_primitive("assign", [FIELD, {"type": "odd", "value": []}]), "kind of operand"),
+        (in_deparser, "assign takes 2 parameters, got 0"),
         (cycle, "a pipeline with a cycle is not supported"),
-        (stack_extract, "unsupported kind of extraction, got 'stack'"),
-        (value_set, "unsupported kind of transition, got 'parse_vset'"),
+        (stack_extract, "unsupported kind of extraction, got 'pile'"),
+        (value_set, "a mask of a value set, got '0x01'"),
+        (odd_transition, "unsupported kind of transition, got 'odd'"),
+        (odd_key, "unsupported kind of select key, got 'odd'"),
         (stray_jump, "a jump that does not go forward"),
     ],
 )

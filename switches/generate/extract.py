@@ -1,0 +1,146 @@
+"""Code that takes headers out of a packet's head."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from switches.generate.bits import lanes_call, read_bits
+from switches.generate.code import Code
+from switches.generate.extraction import Extraction
+from switches.generate.headers import invalidate_others
+from switches.generate.marks import EXTRACT, TOO_SHORT, Mark
+from switches.generate.paths import Paths
+from switches.generate.storage import position, valid, varbits
+from switches.generate.usage import PARSER_ERROR, Usage
+from switches.source import Field, Header, HeaderField
+
+# BMv2's own errors; it numbers those that p4c left out after all others (`ErrorCodeMap`).
+CORE_ERRORS = (
+    *("NoError", "PacketTooShort", "NoMatch", "StackOutOfBounds", "HeaderTooShort"),
+    *("ParserTimeout", "ParserInvalidArgument"),
+)
+
+
+def fail(code: Code, error: str, mark: Mark | None = None) -> None:
+    """Write that the parser ends with one of BMv2's own errors."""
+    numbers = dict(code.source.errors)
+    for name in CORE_ERRORS:
+        numbers.setdefault(name, max(numbers.values(), default=-1) + 1)
+    with code.marked(mark or Mark(TOO_SHORT, where=error)):
+        code.set(PARSER_ERROR, [code.u(numbers[error])])
+
+
+class ExtractWriter:
+    def __init__(self, code: Code, usage: Usage, paths: Paths) -> None:
+        self._code = code
+        self._usage = usage
+        self._paths = paths
+        self._moving = paths.moving()
+
+    def header(self, name: str, where: str) -> None:
+        """Extract what begins at byte `where` of the head, and is there."""
+        code = self._code
+        header = code.source.headers[name]
+        code.lines.comment(f"extract {name}")
+        in_run = set()
+        for run in code.storage.runs_of(name):
+            fields = [Field(name, item.name) for item in header.fields[run.first :][: run.count]]
+            in_run |= set(fields)
+            if self._usage.extracted & set(fields):
+                start = header.fields[run.first].offset // 8
+                code.add(lanes_call("read", run, f"{where} + {start}"))
+        for item, place in placed_fields(code, header, where):
+            field = Field(name, item.name)
+            if field in self._usage.extracted and field not in in_run:
+                self._field(field, item, place)
+        code.set(valid(name), [code.u(1)])
+        invalidate_others(code, name)
+        if name in self._moving:
+            code.set(position(name), [f"U({where})"])
+
+    def _field(self, field: Field, item: HeaderField, place: str) -> None:
+        code = self._code
+        varbit = code.storage.varbit(field)
+        if varbit is not None:
+            whole, shift = divmod(item.offset, 8)
+            count = f"I({code.read(varbit.length)} >> {code.u(3)})"
+            where = f"{place} + {whole}"
+            code.add(f"read_varbits(lanes, {varbit.start}, head, {where}, {shift}, {count})")
+            return
+        words = read_bits(code, place, item.offset, item.width)
+        code.set(field, signed_words(words, item.width) if item.signed else words)
+
+    def take(self, extraction: Extraction, known: set[int] | None, where: str, line: str) -> None:
+        """Extract into a header, or into the next element of a stack that is not full.
+
+        `known` are the elements that this can be.
+        """
+        code = self._code
+        if extraction.stack is None:
+            self._one(extraction, 0, where)
+            return
+        count = code.read(extraction.count)
+        elements = sorted(known) if known else range(len(extraction.headers))
+        if len(elements) == 1:
+            self._one(extraction, elements[0], where)
+        else:
+            keyword = "if"
+            for number in elements:
+                with code.block(f"{keyword} {count} == {code.u(number)}:"):
+                    header = code.source.headers[extraction.headers[number]]
+                    with code.marked(Mark(EXTRACT, header, line)):
+                        self._one(extraction, number, where)
+                keyword = "elif"
+        code.set(extraction.count, [f"({count} + {code.u(1)})"])
+
+    def _one(self, extraction: Extraction, number: int, where: str) -> None:
+        name = extraction.headers[number]
+        if extraction.bits is not None:
+            self._code.set(varbits(name), ["bits"])
+        self.header(name, where)
+
+    @contextmanager
+    def checked_length(self, extraction: Extraction, at: str) -> Iterator[None]:
+        """Write what BMv2 checks before it extracts a varbit field of `bits`; go on inside."""
+        code = self._code
+        header = code.source.headers[extraction.headers[0]]
+        assert extraction.bits is not None
+        code.add(f"bits = {code.expressions.fitted(extraction.bits, 32, False)[0]}")
+        with code.block(f"if bits & {code.u(7)} != {code.u(0)}:"):
+            fail(code, "ParserInvalidArgument")
+        with code.block("else:"):
+            # What an earlier extraction left counts, too (`Header::get_nbytes_packet`).
+            already = code.size_of(header) if extraction.stack is None else header.fixed_bytes
+            code.add(f"need = {already} + I(bits >> {code.u(3)})")
+            pull_up_to(code, f"{at} + need")
+            with code.block(f"if have < {at} + need:"):
+                fail(code, "PacketTooShort", Mark(TOO_SHORT))
+            with code.block(f"elif need > {header.size_bytes}:"):
+                fail(code, "HeaderTooShort")
+            with code.block("else:"):
+                yield
+
+    def mark(self, extraction: Extraction, where: str) -> Mark:
+        return Mark(EXTRACT, self._code.source.headers[extraction.headers[0]], where)
+
+
+def pull_up_to(code: Code, end: str) -> None:
+    """Pull in `end` bytes of the packet, or all that the head has room for."""
+    with code.block(f"if have < {end}:"):
+        code.add(f"have = pull(arena, row, head, min({end}, head.size))")
+
+
+def placed_fields(code: Code, header: Header, where: str) -> list[tuple[HeaderField, str]]:
+    """Return a header's fields, each with code of the byte that its offset counts from."""
+    found = []
+    place = where
+    for item in header.fields:
+        found.append((item, place))
+        if item.varbit:
+            place = f"{where} + I({code.read(varbits(header.name))} >> {code.u(3)})"
+    return found
+
+
+def signed_words(words: list[str], width: int) -> list[str]:
+    return [f"U(as_signed({words[0]}, {width}))"] if width < 64 else words

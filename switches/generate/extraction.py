@@ -1,0 +1,37 @@
+"""What an `extract` of the parser extracts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from switches.source import STACKS, Expression, Field, Named, Primitive, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """One header, or the next element of a stack, whose headers are given from the first."""
+
+    headers: tuple[str, ...]
+    stack: str | None
+    bits: Expression | None  # how long the varbit field is
+
+    @property
+    def count(self) -> Field:
+        assert self.stack is not None
+        return Field(STACKS, self.stack)
+
+
+def extraction_of(source: Source, op: Primitive) -> Extraction:
+    into, member, *bits = op.parameters
+    assert isinstance(into, Named)
+    assert isinstance(member, Named)
+    length = bits[0] if bits else None
+    instances = source.instances
+    if into.kind == "header":
+        return Extraction((into.name,), None, length)
+    if into.kind == "header_stack":
+        return Extraction(instances.stacks[into.name], into.name, length)
+    unions = instances.union_stacks[into.name]
+    number = instances.members[unions[0]].index(member.name)
+    headers = tuple(instances.unions[union][number] for union in unions)
+    return Extraction(headers, into.name, length)

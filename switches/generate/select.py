@@ -1,0 +1,100 @@
+"""Code of a parser state's `select`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from switches.generate.code import Code
+from switches.generate.lookahead import look
+from switches.generate.marks import SELECT, Mark, Value
+from switches.source import (
+    Expression,
+    Field,
+    LookAhead,
+    ParserState,
+    Transition,
+)
+
+DONE = -1  # number of the state after the last
+
+
+class SelectWriter:
+    """Writes transitions, as the next state's number in `step`."""
+
+    def __init__(self, code: Code, numbers: dict[str, int]) -> None:
+        self._code = code
+        self._numbers = numbers
+
+    def write(self, state: ParserState, at: int | None) -> None:
+        """Write a state's transitions; `at` is where in the packet it ends, if known."""
+        code = self._code
+        keyword = "if"
+        keys = [self._key(*key, at) for key in zip(state.keys, state.widths, strict=True)]
+        values = tuple(_shown(state, keys))
+        for transition in _in_order(state):
+            mark = Mark(SELECT, transition, values=values)
+            goal = DONE if transition.target is None else self._numbers[transition.target]
+            if transition.is_default:
+                if keyword == "if":
+                    code.add(f"step = {goal}", mark)
+                else:
+                    with code.block("else:"):
+                        code.add(f"step = {goal}", mark)
+                return
+            with code.block(f"{keyword} {self._test(state, transition, keys)}:"):
+                code.add(f"step = {goal}", mark)
+            keyword = "elif"
+
+    def _key(self, key: Expression, width: int, at: int | None) -> list[str]:
+        code = self._code
+        if isinstance(key, LookAhead):
+            return look(code, key, at, key.width, False)
+        if not isinstance(key, Field):
+            return code.expressions.fitted(key, width, False)
+        words = list(code.storage.read(key))
+        if code.storage.shape(key).signed and width < 64:
+            words = [f"({words[0]} & {code.u((1 << width) - 1)})"]
+        return words
+
+    def _test(self, state: ParserState, transition: Transition, keys: list[list[str]]) -> str:
+        if transition.value_set is not None:
+            return self._membership(transition, keys)
+        code = self._code
+        tests = []
+        for width, words, value, mask in zip(
+            state.widths, keys, transition.values, transition.masks, strict=True
+        ):
+            for i, word in enumerate(words):
+                full = (1 << min(64, width - 64 * i)) - 1
+                part = mask >> 64 * i & full
+                if part == 0:
+                    continue
+                masked = word if part == full else f"({word} & {code.u(part)})"
+                tests.append(f"{masked} == {code.u((value & mask) >> 64 * i & full)}")
+        return " and ".join(tests) or "True"
+
+    def _membership(self, transition: Transition, keys: list[list[str]]) -> str:
+        """Return code of whether the key is in a value set; all masks of p4c are full."""
+        code = self._code
+        assert transition.value_set is not None
+        start = code.state.value_sets[transition.value_set]
+        words = ", ".join(word for words in keys for word in words)
+        return f"is_member(state, state_at + {code.u(start)}, ({words},))"
+
+
+def _in_order(state: ParserState) -> Iterator[Transition]:
+    """Return the transitions as BMv2 tries them: the last default comes after all others."""
+    yield from (transition for transition in state.transitions if not transition.is_default)
+    defaults = [transition for transition in state.transitions if transition.is_default]
+    yield from defaults[-1:]
+
+
+def _shown(state: ParserState, keys: list[list[str]]) -> Iterator[Value]:
+    """Return the key's parts as a packet walk shows them."""
+    for key, width, words in zip(state.keys, state.widths, keys, strict=True):
+        name = "key"
+        if isinstance(key, LookAhead):
+            name = f"lookahead<bit<{width}>>()"
+        elif isinstance(key, Field):
+            name = f"{key.header}.{key.name}"
+        yield Value(name, tuple(words), width)

@@ -1,0 +1,28 @@
+"""Code of primitives outside of actions: those of the parser and the deparser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from switches.generate.code import Code
+from switches.generate.flow import Body, If
+from switches.generate.lower import lower
+from switches.generate.primitives import write_primitive
+from switches.source import Primitive
+
+
+def write_straight(code: Code, primitives: Iterable[Primitive]) -> None:
+    for primitive in primitives:
+        _write(code, lower(code.source, primitive))
+
+
+def _write(code: Code, body: Body) -> None:
+    for statement in body:
+        if isinstance(statement, If):
+            with code.block(f"if {code.expressions.condition(statement.condition)}:"):
+                _write(code, statement.then)
+            with code.lines.optional_block("else:"):
+                _write(code, statement.otherwise)
+        else:
+            assert isinstance(statement, Primitive)
+            write_primitive(code, statement)
