@@ -85,9 +85,9 @@ def inline(function: F) -> F:
     return result
 
 
-def compiled(signature: Any) -> Callable[[F], F]:
-    """Compile a function that Python calls, now or from the cache."""
-    decorator: Callable[[F], F] = numba.njit(signature, cache=True, **_OPTIONS)
+def compiled(signature: Any, **more: Any) -> Callable[[F], F]:
+    """Compile a function that Python calls, now or from the cache; `more` is for Numba."""
+    decorator: Callable[[F], F] = numba.njit(signature, cache=True, **_OPTIONS, **more)
     return decorator
 
 
@@ -144,12 +144,18 @@ def _copy_memory(
     return types.void(target, types.int64, source, types.int64, types.int64), generate
 
 
+def compiled_as(function: Callable[..., Any]) -> Callable[[F], F]:
+    """Mark the maker of what compiled code calls instead of `function` (Numba's `overload`)."""
+    decorator: Callable[[F], F] = overload(function, jit_options=_OPTIONS, strict=False)
+    return decorator
+
+
 def copy_items(target: Any, target_at: int, source: Any, source_at: int, count: int) -> None:
     """Copy `count` items of one type; the ranges must not overlap."""
     target[target_at : target_at + count] = source[source_at : source_at + count]
 
 
-@overload(copy_items, jit_options=_OPTIONS, strict=False)
+@compiled_as(copy_items)
 def _compiled_copy_items(
     target: Any, target_at: Any, source: Any, source_at: Any, count: Any
 ) -> Callable[..., None]:
@@ -163,6 +169,6 @@ def handler_at(address: int) -> Callable[..., int]:
     return _plain_handlers[address]
 
 
-@overload(handler_at, jit_options=_OPTIONS, strict=False)
+@compiled_as(handler_at)
 def _compiled_handler_at(address: Any) -> Callable[[Any], Any]:
     return lambda address: _function_at(address)

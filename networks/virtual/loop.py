@@ -339,6 +339,10 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
         words[at + s.HOPS] += 1
         if is_switch:
             cross_switch(arena, at, node, number, event >> 32, now_ps)
+        elif words[node + s.KIND] == s.OUTSIDE:
+            handler_at(words[node + s.INGRESS])(
+                arena, words[node + s.BLOCK_AT], event >> 32, now_ps
+            )
         else:
             reach_host(arena, at, node, event >> 32, now_ps)
     else:

@@ -78,6 +78,7 @@ AGENT_ROW_WORDS = 8
 
 SWITCH = 0
 HOST = 1
+OUTSIDE = 2  # what is beyond this process: its INGRESS takes every packet that gets there
 
 PROBABILITY_ONE = 1 << 53
 

@@ -29,6 +29,7 @@ from ringleaf.packets import (
     free_packet,
     make_pool,
     read_packet,
+    write_packet,
 )
 from ringleaf.units import FOREVER_PS
 
@@ -44,6 +45,8 @@ class Wire:
     loss: float = 0.0
     twice: float = 0.0
     late: float = 0.0
+    flat: bool = False  # packets arrive as network interfaces give them: all in the head
+    cut: float = 0.0  # how many lose their last byte on the way
     window: int = 4
     sent: list[bytes] = field(default_factory=list)
     completions: list[Completion] = field(default_factory=list)
@@ -51,7 +54,7 @@ class Wire:
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
         self.store = Store(1 << 16)
-        make_pool(self.store, size=256, head_bytes=64, field_count=8, lane_count=0)
+        make_pool(self.store, size=256, head_bytes=128, field_count=8, lane_count=0)
         self.ring = make_ring(self.store, 1024)
         self.ends = [
             rc.make_rc(
@@ -95,9 +98,19 @@ class Wire:
         if self.rng.random() < self.loss:
             free_packet(self.store.arena, packet)
             return
+        packet = self._arrive(packet)
         late = self.rng.randrange(20 * DELAY_PS) if self.rng.random() < self.late else 0
         self.order += 1
         heapq.heappush(self.flying, (self.now_ps + DELAY_PS + late, self.order, 1 - end, packet))
+
+    def _arrive(self, packet: int) -> int:
+        """Return the packet as the peer gets it."""
+        cut = self.cut > 0 and self.rng.random() < self.cut
+        if not (self.flat or cut):
+            return packet
+        data = read_packet(self.store.arena, packet)
+        free_packet(self.store.arena, packet)
+        return write_packet(self.store.arena, data[:-5] if cut else data + bytes(3))
 
     def _drain(self) -> None:
         arena = self.store.arena
@@ -225,6 +238,8 @@ def test_lost_packet_is_sent_again_after_a_nak() -> None:
     loss=st.sampled_from([0.0, 0.05, 0.3]),
     twice=st.sampled_from([0.0, 0.3]),
     late=st.sampled_from([0.0, 0.3]),
+    flat=st.booleans(),
+    cut=st.sampled_from([0.0, 0.1]),
     window=st.integers(1, 9),
 )
 def test_messages_arrive_exactly_once_in_order(
@@ -234,9 +249,11 @@ def test_messages_arrive_exactly_once_in_order(
     loss: float,
     twice: float,
     late: float,
+    flat: bool,
+    cut: float,
     window: int,
 ) -> None:
-    wire = Wire(seed=seed, loss=loss, twice=twice, late=late, window=window)
+    wire = Wire(seed=seed, loss=loss, twice=twice, late=late, flat=flat, cut=cut, window=window)
     payload = random.Random(seed)
     expected: dict[int, bytes] = {}
     for end, lengths in enumerate((sizes, back)):

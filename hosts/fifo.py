@@ -1,0 +1,49 @@
+"""First in, first out, in `arena.words`: numbers that wait for their turn."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ringleaf.arena import Arena, Words
+from ringleaf.compiled import inline
+from ringleaf.views import window
+
+# A fifo's words.
+FIFO_ROWS = 0
+FIFO_FIRST = 1
+FIFO_COUNT = 2
+FIFO_ROOM = 3
+FIFO_WORDS = 5
+
+
+class Fifo(NamedTuple):
+    state: Words
+    rows: Words
+
+
+@inline
+def open_fifo(arena: Arena, at: int) -> Fifo:
+    words = arena.words
+    rows = words[at + FIFO_ROWS]
+    return Fifo(window(words, at, FIFO_WORDS), window(words, rows, words[at + FIFO_ROOM]))
+
+
+@inline
+def fifo_push(fifo: Fifo, value: int) -> None:
+    state = fifo.state
+    slot = state[FIFO_FIRST] + state[FIFO_COUNT]
+    if slot >= state[FIFO_ROOM]:
+        slot -= state[FIFO_ROOM]
+    fifo.rows[slot] = value
+    state[FIFO_COUNT] += 1
+
+
+@inline
+def fifo_pop(fifo: Fifo) -> int:
+    state = fifo.state
+    value = fifo.rows[state[FIFO_FIRST]]
+    state[FIFO_FIRST] += 1
+    if state[FIFO_FIRST] == state[FIFO_ROOM]:
+        state[FIFO_FIRST] = 0
+    state[FIFO_COUNT] -= 1
+    return value

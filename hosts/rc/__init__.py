@@ -1,0 +1,34 @@
+"""Reliable connected transport, framed as RoCEv2: SEND with posted receives, go-back-N.
+
+UDP port 4791 and the base transport header (InfiniBand Architecture vol. 1, 9.2 and annex
+A17), so that scapy and Wireshark dissect it. A queue pair (QP) delivers messages in order,
+each into the receive that was posted next. Acknowledgements carry credits, the receives that
+are posted (9.7.7.2); a sender without credit waits for some, and after a timeout tries with one
+packet, which is refused (RNR NAK) if still no receive is posted. The ICRC is sent as zero.
+
+Packet sequence numbers (PSN) are 64-bit counters here and 24 bits on the wire.
+"""
+
+from hosts.rc.agent import fire_timer, receive, transmit
+from hosts.rc.receiver import post_receive
+from hosts.rc.sender import post_send
+from hosts.rc.state import MTU, OVERRUN, RECEIVED, RING, SENT, WINDOW, add_qp, connect_qp, make_rc
+from hosts.rc.wire import PACKET_OVERHEAD_BYTES
+
+__all__ = [
+    "MTU",
+    "OVERRUN",
+    "PACKET_OVERHEAD_BYTES",
+    "RECEIVED",
+    "RING",
+    "SENT",
+    "WINDOW",
+    "add_qp",
+    "connect_qp",
+    "fire_timer",
+    "make_rc",
+    "post_receive",
+    "post_send",
+    "receive",
+    "transmit",
+]

@@ -1,0 +1,72 @@
+"""The three handlers of an rc agent (`hosts/agent.py`)."""
+
+from __future__ import annotations
+
+from hosts.agent import READY, TIMER_AT_PS
+from hosts.fifo import FIFO_COUNT, fifo_pop, open_fifo
+from hosts.rc.queue import offer, sendable
+from hosts.rc.receiver import is_whole, make_answer, receive_data
+from hosts.rc.sender import expire, make_data, receive_answer
+from hosts.rc.state import (
+    ANSWERS_AT,
+    DEADLINE_PS,
+    IN_SENDERS,
+    QP_COUNT,
+    SENDERS_AT,
+    WINDOW,
+    open_qp,
+)
+from hosts.rc.wire import ACKNOWLEDGE, DEST_QP_AT, OPCODE_AT
+from ringleaf.arena import Arena
+from ringleaf.compiled import handler
+from ringleaf.headers import get24
+from ringleaf.packets import open_packet
+from ringleaf.units import FOREVER_PS
+
+
+@handler
+def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
+    """Return the next packet: acknowledgements first, then queue pairs in turn."""
+    words = arena.words
+    answers = open_fifo(arena, at + ANSWERS_AT)
+    senders = open_fifo(arena, at + SENDERS_AT)
+    packet = -1
+    if answers.state[FIFO_COUNT] > 0:
+        packet = make_answer(arena, at)
+    while packet < 0 and senders.state[FIFO_COUNT] > 0:
+        number = fifo_pop(senders)
+        qp = open_qp(arena, at, number)
+        qp.state[IN_SENDERS] = 0
+        if sendable(qp, words[at + WINDOW], now_ps):
+            packet = make_data(arena, at, qp, now_ps)
+            offer(arena, at, number, qp, now_ps)
+    words[at + READY] = answers.state[FIFO_COUNT] + senders.state[FIFO_COUNT] > 0
+    return packet
+
+
+@handler
+def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
+    view = open_packet(arena, packet)
+    head = view.head
+    number = get24(head, DEST_QP_AT) - 1
+    if not is_whole(view) or not 0 <= number < arena.words[at + QP_COUNT]:
+        return 0
+    qp = open_qp(arena, at, number)
+    if head[OPCODE_AT] == ACKNOWLEDGE:
+        receive_answer(arena, at, number, qp, head, now_ps)
+    else:
+        receive_data(arena, at, number, qp, packet, now_ps)
+    return 0
+
+
+@handler
+def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
+    """Expire what is due, and set the agent's timer to the earliest deadline left."""
+    words = arena.words
+    words[at + TIMER_AT_PS] = FOREVER_PS
+    for number in range(words[at + QP_COUNT]):
+        qp = open_qp(arena, at, number)
+        if qp.state[DEADLINE_PS] <= now_ps:
+            expire(arena, at, number, qp, now_ps)
+        words[at + TIMER_AT_PS] = min(words[at + TIMER_AT_PS], qp.state[DEADLINE_PS])
+    return 0

@@ -1,0 +1,71 @@
+"""Who of an agent's queue pairs may send, owes an answer, or waits for a timer."""
+
+from __future__ import annotations
+
+from hosts.agent import READY, TIMER_AT_PS
+from hosts.fifo import fifo_push, open_fifo
+from hosts.rc.state import (
+    ACKED_PSN,
+    ANSWERS_AT,
+    DEADLINE_PS,
+    HOLD_UNTIL_PS,
+    IN_SENDERS,
+    LIMIT,
+    NEXT_PSN,
+    POSTED_PSN,
+    PROBING,
+    SENDERS_AT,
+    SENDS_CURRENT,
+    SYNDROME,
+    TIMEOUT_PS,
+    WINDOW,
+    Qp,
+)
+from ringleaf.arena import Arena
+from ringleaf.compiled import inline
+from ringleaf.units import FOREVER_PS
+
+
+@inline
+def has_credit(qp: Qp) -> bool:
+    return qp.state[SENDS_CURRENT] < qp.state[LIMIT] or qp.state[PROBING] == 1
+
+
+@inline
+def sendable(qp: Qp, window: int, now_ps: int) -> bool:
+    """Whether the QP has a packet that window, credits and RNR wait allow to go now."""
+    state = qp.state
+    return (
+        state[NEXT_PSN] < state[POSTED_PSN]
+        and state[NEXT_PSN] - state[ACKED_PSN] < window
+        and state[HOLD_UNTIL_PS] <= now_ps
+        and has_credit(qp)
+    )
+
+
+@inline
+def offer(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> None:
+    """Queue the QP for sending, once, if it has something to send."""
+    state = qp.state
+    if sendable(qp, arena.words[at + WINDOW], now_ps):
+        if not state[IN_SENDERS]:
+            state[IN_SENDERS] = 1
+            fifo_push(open_fifo(arena, at + SENDERS_AT), number)
+            arena.words[at + READY] = 1
+    elif state[NEXT_PSN] < state[POSTED_PSN] and state[DEADLINE_PS] == FOREVER_PS:
+        set_deadline(arena, at, qp, now_ps + state[TIMEOUT_PS])  # nothing else brings it back
+
+
+@inline
+def owe(arena: Arena, at: int, number: int, qp: Qp, syndrome: int) -> None:
+    """Queue an acknowledgement; of those still waiting to be sent, a NAK says more."""
+    if qp.state[SYNDROME] < 0:
+        fifo_push(open_fifo(arena, at + ANSWERS_AT), number)
+        arena.words[at + READY] = 1
+    qp.state[SYNDROME] = max(qp.state[SYNDROME], syndrome)
+
+
+@inline
+def set_deadline(arena: Arena, at: int, qp: Qp, deadline_ps: int) -> None:
+    qp.state[DEADLINE_PS] = deadline_ps
+    arena.words[at + TIMER_AT_PS] = min(arena.words[at + TIMER_AT_PS], deadline_ps)

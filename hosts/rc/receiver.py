@@ -1,0 +1,156 @@
+"""The receiving half of a queue pair: posted receives, and the acknowledgements it owes."""
+
+from __future__ import annotations
+
+from numba import types
+
+from hosts.agent import complete
+from hosts.fifo import fifo_pop, open_fifo
+from hosts.rc.queue import owe
+from hosts.rc.sender import write_head
+from hosts.rc.state import (
+    ADVERTISED,
+    ANSWERS_AT,
+    EXPECTED_PSN,
+    GAP_REPORTED,
+    OVERRUN,
+    PLACED_BYTES,
+    RECEIVED,
+    RECEIVES_END,
+    RECEIVES_FIRST,
+    REQUEST_WORDS,
+    RING,
+    SYNDROME,
+    Qp,
+    open_qp,
+)
+from hosts.rc.wire import (
+    ACK,
+    ACK_HEAD_BYTES,
+    ACK_REQUEST_AT,
+    ACKNOWLEDGE,
+    CREDITS,
+    HEAD_BYTES,
+    ICRC_BYTES,
+    OPCODE_AT,
+    PSN_AT,
+    PSN_MASK,
+    RNR_NAK,
+    SEND_FIRST,
+    SEND_LAST,
+    SEND_ONLY,
+    SEQUENCE_NAK,
+    SYNDROME_AT,
+    credit_code,
+    full_number,
+)
+from ringleaf.arena import Arena, Bytes
+from ringleaf.compiled import ARENA, compiled, copy_items, inline
+from ringleaf.headers import UDP_LENGTH_AT, UDP_PAYLOAD_AT, get16, get24, put24, write_ip_checksum
+from ringleaf.packets import HEAD_LEN, PAYLOAD_AT, PAYLOAD_LEN, Packet, allocate_packet, open_packet
+
+
+@compiled(types.boolean(ARENA, *[types.int64] * 5))
+def post_receive(
+    arena: Arena, at: int, number: int, address: int, size_bytes: int, tag: int
+) -> bool:
+    """Give memory for the QP's next message; False when the ring of requests is full."""
+    qp = open_qp(arena, at, number)
+    state = qp.state
+    if state[RECEIVES_END] - state[RECEIVES_FIRST] == RING:
+        return False
+    row = (state[RECEIVES_END] % RING) * REQUEST_WORDS
+    qp.receives[row] = address
+    qp.receives[row + 1] = size_bytes
+    qp.receives[row + 2] = tag
+    state[RECEIVES_END] += 1
+    if state[ADVERTISED] <= state[RECEIVES_FIRST] + 1:  # the peer is about to run out of credit
+        owe(arena, at, number, qp, ACK)
+    return True
+
+
+@inline
+def make_answer(arena: Arena, at: int) -> int:
+    """Return the acknowledgement that has waited longest, as a packet."""
+    qp = open_qp(arena, at, fifo_pop(open_fifo(arena, at + ANSWERS_AT)))
+    state = qp.state
+    packet = allocate_packet(arena)
+    syndrome = state[SYNDROME]
+    state[SYNDROME] = -1
+    # An ACK names the last packet received, a NAK the one wanted (9.7.5.2).
+    psn = state[EXPECTED_PSN] - (1 if syndrome == ACK else 0)
+    write_head(arena, qp, packet, ACKNOWLEDGE, psn, 4)
+    head = open_packet(arena, packet).head
+    if syndrome == ACK:
+        code = credit_code(state[RECEIVES_END] - state[RECEIVES_FIRST])
+        state[ADVERTISED] = state[RECEIVES_FIRST] + CREDITS[code]
+        syndrome = ACK | code
+    head[SYNDROME_AT] = syndrome
+    put24(head, SYNDROME_AT + 1, state[RECEIVES_FIRST] & PSN_MASK)  # messages completed
+    write_ip_checksum(head)
+    open_packet(arena, packet).row[HEAD_LEN] = ACK_HEAD_BYTES
+    return packet
+
+
+@inline
+def data_bytes(head: Bytes) -> int:
+    """Bytes of the message in a packet, as its UDP header says: short frames are padded."""
+    return get16(head, UDP_LENGTH_AT) - (8 + HEAD_BYTES - UDP_PAYLOAD_AT + ICRC_BYTES)
+
+
+@inline
+def is_whole(view: Packet) -> bool:
+    """Whether the packet is as long as it says; else it was cut on its way."""
+    there = view.row[HEAD_LEN] + view.row[PAYLOAD_LEN] - HEAD_BYTES
+    return there >= 0 and 0 <= data_bytes(view.head) <= there
+
+
+@inline
+def place(arena: Arena, qp: Qp, view: Packet, opcode: int) -> bool:
+    """Copy a packet's data to where its message goes; False if it does not fit there.
+
+    The data may lie in the head, or in the payload, or begin in one and go on in the other.
+    """
+    state = qp.state
+    row = (state[RECEIVES_FIRST] % RING) * REQUEST_WORDS
+    if opcode in (SEND_FIRST, SEND_ONLY):
+        state[PLACED_BYTES] = 0
+    length = data_bytes(view.head)
+    if state[PLACED_BYTES] + length > qp.receives[row + 1]:
+        return False
+    target = qp.receives[row] + state[PLACED_BYTES]
+    in_head = min(length, view.row[HEAD_LEN] - HEAD_BYTES)
+    copy_items(arena.memory, target, view.head, HEAD_BYTES, in_head)
+    payload = view.row[PAYLOAD_AT]
+    copy_items(arena.memory, target + in_head, arena.memory, payload, length - in_head)
+    state[PLACED_BYTES] += length
+    return True
+
+
+@inline
+def receive_data(arena: Arena, at: int, number: int, qp: Qp, packet: int, now_ps: int) -> None:
+    state = qp.state
+    view = open_packet(arena, packet)
+    opcode = view.head[OPCODE_AT]
+    psn = full_number(get24(view.head, PSN_AT), state[EXPECTED_PSN])
+    if psn < state[EXPECTED_PSN]:
+        owe(arena, at, number, qp, ACK)  # a duplicate: the acknowledgement was lost
+    elif psn > state[EXPECTED_PSN]:
+        if not state[GAP_REPORTED]:
+            state[GAP_REPORTED] = 1
+            owe(arena, at, number, qp, SEQUENCE_NAK)
+    elif state[RECEIVES_FIRST] == state[RECEIVES_END]:
+        state[GAP_REPORTED] = 1  # what follows is refused with it
+        owe(arena, at, number, qp, RNR_NAK)
+    else:
+        state[EXPECTED_PSN] += 1
+        state[GAP_REPORTED] = 0
+        state[SYNDROME] = min(state[SYNDROME], ACK)  # a NAK not yet sent has no object any more
+        tag = qp.receives[(state[RECEIVES_FIRST] % RING) * REQUEST_WORDS + 2]
+        if not place(arena, qp, view, opcode):
+            complete(arena, at, OVERRUN, number, tag, now_ps)
+        if opcode in (SEND_LAST, SEND_ONLY):
+            state[RECEIVES_FIRST] += 1
+            complete(arena, at, RECEIVED, number, tag, now_ps)
+        if view.head[ACK_REQUEST_AT] & 0x80:
+            owe(arena, at, number, qp, ACK)

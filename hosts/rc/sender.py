@@ -1,0 +1,247 @@
+"""The sending half of a queue pair: data, acknowledgements of it, go-back-N and its timer."""
+
+from __future__ import annotations
+
+from numba import types
+
+from hosts.agent import RETRANSMISSIONS, complete
+from hosts.rc.queue import has_credit, offer, set_deadline
+from hosts.rc.state import (
+    ACK_EVERY,
+    ACKED_PSN,
+    DEADLINE_PS,
+    HOLD_UNTIL_PS,
+    LIMIT,
+    MAX_BACKOFF,
+    MIN_TIMEOUT_PS,
+    MTU,
+    NEXT_PSN,
+    POSTED_PSN,
+    PROBING,
+    REQUEST_WORDS,
+    RING,
+    RNR_WAIT_PS,
+    SENDS_CURRENT,
+    SENDS_END,
+    SENDS_FIRST,
+    SENT,
+    SENT_PSN,
+    SMOOTHED_PS,
+    TEMPLATE_AT,
+    TIMED_FROM_PS,
+    TIMED_PSN,
+    TIMEOUT_PS,
+    TIMEOUTS,
+    VARIATION_PS,
+    Qp,
+    open_qp,
+)
+from hosts.rc.wire import (
+    ACK,
+    ACK_REQUEST_AT,
+    CREDIT_MASK,
+    CREDITS,
+    HEAD_BYTES,
+    ICRC_BYTES,
+    OPCODE_AT,
+    PSN_AT,
+    PSN_MASK,
+    RNR_NAK,
+    SEQUENCE_NAK,
+    SYNDROME_AT,
+    full_number,
+    opcode_of,
+)
+from ringleaf.arena import Arena, Bytes
+from ringleaf.compiled import ARENA, compiled, copy_items, inline
+from ringleaf.headers import (
+    IP_LENGTH_AT,
+    UDP_LENGTH_AT,
+    UDP_PAYLOAD_AT,
+    get24,
+    put16,
+    put24,
+    write_ip_checksum,
+)
+from ringleaf.packets import (
+    HEAD_LEN,
+    PAYLOAD_AT,
+    PAYLOAD_LEN,
+    TAIL_LEN,
+    allocate_packet,
+    open_packet,
+)
+from ringleaf.units import FOREVER_PS
+
+
+@inline
+def packets_of(size_bytes: int, mtu: int) -> int:
+    return max(1, (size_bytes + mtu - 1) // mtu)
+
+
+@compiled(types.boolean(ARENA, *[types.int64] * 6))
+def post_send(
+    arena: Arena, at: int, number: int, address: int, size_bytes: int, tag: int, now_ps: int
+) -> bool:
+    """Send `size_bytes` of memory from `address` on; False when the ring of requests is full.
+
+    The memory must stay as it is until SENT is reported with this tag.
+    """
+    qp = open_qp(arena, at, number)
+    state = qp.state
+    if state[SENDS_END] - state[SENDS_FIRST] == RING:
+        return False
+    row = (state[SENDS_END] % RING) * REQUEST_WORDS
+    qp.sends[row] = address
+    qp.sends[row + 1] = size_bytes
+    qp.sends[row + 2] = tag
+    qp.sends[row + 3] = state[POSTED_PSN]
+    state[SENDS_END] += 1
+    state[POSTED_PSN] += packets_of(size_bytes, arena.words[at + MTU])
+    offer(arena, at, number, qp, now_ps)
+    return True
+
+
+@inline
+def write_head(arena: Arena, qp: Qp, packet: int, opcode: int, psn: int, extra: int) -> None:
+    """Fill a packet's head from the QP's template; `extra` counts the bytes after the BTH."""
+    view = open_packet(arena, packet)
+    head = view.head
+    template = qp.state[TEMPLATE_AT]
+    copy_items(head, 0, arena.bytes, template, HEAD_BYTES)
+    udp_bytes = HEAD_BYTES - UDP_PAYLOAD_AT + extra + ICRC_BYTES
+    put16(head, IP_LENGTH_AT, 28 + udp_bytes)
+    put16(head, UDP_LENGTH_AT, 8 + udp_bytes)
+    head[OPCODE_AT] = opcode
+    put24(head, PSN_AT, psn & PSN_MASK)
+    view.row[HEAD_LEN] = HEAD_BYTES
+    view.row[TAIL_LEN] = ICRC_BYTES
+
+
+@inline
+def make_data(arena: Arena, at: int, qp: Qp, now_ps: int) -> int:
+    """Return the QP's next data packet, and advance."""
+    state = qp.state
+    words = arena.words
+    mtu = words[at + MTU]
+    row = (state[SENDS_CURRENT] % RING) * REQUEST_WORDS
+    size, first_psn = qp.sends[row + 1], qp.sends[row + 3]
+    psn = state[NEXT_PSN]
+    offset = (psn - first_psn) * mtu
+    length = min(mtu, size - offset)
+    is_last = offset + length == size
+    packet = allocate_packet(arena)
+    write_head(arena, qp, packet, opcode_of(psn == first_psn, is_last), psn, length)
+    view = open_packet(arena, packet)
+    head = view.head
+    if is_last or state[PROBING] or (psn + 1) % words[at + ACK_EVERY] == 0:
+        head[ACK_REQUEST_AT] = 0x80
+    state[PROBING] = 0
+    write_ip_checksum(head)
+    view.row[PAYLOAD_AT] = qp.sends[row] + offset
+    view.row[PAYLOAD_LEN] = length
+    state[NEXT_PSN] = psn + 1
+    if is_last:
+        state[SENDS_CURRENT] += 1
+    if psn < state[SENT_PSN]:
+        words[at + RETRANSMISSIONS] += 1
+    else:
+        state[SENT_PSN] = psn + 1
+        if state[TIMED_PSN] < 0 and head[ACK_REQUEST_AT]:
+            state[TIMED_PSN] = psn
+            state[TIMED_FROM_PS] = now_ps
+    if state[DEADLINE_PS] == FOREVER_PS:
+        set_deadline(arena, at, qp, now_ps + state[TIMEOUT_PS])
+    return packet
+
+
+@inline
+def take_sample(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
+    """Update the timeout from the round trip just timed (RFC 6298, section 2)."""
+    state = qp.state
+    sample = now_ps - state[TIMED_FROM_PS]
+    state[TIMED_PSN] = -1
+    if state[SMOOTHED_PS] == 0:
+        state[SMOOTHED_PS] = sample
+        state[VARIATION_PS] = sample // 2
+    else:
+        state[VARIATION_PS] += (abs(state[SMOOTHED_PS] - sample) - state[VARIATION_PS]) // 4
+        state[SMOOTHED_PS] += (sample - state[SMOOTHED_PS]) // 8
+    timeout = state[SMOOTHED_PS] + 4 * state[VARIATION_PS]
+    state[TIMEOUT_PS] = max(timeout, arena.words[at + MIN_TIMEOUT_PS])
+
+
+@inline
+def go_back(qp: Qp) -> None:
+    """Start again from the first packet that is not acknowledged."""
+    state = qp.state
+    state[NEXT_PSN] = state[ACKED_PSN]
+    state[SENDS_CURRENT] = state[SENDS_FIRST]
+    state[TIMED_PSN] = -1  # Karn: a retransmitted packet's round trip is ambiguous
+
+
+@inline
+def acknowledge(arena: Arena, at: int, number: int, qp: Qp, before_psn: int, now_ps: int) -> None:
+    """Everything before `before_psn` has arrived."""
+    state = qp.state
+    if before_psn <= state[ACKED_PSN]:
+        return
+    if 0 <= state[TIMED_PSN] < before_psn:
+        take_sample(arena, at, qp, now_ps)
+    state[ACKED_PSN] = before_psn
+    mtu = arena.words[at + MTU]
+    while state[SENDS_FIRST] < state[SENDS_END]:
+        row = (state[SENDS_FIRST] % RING) * REQUEST_WORDS
+        if qp.sends[row + 3] + packets_of(qp.sends[row + 1], mtu) > before_psn:
+            break
+        complete(arena, at, SENT, number, qp.sends[row + 2], now_ps)
+        state[SENDS_FIRST] += 1
+    if state[NEXT_PSN] < before_psn:  # it was on its way back to what has arrived after all
+        state[NEXT_PSN] = before_psn
+    state[SENDS_CURRENT] = max(state[SENDS_CURRENT], state[SENDS_FIRST])
+    if before_psn < state[SENT_PSN]:
+        set_deadline(arena, at, qp, now_ps + state[TIMEOUT_PS])
+    else:
+        state[DEADLINE_PS] = FOREVER_PS
+
+
+@inline
+def receive_answer(arena: Arena, at: int, number: int, qp: Qp, head: Bytes, now_ps: int) -> None:
+    state = qp.state
+    syndrome = int(head[SYNDROME_AT])
+    is_ack = syndrome & ~CREDIT_MASK == ACK
+    psn = full_number(get24(head, PSN_AT), state[ACKED_PSN])
+    before = psn + 1 if is_ack else psn
+    if before > state[SENT_PSN]:
+        return  # acknowledges what was never sent: not ours
+    if is_ack:
+        done = full_number(get24(head, SYNDROME_AT + 1), state[SENDS_FIRST])
+        limit = done + CREDITS[min(syndrome & CREDIT_MASK, len(CREDITS) - 1)]
+        if limit > state[LIMIT]:
+            state[LIMIT] = limit
+            state[HOLD_UNTIL_PS] = 0
+    is_news = before >= state[ACKED_PSN]
+    acknowledge(arena, at, number, qp, before, now_ps)
+    if syndrome == SEQUENCE_NAK and is_news:
+        go_back(qp)
+    elif syndrome == RNR_NAK and is_news:
+        go_back(qp)
+        state[LIMIT] = min(state[LIMIT], state[SENDS_FIRST])
+        state[HOLD_UNTIL_PS] = now_ps + arena.words[at + RNR_WAIT_PS]
+        set_deadline(arena, at, qp, state[HOLD_UNTIL_PS])
+    offer(arena, at, number, qp, now_ps)
+
+
+@inline
+def expire(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> None:
+    """The QP's deadline has come: an RNR wait is over, or an acknowledgement is overdue."""
+    state = qp.state
+    state[DEADLINE_PS] = FOREVER_PS
+    if state[NEXT_PSN] == state[ACKED_PSN] and not has_credit(qp):
+        state[PROBING] = 1
+    elif state[HOLD_UNTIL_PS] != now_ps:
+        arena.words[at + TIMEOUTS] += 1
+        most_ps = MAX_BACKOFF * arena.words[at + MIN_TIMEOUT_PS]
+        state[TIMEOUT_PS] = min(2 * state[TIMEOUT_PS], most_ps)  # RFC 6298, 5.5
+        go_back(qp)
+    offer(arena, at, number, qp, now_ps)

@@ -1,0 +1,177 @@
+"""What an rc agent and its queue pairs keep: words of the arena."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hosts.agent import AGENT_WORDS, make_agent
+from hosts.fifo import FIFO_COUNT, FIFO_FIRST, FIFO_ROOM, FIFO_ROWS
+from hosts.rc.wire import DEST_QP_AT, HEAD_BYTES, PARTITION_AT, UDP_PORT
+from ringleaf.arena import Arena, Store, Words
+from ringleaf.compiled import inline
+from ringleaf.errors import ProtocolError
+from ringleaf.headers import put16, put24, write_udp
+from ringleaf.units import FOREVER_PS
+from ringleaf.views import window
+
+# What an rc agent reports.
+SENT = 1  # a: QP, b: tag; the peer has the whole message
+RECEIVED = 2  # a: QP, b: tag of the receive it went into
+OVERRUN = 3  # a: QP, b: tag; the message was longer than the receive
+
+# The agent's words.
+QPS_AT = AGENT_WORDS
+QP_COUNT = AGENT_WORDS + 1
+MTU = AGENT_WORDS + 2  # payload bytes per packet
+WINDOW = AGENT_WORDS + 3  # packets in flight per QP
+ACK_EVERY = AGENT_WORDS + 4  # packets between acknowledgements asked for
+MIN_TIMEOUT_PS = AGENT_WORDS + 5
+RNR_WAIT_PS = AGENT_WORDS + 6
+SENDERS_AT = AGENT_WORDS + 7  # fifo of QPs that may have data to send
+ANSWERS_AT = AGENT_WORDS + 12  # fifo of QPs that owe an acknowledgement
+TIMEOUTS = AGENT_WORDS + 17  # for the curious
+OWN_WORDS = 24
+
+# A QP's words.
+PEER_QP = 0
+TEMPLATE_AT = 1  # in arena.bytes, HEAD_BYTES long
+NEXT_PSN = 2  # to send
+ACKED_PSN = 3  # all before it are acknowledged
+SENT_PSN = 4  # all before it have been sent at least once
+POSTED_PSN = 5  # all before it belong to posted sends
+SENDS_AT = 6  # ring of posted sends
+SENDS_FIRST = 7  # oldest not acknowledged
+SENDS_CURRENT = 8  # the one that NEXT_PSN is in
+SENDS_END = 9
+RECEIVES_AT = 10  # ring of posted receives
+RECEIVES_FIRST = 11
+RECEIVES_END = 12
+EXPECTED_PSN = 13
+PLACED_BYTES = 14  # of the message that is coming in
+SYNDROME = 15  # the acknowledgement owed, or -1
+GAP_REPORTED = 16  # 1 after a NAK until the expected packet comes
+DEADLINE_PS = 17  # of the retransmission timer
+TIMEOUT_PS = 18
+SMOOTHED_PS = 19  # round trip, RFC 6298; 0 before the first sample
+VARIATION_PS = 20
+TIMED_PSN = 21  # the packet being timed, or -1
+TIMED_FROM_PS = 22
+IN_SENDERS = 23
+HOLD_UNTIL_PS = 24  # after an RNR NAK
+LIMIT = 25  # messages before this one have credit
+PROBING = 26  # 1: one packet may go without credit
+ADVERTISED = 27  # the LIMIT that the peer was last told
+QP_WORDS = 32
+
+RING = 256  # work requests per QP and direction
+REQUEST_WORDS = 4  # address, length, tag, first PSN
+MAX_BACKOFF = 256  # times the least timeout
+
+
+class Qp(NamedTuple):
+    """One queue pair."""
+
+    state: Words  # (QP_WORDS,)
+    sends: Words  # (RING * REQUEST_WORDS,)
+    receives: Words
+
+
+def make_rc(
+    store: Store,
+    *,
+    host: int,
+    ring: int,
+    mtu: int,
+    window: int,
+    min_timeout_ps: int,
+    rnr_wait_ps: int,
+) -> int:
+    """Return the offset of an rc agent without queue pairs; `add_qp` makes them.
+
+    Args:
+        store: Where it lives.
+        host: Its host's index.
+        ring: Completion ring it reports to.
+        mtu: Payload bytes of a full packet.
+        window: Packets in flight per queue pair.
+        min_timeout_ps: Floor of the retransmission timeout, and its value before any sample.
+        rnr_wait_ps: How long a sender waits when no receive was posted.
+
+    Raises:
+        ProtocolError: If a number is out of range.
+    """
+    if mtu < 1 or not 1 <= window < 1 << 23:
+        raise ProtocolError(f"rc on h{host}: mtu and window must be >= 1, got {mtu}, {window}")
+    at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(UDP_PORT, UDP_PORT))
+    words = store.arena.words
+    words[at + MTU], words[at + WINDOW] = mtu, window
+    words[at + ACK_EVERY] = max(1, window // 4)
+    words[at + MIN_TIMEOUT_PS], words[at + RNR_WAIT_PS] = min_timeout_ps, rnr_wait_ps
+    return at
+
+
+def add_qp(store: Store, at: int) -> int:
+    """Return the number of a new queue pair, from 0; the agent must be idle."""
+    count = int(store.arena.words[at + QP_COUNT])
+    if count & (count - 1) == 0:  # room is a power of two, and full
+        _reserve(store, at, max(1, 2 * count))
+    store.arena.words[at + QP_COUNT] = count + 1
+    return count
+
+
+def _reserve(store: Store, at: int, room: int) -> None:
+    """Move the agent's queue pairs, and their fifos, to where `room` of them fit."""
+    qps_at = store.allocate("words", room * QP_WORDS)
+    fifos = {fifo_at: store.allocate("words", room) for fifo_at in (SENDERS_AT, ANSWERS_AT)}
+    words = store.arena.words
+    size = int(words[at + QP_COUNT]) * QP_WORDS
+    words[qps_at : qps_at + size] = words[words[at + QPS_AT] :][:size]
+    words[at + QPS_AT] = qps_at
+    for fifo_at, rows in fifos.items():
+        assert words[at + fifo_at + FIFO_COUNT] == 0
+        words[at + fifo_at + FIFO_ROWS], words[at + fifo_at + FIFO_ROOM] = rows, room
+        words[at + fifo_at + FIFO_FIRST] = 0
+
+
+def connect_qp(
+    store: Store,
+    at: int,
+    qp: int,
+    *,
+    peer_qp: int,
+    macs: tuple[int, int],
+    addresses: tuple[int, int],
+    source_port: int,
+) -> None:
+    """Make queue pair `qp` ready.
+
+    Queue pairs are numbered from 0 here and from 1 on the wire; pairs of arguments are (own,
+    peer's). The UDP source port is what ECMP tells connections apart by.
+    """
+    rings = [store.allocate("words", RING * REQUEST_WORDS) for _ in range(2)]
+    template_at = store.allocate("bytes", HEAD_BYTES)
+    words = store.arena.words
+    state = words[words[at + QPS_AT] + qp * QP_WORDS :][:QP_WORDS]
+    state[:] = 0
+    state[PEER_QP], state[TEMPLATE_AT] = peer_qp + 1, template_at
+    state[SENDS_AT], state[RECEIVES_AT] = rings
+    state[SYNDROME] = state[TIMED_PSN] = -1
+    state[DEADLINE_PS] = FOREVER_PS
+    state[TIMEOUT_PS] = 4 * words[at + MIN_TIMEOUT_PS]
+    state[LIMIT] = 1  # before anything is known
+    head = store.arena.bytes[template_at : template_at + HEAD_BYTES]
+    write_udp(head, macs, addresses, (source_port, UDP_PORT), 0)
+    put16(head, PARTITION_AT, 0xFFFF)  # the default partition
+    put24(head, DEST_QP_AT, peer_qp + 1)
+
+
+@inline
+def open_qp(arena: Arena, at: int, qp: int) -> Qp:
+    words = arena.words
+    start = words[at + QPS_AT] + qp * QP_WORDS
+    sends, receives = words[start + SENDS_AT], words[start + RECEIVES_AT]
+    return Qp(
+        window(words, start, QP_WORDS),
+        window(words, sends, RING * REQUEST_WORDS),
+        window(words, receives, RING * REQUEST_WORDS),
+    )

@@ -1,0 +1,57 @@
+"""The frame of RoCEv2: InfiniBand Architecture vol. 1, section 9.2 and annex A17."""
+
+from __future__ import annotations
+
+from ringleaf.compiled import inline
+from ringleaf.headers import UDP_PAYLOAD_AT
+
+UDP_PORT = 4791
+
+# Opcodes of the reliable connection service.
+SEND_FIRST = 0x00
+SEND_MIDDLE = 0x01
+SEND_LAST = 0x02
+SEND_ONLY = 0x04
+ACKNOWLEDGE = 0x11
+
+# Offsets in the frame.
+OPCODE_AT = UDP_PAYLOAD_AT
+PARTITION_AT = UDP_PAYLOAD_AT + 2
+DEST_QP_AT = UDP_PAYLOAD_AT + 5
+ACK_REQUEST_AT = UDP_PAYLOAD_AT + 8
+PSN_AT = UDP_PAYLOAD_AT + 9
+HEAD_BYTES = UDP_PAYLOAD_AT + 12
+SYNDROME_AT = HEAD_BYTES
+ACK_HEAD_BYTES = HEAD_BYTES + 4
+ICRC_BYTES = 4
+PACKET_OVERHEAD_BYTES = HEAD_BYTES + ICRC_BYTES
+
+# AETH syndromes (9.7.5.2.1). An ACK's low five bits say how many receives are posted.
+ACK = 0x00
+CREDITS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+CREDIT_MASK = 0x1F
+RNR_NAK = 0x20
+SEQUENCE_NAK = 0x60
+PSN_MASK = 0xFFFFFF
+
+
+@inline
+def opcode_of(is_first: bool, is_last: bool) -> int:
+    if is_first:
+        return SEND_ONLY if is_last else SEND_FIRST
+    return SEND_LAST if is_last else SEND_MIDDLE
+
+
+@inline
+def credit_code(receives: int) -> int:
+    """The largest code that promises no more than there are."""
+    code = 0
+    while code + 1 < len(CREDITS) and CREDITS[code + 1] <= receives:
+        code += 1
+    return code
+
+
+@inline
+def full_number(wire_psn: int, near: int) -> int:
+    """Return the 64-bit number closest to `near` that has these 24 bits."""
+    return near + ((wire_psn - near + 0x800000) & PSN_MASK) - 0x800000

@@ -1,0 +1,1 @@
+"""Hosts and switches on real network interfaces, in wall-clock time."""

@@ -1,0 +1,222 @@
+"""The event loop of virtual time on real sockets and the wall clock.
+
+Switches, queues, links' rates and delays, hosts and their agents are those of
+`networks/virtual/loop.py`. What differs: time is the clock's; a packet for an OUTSIDE node is
+sent on a socket; and frames from sockets arrive at ports. An event is handled with the time at
+which it was due, so that a process that gets the processor late still keeps its lines' rates.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+
+import networks.live.state as v
+import networks.virtual.state as s
+from networks.live.state import socket_row
+from networks.live.syscalls import address_in, await_input, clock_ps, send_batch
+from networks.virtual.heap import COUNT, first_time_ps, pop_event
+from networks.virtual.loop import ARRIVAL, REPORTED, UNTIL, handle, lacks_room
+from ringleaf.arena import Arena, Bytes, Words
+from ringleaf.compiled import ARENA, compiled, copy_items, handler, inline, signed
+from ringleaf.packets import (
+    HEAD_BYTES,
+    HEAD_LEN,
+    HEADS_AT,
+    PAYLOAD_AT,
+    PAYLOAD_LEN,
+    TAIL_LEN,
+    allocate_packet,
+    free_packet,
+    row_of,
+)
+from ringleaf.units import PS_PER_MS, PS_PER_NS, PS_PER_S
+
+ASKED = 6  # another reason for `serve` to return: someone else wants the switches
+LONGEST_WAIT_PS = 100 * PS_PER_MS
+AT_ONCE = 64  # frames of one socket before the next one's turn
+
+
+@inline
+def get_u32(ring: Bytes, at: int) -> int:
+    """A number in the machine's byte order, which is little-endian wherever Numba runs."""
+    low = signed(ring[at]) | signed(ring[at + 1]) << 8
+    return low | signed(ring[at + 2]) << 16 | signed(ring[at + 3]) << 24
+
+
+@inline
+def set_vector(words: Words, at: int, address: int, length: int) -> None:
+    words[at] = address
+    words[at + 1] = length
+
+
+@inline
+def flush(arena: Arena, socket: int) -> None:
+    """Send what a socket has collected."""
+    words = arena.words
+    count = words[socket + v.PENDING]
+    done = 0
+    while done < count:
+        messages = address_in(words, words[socket + v.MESSAGES_AT] + done * v.MESSAGE_WORDS)
+        sent = send_batch(words[socket + v.DESCRIPTOR], messages, count - done)
+        if sent < 1:  # the first of them is not wanted: a link that is down, a full queue
+            words[socket + v.REFUSED] += 1
+            done += 1
+        else:
+            words[socket + v.SENT] += sent
+            done += sent
+    for i in range(count):
+        free_packet(arena, words[words[socket + v.PACKETS_AT] + i])
+    words[socket + v.PENDING] = 0
+
+
+@handler
+def emit(arena: Arena, socket: int, packet: int, _now_ps: int) -> int:
+    """Take a packet for a socket's next batch."""
+    words = arena.words
+    number = words[socket + v.PENDING]
+    row = row_of(words, packet)
+    head = np.int64(arena.bytes.ctypes.data) + words[HEADS_AT] + packet * words[HEAD_BYTES]
+    vectors = words[socket + v.VECTORS_AT] + number * v.PARTS * v.VECTOR_WORDS
+    set_vector(words, vectors, head, words[row + HEAD_LEN])
+    payload = np.int64(arena.memory.ctypes.data) + words[row + PAYLOAD_AT]
+    set_vector(words, vectors + v.VECTOR_WORDS, payload, words[row + PAYLOAD_LEN])
+    zeros = address_in(words, words[socket + v.ZEROS_AT])
+    set_vector(words, vectors + 2 * v.VECTOR_WORDS, zeros, words[row + TAIL_LEN])
+    message = words[socket + v.MESSAGES_AT] + number * v.MESSAGE_WORDS
+    words[message + v.VECTORS_OF_MESSAGE] = address_in(words, vectors)
+    words[message + v.PARTS_OF_MESSAGE] = v.PARTS
+    words[words[socket + v.PACKETS_AT] + number] = packet
+    words[socket + v.PENDING] = number + 1
+    if number + 1 == v.BATCH:
+        flush(arena, socket)
+    return 0
+
+
+@inline
+def take_frame(arena: Arena, socket: int, rings: Bytes, frame: int) -> int:
+    """Return a frame of the ring as a packet; -1 if it is too long."""
+    words = arena.words
+    length = get_u32(rings, frame + v.LENGTH_AT)
+    if get_u32(rings, frame + v.KEPT_AT) < length or length > words[HEAD_BYTES]:
+        words[socket + v.CUT] += 1
+        return -1
+    packet = allocate_packet(arena)
+    start = frame + (get_u32(rings, frame + v.START_AT) & 0xFFFF)
+    head = words[HEADS_AT] + packet * words[HEAD_BYTES]
+    copy_items(arena.bytes, head, rings, start, length)
+    words[row_of(words, packet) + HEAD_LEN] = length
+    return packet
+
+
+@inline
+def receive(arena: Arena, at: int, socket: int, rings: Bytes, now_ps: int) -> int:
+    """Let a socket's frames arrive; return why no more can be taken now, or 0."""
+    words = arena.words
+    for _ in range(AT_ONCE):
+        frame = words[socket + v.RING_AT] + words[socket + v.FRAME] * v.FRAME_BYTES
+        if not get_u32(rings, frame + v.STATUS_AT) & v.STATUS_USER:
+            break
+        reason = lacks_room(words, at)
+        if reason:
+            return reason
+        packet = take_frame(arena, socket, rings, frame)
+        rings[frame + v.STATUS_AT] = 0  # the kernel's again; only the low byte is ever set
+        words[socket + v.FRAME] = (words[socket + v.FRAME] + 1) % v.FRAMES
+        words[socket + v.RECEIVED] += 1
+        if packet >= 0:
+            handle(arena, at, ARRIVAL | words[socket + v.PORT] << 3 | packet << 32, now_ps)
+    return 0
+
+
+@inline
+def run_due(arena: Arena, at: int, now_ps: int) -> int:
+    """Handle the events that are due, each at its own time; return why not all, or 0."""
+    words = arena.words
+    heap = words[at + s.HEAP_AT]
+    while words[heap + COUNT] > 0 and first_time_ps(words, heap) <= now_ps:
+        reason = lacks_room(words, at)
+        if reason:
+            return reason
+        words[at + s.EVENTS] += 1
+        time_ps = first_time_ps(words, heap)
+        handle(arena, at, pop_event(words, heap), time_ps)
+    return 0
+
+
+@inline
+def wait(arena: Arena, at: int, live: int, now_ps: int, until_ps: int) -> None:
+    """Sleep until a frame, the next event, or a wake-up."""
+    words = arena.words
+    heap = words[at + s.HEAP_AT]
+    next_ps = min(until_ps, now_ps + LONGEST_WAIT_PS)
+    if words[heap + COUNT] > 0:
+        next_ps = min(next_ps, first_time_ps(words, heap))
+    left_ps = max(next_ps - now_ps, 0)
+    scratch = words[live + v.SCRATCH_AT]
+    words[scratch] = left_ps // PS_PER_S
+    words[scratch + 1] = left_ps % PS_PER_S // PS_PER_NS
+    poll = address_in(words, words[live + v.POLL_AT])
+    await_input(poll, words[live + v.SOCKETS] + 1, address_in(words, scratch))
+
+
+@inline
+def turn(arena: Arena, at: int, live: int, rings: Bytes, now_ps: int) -> int:
+    """Do all that is to be done now; return why no more can be done, or 0."""
+    words = arena.words
+    reason = run_due(arena, at, now_ps)
+    for number in range(words[live + v.SOCKETS]):
+        if reason == 0:
+            reason = receive(arena, at, socket_row(words, live, number), rings, now_ps)
+    if reason == 0:
+        reason = run_due(arena, at, now_ps)
+    for number in range(words[live + v.SOCKETS]):
+        flush(arena, socket_row(words, live, number))
+    return reason
+
+
+@inline
+def received(words: Words, live: int) -> int:
+    """How many frames have come so far."""
+    total = 0
+    for number in range(words[live + v.SOCKETS]):
+        total += words[socket_row(words, live, number) + v.RECEIVED]
+    return total
+
+
+@compiled(types.int64(ARENA, types.int64, types.int64, ARENA[3], types.int64), nogil=True)
+def serve(arena: Arena, at: int, live: int, rings: Bytes, until_ps: int) -> int:
+    """Serve the sockets until an agent reports, someone asks or time is up; say which it was.
+
+    Args:
+        arena: All state.
+        at: The network's block.
+        live: The sockets' block.
+        rings: All sockets' receive rings.
+        until_ps: Of the time that began at START_PS of the clock.
+    """
+    words = arena.words
+    completions, scratch = words[at + s.RING_AT], words[live + v.SCRATCH_AT]
+    before = -1
+    while True:
+        now_ps = clock_ps(words, scratch) - words[live + v.START_PS]
+        reason = turn(arena, at, live, rings, now_ps)
+        if reason:
+            return reason
+        if words[completions] > 0:
+            return REPORTED
+        if now_ps >= until_ps:
+            return UNTIL
+        if words[live + v.ASKED]:
+            return ASKED
+        total = received(words, live)
+        if total == before:
+            wait(arena, at, live, now_ps, until_ps)
+        before = total
+
+
+@compiled(types.int64(ARENA, types.int64), nogil=True)
+def now_of(arena: Arena, live: int) -> int:
+    """The process's time in picoseconds."""
+    words = arena.words
+    return clock_ps(words, words[live + v.SCRATCH_AT]) - words[live + v.START_PS]

@@ -1,0 +1,117 @@
+"""Packet sockets with receive rings, all rings in one stretch of memory.
+
+Source: packet(7), Linux `Documentation/networking/packet_mmap.rst`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import socket
+import struct
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+import networks.live.state as v
+from ringleaf.arena import Bytes
+from ringleaf.errors import BackendError
+
+SOL_PACKET = 263
+PACKET_RX_RING = 5
+PACKET_VERSION = 10
+PACKET_LOSS = 14
+PACKET_QDISC_BYPASS = 20
+PACKET_IGNORE_OUTGOING = 23
+TPACKET_V2 = 1  # version 3 hands over blocks of frames, a millisecond late if they aren't full
+ETH_P_ALL = 3
+MAP_FIXED = 0x10
+BLOCK_BYTES = 1 << 18
+
+_C = ctypes.CDLL(None, use_errno=True)
+_C.mmap.restype = ctypes.c_void_p
+_C.mmap.argtypes = [
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_long,
+]
+
+
+class Sockets:
+    """A packet socket on each of some interfaces of this process's network namespace.
+
+    Args:
+        interfaces: Their names.
+        bypass: Send past the interfaces' queueing disciplines (whoever paces lines itself), or
+            through them.
+
+    Raises:
+        BackendError: If an interface isn't there, or this process may not open one.
+    """
+
+    def __init__(self, interfaces: Sequence[str], *, bypass: bool = True) -> None:
+        self._space = mmap.mmap(-1, max(len(interfaces), 1) * v.RING_BYTES)
+        self.rings: Bytes = np.frombuffer(self._space, np.uint8)
+        self.sockets: list[socket.socket] = []
+        self.wake_descriptor = os.eventfd(0, os.EFD_NONBLOCK)
+        try:
+            for name in interfaces:
+                self.sockets.append(self._open(name, bypass))
+        except OSError as exc:
+            self.close()
+            raise BackendError(
+                f"interface {name}: no packet socket, got {exc.strerror}; "
+                "is it there, and are you root?"
+            ) from exc
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def descriptors(self) -> list[int]:
+        return [each.fileno() for each in self.sockets]
+
+    def wake(self) -> None:
+        """Have whoever waits for frames look up."""
+        os.eventfd_write(self.wake_descriptor, 1)
+
+    def close(self) -> None:
+        for each in self.sockets:
+            each.close()
+        os.close(self.wake_descriptor)
+
+    def _open(self, name: str, bypass: bool) -> socket.socket:
+        one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        one.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V2)
+        ring = struct.pack("4I", BLOCK_BYTES, v.RING_BYTES // BLOCK_BYTES, v.FRAME_BYTES, v.FRAMES)
+        one.setsockopt(SOL_PACKET, PACKET_RX_RING, ring)
+        one.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
+        if bypass:
+            one.setsockopt(SOL_PACKET, PACKET_QDISC_BYPASS, 1)
+        one.setblocking(False)
+        self._map(one, len(self.sockets) * v.RING_BYTES)
+        one.bind((name, ETH_P_ALL))  # only now do frames come
+        return one
+
+    def _map(self, one: socket.socket, at: int) -> None:
+        """Put the socket's ring where its stretch of `rings` is."""
+        address = self.rings.ctypes.data + at
+        protection, flags = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | MAP_FIXED
+        got = _C.mmap(address, v.RING_BYTES, protection, flags, one.fileno(), 0)
+        if got != address:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code))

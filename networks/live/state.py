@@ -1,0 +1,83 @@
+"""What a live process keeps per socket: rows of words in the arena.
+
+Source: packet(7), sendmmsg(2); Linux `include/uapi/linux/if_packet.h`.
+"""
+
+from __future__ import annotations
+
+from ringleaf.arena import Store, Words
+from ringleaf.compiled import inline
+
+# The process's block.
+SOCKETS = 0  # how many
+SOCKETS_AT = 1  # rows
+POLL_AT = 2  # `struct pollfd` of all sockets, then of the wake-up descriptor
+SCRATCH_AT = 3  # two words
+START_PS = 4  # of the monotonic clock: what is time 0 here
+ASKED = 5  # 1: return to Python as soon as may be
+LIVE_WORDS = 16
+
+# A socket's row.
+DESCRIPTOR = 0
+PORT = 1  # number of the port at which its frames arrive
+RING_AT = 2  # offset in the rings
+FRAME = 3  # which one is next
+PENDING = 4  # packets to be sent together
+MESSAGES_AT = 5  # BATCH `struct mmsghdr`
+VECTORS_AT = 6  # BATCH * PARTS `struct iovec`
+PACKETS_AT = 7  # BATCH numbers
+RECEIVED = 8
+CUT = 9  # frames longer than a frame of the ring, or than a packet's head: dropped
+SENT = 10
+REFUSED = 11  # packets that the kernel did not take
+ZEROS_AT = 12  # TAIL_WORDS of them, for packets' tails
+SOCKET_WORDS = 16
+
+TAIL_WORDS = 8
+BATCH = 32
+PARTS = 3  # head, payload, tail
+MESSAGE_WORDS = 8
+VECTOR_WORDS = 2
+VECTORS_OF_MESSAGE = 2  # words of a `struct mmsghdr`
+PARTS_OF_MESSAGE = 3
+READABLE = 1 << 32  # POLLIN in the upper half of a `struct pollfd`
+
+# A receive ring (TPACKET_V2): a frame's header, and what of it we read.
+FRAME_BYTES = 1 << 14  # holds any packet
+FRAMES = 256
+RING_BYTES = FRAME_BYTES * FRAMES
+STATUS_AT = 0  # 32 bits each, in the machine's byte order
+LENGTH_AT = 4
+KEPT_AT = 8
+START_AT = 12  # 16 bits: where the packet begins
+STATUS_USER = 1
+
+
+def make_live(store: Store, sockets: int) -> int:
+    """Lay out a process of so many sockets; return its block's offset."""
+    at = store.allocate("words", LIVE_WORDS)
+    rows = store.allocate("words", sockets * SOCKET_WORDS)
+    poll = store.allocate("words", sockets + 1)
+    scratch = store.allocate("words", 2)
+    zeros = store.allocate("words", TAIL_WORDS)
+    places = [
+        (
+            store.allocate("words", BATCH * MESSAGE_WORDS),
+            store.allocate("words", BATCH * PARTS * VECTOR_WORDS),
+            store.allocate("words", BATCH),
+        )
+        for _ in range(sockets)
+    ]
+    words = store.arena.words
+    words[at + SOCKETS], words[at + SOCKETS_AT] = sockets, rows
+    words[at + POLL_AT], words[at + SCRATCH_AT] = poll, scratch
+    for number, place in enumerate(places):
+        row = rows + number * SOCKET_WORDS
+        words[row + MESSAGES_AT : row + PACKETS_AT + 1] = place
+        words[row + RING_AT], words[row + ZEROS_AT] = number * RING_BYTES, zeros
+    return at
+
+
+@inline
+def socket_row(words: Words, live: int, number: int) -> int:
+    return words[live + SOCKETS_AT] + number * SOCKET_WORDS

@@ -1,0 +1,73 @@
+"""The system calls that compiled code makes; uncompiled, the same through ctypes.
+
+Addresses are integers: of an array, `array.ctypes.data`. Results are the C library's: -1 for an
+error.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from ringleaf.arena import Words
+from ringleaf.compiled import compiled_as, inline
+from ringleaf.units import PS_PER_NS, PS_PER_S
+
+CLOCK_MONOTONIC = 1
+POLLIN = 1
+
+_C = ctypes.CDLL(None, use_errno=True)
+_ppoll = types.ExternalFunction(
+    "ppoll", types.int32(types.intp, types.uint64, types.intp, types.intp)
+)
+_sendmmsg = types.ExternalFunction(
+    "sendmmsg", types.int32(types.int32, types.intp, types.uint32, types.int32)
+)
+_clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.intp))
+
+
+def send_batch(descriptor: int, messages: int, count: int) -> int:
+    """`sendmmsg(2)`: send `count` packets of an array of `struct mmsghdr`; how many went."""
+    return int(_C.sendmmsg(descriptor, ctypes.c_void_p(messages), count, 0))
+
+
+@compiled_as(send_batch)
+def _compiled_send_batch(descriptor: Any, messages: Any, count: Any) -> Callable[..., int]:
+    return lambda descriptor, messages, count: _sendmmsg(descriptor, messages, count, 0)
+
+
+def await_input(descriptors: int, count: int, timeout: int) -> int:
+    """`ppoll(2)`: wait for one of an array of `struct pollfd`, or for a `struct timespec`."""
+    return int(_C.ppoll(ctypes.c_void_p(descriptors), count, ctypes.c_void_p(timeout), None))
+
+
+@compiled_as(await_input)
+def _compiled_await_input(descriptors: Any, count: Any, timeout: Any) -> Callable[..., int]:
+    return lambda descriptors, count, timeout: _ppoll(descriptors, count, timeout, 0)
+
+
+def read_clock(timespec: int) -> int:
+    """`clock_gettime(2)` of the monotonic clock into a `struct timespec`."""
+    return int(_C.clock_gettime(CLOCK_MONOTONIC, ctypes.c_void_p(timespec)))
+
+
+@compiled_as(read_clock)
+def _compiled_read_clock(timespec: Any) -> Callable[[Any], int]:
+    return lambda timespec: _clock_gettime(CLOCK_MONOTONIC, timespec)
+
+
+@inline
+def address_in(words: Words, at: int) -> int:
+    """The address of an item of `arena.words`, for the calls above."""
+    return np.int64(words.ctypes.data) + 8 * at  # type: ignore[return-value]
+
+
+@inline
+def clock_ps(words: Words, scratch: int) -> int:
+    """Picoseconds of the monotonic clock; `scratch` are two words to use."""
+    read_clock(address_in(words, scratch))
+    return words[scratch] * PS_PER_S + words[scratch + 1] * PS_PER_NS
