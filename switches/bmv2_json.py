@@ -41,9 +41,16 @@ def load_source(path: Path) -> Source:
         ConfigError: If it can't be read, is not BMv2 JSON, or uses what is not supported.
     """
     try:
-        data = json.loads(path.read_text())
+        text = path.read_bytes()
     except OSError as exc:
         raise ConfigError(f"{path}: can't be read: {exc.strerror}") from exc
+    return parse_source(text, path)
+
+
+def parse_source(text: bytes, path: Path) -> Source:
+    """Check BMv2 JSON, which errors call `path`; as above."""
+    try:
+        data = json.loads(text)
     except ValueError as exc:
         raise ConfigError(f"{path}: not JSON: {exc}") from exc
     try:

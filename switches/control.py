@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from ringleaf.arena import Store
 from ringleaf.errors import Code, ConfigError, choose
 from switches.generate.state import LANE_STATE_AT, STATE_AT, TABLES_AT
 from switches.layout import PORT_COUNT
+from switches.p4runtime.entities import Entities
 from switches.program import Program
 from switches.replicas import Replicas
 from switches.tables import TableEntries
@@ -73,6 +75,11 @@ class ControlPlane:
             self._write_image(number)
         self._stale.clear()
 
+    @cached_property
+    def entities(self) -> Entities:
+        """All that can be written and read, as P4Runtime's messages."""
+        return Entities(self, self.program.schema)
+
     # Writing.
 
     def write(self, entities: Any) -> None:
@@ -82,7 +89,11 @@ class ControlPlane:
             ConfigError: At the first that does not fit; those before it are in force.
         """
         items = entities if isinstance(entities, Iterable) else [entities]
-        self.apply(self.program.translator.translate(entity) for entity in items)
+        try:
+            for entity in items:
+                self.entities.write(*self.program.encoder.encode(entity))
+        finally:
+            self.commit()
 
     def apply(self, updates: Iterable[Update], *, commit: bool = True) -> None:
         """Apply updates, in order.
@@ -235,6 +246,12 @@ class ControlPlane:
 
     def _unsupported(self, what: str) -> ConfigError:
         return ConfigError(f"{self.name}: not supported yet, got {what}", Code.UNIMPLEMENTED)
+
+    def check_port(self, port: int) -> None:
+        """Refuse what is none of the switch's ports."""
+        if port not in self._ports:
+            ports = f"{self._ports[0]} to {self._ports[-1]}"
+            raise ConfigError(f"{self.name}: ports are {ports}, got {port}")
 
     def _number(self, table: str) -> int:
         return self._numbers[choose(self.name, "table", table, self._numbers)]

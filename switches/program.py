@@ -11,15 +11,17 @@ from collections.abc import Callable
 from functools import cached_property, wraps
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numba
 import numpy as np
 
 from ringleaf.arena import Arena
 from ringleaf.compiled import cache_folder
-from switches.bmv2_json import load_source
-from switches.entities import Translator
+from switches.bmv2_json import load_source, parse_source
+from switches.entities import Encoder, read_p4info
 from switches.generate import Module, generate
+from switches.p4runtime.schema import Schema
 from switches.source import Source
 
 Handler = Callable[[Arena, int, int, int], int]
@@ -30,10 +32,11 @@ P4INFO_SUFFIX = ".p4info.txtpb"
 class Program:
     """One program; any number of switches run it."""
 
-    def __init__(self, source: Source, module: Module, p4info: Path) -> None:
+    def __init__(self, source: Source, module: Module, p4info: Path, message: Any = None) -> None:
         self.source = source
         self.module = module
         self._p4info = p4info
+        self._message = message
 
     @classmethod
     def load(cls, path: str | Path, p4info: str | Path | None = None) -> Program:
@@ -50,6 +53,23 @@ class Program:
         beside = path.with_name(path.stem + P4INFO_SUFFIX)
         source = load_source(path)
         return cls(source, generate(source), Path(p4info) if p4info else beside)
+
+    @classmethod
+    def parse(cls, text: bytes, p4info: Any, name: str) -> Program:
+        """Take a program as P4Runtime brings it.
+
+        Args:
+            text: BMv2 JSON.
+            p4info: p4.config.v1.P4Info.
+            name: What errors call it.
+
+        Raises:
+            ConfigError: As above, or if P4Info and JSON are not of one program.
+        """
+        source = parse_source(text, Path(name))
+        program = cls(source, generate(source), Path(name), p4info)
+        program.schema.check()
+        return program
 
     @property
     def name(self) -> str:
@@ -78,8 +98,21 @@ class Program:
         return self._handlers[1]
 
     @cached_property
-    def translator(self) -> Translator:
-        return Translator(self._p4info, self.source, self.module.shapes)
+    def p4info(self) -> Any:
+        """Its p4.config.v1.P4Info.
+
+        Raises:
+            ConfigError: If there is none.
+        """
+        return read_p4info(self._p4info) if self._message is None else self._message
+
+    @cached_property
+    def schema(self) -> Schema:
+        return Schema(self.p4info, self.source, self.module.shapes, str(self._p4info))
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        return Encoder(self.p4info, str(self._p4info))
 
     @cached_property
     def _handlers(self) -> tuple[Handler, Handler]:

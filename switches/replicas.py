@@ -49,6 +49,16 @@ class Replicas:
         if update.verb == DELETE:
             del self._clones[update.session]
         else:
+            if len(update.replicas) != 1:
+                raise ConfigError(
+                    f"{where}: must have one replica, got {len(update.replicas)}",
+                    Code.UNIMPLEMENTED,
+                )
+            if update.length_bytes:
+                raise ConfigError(
+                    f"{where}: truncation is not supported, got {update.length_bytes} bytes",
+                    Code.UNIMPLEMENTED,
+                )
             port, _ = update.replicas[0]
             self._check_port(where, port)
             self._clones[update.session] = port

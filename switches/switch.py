@@ -61,7 +61,7 @@ class Switch(ControlPlane):
         Returns:
             What leaves, as (port, bytes), clones first. Ports that are none are left out.
         """
-        self._check_port(port)
+        self.check_port(port)
         if len(data) > LONGEST_PACKET:
             raise ConfigError(
                 f"{self.name}: packet of at most {LONGEST_PACKET} bytes, got {len(data)}"
@@ -105,8 +105,3 @@ class Switch(ControlPlane):
         for field in (ENQ_QDEPTH, DEQ_TIMEDELTA, DEQ_QDEPTH):
             fields[field] = 0
         return bool(self.program.egress(self.store.arena, self.at, packet, now_ps))
-
-    def _check_port(self, port: int) -> None:
-        if port not in self._ports:
-            ports = f"{self._ports[0]} to {self._ports[-1]}"
-            raise ConfigError(f"{self.name}: ports are {ports}, got {port}")

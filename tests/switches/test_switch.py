@@ -17,7 +17,6 @@ from ringleaf.errors import ConfigError
 from ringleaf.packets import POOL_FREE, make_pool
 from ringleaf.units import PS_PER_US
 from switches import Count, Program, Switch
-from switches.updates import TableUpdate
 
 BY_NAME = {case.name: case for case in CASES}
 
@@ -79,10 +78,9 @@ def test_growing_tables_keep_all_entries(tables: Switch) -> None:
 
 
 def direct_count(switch: Switch, entity: Any) -> Count:
-    update = switch.program.translator.translate(entity)
-    assert isinstance(update, TableUpdate)
-    assert update.entry is not None
-    return switch.read_direct_counter(update.table, update.entry)
+    _, message = switch.program.encoder.encode(entity)
+    table, entry = switch.entities.table_entries.key(message.table_entry)
+    return switch.read_direct_counter(table.name, entry)
 
 
 def test_direct_counters_go_with_their_entries(tables: Switch) -> None:
@@ -108,7 +106,8 @@ def test_direct_counters_go_with_their_entries(tables: Switch) -> None:
         (+lpm((0x0A000000, 33), 1), "33"),
         (lpm((0, 0), 300), "300"),
         (fy.P4TableEntry("nothing"), "nothing"),
-        (fy.P4DigestEntry("x"), "entity is not supported, got P4DigestEntry"),
+        (fy.P4DigestEntry("x"), "you asked for .x"),
+        (fy.P4PacketIn(b"", metadata={}), "entity is not supported, got P4PacketIn"),
         (-lpm((0x66000000, 8), 1), "table 'I.lpm_table': no such entry, got 0x66000000/0xff000000"),
         (~lpm((0x66000000, 8), 1), "no such entry"),
         (fy.P4TableEntry("keyless_table", action=fy.Action("set_keyless", value=1)), "has no key"),

@@ -1,0 +1,110 @@
+"""Arrays of counters, meters and registers (sections 9.3.2, 9.4.2 and 9.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from finsy.proto import p4d, p4r
+
+from ringleaf.errors import Code
+from switches.p4runtime.direct import decode_count, encode_count
+from switches.p4runtime.plane import Plane
+from switches.p4runtime.rates import decode_rates, encode_rates
+from switches.p4runtime.schema import check_index
+from switches.updates import CounterUpdate, MeterUpdate, RegisterUpdate
+
+
+class Arrays:
+    """Writes and reads p4.v1.CounterEntry, MeterEntry and RegisterEntry.
+
+    A message without an index is of all cells; a read of id 0 is of all arrays.
+    """
+
+    def __init__(self, plane: Plane) -> None:
+        self._plane = plane
+
+    def write_counter(self, verb: str, message: Any) -> None:
+        self._plane.check_modify(verb, "counter")
+        info = self._plane.schema.counter(message.counter_id)
+        cells = self._cells(info, message)
+        count = decode_count(self._plane, message, "data")
+        if count is not None:
+            name = info.preamble.name
+            self._plane.apply(*(CounterUpdate(name, cell, *count) for cell in cells))
+
+    def write_meter(self, verb: str, message: Any) -> None:
+        self._plane.check_modify(verb, "meter")
+        info = self._plane.schema.meter(message.meter_id)
+        name = info.preamble.name
+        self._check_colors(message)
+        cells = self._cells(info, message)
+        rates = None
+        if message.HasField("config"):
+            rates = decode_rates(message.config, info.spec, f"{self._plane.where}: meter {name!r}")
+        self._plane.apply(*(MeterUpdate(name, cell, rates) for cell in cells))
+
+    def write_register(self, verb: str, message: Any) -> None:
+        self._plane.check_modify(verb, "register")
+        info = self._plane.schema.register(message.register_id)
+        name = info.preamble.name
+        cells = self._cells(info, message)
+        where = f"{self._plane.where}: register {name!r}"
+        value = self._plane.schema.types.decode(info.type_spec, message.data, where)
+        self._plane.apply(*(RegisterUpdate(name, cell, value) for cell in cells))
+
+    def read_counters(self, message: Any) -> Iterator[Any]:
+        schema, switch = self._plane.schema, self._plane.switch
+        for number, info in _selected(message.counter_id, schema.counters, schema.counter):
+            for cell in self._cells(info, message):
+                entry = p4r.CounterEntry(
+                    counter_id=number,
+                    index=p4r.Index(index=cell),
+                    data=encode_count(switch.read_counter(info.preamble.name, cell)),
+                )
+                yield p4r.Entity(counter_entry=entry)
+
+    def read_meters(self, message: Any) -> Iterator[Any]:
+        schema, switch = self._plane.schema, self._plane.switch
+        self._check_colors(message)
+        for number, info in _selected(message.meter_id, schema.meters, schema.meter):
+            for cell in self._cells(info, message):
+                rates = switch.read_meter(info.preamble.name, cell)
+                entry = p4r.MeterEntry(
+                    meter_id=number,
+                    index=p4r.Index(index=cell),
+                    config=encode_rates(rates) if rates else None,
+                )
+                yield p4r.Entity(meter_entry=entry)
+
+    def read_registers(self, message: Any) -> Iterator[Any]:
+        schema = self._plane.schema
+        for number, info in _selected(message.register_id, schema.registers, schema.register):
+            for cell in self._cells(info, message):
+                entry = p4r.RegisterEntry(
+                    register_id=number,
+                    index=p4r.Index(index=cell),
+                    data=self._register(info, cell),
+                )
+                yield p4r.Entity(register_entry=entry)
+
+    def _register(self, info: Any, cell: int) -> p4d.P4Data:
+        name = info.preamble.name
+        value = self._plane.switch.read_register(name, cell)
+        return self._plane.schema.types.encode(info.type_spec, iter([value]), f"register {name!r}")
+
+    def _cells(self, info: Any, message: Any) -> Iterable[int]:
+        if not message.HasField("index"):
+            return range(info.size)
+        where = f"{self._plane.where}: {info.preamble.name!r}"
+        return [check_index(where, message.index, info.size)]
+
+    def _check_colors(self, message: Any) -> None:
+        if message.HasField("counter_data"):
+            raise self._plane.refuse(
+                "meters do not count packets by color, got a count", Code.UNIMPLEMENTED
+            )
+
+
+def _selected(number: int, known: dict[int, Any], find: Any) -> list[tuple[int, Any]]:
+    return [(number, find(number))] if number else list(known.items())

@@ -1,0 +1,52 @@
+"""Which digests are sent to controllers, and how (section 9.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from finsy.proto import p4r
+
+from ringleaf.errors import Code, ConfigError
+from switches.p4runtime.plane import Plane
+from switches.updates import DELETE, INSERT, DigestUpdate
+
+
+class DigestEntries:
+    """Writes and reads p4.v1.DigestEntry."""
+
+    def __init__(self, plane: Plane) -> None:
+        self._plane = plane
+
+    def write(self, verb: str, message: Any) -> None:
+        plane, notes = self._plane, self._plane.notes.digests
+        info = plane.schema.digest(message.digest_id)
+        name, config = info.preamble.name, message.config
+        there = message.digest_id in notes
+        if verb == INSERT and there:
+            raise ConfigError(
+                f"{plane.where}: digest is enabled already, got {name!r}", Code.ALREADY_EXISTS
+            )
+        if verb != INSERT and not there:
+            raise ConfigError(f"{plane.where}: digest is not enabled, got {name!r}", Code.NOT_FOUND)
+        if verb == DELETE:
+            plane.apply(DigestUpdate(verb, name))
+            del notes[message.digest_id]
+            return
+        if min(config.max_timeout_ns, config.max_list_size, config.ack_timeout_ns) < 0:
+            raise plane.refuse(f"digest {name!r}: numbers are never negative, got {config}")
+        plane.apply(DigestUpdate(verb, name))
+        notes[message.digest_id] = config
+
+    def read(self, message: Any) -> Iterator[Any]:
+        notes, number = self._plane.notes.digests, message.digest_id
+        if number:
+            self._plane.schema.digest(number)
+            if number not in notes:
+                raise ConfigError(
+                    f"{self._plane.where}: digest is not enabled, got id {number}", Code.NOT_FOUND
+                )
+        for digest, config in notes.items():
+            if number in (0, digest):
+                entry = p4r.DigestEntry(digest_id=digest, config=config)
+                yield p4r.Entity(digest_entry=entry)

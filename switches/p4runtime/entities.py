@@ -1,0 +1,128 @@
+"""A switch's state as P4Runtime's entities, for controllers over gRPC and for Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ringleaf.errors import Code
+from switches.p4runtime.arrays import Arrays
+from switches.p4runtime.digest_entries import DigestEntries
+from switches.p4runtime.direct import DirectResources
+from switches.p4runtime.notes import Notes
+from switches.p4runtime.plane import Plane
+from switches.p4runtime.profiles import Profiles
+from switches.p4runtime.replication import Replication
+from switches.p4runtime.schema import Schema, TableInfo
+from switches.p4runtime.table_entries import TableEntries
+from switches.p4runtime.value_sets import ValueSets
+from switches.updates import Entry
+
+if TYPE_CHECKING:
+    from switches.control import ControlPlane
+
+
+class Entities:
+    """Writes and reads p4.v1.Entity messages."""
+
+    def __init__(self, switch: ControlPlane, schema: Schema) -> None:
+        self.schema = schema
+        self.notes = Notes()
+        plane = self._plane = Plane(switch, schema, self.notes)
+        self.table_entries = TableEntries(plane)
+        self._direct = DirectResources(plane)
+        arrays, profiles, replication = Arrays(plane), Profiles(plane), Replication(plane)
+        value_sets, digests = ValueSets(plane), DigestEntries(plane)
+        self._writers = {
+            "table_entry": self.table_entries.write,
+            "action_profile_member": profiles.write_member,
+            "action_profile_group": profiles.write_group,
+            "meter_entry": arrays.write_meter,
+            "direct_meter_entry": self._write_direct_meter,
+            "counter_entry": arrays.write_counter,
+            "direct_counter_entry": self._write_direct_counter,
+            "packet_replication_engine_entry": replication.write,
+            "value_set_entry": value_sets.write,
+            "register_entry": arrays.write_register,
+            "digest_entry": digests.write,
+        }
+        self._readers = {
+            "table_entry": self.table_entries.read,
+            "action_profile_member": profiles.read_members,
+            "action_profile_group": profiles.read_groups,
+            "meter_entry": arrays.read_meters,
+            "direct_meter_entry": self._read_direct_meters,
+            "counter_entry": arrays.read_counters,
+            "direct_counter_entry": self._read_direct_counters,
+            "packet_replication_engine_entry": replication.read,
+            "value_set_entry": value_sets.read,
+            "register_entry": arrays.read_registers,
+            "digest_entry": digests.read,
+        }
+
+    def write(self, verb: str, entity: Any) -> None:
+        """Apply one p4.v1.Entity; packets see it when the switch is committed.
+
+        Raises:
+            ConfigError: With the code that P4Runtime says; nothing has then been done.
+        """
+        kind = self._kind(entity, self._writers)
+        self._writers[kind](verb, getattr(entity, kind))
+
+    def read(self, entity: Any) -> Iterator[Any]:
+        """Return the entities that one selects, which may be a wildcard.
+
+        Raises:
+            ConfigError: As above.
+        """
+        kind = self._kind(entity, self._readers)
+        return self._readers[kind](getattr(entity, kind))
+
+    def _kind(self, entity: Any, known: dict[str, Any]) -> str:
+        kind = entity.WhichOneof("entity")
+        if kind is None:
+            raise self._plane.refuse("entity is empty, got no kind of it")
+        if kind not in known:
+            raise self._plane.refuse(f"entity is not supported, got {kind}", Code.UNIMPLEMENTED)
+        return str(kind)
+
+    # Direct counters and meters go by their table entries.
+
+    def _write_direct_counter(self, verb: str, message: Any) -> None:
+        self._direct.write_counter(verb, *self._entry(message), message)
+
+    def _write_direct_meter(self, verb: str, message: Any) -> None:
+        self._direct.write_meter(verb, *self._entry(message), message)
+
+    def _read_direct_counters(self, message: Any) -> Iterator[Any]:
+        for table, entry in self._entries(message, "counter"):
+            key = self.table_entries.encode_key(table, entry)
+            yield self._direct.read_counter(table, entry, key)
+
+    def _read_direct_meters(self, message: Any) -> Iterator[Any]:
+        if message.HasField("counter_data"):
+            raise self._plane.refuse("meters do not count packets by color", Code.UNIMPLEMENTED)
+        for table, entry in self._entries(message, "meter"):
+            key = self.table_entries.encode_key(table, entry)
+            yield self._direct.read_meter(table, entry, key)
+
+    def _entry(self, message: Any) -> tuple[TableInfo, Entry]:
+        if not message.HasField("table_entry"):
+            raise self._plane.refuse("direct resource of no table entry, got none")
+        if message.table_entry.is_default_action:
+            raise self._plane.refuse(
+                "default entries have no direct resources, got one", Code.UNIMPLEMENTED
+            )
+        return self.table_entries.key(message.table_entry)
+
+    def _entries(self, message: Any, resource: str) -> list[tuple[TableInfo, Entry]]:
+        """Return the entry that is meant, or all of a table, or all of all tables."""
+        asked = message.table_entry
+        if asked.match or asked.priority or asked.is_default_action:
+            return [self._entry(message)]
+        if asked.table_id:
+            tables = [self.schema.table(asked.table_id)]
+        else:
+            tables = [info for info in self.schema.tables.values() if getattr(info, resource)]
+        switch = self._plane.switch
+        return [(table, entry) for table in tables for entry in switch.entries(table.name)]

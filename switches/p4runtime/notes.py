@@ -1,0 +1,53 @@
+"""What a controller wrote that the switch itself has no use for, to be read back as it was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from switches.updates import Match
+
+Key = tuple[str, Match, int] | tuple[str]
+"""A table entry: table, match, precedence; of a default entry the table alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryNote:
+    metadata: bytes = b""
+    controller_metadata: int = 0
+
+
+NOTHING = EntryNote()
+
+
+@dataclass(frozen=True, slots=True)
+class OneShot:
+    """The group and members that stand for an action set (section 9.2.3)."""
+
+    message: Any  # p4.v1.ActionProfileActionSet
+    profile: str
+    group: int
+    members: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Notes:
+    """All of one switch; what was written another way than by P4Runtime has none."""
+
+    entries: dict[Key, EntryNote] = field(default_factory=dict)
+    one_shots: dict[Key, OneShot] = field(default_factory=dict)
+    profile_groups: dict[tuple[str, int], Any] = field(default_factory=dict)
+    multicast_groups: dict[int, Any] = field(default_factory=dict)
+    clone_sessions: dict[int, Any] = field(default_factory=dict)
+    digests: dict[int, Any] = field(default_factory=dict)  # their DigestEntry.Config
+
+    def keep(self, key: Key, message: Any) -> None:
+        """Remember what a TableEntry says for its controllers."""
+        note = EntryNote(message.metadata, message.controller_metadata)
+        if note == NOTHING:
+            self.entries.pop(key, None)
+        else:
+            self.entries[key] = note
+
+    def of(self, key: Key) -> EntryNote:
+        return self.entries.get(key, NOTHING)

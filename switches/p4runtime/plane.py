@@ -1,0 +1,50 @@
+"""What the files of this package that write and read entities have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ringleaf.errors import Code, ConfigError
+from switches.p4runtime.bytestrings import decode_unsigned
+from switches.p4runtime.notes import Notes
+from switches.p4runtime.schema import Schema
+from switches.updates import MODIFY, Update
+
+if TYPE_CHECKING:
+    from switches.control import ControlPlane
+
+PORT_BITS = 32  # of an SDN port
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """One switch, what its program's P4Info says, and what its controllers have said."""
+
+    switch: ControlPlane
+    schema: Schema
+    notes: Notes
+
+    @property
+    def where(self) -> str:
+        return self.switch.name
+
+    def apply(self, *updates: Update) -> None:
+        """Apply updates; packets see them when the switch is committed."""
+        self.switch.apply(updates, commit=False)
+
+    def refuse(self, what: str, code: Code = Code.INVALID_ARGUMENT) -> ConfigError:
+        return ConfigError(f"{self.where}: {what}", code)
+
+    def check_modify(self, verb: str, what: str) -> None:
+        """Refuse to insert or delete what is always there."""
+        if verb != MODIFY:
+            raise self.refuse(f"{what} can only be modified, got {verb}")
+
+    def check_watch(self, member: Any) -> None:
+        """Check the port that a member of a group depends on; ours never go down."""
+        if member.WhichOneof("watch_kind") == "watch_port":
+            where = f"{self.where}: watch_port"
+            self.switch.check_port(decode_unsigned(member.watch_port, PORT_BITS, where))
+        elif member.WhichOneof("watch_kind"):
+            self.switch.check_port(member.watch)

@@ -1,0 +1,195 @@
+"""A program's P4Info by ids, beside what its BMv2 JSON says of the same things."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from finsy.proto import p4i
+
+from ringleaf.errors import Code, ConfigError
+from switches.p4runtime.data import Types
+from switches.shapes import Shape
+from switches.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class TableInfo:
+    """One table; action numbers are those of the JSON, where each table has its own."""
+
+    message: Any  # p4.config.v1.Table
+    shape: Shape
+    numbers: dict[int, int]  # action id -> number
+    actions: dict[int, Any]  # number -> p4.config.v1.Action
+    counter: str  # direct counter's name, or ""
+    meter: str  # direct meter's name, or ""
+
+    @property
+    def id(self) -> int:
+        return int(self.message.preamble.id)
+
+    @property
+    def name(self) -> str:
+        return str(self.message.preamble.name)
+
+    @property
+    def profile(self) -> int:
+        """Id of its action profile, or 0."""
+        return int(self.message.implementation_id)
+
+    @property
+    def expires(self) -> bool:
+        return bool(self.message.idle_timeout_behavior)
+
+    @property
+    def const_precedences(self) -> list[int]:
+        """Those of the entries that the program brings, the lowest first.
+
+        Their P4Runtime priorities are 1, 2, ... in this order (section 9.1.4).
+        """
+        return sorted({-entry.priority for entry in self.shape.table.entries})
+
+    def priority(self, precedence: int) -> int:
+        """Return an entry's priority on the wire."""
+        if not self.shape.prioritized:
+            return 0
+        return precedence if precedence > 0 else self.const_precedences.index(precedence) + 1
+
+
+class Schema:
+    """What ids mean; each look-up raises ConfigError for an id that the program has not."""
+
+    def __init__(self, p4info: Any, source: Source, shapes: Iterable[Shape], where: str) -> None:
+        self.p4info = p4info
+        self._where = where
+        self._source = source
+        self._shapes = {shape.table.name: shape for shape in shapes}
+        self.actions = _by_id(p4info.actions)
+        self.profiles = _by_id(p4info.action_profiles)
+        self.counters = _by_id(p4info.counters)
+        self.meters = _by_id(p4info.meters)
+        self.registers = _by_id(p4info.registers)
+        self.value_sets = _by_id(p4info.value_sets)
+        self.digests = _by_id(p4info.digests)
+        self.types = Types(p4info.type_info)
+        self._resources = _by_id([*p4info.direct_counters, *p4info.direct_meters])
+
+    @cached_property
+    def tables(self) -> dict[int, TableInfo]:
+        """Tables that the pipeline applies, by id."""
+        return {
+            table.preamble.id: self._table(table)
+            for table in self.p4info.tables
+            if table.preamble.name in self._shapes
+        }
+
+    @cached_property
+    def tables_by_name(self) -> dict[str, TableInfo]:
+        return {info.name: info for info in self.tables.values()}
+
+    def check(self) -> None:
+        """Refuse P4Info that is of another program than the JSON.
+
+        Raises:
+            ConfigError: Naming what differs.
+        """
+        named = {table.preamble.name for table in self.p4info.tables}
+        if named and self._shapes and not named & self._shapes.keys():
+            raise ConfigError(
+                f"{self._where}: P4Info is of another program, got tables {sorted(named)}"
+            )
+        try:
+            assert self.tables is not None
+        except KeyError as exc:
+            raise ConfigError(f"{self._where}: P4Info lacks an id it refers to, got {exc}") from exc
+
+    def table(self, number: int) -> TableInfo:
+        if number not in self.tables:
+            for table in self.p4info.tables:
+                if table.preamble.id == number:
+                    raise ConfigError(
+                        f"{self._source.path}: table is never applied, got {table.preamble.name!r}"
+                    )
+        return self._find("table", self.tables, number)
+
+    def profile(self, number: int) -> Any:
+        return self._find("action profile", self.profiles, number)
+
+    def counter(self, number: int) -> Any:
+        return self._find("counter", self.counters, number)
+
+    def meter(self, number: int) -> Any:
+        return self._find("meter", self.meters, number)
+
+    def register(self, number: int) -> Any:
+        return self._find("register", self.registers, number)
+
+    def value_set(self, number: int) -> Any:
+        return self._find("value set", self.value_sets, number)
+
+    def digest(self, number: int) -> Any:
+        return self._find("digest", self.digests, number)
+
+    def resource(self, name: str) -> Any:
+        """Return a direct counter or direct meter."""
+        return next(r for r in self._resources.values() if r.preamble.name == name)
+
+    def tables_of(self, profile: Any) -> list[TableInfo]:
+        return [self.tables[number] for number in profile.table_ids if number in self.tables]
+
+    def controller_header(self, name: str) -> Any:
+        """Return the header `packet_in` or `packet_out`, one without fields if there is none."""
+        for header in self.p4info.controller_packet_metadata:
+            if header.preamble.name == name:
+                return header
+        return p4i.ControllerPacketMetadata()
+
+    def _find(self, what: str, known: dict[int, Any], number: int) -> Any:
+        if number not in known:
+            raise ConfigError(f"{self._where}: no {what} has this id, got {number}")
+        return known[number]
+
+    def _table(self, message: Any) -> TableInfo:
+        shape = self._shapes[message.preamble.name]
+        by_name = {self._source.actions[n].name: n for n in shape.table.actions}
+        refs = [self.actions[ref.id] for ref in message.action_refs]
+        known = [action for action in refs if action.preamble.name in by_name]
+        resources = [self._resources[i] for i in message.direct_resource_ids]
+        if len(message.match_fields) != len(shape.table.keys):
+            raise ConfigError(
+                f"{self._where}: P4Info and JSON differ in the keys of table {shape.table.name!r},"
+                f" got {len(message.match_fields)} and {len(shape.table.keys)}"
+            )
+        return TableInfo(
+            message,
+            shape,
+            {action.preamble.id: by_name[action.preamble.name] for action in known},
+            {by_name[action.preamble.name]: action for action in known},
+            _name_of(resources, p4i.DirectCounter),
+            _name_of(resources, p4i.DirectMeter),
+        )
+
+
+def check_index(where: str, index: Any, size: int) -> int:
+    """Return the number that an `Index` holds.
+
+    Raises:
+        ConfigError: OUT_OF_RANGE beyond the array, INVALID_ARGUMENT below zero (section 9.3).
+    """
+    if index.index < 0:
+        raise ConfigError(f"{where}: index must not be negative, got {index.index}")
+    if index.index >= size:
+        raise ConfigError(
+            f"{where}: has indices 0 to {size - 1}, got {index.index}", Code.OUT_OF_RANGE
+        )
+    return int(index.index)
+
+
+def _by_id(messages: Iterable[Any]) -> dict[int, Any]:
+    return {message.preamble.id: message for message in messages}
+
+
+def _name_of(resources: list[Any], kind: Any) -> str:
+    return next((r.preamble.name for r in resources if isinstance(r, kind)), "")
