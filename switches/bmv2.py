@@ -13,7 +13,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -70,12 +70,28 @@ _Packet = _packet_class()
 
 
 class Bmv2:
-    """A running BMv2 with one program; use it as a context manager."""
+    """A running BMv2 with one program; use it as a context manager.
 
-    def __init__(self, path: str | Path, p4info: str | Path | None) -> None:
-        """Without P4Info, there is no P4Runtime, only the command line."""
+    Args:
+        path: BMv2 JSON.
+        p4info: P4Info as text; without it, there is no P4Runtime, only the command line.
+        files: Per port the stem of two pcap files: packets are read from STEM_in.pcap and written
+            to STEM_out.pcap, instead of going through `process`.
+        files_after_s: When it begins to read them; until then entries can be written.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        p4info: str | Path | None,
+        *,
+        files: Mapping[int, Path] | None = None,
+        files_after_s: int = 0,
+    ) -> None:
         self._path = Path(path)
         self._schema = None if p4info is None else P4Schema(Path(p4info))
+        self._files = files
+        self._files_after_s = files_after_s
 
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="bmv2-")
@@ -85,10 +101,11 @@ class Bmv2:
                 BINARY,
                 *("--device-id", str(DEVICE), "--thrift-port", str(self._thrift_port)),
                 *("--log-file", str(Path(self._folder.name, "bmv2")), "-L", "off"),
+                *self._file_options(),
                 str(self._path),
                 "--",
                 *("--grpc-server-addr", self._address("p4runtime")),
-                *("--dp-grpc-server-addr", self._address("dataplane")),
+                *self._dataplane_options(),
             ],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -172,6 +189,15 @@ class Bmv2:
         )
         return done.stdout
 
+    def _file_options(self) -> list[str]:
+        if self._files is None:
+            return []
+        pairs = [part for port, stem in self._files.items() for part in ("-i", f"{port}@{stem}")]
+        return [*pairs, "--use-files", str(self._files_after_s)]
+
+    def _dataplane_options(self) -> list[str]:
+        return ["--dp-grpc-server-addr", self._address("dataplane")] if self._files is None else []
+
     def _address(self, what: str) -> str:
         return f"unix:{Path(self._folder.name, what)}"
 
@@ -181,12 +207,17 @@ class Bmv2:
             if self._process.poll() is not None:
                 raise BackendError(f"ended at once, got status {self._process.returncode}")
             try:
-                list(self._stream(iter(())))
-            except grpc.RpcError:
+                self._probe()
+            except (grpc.RpcError, grpc.FutureTimeoutError):
                 time.sleep(0.05)  # its servers open one after another
             else:
                 return
         raise BackendError(f"not ready, got {READY_TIMEOUT_S} s of silence")
+
+    def _probe(self) -> None:
+        grpc.channel_ready_future(self._control).result(timeout=READY_TIMEOUT_S)
+        if self._files is None:
+            list(self._stream(iter(())))
 
     def _take_control(self) -> None:
         """Become primary (P4Runtime section 5), and say which P4Info the program has."""

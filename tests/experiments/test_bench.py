@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments import bench, bench_engine
+from experiments import bench, bench_engine, bench_loads
 from experiments.bench_case import Case, wire_bytes
 from ringleaf.errors import BackendError, ConfigError
 
@@ -52,10 +52,10 @@ def test_unknown_sections_are_refused(tmp_path: Path) -> None:
         bench.run(["all"], tmp_path / "bench.json", emit=print)
 
 
-@pytest.mark.parametrize("name", bench_engine.PROGRAMS)
+@pytest.mark.parametrize("name", bench_loads.LOADS)
 def test_the_engine_is_given_packets_that_it_forwards_or_adds_up(name: str) -> None:
     """Dropped packets would be fast, and prove nothing: 8 updates must give 8 results."""
-    speed = bench_engine.measure_program(name, seconds=0.05)
+    speed = bench_engine.measure_engine(bench_loads.load(name), seconds=0.05)
 
     assert speed.sent_per_s == pytest.approx(speed.received_per_s)
     assert speed.received_per_s > 0
