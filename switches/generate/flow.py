@@ -55,7 +55,19 @@ class Loop:
     number: int
 
 
-Statement = Primitive | If | Apply | UnlessExited | Loop
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A loop of the program's own: `body` again and again, until a `Leave` in it."""
+
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """The end of the innermost `Repeat`."""
+
+
+Statement = Primitive | If | Apply | UnlessExited | Loop | Repeat | Leave
 Body = tuple[Statement, ...]
 
 
@@ -71,7 +83,7 @@ def children(statement: Statement) -> Iterator[Body]:
                 yield choice.following
             yield statement.hit
             yield statement.miss
-        case UnlessExited() | Loop():
+        case UnlessExited() | Loop() | Repeat():
             yield statement.body
 
 
@@ -90,9 +102,9 @@ def rebuild(statement: Statement, change: Callable[[Body], Body]) -> Statement:
             return Apply(statement.table, choices, hit, change(statement.miss))
         case UnlessExited():
             return UnlessExited(change(statement.body))
-        case Loop():
+        case Loop() | Repeat():
             return replace(statement, body=change(statement.body))
-        case Primitive():
+        case Primitive() | Leave():
             return statement
 
 

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from switches.generate.code import Code
-from switches.generate.flow import Apply, Body, Choice, If, Loop, Statement, UnlessExited, walk
+from switches.generate.flow import (
+    Apply,
+    Body,
+    Choice,
+    If,
+    Leave,
+    Loop,
+    Repeat,
+    Statement,
+    UnlessExited,
+    walk,
+)
 from switches.generate.lanes import Pattern
 from switches.generate.loops import LoopWriter
 from switches.generate.marks import CONDITION, LOOP, TABLE, Mark
@@ -46,6 +57,12 @@ class StatementWriter:
             case Loop():
                 with code.marked(_loop_mark(statement)):
                     LoopWriter(code, self.write).write(statement, self._patterns[statement.number])
+
+            case Repeat():
+                with code.block("while True:"):
+                    self.write(statement.body)
+            case Leave():
+                code.add("break")
 
     def _if(self, statement: If) -> None:
         code = self._code

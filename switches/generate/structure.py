@@ -20,20 +20,16 @@ from switches.generate.flow import (
     rebuild,
     substitute,
 )
-from switches.generate.lower import lower
-from switches.json_stacks import value_of
+from switches.generate.jumps import action_body
 from switches.source import (
-    Action,
     ActionCall,
     Argument,
     Conditional,
     Constant,
     Expression,
     Node,
-    Operation,
     Pipeline,
     Primitive,
-    Selected,
     Source,
     Table,
 )
@@ -42,66 +38,6 @@ from switches.source import (
 def pipeline_body(source: Source, pipeline: Pipeline) -> Body:
     """Return a pipeline as nested statements."""
     return _Shaper(source, pipeline).body()
-
-
-def action_body(source: Source, action: Action) -> Body:
-    """Return an action's primitives with its jumps turned into `If`s."""
-    return _Jumps(source, action).body(0, len(action.primitives))
-
-
-class _Jumps:
-    """Nests an action's primitives by the place where the ways from a jump meet again.
-
-    All jumps go forward, so those places are found from the end, each from later ones.
-    """
-
-    def __init__(self, source: Source, action: Action) -> None:
-        self._source = source
-        self._steps = action.primitives
-        end = len(self._steps)
-        self._joins = [0] * end + [end]
-        for at in reversed(range(end)):
-            self._joins[at] = self._meet(self._next(at))
-
-    def body(self, at: int, stop: int) -> Body:
-        """Return what happens from one primitive on until another, that all ways lead to."""
-        out: list[Statement] = []
-        while at != stop:
-            step, join = self._steps[at], self._joins[at]
-            if step.op == "_jump_if_zero":
-                then, otherwise = self._next(at)
-                tested = step.parameters[0]
-                value = value_of(tested) if isinstance(tested, Selected) else tested
-                bodies = self.body(then, join), self.body(otherwise, join)
-                out.append(If(Operation("d2b", None, value), *bodies, step.where))
-            elif step.op != "_jump":
-                out.extend(lower(self._source, step))
-            at = join
-        return tuple(out)
-
-    def _next(self, at: int) -> list[int]:
-        step = self._steps[at]
-        if step.op == "_jump":
-            return [self._target(at)]
-        return [at + 1, self._target(at)] if step.op == "_jump_if_zero" else [at + 1]
-
-    def _target(self, at: int) -> int:
-        step = self._steps[at]
-        target = step.parameters[-1]
-        if not isinstance(target, Constant) or not at < target.value <= len(self._steps):
-            raise self._source.refuse("a jump that does not go forward", step.op, step.where)
-        return target.value
-
-    def _meet(self, ways: list[int]) -> int:
-        """Return the first primitive that all ways have in common."""
-        first, *others = ways
-        for other in others:
-            while first != other:
-                if first < other:
-                    first = self._joins[first]
-                else:
-                    other = self._joins[other]
-        return first
 
 
 class _Shaper:

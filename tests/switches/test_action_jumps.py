@@ -5,63 +5,173 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from program_cases import PROGRAMS
 
+from ringleaf.errors import ConfigError
 from switches.bmv2_json import load_source
-from switches.generate.flow import Body, If
-from switches.generate.structure import action_body
-from switches.source import Action, Constant, Expression, Field, Operation, Primitive
+from switches.generate.flow import Body, If, Leave, Repeat
+from switches.generate.jumps import action_body
+from switches.source import Action, Constant, Expression, Field, Primitive
 
 SOURCE = load_source(Path(PROGRAMS / "tables.json"))
+CONDITION = Field("key", "kind")
+
+Answers = Iterator[bool]
+"""What conditions are found to be, one after the other; when there are no more, all are false."""
 
 
-@st.composite
-def jumping_actions(draw: st.DrawFn) -> Action:
-    """Actions whose jumps all go forward, wherever to."""
-    size = draw(st.integers(1, 14))
-    steps = []
-    for at in range(size):
-        kind = draw(st.sampled_from(["step", "step", "_jump", "_jump_if_zero"]))
-        target = Constant(draw(st.integers(at + 1, size)))
-        parameters: dict[str, tuple[Expression, ...]] = {
-            "step": (Constant(at),),
-            "_jump": (target,),
-            "_jump_if_zero": (Field("condition", str(at)), target),
-        }
-        steps.append(Primitive(kind, parameters[kind]))
+def step(number: int) -> Primitive:
+    return Primitive("assign", (CONDITION, Constant(number)))
+
+
+def jump(target: int) -> Primitive:
+    return Primitive("_jump", (Constant(target),))
+
+
+def jump_if_zero(target: int) -> Primitive:
+    return Primitive("_jump_if_zero", (CONDITION, Constant(target)))
+
+
+def action(steps: list[Primitive]) -> Action:
     return Action(0, "a", (), tuple(steps))
 
 
-def jumped(action: Action, conditions: int) -> Iterator[Expression]:
-    """Return what happens if condition i is bit i, as BMv2 goes from primitive to primitive."""
+@st.composite
+def forward_jumps(draw: st.DrawFn) -> list[Primitive]:
+    """Primitives whose jumps all go forward, wherever to."""
+    size = draw(st.integers(1, 14))
+    kinds = [step, step, jump, jump_if_zero]
+    steps = []
+    for at in range(size):
+        make = draw(st.sampled_from(kinds))
+        steps.append(make(at if make is step else draw(st.integers(at + 1, size))))
+    return steps
+
+
+Tree = tuple[object, ...]
+
+trees = st.recursive(
+    st.sampled_from([("step",), ("break",), ("continue",)]),
+    lambda inner: st.one_of(
+        st.tuples(st.just("if"), st.lists(inner, max_size=3), st.lists(inner, max_size=3)),
+        st.tuples(st.just("while"), st.lists(inner, max_size=4)),
+    ),
+    max_leaves=12,
+)
+
+
+class Compiler:
+    """Writes statements as primitives and jumps, as p4c does."""
+
+    def __init__(self) -> None:
+        self.steps: list[Primitive] = []
+
+    def all(self, body: list[Tree], head: int, breaks: list[int] | None) -> None:
+        for tree in body:
+            self.one(tree, head, breaks)
+
+    def one(self, tree: Tree, head: int, breaks: list[int] | None) -> None:
+        match tree:
+            case ("if", list(then), list(otherwise)):
+                branch = self._hole()
+                self.all(then, head, breaks)
+                end = self._hole()
+                self.steps[branch] = jump_if_zero(len(self.steps))
+                self.all(otherwise, head, breaks)
+                self.steps[end] = jump(len(self.steps))
+            case ("while", list(body)):
+                self._while(body)
+            case ("break",) if breaks is not None:
+                breaks.append(self._hole())
+            case ("continue",) if breaks is not None:
+                self.steps.append(jump(head))
+            case _:
+                self.steps.append(step(len(self.steps)))
+
+    def _while(self, body: list[Tree]) -> None:
+        head, breaks = self._hole(), list[int]()
+        self.all(body, head, breaks)
+        self.steps.append(jump(head))
+        self.steps[head] = jump_if_zero(len(self.steps))
+        for hole in breaks:
+            self.steps[hole] = jump(len(self.steps))
+
+    def _hole(self) -> int:
+        self.steps.append(step(0))
+        return len(self.steps) - 1
+
+
+def compiled(body: list[Tree]) -> list[Primitive]:
+    compiler = Compiler()
+    compiler.all(body, 0, None)
+    return compiler.steps
+
+
+def jumped(steps: list[Primitive], answers: Answers) -> Iterator[Expression]:
+    """Return what happens as BMv2 goes from primitive to primitive."""
     at = 0
-    while at < len(action.primitives):
-        step = action.primitives[at]
-        target = step.parameters[-1]
-        if step.op == "step":
+    while at < len(steps):
+        one = steps[at]
+        target = one.parameters[-1]
+        if one.op == "assign":
             yield target
         assert isinstance(target, Constant)
-        goes = step.op == "_jump" or (step.op == "_jump_if_zero" and not conditions >> at & 1)
+        goes = one.op == "_jump" or (one.op == "_jump_if_zero" and not next(answers, False))
         at = target.value if goes else at + 1
 
 
-def nested(body: Body, conditions: int) -> Iterator[Expression]:
-    for statement in body:
-        if isinstance(statement, If):
-            condition = statement.condition
-            assert isinstance(condition, Operation)
-            assert isinstance(condition.right, Field)
-            holds = conditions >> int(condition.right.name) & 1
-            yield from nested(statement.then if holds else statement.otherwise, conditions)
-        else:
-            assert isinstance(statement, Primitive)
-            yield statement.parameters[0]
+class Nested:
+    """Carries out nested statements."""
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+        self.happened: list[Expression] = []
+
+    def run(self, body: Body) -> bool:
+        """Return whether the innermost loop was left."""
+        for statement in body:
+            match statement:
+                case If():
+                    holds = next(self._answers, False)
+                    if self.run(statement.then if holds else statement.otherwise):
+                        return True
+                case Repeat():
+                    while not self.run(statement.body):
+                        pass
+                case Leave():
+                    return True
+                case Primitive():
+                    self.happened.append(statement.parameters[1])
+                case _:
+                    raise AssertionError(statement)
+        return False
 
 
-@given(jumping_actions(), st.integers(0, (1 << 14) - 1))
-def test_nested_statements_do_what_jumps_do(action: Action, conditions: int) -> None:
-    body = action_body(SOURCE, action)
+@given(
+    st.one_of(forward_jumps(), st.lists(trees, max_size=4).map(compiled)),
+    st.lists(st.booleans(), max_size=30),
+)
+def test_nested_statements_do_what_jumps_do(steps: list[Primitive], answers: list[bool]) -> None:
+    nested = Nested(iter(answers))
+    nested.run(action_body(SOURCE, action(steps)))
 
-    assert list(nested(body, conditions)) == list(jumped(action, conditions))
+    assert nested.happened == list(jumped(steps, iter(answers)))
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ([jump_if_zero(2), step(1), step(2), jump(1)], "a jump into a loop"),
+        (
+            [jump_if_zero(6), jump_if_zero(4), jump(6), jump(1), step(4), jump(0)],
+            "a jump into a loop, or out of two, got 6",
+        ),
+        ([jump(7)], "a jump to no primitive"),
+    ],
+)
+def test_jumps_that_are_none_of_p4s_are_refused(steps: list[Primitive], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        action_body(SOURCE, action(steps))

@@ -157,7 +157,7 @@ def odd_key(data: Json) -> None:
 
 
 def stray_jump(data: Json) -> None:
-    add_primitive("_jump", [{"type": "hexstr", "value": "0x0"}])(data)
+    add_primitive("_jump", [{"type": "hexstr", "value": "0x63"}])(data)
 
 
 FIELD = {"type": "field", "value": ["base", "kind"]}
@@ -198,7 +198,7 @@ FIELD_N = {"type": "field", "value": ["i", "n"]}
         (value_set, "a mask of a value set, got '0x01'"),
         (odd_transition, "unsupported kind of transition, got 'odd'"),
         (odd_key, "unsupported kind of select key, got 'odd'"),
-        (stray_jump, "a jump that does not go forward"),
+        (stray_jump, "a jump to no primitive"),
     ],
 )
 def test_unsupported_is_refused_by_name(

@@ -1,0 +1,138 @@
+"""An action's primitives and jumps as nested statements.
+
+Ways that part at a jump are nested up to where they meet again. Jumps go forward, so those places
+are found from the end, each from later ones; but for those back to the head of a loop, which
+p4c writes for `for` and `while` in an action.
+"""
+
+from __future__ import annotations
+
+from switches.generate.flow import Body, If, Leave, Repeat, Statement
+from switches.generate.lower import lower
+from switches.json_stacks import value_of
+from switches.source import Action, Constant, Operation, Primitive, Selected, Source
+
+
+def action_body(source: Source, action: Action) -> Body:
+    """Return an action's primitives with its jumps turned into `If`s and `Repeat`s.
+
+    Raises:
+        ConfigError: If a jump goes into a loop, or out of more than one.
+    """
+    steps = action.primitives
+    ends: dict[int, int] = {}  # head of a loop -> the last primitive that jumps back to it
+    for at, step in enumerate(steps):
+        if _jumps(step) and _target(source, step, len(steps)) <= at:
+            ends[_target(source, step, len(steps))] = at
+    return _Stretch(source, steps, ends, 0, len(steps), in_loop=False).body()
+
+
+class _Stretch:
+    """A whole action, or one turn of a loop: primitives `start` to, but without, `end`.
+
+    A turn has two places after its last primitive: `end`, where the loop is left, and one more,
+    where the next turn begins.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        steps: tuple[Primitive, ...],
+        loops: dict[int, int],
+        start: int,
+        end: int,
+        *,
+        in_loop: bool,
+    ) -> None:
+        self._source = source
+        self._steps = steps
+        self._loops = loops
+        self._start = start
+        self._end = end
+        self._in_loop = in_loop
+        self._last = end + 1 if in_loop else end
+        self._joins = {end: self._last, self._last: self._last}
+        for at in self._outer():
+            self._joins[at] = self._meet(self._next(at))
+
+    def body(self) -> Body:
+        return self._nest(self._start, self._last)
+
+    def _nest(self, at: int, stop: int) -> Body:
+        """Return what happens from one primitive on until another, that all ways lead to."""
+        out: list[Statement] = []
+        while at != stop:
+            join = self._joins[at]
+            if at == self._end:
+                out.append(Leave())
+            elif self._is_head(at):
+                out.append(Repeat(self._turn(at).body()))
+            elif self._steps[at].op == "_jump_if_zero":
+                out.append(self._branch(at, join))
+            elif self._steps[at].op != "_jump":
+                out.extend(lower(self._source, self._steps[at]))
+            at = join
+        return tuple(out)
+
+    def _branch(self, at: int, join: int) -> If:
+        step = self._steps[at]
+        tested = step.parameters[0]
+        value = value_of(tested) if isinstance(tested, Selected) else tested
+        then, otherwise = (self._nest(way, join) for way in self._next(at))
+        return If(Operation("d2b", None, value), then, otherwise, step.where)
+
+    def _outer(self) -> list[int]:
+        """Return the primitives from the last to the first, of inner loops only the heads."""
+        found = []
+        at = self._start
+        while at < self._end:
+            found.append(at)
+            at = self._loops[at] + 1 if self._is_head(at) else at + 1
+        return found[::-1]
+
+    def _is_head(self, at: int) -> bool:
+        return at in self._loops and not (self._in_loop and at == self._start)
+
+    def _turn(self, head: int) -> _Stretch:
+        end = self._loops[head] + 1
+        return _Stretch(self._source, self._steps, self._loops, head, end, in_loop=True)
+
+    def _next(self, at: int) -> list[int]:
+        """Return where a primitive leads to; of a jump on condition first where it is true."""
+        if self._is_head(at):
+            return [self._loops[at] + 1]
+        step = self._steps[at]
+        following = [] if step.op == "_jump" else [at + 1]
+        if _jumps(step):
+            following.append(self._landing(step))
+        return following
+
+    def _landing(self, step: Primitive) -> int:
+        target = _target(self._source, step, len(self._steps))
+        if self._in_loop and target == self._start:
+            return self._last
+        if target not in self._joins:
+            raise self._source.refuse("a jump into a loop, or out of two", target, step.where)
+        return target
+
+    def _meet(self, ways: list[int]) -> int:
+        """Return the first primitive that all ways have in common."""
+        first, *others = ways
+        for other in others:
+            while first != other:
+                if first < other:
+                    first = self._joins[first]
+                else:
+                    other = self._joins[other]
+        return first
+
+
+def _jumps(step: Primitive) -> bool:
+    return step.op in ("_jump", "_jump_if_zero")
+
+
+def _target(source: Source, step: Primitive, size: int) -> int:
+    target = step.parameters[-1]
+    if not isinstance(target, Constant) or not 0 <= target.value <= size:
+        raise source.refuse("a jump to no primitive", step.op, step.where)
+    return target.value
