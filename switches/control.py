@@ -69,6 +69,10 @@ class ControlPlane:
         self._value_sets = ValueSets(program.source.value_sets, name)
         self.commit()
 
+    @property
+    def ports(self) -> range:
+        return self._ports
+
     def commit(self) -> None:
         """Let packets see what was applied without a commit; may move the store's arrays."""
         for number in sorted(self._stale):

@@ -14,6 +14,7 @@ from switches.source import (
     Expression,
     Field,
     Instances,
+    Listed,
     LookAhead,
     Named,
     Operation,
@@ -110,7 +111,7 @@ class ExpressionReader:
 
     def primitive(self, item: Json) -> Primitive:
         parameters = [
-            Named("parameters", "")  # what log_msg would print: nothing here prints it
+            Listed(tuple(self.expression(value) for value in parameter["value"]))
             if parameter["type"] == "parameters_vector"
             else self.operand(parameter)
             for parameter in item["parameters"]

@@ -70,6 +70,13 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
+class Listed:
+    """Expressions that are one parameter: what `log_msg` prints."""
+
+    values: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
     op: str
     left: Expression | None
@@ -88,7 +95,9 @@ class Selected:
     options: tuple[tuple[Expression, Field | Named], ...]
 
 
-Expression = Field | Constant | Boolean | Argument | LookAhead | Named | Operation | Selected
+Expression = (
+    Field | Constant | Boolean | Argument | LookAhead | Named | Listed | Operation | Selected
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from switches.generate.code import Code
-from switches.generate.marks import UPDATE, VERIFY, Mark
+from switches.generate.marks import UPDATE, VERIFY, WRONG, Mark
 from switches.generate.storage import valid
 from switches.hashing import CRCS, WIDTHS
 from switches.source import VALID, Calculation, Checksum, Constants, Field
@@ -70,11 +70,12 @@ def verify_checksum(code: Code, checksum: Checksum, error: Field) -> None:
     """Set `error` where the field is not what the calculation gives."""
     target = checksum.target
     code.lines.comment(f"verify {target.header}.{target.name}")
-    mark = Mark(VERIFY, checksum, checksum.where, whole=True)
+    mark = Mark(VERIFY, checksum, checksum.where)
     here = code.block(f"if {code.is_set(valid(target.header))}:")
     with code.marked(mark), here, code.guarded(_condition(code, checksum)):
         result, _ = calculate(code, checksum.calculation)
-        with code.block(f"if {result} != {code.read(target)}:"):
+        differs = code.block(f"if {result} != {code.read(target)}:")
+        with differs, code.marked(Mark(WRONG, checksum, checksum.where)):
             code.set(error, [code.u(1)])
 
 

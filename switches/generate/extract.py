@@ -78,27 +78,26 @@ class ExtractWriter:
         """
         code = self._code
         if extraction.stack is None:
-            self._one(extraction, 0, where)
+            self._one(extraction, 0, where, line)
             return
         count = code.read(extraction.count)
         elements = sorted(known) if known else range(len(extraction.headers))
         if len(elements) == 1:
-            self._one(extraction, elements[0], where)
+            self._one(extraction, elements[0], where, line)
         else:
             keyword = "if"
             for number in elements:
                 with code.block(f"{keyword} {count} == {code.u(number)}:"):
-                    header = code.source.headers[extraction.headers[number]]
-                    with code.marked(Mark(EXTRACT, header, line)):
-                        self._one(extraction, number, where)
+                    self._one(extraction, number, where, line)
                 keyword = "elif"
         code.set(extraction.count, [f"({count} + {code.u(1)})"])
 
-    def _one(self, extraction: Extraction, number: int, where: str) -> None:
+    def _one(self, extraction: Extraction, number: int, where: str, line: str) -> None:
         name = extraction.headers[number]
-        if extraction.bits is not None:
-            self._code.set(varbits(name), ["bits"])
-        self.header(name, where)
+        with self._code.marked(Mark(EXTRACT, self._code.source.headers[name], line)):
+            if extraction.bits is not None:
+                self._code.set(varbits(name), ["bits"])
+            self.header(name, where)
 
     @contextmanager
     def checked_length(self, extraction: Extraction, at: str) -> Iterator[None]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from switches.source import (
     Action,
     Expression,
+    Listed,
     Operation,
     Primitive,
     Table,
@@ -122,6 +123,8 @@ def may_exit(statement: Statement) -> bool:
 
 def substitute(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
     """Return the expression with `change` applied to each of its leaves."""
+    if isinstance(expression, Listed):
+        return Listed(tuple(substitute(value, change) for value in expression.values))
     if not isinstance(expression, Operation):
         return change(expression)
     left, condition = expression.left, expression.condition
@@ -135,6 +138,10 @@ def substitute(expression: Expression, change: Callable[[Expression], Expression
 
 def leaves(expression: Expression) -> Iterator[Expression]:
     """Return the expression's leaves, in a fixed order."""
+    if isinstance(expression, Listed):
+        for value in expression.values:
+            yield from leaves(value)
+        return
     if not isinstance(expression, Operation):
         yield expression
         return

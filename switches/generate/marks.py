@@ -25,23 +25,25 @@ SELECT = "select"  # Transition: taken; `values` are the keys
 TABLE = "table"  # Table: looked up
 CONDITION = "condition"  # Expression: its `if` line; `inverted` where that tests `not`
 PRIMITIVE = "primitive"  # Primitive
-LOOP = "loop"  # tuple of Primitives: the first turn's
+LOOP = "loop"  # Lanes
+LOG = "log"  # Primitive: log_msg; `values` are what it prints
 VERIFY = "verify checksum"  # Checksum
+WRONG = "wrong checksum"  # Checksum: follows VERIFY
 UPDATE = "update checksum"  # Checksum
 DROPPED = "egress dropped"  # None
 DEPARSE = "deparse"  # None
 TRUNCATE = "truncate"  # None
 
-What = (
-    ParserState
-    | Header
-    | Primitive
-    | Transition
-    | Table
-    | Expression
-    | Checksum
-    | tuple[Primitive, ...]
-)
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """A loop: how many turns it has, and what the first one does."""
+
+    count: int
+    primitives: tuple[Primitive, ...]
+
+
+What = ParserState | Header | Primitive | Transition | Table | Expression | Checksum | Lanes
 
 
 @dataclass(frozen=True, slots=True)

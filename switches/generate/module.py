@@ -205,7 +205,7 @@ class _Generator:
         for checksum in self._source.checksums:
             if checksum.update:
                 update_checksum(code, checksum)
-        deparse = Mark(DEPARSE, where=self._source.deparser_where, whole=True)
+        deparse = Mark(DEPARSE, where=self._source.deparser_where)
         with code.marked(deparse):
             DeparserWriter(code, usage, self._paths).write()
         with code.block(f"if {code.is_set(TRUNCATE_LEN)}:"):

@@ -22,7 +22,7 @@ from switches.generate.headers import (
     push,
     remove_header,
 )
-from switches.generate.marks import PRIMITIVE, Mark
+from switches.generate.marks import LOG, PRIMITIVE, Mark, Value
 from switches.generate.storage import (
     CLONE_FIELDS,
     CLONE_SESSION,
@@ -37,6 +37,7 @@ from switches.source import (
     Constant,
     Expression,
     Field,
+    Listed,
     Named,
     Primitive,
     RegisterArray,
@@ -291,6 +292,19 @@ def _nothing(code: Code, _: Primitive) -> None:
     pass
 
 
+def _log(code: Code, primitive: Primitive) -> None:
+    """Write a line that does nothing, but can be followed (`switches/walk`)."""
+    listed = primitive.parameters[1]
+    assert isinstance(listed, Listed)
+    values = tuple(
+        Value("", tuple(code.storage.read(value)), code.storage.shape(value).width)
+        if isinstance(value, Field)
+        else Value("", (code.expressions.unsigned(value),), 64)
+        for value in listed.values
+    )
+    code.add("pass", Mark(LOG, primitive, primitive.where, values))
+
+
 PRIMITIVES = {
     "assign": Kind(_assign, (WRITTEN, READ)),
     "modify_field": Kind(_assign, (WRITTEN, READ)),
@@ -311,5 +325,5 @@ PRIMITIVES = {
     "pop": Kind(pop, (SHIFTED, OBJECT)),
     "exit": Kind(_exit, ()),
     "no_op": Kind(_nothing, ()),
-    "log_msg": Kind(_nothing, (OBJECT, OBJECT)),
+    "log_msg": Kind(_log, (OBJECT, READ)),
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from switches.generate.flow import Apply, Body, If, Statement, children
 from switches.generate.state import State
 from switches.generate.storage import Storage
-from switches.source import Expression, Field, Named, Operation, Primitive, Source
+from switches.source import Expression, Field, Listed, Named, Operation, Primitive, Source
 
 Atom = Field | Named  # a field, or a register array
 Token = object
@@ -59,6 +59,10 @@ def _expression_tokens(expression: Expression, atom: Callable[[Atom], Token]) ->
             yield atom(expression)
         case Named() if expression.kind == "register_array":
             yield atom(expression)
+        case Listed():
+            yield len(expression.values)
+            for value in expression.values:
+                yield from _expression_tokens(value, atom)
         case Operation():
             yield (expression.op, expression.left is None, expression.condition is None)
             for part in (expression.condition, expression.left, expression.right):

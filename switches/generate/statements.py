@@ -17,7 +17,7 @@ from switches.generate.flow import (
 )
 from switches.generate.lanes import Pattern
 from switches.generate.loops import LoopWriter
-from switches.generate.marks import CONDITION, LOOP, TABLE, Mark
+from switches.generate.marks import CONDITION, LOOP, TABLE, Lanes, Mark
 from switches.generate.primitives import write_primitive
 from switches.generate.state import TABLES_AT
 from switches.lookup import ACTION, DEFAULT_ROW
@@ -155,4 +155,6 @@ class StatementWriter:
 
 def _loop_mark(loop: Loop) -> Mark:
     primitives = tuple(item for item in walk(loop.body) if isinstance(item, Primitive))
-    return Mark(LOOP, primitives, primitives[0].where if primitives else "", whole=True)
+    return Mark(
+        LOOP, Lanes(loop.count, primitives), primitives[0].where if primitives else "", whole=True
+    )

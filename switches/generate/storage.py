@@ -110,6 +110,10 @@ class Storage:
                 self._shapes[field] = self._source.field_of(field)
         return self._shapes[field]
 
+    def known(self) -> list[Field]:
+        """Return the fields that have a place, in the order in which they were given one."""
+        return list(dict.fromkeys([*self._names, *self._lanes]))
+
     def lane(self, field: Field) -> Lane | None:
         return self._lanes.get(field)
 

@@ -1,0 +1,63 @@
+"""Which of a table's entries a look-up found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ringleaf.arena import Fields
+from switches.lookup import KEYS, RANK
+from switches.shapes import Shape
+from switches.source import Source
+from switches.updates import Entry
+from switches.walk.formats import show_match
+from switches.walk.steps import MatchedEntry, Value
+from switches.walk.views import joined
+
+
+def matched_entry(shape: Shape, entries: Sequence[Entry], row: Fields) -> MatchedEntry | None:
+    """Return the entry whose row in the table's image this is."""
+    for index, entry in enumerate(entries):
+        if _rank(shape, entries, index) == int(row[RANK]) and _has_keys(shape, entry, row):
+            return _described(shape, entry, index)
+    return None
+
+
+def arguments_of(source: Source, shape: Shape, action: int, row: Fields) -> tuple[Value, ...]:
+    """Return an action's parameters, as they are in a row."""
+    values = []
+    at = shape.arguments_at
+    details = source.actions[action]
+    for i, (width, count) in enumerate(
+        zip(details.widths, shape.argument_words[action], strict=True)
+    ):
+        name = details.parameters[i] if i < len(details.parameters) else f"argument {i}"
+        values.append(Value(name, joined(row[at : at + count]), width))
+        at += count
+    return tuple(values)
+
+
+def _rank(shape: Shape, entries: Sequence[Entry], index: int) -> int:
+    """Return an entry's rank, as `images.py` gives them."""
+    if not shape.prioritized:
+        return entries[index].prefix + 1
+    order = sorted(range(len(entries)), key=lambda i: -entries[i].precedence)
+    return len(entries) - order.index(index)
+
+
+def _has_keys(shape: Shape, entry: Entry, row: Fields) -> bool:
+    if shape.prioritized:
+        return True  # ranks differ
+    words = [0] * shape.key_words
+    for part in shape.parts:
+        value, mask = entry.match[part.key]
+        bits = (value & mask) >> (64 * part.source) & ((1 << part.width) - 1)
+        words[part.word] |= bits << part.shift
+    return words == [int(word) for word in row[KEYS : KEYS + shape.key_words]]
+
+
+def _described(shape: Shape, entry: Entry, index: int) -> MatchedEntry:
+    match = tuple(
+        show_match(key.kind, pair, width, key.name)
+        for key, pair, width in zip(shape.table.keys, entry.match, shape.widths, strict=True)
+    )
+    return MatchedEntry(index, match, abs(entry.precedence) if shape.prioritized else None)

@@ -1,0 +1,135 @@
+"""Runs of generated lines turned into steps.
+
+A handler's lines are followed one by one. Lines of one mark in a row are one run; when it ends,
+what the handler's variables and the switch's state are then, and were before, says what the
+step did. Nothing of P4 is executed here.
+"""
+
+from __future__ import annotations
+
+from types import FrameType
+
+from ringleaf.packets import IN_PORT, OUTBOX_AT, open_packet, read_packet
+from switches.generate.marks import Mark
+from switches.layout import (
+    DROP_PORT,
+    EGRESS_PORT,
+    EGRESS_RID,
+    EGRESS_SPEC,
+    INSTANCE_TYPE,
+    MCAST_GRP,
+)
+from switches.switch import Switch
+from switches.walk.names import Names
+from switches.walk.reports import Reporter, Run
+from switches.walk.sources import Sources
+from switches.walk.steps import (
+    Copy,
+    EgressDropped,
+    EgressStarted,
+    Managed,
+    Received,
+    Sent,
+    Step,
+)
+from switches.walk.views import Cells, Views
+
+# BMv2's `targets/simple_switch/simple_switch.h`, PktInstanceType.
+KINDS = {
+    0: "unicast",
+    1: "ingress clone",
+    2: "egress clone",
+    4: "recirculated",
+    5: "multicast",
+    6: "resubmitted",
+}
+
+
+class Recorder:
+    """Follows one packet; `steps` grow as it goes."""
+
+    def __init__(self, switch: Switch, sources: Sources, names: Names) -> None:
+        self.steps: list[Step] = []
+        self._switch = switch
+        self._marks = switch.program.module.marks
+        self._views = Views(switch, names)
+        self._cells = Cells(switch)
+        self._reporter = Reporter(switch, sources, names, self._views)
+        self._run: Run | None = None
+        self._reason = ""
+
+    # A handler.
+
+    def enter(self, frame: FrameType) -> None:
+        self._cells = Cells(self._switch)
+        self._run = None
+        arena, packet = frame.f_locals["arena"], frame.f_locals["packet"]
+        fields = open_packet(arena, packet).fields
+        if frame.f_code.co_name == "egress":
+            self._reporter.begin_egress()
+            self.steps.append(EgressStarted(copy=self._copy(packet, int(fields[EGRESS_PORT]))))
+            return
+        data = read_packet(arena, packet)
+        self._reporter.begin(data)
+        port = int(open_packet(arena, packet).row[IN_PORT])
+        self.steps.append(Received(port=port, data=data, why="arrived"))
+
+    def line(self, frame: FrameType) -> None:
+        mark = self._marks.get(frame.f_lineno)
+        run = self._run
+        if run is not None and run.mark is mark:
+            run.lines.add(frame.f_lineno)
+            return
+        self._end(frame, mark)
+        if mark is not None:
+            variables = dict(frame.f_locals)
+            values = self._views.values(variables)
+            self._run = Run(mark, variables, values, {frame.f_lineno})
+
+    def leave(self, frame: FrameType, result: int) -> None:
+        self._end(frame, None)
+        if frame.f_code.co_name != "egress":
+            return
+        arena, packet = frame.f_locals["arena"], frame.f_locals["packet"]
+        port = int(open_packet(arena, packet).fields[EGRESS_PORT])
+        if result:
+            data = read_packet(arena, packet)
+            changed = self._reporter.changed(data)
+            self.steps.append(Sent(port=port, data=data, changed=changed))
+        else:
+            self.steps.append(EgressDropped(port=port))
+
+    def _end(self, frame: FrameType, following: Mark | None) -> None:
+        run, self._run = self._run, None
+        if run is None:
+            return
+        variables = dict(frame.f_locals)
+        values = self._views.values(variables)
+        changes = [
+            self._views.write(field, run.values, values)
+            for field in self._views.changes(run.values, values)
+        ]
+        changes.extend(self._cells.changes())
+        step = self._reporter.report(run, frame, variables, values, tuple(changes), following)
+        if step is not None:
+            self.steps.append(step)
+
+    # The traffic manager.
+
+    def managing(self, frame: FrameType) -> None:
+        fields = open_packet(frame.f_locals["arena"], frame.f_locals["packet"]).fields
+        group, spec = int(fields[MCAST_GRP]), int(fields[EGRESS_SPEC])
+        dropped = ", the drop port" if spec == DROP_PORT else ""
+        self._reason = f"mcast_grp is {group}" if group else f"egress_spec is {spec}{dropped}"
+
+    def managed(self, frame: FrameType, count: int) -> None:
+        words = frame.f_locals["arena"].words
+        outbox = int(words[OUTBOX_AT])
+        rows = words[outbox : outbox + 2 * count].reshape(count, 2).tolist()
+        copies = tuple(self._copy(packet, port) for packet, port in rows)
+        self.steps.append(Managed(copies=copies, reason=self._reason))
+
+    def _copy(self, packet: int, port: int) -> Copy:
+        fields = open_packet(self._switch.store.arena, packet).fields
+        kind = KINDS.get(int(fields[INSTANCE_TYPE]), "copy")
+        return Copy(kind, port, int(fields[EGRESS_RID]), port in self._switch.ports)

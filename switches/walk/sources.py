@@ -1,0 +1,108 @@
+"""The P4 files of a program, where they are at hand, and where in them the parser's parts are.
+
+p4c's JSON says of statements and tables where they stand, but not of parser states.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from switches.source import Source, Where
+from switches.walk.steps import Place
+
+_INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.MULTILINE)
+
+
+class Sources:
+    """Lines of a program's P4 files, by their names in the JSON."""
+
+    def __init__(self, source: Source) -> None:
+        self.lines: dict[str, tuple[str, ...]] = {}
+        names = dict.fromkeys(where.file for where in _places(source))
+        for name in names:
+            self._read(name, source.path)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(line for lines in self.lines.values() for line in lines)
+
+    def place(self, where: str) -> Place | None:
+        if not isinstance(where, Where):
+            return None
+        return Place(where.file, where.line, where.column, where.fragment)
+
+    def state(self, name: str) -> Place | None:
+        return self._find(rf"\bstate\s+{re.escape(name)}\b")
+
+    def extract(self, state: str, header: str) -> Place | None:
+        return self._find_in_state(
+            state, rf"\bextract\s*\([^)]*\b{re.escape(header.split('[')[0])}\b"
+        )
+
+    def select(self, state: str) -> Place | None:
+        return self._find_in_state(state, r"\btransition\b")
+
+    def is_definition(self, place: Place) -> bool:
+        """Whether a place is where a constant is defined: p4c's word for where one is used."""
+        lines = self.lines.get(place.file, ())
+        line = lines[place.line - 1] if place.line <= len(lines) else ""
+        return re.match(r"\s*(const|enum|#define)\b", line) is not None
+
+    def assignment(self, target: str, near: Place) -> Place | None:
+        """Return the assignment to a variable that is nearest to a place."""
+        pattern = re.compile(rf"(?<![\w.]){re.escape(target)}\s*=[^=]")
+        found = [
+            Place(near.file, number, match.start())
+            for number, line in enumerate(self.lines.get(near.file, ()), 1)
+            if (match := pattern.search(line))
+        ]
+        return min(found, key=lambda place: abs(place.line - near.line), default=None)
+
+    def _find(self, pattern: str, file: str = "", first: int = 1, last: int = 0) -> Place | None:
+        for name in [file] if file else self.lines:
+            lines = self.lines[name][: last or None]
+            for number, line in enumerate(lines[first - 1 :], first):
+                found = re.search(pattern, line)
+                if found:
+                    return Place(name, number, found.start())
+        return None
+
+    def _find_in_state(self, state: str, pattern: str) -> Place | None:
+        start = self.state(state)
+        if start is None:
+            return None
+        following = self._find(r"\bstate\s+\w+", start.file, start.line + 1)
+        return self._find(pattern, start.file, start.line, following.line if following else 0)
+
+    def _read(self, name: str, beside: Path) -> None:
+        path = _locate(name, beside)
+        if path is None or name in self.lines:
+            return
+        text = path.read_text(errors="replace")
+        self.lines[name] = tuple(text.splitlines())
+        for included in _INCLUDE.findall(text):
+            self._read(str(Path(name).parent / included), beside)
+
+
+def _places(source: Source) -> Iterator[Where]:
+    nodes = [*source.ingress.nodes.values(), *source.egress.nodes.values()]
+    ops = [op for state in source.states.values() for op in state.ops]
+    steps = [step for action in source.actions.values() for step in action.primitives]
+    known: Iterable[str] = (
+        source.deparser_where,
+        *(getattr(node, "where", "") for node in nodes),
+        *(item.where for item in (*steps, *ops)),
+        *(checksum.where for checksum in source.checksums),
+    )
+    return (where for where in known if isinstance(where, Where))
+
+
+def _locate(name: str, beside: Path) -> Path | None:
+    """Return a file that the JSON names as p4c was told it, from who knows which folder."""
+    program = beside.resolve()
+    for base in (Path.cwd(), *program.parents):
+        if (base / name).is_file():
+            return base / name
+    return None

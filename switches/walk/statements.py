@@ -1,0 +1,96 @@
+"""Primitives and expressions as P4 again, for where p4c's JSON does not quote the source."""
+
+from __future__ import annotations
+
+import re
+
+from switches.generate.flow import leaves
+from switches.source import (
+    Argument,
+    Boolean,
+    Constant,
+    Expression,
+    Field,
+    LookAhead,
+    Named,
+    Operation,
+    Primitive,
+    Source,
+    Where,
+)
+from switches.walk.names import Names
+
+_SIGNS = {"and": "&&", "or": "||", "not": "!", "valid": "", "d2b": "", "b2d": ""}
+_ASSIGNMENT = re.compile(r"[A-Za-z_][\w.\[\]:]*\s*=[^=]")
+_CALL = re.compile(r"[A-Za-z_][\w.\[\]<>]*\s*\(")
+_ASSIGNMENTS = ("assign", "set", "assign_header")
+
+
+class Statements:
+    def __init__(self, source: Source, names: Names) -> None:
+        self._names = names
+        self._parameters = {
+            step.where: action.parameters
+            for action in source.actions.values()
+            for step in action.primitives
+        }
+
+    def primitive(self, primitive: Primitive) -> str:
+        quoted = quote(primitive.where)
+        assigns = primitive.op in _ASSIGNMENTS
+        if (_ASSIGNMENT if assigns else _CALL).match(quoted) and not quoted.endswith("="):
+            return quoted
+        names = self._parameters.get(primitive.where, ())
+        parts = [self._expression(parameter, names) for parameter in primitive.parameters]
+        if assigns and len(parts) == 2:
+            return f"{parts[0]} = {parts[1]}"
+        return f"{primitive.op}({', '.join(part for part in parts if part)})"
+
+    def condition(self, condition: Expression, where: str) -> str:
+        whole = isinstance(where, Where) and not where.fragment.endswith("...")
+        text = quote(where) if whole else ""
+        return text or self._expression(condition, ()).removeprefix("(").removesuffix(")")
+
+    def fields(self, expression: Expression) -> list[Field]:
+        found = (leaf for leaf in leaves(expression) if isinstance(leaf, Field))
+        return list(dict.fromkeys(found))
+
+    def _expression(self, expression: Expression, names: tuple[str, ...]) -> str:
+        match expression:
+            case Field():
+                return self._names.field(expression)
+            case Constant():
+                value = expression.value
+                return str(value) if value < 256 else hex(value)
+            case Boolean():
+                return str(expression.value).lower()
+            case Argument():
+                index = expression.index
+                return names[index] if index < len(names) else f"argument {index}"
+            case LookAhead():
+                return f"lookahead<bit<{expression.width}>>()"
+            case Named(kind="header"):
+                return self._names.header(expression.name)
+            case Named():
+                return expression.name.rsplit(".", 1)[-1]
+            case Operation():
+                return self._operation(expression, names)
+            case _:
+                return "..."
+
+    def _operation(self, operation: Operation, names: tuple[str, ...]) -> str:
+        right = self._expression(operation.right, names)
+        if operation.left is None:
+            return f"{_SIGNS.get(operation.op, operation.op)}{right}"
+        left = self._expression(operation.left, names)
+        if operation.op == "?" and operation.condition is not None:
+            return f"({self._expression(operation.condition, names)} ? {left} : {right})"
+        return f"({left} {_SIGNS.get(operation.op, operation.op)} {right})"
+
+
+def quote(where: str) -> str:
+    """Return what p4c quotes of a place, on one line, without what follows the statement."""
+    if not isinstance(where, Where):
+        return ""
+    text = re.sub(r"(;|//|/\*).*", "", where.fragment.removesuffix("..."), flags=re.DOTALL)
+    return " ".join(text.split())

@@ -1,0 +1,203 @@
+"""What happened to a packet, in order. Names are as in the P4 source, where that is at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of P4 source."""
+
+    file: str
+    line: int  # from 1
+    column: int = 0
+    fragment: str = ""  # what p4c says stands there, maybe cut short
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    name: str
+    value: int
+    width: int  # bits
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A field or register cell that a step wrote, maybe with the value that it had."""
+
+    name: str
+    old: int
+    new: int
+    width: int  # bits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What all steps have: where it stands, and what it wrote."""
+
+    place: Place | None = None
+    writes: tuple[Write, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received(Step):
+    """Ingress begins: `why` is `arrived`, or what brought the packet round again."""
+
+    port: int
+    data: bytes
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateEntered(Step):
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extracted(Step):
+    """`fields` are all fields of the header; `writes`, those that the program uses."""
+
+    header: str
+    offset_bytes: int
+    size_bytes: int
+    fields: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selected(Step):
+    """The parser chose its next state; `target` is `accept` where none follows."""
+
+    keys: tuple[Value, ...]
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParserFailed(Step):
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChecksumVerified(Step):
+    target: str
+    outcome: str  # right, wrong or skipped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChecksumUpdated(Step):
+    target: str
+    outcome: str  # updated or skipped
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedEntry:
+    """`index` counts a table's entries from 0, in the order in which they were inserted."""
+
+    index: int
+    match: tuple[str, ...]  # per key
+    priority: int | None  # None where a table has none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookedUp(Step):
+    """A table was looked up; `entry` is None on a miss, and the action then is the default's."""
+
+    table: str
+    keys: tuple[Value, ...]
+    hit: bool
+    entry: MatchedEntry | None
+    action: str
+    arguments: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tested(Step):
+    """A condition, with what it looked at."""
+
+    condition: str
+    operands: tuple[Value, ...]
+    outcome: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executed(Step):
+    """One primitive; `statement` is P4."""
+
+    op: str
+    statement: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looped(Step):
+    """Like primitives for `count` lanes at once; `statements` are the first lane's."""
+
+    count: int
+    statements: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logged(Step):
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A packet on its way to egress, of BMv2's kind; lost if the switch has no such port."""
+
+    kind: str
+    port: int
+    rid: int
+    has_port: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Managed(Step):
+    """What the traffic manager made of the packet; no copies: it was dropped."""
+
+    copies: tuple[Copy, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EgressStarted(Step):
+    copy: Copy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EgressDropped(Step):
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deparsed(Step):
+    """Headers that were emitted, in order, with their sizes; the rest of the packet follows."""
+
+    headers: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truncated(Step):
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent(Step):
+    """A packet that leaves; `changed` are offsets of bytes that differ from what came in.
+
+    Headers are compared with themselves wherever they lay, so that a header that is put in
+    front does not mark all that follows.
+    """
+
+    port: int
+    data: bytes
+    changed: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The steps of one packet, and what left the switch, as `Switch.process` says."""
+
+    program: str
+    steps: tuple[Step, ...]
+    out: tuple[tuple[int, bytes], ...]
+    sources: dict[str, tuple[str, ...]]  # lines of the P4 files that were found, by file

@@ -1,0 +1,110 @@
+"""A running handler's fields and a switch's state, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from switches.generate.state import LANE_STATE_AT, STATE_AT
+from switches.generate.storage import ENGINE, POSITION, VARBITS, varbits
+from switches.source import STACKS, VALID, Field, Header
+from switches.switch import Switch
+from switches.walk.names import Names
+from switches.walk.steps import Write
+
+Locals = Mapping[str, Any]
+Values = dict[Field, int]
+
+
+class Views:
+    """What one switch's handlers work on."""
+
+    def __init__(self, switch: Switch, names: Names) -> None:
+        self._switch = switch
+        self._names = names
+        self._storage = switch.program.module.storage
+        self._fields = [field for field in self._storage.known() if _is_shown(field)]
+
+    def width(self, field: Field) -> int:
+        return 1 if field.name == VALID else self._storage.shape(field).width
+
+    def size(self, header: Header, variables: Locals) -> int:
+        """Return a header's bytes."""
+        if header.varbit is None:
+            return header.size_bytes
+        (name,) = self._storage.names(varbits(header.name))
+        return header.fixed_bytes + int(variables.get(name, 0)) // 8
+
+    def values(self, variables: Locals) -> Values:
+        """Return the fields that the handler has, as unsigned numbers of their width."""
+        values = {}
+        for field in self._fields:
+            lane = self._storage.lane(field)
+            if lane is not None:
+                if "lanes" in variables:
+                    values[field] = int(variables["lanes"][lane.index])
+                continue
+            words = [variables.get(name) for name in self._storage.names(field)]
+            if None not in words:
+                values[field] = joined(words) & ((1 << self.width(field)) - 1)
+        return values
+
+    def changes(self, before: Values, after: Values) -> Iterator[Field]:
+        return (field for field, value in after.items() if before.get(field, 0) != value)
+
+    def write(self, field: Field, before: Values, after: Values) -> Write:
+        name = self._names.field(field)
+        return Write(name, before.get(field, 0), after[field], self.width(field))
+
+
+class Cells:
+    """The switch's registers and counters, and what of them changes."""
+
+    def __init__(self, switch: Switch) -> None:
+        self._switch = switch
+        self._old = {array: self._now(array).copy() for array in ("fields", "lanes")}
+
+    def changes(self) -> Iterator[Write]:
+        """Return what has changed since this was last asked."""
+        for array, old in self._old.items():
+            now = self._now(array)
+            for offset in np.flatnonzero(now != old).tolist():
+                yield self._write(array, offset, int(old[offset]), int(now[offset]))
+            self._old[array] = now.copy()
+
+    def _now(self, array: str) -> Any:
+        state = self._switch.program.module.state
+        block, size = (STATE_AT, state.words) if array == "fields" else (LANE_STATE_AT, state.lanes)
+        arena = self._switch.store.arena
+        at = int(arena.words[self._switch.at + block])
+        return getattr(arena, array)[at : at + size]
+
+    def _write(self, array: str, offset: int, old: int, new: int) -> Write:
+        program = self._switch.program
+        for name, register in program.source.registers.items():
+            cells = program.module.state.registers[name]
+            index, rest = divmod(offset - cells.start, cells.stride)
+            if cells.in_lanes == (array == "lanes") and rest == 0 and 0 <= index < register.size:
+                return Write(f"{_short(name)}[{index}]", old, new, register.width)
+        for name, counter in program.source.counters.items():
+            index, column = divmod(offset - program.module.state.counters[name], 2)
+            if array == "fields" and 0 <= index < counter.size:
+                unit = ("packets", "bytes")[column]
+                return Write(f"{_short(name)}[{index}].{unit}", old, new, 64)
+        return Write(f"state[{offset}]", old, new, 64)
+
+
+def joined(words: Any) -> int:
+    """Return the number that words make, the lowest first."""
+    return sum((int(word) & (1 << 64) - 1) << 64 * i for i, word in enumerate(words))
+
+
+def _short(name: str) -> str:
+    return name.rsplit(".", 1)[-1]
+
+
+def _is_shown(field: Field) -> bool:
+    hidden = field.header in (ENGINE, STACKS) or field.name in (POSITION, VARBITS)
+    return not hidden

@@ -1,0 +1,24 @@
+"""One packet through a switch, followed."""
+
+from __future__ import annotations
+
+from switches.switch import Switch
+from switches.walk.names import Names
+from switches.walk.recorder import Recorder
+from switches.walk.sources import Sources
+from switches.walk.steps import Walk
+from switches.walk.tracing import followed
+
+
+def walk(switch: Switch, port: int, data: bytes, now_ps: int = 0) -> Walk:
+    """Send one packet through a switch, as `Switch.process` does, and say all that happens.
+
+    Raises:
+        ConfigError: If handlers are compiled, or the switch does not take such a packet.
+    """
+    source = switch.program.source
+    sources = Sources(source)
+    recorder = Recorder(switch, sources, Names(sources.text))
+    with followed(switch.program, recorder):
+        out = switch.process(port, data, now_ps)
+    return Walk(switch.program.name, tuple(recorder.steps), tuple(out), sources.lines)

@@ -1,0 +1,207 @@
+"""A walk says what the switch does: no more, no less, and nothing else.
+
+Walks need uncompiled handlers; the last test runs the others so.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import numba
+import pytest
+from program_cases import CASES, Case, make_switch
+
+from ringleaf.errors import ConfigError
+from switches import Switch
+from switches.walk import Step, Walk, walk
+from switches.walk import steps as kinds
+from switches.walk.steps import (
+    Deparsed,
+    EgressDropped,
+    EgressStarted,
+    Extracted,
+    LookedUp,
+    Managed,
+    Place,
+    Sent,
+    StateEntered,
+)
+
+PACKETS = 12
+
+S = TypeVar("S", bound=Step)
+
+uncompiled = pytest.mark.skipif(not numba.config.DISABLE_JIT, reason="walks run uncompiled")
+each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+def walks(case: Case) -> Iterator[Walk]:
+    switch = make_switch(case)
+    return (walk(switch, port, data) for port, data in case.packets(PACKETS, seed=3))
+
+
+def of_kind(steps: tuple[Step, ...], kind: type[S]) -> list[S]:
+    return [step for step in steps if isinstance(step, kind)]
+
+
+@uncompiled
+@each_case
+def test_a_walk_does_as_the_switch(case: Case) -> None:
+    plain = make_switch(case)
+    packets = case.packets(PACKETS, seed=3)
+
+    for (port, data), seen in zip(packets, walks(case), strict=True):
+        assert list(seen.out) == plain.process(port, data)
+        assert [(step.port, step.data) for step in of_kind(seen.steps, Sent)] == list(seen.out)
+
+
+@uncompiled
+@each_case
+def test_values_follow_from_what_was_extracted_and_written(case: Case) -> None:
+    """Each write begins with the value that the one before left, and the packet has the last."""
+    switch = make_switch(case)
+    for port, data in case.packets(PACKETS, seed=4):
+        check_values(switch, walk(switch, port, data))
+
+
+def check_values(switch: Switch, seen: Walk) -> None:
+    known: dict[str, int] = {}
+    after_ingress: dict[str, int] = {}
+    emitted: tuple[tuple[str, int], ...] = ()
+    for step in seen.steps:
+        match step:
+            case EgressStarted():
+                again = step.copy.kind == "ingress clone"  # is parsed again
+                known = {} if again else dict(after_ingress)
+            case Managed():
+                after_ingress = {name: value for name, value in known.items() if "." in name}
+            case Extracted():
+                known |= {field.name: field.value for field in step.fields}
+            case Deparsed():
+                emitted = step.headers
+            case Sent():
+                check_headers(switch, step.data, emitted, known)
+        for write in step.writes:
+            expected = known.get(write.name, write.old)
+            assert write.old == expected or write.name.startswith("standard_metadata"), write
+            known[write.name] = write.new
+
+
+def check_headers(
+    switch: Switch, data: bytes, emitted: tuple[tuple[str, int], ...], known: dict[str, int]
+) -> None:
+    at = 0
+    for name, size in emitted:
+        header = switch.program.source.headers[name.removeprefix("hdr.")]
+        number = int.from_bytes(data[at : at + size], "big")
+        if len(data) < at + size:
+            return  # truncated
+        for item in header.fields:
+            value = number >> (8 * size - item.offset - item.width) & ((1 << item.width) - 1)
+            assert known.get(f"{name}.{item.name}", value) == value, f"{name}.{item.name}"
+        at += size
+
+
+@uncompiled
+@each_case
+def test_places_are_lines_of_the_source(case: Case) -> None:
+    for seen in walks(case):
+        assert seen.sources
+        for step in seen.steps:
+            if isinstance(step.place, Place):
+                line = seen.sources[step.place.file][step.place.line - 1]
+                assert line.strip()
+            if isinstance(step, StateEntered):
+                assert step.place is not None
+                assert f"state {step.state}" in line
+
+
+@uncompiled
+@each_case
+def test_every_copy_ends_somewhere(case: Case) -> None:
+    for seen in walks(case):
+        ends = Counter(type(step) for step in seen.steps)
+        going = [copy for step in of_kind(seen.steps, Managed) for copy in step.copies]
+
+        assert ends[Managed] == 1
+        assert ends[EgressStarted] == sum(copy.has_port for copy in going)
+        assert ends[EgressStarted] == ends[Sent] + ends[EgressDropped]
+
+
+@uncompiled
+def test_a_hit_names_the_entry_that_matched() -> None:
+    case = next(case for case in CASES if case.name == "tables")
+    switch = make_switch(case)
+    found = 0
+    for port, data in case.packets(200, seed=5):
+        for step in of_kind(walk(switch, port, data).steps, LookedUp):
+            if step.entry is None:
+                assert not step.hit
+                continue
+            entry = switch.entries(step.table)[step.entry.index]
+            action = switch.program.source.actions[entry.action]
+            assert (action.name, entry.arguments) == (
+                step.action,
+                tuple(argument.value for argument in step.arguments),
+            )
+            keys = [key.value for key in step.keys]
+            kinds = [key.kind for key in table(switch, step.table).keys]
+            assert all(map(matches, kinds, keys, entry.match))
+            found += 1
+    assert found > 100
+
+
+def table(switch: Switch, name: str):  # type: ignore[no-untyped-def]
+    shapes = switch.program.module.shapes
+    return next(shape.table for shape in shapes if shape.table.name == name)
+
+
+def matches(kind: str, key: int, pair: tuple[int, int]) -> bool:
+    first, second = pair
+    return first <= key <= second if kind == "range" else key & second == first & second
+
+
+@uncompiled
+def test_conditions_lead_where_they_say() -> None:
+    """What forward.p4 checks first decides whether it looks for a route."""
+    case = next(case for case in CASES if case.name == "forward")
+    outcomes = set()
+    for seen in walks(case):
+        first = of_kind(seen.steps, kinds.Tested)[0]
+        tables = [step.table for step in of_kind(seen.steps, LookedUp)]
+        assert ("Forwarding.ipv4_lpm" in tables) != first.outcome
+        outcomes.add(first.outcome)
+    assert outcomes == {True, False}
+
+
+@uncompiled
+def test_a_tracer_that_was_there_stays() -> None:
+    before = sys.gettrace()
+    next(walks(CASES[0]))
+    assert sys.gettrace() is before
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="needs compiled handlers")
+def test_compiled_handlers_are_refused() -> None:
+    with pytest.raises(ConfigError, match="handlers must run uncompiled"):
+        next(walks(CASES[0]))
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="is what this test starts")
+def test_walks() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "pytest", "-p", "no:cacheprovider", __file__],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout
