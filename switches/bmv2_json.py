@@ -128,12 +128,6 @@ class _Reader:
             raise self._refuse(f"BMv2 JSON format {FORMAT_MAJOR} is needed", version)
 
     def _register(self, item: Json) -> RegisterArray:
-        if item["bitwidth"] > 64:
-            raise self._refuse(
-                f"registers wider than 64 bits are not supported: {item['name']}",
-                item["bitwidth"],
-                item,
-            )
         return RegisterArray(item["name"], item["size"], item["bitwidth"])
 
     def _action(self, item: Json) -> Action:

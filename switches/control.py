@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from ringleaf.arena import Store
+from ringleaf.arena import Fields, Lanes, Store
 from ringleaf.errors import Code, ConfigError, choose
 from switches.generate.state import LANE_STATE_AT, STATE_AT, TABLES_AT
 from switches.layout import PORT_COUNT
@@ -135,11 +135,12 @@ class ControlPlane:
                 raise self._unsupported(type(update).__name__)
 
     def write_register(self, name: str, index: int, value: int) -> None:
-        array, at = self._cell(name, index)
+        words = self._cell(name, index)
         width = self.program.source.registers[name].width
         if not 0 <= value < 1 << width:
             raise ConfigError(f"{self.name}: register {name!r} has {width} bits, got {value}")
-        getattr(self.store.arena, array)[at] = value
+        for i in range(words.size):
+            words[i] = value >> 64 * i & (1 << 64) - 1
 
     def reset(self) -> None:
         """Set registers and counters to zero; entries, groups and sessions stay."""
@@ -205,8 +206,8 @@ class ControlPlane:
         raise self._unsupported(f"idle entries, at {now_ps}")
 
     def read_register(self, name: str, index: int) -> int:
-        array, at = self._cell(name, index)
-        return int(getattr(self.store.arena, array)[at])
+        words = self._cell(name, index)
+        return sum(int(word) << 64 * i for i, word in enumerate(words))
 
     def read_counter(self, name: str, index: int) -> Count:
         """Return what an indirect counter has counted."""
@@ -277,13 +278,16 @@ class ControlPlane:
         apply = {INSERT: table.insert, MODIFY: table.modify, DELETE: table.delete}
         apply[update.verb](update.entry)
 
-    def _cell(self, name: str, index: int) -> tuple[str, int]:
+    def _cell(self, name: str, index: int) -> Fields | Lanes:
+        """Return a view of a register's words, the least significant first."""
         registers = self.program.source.registers
         choose(self.name, "register", name, registers)
         self._check_index(f"register {name!r}", index, registers[name].size)
         cells = self.program.module.state.registers[name]
-        array, block = ("lanes", LANE_STATE_AT) if cells.in_lanes else ("fields", STATE_AT)
-        return array, self._get(block) + cells.start + index * cells.stride
+        arena = self.store.arena
+        array, block = (arena.lanes, LANE_STATE_AT) if cells.in_lanes else (arena.fields, STATE_AT)
+        at = self._get(block) + cells.start + index * cells.stride
+        return array[at : at + cells.words]
 
     def _check_index(self, what: str, index: int, size: int) -> None:
         if not 0 <= index < size:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from switches.generate.code import Code
 from switches.generate.storage import LaneRun
+from switches.source import HeaderField
 
 
 def lanes_call(verb: str, run: LaneRun, where: str) -> str:
@@ -25,6 +26,18 @@ def read_bits(code: Code, where: str, offset: int, width: int) -> list[str]:
         words.append(_read_word(code, where, start, end))
         end = start
     return words
+
+
+def read_field(code: Code, where: str, item: HeaderField) -> list[str]:
+    """Return code of a field's words, read from a header that begins at byte `where`."""
+    words = read_bits(code, where, item.offset, item.width)
+    return sign_extended(code, words, item.width) if item.signed else words
+
+
+def sign_extended(code: Code, words: list[str], width: int) -> list[str]:
+    """Return all words of a signed field, of which these hold its bits."""
+    words = code.expressions.as_signed(words, width)
+    return words if width % 64 else code.expressions.with_sign(words, len(words) + 1)
 
 
 def _read_word(code: Code, where: str, start: int, end: int) -> str:

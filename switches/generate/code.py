@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from switches.generate.expressions import Expressions
 from switches.generate.marks import Mark
 from switches.generate.state import State
-from switches.generate.storage import Storage, varbits
+from switches.generate.storage import Storage, varbits, word_count
 from switches.generate.text import Constants, Lines
 from switches.source import Expression, Field, Header, Source
 
@@ -34,8 +34,8 @@ class Code:
         self.state = state
         self.constants = constants
         self.globals = globals_  # module variables: name -> code
-        self.expressions = Expressions(source, storage, constants)
         self.lines = Lines(1)
+        self.expressions = Expressions(source, storage, constants, self.lines)
         self.targets: dict[Field, str] = {}
         self.cells: dict[tuple[str, Expression], str] = {}
 
@@ -52,10 +52,23 @@ class Code:
     def u(self, value: int) -> str:
         return self.constants.name(value)
 
-    def masked(self, value: str, field: Field) -> str:
-        """Return code of a 64-bit value, cut to the width of a field."""
-        width = self.storage.shape(field).width
-        return value if width >= 64 else f"({value} & {self.u((1 << width) - 1)})"
+    def set_word(self, field: Field, word: str, bits: int = 64) -> None:
+        """Give a field an unsigned value of at most 64 bits."""
+        self.set_unsigned(field, [word], bits)
+
+    def set_unsigned(self, field: Field, words: list[str], bits: int) -> None:
+        """Give a field an unsigned value of `bits` bits, as BMv2 stores it."""
+        shape = self.storage.shape(field)
+        if bits > shape.width:
+            if shape.signed:
+                size = bits // 64 + 1
+                words = self.expressions.pad(words, size)
+                words = self.expressions.stored_signed(words, shape.width)
+            else:
+                count, rest = word_count(shape), (shape.width - 1) % 64 + 1
+                words = words[:count]
+                words[-1] = self.expressions.masked(words[-1], (1 << rest) - 1)
+        self.set(field, words)
 
     def set(self, field: Field, words: list[str]) -> None:
         """Give a field the value that these words have; words that are not given are zero."""
@@ -70,6 +83,15 @@ class Code:
     def read(self, field: Field) -> str:
         """Return code for a field of one word, as it is stored."""
         return self.storage.read(field)[0]
+
+    def bits_of(self, field: Field) -> list[str]:
+        """Return code of the words of a field's bits, as they are in a packet."""
+        shape = self.storage.shape(field)
+        count, rest = -(-shape.width // 64), (shape.width - 1) % 64 + 1
+        words = list(self.storage.read(field))[:count]
+        if shape.signed:
+            words[-1] = self.expressions.masked(words[-1], (1 << rest) - 1)
+        return words
 
     def is_set(self, field: Field) -> str:
         return f"{self.read(field)} != {self.u(0)}"

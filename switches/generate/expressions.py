@@ -1,84 +1,63 @@
-"""P4 expressions as Python ones over `np.uint64`.
+"""What others ask of expressions: values for fields, indices, and conditions.
 
-BMv2 computes with unbounded integers and cuts to width on assignment. Two things make 64 bits
-enough: `bounds` says in which range an expression's true value is, and the low 64 bits of
-`+ - * & | ^ ~ <<` depend on the low 64 bits of their operands alone. So where the true value
-fits 64 bits, computing modulo 2^64 gives it exactly; where not, only its low bits may be used.
-Wider values are several words, the least significant first.
+Values are written by `words.py`; what follows from their ranges, by `ranges.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from switches.generate.ranges import MODULUS, SIGNED, UNSIGNED, WIDE, WORD, Ranges
-from switches.generate.storage import Storage
-from switches.generate.text import Constants
-from switches.source import (
-    VALID,
-    Argument,
-    Boolean,
-    Constant,
-    Expression,
-    Field,
-    Named,
-    Operation,
-    Source,
-)
+from switches.generate.ranges import MODULUS, UNSIGNED, WIDE, WORD, Bounds, words_for
+from switches.generate.words import Words
+from switches.source import VALID, Boolean, Constant, Expression, Field, Named, Operation
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 _BOOLEANS = (*COMPARISONS, "and", "or", "not", "valid", "d2b")
 
 
-class Expressions(Ranges):
-    """Turns expressions into code; `overrides` has that of fields which a loop reads elsewhere."""
-
-    def __init__(self, source: Source, storage: Storage, constants: Constants) -> None:
-        super().__init__(source, storage)
-        self.constants = constants
-        self.overrides: dict[Field, str] = {}
-
-    # What others ask for.
-
-    def exact(self, expression: Expression) -> tuple[str, str]:
-        """Return code for the true value, and whether it is `uint64` or `int64`."""
-        kind = self.kind(expression)
-        if kind == WIDE:
-            raise self.refuse("a value of more than 64 bits can't be used here", expression)
-        code = self.words(expression, 1)[0]
-        return (f"I({code})", SIGNED) if kind == SIGNED else (code, UNSIGNED)
+class Expressions(Words):
+    """Turns expressions into code; what it can't say in one goes into lines before."""
 
     def unsigned(self, expression: Expression) -> str:
-        """Return code for a true value that must not be negative."""
-        code, kind = self.exact(expression)
-        if kind == SIGNED:
-            raise self.refuse("a value that may be negative can't be used here", expression)
-        return code
+        """Return code of an index, an amount, a bound: BMv2 takes the low 64 bits of any."""
+        return self.low_word(expression)
 
     def fitted(self, expression: Expression, width: int, signed: bool) -> list[str]:
         """Return the words of the value as BMv2 stores it in a field of that width."""
+        if not signed:
+            return self._fitted_unsigned(expression, width)
+        count = -(-(width + 1) // WORD)
+        least, most = -(1 << (width - 1)), (1 << width) - 1
+        low, high = self.bounds(expression)
+        if low >= least and high <= most:
+            return self.words(expression, count)
+        kind = self.kind(expression)
+        if count == 1 and kind != WIDE and high < MODULUS // 2:
+            word = self.words(expression, 1)[0]
+            return [f"U(store_signed(I({word}), I({least}), I({most}), {width}))"]
+        size = words_for((low, high), signed=True)
+        return self.stored_signed(self.words(expression, max(size, count)), width)
+
+    def _fitted_unsigned(self, expression: Expression, width: int) -> list[str]:
         low, high = self.bounds(expression)
         count = -(-width // WORD)
-        if signed:
-            return [self._fitted_signed(expression, width)]
         words = self.words(expression, count)
         if low < 0 or high >= 1 << width:
             rest = width - WORD * (count - 1)
-            words[-1] = self._masked(words[-1], (1 << rest) - 1)
+            words[-1] = self.masked(words[-1], (1 << rest) - 1)
         return words
 
-    def _fitted_signed(self, expression: Expression, width: int) -> str:
-        low, high = self.bounds(expression)
-        word = self.words(expression, 1)[0]
-        if width >= WORD:
-            return word
-        # BMv2 wraps what is below the least or above 2^width - 1, and nothing else.
-        least, most = -(1 << (width - 1)), (1 << width) - 1
-        if low >= least and high <= most:
-            return word
-        if low < -(MODULUS // 2) or high >= MODULUS // 2:
-            raise self.refuse("a value of more than 63 bits in a signed field", expression)
-        return f"U(store_signed(I({word}), I({least}), I({most}), {width}))"
+    def stored_signed(self, words: list[str], width: int) -> list[str]:
+        """Return what a signed field keeps of a value, of which these are all words.
+
+        BMv2 wraps what is below the least or above 2^width - 1, and nothing else.
+        """
+        words, size = self.named(words), len(words)
+        least = self._constants(-(1 << (width - 1)), size)
+        most = self._constants((1 << width) - 1, size)
+        low = self.less(words, least, signed=True)
+        high = self.less(most, words, signed=True)
+        count, own = -(-(width + 1) // WORD), -(-width // WORD)
+        wrapped = self.with_sign(self.as_signed(words[:own], width), count)
+        return self.choose(f"{low} or {high}", wrapped, words[:count])
 
     def condition(self, expression: Expression) -> str:
         """Return code for a boolean."""
@@ -107,139 +86,6 @@ class Expressions(Ranges):
                 return self._compare(op, left, right)
         raise self.refuse("not a boolean", expression)
 
-    # Values.
-
-    def words(self, expression: Expression, count: int) -> list[str]:
-        """Return code for the low `count` words of the value in two's complement."""
-        match expression:
-            case Constant():
-                value = expression.value % (1 << (WORD * count))
-                return [self._u(value >> (WORD * i) & MODULUS - 1) for i in range(count)]
-            case Field():
-                return self._extend(self._field_words(expression), expression, count)
-            case Argument():
-                return self._extend(list(self.arguments[expression.index][0]), expression, count)
-            case Operation("b2d", _, right):
-                return self._pad([f"U({self.condition(right)})"], count)
-            case Operation("~", _, right):
-                return [f"(~{word})" for word in self.words(right, count)]
-            case Operation("?", left, right, chosen) if left is not None and chosen is not None:
-                test = self.condition(chosen)
-                pairs = zip(self.words(left, count), self.words(right, count), strict=True)
-                return [f"({a} if {test} else {b})" for a, b in pairs]
-            case Operation(op, left, right) if op in _WORDS and left is not None:
-                return _WORDS[op](self, expression, left, right, count)
-        raise self.refuse("unsupported operation", expression)
-
-    def _field_words(self, field: Field) -> list[str]:
-        override = self.overrides.get(field)
-        words = [override] if override else list(self.storage.read(field))
-        shape = self.storage.shape(field)
-        if shape.signed and self.storage.lane(field):
-            words = [f"U(as_signed({words[0]}, {shape.width}))"]
-        return words
-
-    def bitwise(
-        self, expression: Operation, left: Expression, right: Expression, count: int
-    ) -> list[str]:
-        if expression.op == "&":
-            for mask, other in ((right, left), (left, right)):
-                if isinstance(mask, Constant):
-                    return self._and_constant(other, mask.value, count)
-        pairs = zip(self.words(left, count), self.words(right, count), strict=True)
-        return [f"({a} {expression.op} {b})" for a, b in pairs]
-
-    def _and_constant(self, other: Expression, mask: int, count: int) -> list[str]:
-        low, high = self.bounds(other)
-        if low >= 0 and mask >= 0 and mask & (mask + 1) == 0 and high <= mask:
-            return self.words(other, count)  # p4c masks after every widening
-        masks = [mask >> (WORD * i) & MODULUS - 1 for i in range(count)]
-        return [
-            self._masked(word, part)
-            for word, part in zip(self.words(other, count), masks, strict=True)
-        ]
-
-    def ring(
-        self, expression: Operation, left: Expression, right: Expression, count: int
-    ) -> list[str]:
-        if count > 1:
-            low, high = self.bounds(expression)
-            if low < 0 or high >= MODULUS:
-                raise self.refuse("arithmetic on more than 64 bits is not supported", expression)
-        (a,), (b,) = self.words(left, 1), self.words(right, 1)
-        return self._pad([f"({a} {expression.op} {b})"], count)
-
-    def quotient(
-        self, expression: Operation, left: Expression, right: Expression, count: int
-    ) -> list[str]:
-        name = "divide" if expression.op == "/" else "modulo"
-        return self._pad([f"{name}({self.unsigned(left)}, {self.unsigned(right)})"], count)
-
-    def shift_left(
-        self, _: Operation, left: Expression, right: Expression, count: int
-    ) -> list[str]:
-        if not isinstance(right, Constant):
-            if count > 1:
-                raise self.refuse("a variable shift of more than 64 bits is not supported", right)
-            return [f"shift_left({self.words(left, 1)[0]}, {self.unsigned(right)})"]
-        whole, bits = divmod(right.value, WORD)
-        words = [self._u(0)] * min(whole, count)
-        source = self.words(left, count - len(words)) if len(words) < count else []
-        for i in range(len(source)):
-            lower = source[i - 1] if i else None
-            words.append(self._spliced(source[i], bits, lower, WORD - bits))
-        return words
-
-    def _spliced(self, high: str, bits: int, low: str | None, rest: int) -> str:
-        """Return `high << bits | low >> rest`."""
-        if not bits:
-            return high
-        shifted = f"({high} << {self._u(bits)})"
-        return shifted if low is None else f"({shifted} | ({low} >> {self._u(rest)}))"
-
-    def shift_right(
-        self, _: Operation, left: Expression, right: Expression, count: int
-    ) -> list[str]:
-        kind = self.kind(left)
-        if kind == SIGNED:
-            code = f"shift_right_signed({self.exact(left)[0]}, {self.unsigned(right)})"
-            return self._extend([f"U({code})"], left, count)
-        if not isinstance(right, Constant):
-            code = f"shift_right({self.unsigned(left)}, {self.unsigned(right)})"
-            return self._pad([code], count)
-        whole, bits = divmod(right.value, WORD)
-        source = self.words(left, -(-self.bounds(left)[1].bit_length() // WORD) or 1)[whole:]
-        words = []
-        for i, word in enumerate(source[:count]):
-            if not bits:
-                words.append(word)
-                continue
-            shifted = f"({word} >> {self._u(bits)})"
-            if i + 1 < len(source):
-                shifted = f"({shifted} | ({source[i + 1]} << {self._u(WORD - bits)}))"
-            words.append(shifted)
-        return self._pad(words, count)
-
-    def two_complement(
-        self, expression: Operation, left: Expression, right: Expression, count: int
-    ) -> list[str]:
-        width = self.constant(right)
-        if width > WORD:
-            raise self.refuse("int<W> of more than 64 bits is not supported", width)
-        word = self.words(left, 1)[0]
-        if self.bounds(expression) != self.bounds(left) and width < WORD:
-            word = f"U(as_signed({word}, {width}))"
-        return self._extend([word], expression, count)
-
-    def saturate(
-        self, expression: Operation, left: Expression, right: Expression, count: int
-    ) -> list[str]:
-        low, high = self.bounds(expression)
-        code, kind = self.exact(left)
-        if kind == UNSIGNED:
-            return self._pad([f"min({code}, {self._u(high)})"], count)
-        return self._extend([f"U(clamp({code}, I({low}), I({high})))"], expression, count)
-
     # Comparisons.
 
     def _same_varbits(self, left: Field, right: Field) -> str:
@@ -254,34 +100,40 @@ class Expressions(Ranges):
     def _compare(self, op: str, left: Expression, right: Expression) -> str:
         if self._is_boolean(left):
             return f"({self.condition(left)} {op} {self.condition(right)})"
-        if isinstance(left, Named):
-            raise self.refuse("comparing headers is not supported", left.name)
+        if isinstance(left, Named) and isinstance(right, Named):
+            return self._compare_headers(op, left, right)
         kinds = {self.kind(left), self.kind(right)}
         if kinds == {UNSIGNED}:
             return f"({self.words(left, 1)[0]} {op} {self.words(right, 1)[0]})"
-        if WIDE in kinds:
-            return self._compare_wide(op, left, right)
-        for side in (left, right):
-            if self.bounds(side)[1] >= MODULUS // 2:
-                raise self.refuse("comparing a signed with a 64-bit unsigned value", op)
+        both = self._both(left, right)
+        if words_for(both) > 1:
+            return self._compare_wide(op, left, right, both)
         return f"(I({self.words(left, 1)[0]}) {op} I({self.words(right, 1)[0]}))"
 
-    def _compare_wide(self, op: str, left: Expression, right: Expression) -> str:
-        if min(self.bounds(left)[0], self.bounds(right)[0]) < 0:
-            raise self.refuse("comparing a signed with a wide value is not supported", op)
-        longest = max(self.bounds(left)[1], self.bounds(right)[1]).bit_length()
-        count = -(-longest // WORD)
-        pairs = list(zip(self.words(left, count), self.words(right, count), strict=True))
-        if op == "==":
-            return "(" + " and ".join(f"{a} == {b}" for a, b in pairs) + ")"
-        if op == "!=":
-            return "(" + " or ".join(f"{a} != {b}" for a, b in pairs) + ")"
-        code = f"{pairs[0][0]} {op} {pairs[0][1]}"
-        for a, b in pairs[1:]:
-            code = f"({a} {op[0]} {b} or ({a} == {b} and ({code})))"
-        return f"({code})"
+    def _both(self, left: Expression, right: Expression) -> Bounds:
+        """Return the bounds of either value."""
+        a, b = self.bounds(left), self.bounds(right)
+        return min(a[0], b[0]), max(a[1], b[1])
 
-    # Small things.
+    def _compare_wide(self, op: str, left: Expression, right: Expression, both: Bounds) -> str:
+        count, signed = words_for(both), both[0] < 0
+        a, b = self.words(left, count), self.words(right, count)
+        if op in ("==", "!="):
+            joint = " and " if op == "==" else " or "
+            return f"({joint.join(f'{x} {op} {y}' for x, y in zip(a, b, strict=True))})"
+        first, second = (a, b) if op in ("<", ">=") else (b, a)
+        less = self.less(first, second, signed=signed)
+        return less if op in ("<", ">") else f"(not {less})"
+
+    def _compare_headers(self, op: str, left: Named, right: Named) -> str:
+        """BMv2 takes headers for equal if both are valid and all their fields are."""
+        tests = [f"({self._is_not_zero(Field(side.name, VALID))})" for side in (left, right)]
+        for item in self._source.headers[left.name].fields:
+            if item.name != VALID:
+                pair = Field(left.name, item.name), Field(right.name, item.name)
+                tests.append(self._compare("==", *pair))
+        equal = f"({' and '.join(tests)})"
+        return equal if op == "==" else f"(not {equal})"
 
     def _is_boolean(self, expression: Expression) -> bool:
         if isinstance(expression, Operation):
@@ -292,38 +144,3 @@ class Expressions(Ranges):
 
     def _is_not_zero(self, expression: Expression) -> str:
         return self._compare("!=", expression, Constant(0))
-
-    def _masked(self, code: str, mask: int) -> str:
-        if mask == MODULUS - 1:
-            return code
-        return f"({code} & {self._u(mask)})" if mask else self._u(0)
-
-    def _extend(self, words: list[str], value: Expression, count: int) -> list[str]:
-        """Return `count` words of a value whose own words these are."""
-        if self.bounds(value)[0] >= 0 or count <= len(words):
-            return self._pad(words, count)
-        sign = f"U(I({words[-1]}) >> 63)"
-        return words + [sign] * (count - len(words))
-
-    def _pad(self, words: list[str], count: int) -> list[str]:
-        return words[:count] + [self._u(0)] * (count - len(words))
-
-    def _u(self, value: int) -> str:
-        return self.constants.name(value)
-
-
-_WORDS: dict[str, Callable[[Expressions, Operation, Expression, Expression, int], list[str]]] = {
-    "&": Expressions.bitwise,
-    "|": Expressions.bitwise,
-    "^": Expressions.bitwise,
-    "+": Expressions.ring,
-    "-": Expressions.ring,
-    "*": Expressions.ring,
-    "/": Expressions.quotient,
-    "%": Expressions.quotient,
-    "<<": Expressions.shift_left,
-    ">>": Expressions.shift_right,
-    "two_comp_mod": Expressions.two_complement,
-    "sat_cast": Expressions.saturate,
-    "usat_cast": Expressions.saturate,
-}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from switches.generate.bits import lanes_call, read_bits
+from switches.generate.bits import lanes_call, read_field
 from switches.generate.code import Code
 from switches.generate.extraction import Extraction
 from switches.generate.headers import invalidate_others
@@ -68,8 +68,7 @@ class ExtractWriter:
             where = f"{place} + {whole}"
             code.add(f"read_varbits(lanes, {varbit.start}, head, {where}, {shift}, {count})")
             return
-        words = read_bits(code, place, item.offset, item.width)
-        code.set(field, signed_words(words, item.width) if item.signed else words)
+        code.set(field, read_field(code, place, item))
 
     def take(self, extraction: Extraction, known: set[int] | None, where: str, line: str) -> None:
         """Extract into a header, or into the next element of a stack that is not full.
@@ -139,7 +138,3 @@ def placed_fields(code: Code, header: Header, where: str) -> list[tuple[HeaderFi
         if item.varbit:
             place = f"{where} + I({code.read(varbits(header.name))} >> {code.u(3)})"
     return found
-
-
-def signed_words(words: list[str], width: int) -> list[str]:
-    return [f"U(as_signed({words[0]}, {width}))"] if width < 64 else words

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from switches.generate.bits import read_bits
+from switches.generate.bits import read_bits, sign_extended
 from switches.generate.code import Code
-from switches.generate.extract import signed_words
-from switches.source import LookAhead
+from switches.source import Field, LookAhead
 
 
 def end_of(value: LookAhead, at: int | None) -> str:
@@ -14,9 +13,19 @@ def end_of(value: LookAhead, at: int | None) -> str:
     return f"parsed + {size}" if at is None else str(at + size)
 
 
-def look(code: Code, value: LookAhead, at: int | None, width: int, signed: bool) -> list[str]:
-    """Return code of the words of a field of `width` bits that is set to the bits."""
+def look(code: Code, value: LookAhead, at: int | None) -> list[str]:
+    """Return code of the bits' words."""
     where = "parsed" if at is None else str(at)
-    words = read_bits(code, where, value.offset, value.width)
-    words += [code.u(0)] * (-(-width // 64) - len(words))
-    return signed_words(words, width) if signed else words[: -(-width // 64)]
+    return read_bits(code, where, value.offset, value.width)
+
+
+def set_ahead(code: Code, target: Field, value: LookAhead, at: int | None) -> None:
+    """Set a field to bits that are looked at.
+
+    BMv2 extracts them where the widths are equal, and else takes no bit for a sign.
+    """
+    shape, words = code.storage.shape(target), look(code, value, at)
+    if shape.signed and shape.width == value.width:
+        code.set(target, sign_extended(code, words, shape.width))
+    else:
+        code.set_unsigned(target, words, value.width)

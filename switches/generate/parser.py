@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from switches.generate.code import Code
 from switches.generate.extract import ExtractWriter, fail, pull_up_to
 from switches.generate.extraction import Extraction, extraction_of
-from switches.generate.lookahead import end_of, look
+from switches.generate.lookahead import end_of, set_ahead
 from switches.generate.marks import CONDITION, PARSER_OP, STATE, TOO_SHORT, Mark
 from switches.generate.paths import Paths, constant_bits
 from switches.generate.select import DONE, SelectWriter
@@ -182,9 +182,8 @@ class ParserWriter:
             rest(at)
             return
         with self._if_there(end_of(value, at)):
-            shape = code.storage.shape(target)
             with code.marked(mark):
-                code.set(target, look(code, value, at, shape.width, shape.signed))
+                set_ahead(code, target, value, at)
             rest(at)
 
     def _if_there(self, end: str) -> AbstractContextManager[None]:

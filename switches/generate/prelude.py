@@ -51,6 +51,16 @@ from switches.layout import RANDOM_AT
 from switches.lookup import count_packet, find_exact, find_in_ranges, find_masked
 from switches.value_sets import is_member
 from switches.varbits import copy_varbits, read_varbits, same_varbits, write_varbits
+from switches.wide import (
+    add_words,
+    divide_words,
+    is_less,
+    modulo_words,
+    multiply_words,
+    shift_words_left,
+    shift_words_right,
+    subtract_words,
+)
 from ringleaf.views import swap_items, window
 
 U = np.uint64

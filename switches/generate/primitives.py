@@ -191,17 +191,20 @@ def _index(code: Code, expression: Expression, size: int) -> tuple[str, str | No
     return index, f"{index} < {code.u(size)}"
 
 
-def _access(code: Code, array: RegisterArray, index: Expression) -> tuple[str, str | None]:
-    """Return code of a register's cell, and of the test that there is one."""
+def _access(code: Code, array: RegisterArray, index: Expression) -> tuple[list[str], str | None]:
+    """Return code of a register's words, and of the test that they are there."""
     known = code.cells.get((array.name, index))
     if known is not None:
-        return known, None
+        return [known], None
     at, inside = _index(code, index, array.size)
     cells = code.state.registers[array.name]
+    if cells.words > 1:
+        at = code.expressions.named([at])[0]
+        inside = inside and f"{at} < {code.u(array.size)}"
     where = at if cells.stride == 1 else f"{at} * {code.u(cells.stride)}"
-    if cells.in_lanes:
-        return f"cells[cells_at + {code.u(cells.start)} + {where}]", inside
-    return f"state[state_at + {code.u(cells.start)} + {where}]", inside
+    row, base = ("cells", "cells_at") if cells.in_lanes else ("state", "state_at")
+    starts = range(cells.start, cells.start + cells.words)
+    return [f"{row}[{base} + {code.u(start)} + {where}]" for start in starts], inside
 
 
 def _register_read(code: Code, primitive: Primitive) -> None:
@@ -209,24 +212,22 @@ def _register_read(code: Code, primitive: Primitive) -> None:
     assert isinstance(target, Field)
     array = code.source.registers[_name(register)]
     cell, inside = _access(code, array, index)
-    if cell == OUTSIDE:
+    if cell == [OUTSIDE]:
         return
-    value = f"U({cell})"
-    if array.width > code.storage.shape(target).width:
-        value = code.masked(value, target)
     with code.guarded(inside):
-        code.set(target, [value])
+        code.set_unsigned(target, [f"U({word})" for word in cell], array.width)
 
 
 def _register_write(code: Code, primitive: Primitive) -> None:
     register, index, value = primitive.parameters
     array = code.source.registers[_name(register)]
     cell, inside = _access(code, array, index)
-    if cell == OUTSIDE:
+    if cell == [OUTSIDE]:
         return
     words = code.expressions.fitted(value, array.width, False)
     with code.guarded(inside):
-        code.add(f"{cell} = {words[0]}")
+        for place, word in zip(cell, words, strict=True):
+            code.add(f"{place} = {word}")
 
 
 def _count(code: Code, primitive: Primitive) -> None:
@@ -247,14 +248,15 @@ def _hash(code: Code, primitive: Primitive) -> None:
     target, base, calculation, size = primitive.parameters
     assert isinstance(target, Field)
     value, width = calculate(code, _name(calculation), primitive.where)
-    if isinstance(size, Constant) and size.value and size.value & (size.value - 1) == 0:
-        if size.value < 1 << width:
-            value = f"({value} & {code.u(size.value - 1)})"
+    most = max(size.value % (1 << 64), 1) if isinstance(size, Constant) else 0
+    if most and most & (most - 1) == 0:
+        if most < 1 << width:
+            value = f"({value} & {code.u(most - 1)})"
     else:  # BMv2 takes 0 for 1
         value = f"({value} % max({code.expressions.unsigned(size)}, {code.u(1)}))"
     if base != Constant(0):
         value = f"({value} + {code.expressions.unsigned(base)})"
-    code.set(target, [code.masked(value, target)])
+    code.set_word(target, value)
 
 
 def _random(code: Code, primitive: Primitive) -> None:
@@ -262,7 +264,7 @@ def _random(code: Code, primitive: Primitive) -> None:
     assert isinstance(target, Field)
     first, last = code.expressions.unsigned(low), code.expressions.unsigned(high)
     with code.block(f"if {first} <= {last}:"):  # else BMv2 leaves the field as it was
-        code.set(target, [code.masked(f"draw(state, block[RANDOM_AT], {first}, {last})", target)])
+        code.set_word(target, f"draw(state, block[RANDOM_AT], {first}, {last})")
 
 
 def _drop(code: Code, _: Primitive) -> None:

@@ -30,12 +30,15 @@ class Ranges:
         self.where = ""
 
     def kind(self, expression: Expression) -> str:
-        low, high = self.bounds(expression)
-        if low >= 0:
-            return UNSIGNED if high < MODULUS else WIDE
-        if low >= -(MODULUS // 2) and high < MODULUS // 2:
-            return SIGNED
-        raise self.refuse("a signed value of more than 64 bits is not supported", expression)
+        """Return what holds the value: one `uint64`, one `int64`, or several words."""
+        bounds = self.bounds(expression)
+        if words_for(bounds) > 1:
+            return WIDE
+        return UNSIGNED if bounds[0] >= 0 else SIGNED
+
+    def size(self, expression: Expression) -> int:
+        """Return how many words hold the value, in two's complement if it can be negative."""
+        return words_for(self.bounds(expression))
 
     def bounds(self, expression: Expression) -> Bounds:
         """Return the least and the greatest value that the expression can have."""
@@ -64,7 +67,7 @@ class Ranges:
         if not shape.signed:
             return 0, (1 << shape.width) - 1
         least = -(1 << (shape.width - 1))
-        if shape.width < WORD and not self.storage.lane(field):
+        if not self.storage.lane(field):
             # BMv2 leaves a signed field as positive as it was set, up to 2^width - 1.
             return least, (1 << shape.width) - 1
         return least, -least - 1
@@ -93,6 +96,13 @@ class Ranges:
         return self._source.refuse(what, shown, self.where)
 
 
+def words_for(bounds: Bounds, *, signed: bool = False) -> int:
+    """Return how many words hold these values, in two's complement if need be or `signed`."""
+    low, high = bounds
+    sign = signed or low < 0
+    return -(-(max(high.bit_length(), (~low).bit_length() if low < 0 else 0) + sign) // WORD) or 1
+
+
 def _join(a: Bounds, b: Bounds) -> Bounds:
     return min(a[0], b[0]), max(a[1], b[1])
 
@@ -119,10 +129,23 @@ def _or_bounds(a: Bounds, b: Bounds) -> Bounds:
 
 def _shift(op: Callable[[int, int], int]) -> Callable[[Bounds, Bounds], Bounds]:
     def bounds(a: Bounds, b: Bounds) -> Bounds:
-        amounts = (b[0], min(b[1], LONGEST_SHIFT))
-        return _corners(op)(a, amounts)
+        amounts = tuple(min(max(amount, 0), LONGEST_SHIFT) for amount in b)
+        return _corners(op)(a, (amounts[0], amounts[1]))
 
     return bounds
+
+
+def _quotient(a: Bounds, b: Bounds) -> Bounds:
+    return (0, a[1]) if min(a[0], b[0]) >= 0 else _any(a, b)
+
+
+def _remainder(a: Bounds, b: Bounds) -> Bounds:
+    return (0, max(min(a[1], b[1] - 1), 0)) if min(a[0], b[0]) >= 0 else _any(a, b)
+
+
+def _any(a: Bounds, b: Bounds) -> Bounds:
+    """Return bounds of what comes of a negative value where BMv2 aborts."""
+    return 0, (1 << WORD * max(words_for(a), words_for(b))) - 1
 
 
 _OPERATIONS: dict[str, Callable[[Bounds, Bounds], Bounds]] = {
@@ -134,6 +157,6 @@ _OPERATIONS: dict[str, Callable[[Bounds, Bounds], Bounds]] = {
     "&": _and_bounds,
     "|": _or_bounds,
     "^": _or_bounds,
-    "/": lambda a, b: (0, a[1]),
-    "%": lambda a, b: (0, max(min(a[1], b[1] - 1), 0)),
+    "/": _quotient,
+    "%": _remainder,
 }

@@ -48,13 +48,10 @@ class SelectWriter:
     def _key(self, key: Expression, width: int, at: int | None) -> list[str]:
         code = self._code
         if isinstance(key, LookAhead):
-            return look(code, key, at, key.width, False)
+            return look(code, key, at)
         if not isinstance(key, Field):
             return code.expressions.fitted(key, width, False)
-        words = list(code.storage.read(key))
-        if code.storage.shape(key).signed and width < 64:
-            words = [f"({words[0]} & {code.u((1 << width) - 1)})"]
-        return words
+        return code.bits_of(key)
 
     def _test(self, state: ParserState, transition: Transition, keys: list[list[str]]) -> str:
         if transition.value_set is not None:

@@ -26,11 +26,12 @@ COUNTER_WORDS = 2  # packets, bytes
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Where a register's cells lie in a block: cell i at `start + i * stride`."""
+    """Where a register's cells lie in a block: the words of cell i from `start + i * stride` on."""
 
     start: int
     stride: int
     in_lanes: bool
+    words: int = 1
 
 
 class State:
@@ -46,8 +47,9 @@ class State:
             self._place_group(source, group)
         for register in source.registers.values():
             if register.name not in self.registers:
-                self.registers[register.name] = Cells(self.words, 1, False)
-                self.words += register.size
+                words = -(-register.width // 64)
+                self.registers[register.name] = Cells(self.words, words, False, words)
+                self.words += words * register.size
         for counter in source.counters.values():
             self.counters[counter.name] = self.words
             self.words += COUNTER_WORDS * counter.size

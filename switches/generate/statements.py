@@ -114,11 +114,7 @@ class StatementWriter:
 
     def _key(self, table: Table, key: int, source: int, shift: int) -> str:
         code = self._code
-        field = table.keys[key].target
-        word = code.storage.read(field)[source]
-        details = code.storage.shape(field)
-        if details.signed and details.width < 64:
-            word = f"({word} & {code.u((1 << details.width) - 1)})"
+        word = code.bits_of(table.keys[key].target)[source]
         return f"({word} << {code.u(shift)})" if shift else word
 
     def _choose(self, shape: Shape, choices: tuple[Choice, ...]) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from switches import layout
+from switches.generate.text import LONGEST_TUPLE, tuple_of
 from switches.source import STANDARD, VALID, Field, Header, HeaderField, Source
 
 SHORTEST_RUN = 8  # like fields in a row that count as lanes
@@ -143,7 +144,7 @@ class Storage:
     def names(self, field: Field) -> tuple[str, ...]:
         """Return the local variables of a scalar field, one per word."""
         name = self._name(field)
-        count = word_count(self.shape(field).width)
+        count = word_count(self.shape(field))
         return (name,) if count == 1 else tuple(f"{name}_w{i}" for i in range(count))
 
     def places(self, field: Field) -> tuple[str, ...]:
@@ -155,14 +156,15 @@ class Storage:
         """Return the statement that gives the field these words."""
         targets = self.places(field)
         assert len(targets) == len(words), f"{field} has {len(targets)} words"
-        return f"{', '.join(targets)} = {', '.join(words)}"
+        values = ", ".join(words) if len(words) <= LONGEST_TUPLE else tuple_of(words)
+        return f"{', '.join(targets)} = {values}"
 
     def give_slots(self, fields: Iterable[Field]) -> None:
         """Give each field that must survive from ingress to egress a place in the row."""
         for field in fields:
             if field not in self.slots and field not in self._lanes:
                 self.slots[field] = self.field_count
-                self.field_count += word_count(self.shape(field).width)
+                self.field_count += word_count(self.shape(field))
 
     def _name(self, field: Field) -> str:
         if field not in self._names:
@@ -202,8 +204,9 @@ class Storage:
             start = end
 
 
-def word_count(width: int) -> int:
-    return -(-width // 64)
+def word_count(shape: HeaderField) -> int:
+    """Return how many words hold a field: a signed one can be from -2^(width-1) to 2^width - 1."""
+    return -(-(shape.width + shape.signed) // 64)
 
 
 def position(header: str) -> Field:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from switches.generate.marks import Line, Mark
+
+LONGEST_TUPLE = 30  # items (CPython's STACK_USE_GUIDELINE)
+
+
+def tuple_of(items: Sequence[str]) -> str:
+    """Return code of a tuple; of a longer one Python would make a list first, as Numba can't."""
+    parts = [items[start : start + LONGEST_TUPLE] for start in range(0, len(items), LONGEST_TUPLE)]
+    return " + ".join(f"({', '.join(part)},)" for part in parts)
 
 
 class Constants:

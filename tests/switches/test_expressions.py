@@ -3,28 +3,58 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
+from numba import types
 from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
-from switches import arithmetic
+from switches import arithmetic, wide
 from switches.bmv2_json import load_source
 from switches.generate.expressions import Expressions
-from switches.generate.storage import Storage
-from switches.generate.text import Constants
-from switches.source import Constant, Expression, Field, Operation
+from switches.generate.storage import Storage, word_count
+from switches.generate.text import Constants, Lines
+from switches.source import (
+    VALID,
+    Constant,
+    Expression,
+    Field,
+    Header,
+    HeaderField,
+    Named,
+    Operation,
+)
 
-SOURCE = load_source(PROGRAMS / "expressions.json")
-FIELDS = {name: SOURCE.field_of(Field("i", name)) for name in "abcdefgnstuvywx"}
-RESULTS = ("sum64", "sum32", "sum8", "joined", "signed_sum", "negative", "long_sum", "wide_and")
+UNSIGNED_WIDTHS = (1, 5, 8, 32, 63, 64, 65, 100, 128, 200, 2048)
+SIGNED_WIDTHS = (2, 8, 32, 63, 64, 65, 100, 128, 129, 2048)
+
+SHAPES = {
+    f"{'s' if signed else 'u'}{width}": HeaderField(f"x{width}", width, signed, 0)
+    for signed, widths in ((False, UNSIGNED_WIDTHS), (True, SIGNED_WIDTHS))
+    for width in widths
+}
+SHAPES |= {f"{name}b": shape for name, shape in SHAPES.items()}
+PLAIN = load_source(PROGRAMS / "expressions.json")
+FIELDS = tuple(replace(shape, name=name) for name, shape in SHAPES.items())
+_HEADERS = {name: Header(name, (*FIELDS, HeaderField(VALID, 1, False, 0)), False) for name in "io"}
+SOURCE = replace(
+    PLAIN, instances=replace(PLAIN.instances, headers=PLAIN.instances.headers | _HEADERS)
+)
+RESULTS = tuple(SHAPES)
 
 Values = dict[str, int]
+
+
+class UndefinedError(Exception):
+    """BMv2 aborts here."""
 
 
 # What BMv2 computes (behavioral-model, data.h and fields.h).
@@ -40,8 +70,10 @@ def compute(expression: Any, values: Values) -> int:
             return compute(left if compute(chosen, values) else right, values)
         case Operation("b2d", _, right):
             return int(compute(right, values))
+        case Operation("d2b", _, right):
+            return compute(right, values) != 0
         case Operation("not", _, right):
-            return int(not compute(right, values))
+            return not compute(right, values)
         case Operation("~", _, right):
             return ~compute(right, values)
         case Operation(op, left, right):
@@ -56,6 +88,15 @@ def two_comp_mod(value: int, width: int) -> int:
 
 def clamp(value: int, low: int, high: int) -> int:
     return min(max(value, low), high)
+
+
+def of_naturals(op: Callable[[int, int], int]) -> Callable[[int, int], int]:
+    def apply(a: int, b: int) -> int:
+        if a < 0 or b < 0:
+            raise UndefinedError
+        return op(a, b) if b else 0
+
+    return apply
 
 
 OPERATORS: dict[str, Callable[[int, int], int]] = {
@@ -78,8 +119,8 @@ OPERATORS: dict[str, Callable[[int, int], int]] = {
     "two_comp_mod": two_comp_mod,
     "usat_cast": lambda value, width: clamp(value, 0, (1 << width) - 1),
     "sat_cast": lambda value, width: clamp(value, -(1 << width - 1), (1 << width - 1) - 1),
-    "/": lambda a, b: a // b if b else 0,
-    "%": lambda a, b: a % b if b else 0,
+    "/": of_naturals(operator.floordiv),
+    "%": of_naturals(operator.mod),
 }
 
 
@@ -87,8 +128,6 @@ def stored(value: int, width: int, signed: bool) -> int:
     """Return what a field holds after an assignment (fields.h, export_bytes)."""
     if not signed:
         return value & ((1 << width) - 1)
-    if width == 64:  # the one case in which BMv2's value has no room here
-        return two_comp_mod(value, width)
     if -(1 << (width - 1)) <= value < 1 << width:
         return value
     return two_comp_mod(value, width)
@@ -96,12 +135,14 @@ def stored(value: int, width: int, signed: bool) -> int:
 
 # Expressions, and what the generator makes of them.
 
+EDGES = [0, 1, -1, 255, 2**31, 2**32 - 1, 2**63, 2**64 - 1, 2**64, 2**128 - 1, -(2**127), 2**2047]
 leaves = st.one_of(
-    st.sampled_from([Field("i", name) for name in FIELDS]),
-    st.integers(-(2**20), 2**70).map(Constant),
-    st.sampled_from([0, 1, -1, 255, 2**31, 2**32 - 1, 2**64 - 1]).map(Constant),
+    st.sampled_from([Field("i", name) for name in SHAPES]),
+    st.integers(-(2**70), 2**2048 - 1).map(Constant),
+    st.sampled_from(EDGES).map(Constant),
 )
-widths = st.sampled_from([3, 8, 17, 32, 40, 63, 64]).map(Constant)
+widths = st.sampled_from([3, 8, 17, 32, 63, 64, 65, 100, 128, 129, 2048]).map(Constant)
+AMOUNTS = [Field("i", name) for name in ("u1", "u5", "u8")]
 
 
 def extend(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -112,13 +153,14 @@ def extend(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         compare,
         st.builds(Operation, st.sampled_from(["and", "or"]), compare, compare),
         st.builds(lambda right: Operation("not", None, right), compare),
+        st.builds(lambda right: Operation("d2b", None, right), inner),
     )
-    amounts = st.one_of(st.integers(0, 130).map(Constant), st.just(Field("i", "g")))
-    masks = st.sampled_from([0xFF, 0xFFFF0000, 2**64 - 1, 2**100 - 1]).map(Constant)
+    amounts = st.one_of(st.integers(0, 260).map(Constant), st.sampled_from(AMOUNTS))
+    masks = st.sampled_from([0xFF, 2**64 - 1, 2**100 - 1, 2**128 - 1, 2**2048 - 1, 255 << 60])
     return st.one_of(
         st.builds(Operation, st.sampled_from("+-*&|^"), inner, inner),
         st.builds(Operation, st.sampled_from(["<<", ">>"]), inner, amounts),
-        st.builds(Operation, st.just("&"), inner, masks),
+        st.builds(Operation, st.just("&"), inner, masks.map(Constant)),
         st.builds(Operation, st.sampled_from("/%"), inner, inner),
         st.builds(
             Operation, st.sampled_from(["two_comp_mod", "sat_cast", "usat_cast"]), inner, widths
@@ -130,84 +172,187 @@ def extend(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 expressions = st.recursive(leaves, extend, max_leaves=6)
+assignments = st.tuples(expressions, st.sampled_from(RESULTS))
 
 
 @st.composite
 def field_values(draw: st.DrawFn) -> Values:
     values = {}
-    for name, shape in FIELDS.items():
-        edges = [0, 1, (1 << shape.width) - 1, 1 << (shape.width - 1)]
-        number = draw(st.one_of(st.sampled_from(edges), st.integers(0, (1 << shape.width) - 1)))
-        values[name] = two_comp_mod(number, shape.width) if shape.signed else number
+    for name, shape in SHAPES.items():
+        top = 1 << (shape.width - 1)
+        edges = [0, 1, 2 * top - 1, top, top - 1]
+        number = draw(st.one_of(st.sampled_from(edges), st.integers(0, 2 * top - 1)))
+        odd = shape.signed and draw(st.booleans())  # as positive as BMv2 lets a field be
+        values[name] = two_comp_mod(number, shape.width) if shape.signed and not odd else number
     return values
 
 
-def words_of(value: int, width: int) -> list[np.uint64]:
-    return [np.uint64(value >> 64 * i & 2**64 - 1) for i in range(-(-width // 64))]
+def words_of(value: int, count: int) -> list[np.uint64]:
+    return [np.uint64(value >> 64 * i & 2**64 - 1) for i in range(count)]
+
+
+def value_of(words: Any, shape: HeaderField) -> int:
+    number = sum(int(word) << 64 * i for i, word in enumerate(words))
+    return two_comp_mod(number, 64 * len(words)) if shape.signed else number
+
+
+class Function:
+    """Assignments as one generated function of an array of the fields' words."""
+
+    def __init__(self, wanted: Sequence[tuple[Expression, str]]) -> None:
+        storage, constants, lines = Storage(SOURCE), Constants(), Lines(1)
+        code = Expressions(SOURCE, storage, constants, lines)
+        at = 0
+        for name in SHAPES:
+            for word in storage.names(Field("i", name)):
+                lines.add(f"{word} = fields[{at}]")
+                at += 1
+        self._shapes = [SHAPES[result] for _, result in wanted]
+        self._count = at
+        for (expression, _), shape in zip(wanted, self._shapes, strict=True):
+            for word in code.fitted(expression, shape.width, shape.signed):
+                lines.add(f"fields[{at}] = {word}")
+                at += 1
+        self._size = at
+        text = ["import numpy as np", *constants.lines(), "def run(fields):", *lines.lines]
+        names = vars(arithmetic) | vars(wide) | {"U": np.uint64, "I": np.int64}
+        exec("\n".join(text), names)
+        self._run = names["run"]
+
+    def compile(self) -> Function:
+        signature = types.void(types.Array(types.uint64, 1, "C"))
+        self._run = numba.njit(signature, error_model="numpy", _nrt=False)(self._run)
+        return self
+
+    def __call__(self, values: Values) -> list[int]:
+        fields = np.zeros(self._size, np.uint64)
+        words = [
+            word
+            for name, shape in SHAPES.items()
+            for word in words_of(values[name], word_count(shape))
+        ]
+        fields[: len(words)] = words
+        with np.errstate(over="ignore"):
+            self._run(fields)
+        found, at = [], self._count
+        for shape in self._shapes:
+            found.append(value_of(fields[at : at + word_count(shape)], shape))
+            at += word_count(shape)
+        return found
+
+
+def expected(wanted: Sequence[tuple[Expression, str]], values: Values) -> list[int]:
+    results = []
+    for expression, name in wanted:
+        shape = SHAPES[name]
+        try:
+            results.append(stored(compute(expression, values), shape.width, shape.signed))
+        except UndefinedError:
+            assume(False)
+    return results
 
 
 def evaluate(expression: Expression, values: Values, result: str) -> int:
-    """Return what the generated code leaves in a field."""
-    storage, constants = Storage(SOURCE), Constants()
-    code = Expressions(SOURCE, storage, constants)
-    target = SOURCE.field_of(Field("o", result))
-    words = code.fitted(expression, target.width, target.signed)
-    names: dict[str, Any] = vars(arithmetic) | {"U": np.uint64, "I": np.int64}
-    exec("import numpy as np\n" + "\n".join(constants.lines()), names)
-    for name, shape in FIELDS.items():
-        pairs = zip(
-            storage.names(Field("i", name)), words_of(values[name], shape.width), strict=True
-        )
-        names.update(pairs)
-    with np.errstate(over="ignore"):
-        found = [eval(word, names) for word in words]
-    assert all(isinstance(word, np.uint64) for word in found)
-    number = sum(int(word) << 64 * i for i, word in enumerate(found))
-    return two_comp_mod(number, 64) if target.signed else number
+    return Function([(expression, result)])(values)[0]
 
 
 @settings(max_examples=400)
-@given(expressions, field_values(), st.sampled_from(RESULTS))
-def test_code_computes_what_bmv2_does(expression: Any, values: Values, result: str) -> None:
-    target = SOURCE.field_of(Field("o", result))
-    try:
-        got = evaluate(expression, values, result)
-    except ConfigError:
-        assume(False)
-    assert got == stored(compute(expression, values), target.width, target.signed)
+@given(assignments, field_values())
+def test_code_computes_what_bmv2_does(wanted: tuple[Any, str], values: Values) -> None:
+    assert Function([wanted])(values) == expected([wanted], values)
 
 
-@given(field_values(), st.integers(0, 200))
+@settings(max_examples=3, deadline=None, phases=[Phase.generate])
+@given(
+    st.lists(assignments, min_size=10, max_size=10),
+    st.lists(field_values(), min_size=5, max_size=5),
+)
+def test_compiled_code_computes_the_same(wanted: list[Any], cases: list[Values]) -> None:
+    function = Function(wanted).compile()
+    for values in cases:
+        assert function(values) == expected(wanted, values)
+
+
+def binary(op: str, left: Any, right: Any, width: int = 2048) -> Operation:
+    """Return an operation on unsigned values as p4c writes it."""
+    return Operation("&", Operation(op, left, right), Constant((1 << width) - 1))
+
+
+WHOLE = [
+    (binary(op, Field("i", f"u{width}"), Field("i", f"u{width}b"), width), f"u{width}")
+    for op in "+-*/%|&^"
+    for width in (65, 200, 2048)
+]
+SHIFTED = [
+    (binary(op, Field("i", name), Field("i", "u8"), 2048), "u2048")
+    for op in ("<<", ">>")
+    for name in ("u64", "s64", "u200", "s100", "u2048", "s2048")
+]
+
+
+@settings(max_examples=30, deadline=None)
+@given(field_values())
+def test_all_operations_compiled(values: Values) -> None:
+    wanted = WHOLE + SHIFTED
+    assert all_operations()(values) == expected(wanted, values)
+
+
+@cache
+def all_operations() -> Function:
+    return Function(WHOLE + SHIFTED).compile()
+
+
+@given(field_values(), st.integers(0, 255))
 def test_variable_shifts_of_any_amount(values: Values, amount: int) -> None:
-    values["n"] = amount
-    for op in ("<<", ">>"):
-        for name in ("a", "s"):
-            expression = Operation(op, Field("i", name), Field("i", "n"))
-            whole = Operation("&", expression, Constant(2**64 - 1))
-            assert evaluate(whole, values, "sum64") == compute(whole, values)
+    values["u8"] = amount
+    for expression, result in SHIFTED:
+        assert evaluate(expression, values, result) == compute(expression, values)
 
 
 def test_bounds_are_exact_where_masks_may_be_left_out() -> None:
-    code = Expressions(SOURCE, Storage(SOURCE), Constants())
-    total = Operation("+", Field("i", "c"), Field("i", "d"))
+    code = Expressions(SOURCE, Storage(SOURCE), Constants(), Lines())
+    total = Operation("+", Field("i", "u32"), Field("i", "u32b"))
 
     assert code.bounds(total) == (0, 2**33 - 2)
-    assert code.fitted(total, 40, False) == ["(i_c_ + i_d_)"]
-    assert code.fitted(total, 32, False) == ["((i_c_ + i_d_) & u_ffffffff)"]
+    assert code.fitted(total, 40, False) == ["(i_u32_ + i_u32b_)"]
+    assert code.fitted(total, 32, False) == ["((i_u32_ + i_u32b_) & u_ffffffff)"]
 
 
 @pytest.mark.parametrize("op", ["/", "%"])
-def test_division_by_zero_is_zero(op: str) -> None:
-    values = dict.fromkeys(FIELDS, 0) | {"a": 7}
-    assert evaluate(Operation(op, Field("i", "a"), Field("i", "b")), values, "sum64") == 0
+@pytest.mark.parametrize("name", ["u64", "u65", "u2048"])
+def test_division_by_zero_is_zero(op: str, name: str) -> None:
+    values = dict.fromkeys(SHAPES, 0) | {name: 7}
+    division = Operation(op, Field("i", name), Field("i", f"{name}b"))
+    assert evaluate(division, values, "u64") == 0
 
 
-def test_wide_constant_is_not_an_index() -> None:
-    code = Expressions(SOURCE, Storage(SOURCE), Constants())
+@pytest.mark.parametrize(("valid", "equal"), [(1, 1), (0, 0)])
+def test_headers_are_equal_if_both_are_valid(valid: int, equal: int) -> None:
+    lines, constants = Lines(), Constants()
+    storage = Storage(SOURCE)
+    code = Expressions(SOURCE, storage, constants, lines)
+    headers = [Named("header", name) for name in "io"]
+    same = code.condition(Operation("==", *headers))
+    other = code.condition(Operation("!=", *headers))
+    assert not lines.lines
+    names: dict[str, Any] = {"np": np, "I": np.int64, "U": np.uint64}
+    exec("\n".join(constants.lines()), names)
+    for header in "io":
+        for field in (*SHAPES, VALID):
+            words = storage.names(Field(header, field))
+            names |= dict.fromkeys(words, np.uint64(valid if field == VALID else 3))
+    assert (eval(same, names), eval(other, names)) == (bool(equal), not equal)
+    names[storage.names(Field("o", "s2048"))[-1]] += np.uint64(1)
+    assert (eval(same, names), eval(other, names)) == (False, True)
+
+
+def test_indices_are_the_low_64_bits() -> None:
+    code = Expressions(SOURCE, Storage(SOURCE), Constants(), Lines())
+    assert code.unsigned(Field("i", "u128")) == "i_u128__w0"
+
+
+def test_what_is_no_boolean_is_refused_by_line() -> None:
+    code = Expressions(SOURCE, Storage(SOURCE), Constants(), Lines())
     code.where = "x.p4 line 1"
-    with pytest.raises(ConfigError, match=r"may be negative can't be used here.*\(x\.p4 line 1\)"):
-        code.unsigned(Constant(-1))
-    with pytest.raises(ConfigError, match="more than 64 bits can't be used here"):
-        code.unsigned(Field("i", "w"))
-    with pytest.raises(ConfigError, match="not a boolean"):
-        code.condition(Field("i", "a"))
+    with pytest.raises(ConfigError, match=r"not a boolean.*\(x\.p4 line 1\)"):
+        code.condition(Field("i", "u64"))
