@@ -16,6 +16,7 @@ from ringleaf.errors import BackendError, ConfigError
 
 COMPILER = "p4c-bm2-ss"
 TIMEOUT_S = 300
+V1MODEL = "v1model.p4"
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
@@ -59,6 +60,17 @@ def _compile(compiler: str, source: Path, folder: Path) -> None:
             (made / "error.txt").write_text(done.stderr or f"status {done.returncode}")
         if not folder.exists():
             made.rename(folder)
+
+
+def architecture(source: Path) -> str:
+    """Return the file of the architecture that a P4 program is written for, as it includes it.
+
+    It is `v1model.p4`, another such as `psa.p4`, or `core.p4` of who declares one of their own.
+    """
+    texts = [path.read_text(errors="replace") for path in (source, *_included(source, set()))]
+    names = [Path(name).name for text in texts for _, name in _INCLUDE.findall(text)]
+    others = [name for name in names if name != "core.p4"]
+    return V1MODEL if V1MODEL in names else (others or ["core.p4"])[0]
 
 
 def _digest(source: Path, compiler: Path) -> str:

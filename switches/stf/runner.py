@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 import traceback
 from collections.abc import Sequence
@@ -11,14 +10,12 @@ from pathlib import Path
 
 from ringleaf.errors import BackendError, ConfigError
 from switches.program import Program
-from switches.stf.compiling import compile_program
+from switches.stf.compiling import V1MODEL, architecture, compile_program
 from switches.stf.expectations import Mismatch, Output, compare
 from switches.stf.outcome import Outcome, Verdict
 from switches.stf.parser import read_stf
 from switches.stf.statements import Statement
 from switches.stf.testbed import EngineTestbed, Testbed
-
-_OTHER_ARCHITECTURE = re.compile(r'#\s*include\s*[<"](?:\S*/)?((?:psa|pna|tna|\w+_model)\.p4)[>"]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +92,10 @@ def _other_architecture(program: Path) -> str:
     if program.suffix == ".json":
         return ""
     try:
-        found = _OTHER_ARCHITECTURE.search(program.read_text(errors="replace"))
+        found = architecture(program)
     except OSError as exc:
         raise ConfigError(f"{program}: can't be read: {exc.strerror}") from exc
-    return found[1] if found else ""
+    return "" if found == V1MODEL else found
 
 
 def _judge(
