@@ -217,12 +217,12 @@ class _Reader:
         )
 
     def _match_key(self, item: Json) -> MatchKey:
-        if item.get("mask") is not None:
-            raise self._refuse("static key masks are not supported", item["mask"], item)
         if item["match_type"] not in ("exact", "lpm", "ternary", "range", "optional"):
             raise self._refuse("unsupported match kind", item["match_type"], item)
         target = Field(*item["target"])
-        return MatchKey(item["match_type"], target, item.get("name", ".".join(item["target"])))
+        name = item.get("name", ".".join(item["target"]))
+        mask = item.get("mask")
+        return MatchKey(item["match_type"], target, name, None if mask is None else number_of(mask))
 
     def _entry(self, item: Json, keys: list[Json]) -> ConstEntry:
         values: list[tuple[int, ...]] = []

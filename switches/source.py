@@ -214,6 +214,7 @@ class MatchKey:
     kind: str  # exact, lpm, ternary, range or optional
     target: Field
     name: str
+    mask: int | None = None  # what of the field is looked up, as in `key = { x & 0xf0: exact; }`
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class TableEntries:
             ConfigError: If the table is constant or full, or has this match already.
         """
         self._check(entry)
-        if (entry.match, entry.precedence) in self._entries:
+        if (self._masked(entry.match), entry.precedence) in self._entries:
             raise ConfigError(
                 f"{self._where}: entry exists already, got {_show(entry.match)}",
                 Code.ALREADY_EXISTS,
@@ -116,7 +116,7 @@ class TableEntries:
 
     def _find(self, entry: Entry) -> Entry:
         try:
-            return self._entries[entry.match, entry.precedence]
+            return self._entries[self._masked(entry.match), entry.precedence]
         except KeyError:
             raise ConfigError(
                 f"{self._where}: no such entry, got {_show(entry.match)}", Code.NOT_FOUND
@@ -129,7 +129,19 @@ class TableEntries:
         else:
             entry.counter = self.counters
             self.counters += 1
+        entry.match = self._masked(entry.match)
         self._entries[entry.match, entry.precedence] = entry
+
+    def _masked(self, match: Match) -> Match:
+        """Return the match without the bits that the program's own masks leave out.
+
+        So does BMv2, before it looks for duplicates (`match_units.cpp`, `apply_big_mask`).
+        """
+        keys = self._shape.table.keys
+        return tuple(
+            pair if key.mask is None else (pair[0] & key.mask, pair[1])
+            for key, pair in zip(keys, match, strict=True)
+        )
 
 
 def prefix_mask(width: int, prefix: int) -> int:

@@ -115,6 +115,9 @@ class StatementWriter:
     def _key(self, table: Table, key: int, source: int, shift: int) -> str:
         code = self._code
         word = code.bits_of(table.keys[key].target)[source]
+        mask = table.keys[key].mask
+        if mask is not None:
+            word = f"({word} & {code.u(mask >> 64 * source & (1 << 64) - 1)})"
         return f"({word} << {code.u(shift)})" if shift else word
 
     def _choose(self, shape: Shape, choices: tuple[Choice, ...]) -> None:

@@ -67,9 +67,11 @@ def architecture(source: Path) -> str:
 
     It is `v1model.p4`, another such as `psa.p4`, or `core.p4` of who declares one of their own.
     """
-    texts = [path.read_text(errors="replace") for path in (source, *_included(source, set()))]
+    own = [source, *_included(source, set())]
+    texts = [path.read_text(errors="replace") for path in own]
     names = [Path(name).name for text in texts for _, name in _INCLUDE.findall(text)]
-    others = [name for name in names if name != "core.p4"]
+    ours = {"core.p4", *(path.name for path in own)}
+    others = [name for name in names if name not in ours]
     return V1MODEL if V1MODEL in names else (others or ["core.p4"])[0]
 
 

@@ -21,7 +21,7 @@ def run(tmp_path: Path, program: str, text: str) -> Outcome:
     return run_test(Job(PROGRAMS / f"{program}.json", stf))
 
 
-@pytest.mark.parametrize("name", ["tables", "stateful"])
+@pytest.mark.parametrize("name", ["tables", "stateful", "flows"])
 def test_our_own_tests_pass(name: str) -> None:
     outcome = run_test(Job(PROGRAMS / f"{name}.json", TESTS / f"{name}.stf"))
 
@@ -78,6 +78,11 @@ def test_entries_follow_priorities_whichever_came_first(tmp_path: Path) -> None:
         ("tables", "add lpm_table address:1 set_lpm(value:256)", "value: must have at most 8 bit"),
         ("tables", "add ternary_table flags:0x1 NoAction()", "needs a priority, got none"),
         ("tables", "setdefault which_way left()", "default action is constant"),
+        (
+            "flows",  # whose mask leaves the upper digit out
+            "add masked 1 middle:0x1110 NoAction()\nadd masked 1 middle:0x2110 NoAction()",
+            "entry exists already",
+        ),
         ("stateful", "register_write nowhere 1 1", "unknown register, got 'nowhere'"),
         ("stateful", "register_write longs 100 1", "indices 0 to 99, got 100"),
         ("stateful", "check_counter seen(3) packets > 0", "must have packets > 0, got 0"),
@@ -105,13 +110,24 @@ def test_a_program_that_is_none_is_refused(tmp_path: Path) -> None:
     assert outcome.reason.startswith("not BMv2 JSON")
 
 
-def test_a_program_of_another_architecture_is_skipped(tmp_path: Path) -> None:
-    (tmp_path / "p.p4").write_text('#include <core.p4>\n#include "bmv2/psa.p4"\n')
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('#include <core.p4>\n#include "bmv2/psa.p4"\n', "not of v1model, got psa.p4"),
+        ("#include <core.p4>\npackage Own();", "not of v1model, got core.p4"),
+        ('#include "mine.p4"', "not of v1model, got pna.p4"),
+    ],
+)
+def test_a_program_of_another_architecture_is_skipped(
+    tmp_path: Path, text: str, reason: str
+) -> None:
+    (tmp_path / "p.p4").write_text(text)
+    (tmp_path / "mine.p4").write_text("#include <core.p4>\n#include <pna.p4>")
     (tmp_path / "x.stf").write_text("wait")
 
     outcome = run_test(Job(tmp_path / "p.p4", tmp_path / "x.stf"))
 
-    assert (outcome.verdict, outcome.reason) == (Verdict.SKIPPED, "not of v1model, got psa.p4")
+    assert (outcome.verdict, outcome.reason) == (Verdict.SKIPPED, reason)
 
 
 def test_a_bad_line_is_the_callers_error(tmp_path: Path) -> None:
