@@ -1,0 +1,51 @@
+"""p4c's own tests of v1model, from a checkout that `--p4c-samples` names."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from switches.stf.compiling import COMPILER
+from switches.stf.outcome import Verdict
+from switches.stf.parser import read_stf
+from switches.stf.suite import compare_compiled, find_jobs, run_jobs, sample
+
+KNOWN = {
+    # An extern of its own, that p4c's testbed loads into BMv2 as a C++ module.
+    "extern-funcs-bmv2": Verdict.FAILED,
+}
+
+
+@pytest.fixture
+def samples(request: pytest.FixtureRequest) -> Path:
+    folder = request.config.getoption("--p4c-samples")
+    if folder is None:
+        pytest.skip("needs a checkout of p4c, named by --p4c-samples DIR")
+    return Path(folder)
+
+
+@pytest.mark.p4c
+def test_every_line_of_every_test_is_read(samples: Path) -> None:
+    files = sorted(samples.rglob("*.stf"))
+
+    assert len(files) > 200
+    assert all(read_stf(path) for path in files)
+
+
+@pytest.mark.p4c
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"needs {COMPILER}")
+def test_p4cs_own_tests_pass_uncompiled_and_a_sample_of_them_compiled(samples: Path) -> None:
+    jobs = find_jobs(samples)
+    outcomes = run_jobs(jobs, compiled=False)
+    chosen = sample(jobs, outcomes, 3)
+    again = dict(zip(chosen, run_jobs(chosen, compiled=True), strict=True))
+    outcomes = compare_compiled(jobs, outcomes, again)
+
+    fine = (Verdict.PASSED, Verdict.SKIPPED)
+    wrong = {outcome.name: outcome for outcome in outcomes if outcome.verdict not in fine}
+    assert {name: outcome.verdict for name, outcome in wrong.items()} == KNOWN, wrong
+    assert sum(outcome.verdict is Verdict.PASSED for outcome in outcomes) > 180
+    assert len(again) == 3
