@@ -38,8 +38,10 @@ class Statements:
     def primitive(self, primitive: Primitive) -> str:
         quoted = quote(primitive.where)
         assigns = primitive.op in _ASSIGNMENTS
-        if (_ASSIGNMENT if assigns else _CALL).match(quoted) and not quoted.endswith("="):
+        if assigns and _ASSIGNMENT.match(quoted) and _is_whole(quoted):
             return quoted
+        if not assigns and _CALL.match(quoted):
+            return quoted if _is_whole(quoted) else f"{quoted} ...)"
         names = self._parameters.get(primitive.where, ())
         parts = [self._expression(parameter, names) for parameter in primitive.parameters]
         if assigns and len(parts) == 2:
@@ -86,6 +88,11 @@ class Statements:
         if operation.op == "?" and operation.condition is not None:
             return f"({self._expression(operation.condition, names)} ? {left} : {right})"
         return f"({left} {_SIGNS.get(operation.op, operation.op)} {right})"
+
+
+def _is_whole(text: str) -> bool:
+    pairs = (text.count(first) == text.count(last) for first, last in ("()", "{}", "[]"))
+    return all(pairs) and not text.endswith(("=", ","))
 
 
 def quote(where: str) -> str:

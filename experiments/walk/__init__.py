@@ -1,0 +1,1 @@
+"""`ringleaf trace`: a packet's walk through a switch, on the terminal or as a page."""

@@ -1,0 +1,150 @@
+"""What `ringleaf trace` does."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ringleaf.errors import ConfigError, choose
+
+_BUILT = Path(__file__).resolve().parents[2] / "p4" / "build"
+PORTS = 510  # v1model's, but for the one that drops
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    program: str
+    packet: str | None
+    port: int | None
+    entries: Path | None
+    p4info: Path | None
+    html: Path | None
+    as_json: bool
+    plain: bool
+    example: bool
+
+
+def run(options: Options, emit: Callable[[str], None]) -> None:
+    """Follow the packet, and print or write its walk.
+
+    Raises:
+        ConfigError: If a file, packet, entry or port is not what it must be.
+    """
+    run_uncompiled()
+    from experiments.walk.page import render
+    from experiments.walk.text import Text
+    from switches.walk import walk
+    from switches.walk.records import as_record
+
+    switch, port, data, story = _prepare(options)
+    seen = walk(switch, port, data)
+    if options.html is not None:
+        options.html.parent.mkdir(parents=True, exist_ok=True)
+        options.html.write_text(render(seen, story))
+    if options.as_json:
+        emit(json.dumps(as_record(seen), indent=2))
+        return
+    emit(f"# {seen.program}: {story}")
+    text = Text(_columns(), _colours(options.plain))
+    for line in text.lines(seen):
+        emit(line)
+    if options.html is not None:
+        emit(f"# page: {options.html}")
+
+
+def run_uncompiled() -> None:
+    """See to it that Numba, when it is imported, compiles nothing; start again if it was."""
+    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+        return
+    os.environ["NUMBA_DISABLE_JIT"] = "1"
+    if "numba" in sys.modules:
+        os.execv(sys.executable, [sys.executable, "-m", "experiments.cli", *sys.argv[1:]])
+
+
+def _prepare(options: Options) -> tuple[Any, int, bytes, str]:
+    """Return the switch, and the port and bytes of the packet, and what is to be seen."""
+    from experiments.walk.examples import example
+    from experiments.walk.packets import read_packet
+    from switches import Program
+
+    path = _program(options.program)
+    if options.packet is None and not options.example:
+        raise ConfigError(
+            "trace: a packet is needed, got none; give --packet HEX or FILE.pcap#N, or --example"
+        )
+    program = Program.load(path, options.p4info)
+    switch = _switch(program)
+    data = read_packet(options.packet) if options.packet is not None else b""
+    port, story = 1, "what you gave"
+    if options.example:
+        given = example(program.name)
+        switch.write(given.entities)
+        for earlier_port, earlier in given.before:
+            switch.process(earlier_port, earlier)
+        port, data, story = given.port, data or given.data, given.story
+    if options.entries is not None:
+        _write_entries(switch, options.entries)
+    return switch, port if options.port is None else options.port, data, story
+
+
+def _program(name: str) -> Path:
+    """Return the BMv2 JSON of a program: a file of it, of P4, or the name of one of ours."""
+    path = Path(name)
+    if path.suffix == ".p4" and path.is_file():
+        from switches.stf.compiling import compile_program
+
+        return compile_program(path)
+    if path.suffix or path.exists():
+        return path
+    ours = sorted(file.stem for file in _BUILT.glob("*.json"))
+    return _BUILT / f"{choose('trace', 'program', name, ours)}.json"
+
+
+def _switch(program: Any) -> Any:
+    from ringleaf.arena import Store
+    from ringleaf.packets import OUTBOX_ROWS, make_pool
+    from switches import Switch
+
+    store = Store()
+    make_pool(
+        store,
+        size=OUTBOX_ROWS + 8,
+        head_bytes=program.head_bytes,
+        field_count=program.field_count,
+        lane_count=program.lane_count,
+    )
+    return Switch(program, store, PORTS, name=program.name, first_port=0)
+
+
+def _write_entries(switch: Any, path: Path) -> None:
+    """Write a `p4.v1.WriteRequest`, as text."""
+    from finsy.proto import p4r
+    from google.protobuf import text_format  # type: ignore[import-untyped]
+
+    try:
+        request = text_format.Parse(path.read_text(), p4r.WriteRequest())
+    except OSError as exc:
+        raise ConfigError(f"{path}: can't be read: {exc.strerror}") from exc
+    except (text_format.ParseError, UnicodeDecodeError) as exc:
+        raise ConfigError(f"{path}: not a p4.v1.WriteRequest as text: {exc}") from exc
+    verbs = {1: "insert", 2: "modify", 3: "delete"}
+    for number, update in enumerate(request.updates):
+        try:
+            switch.entities.write(verbs.get(update.type, "insert"), update.entity)
+        except ConfigError as exc:
+            raise ConfigError(f"{path}: update {number}: {exc}") from exc
+    switch.commit()
+
+
+def _columns() -> int:
+    return max(60, min(shutil.get_terminal_size((100, 24)).columns, 160))
+
+
+def _colours(plain: bool) -> bool:
+    return not plain and sys.stdout.isatty() and "NO_COLOR" not in os.environ

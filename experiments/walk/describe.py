@@ -1,0 +1,240 @@
+"""Steps in words, for the terminal and the page alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from switches.walk import steps
+from switches.walk.formats import show
+from switches.walk.steps import Copy, Step, Value, Walk, Write
+
+FEW = 4  # values of a run of lanes that are shown
+LONGEST_LIST = 16  # fields that are shown one by one
+
+T = TypeVar("T", Value, Write)
+
+_NUMBERED = re.compile(r"(.*?)(\d+)((?:\[\d+\])?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line under a step: what was, and what is; `old` is empty where that does not matter."""
+
+    name: str
+    old: str
+    new: str
+    changed: bool
+
+
+Words = tuple[Any, ...]
+"""A kind and a title; then, if there are, rows looked at, and a tone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A step in words: a kind, a line, what it looked at, and what it wrote."""
+
+    kind: str
+    title: str
+    looked_at: tuple[Row, ...]
+    wrote: tuple[Row, ...]
+    source: str  # the line of P4, if it is at hand
+    tone: str = ""  # good, bad or nothing
+
+
+def say(walk: Walk, step: Step) -> Said:
+    kind, title, *more = _WORDS[type(step)](step)
+    looked_at = more[0] if more else ()
+    tone = more[1] if len(more) > 1 else ""
+    return Said(
+        kind, title, tuple(looked_at), tuple(_writes(step.writes)), _source(walk, step), tone
+    )
+
+
+def _received(step: steps.Received) -> Words:
+    return "packet", f"{len(step.data)} bytes in on port {step.port}: {step.why}"
+
+
+def _entered(step: steps.StateEntered) -> Words:
+    return "state", step.state
+
+
+def _extracted(step: steps.Extracted) -> Words:
+    where = f"{step.size_bytes} bytes from byte {step.offset_bytes}"
+    return "extract", f"{step.header}: {where}", _values(step.fields, True)
+
+
+def _selected(step: steps.Selected) -> Words:
+    return "select", f"next state: {step.target}", _values(step.keys)
+
+
+def _failed(step: steps.ParserFailed) -> Words:
+    return "parser", f"error {step.error}: parsing ends here", (), "bad"
+
+
+def _verified(step: steps.ChecksumVerified) -> Words:
+    skipped = "not checked: its header is not there, or its condition is false"
+    outcome = skipped if step.outcome == "skipped" else step.outcome
+    tone = {"right": "good", "wrong": "bad"}.get(step.outcome, "")
+    return "verify", f"{step.target}: {outcome}", (), tone
+
+
+def _updated(step: steps.ChecksumUpdated) -> Words:
+    done = "computed anew" if step.outcome == "updated" else "left alone: its condition is false"
+    return "update", f"{step.target}: {done}"
+
+
+def _tested(step: steps.Tested) -> Words:
+    answer, tone = ("true", "good") if step.outcome else ("false", "")
+    return "if", f"{step.condition}: {answer}", _values(step.operands), tone
+
+
+def _executed(step: steps.Executed) -> Words:
+    return "do", step.statement
+
+
+def _looped(step: steps.Looped) -> Words:
+    return "lanes", f"for {step.count} lanes: {'; '.join(step.statements)}"
+
+
+def _logged(step: steps.Logged) -> Words:
+    return "log", step.message
+
+
+def _managed(step: steps.Managed) -> Words:
+    rows = [Row("", "", _copy(copy), False) for copy in step.copies]
+    title = f"{_plural(len(rows), 'packet')} to egress" if rows else "dropped"
+    return "manager", f"{step.reason}: {title}", rows, "" if rows else "bad"
+
+
+def _started(step: steps.EgressStarted) -> Words:
+    return "egress", _copy(step.copy)
+
+
+def _dropped(step: steps.EgressDropped) -> Words:
+    return "drop", f"not sent to port {step.port}: egress dropped it", (), "bad"
+
+
+def _deparsed(step: steps.Deparsed) -> Words:
+    names = ", ".join(f"{name} ({size})" for name, size in step.headers)
+    return "emit", f"{names or 'no header'}, then the rest of the packet"
+
+
+def _truncated(step: steps.Truncated) -> Words:
+    return "cut", f"truncated: {step.size_bytes} bytes of headers are left"
+
+
+def _sent(step: steps.Sent) -> Words:
+    changed = _plural(len(step.changed), "byte")
+    title = f"{len(step.data)} bytes out on port {step.port}, {changed} changed"
+    return "packet", title, (), "good"
+
+
+def _looked_up(step: steps.LookedUp) -> Words:
+    arguments = ", ".join(f"{v.name} = {_shown(v)}" for v in step.arguments)
+    action = f"{step.action.rsplit('.', 1)[-1]}({arguments})"
+    if step.hit:
+        found = "hit"
+        if step.entry is not None:
+            priority = "" if step.entry.priority is None else f", priority {step.entry.priority}"
+            found = f"hit: entry {step.entry.index} [{', '.join(step.entry.match)}]{priority}"
+    else:
+        found = "miss, so the default" if step.keys else "no key, so the default"
+    rows = (*_values(step.keys), Row("", "", f"{found} -> {action}", False))
+    return "table", step.table, rows, "good" if step.hit else ""
+
+
+_WORDS: dict[type[Step], Callable[[Any], Words]] = {
+    steps.Received: _received,
+    steps.StateEntered: _entered,
+    steps.Extracted: _extracted,
+    steps.Selected: _selected,
+    steps.ParserFailed: _failed,
+    steps.ChecksumVerified: _verified,
+    steps.ChecksumUpdated: _updated,
+    steps.LookedUp: _looked_up,
+    steps.Tested: _tested,
+    steps.Executed: _executed,
+    steps.Looped: _looped,
+    steps.Logged: _logged,
+    steps.Managed: _managed,
+    steps.EgressStarted: _started,
+    steps.EgressDropped: _dropped,
+    steps.Deparsed: _deparsed,
+    steps.Truncated: _truncated,
+    steps.Sent: _sent,
+}
+
+
+def _copy(copy: Copy) -> str:
+    rid = f", rid {copy.rid}" if copy.rid else ""
+    return f"{copy.kind} to port {copy.port}{rid}" + ("" if copy.has_port else ": no such port")
+
+
+def _source(walk: Walk, step: Step) -> str:
+    """Return the line of P4, but for steps whose line says no more than their title."""
+    if isinstance(step, steps.StateEntered | steps.Selected | steps.LookedUp | steps.Deparsed):
+        return ""
+    if step.place is None or step.place.file not in walk.sources:
+        return ""
+    lines = walk.sources[step.place.file]
+    return lines[step.place.line - 1].strip() if step.place.line <= len(lines) else ""
+
+
+def _values(values: Sequence[Value], cut: bool = False) -> Iterator[Row]:
+    """Return a row per value; where there are many, runs of numbered names as one."""
+    for run in _runs(values) if cut and len(values) > LONGEST_LIST else ([v] for v in values):
+        if len(run) == 1:
+            yield Row(run[0].name, "", _shown(run[0]), False)
+        else:
+            yield Row(_range(run), "", _some([value.value for value in run]), False)
+
+
+def _writes(writes: Sequence[Write]) -> Iterator[Row]:
+    for run in _runs(writes):
+        if len(run) == 1:
+            write = run[0]
+            old, new = (show(value, write.width, write.name) for value in (write.old, write.new))
+            yield Row(write.name, old, new, write.old != write.new)
+        else:
+            old, new = _some([w.old for w in run]), _some([w.new for w in run])
+            yield Row(_range(run), old, new, True)
+
+
+def _runs(items: Iterable[T]) -> list[list[T]]:
+    """Part items where their names are no longer `x7`, `x8`, ... of one family."""
+    runs: list[list[T]] = []
+    family = ""
+    for item in items:
+        parts = _NUMBERED.fullmatch(item.name)
+        name = parts[1] + parts[3] if parts else ""
+        if parts and name == family:
+            runs[-1].append(item)
+        else:
+            runs.append([item])
+        family = name
+    return [part for run in runs for part in ([run] if len(run) > FEW else [[i] for i in run])]
+
+
+def _range(run: Sequence[Value | Write]) -> str:
+    first, last = _NUMBERED.fullmatch(run[0].name), _NUMBERED.fullmatch(run[-1].name)
+    assert first is not None
+    assert last is not None
+    family = first[1].rsplit(".", 1)[-1]
+    return f"{first[1]}{first[2]}..{family}{last[2]}{first[3]} ({len(run)})"
+
+
+def _some(values: list[int]) -> str:
+    text = ", ".join(str(value) for value in values[:FEW])
+    return f"{text}, ..." if len(values) > FEW else text
+
+
+def _shown(value: Value) -> str:
+    return show(value.value, value.width, value.name)
+
+
+def _plural(count: int, what: str) -> str:
+    return f"{count} {what}" + ("" if count == 1 else "s")

@@ -1,0 +1,129 @@
+"""A packet worth following through each of our own programs, with what its switch was told.
+
+Entries are those that our control planes write; packets, those that our hosts send.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import networkx as nx
+
+from ina.switchml import control, wire
+from ringleaf.errors import ConfigError
+from switches.forwarding import forwarding_entities
+from topologies.addresses import ipv4, mac
+from topologies.graph import attachment, hosts, neighbors, port
+from topologies.registry import build
+from topologies.trees import aggregation_tree
+
+ECN_CAPABLE = 2
+ROCE_PORT = 4791
+
+
+@dataclass(frozen=True)
+class Example:
+    """`before` are packets that the switch has already seen, each (port, bytes)."""
+
+    story: str
+    entities: list[Any]
+    before: list[tuple[int, bytes]]
+    port: int
+    data: bytes
+
+
+def example(program: str) -> Example:
+    """Return the example of one of our programs.
+
+    Raises:
+        ConfigError: If it has none.
+    """
+    if program not in EXAMPLES:
+        raise ConfigError(
+            f"trace: there are examples for {', '.join(EXAMPLES)}, got {program!r}; "
+            "give --packet and --entries"
+        )
+    return EXAMPLES[program]()
+
+
+def _forward() -> Example:
+    """A packet of h0 to a host below another leaf, where there are two ways up."""
+    graph = build("leafspine,leaves=2,spines=2,hosts=2")
+    source, target = hosts(graph)[0], hosts(graph)[-1]
+    leaf = attachment(graph, source)
+    data = _udp(graph, source, ipv4(graph, target), _router(graph, source), ROCE_PORT, bytes(16))
+    return Example(
+        f"{leaf} has two ways to {target}: watch the hash choose one",
+        forwarding_entities(graph)[leaf],
+        [],
+        port(graph, leaf, source),
+        data,
+    )
+
+
+def _switchml(lanes: int) -> Example:
+    """The last of three workers' updates, which completes slot 0's sum."""
+    graph = build("leafspine,leaves=1,spines=1,hosts=3")
+    workers = hosts(graph)[:3]
+    root = attachment(graph, workers[0])
+    job = control.Job(1, slots=4, lanes=lanes)
+    tree = aggregation_tree(graph, workers)
+    updates = [
+        (port(graph, root, worker), _update(graph, worker, job, rank))
+        for rank, worker in enumerate(workers)
+    ]
+    last_port, last = updates[-1]
+    return Example(
+        f"{root} has the updates of {len(workers) - 1} workers; this one completes the sum",
+        [*control.entities(graph, tree, job)[root], *forwarding_entities(graph)[root]],
+        updates[:-1],
+        last_port,
+        last,
+    )
+
+
+def _update(graph: nx.Graph[str], worker: str, job: control.Job, rank: int) -> bytes:
+    values = [(lane + 1) * 10**rank for lane in range(job.lanes)]
+    first = wire.UPDATE << 4 | wire.SIZES[job.lanes]
+    header = struct.pack(">BBIHBB", first, job.number, 0, 0, 127 + rank, 0)
+    body = header + struct.pack(f">{job.lanes}I", *values)
+    group = wire.group_address(job.number)
+    udp_port = wire.udp_port(job.number)
+    return _udp(graph, worker, group, wire.group_mac(job.number), udp_port, body)
+
+
+def _router(graph: nx.Graph[str], host: str) -> int:
+    """The MAC address that a host sends to: its switch's."""
+    peer = neighbors(graph, host)[1]
+    return mac(graph, peer, port(graph, peer, host))
+
+
+def _udp(
+    graph: nx.Graph[str], host: str, to: int, to_mac: int, udp_port: int, body: bytes
+) -> bytes:
+    """A frame of a host over UDP, between equal ports."""
+    length = 28 + len(body)
+    source = ipv4(graph, host)
+    ip = struct.pack(">BBHHHBBHII", 0x45, ECN_CAPABLE, length, 1, 0x4000, 64, 17, 0, source, to)
+    ip = ip[:10] + struct.pack(">H", _checksum(ip)) + ip[12:]
+    ethernet = to_mac.to_bytes(6, "big") + mac(graph, host, 1).to_bytes(6, "big") + b"\x08\x00"
+    return ethernet + ip + struct.pack(">HHHH", udp_port, udp_port, 8 + len(body), 0) + body
+
+
+def _checksum(data: bytes) -> int:
+    """RFC 1071."""
+    total: int = sum(struct.unpack(f">{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total ^ 0xFFFF
+
+
+EXAMPLES: dict[str, Callable[[], Example]] = {
+    "forward": _forward,
+    "switchml-64": partial(_switchml, 64),
+    "switchml-256": partial(_switchml, 256),
+}

@@ -1,0 +1,61 @@
+"""The packet that a user names: hex digits, or one of a capture."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ringleaf.errors import ConfigError
+from switches.switch import LONGEST_PACKET
+
+_CAPTURED = re.compile(r"(.+)#(.*)")
+
+
+def read_packet(text: str) -> bytes:
+    """Return the bytes of `08 00 45 ...`, or of `FILE.pcap#N`, N counted from 0.
+
+    Raises:
+        ConfigError: If there is no such packet, or it is longer than a switch takes.
+    """
+    captured = _CAPTURED.fullmatch(text.strip())
+    data = _captured(captured[1], captured[2]) if captured else _from_hex(text)
+    if not data:
+        raise ConfigError("packet: must have at least one byte, got none")
+    if len(data) > LONGEST_PACKET:
+        raise ConfigError(f"packet: at most {LONGEST_PACKET} bytes, got {len(data)}")
+    return data
+
+
+def _from_hex(text: str) -> bytes:
+    digits = re.sub(r"[\s:.\-]|0[xX]", "", text)
+    wrong = re.search(r"[^0-9a-fA-F]", digits)
+    if wrong:
+        what = "a file and its packet's number: FILE.pcap#0" if "pcap" in text else "0-9, a-f"
+        raise ConfigError(f"packet: not hex, got {wrong[0]!r} in {_short(text)!r}; give {what}")
+    if len(digits) % 2:
+        raise ConfigError(f"packet: an even number of hex digits is needed, got {len(digits)}")
+    return bytes.fromhex(digits)
+
+
+def _captured(file: str, number: str) -> bytes:
+    from scapy.error import Scapy_Exception
+    from scapy.utils import RawPcapReader
+
+    if not number.isdigit():
+        raise ConfigError(f"{file}: packets are numbered from 0, got {number!r}")
+    if not Path(file).is_file():
+        raise ConfigError(f"{file}: no such file, got packet {number} of it")
+    count = 0
+    try:
+        with RawPcapReader(file) as reader:
+            for data, _ in reader:
+                if count == int(number):
+                    return bytes(data)
+                count += 1
+    except (Scapy_Exception, EOFError, ValueError) as exc:
+        raise ConfigError(f"{file}: not a capture, got {exc}") from exc
+    raise ConfigError(f"{file}: has packets 0 to {count - 1}, got {number}")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:37]}..."

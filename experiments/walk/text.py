@@ -1,0 +1,121 @@
+"""A walk on the terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from experiments.walk.describe import Row, Said, say
+from switches.walk import steps
+from switches.walk.steps import Place, Step, Walk
+
+BYTES_PER_LINE = 16
+KIND_COLUMNS = 8
+
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_TONES = {"good": "green", "bad": "red"}
+_OPENINGS: dict[type[Step], str] = {
+    steps.Received: "parser and ingress",
+    steps.Managed: "traffic manager",
+    steps.EgressStarted: "egress",
+}
+
+
+class Text:
+    """Renders for a terminal of so many columns, with colours or without."""
+
+    def __init__(self, columns: int, colours: bool) -> None:
+        self._columns = columns
+        self._colours = colours
+
+    def lines(self, walk: Walk) -> Iterator[str]:
+        for step in walk.steps:
+            opening = _OPENINGS.get(type(step))
+            if opening is not None:
+                yield ""
+                yield self._rule(opening)
+            yield from self._step(step, say(walk, step))
+        out = ", ".join(f"{len(data)} bytes on port {port}" for port, data in walk.out)
+        yield ""
+        yield self._paint(f"out: {out or 'nothing'}", "bold")
+
+    def _step(self, step: Step, said: Said) -> Iterator[str]:
+        yield from self._headline(said, step.place)
+        indent = " " * (KIND_COLUMNS + 2)
+        if said.source and not _repeats(said.title, said.source):
+            yield self._paint(f"{indent}{_cut(said.source, self._columns - len(indent))}", "dim")
+        rows = (*said.looked_at, *said.wrote)
+        widest = max((len(row.name) for row in rows), default=0)
+        for row in rows:
+            yield from self._row(row, indent, min(widest, self._columns // 2))
+        if isinstance(step, steps.Received):
+            yield from self._bytes(step.data, frozenset())
+        elif isinstance(step, steps.Sent):
+            yield from self._bytes(step.data, frozenset(step.changed))
+
+    def _headline(self, said: Said, place: Place | None) -> Iterator[str]:
+        kind = self._paint(f"{said.kind:<{KIND_COLUMNS}}", "cyan")
+        room = self._columns - KIND_COLUMNS - 2
+        first, *rest = textwrap.wrap(said.title, room) or [""]
+        where = f"{place.file}:{place.line}" if place else ""
+        last = rest[-1] if rest else first
+        gap = room - len(last) - len(where)
+        tail = f"{' ' * gap}{self._paint(where, 'dim')}" if where and gap >= 2 else ""
+        style = _TONES.get(said.tone, "bold")
+        yield f"{kind}  {self._paint(first, style)}{'' if rest else tail}"
+        for line in rest:
+            end = tail if line is last else ""
+            yield f"{' ' * (KIND_COLUMNS + 2)}{self._paint(line, style)}{end}"
+        if where and not tail:
+            yield self._paint(f"{where:>{self._columns}}", "dim")
+
+    def _row(self, row: Row, indent: str, name_columns: int) -> Iterator[str]:
+        name = f"{row.name:<{name_columns}}  " if row.name else ""
+        if row.changed:
+            value = f"{row.old} -> {self._paint(row.new, 'yellow')}"
+            plain = f"{row.old} -> {row.new}"
+        else:
+            value = plain = row.new if not row.old else f"{row.new}, as before"
+        if len(indent) + len(name) + len(plain) <= self._columns:
+            yield f"{indent}{name}{value}".rstrip()
+            return
+        if name.strip():
+            yield f"{indent}{name.rstrip()}"
+        for line in textwrap.wrap(plain, self._columns - len(indent) - 2):
+            yield f"{indent}  {self._paint(line, 'yellow' if row.changed else '')}"
+
+    def _bytes(self, data: bytes, changed: frozenset[int]) -> Iterator[str]:
+        """Sixteen bytes a line, changed ones behind a star; long unchanged stretches left out."""
+        skipped = 0
+        for start in range(0, len(data), BYTES_PER_LINE):
+            stop = min(start + BYTES_PER_LINE, len(data))
+            touched = any(i in changed for i in range(start, stop))
+            if start >= 4 * BYTES_PER_LINE and not touched and stop < len(data):
+                skipped += stop - start
+                continue
+            if skipped:
+                yield self._paint(f"          ...   {skipped} bytes more", "dim")
+                skipped = 0
+            cells = (self._byte(data[i], i in changed) for i in range(start, stop))
+            yield f"          {self._paint(f'{start:04x}', 'dim')} {''.join(cells)}"
+
+    def _byte(self, value: int, changed: bool) -> str:
+        return f"*{self._paint(f'{value:02x}', 'yellow')}" if changed else f" {value:02x}"
+
+    def _rule(self, title: str) -> str:
+        return self._paint(f"{f'-- {title} ':-<{self._columns}}", "bold")
+
+    def _paint(self, text: str, style: str) -> str:
+        code = _STYLES.get(style)
+        return f"\x1b[{code}m{text}\x1b[0m" if self._colours and code and text else text
+
+
+def _repeats(title: str, source: str) -> bool:
+    """Whether a step's title says what its line of source says."""
+    plain = "".join(source.split())
+    said = "".join(title.split())
+    return plain.rstrip(";{") in said or said.split(":")[0].split(";")[0] in plain
+
+
+def _cut(text: str, columns: int) -> str:
+    return text if len(text) <= columns else f"{text[: columns - 3]}..."
