@@ -69,20 +69,26 @@ class _Shaper:
     def _successors_first(self) -> list[str]:
         """Return the reachable nodes, each after all its successors."""
         order: list[str] = []
-        seen: dict[str, bool] = {}  # node -> whether it is done
-
-        def visit(name: str | None) -> None:
+        seen: dict[str | None, bool] = {None: True}  # node -> whether it is done
+        stack = [self._pipeline.first]
+        while stack:
+            name = stack[-1]
             if name is None or seen.get(name):
-                return
-            if name in seen:
+                stack.pop()
+                continue
+            ahead = [
+                one for one in self._successors(self._pipeline.nodes[name]) if not seen.get(one)
+            ]
+            if name not in seen:
+                seen[name] = False
+            elif ahead:
                 raise self._source.refuse("a pipeline with a cycle is not supported", name)
-            seen[name] = False
-            for successor in self._successors(self._pipeline.nodes[name]):
-                visit(successor)
-            seen[name] = True
-            order.append(name)
-
-        visit(self._pipeline.first)
+            if ahead:
+                stack.extend(reversed(ahead))
+            else:
+                seen[name] = True
+                order.append(name)
+                stack.pop()
         return order
 
     def _common(self, names: Iterable[str | None]) -> str | None:

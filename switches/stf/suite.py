@@ -80,7 +80,7 @@ def _pool(
     jobs: Sequence[Job], workers: int, timeout_s: int
 ) -> Iterator[tuple[Job, Outcome | None]]:
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers, len(jobs)), mp_context=context) as pool:
+    with ProcessPoolExecutor(max(min(workers, len(jobs)), 1), mp_context=context) as pool:
         futures: dict[Future[Outcome], Job] = {
             pool.submit(run_in_time, job, timeout_s): job for job in jobs
         }

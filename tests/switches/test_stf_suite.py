@@ -1,0 +1,160 @@
+"""Many tests in several processes: each has an outcome, whatever becomes of the others."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from program_cases import PROGRAMS
+
+from ringleaf.errors import ConfigError
+from switches.stf import suite
+from switches.stf.expectations import Output
+from switches.stf.outcome import Outcome, Verdict
+from switches.stf.runner import Job
+
+TESTS = Path(__file__).parent / "stf"
+TABLES = Job(PROGRAMS / "tables.json", TESTS / "tables.stf")
+
+
+class Deadly(Job):
+    """A test whose process dies of it."""
+
+    def __reduce__(self) -> tuple[object, tuple[int]]:
+        return os._exit, (3,)
+
+
+def test_a_process_that_dies_fails_its_own_test_only() -> None:
+    jobs = [Deadly(TABLES.program, TABLES.stf), TABLES]
+
+    dead, alive = suite.run_jobs(jobs, compiled=False, workers=1)
+
+    assert (dead.verdict, dead.reason) == (Verdict.FAILED, "the process that ran it died")
+    assert alive.verdict is Verdict.PASSED
+
+
+def test_a_test_without_end_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = json.loads((PROGRAMS / "flows.json").read_text())
+    body = next(a for a in data["actions"] if a["name"] == "I.add_up")["primitives"]
+    body[:] = [{"op": "_jump", "parameters": [{"type": "hexstr", "value": "0x0"}]}]
+    (tmp_path / "flows.json").write_text(json.dumps(data))
+    monkeypatch.setattr(suite, "UNCOMPILED_TIMEOUT_S", 1)
+
+    [outcome] = suite.run_jobs(
+        [Job(tmp_path / "flows.json", TESTS / "flows.stf")], compiled=False, workers=1
+    )
+
+    assert outcome.verdict is Verdict.FAILED
+    assert "no end after 1 s" in outcome.reason
+
+
+def test_a_file_that_is_no_test_fails_the_test_only(tmp_path: Path) -> None:
+    (tmp_path / "x.stf").write_text("nonsense")
+    reported: list[Outcome] = []
+
+    outcomes = suite.run_jobs(
+        [Job(TABLES.program, tmp_path / "x.stf"), TABLES],
+        compiled=False,
+        workers=2,
+        report=reported.append,
+    )
+
+    assert [outcome.verdict for outcome in outcomes] == [Verdict.FAILED, Verdict.PASSED]
+    assert outcomes[0].reason.startswith(f"{tmp_path / 'x.stf'}:1: unknown STF statement")
+    assert sorted(o.name for o in reported) == ["tables", "x"]
+
+
+def test_the_environment_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    for before in ("1", None):
+        if before is None:
+            monkeypatch.delenv("NUMBA_DISABLE_JIT")
+        else:
+            monkeypatch.setenv("NUMBA_DISABLE_JIT", before)
+        suite.run_jobs([], compiled=True)
+        assert os.environ.get("NUMBA_DISABLE_JIT") == before
+
+
+def test_tests_are_those_with_a_program_beside_them(tmp_path: Path) -> None:
+    for name in ("b-bmv2.stf", "a-bmv2.stf", "alone-bmv2.stf", "other.stf"):
+        (tmp_path / name).write_text("wait")
+    for name in ("a-bmv2.p4", "a-bmv2.json", "b-bmv2.json", "other.p4"):
+        (tmp_path / name).write_text("")
+
+    assert suite.find_jobs(tmp_path) == [
+        Job(tmp_path / "a-bmv2.p4", tmp_path / "a-bmv2.stf"),
+        Job(tmp_path / "b-bmv2.json", tmp_path / "b-bmv2.stf"),
+    ]
+    with pytest.raises(ConfigError, match=r"no tests, got none 'c\*'"):
+        suite.find_jobs(tmp_path, "c*")
+
+
+def outcome(name: str, verdict: Verdict, *outputs: Output) -> Outcome:
+    return Outcome(name, verdict, outputs=outputs)
+
+
+def test_a_sample_is_of_what_passed_and_spread_over_it() -> None:
+    jobs = [Job(Path(f"{i}.json"), Path(f"{i}.stf")) for i in range(10)]
+    verdicts = [Verdict.FAILED if i == 0 else Verdict.PASSED for i in range(10)]
+    outcomes = [outcome(str(i), verdict) for i, verdict in enumerate(verdicts)]
+
+    assert suite.sample(jobs, outcomes, 3) == [jobs[1], jobs[4], jobs[7]]
+    assert suite.sample(jobs, outcomes, 99) == jobs[1:]
+
+
+def test_other_packets_from_compiled_code_are_a_failure_even_if_nobody_expects_them() -> None:
+    jobs = [TABLES, Job(TABLES.program, Path("y.stf"))]
+    outcomes = [outcome("x", Verdict.PASSED, Output(9, b"1")), outcome("y", Verdict.PASSED)]
+    again = {TABLES: outcome("x", Verdict.PASSED, Output(9, b"2")), jobs[1]: outcomes[1]}
+
+    different, same = suite.compare_compiled(jobs, outcomes, again)
+
+    assert (different.verdict, different.reason) == (Verdict.FAILED, "compiled: other results")
+    assert same is outcomes[1]
+
+
+def test_a_program_is_compiled_once_for_all_it_includes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compiler that counts its calls stands in for p4c: this is about what is kept."""
+    from switches.stf.compiling import COMPILER, compile_program
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    compiler = tmp_path / COMPILER
+    compiler.write_text(
+        f"#!/bin/sh\necho x >> {tmp_path}/calls\n"
+        'grep -q bad "$7" && { echo "p.p4(1): [--Werror] error: no" >&2; exit 1; }\n'
+        'cp "$7" "$4"\n'
+    )
+    compiler.chmod(0o755)
+    source, header = tmp_path / "p.p4", tmp_path / "h.p4"
+    source.write_text('#include "h.p4"\n')
+    header.write_text("one")
+
+    def calls() -> int:
+        compile_program(source)
+        return (tmp_path / "calls").read_text().count("x")
+
+    assert [calls(), calls()] == [1, 1]
+    header.write_text("two")
+    assert [calls(), calls()] == [2, 2]
+    assert compile_program(source).read_text() == source.read_text()
+    source.write_text("bad")
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=r"p\.p4: p4c: p\.p4\(1\): \[--Werror\] error: no"):
+            compile_program(source)
+    assert (tmp_path / "calls").read_text().count("x") == 3
+
+
+def test_without_a_compiler_only_json_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ringleaf.errors import BackendError
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    shutil.copy(PROGRAMS / "flows.p4", tmp_path)
+    job = Job(tmp_path / "flows.p4", TESTS / "flows.stf")
+
+    with pytest.raises(BackendError, match="can't be compiled, got no p4c-bm2-ss; give its BMv2"):
+        suite.run_in_time(job, 60)
