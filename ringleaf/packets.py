@@ -25,6 +25,9 @@ OUT_PORT = 5  # port of the switch it is queued for
 NEXT = 6  # next packet of its queue, or -1
 ENQUEUED_PS = 7  # when it joined its queue
 MARK = 8  # for whoever holds the packet
+AGAIN = 9  # 0; of a packet on its way to ingress again: instance_type | field list << 8
+PASSES = 10  # how often it came round
+TWIN = 11  # the clone that egress has made of it
 ROW_WORDS = 16
 
 # Pool geometry, at fixed places in `arena.words`, so that any component finds it.

@@ -11,9 +11,11 @@ from pathlib import Path
 
 from ringleaf.errors import ConfigError
 from switches.json_expressions import ExpressionReader, Json, number_of, where_of
+from switches.json_externs import read_digests, read_meters, read_profiles, selectors
 from switches.json_headers import HeaderReader
 from switches.json_parser import ParserReader
 from switches.source import (
+    NO_ACTION,
     Action,
     ActionCall,
     Calculation,
@@ -63,10 +65,12 @@ def parse_source(text: bytes, path: Path) -> Source:
 
 # Sections that must be empty, and what to say if they are not.
 _UNSUPPORTED = {
-    "meter_arrays": "meters are not supported",
-    "learn_lists": "digests are not supported",
     "extern_instances": "extern instances are not supported",
 }
+
+
+_NO_DEFAULT: Json = {"action_id": NO_ACTION, "action_data": []}
+"""Of a table with an action profile, whose miss does nothing until a default is set."""
 
 
 class _Reader:
@@ -107,7 +111,10 @@ class _Reader:
                 for item in data["counter_arrays"]
                 if not item["is_direct"]
             },
-            calculations={item["name"]: self._calculation(item) for item in data["calculations"]},
+            calculations={
+                **{item["name"]: self._calculation(item) for item in data["calculations"]},
+                **selectors(data, self._calculation),
+            },
             checksums=tuple(self._checksum(item) for item in data["checksums"]),
             actions=actions,
             ingress=pipelines["ingress"],
@@ -117,6 +124,14 @@ class _Reader:
                 for item in data["field_lists"]
             },
             deparser_where=where_of(data["deparsers"][0]),
+            direct_counters={
+                item["name"]: item["binding"]
+                for item in data["counter_arrays"]
+                if item["is_direct"]
+            },
+            meters=read_meters(data),
+            profiles=read_profiles(data),
+            digests=read_digests(data, self._expressions),
         )
 
     def _refuse(self, what: str, got: object, item: Json | None = None) -> ConfigError:
@@ -167,8 +182,6 @@ class _Reader:
         )
 
     def _pipeline(self, item: Json, actions: dict[int, Action]) -> Pipeline:
-        for profile in item.get("action_profiles", []):
-            raise self._refuse("action profiles are not supported", profile["name"], profile)
         nodes: dict[str, Node] = {}
         for table in item["tables"]:
             nodes[table["name"]] = self._table(table, actions)
@@ -186,13 +199,9 @@ class _Reader:
 
     def _table(self, item: Json, actions: dict[int, Action]) -> Table:
         name = item["name"]
-        if item["type"] != "simple":
+        if item["type"] not in ("simple", "indirect", "indirect_ws"):
             raise self._refuse(f"table type is not supported: {name}", item["type"], item)
-        if item.get("support_timeout"):
-            raise self._refuse("idle timeouts are not supported", name, item)
-        if item.get("direct_meters"):
-            raise self._refuse("direct meters are not supported", item["direct_meters"], item)
-        default = item["default_entry"]
+        default = item.get("default_entry", _NO_DEFAULT)
         numbers = tuple(item["action_ids"])
         following = item["next_tables"]
         by_hit = "__HIT__" in following or "__MISS__" in following
@@ -214,6 +223,9 @@ class _Reader:
             next_hit=following.get("__HIT__", base),
             next_miss=following.get("__MISS__", base),
             where=where_of(item),
+            profile=item.get("action_profile", ""),
+            meter=item.get("direct_meters") or "",
+            timed=item.get("support_timeout", False),
         )
 
     def _match_key(self, item: Json) -> MatchKey:

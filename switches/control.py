@@ -7,32 +7,42 @@ Errors are `ConfigError`, with the code that P4Runtime has for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from ringleaf.arena import Fields, Lanes, Store
 from ringleaf.errors import Code, ConfigError, choose
+from switches.digests import Digests
+from switches.generate.endings import digest_words
 from switches.generate.state import LANE_STATE_AT, STATE_AT, TABLES_AT
-from switches.layout import PORT_COUNT
+from switches.installed import InstalledTable
+from switches.layout import LOOPED, PORT_COUNT
+from switches.meters import METER_WORDS, check_rates, configure, rates_of
 from switches.p4runtime.entities import Entities
+from switches.profiles import Profile
 from switches.program import Program
 from switches.replicas import Replicas
+from switches.shapes import Shape
 from switches.tables import TableEntries
 from switches.updates import (
-    DELETE,
     INSERT,
     MODIFY,
     CloneUpdate,
     Count,
+    CounterUpdate,
     DigestMessage,
+    DigestUpdate,
     Entry,
     GroupUpdate,
     IdleEntry,
     Match,
+    Member,
+    MemberGroup,
     MemberGroupUpdate,
     MemberUpdate,
+    MeterUpdate,
     Rates,
     RegisterUpdate,
     TableUpdate,
@@ -55,12 +65,14 @@ class ControlPlane:
         self.name = name
         self.store = store
         module = program.module
-        self._tables = [TableEntries(shape, name) for shape in module.shapes]
-        self._numbers = {shape.table.name: i for i, shape in enumerate(module.shapes)}
-        self._room = [0] * len(self._tables)  # words of each table's range
-        self._counters = [(0, 0)] * len(self._tables)  # offset and room of direct counters
-        self._stale = set(range(len(self._tables)))  # tables whose images are behind
-        self.at = store.allocate("words", TABLES_AT + len(self._tables))
+        self.now_ps = 0  # the latest that `process` or `take_idle` was told: new entries' time
+        self.at = store.allocate("words", TABLES_AT + len(module.shapes))
+        self._profiles = self._make_profiles()
+        self._tables = {
+            shape.table.name: self._make_table(number, shape)
+            for number, shape in enumerate(module.shapes)
+        }
+        self._digests = Digests(store, self.at, name, digest_words(program.source))
         self._set(PORT_COUNT, ports)
         self._ports = range(first_port, ports + 1)
         self._replicas = Replicas(store, self.at, name, self._ports)
@@ -75,9 +87,9 @@ class ControlPlane:
 
     def commit(self) -> None:
         """Let packets see what was applied without a commit; may move the store's arrays."""
-        for number in sorted(self._stale):
-            self._write_image(number)
-        self._stale.clear()
+        for table in self._tables.values():
+            if table.is_stale:
+                table.commit(self.now_ps)
 
     @cached_property
     def entities(self) -> Entities:
@@ -129,8 +141,16 @@ class ControlPlane:
             case ValueSetUpdate():
                 self._value_sets.replace(update)
                 self._write_value_sets()
+            case MemberUpdate() | MemberGroupUpdate():
+                self._update_profile(update)
             case RegisterUpdate():
                 self.write_register(update.register, update.index, update.value)
+            case CounterUpdate():
+                self._write_counter(update)
+            case MeterUpdate():
+                self._write_meter(update)
+            case DigestUpdate():
+                self._digests.update(update)
             case _:
                 raise self._unsupported(type(update).__name__)
 
@@ -143,41 +163,40 @@ class ControlPlane:
             words[i] = value >> 64 * i & (1 << 64) - 1
 
     def reset(self) -> None:
-        """Set registers and counters to zero; entries, groups and sessions stay."""
+        """Set registers, counters and failed assertions to zero; all else stays."""
         module, arena = self.program.module, self.store.arena
         start = self._get(STATE_AT)
-        arena.fields[start : start + module.state.words] = 0
+        arena.fields[start : start + module.state.zeroed_words] = 0
         start = self._get(LANE_STATE_AT)
         arena.lanes[start : start + module.state.lanes] = 0
-        for start, room in self._counters:
-            arena.fields[start : start + 2 * room] = 0
-        self._write_value_sets()
+        for table in self._tables.values():
+            table.clear_counters()
 
     # Reading.
 
     def entries(self, table: str) -> list[Entry]:
         """Return a table's entries, constant ones too, without the default, oldest first."""
-        return [replace(entry) for entry in self._table(table).entries]
+        return [replace(entry) for entry in self._table(table).entries.entries]
 
     def default_entry(self, table: str) -> Entry:
         """Return what a miss does, whether it was set or is the program's."""
-        return replace(self._table(table).default)
+        return replace(self._table(table).entries.default)
 
     def members(self, profile: str) -> list[MemberUpdate]:
         """Return an action profile's members, as the inserts that would make them."""
-        raise self._unsupported(f"members of {profile!r}")
+        return list(self._profile(profile).members.values())
 
     def member_groups(self, profile: str) -> list[MemberGroupUpdate]:
         """Return an action profile's groups, as the inserts that would make them."""
-        raise self._unsupported(f"groups of {profile!r}")
+        return list(self._profile(profile).groups.values())
 
     def groups(self) -> list[GroupUpdate]:
         """Return the multicast groups, as the inserts that would make them."""
-        raise self._unsupported("multicast groups")
+        return self._replicas.groups()
 
     def clone_sessions(self) -> list[CloneUpdate]:
         """Return the clone sessions, as the inserts that would make them."""
-        raise self._unsupported("clone sessions")
+        return self._replicas.sessions()
 
     def value_set(self, name: str) -> tuple[Match, ...]:
         """Return a parser value set's members."""
@@ -185,25 +204,30 @@ class ControlPlane:
 
     def digests(self) -> list[str]:
         """Return the digests whose messages are kept for `take_digests`."""
-        raise self._unsupported("digests")
+        return self._digests.enabled
 
     def take_digests(self) -> list[DigestMessage]:
         """Return the messages of enabled digests since the last call, oldest first.
 
         At most `DIGEST_MESSAGES` are kept; `digests_dropped` counts those that found no room.
         """
-        raise self._unsupported("digests")
+        return self._digests.take()
 
     @property
     def digests_dropped(self) -> int:
-        raise self._unsupported("digests")
+        return self._digests.dropped
 
     def take_idle(self, now_ps: int) -> list[IdleEntry]:
         """Return the entries that have become idle by `now_ps`.
 
         An entry is reported once; then again only if it was hit (or modified) in between.
         """
-        raise self._unsupported(f"idle entries, at {now_ps}")
+        self.now_ps = max(self.now_ps, now_ps)
+        return [
+            IdleEntry(name, replace(entry))
+            for name, table in self._tables.items()
+            for entry in table.take_idle(now_ps)
+        ]
 
     def read_register(self, name: str, index: int) -> int:
         words = self._cell(name, index)
@@ -211,35 +235,41 @@ class ControlPlane:
 
     def read_counter(self, name: str, index: int) -> Count:
         """Return what an indirect counter has counted."""
-        counters = self.program.source.counters
-        choose(self.name, "counter", name, counters)
-        self._check_index(f"counter {name!r}", index, counters[name].size)
-        at = self._get(STATE_AT) + self.program.module.state.counters[name] + 2 * index
+        at = self._counter_at(name, index)
         packets, size = self.store.arena.fields[at : at + 2]
         return Count(int(packets), int(size))
 
     def read_direct_counter(self, table: str, entry: Entry) -> Count:
-        """Return what an entry (found by its match and precedence) has counted."""
-        number = self._number(table)
-        if not self.program.module.shapes[number].table.counted:
-            raise ConfigError(f"{self.name}: table has no direct counters, got {table!r}")
-        self.commit()
-        found = self._tables[number].find(entry.match, entry.precedence)
-        at = self._counters[number][0] + 2 * found.counter
-        packets, size = self.store.arena.fields[at : at + 2]
+        """Return what an entry (found by its match and precedence) has counted.
+
+        Packets that miss are not counted (as in BMv2), so the default entry never has any.
+        """
+        packets, size = self._direct(table, "counter").counter(entry, self.now_ps)
         return Count(int(packets), int(size))
 
     def read_meter(self, name: str, index: int) -> Rates | None:
         """Return an indirect meter's rates; None if it has none and all packets are green."""
-        raise self._unsupported(f"meter {name!r}[{index}]")
+        at = self._meter_at(name, index)
+        return rates_of(self.store.arena.fields[at : at + METER_WORDS].tolist())
 
     def read_direct_meter(self, table: str, entry: Entry) -> Rates | None:
         """Return the rates of an entry's meter; None if it has none."""
-        raise self._unsupported(f"direct meter of {table!r}, {entry}")
+        return rates_of(self._direct(table, "meter").meter(entry, self.now_ps).tolist())
+
+    @property
+    def looped(self) -> int:
+        """Packets dropped because they came round too often (`MOST_PASSES`)."""
+        return self._get(LOOPED)
 
     def failed_assertions(self) -> dict[str, int]:
         """Return how many packets each `assert` or `assume` has dropped, by its source line."""
-        raise self._unsupported("assertions")
+        start = self._get(STATE_AT)
+        sites = self.program.module.state.assertions
+        return {
+            label: int(self.store.arena.fields[start + at])
+            for label, at in sites.items()
+            if self.store.arena.fields[start + at]
+        }
 
     # How it is done.
 
@@ -258,25 +288,113 @@ class ControlPlane:
             ports = f"{self._ports[0]} to {self._ports[-1]}"
             raise ConfigError(f"{self.name}: ports are {ports}, got {port}")
 
-    def _number(self, table: str) -> int:
-        return self._numbers[choose(self.name, "table", table, self._numbers)]
+    def _make_profiles(self) -> dict[str, Profile]:
+        source = self.program.source
+        tables = [*source.ingress.tables, *source.egress.tables]
+        return {
+            name: Profile(
+                profile,
+                {
+                    number: source.actions[number]
+                    for table in tables
+                    if table.profile == name
+                    for number in table.actions
+                },
+                self.name,
+                self._is_used,
+            )
+            for name, profile in source.profiles.items()
+        }
 
-    def _table(self, table: str) -> TableEntries:
-        return self._tables[self._number(table)]
+    def _make_table(self, number: int, shape: Shape) -> InstalledTable:
+        profile = self._profiles.get(shape.table.profile)
+        entries = TableEntries(shape, self.program.source.actions, self.name, profile)
+        return InstalledTable(self.store, self.at + TABLES_AT + number, shape, entries)
+
+    def _is_used(self, profile: str, reference: Member | MemberGroup) -> bool:
+        return any(table.entries.refers_to(reference) for table in self._tables_of(profile))
+
+    def _tables_of(self, profile: str) -> Iterator[InstalledTable]:
+        return (table for table in self._tables.values() if table.shape.table.profile == profile)
+
+    def _profile(self, name: str) -> Profile:
+        return self._profiles[choose(self.name, "action profile", name, self._profiles)]
+
+    def _table(self, name: str) -> InstalledTable:
+        return self._tables[choose(self.name, "table", name, self._tables)]
+
+    def _direct(self, name: str, what: str) -> InstalledTable:
+        """Return a table that has direct counters, or meters."""
+        table = self._table(name)
+        if not (table.shape.table.counted if what == "counter" else table.shape.table.meter):
+            raise ConfigError(f"{self.name}: table has no direct {what}s, got {name!r}")
+        return table
 
     def _update_table(self, update: TableUpdate) -> None:
-        number = self._number(update.table)
-        table = self._tables[number]
-        self._stale.add(number)
+        table = self._table(update.table)
         if update.is_default:
-            if update.entry is None:
-                table.reset_default()
+            table.entries.set_default(update.entry)
+        else:
+            assert update.entry is not None
+            if update.verb == INSERT:
+                table.entries.insert(update.entry)
+            elif update.verb == MODIFY:
+                table.entries.modify(update.entry)
+                table.touch(update.entry, self.now_ps)
             else:
-                table.set_default(update.entry.action, update.entry.arguments)
+                table.entries.delete(update.entry)
+        table.is_stale = True
+
+    def _update_profile(self, update: MemberUpdate | MemberGroupUpdate) -> None:
+        profile = self._profile(update.profile)
+        if isinstance(update, MemberUpdate):
+            profile.update_member(update)
+        else:
+            profile.update_group(update)
+        for table in self._tables_of(update.profile):
+            table.is_stale = True
+
+    def _write_counter(self, update: CounterUpdate) -> None:
+        where = f"{self.name}: counter {update.counter!r}"
+        if not (0 <= update.packets < 1 << 64 and 0 <= update.bytes < 1 << 64):
+            raise ConfigError(f"{where}: 64 bits each, got {update.packets}, {update.bytes}")
+        if update.index is not None:
+            at = self._counter_at(update.counter, update.index)
+            self.store.arena.fields[at : at + 2] = update.packets, update.bytes
             return
         assert update.entry is not None
-        apply = {INSERT: table.insert, MODIFY: table.modify, DELETE: table.delete}
-        apply[update.verb](update.entry)
+        table = self._direct(self._counted_table(update.counter), "counter")
+        table.counter(update.entry, self.now_ps)[:] = update.packets, update.bytes
+
+    def _write_meter(self, update: MeterUpdate) -> None:
+        check_rates(f"{self.name}: meter {update.meter!r}", update.rates)
+        words = configure(update.rates)
+        if update.index is not None:
+            at = self._meter_at(update.meter, update.index)
+            self.store.arena.fields[at : at + METER_WORDS] = words
+            return
+        assert update.entry is not None
+        meters = self.program.source.meters
+        name = update.meter
+        if name in meters:
+            name = meters[name].table
+        self._direct(name, "meter").meter(update.entry, self.now_ps)[:] = words
+
+    def _counted_table(self, name: str) -> str:
+        """Return the table of a direct counter; its own name may be given, too."""
+        return self.program.source.direct_counters.get(name, name)
+
+    def _counter_at(self, name: str, index: int) -> int:
+        counters = self.program.source.counters
+        choose(self.name, "counter", name, counters)
+        self._check_index(f"counter {name!r}", index, counters[name].size)
+        return self._get(STATE_AT) + self.program.module.state.counters[name] + 2 * index
+
+    def _meter_at(self, name: str, index: int) -> int:
+        meters = self.program.module.state.meters
+        choose(self.name, "meter", name, meters)
+        self._check_index(f"meter {name!r}", index, self.program.source.meters[name].size)
+        return self._get(STATE_AT) + meters[name] + METER_WORDS * index
 
     def _cell(self, name: str, index: int) -> Fields | Lanes:
         """Return a view of a register's words, the least significant first."""
@@ -298,29 +416,3 @@ class ControlPlane:
 
     def _set(self, column: int, value: int) -> None:
         self.store.arena.words[self.at + column] = value
-
-    def _write_image(self, number: int) -> None:
-        """Write a table's image, to a new and larger range where the old one is too small."""
-        image = self._tables[number].image(self._counters_at(number))
-        if image.size > self._room[number]:
-            self._room[number] = max(image.size, 2 * self._room[number])
-            self._set(TABLES_AT + number, self.store.allocate("fields", self._room[number]))
-        at = self._get(TABLES_AT + number)
-        self.store.arena.fields[at : at + image.size] = image
-
-    def _counters_at(self, number: int) -> int:
-        """Return where a table's direct counters are; 0 if it has none."""
-        table = self._tables[number]
-        if not self.program.module.shapes[number].table.counted:
-            return 0
-        at, room = self._counters[number]
-        if table.counters > room or not at:
-            old = self.store.arena.fields[at : at + 2 * room].copy()
-            room = max(table.counters, 2 * room, 8)
-            at = self.store.allocate("fields", 2 * room)
-            self.store.arena.fields[at : at + old.size] = old
-            self._counters[number] = (at, room)
-        for counter in table.fresh:
-            self.store.arena.fields[at + 2 * counter : at + 2 * counter + 2] = 0
-        table.fresh.clear()
-        return at

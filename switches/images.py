@@ -12,17 +12,21 @@ from switches.lookup import (
     ACTION,
     COUNTER,
     DEFAULT_ROW,
+    GROUP_ACTION,
     GROUP_KEYS,
     GROUP_MASK,
     GROUP_RANK,
     GROUP_ROWS,
     GROUPS,
     KEYS,
+    MEMBERS,
     MIX,
     RANK,
 )
+from switches.profiles import Profile
 from switches.shapes import Shape
-from switches.updates import Entry
+from switches.source import NO_ACTION
+from switches.updates import Entry, Member, MemberUpdate
 
 WORD_MASK = (1 << 64) - 1
 
@@ -30,28 +34,34 @@ WORD_MASK = (1 << 64) - 1
 class Image:
     """Lays out a table's entries."""
 
-    def __init__(self, shape: Shape, entries: Sequence[Entry], default: Entry) -> None:
+    def __init__(
+        self, shape: Shape, entries: Sequence[Entry], default: Entry, profile: Profile | None
+    ) -> None:
         self._shape = shape
         self._entries = entries
         self._default = default
+        self._profile = profile
+        self._groups_at: dict[int, int] = {}  # which of the members' rows is a group's first
+        self._member_rows: list[Fields] = []
 
-    def build(self, counters_at: int) -> Fields:
-        """Return the image; `counters_at` is where the table's counters are, 0 for none."""
+    def build(self, records_at: int) -> Fields:
+        """Return the image; `records_at` is where the entries' records are, 0 for none."""
         shape = self._shape
         default = self._row(self._default, 0, 0)
         if shape.ranges:
-            rows = [self._row(entry, rank, counters_at) for rank, entry in _ranked(self._entries)]
+            rows = [self._row(entry, rank, records_at) for rank, entry in _ranked(self._entries)]
             body: list[Fields] = rows
             count = len(rows)
         else:
-            groups = self._groups(counters_at)
+            groups = self._groups(records_at)
             body = _lay_groups(groups, DEFAULT_ROW + shape.row_words, shape)
             count = len(groups)
         first = np.zeros(DEFAULT_ROW, np.uint64)
         first[GROUPS] = count
-        return np.concatenate([first, default, *body])
+        default[MEMBERS] = first.size + default.size + sum(part.size for part in body)
+        return np.concatenate([first, default, *body, *self._member_rows])
 
-    def _groups(self, counters_at: int) -> list[_Group]:
+    def _groups(self, records_at: int) -> list[_Group]:
         """Return entries by mask, the groups in falling order of their greatest rank."""
         groups: dict[tuple[int, ...], _Group] = {}
         if self._shape.kind == "exact":
@@ -60,7 +70,7 @@ class Image:
             masks = self._pack([mask for _, mask in entry.match])
             keys = self._pack([value & mask for value, mask in entry.match])
             group = groups.setdefault(masks, _Group(masks, {}))
-            group.rows.setdefault(keys, self._row(entry, rank, counters_at))
+            group.rows.setdefault(keys, self._row(entry, rank, records_at))
         return sorted(groups.values(), key=lambda group: -group.rank)
 
     def _in_order(self) -> list[tuple[int, Entry]]:
@@ -73,18 +83,20 @@ class Image:
         return self._pack([(1 << width) - 1 for width in self._shape.widths])
 
     def _pack(self, values: list[int]) -> tuple[int, ...]:
+        """Return the values of all keys as the words of a row."""
         words = [0] * self._shape.key_words
         for part in self._shape.parts:
             value = values[part.key] >> (64 * part.source) & ((1 << part.width) - 1)
             words[part.word] |= value << part.shift
         return tuple(words)
 
-    def _row(self, entry: Entry, rank: int, counters_at: int) -> Fields:
+    def _row(self, entry: Entry, rank: int, records_at: int) -> Fields:
         shape = self._shape
         row = np.zeros(shape.row_words, np.uint64)
         row[RANK] = rank
-        row[COUNTER] = counters_at + 2 * entry.counter if counters_at else 0
-        row[ACTION] = entry.action
+        row[COUNTER] = records_at + shape.record_words * entry.counter if records_at else 0
+        action, arguments = self._action(entry)
+        row[ACTION] = action
         if entry.match:
             pairs = [(0, 0) if i in shape.ranges else pair for i, pair in enumerate(entry.match)]
             keys = self._pack([value & mask for value, mask in pairs])
@@ -96,11 +108,38 @@ class Image:
                 columns = [*masks, *lows, *highs]
                 start = KEYS + len(keys)
                 row[start : start + len(columns)] = columns
-        at = shape.arguments_at
-        for value, count in zip(entry.arguments, shape.argument_words[entry.action], strict=True):
+        self._put_arguments(row, action, arguments)
+        return row
+
+    def _put_arguments(self, row: Fields, action: int, arguments: tuple[int, ...]) -> None:
+        at = self._shape.arguments_at
+        for value, count in zip(arguments, self._shape.argument_words[action], strict=True):
             for i in range(count):
                 row[at + i] = value >> 64 * i & WORD_MASK
             at += count
+
+    def _action(self, entry: Entry) -> tuple[int, tuple[int, ...]]:
+        """Return the action that an entry leads to; of a group, how many members and where."""
+        if entry.indirect is None:
+            return entry.action, entry.arguments
+        assert self._profile is not None
+        number = entry.indirect.number
+        if isinstance(entry.indirect, Member):
+            member = self._profile.members[number]
+            return member.action, member.arguments
+        slots = self._profile.slots(number)
+        if not slots:
+            return NO_ACTION, ()  # BMv2's `empty_action`
+        if number not in self._groups_at:
+            self._groups_at[number] = len(self._member_rows)
+            self._member_rows += [self._member_row(member) for member in slots]
+        return GROUP_ACTION, (len(slots), self._groups_at[number])
+
+    def _member_row(self, member: MemberUpdate) -> Fields:
+        """Return a row that has only an action."""
+        row = np.zeros(self._shape.row_words, np.uint64)
+        row[ACTION] = member.action
+        self._put_arguments(row, member.action, member.arguments)
         return row
 
 

@@ -42,7 +42,7 @@ def where_of(item: Json | None) -> str:
 
 _NAMED = (
     *("header", "header_stack", "header_union", "header_union_stack"),
-    *("register_array", "counter_array", "calculation", "string"),
+    *("register_array", "counter_array", "meter_array", "calculation", "string"),
 )
 
 

@@ -23,10 +23,14 @@ EGRESS_RID = 12
 CHECKSUM_ERROR = 13
 PARSER_ERROR = 14
 PRIORITY = 15
-CLONE_SESSION = 16  # 0: none; else session id + 1, set by clone(CloneType.I2E, id)
+REQUESTS = 16  # what is to be done besides, as BMv2's packet register 1: 16 bits each
 TRUNCATE_LEN = 17  # 0: whole packet; else 1 more than the bytes to keep
 PARSED_LEN = 18  # bytes of the head that the parser took
 STANDARD_FIELDS = 24  # a program's own fields start here
+
+# Bits of REQUESTS.
+CLONE_BITS = 0xFFFF  # 0: none; else session id + 1
+RESUBMIT_SHIFT = 48  # 0: no; else the field list to keep
 
 DROP_PORT = 511  # what mark_to_drop writes to egress_spec in BMv2
 
@@ -35,7 +39,25 @@ PORT_COUNT = 0  # ports are 1 .. PORT_COUNT
 FIRST_PORT = 1  # the network's number of port 1
 GROUPS_AT = 2  # per multicast group: offset of its members, their count
 GROUP_COUNT = 3  # group ids are below this; members are pairs (port, egress_rid)
-CLONES_AT = 4  # per clone session: egress port, or -1
+CLONES_AT = 4  # per clone session: offset of its replicas, their count, bytes to keep (0: all)
 CLONE_COUNT = 5
 RANDOM_AT = 6  # offset in arena.fields of this switch's random state
+DIGESTS_AT = 7  # offset in arena.fields of its digests' queue
+LOOPED = 8  # packets dropped because they came round too often
 SWITCH_WORDS = 16  # the program's own words start here
+
+# What an egress handler returns, ored.
+SEND = 1  # the packet leaves
+CLONE = 2  # it has made a twin, which goes where its clone session says
+ROUND = 4  # the packet goes to ingress again; never with SEND
+
+# Values of `instance_type` (`simple_switch.h`, `PktInstanceType`).
+NORMAL = 0
+INGRESS_CLONE = 1
+EGRESS_CLONE = 2
+RECIRCULATED = 4
+REPLICATION = 5
+RESUBMITTED = 6
+
+AGAIN_PORT = -1  # in the outbox: the packet goes to ingress again
+MOST_PASSES = 512  # a packet that comes round more often is dropped, and counted in LOOPED

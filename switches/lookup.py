@@ -26,9 +26,14 @@ GROUP_KEYS = 3
 
 # Columns of a row.
 RANK = 0  # 0: no entry
-COUNTER = 1  # offset in arena.fields of the entry's counters, or 0
+COUNTER = 1  # offset in arena.fields of the entry's record, or 0
 ACTION = 2
 KEYS = 3  # keys, then (in tables with ranges) masks, lows and highs, then parameters
+
+GROUP_ACTION = (1 << 32) - 2
+"""The action of a row whose parameters are how many members a group has, and which is the first."""
+
+MEMBERS = 0  # of the default row: where the rows of groups' members begin, from the image's start
 
 MIX = 0x9E3779B97F4A7C15  # 2^64 / golden ratio (Knuth, TAOCP 3, 6.4)
 
@@ -41,6 +46,8 @@ _GROUP_MASK = np.uint64(GROUP_MASK)
 _GROUP_ROWS = np.uint64(GROUP_ROWS)
 _GROUP_KEYS = np.uint64(GROUP_KEYS)
 _KEYS = np.uint64(KEYS)
+_MEMBERS = np.uint64(MEMBERS)
+_HASH_MASK = np.uint64(0xFFFFFFFF)
 
 
 @inline
@@ -141,3 +148,27 @@ def count_packet(fields: Fields, row: np.uint64, length: int) -> None:
     if counter != _U0:
         fields[counter] += _U1
         fields[counter + _U1] += np.uint64(length)
+
+
+@inline
+def pick_member(
+    fields: Fields,
+    image: np.uint64,
+    arguments: np.uint64,
+    hashed: np.uint64,
+    row_words: np.uint64,
+) -> np.uint64:
+    """Return the row of the group's member that a packet goes to; `arguments` say which there are.
+
+    The hash is cut to 32 bits first, as `ActionProfile::choose_from_group` does.
+    """
+    slot = fields[arguments + _U1] + (hashed & _HASH_MASK) % fields[arguments]
+    return image + fields[image + _DEFAULT_ROW + _MEMBERS] + slot * row_words
+
+
+@inline
+def note_hit(fields: Fields, row: np.uint64, hit_at: np.uint64, now_ps: int) -> None:
+    """Keep when an entry was last hit, so that it may become idle."""
+    record = fields[row + np.uint64(COUNTER)]
+    if record != _U0:
+        fields[record + hit_at] = np.uint64(now_ps) + _U1

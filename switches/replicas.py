@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 from ringleaf.arena import Store
 from ringleaf.errors import Code, ConfigError
 from switches.layout import CLONE_COUNT, CLONES_AT, GROUP_COUNT, GROUPS_AT
-from switches.replication import LONGEST_GROUP
+from switches.replication import CLONE_COLUMNS, LONGEST_GROUP, LONGEST_SESSION
 from switches.updates import (
     DELETE,
     INSERT,
@@ -23,18 +27,13 @@ class Replicas:
         self._at = at
         self._name = name
         self._groups: dict[int, tuple[tuple[int, int], ...]] = {}
-        self._clones: dict[int, int] = {}
+        self._clones: dict[int, CloneUpdate] = {}
         self._rooms: dict[int, int] = {}  # words of the ranges that columns point to
 
     def update_group(self, update: GroupUpdate) -> None:
         where = f"{self._name}: multicast group {update.group}"
         _check_presence(where, update.verb, update.group in self._groups)
-        if len(update.members) > LONGEST_GROUP:
-            raise ConfigError(
-                f"{where}: at most {LONGEST_GROUP} replicas, got {len(update.members)}"
-            )
-        for port, _ in update.members:
-            self._check_port(where, port)
+        self._check_replicas(where, update.members, LONGEST_GROUP)
         if update.verb == DELETE:
             del self._groups[update.group]
         else:
@@ -43,26 +42,35 @@ class Replicas:
 
     def update_clone(self, update: CloneUpdate) -> None:
         where = f"{self._name}: clone session {update.session}"
-        if not 0 < update.session < 1 << 15:
-            raise ConfigError(f"{where}: must be in [1, 32767], got {update.session}")
+        if not 0 <= update.session < 1 << 15:  # BMv2's MAX_MIRROR_SESSION_ID
+            raise ConfigError(f"{where}: must be in [0, 32767], got {update.session}")
         _check_presence(where, update.verb, update.session in self._clones)
         if update.verb == DELETE:
             del self._clones[update.session]
         else:
-            if len(update.replicas) != 1:
+            self._check_replicas(where, update.replicas, LONGEST_SESSION)
+            if not 0 <= update.length_bytes < 1 << 16:
                 raise ConfigError(
-                    f"{where}: must have one replica, got {len(update.replicas)}",
-                    Code.UNIMPLEMENTED,
+                    f"{where}: length must be in [0, 65535], got {update.length_bytes}"
                 )
-            if update.length_bytes:
-                raise ConfigError(
-                    f"{where}: truncation is not supported, got {update.length_bytes} bytes",
-                    Code.UNIMPLEMENTED,
-                )
-            port, _ = update.replicas[0]
-            self._check_port(where, port)
-            self._clones[update.session] = port
+            self._clones[update.session] = replace(update, verb=INSERT)
         self._write_clones()
+
+    def groups(self) -> list[GroupUpdate]:
+        return [GroupUpdate(INSERT, *item) for item in sorted(self._groups.items())]
+
+    def sessions(self) -> list[CloneUpdate]:
+        return [session for _, session in sorted(self._clones.items())]
+
+    def _check_replicas(self, where: str, replicas: tuple[tuple[int, int], ...], most: int) -> None:
+        if len(replicas) > most:
+            raise ConfigError(
+                f"{where}: at most {most} replicas, got {len(replicas)}", Code.RESOURCE_EXHAUSTED
+            )
+        for port, rid in replicas:
+            self._check_port(where, port)
+            if not 0 <= rid < 1 << 16:
+                raise ConfigError(f"{where}: egress_rid has 16 bits, got {rid}")
 
     def _check_port(self, where: str, port: int) -> None:
         if port not in self._ports:
@@ -77,23 +85,30 @@ class Replicas:
 
     def _write_groups(self) -> None:
         """Lay out all multicast groups: per group where its members are and how many."""
-        count = max(self._groups, default=0) + 1
-        table: list[int] = [0] * (2 * count)
-        members: list[int] = []
-        for group, replicas in self._groups.items():
-            table[2 * group] = len(members)
-            table[2 * group + 1] = len(replicas)
-            members.extend(value for replica in replicas for value in replica)
-        at = self._place(GROUPS_AT, table + members)
-        starts = self._store.arena.words[at : at + 2 * count : 2]
-        starts += at + 2 * count
-        self._set(GROUP_COUNT, count)
+        rows = {group: (members,) for group, members in self._groups.items()}
+        self._write(GROUPS_AT, GROUP_COUNT, rows)
 
     def _write_clones(self) -> None:
-        count = max(self._clones, default=0) + 1
-        ports = [self._clones.get(session, -1) for session in range(count)]
-        self._place(CLONES_AT, ports)
-        self._set(CLONE_COUNT, count)
+        """Lay out all sessions: per session where its replicas are, how many, and the length."""
+        rows = {
+            number: (session.replicas, session.length_bytes)
+            for number, session in self._clones.items()
+        }
+        self._write(CLONES_AT, CLONE_COUNT, rows)
+
+    def _write(self, column: int, count_column: int, rows: Mapping[int, tuple[Any, ...]]) -> None:
+        """Write a table of rows (replicas, *rest) as offset, count, *rest; then all replicas."""
+        count = max(rows, default=0) + 1
+        width = CLONE_COLUMNS if column == CLONES_AT else 2
+        table = [0] * (width * count)
+        members: list[int] = []
+        for number, (replicas, *rest) in rows.items():
+            table[width * number : width * (number + 1)] = [len(members), len(replicas), *rest]
+            members.extend(value for replica in replicas for value in replica)
+        at = self._place(column, table + members)
+        starts = self._store.arena.words[at : at + width * count : width]
+        starts += at + width * count
+        self._set(count_column, count)
 
     def _place(self, column: int, values: list[int]) -> int:
         """Write values to a range that `column` points to, a new one if they don't fit."""

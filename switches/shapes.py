@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switches.lookup import KEYS
-from switches.source import VALID, Field, MatchKey, Source, Table
+from switches.lookup import GROUP_ACTION, KEYS
+from switches.meters import METER_WORDS
+from switches.source import NO_ACTION, VALID, Field, MatchKey, Source, Table
 
 WORD = 64
+COUNTER_WORDS = 2  # packets, bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,9 @@ class Shape:
     argument_words: dict[int, tuple[int, ...]]  # per action: words of each parameter
     arguments_at: int  # column of the first parameter
     row_words: int
+    meter_at: int  # offset of the direct meter in an entry's record, which starts with its counter
+    hit_at: int  # offset of when it was last hit, in picoseconds, plus 1
+    record_words: int
 
     @property
     def prioritized(self) -> bool:
@@ -71,9 +76,26 @@ def shape_table(source: Source, table: Table) -> Shape:
         number: tuple(-(-width // WORD) for width in source.actions[number].widths)
         for number in table.actions
     }
-    most = max((sum(counts) for counts in argument_words.values()), default=0)
-    row_words = arguments_at + most
-    return Shape(table, widths, parts, words, ranges, argument_words, arguments_at, row_words)
+    argument_words[NO_ACTION] = ()
+    most = max(sum(counts) for counts in argument_words.values())
+    if table.profile:
+        argument_words[GROUP_ACTION] = (1, 1)
+        most = max(most, 2)
+    meter_at = COUNTER_WORDS if table.counted else 0
+    hit_at = meter_at + (METER_WORDS if table.meter else 0)
+    return Shape(
+        table,
+        widths,
+        parts,
+        words,
+        ranges,
+        argument_words,
+        arguments_at,
+        arguments_at + most,
+        meter_at,
+        hit_at,
+        hit_at + table.timed,
+    )
 
 
 def _pack(keys: tuple[MatchKey, ...], widths: tuple[int, ...]) -> tuple[tuple[Part, ...], int]:

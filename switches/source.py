@@ -12,6 +12,7 @@ from ringleaf.errors import ConfigError
 VALID = "$valid$"  # the hidden field that says whether a header is there
 STANDARD = "standard_metadata"
 STACKS = "$stacks"  # the "header" of how many elements of each stack are in use: BMv2's `next`
+NO_ACTION = (1 << 32) - 1  # the number of what does nothing, and no program has
 
 
 class Where(str):
@@ -242,6 +243,9 @@ class Table:
     by_hit: bool
     next_hit: str | None
     next_miss: str | None
+    profile: str = ""  # whose members its entries name in place of actions
+    meter: str = ""  # its direct meter
+    timed: bool = False  # whether its entries may become idle
     where: str = field(default="", compare=False)
 
 
@@ -286,6 +290,33 @@ class RegisterArray:
 class CounterArray:
     name: str
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeterArray:
+    """A two-rate meter; `table` and `target` are of a direct one, which runs on every hit."""
+
+    name: str
+    size: int
+    by_bytes: bool
+    table: str = ""
+    target: Field | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ActionProfile:
+    name: str
+    max_size: int  # members
+    selector: str = ""  # the calculation that picks a member of a group
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A struct that is sent to the control plane."""
+
+    number: int
+    name: str
+    elements: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,6 +365,10 @@ class Source:
     ingress: Pipeline
     egress: Pipeline
     field_lists: dict[int, tuple[Field, ...]]
+    direct_counters: dict[str, str] = field(default_factory=dict)  # name -> table
+    meters: dict[str, MeterArray] = field(default_factory=dict)
+    profiles: dict[str, ActionProfile] = field(default_factory=dict)
+    digests: dict[int, Digest] = field(default_factory=dict)
     deparser_where: str = ""
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 
 from ringleaf.arena import Store
@@ -10,28 +12,39 @@ from ringleaf.packets import (
     HEAD_BYTES,
     IN_PORT,
     OUTBOX_AT,
+    OUTBOX_ROWS,
     PAYLOAD_AT,
     PAYLOAD_LEN,
+    POOL_FREE,
+    POOL_SIZE,
+    TWIN,
     free_packet,
+    grow_pool,
     open_packet,
     read_packet,
+    row_of,
     write_packet,
 )
 from ringleaf.units import PS_PER_US
 from switches.control import ControlPlane
 from switches.generate.state import SCRATCH_AT
 from switches.layout import (
+    AGAIN_PORT,
+    CLONE,
     DEQ_QDEPTH,
     DEQ_TIMEDELTA,
     EGRESS_PORT,
     ENQ_QDEPTH,
     ENQ_TIMESTAMP,
     RANDOM_AT,
+    ROUND,
+    SEND,
 )
 from switches.program import Program
-from switches.replication import replicate
+from switches.replication import may_pass, replicate, send_twin
 
 LONGEST_PACKET = 10_000  # bytes, that `process` takes
+MOST_PACKETS = 16 * OUTBOX_ROWS  # that may come of one packet at a time
 
 
 class Switch(ControlPlane):
@@ -67,18 +80,57 @@ class Switch(ControlPlane):
                 f"{self.name}: packet of at most {LONGEST_PACKET} bytes, got {len(data)}"
             )
         self.commit()
-        packet = self._receive(port, data)
-        arena = self.store.arena
-        self.program.ingress(arena, self.at, packet, now_ps)
-        count = replicate(arena, self.at, packet, now_ps)
-        outbox = int(arena.words[OUTBOX_AT])
-        rows = arena.words[outbox : outbox + 2 * count].reshape(count, 2).tolist()
-        out = []
-        for copy, out_port in rows:
-            if self._send(copy, out_port, now_ps):
-                out.append((out_port, read_packet(arena, copy)))
-            free_packet(arena, copy)
+        self.now_ps = max(self.now_ps, now_ps)
+        out: list[tuple[int, bytes]] = []
+        arrived = deque([self._receive(port, data)])
+        while arrived:
+            packet = arrived.popleft()
+            self.program.ingress(self.store.arena, self.at, packet, now_ps)
+            queued = deque(self._outbox(replicate(self.store.arena, self.at, packet, now_ps)))
+            while queued:
+                copy, out_port = queued.popleft()
+                if out_port == AGAIN_PORT:
+                    arrived.append(copy)
+                else:
+                    self._leave(copy, out_port, now_ps, out, queued, arrived)
         return out
+
+    def _outbox(self, count: int) -> list[list[int]]:
+        """Return the rows (packet, egress port) that the traffic manager has just left."""
+        words = self.store.arena.words
+        start = int(words[OUTBOX_AT])
+        rows: list[list[int]] = words[start : start + 2 * count].reshape(count, 2).tolist()
+        return rows
+
+    def _leave(
+        self,
+        packet: int,
+        port: int,
+        now_ps: int,
+        out: list[tuple[int, bytes]],
+        queued: deque[list[int]],
+        arrived: deque[int],
+    ) -> None:
+        """Run egress; what it leads to goes to what leaves, to the queue or to ingress again."""
+        flags = self._send(packet, port, now_ps)
+        if flags & (CLONE | ROUND):
+            self._make_room()
+        arena = self.store.arena
+        if flags & CLONE:
+            twin = int(arena.words[row_of(arena.words, packet) + TWIN])
+            queued.extend(self._outbox(send_twin(arena, self.at, twin)))
+        if flags & ROUND and may_pass(arena.words, self.at, packet):
+            arrived.append(packet)
+            return
+        if flags & SEND:
+            out.append((port, read_packet(arena, packet)))
+        free_packet(arena, packet)
+
+    def _make_room(self) -> None:
+        """Let the pool grow with the packets under way, up to `MOST_PACKETS`."""
+        words = self.store.arena.words
+        if words[POOL_FREE] < 2 * OUTBOX_ROWS and words[POOL_SIZE] < MOST_PACKETS:
+            grow_pool(self.store, int(words[POOL_SIZE]) + 2 * OUTBOX_ROWS)
 
     def _receive(self, port: int, data: bytes) -> int:
         """Return a new packet; what is beyond the headers lies in registered memory."""
@@ -96,12 +148,12 @@ class Switch(ControlPlane):
             row[PAYLOAD_LEN] = len(payload)
         return packet
 
-    def _send(self, packet: int, port: int, now_ps: int) -> bool:
+    def _send(self, packet: int, port: int, now_ps: int) -> int:
         if port not in self._ports:
-            return False
+            return 0
         fields = open_packet(self.store.arena, packet).fields
         fields[EGRESS_PORT] = port
         fields[ENQ_TIMESTAMP] = now_ps // PS_PER_US
         for field in (ENQ_QDEPTH, DEQ_TIMEDELTA, DEQ_QDEPTH):
             fields[field] = 0
-        return bool(self.program.egress(self.store.arena, self.at, packet, now_ps))
+        return self.program.egress(self.store.arena, self.at, packet, now_ps)

@@ -36,6 +36,7 @@ from ringleaf.packets import (
     PAYLOAD_LEN,
     POOL_FREE,
     TAIL_LEN,
+    TWIN,
     copy_packet,
     free_packet,
     open_packet,
@@ -44,6 +45,8 @@ from ringleaf.packets import (
 )
 from ringleaf.units import FOREVER_PS, PS_PER_S, PS_PER_US
 from switches.layout import (
+    AGAIN_PORT,
+    CLONE,
     DEQ_QDEPTH,
     DEQ_TIMEDELTA,
     EGRESS_PORT,
@@ -51,9 +54,11 @@ from switches.layout import (
     ENQ_TIMESTAMP,
     PORT_COUNT,
     PRIORITY,
+    ROUND,
+    SEND,
 )
 from switches.queues import PACKETS, pop, push
-from switches.replication import replicate
+from switches.replication import may_pass, replicate, send_twin
 
 # Why `run` returned.
 REPORTED = 1  # agents have reported; all events of that instant are done
@@ -66,6 +71,7 @@ CAPTURED = 5  # the capture buffer must be emptied
 ARRIVAL = 0  # number: port
 IDLE = 1  # number: port
 TIMER = 2  # number: agent
+CLONED = 3  # number: port that the packet, a clone of what egress has made, is about to leave by
 
 MIN_FRAME_BYTES = 60  # without FCS; shorter ones are padded on the line
 LINE_OVERHEAD_BYTES = 24  # preamble 8, FCS 4, gap 12 (IEEE 802.3)
@@ -171,6 +177,34 @@ def await_idle(words: Words, at: int, port: int) -> None:
 
 
 @inline
+def arrive_again(words: Words, at: int, node: int, packet: int, now_ps: int) -> None:
+    """Let a packet come in once more, at this instant, by the port that it came by."""
+    port = words[node + s.FIRST_PORT] + words[row_of(words, packet) + IN_PORT] - 1
+    push_event(words, words[at + s.HEAP_AT], now_ps, ARRIVAL | port << 3 | packet << 32)
+
+
+@inline
+def split_off(arena: Arena, at: int, port: int, packet: int, flags: int, now_ps: int) -> bool:
+    """Do what egress has asked for besides; return whether the packet went on the line.
+
+    Clones, and a packet that goes round, are events of their own at this instant.
+    """
+    words = arena.words
+    node = node_row(words, at, words[port_row(words, at, port) + s.NODE])
+    if flags & CLONE:
+        event = CLONED | port << 3 | words[row_of(words, packet) + TWIN] << 32
+        push_event(words, words[at + s.HEAP_AT], now_ps, event)
+    if flags & SEND:
+        send(arena, at, port, packet, now_ps)
+        return True
+    if flags & ROUND and may_pass(words, words[node + s.BLOCK_AT], packet):
+        arrive_again(words, at, node, packet, now_ps)
+    else:
+        free_packet(arena, packet)
+    return False
+
+
+@inline
 def leave_switch(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> bool:
     """Run egress on a packet that leaves its queue; return whether it went on the line."""
     words = arena.words
@@ -184,7 +218,10 @@ def leave_switch(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> 
     fields[ENQ_QDEPTH] = np.uint64(words[row + MARK])
     fields[DEQ_TIMEDELTA] = np.uint64((now_ps - enqueued_ps) // PS_PER_US)
     fields[DEQ_QDEPTH] = np.uint64(words[words[here + s.QUEUES_AT] + PACKETS])
-    if handler_at(words[node + s.EGRESS])(arena, words[node + s.BLOCK_AT], packet, now_ps):
+    flags = handler_at(words[node + s.EGRESS])(arena, words[node + s.BLOCK_AT], packet, now_ps)
+    if flags > SEND:
+        return split_off(arena, at, port, packet, flags, now_ps)
+    if flags:
         send(arena, at, port, packet, now_ps)
         return True
     free_packet(arena, packet)
@@ -214,10 +251,28 @@ def drain(arena: Arena, at: int, port: int, now_ps: int) -> None:
     words = arena.words
     queues = words[port_row(words, at, port) + s.QUEUES_AT]
     went = False
-    while words[queues + PACKETS] > 0 and not went:
+    turns = OUTBOX_ROWS  # one event may not make more packets than there is room for
+    while words[queues + PACKETS] > 0 and not went and turns > 0:
+        turns -= 1
         went = leave_switch(arena, at, port, pop(words, queues), now_ps)
     if words[queues + PACKETS] > 0:
         await_idle(words, at, port)
+
+
+@inline
+def forward(arena: Arena, at: int, node: int, count: int, now_ps: int) -> None:
+    """Take `count` packets from the outbox to the queues of their ports, or to ingress again."""
+    words = arena.words
+    ports = words[words[node + s.BLOCK_AT] + PORT_COUNT]
+    outbox = words[OUTBOX_AT]
+    for row in range(outbox, outbox + 2 * count, 2):
+        packet, out = words[row], words[row + 1]
+        if 1 <= out <= ports:
+            enqueue(arena, at, words[node + s.FIRST_PORT] + out - 1, packet, now_ps)
+        elif out == AGAIN_PORT:
+            arrive_again(words, at, node, packet, now_ps)
+        else:
+            free_packet(arena, packet)  # as BMv2: no such port, no packet
 
 
 @inline
@@ -226,14 +281,7 @@ def cross_switch(arena: Arena, at: int, node: int, port: int, packet: int, now_p
     block = words[node + s.BLOCK_AT]
     words[row_of(words, packet) + IN_PORT] = words[port_row(words, at, port) + s.LOCAL_PORT]
     handler_at(words[node + s.INGRESS])(arena, block, packet, now_ps)
-    copies = replicate(arena, block, packet, now_ps)
-    outbox = words[OUTBOX_AT]
-    for row in range(outbox, outbox + 2 * copies, 2):
-        copy, out = words[row], words[row + 1]
-        if 1 <= out <= words[block + PORT_COUNT]:
-            enqueue(arena, at, words[node + s.FIRST_PORT] + out - 1, copy, now_ps)
-        else:
-            free_packet(arena, copy)  # as BMv2: no such port, no packet
+    forward(arena, at, node, replicate(arena, block, packet, now_ps), now_ps)
 
 
 @inline
@@ -345,6 +393,9 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
             )
         else:
             reach_host(arena, at, node, event >> 32, now_ps)
+    elif kind == CLONED:
+        count = send_twin(arena, words[node + s.BLOCK_AT], event >> 32)
+        forward(arena, at, node, count, now_ps)
     else:
         words[here + s.DRAINING] = 0
         if is_switch:
@@ -355,11 +406,11 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
 
 @inline
 def lacks_room(words: Words, at: int) -> int:
-    """Why the next event can't be handled yet, or 0: one may send OUTBOX_ROWS packets."""
+    """Why the next event can't be handled yet, or 0: one may send and clone OUTBOX_ROWS packets."""
     heap = words[at + s.HEAP_AT]
-    if words[POOL_FREE] < OUTBOX_ROWS:
+    if words[POOL_FREE] < 2 * OUTBOX_ROWS:
         return NEEDS_ROOM
-    if words[heap + COUNT] + 2 * OUTBOX_ROWS > words[heap + CAPACITY]:
+    if words[heap + COUNT] + 4 * OUTBOX_ROWS > words[heap + CAPACITY]:
         return NEEDS_ROOM
     if words[at + s.CAPTURE_ROOM] > 0:
         rows_left = words[at + s.CAPTURE_ROWS] - words[at + s.CAPTURE_COUNT]

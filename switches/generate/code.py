@@ -12,6 +12,7 @@ from switches.generate.storage import Storage, varbits, word_count
 from switches.generate.text import Constants, Lines
 from switches.source import Expression, Field, Header, Source
 
+INGRESS, EGRESS = "ingress", "egress"
 OUTSIDE = ""  # the cell of an index that is outside its register array
 
 
@@ -28,7 +29,9 @@ class Code:
         state: State,
         constants: Constants,
         globals_: dict[str, str],
+        stage: str = INGRESS,
     ) -> None:
+        self.stage = stage  # which handler it is
         self.source = source
         self.storage = storage
         self.state = state

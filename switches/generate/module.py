@@ -6,8 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from switches.generate.calculations import update_checksum, verify_checksum
-from switches.generate.code import Code
+from switches.generate.code import EGRESS, INGRESS, Code
 from switches.generate.deparser import DeparserWriter
+from switches.generate.endings import (
+    begin_again,
+    clone_egress,
+    leave_requests,
+    load,
+    recirculate,
+    send_digests,
+)
 from switches.generate.flow import Apply, Body, may_exit, walk
 from switches.generate.lanes import Roller
 from switches.generate.marks import DEPARSE, DROPPED, TRUNCATE, Mark, marked_lines
@@ -20,8 +28,10 @@ from switches.generate.storage import (
     CLONE_FIELDS,
     CLONE_SESSION,
     FIXED_SLOTS,
+    LEARN,
     LENGTH,
     PARSED_LEN,
+    RESUBMIT,
     TRUNCATE_LEN,
     Storage,
     position,
@@ -30,9 +40,8 @@ from switches.generate.storage import (
 from switches.generate.structure import pipeline_body
 from switches.generate.text import Constants
 from switches.generate.usage import CHECKSUM_ERROR, PACKET_LENGTH, PARSER_ERROR, Usage
-from switches.layout import DROP_PORT, INSTANCE_TYPE
+from switches.layout import DROP_PORT, INGRESS_CLONE, INSTANCE_TYPE, SEND
 from switches.layout import PACKET_LENGTH as PACKET_LENGTH_SLOT
-from switches.replication import INGRESS_CLONE
 from switches.shapes import Shape, shape_table
 from switches.source import STACKS, STANDARD, Field, Source
 
@@ -70,6 +79,7 @@ _SET_BETWEEN = (
 
 
 USUAL_HEAD = 128  # bytes that hosts, and other switches, may have put in a head
+MORE_HEAD = 512  # bytes that a packet may grow by on its rounds, as in BMv2 (`receive_`)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +139,8 @@ class _Generator:
         emitted = self._source.emitted
         again = [name for i, name in enumerate(emitted) if name in emitted[:i]]
         added = sum(headers[name].size_bytes for name in (*self._usage.added, *again))
+        if self._usage.recirculates:
+            added += MORE_HEAD
         text = "\n\n".join(part for part in parts if part) + "\n"
         return Module(
             text=text,
@@ -142,8 +154,8 @@ class _Generator:
             head_bytes=max(self._paths.room(), USUAL_HEAD) + added,
         )
 
-    def _code(self) -> Code:
-        code = Code(self._source, self._storage, self._state, self._constants, self._globals)
+    def _code(self, stage: str) -> Code:
+        code = Code(self._source, self._storage, self._state, self._constants, self._globals, stage)
         for line in OPEN.format(size=TABLES_AT + len(self._shapes)).splitlines():
             code.add(line)
         return code
@@ -156,22 +168,25 @@ class _Generator:
         StatementWriter(code, shapes, numbers, self._patterns).write(body)
 
     def _ingress_lines(self) -> list[str]:
-        code, usage = self._code(), self._usage
+        code, usage = self._code(INGRESS), self._usage
         parts = (usage.parser, usage.verify, usage.ingress)
         used = set().union(*(part.all for part in parts)) | set(self._kept)
         headers = [h.name for h in self._source.headers.values() if not h.metadata]
         used |= usage.extracted | set(_LEFT_BY_INGRESS) | {valid(name) for name in headers}
         used |= {position(name) for name in self._paths.moving()} | usage.lengths
         self._start_at_zero(code, used)
-        scalar_lanes = self._storage.scalar_lanes()
-        if scalar_lanes:
-            with code.block(f"for lane in range({scalar_lanes[0]}, {scalar_lanes[-1] + 1}):"):
-                code.add("lanes[lane] = 0")
-        code.set(Field(STANDARD, "ingress_port"), ["U(row[IN_PORT])"])
+        self._forget_lanes(code)
+        if usage.loops:
+            begin_again(code)
+        first_time = "again == 0" if usage.loops else None  # BMv2 leaves these out the next times
+        with code.guarded(first_time):
+            code.set(Field(STANDARD, "ingress_port"), ["U(row[IN_PORT])"])
         code.add("length = row[HEAD_LEN] + row[PAYLOAD_LEN] + row[TAIL_LEN]")
         code.set(PACKET_LENGTH, ["U(length)"])
         code.set(LENGTH, ["U(length)"])
-        self._take_time(code, "ingress", used)
+        if _TIMESTAMPS["ingress"] in used:
+            with code.guarded(first_time):
+                self._take_time(code, "ingress", used)
         ParserWriter(code, usage, self._paths).write()
         code.set(PARSED_LEN, ["U(parsed)"])
         for checksum in self._source.checksums:
@@ -179,11 +194,15 @@ class _Generator:
                 verify_checksum(code, checksum, CHECKSUM_ERROR)
         self._statements(code, self._ingress)
         self._leave(code, [*_LEFT_BY_INGRESS, *self._kept])
+        if RESUBMIT in usage.ingress.writes:
+            leave_requests(code)
+        if LEARN in usage.ingress.writes:
+            send_digests(code)
         code.add("return 0")
         return ["@handler", "def ingress(arena, at, packet, now_ps):", *code.lines.lines]
 
     def _egress_lines(self) -> list[str]:
-        code, usage = self._code(), self._usage
+        code, usage = self._code(EGRESS), self._usage
         used = usage.egress.all | usage.update.all | usage.deparser.all | set(self._kept)
         used |= {Field(STANDARD, "egress_spec"), TRUNCATE_LEN, LENGTH, PARSED_LEN}
         self._start_at_zero(code, used - set(self._kept))
@@ -199,9 +218,16 @@ class _Generator:
             code.set(PACKET_LENGTH, [code.read(LENGTH)])
         code.set(Field(STANDARD, "egress_spec"), [code.u(0)])
         self._take_time(code, "egress", used)
+        flags = usage.mirrors or usage.recirculates
+        if flags:
+            code.add("flags = 0")
         self._statements(code, self._egress)
+        if usage.mirrors:
+            with code.lines.optional_block(f"if {code.is_set(CLONE_SESSION)}:"):
+                self._forget_lanes(code)
+            clone_egress(code, self._kept)
         with code.block(f"if {code.read(Field(STANDARD, 'egress_spec'))} == {code.u(DROP_PORT)}:"):
-            code.add("return 0", Mark(DROPPED))
+            code.add("return flags" if flags else "return 0", Mark(DROPPED))
         for checksum in self._source.checksums:
             if checksum.update:
                 update_checksum(code, checksum)
@@ -210,12 +236,21 @@ class _Generator:
             DeparserWriter(code, usage, self._paths).write()
         with code.block(f"if {code.is_set(TRUNCATE_LEN)}:"):
             code.add(f"cut(row, I({code.read(TRUNCATE_LEN)}) - 1)", Mark(TRUNCATE))
-        code.add("return 1", deparse)
+        if usage.recirculates:
+            recirculate(code)
+        code.add(f"return flags | {SEND}" if flags else "return 1", deparse)
         return ["@handler", "def egress(arena, at, packet, now_ps):", *code.lines.lines]
+
+    def _forget_lanes(self, code: Code) -> None:
+        """Set what lanes there are of metadata to zero, for a clone and for a new packet."""
+        lanes = self._storage.scalar_lanes()
+        if lanes:
+            with code.block(f"for lane in range({lanes[0]}, {lanes[-1] + 1}):"):
+                code.add("lanes[lane] = 0")
 
     def _load_all(self, code: Code) -> None:
         for field in [*self._kept, TRUNCATE_LEN, PARSED_LEN]:
-            self._load(code, field)
+            load(code, field)
         code.add(f"parsed = I({code.read(PARSED_LEN)})")
 
     def _parse_clone(self, code: Code) -> None:
@@ -225,15 +260,15 @@ class _Generator:
         """
         metadata = [field for field in self._kept if self._is_metadata(field)]
         self._start_at_zero(code, self._usage.parser.all | set(self._kept))
-        self._load(code, Field(STANDARD, "ingress_port"))
+        code.set(Field(STANDARD, "ingress_port"), ["U(row[IN_PORT])"])
         ParserWriter(code, self._usage, self._paths).write()
         self._start_at_zero(code, {Field(STANDARD, "ingress_port"), *metadata})
         for field in [*filter(_is_set_between, metadata), CLONE_FIELDS]:
-            self._load(code, field)
+            load(code, field)
         for number, fields in sorted(self._source.field_lists.items()):
             with code.block(f"if {code.read(CLONE_FIELDS)} == {code.u(number)}:"):
                 for field in fields:
-                    self._load(code, field)
+                    load(code, field)
         code.set(LENGTH, ["U(length)"])
 
     def _is_metadata(self, field: Field) -> bool:
@@ -273,13 +308,6 @@ class _Generator:
             slot = self._storage.slots[field]
             for i, name in enumerate(self._storage.names(field)):
                 code.add(f"fields[{slot + i}] = {name}")
-
-    def _load(self, code: Code, field: Field) -> None:
-        if self._storage.lane(field):
-            return
-        slot = self._storage.slots[field]
-        for i, name in enumerate(self._storage.names(field)):
-            code.add(f"{name} = fields[{slot + i}]")
 
 
 def _is_set_between(field: Field) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ringleaf.compiled import handler
 from ringleaf.packets import (
+    AGAIN,
     FIELD_COUNT,
     FIELDS_AT,
     HEAD_BYTES,
@@ -16,10 +17,13 @@ from ringleaf.packets import (
     IN_PORT,
     LANE_COUNT,
     LANES_AT,
+    PASSES,
     PAYLOAD_LEN,
     ROW_WORDS,
     ROWS_AT,
     TAIL_LEN,
+    TWIN,
+    copy_packet,
 )
 from ringleaf.units import PS_PER_US
 from switches.arithmetic import (
@@ -34,6 +38,7 @@ from switches.arithmetic import (
     shift_right_signed,
     store_signed,
 )
+from switches.digests import begin_message
 from switches.generate.state import SCRATCH_AT
 from switches.hashing import crc_tables
 from switches.heads import (
@@ -47,8 +52,16 @@ from switches.heads import (
     write_lanes_8,
     write_lanes_16,
 )
-from switches.layout import RANDOM_AT
-from switches.lookup import count_packet, find_exact, find_in_ranges, find_masked
+from switches.layout import DIGESTS_AT, RANDOM_AT
+from switches.lookup import (
+    count_packet,
+    find_exact,
+    find_in_ranges,
+    find_masked,
+    note_hit,
+    pick_member,
+)
+from switches.meters import meter_color
 from switches.value_sets import is_member
 from switches.varbits import copy_varbits, read_varbits, same_varbits, write_varbits
 from switches.wide import (

@@ -23,17 +23,31 @@ from switches.generate.headers import (
     remove_header,
 )
 from switches.generate.marks import LOG, PRIMITIVE, Mark, Value
+from switches.generate.metering import COLOR_BITS, color
 from switches.generate.storage import (
     CLONE_FIELDS,
     CLONE_SESSION,
+    LEARN,
     LENGTH,
+    RECIRCULATE,
+    RESUBMIT,
     TRUNCATE_LEN,
     valid,
 )
-from switches.layout import DROP_PORT
+from switches.generate.traffic import (
+    EGRESS_SPEC,
+    MCAST_GRP,
+    assert_,
+    clone,
+    drop,
+    recirculate,
+    resubmit,
+    tell,
+    truncate,
+)
+from switches.meters import METER_WORDS
 from switches.source import (
     STACKS,
-    STANDARD,
     Constant,
     Expression,
     Field,
@@ -43,9 +57,6 @@ from switches.source import (
     RegisterArray,
     Source,
 )
-
-EGRESS_SPEC = Field(STANDARD, "egress_spec")
-MCAST_GRP = Field(STANDARD, "mcast_grp")
 
 # What a parameter is to its primitive.
 WRITTEN = "written"  # a field
@@ -57,6 +68,7 @@ SHIFTED = "shifted"  # a stack whose elements change places
 STRETCHED = "stretched"  # a varbit field, whose length is written, too
 HASHED = "hashed"  # a calculation
 OBJECT = "object"  # a register or counter array, or nothing that matters
+TOLD = "told"  # a digest's number
 
 REGISTER_PARAMETERS = {"register_read": (1, 2), "register_write": (0, 1)}
 """Which parameters of these primitives are the array and the index."""
@@ -99,6 +111,10 @@ def effects(source: Source, primitive: Primitive) -> Effects:
         elif role == STRETCHED:  # what follows it in the packet moves
             field = _field(source, primitive, parameter)
             writes |= set(fields_of(source, Named("header", field.header)))
+        elif role == TOLD:
+            assert isinstance(parameter, Constant)
+            for element in source.digests[parameter.value].elements:
+                reads |= fields_in(element)
         elif isinstance(parameter, Named) and role in (MADE, UNMADE, TAKEN):
             whole = _whole(source, parameter.name)
             reads |= whole if role == TAKEN else {valid(parameter.name)}
@@ -244,6 +260,17 @@ def _count(code: Code, primitive: Primitive) -> None:
         code.add(f"state[counter + {code.u(1)}] += U(length)")
 
 
+def _execute_meter(code: Code, primitive: Primitive) -> None:
+    meter, index, target = primitive.parameters
+    assert isinstance(target, Field)
+    array = code.source.meters[_name(meter)]
+    at, inside = _index(code, index, array.size)
+    start = code.u(code.state.meters[array.name])
+    with code.guarded(inside):
+        cell = f"state_at + {start} + {at} * {code.u(METER_WORDS)}"
+        code.set_word(target, color(code, array, cell), COLOR_BITS)
+
+
 def _hash(code: Code, primitive: Primitive) -> None:
     target, base, calculation, size = primitive.parameters
     assert isinstance(target, Field)
@@ -265,25 +292,6 @@ def _random(code: Code, primitive: Primitive) -> None:
     first, last = code.expressions.unsigned(low), code.expressions.unsigned(high)
     with code.block(f"if {first} <= {last}:"):  # else BMv2 leaves the field as it was
         code.set_word(target, f"draw(state, block[RANDOM_AT], {first}, {last})")
-
-
-def _drop(code: Code, _: Primitive) -> None:
-    code.set(EGRESS_SPEC, [code.u(DROP_PORT)])
-    code.set(MCAST_GRP, [code.u(0)])
-
-
-def _clone(code: Code, primitive: Primitive) -> None:
-    session, fields = primitive.parameters
-    code.set(CLONE_SESSION, [f"({code.expressions.unsigned(session)} + {code.u(1)})"])
-    code.assign(CLONE_FIELDS, fields)
-
-
-def _truncate(code: Code, primitive: Primitive) -> None:
-    # Kept as length + 1, so that 0 is a packet that is not cut; the shortest wins.
-    asked = f"{code.expressions.unsigned(primitive.parameters[0])} + {code.u(1)}"
-    before = code.read(TRUNCATE_LEN)
-    whole = f"{before} == {code.u(0)}"
-    code.set(TRUNCATE_LEN, [f"{asked} if {whole} else min({before}, {asked})"])
 
 
 def _exit(code: Code, _: Primitive) -> None:
@@ -315,10 +323,17 @@ PRIMITIVES = {
     "count": Kind(_count, (OBJECT, READ)),
     "modify_field_with_hash_based_offset": Kind(_hash, (WRITTEN, READ, HASHED, READ)),
     "modify_field_rng_uniform": Kind(_random, (WRITTEN, READ, READ)),
-    "mark_to_drop": Kind(_drop, (OBJECT,), (EGRESS_SPEC, MCAST_GRP)),
-    "drop": Kind(_drop, (), (EGRESS_SPEC, MCAST_GRP)),
-    "clone_ingress_pkt_to_egress": Kind(_clone, (READ, READ), (CLONE_SESSION, CLONE_FIELDS)),
-    "truncate": Kind(_truncate, (READ,), (TRUNCATE_LEN,)),
+    "mark_to_drop": Kind(drop, (OBJECT,), (EGRESS_SPEC, MCAST_GRP)),
+    "drop": Kind(drop, (), (EGRESS_SPEC, MCAST_GRP)),
+    "execute_meter": Kind(_execute_meter, (OBJECT, READ, WRITTEN)),
+    "clone_ingress_pkt_to_egress": Kind(clone, (READ, READ), (CLONE_SESSION, CLONE_FIELDS)),
+    "clone_egress_pkt_to_egress": Kind(clone, (READ, READ), (CLONE_SESSION, CLONE_FIELDS)),
+    "resubmit": Kind(resubmit, (READ,), (RESUBMIT,)),
+    "recirculate": Kind(recirculate, (READ,), (RECIRCULATE,)),
+    "generate_digest": Kind(tell, (OBJECT, TOLD), (LEARN,)),
+    "assert": Kind(assert_, (READ,)),
+    "assume": Kind(assert_, (READ,)),
+    "truncate": Kind(truncate, (READ,), (TRUNCATE_LEN,)),
     "add_header": Kind(add_header, (MADE,), (LENGTH,)),
     "remove_header": Kind(remove_header, (UNMADE,), (LENGTH,)),
     "assign_header": Kind(assign_header, (MADE, TAKEN)),

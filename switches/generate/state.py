@@ -1,8 +1,9 @@
-"""Where a switch keeps what outlives a packet: registers and counters.
+"""Where a switch keeps what outlives a packet: registers, counters and meters.
 
-Scalar registers and counters are `uint64` in one block of `arena.fields`. Registers that
-belong to lanes, declared alike and numbered (`r0`, `r1`, ...), lie side by side per index in
-one block of `arena.lanes`, so that a loop over lanes goes through memory in order.
+Scalar registers, counters, meters and counts of failed assertions are `uint64` in one block of
+`arena.fields`. Registers that belong to lanes, declared alike and numbered (`r0`, `r1`, ...), lie
+side by side per index in one block of `arena.lanes`, so that a loop over lanes goes through memory
+in order.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 
 from switches.generate.storage import SHORTEST_RUN
 from switches.layout import SWITCH_WORDS
-from switches.source import Source
+from switches.meters import METER_WORDS
+from switches.source import Primitive, Source
 from switches.value_sets import image_words
 
 # A switch's words after those of `switches/layout.py`.
@@ -41,6 +43,8 @@ class State:
         self.registers: dict[str, Cells] = {}
         self.counters: dict[str, int] = {}  # first word in the scalar block
         self.value_sets: dict[str, int] = {}  # likewise; a value set's image lies there
+        self.meters: dict[str, int] = {}
+        self.assertions = _assertions(source)  # by P4 source line
         self.words = 0
         self.lanes = 0
         for group in _numbered_alike(source):
@@ -53,7 +57,14 @@ class State:
         for counter in source.counters.values():
             self.counters[counter.name] = self.words
             self.words += COUNTER_WORDS * counter.size
-
+        for label in self.assertions:
+            self.assertions[label] = self.words
+            self.words += 1
+        self.zeroed_words = self.words  # by a reset; meters and value sets keep what they are told
+        for meter in source.meters.values():
+            if not meter.table:
+                self.meters[meter.name] = self.words
+                self.words += METER_WORDS * meter.size
         for value_set in source.value_sets.values():
             self.value_sets[value_set.name] = self.words
             self.words += image_words(value_set)
@@ -63,6 +74,18 @@ class State:
         for i, name in enumerate(group):
             self.registers[name] = Cells(self.lanes + i, stride, True)
         self.lanes += stride * source.registers[group[0]].size
+
+
+def assertion_label(primitive: Primitive) -> str:
+    """Return how an `assert` or `assume` is called in reports."""
+    return f"{primitive.op} ({primitive.where})" if primitive.where else primitive.op
+
+
+def _assertions(source: Source) -> dict[str, int]:
+    primitives = [item for action in source.actions.values() for item in action.primitives]
+    primitives += [item for state in source.states.values() for item in state.ops]
+    primitives += source.deparser
+    return {assertion_label(item): 0 for item in primitives if item.op in ("assert", "assume")}
 
 
 def _numbered_alike(source: Source) -> list[list[str]]:

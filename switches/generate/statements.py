@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from switches.generate.calculations import calculate
 from switches.generate.code import Code
 from switches.generate.flow import (
     Apply,
@@ -18,9 +19,10 @@ from switches.generate.flow import (
 from switches.generate.lanes import Pattern
 from switches.generate.loops import LoopWriter
 from switches.generate.marks import CONDITION, LOOP, TABLE, Lanes, Mark
+from switches.generate.metering import COLOR_BITS, color
 from switches.generate.primitives import write_primitive
 from switches.generate.state import TABLES_AT
-from switches.lookup import ACTION, DEFAULT_ROW
+from switches.lookup import ACTION, COUNTER, DEFAULT_ROW, GROUP_ACTION
 from switches.shapes import Shape
 from switches.source import Primitive, Table
 
@@ -87,6 +89,12 @@ class StatementWriter:
             code.add(f"entry = {self._find(shape)}")
             if table.counted:
                 code.add("count_packet(state, entry, length)")
+            if table.timed:
+                code.add(f"note_hit(state, entry, {code.u(shape.hit_at)}, now_ps)")
+            if table.profile and code.source.profiles[table.profile].selector:
+                self._pick(shape)
+            if table.meter:
+                self._meter(shape)
         if statement.hit or statement.miss:
             code.add(f"hit = entry != image + {code.u(DEFAULT_ROW)}")
         self._choose(shape, statement.choices)
@@ -96,6 +104,26 @@ class StatementWriter:
             if statement.miss:
                 with code.block("else:"):
                     self.write(statement.miss)
+
+    def _pick(self, shape: Shape) -> None:
+        """Let `chosen` be the row of the action: of a member, where the entry has a group."""
+        code, table = self._code, shape.table
+        code.add("chosen = entry")
+        with code.block(f"if state[entry + {code.u(ACTION)}] == {code.u(GROUP_ACTION)}:"):
+            selector = code.source.profiles[table.profile].selector
+            hashed, _ = calculate(code, selector, table.where)
+            at, size = code.u(shape.arguments_at), code.u(shape.row_words)
+            code.add(f"chosen = pick_member(state, image, entry + {at}, U({hashed}), {size})")
+
+    def _meter(self, shape: Shape) -> None:
+        """Run the entry's meter; a miss leaves its target as it was (as in BMv2)."""
+        code = self._code
+        meter = code.source.meters[shape.table.meter]
+        assert meter.target is not None
+        record = f"state[entry + {code.u(COUNTER)}]"
+        with code.block(f"if {record} != {code.u(0)}:"):
+            value = color(code, meter, f"{record} + {code.u(shape.meter_at)}")
+            code.set_word(meter.target, value, COLOR_BITS)
 
     def _find(self, shape: Shape) -> str:
         """Return code of the offset of the entry's row."""
@@ -125,16 +153,21 @@ class StatementWriter:
         wanted = [choice for choice in choices if choice.body or choice.following]
         if not wanted:
             return
-        if len(choices) == 1:
+        if len(choices) == 1 and not shape.table.profile:  # else it may be none
             self._choice(shape, choices[0])
             return
-        code.add(f"action = state[entry + {code.u(ACTION)}]")
+        code.add(f"action = state[{self._chosen(shape)} + {code.u(ACTION)}]")
         keyword = "if"
         for choice in wanted:
             number = code.u(choice.action.number)
             with code.block(f"{keyword} action == {number}:  # {choice.action.name}"):
                 self._choice(shape, choice)
             keyword = "elif"
+
+    def _chosen(self, shape: Shape) -> str:
+        """Return the variable with the row that has the action."""
+        profile = self._code.source.profiles.get(shape.table.profile)
+        return "chosen" if profile is not None and profile.selector else "entry"
 
     def _choice(self, shape: Shape, choice: Choice) -> None:
         code = self._code
@@ -143,7 +176,8 @@ class StatementWriter:
         for width, count in zip(
             choice.action.widths, shape.argument_words[choice.action.number], strict=True
         ):
-            words = tuple(f"state[entry + {code.u(at + i)}]" for i in range(count))
+            start = self._chosen(shape)
+            words = tuple(f"state[{start} + {code.u(at + i)}]" for i in range(count))
             arguments.append((words, width))
             at += count
         code.expressions.arguments = arguments

@@ -22,6 +22,9 @@ LANE_WIDTHS = (8, 16, 32)  # bits
 ENGINE = "$engine"  # the "header" of what BMv2 keeps beside a packet's fields
 CLONE_SESSION = Field(ENGINE, "clone_session")
 CLONE_FIELDS = Field(ENGINE, "clone_fields")  # which field list a clone keeps
+RESUBMIT = Field(ENGINE, "resubmit")  # 0: no; else which field list goes along
+RECIRCULATE = Field(ENGINE, "recirculate")  # likewise
+LEARN = Field(ENGINE, "learn")  # 0: no; else which digest is sent
 TRUNCATE_LEN = Field(ENGINE, "truncate_len")
 PARSED_LEN = Field(ENGINE, "parsed_len")
 LENGTH = Field(ENGINE, "length")  # BMv2's packet register 0: follows added and removed headers
@@ -49,7 +52,7 @@ _STANDARD_SLOTS = {
 
 FIXED_SLOTS = {
     **{Field(STANDARD, name): slot for name, slot in _STANDARD_SLOTS.items()},
-    CLONE_SESSION: layout.CLONE_SESSION,
+    CLONE_SESSION: layout.REQUESTS,
     TRUNCATE_LEN: layout.TRUNCATE_LEN,
     PARSED_LEN: layout.PARSED_LEN,
 }

@@ -19,11 +19,13 @@ from switches.generate.storage import (
     CLONE_SESSION,
     LENGTH,
     PARSED_LEN,
+    RECIRCULATE,
+    RESUBMIT,
     position,
     valid,
     varbits,
 )
-from switches.source import STANDARD, Checksum, Field, Primitive, Source
+from switches.source import STANDARD, Checksum, Field, Primitive, Source, Table
 
 PACKET_LENGTH = Field(STANDARD, "packet_length")
 CHECKSUM_ERROR = Field(STANDARD, "checksum_error")
@@ -57,7 +59,18 @@ def body_usage(source: Source, body: Body) -> Touched:
                 touched.reads |= fields_in(statement.condition)
             case Apply():
                 touched.reads |= {key.target for key in statement.table.keys}
+                _add_externs(touched, source, statement.table)
     return touched
+
+
+def _add_externs(touched: Touched, source: Source, table: Table) -> None:
+    """Add what a table's selector reads, and its meter writes."""
+    if table.profile and source.profiles[table.profile].selector:
+        touched.reads |= inputs_of(source.calculations[source.profiles[table.profile].selector])
+    if table.meter:
+        target = source.meters[table.meter].target
+        assert target is not None
+        touched.writes.add(target)
 
 
 def checksum_usage(source: Source, checksums: Iterable[Checksum]) -> Touched:
@@ -79,13 +92,16 @@ class Usage:
         self.changes_headers = False
         self.lengths = {varbits(h.name) for h in source.headers.values() if h.varbit}
         self.added: set[str] = set()  # headers that a primitive can make valid
-        self.clones = False
         self.parser = self._parser()
         self.deparser = self._primitives(source.deparser)
         self.ingress = body_usage(source, ingress)
         self.egress = body_usage(source, egress)
         self.verify = checksum_usage(source, (sum_ for sum_ in source.checksums if sum_.verify))
         self.update = checksum_usage(source, (sum_ for sum_ in source.checksums if sum_.update))
+        self.clones = CLONE_SESSION in self.ingress.writes
+        self.mirrors = CLONE_SESSION in self.egress.writes  # clones of what egress makes
+        self.recirculates = RECIRCULATE in self.ingress.writes | self.egress.writes
+        self.loops = self.recirculates or RESUBMIT in self.ingress.writes
         self._look_for_changes((*ingress, *egress))
         parts = (self.parser, self.ingress, self.egress, self.verify, self.update, self.deparser)
         read = set().union(*(part.reads for part in parts))
@@ -101,6 +117,9 @@ class Usage:
             named |= inputs_of(calculation)
         for fields in self._source.field_lists.values():
             named |= set(fields)
+        for digest in self._source.digests.values():
+            named |= {field for element in digest.elements for field in fields_in(element)}
+        named |= {meter.target for meter in self._source.meters.values() if meter.target}
         return sorted(named, key=lambda item: (item.header, item.name))
 
     def _parser(self) -> Touched:
@@ -144,7 +163,6 @@ class Usage:
         for statement in walk(body):
             if isinstance(statement, Primitive):
                 self._note_changes(statement)
-                self.clones |= statement.op == "clone_ingress_pkt_to_egress"
 
     def _note_changes(self, primitive: Primitive) -> None:
         self.changes_headers |= changes_headers(self._source, primitive)
@@ -169,11 +187,18 @@ class Usage:
             needed.add(LENGTH)
         if self.clones:
             needed.add(CLONE_FIELDS)
+        if self.clones or self.mirrors or self.loops:
             for fields in self._source.field_lists.values():
                 needed |= set(fields)
+        if self.recirculates:
+            needed.add(RECIRCULATE)
         made = self.parser.writes | self.verify.writes | self.ingress.writes | self.extracted
         made |= {valid(name) for name in self._source.emitted}
         made |= {position(name) for name in moving} | {LENGTH, PARSED_LEN, CLONE_SESSION}
         made |= self.lengths
+        if self.mirrors:  # egress starts from its own results
+            made |= self.egress.writes - {CLONE_SESSION, CLONE_FIELDS, RECIRCULATE}
         standard = {item for item in needed if item.header == STANDARD}
+        lists = self._source.field_lists.values() if self.mirrors or self.loops else ()
+        made |= {item for fields in lists for item in fields}
         return (needed & made) | standard

@@ -53,6 +53,8 @@ class Replication:
 
     def _write_session(self, verb: str, message: Any) -> None:
         plane, number = self._plane, message.session_id
+        if not 0 < number < 1 << 15:
+            raise plane.refuse(f"clone session {number}: must be in [1, 32767], got {number}")
         if verb == DELETE:
             plane.apply(CloneUpdate(verb, number, ()))
             plane.notes.clone_sessions.pop(number, None)

@@ -69,14 +69,14 @@ def test_group_without_members_is_a_silent_drop(switch: Switch, group: int) -> N
 
 
 def test_clone_comes_first_and_is_marked(switch: Switch) -> None:
-    assert send(switch, EGRESS_SPEC=3, CLONE_SESSION=1 + 9) == [Out(7, 1, 0), Out(3, 0, 0)]
-    assert send(switch, EGRESS_SPEC=layout.DROP_PORT, CLONE_SESSION=1 + 1) == [Out(6, 1, 0)]
-    assert [out.port for out in send(switch, MCAST_GRP=7, CLONE_SESSION=1 + 1)] == [6, 4, 4, 5]
+    assert send(switch, EGRESS_SPEC=3, REQUESTS=1 + 9) == [Out(7, 1, 0), Out(3, 0, 0)]
+    assert send(switch, EGRESS_SPEC=layout.DROP_PORT, REQUESTS=1 + 1) == [Out(6, 1, 0)]
+    assert [out.port for out in send(switch, MCAST_GRP=7, REQUESTS=1 + 1)] == [6, 4, 4, 5]
 
 
 @pytest.mark.parametrize("session", [0, 2, 8, 10, 32767])
 def test_session_that_is_not_set_up_clones_nothing(switch: Switch, session: int) -> None:
-    assert send(switch, EGRESS_SPEC=3, CLONE_SESSION=1 + session) == [Out(3, 0, 0)]
+    assert send(switch, EGRESS_SPEC=3, REQUESTS=1 + session) == [Out(3, 0, 0)]
 
 
 def test_groups_and_sessions_change(switch: Switch) -> None:
@@ -93,5 +93,5 @@ def test_groups_and_sessions_change(switch: Switch) -> None:
     assert send(switch, MCAST_GRP=1) == [Out(8, 5, 0)]
     assert send(switch, MCAST_GRP=7) == []
     assert send(switch, MCAST_GRP=200) == [Out(1, 5, 1), Out(1, 5, 2)]
-    assert send(switch, EGRESS_SPEC=3, CLONE_SESSION=1 + 1) == [Out(2, 1, 0), Out(3, 0, 0)]
-    assert send(switch, EGRESS_SPEC=3, CLONE_SESSION=1 + 9) == [Out(3, 0, 0)]
+    assert send(switch, EGRESS_SPEC=3, REQUESTS=1 + 1) == [Out(2, 1, 0), Out(3, 0, 0)]
+    assert send(switch, EGRESS_SPEC=3, REQUESTS=1 + 9) == [Out(3, 0, 0)]

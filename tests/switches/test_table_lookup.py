@@ -22,7 +22,8 @@ small = st.integers(0, 7)
 
 
 def make_table(name: str) -> TableEntries:
-    return TableEntries(shape_table(SOURCE, SOURCE.ingress.nodes[f"I.{name}"]), "s1")  # type: ignore[arg-type]
+    shape = shape_table(SOURCE, SOURCE.ingress.nodes[f"I.{name}"])  # type: ignore[arg-type]
+    return TableEntries(shape, SOURCE.actions, "s1", None)
 
 
 def argument(table: TableEntries, name: str, key: tuple[int, ...]) -> int:

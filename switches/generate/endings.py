@@ -1,0 +1,152 @@
+"""What a handler leaves behind for digests, egress clones and packets that come round again.
+
+Only programs that ask for these have any of this code.
+Source: behavioral-model `targets/simple_switch/simple_switch.cpp`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from switches.digests import message_words
+from switches.generate.code import Code
+from switches.generate.storage import (
+    CLONE_FIELDS,
+    CLONE_SESSION,
+    ENGINE,
+    LEARN,
+    RECIRCULATE,
+    RESUBMIT,
+)
+from switches.layout import (
+    CLONE,
+    PACKET_LENGTH,
+    RECIRCULATED,
+    REQUESTS,
+    RESUBMIT_SHIFT,
+    ROUND,
+)
+from switches.source import STANDARD, Constant, Expression, Field, Source
+
+INSTANCE_TYPE = Field(STANDARD, "instance_type")
+
+
+def begin_again(code: Code) -> None:
+    """Start with the metadata of a packet that comes round again, if it is one.
+
+    Its row says so: the instance type, and which field list was kept.
+    """
+    code.add("again = row[AGAIN]")
+    with code.block("if again == 0:"):
+        code.add("row[PASSES] = 0")
+    with code.block("else:"):
+        code.add("row[AGAIN] = 0")
+        code.set(INSTANCE_TYPE, ["U(again & 0xFF)"])
+        for number, fields in sorted(code.source.field_lists.items()):
+            with code.block(f"if again >> 8 == {number}:"):
+                for field in fields:
+                    load(code, field)
+
+
+def send_digests(code: Code) -> None:
+    """Put the struct that the packet's last `digest` named into the switch's queue."""
+    words = digest_words(code.source)
+    row = code.u(message_words(words.values()))
+    for index, digest in enumerate(code.source.digests.values()):
+        with code.block(f"if {code.read(LEARN)} == {code.u(digest.number)}:"):
+            code.add(
+                "message = begin_message"
+                f"(state, U(block[DIGESTS_AT]), {code.u(index)}, {row}, now_ps)"
+            )
+            with code.block(f"if message != {code.u(0)}:"):
+                values = [
+                    word
+                    for element, count in zip(digest.elements, words[digest.name], strict=True)
+                    for word in _words(code, element, count)
+                ]
+                for i, value in enumerate(values):
+                    code.add(f"state[message + {code.u(i)}] = {value}")
+
+
+def digest_words(source: Source) -> dict[str, tuple[int, ...]]:
+    """Return how many words each value of each digest takes."""
+    return {
+        digest.name: tuple(-(-_width(source, element) // 64) for element in digest.elements)
+        for digest in source.digests.values()
+    }
+
+
+def leave_requests(code: Code) -> None:
+    """Tell the traffic manager of a resubmission; clones are in the row already."""
+    code.add(f"fields[{REQUESTS}] |= {code.read(RESUBMIT)} << {code.u(RESUBMIT_SHIFT)}")
+
+
+def clone_egress(code: Code, kept: Iterable[Field]) -> None:
+    """Make a twin of the packet, as egress leaves it, with metadata of only its field list."""
+    with code.block(f"if {code.is_set(CLONE_SESSION)}:"):
+        for field in kept:
+            if _is_metadata(code.source, field):
+                clear(code, field)
+            else:
+                store(code, field)
+        for number, fields in sorted(code.source.field_lists.items()):
+            with code.block(f"if {code.read(CLONE_FIELDS)} == {code.u(number)}:"):
+                for field in fields:
+                    store(code, field)
+        code.add(f"fields[{REQUESTS}] = {code.read(CLONE_SESSION)}")
+        code.add("row[TWIN] = copy_packet(arena, packet)")
+        code.add(f"flags |= {CLONE}")
+
+
+def recirculate(code: Code) -> None:
+    """Send the packet, as it was deparsed, to ingress, with metadata of only its field list."""
+    with code.block(f"if {code.is_set(RECIRCULATE)}:"):
+        for field in sorted(
+            {field for fields in code.source.field_lists.values() for field in fields},
+            key=lambda item: (item.header, item.name),
+        ):
+            store(code, field)
+        code.add(f"row[AGAIN] = {RECIRCULATED} | I({code.read(RECIRCULATE)}) << 8")
+        code.add(f"return flags | {ROUND}")
+
+
+def load(code: Code, field: Field) -> None:
+    """Take a field from its slot."""
+    if code.storage.lane(field) is None:
+        slot = code.storage.slots[field]
+        for i, name in enumerate(code.storage.names(field)):
+            code.add(f"{name} = fields[{slot + i}]")
+
+
+def store(code: Code, field: Field) -> None:
+    if code.storage.lane(field) is None:
+        slot = code.storage.slots[field]
+        for i, name in enumerate(code.storage.names(field)):
+            code.add(f"fields[{slot + i}] = {name}")
+
+
+def clear(code: Code, field: Field) -> None:
+    slot = code.storage.slots.get(field)
+    if code.storage.lane(field) is None and slot is not None and slot != PACKET_LENGTH:
+        for i in range(len(code.storage.names(field))):
+            code.add(f"fields[{slot + i}] = {code.u(0)}")
+
+
+def _is_metadata(source: Source, field: Field) -> bool:
+    header = source.headers.get(field.header)
+    return header is not None and header.metadata and field.header != ENGINE
+
+
+def _words(code: Code, element: Expression, count: int) -> list[str]:
+    if isinstance(element, Field):
+        return code.bits_of(element)
+    assert isinstance(element, Constant)
+    return [code.u(element.value >> 64 * i & (1 << 64) - 1) for i in range(count)]
+
+
+def _width(source: Source, element: Expression) -> int:
+    if isinstance(element, Field):
+        return source.field_of(element).width
+    if not isinstance(element, Constant):
+        raise source.refuse("a digest of what is no field is not supported", element)
+    return max(element.value.bit_length(), 1)

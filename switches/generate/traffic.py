@@ -1,0 +1,80 @@
+"""The primitives that say what becomes of a packet: cloned, resubmitted, told of, cut, dropped.
+
+Most only take note; the end of a pipeline acts on it (`module.py`, `switches/replication.py`).
+Source: behavioral-model `targets/simple_switch/primitives.cpp`.
+"""
+
+from __future__ import annotations
+
+from switches.generate.code import EGRESS, Code
+from switches.generate.state import assertion_label
+from switches.generate.storage import (
+    CLONE_FIELDS,
+    CLONE_SESSION,
+    LEARN,
+    RECIRCULATE,
+    RESUBMIT,
+    TRUNCATE_LEN,
+)
+from switches.layout import DROP_PORT, REQUESTS
+from switches.layout import EGRESS_SPEC as EGRESS_SPEC_SLOT
+from switches.layout import MCAST_GRP as MCAST_GRP_SLOT
+from switches.source import STANDARD, Constant, Field, Primitive
+
+EGRESS_SPEC = Field(STANDARD, "egress_spec")
+MCAST_GRP = Field(STANDARD, "mcast_grp")
+
+LONGEST_SESSION = (1 << 15) - 1  # BMv2's MIRROR_SESSION_ID_MASK
+LONGEST_LIST = (1 << 16) - 1
+
+
+def drop(code: Code, _: Primitive) -> None:
+    code.set(EGRESS_SPEC, [code.u(DROP_PORT)])
+    code.set(MCAST_GRP, [code.u(0)])
+
+
+def clone(code: Code, primitive: Primitive) -> None:
+    session, fields = primitive.parameters
+    number = f"({code.expressions.unsigned(session)} & {code.u(LONGEST_SESSION)})"
+    code.set(CLONE_SESSION, [f"({number} + {code.u(1)})"])
+    code.assign(CLONE_FIELDS, fields)
+
+
+def truncate(code: Code, primitive: Primitive) -> None:
+    # Kept as length + 1, so that 0 is a packet that is not cut; the shortest wins.
+    asked = f"{code.expressions.unsigned(primitive.parameters[0])} + {code.u(1)}"
+    before = code.read(TRUNCATE_LEN)
+    whole = f"{before} == {code.u(0)}"
+    code.set(TRUNCATE_LEN, [f"{asked} if {whole} else min({before}, {asked})"])
+
+
+def resubmit(code: Code, primitive: Primitive) -> None:
+    _ask(code, RESUBMIT, primitive)
+
+
+def recirculate(code: Code, primitive: Primitive) -> None:
+    _ask(code, RECIRCULATE, primitive)
+
+
+def _ask(code: Code, flag: Field, primitive: Primitive) -> None:
+    """Keep the number of the field list that goes along; the last request counts."""
+    (fields,) = primitive.parameters
+    code.set(flag, [f"({code.expressions.unsigned(fields)} & {code.u(LONGEST_LIST)})"])
+
+
+def tell(code: Code, primitive: Primitive) -> None:
+    _, digest = primitive.parameters
+    assert isinstance(digest, Constant)
+    code.set(LEARN, [code.u(digest.value)])
+
+
+def assert_(code: Code, primitive: Primitive) -> None:
+    """Count and drop a packet that violates it, where BMv2 aborts and the whole switch is gone."""
+    at = code.state.assertions[assertion_label(primitive)]
+    with code.block(f"if not {code.expressions.condition(primitive.parameters[0])}:"):
+        code.add(f"state[state_at + {code.u(at)}] += {code.u(1)}")
+        if code.stage != EGRESS:
+            code.add(f"fields[{EGRESS_SPEC_SLOT}] = {code.u(DROP_PORT)}")
+            code.add(f"fields[{MCAST_GRP_SLOT}] = {code.u(0)}")
+            code.add(f"fields[{REQUESTS}] = {code.u(0)}")
+        code.add("return 0")
