@@ -296,7 +296,7 @@ def offer_port(arena: Arena, at: int, node: int, now_ps: int) -> None:
         block = words[agent + s.AGENT_AT]
         if words[block + READY]:
             packet = handler_at(words[agent + s.TRANSMIT])(arena, block, 0, now_ps)
-            arm_timer(words, at, number)
+            arm_timer(words, at, number, now_ps)
             if packet >= 0:
                 send(arena, at, words[node + s.FIRST_PORT], packet, now_ps)
                 return
@@ -320,10 +320,13 @@ def serve_agents(arena: Arena, at: int, node: int, now_ps: int) -> None:
 
 
 @inline
-def arm_timer(words: Words, at: int, number: int) -> None:
-    """Have an event no later than the agent's timer; a later one is put off when it comes."""
+def arm_timer(words: Words, at: int, number: int, now_ps: int) -> None:
+    """Have an event no later than the agent's timer; a later one is put off when it comes.
+
+    A timer may be over when it is set: a shorter timeout counts from when a packet was sent.
+    """
     agent = agent_row(words, at, number)
-    timer_ps = words[words[agent + s.AGENT_AT] + TIMER_AT_PS]
+    timer_ps = max(words[words[agent + s.AGENT_AT] + TIMER_AT_PS], now_ps)
     if timer_ps < words[agent + s.TIMER_PS]:
         words[agent + s.TIMER_PS] = timer_ps
         push_event(words, words[at + s.HEAP_AT], timer_ps, TIMER | number << 3)
@@ -350,7 +353,7 @@ def reach_host(arena: Arena, at: int, node: int, packet: int, now_ps: int) -> No
         block = words[agent + s.AGENT_AT]
         if words[block + UDP_PORT_LOW] <= port <= words[block + UDP_PORT_HIGH]:
             handler_at(words[agent + s.RECEIVE])(arena, block, packet, now_ps)
-            arm_timer(words, at, number)
+            arm_timer(words, at, number, now_ps)
             break
     else:
         words[at + s.UNCLAIMED] += 1
@@ -368,7 +371,7 @@ def ring_timer(arena: Arena, at: int, number: int, now_ps: int) -> None:
     block = words[agent + s.AGENT_AT]
     if words[block + TIMER_AT_PS] <= now_ps:
         handler_at(words[agent + s.FIRE_TIMER])(arena, block, 0, now_ps)
-    arm_timer(words, at, number)
+    arm_timer(words, at, number, now_ps)
     serve_agents(arena, at, node_row(words, at, words[agent + s.AGENT_NODE]), now_ps)
 
 
@@ -449,6 +452,6 @@ def run(arena: Arena, at: int, until_ps: int) -> int:
 def wake(arena: Arena, at: int, agent: int, now_ps: int) -> None:
     """Look at an agent that Python has given something to do at `now_ps`."""
     words = arena.words
-    arm_timer(words, at, agent)
+    arm_timer(words, at, agent, now_ps)
     node = words[agent_row(words, at, agent) + s.AGENT_NODE]
     serve_agents(arena, at, node_row(words, at, node), now_ps)
