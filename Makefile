@@ -9,7 +9,7 @@ STAMP := $(VENV)/.ready
 
 # NAME=value for `make exp` becomes an option of `ringleaf run`; an empty one is not passed on.
 NAMES := TOPO ALGO SIZE MIN MAX FACTOR HOSTS RATE DELAY LOSS DUP REORDER SEED DTYPE LANES SLOTS \
-         MTU WINDOW ROUTES ECN QUEUE NET OUT SPEC
+         MTU WINDOW ROUTES ECN QUEUE NET RECORD OUT SPEC
 FLAG_TOPO := --topo
 FLAG_ALGO := --algo
 FLAG_SIZE := --size
@@ -32,13 +32,14 @@ FLAG_ECN := --ecn
 FLAG_QUEUE := --queue
 FLAG_DTYPE := --dtype
 FLAG_NET := --net
+FLAG_RECORD := --record
 FLAG_OUT := --out
 FLAG_SPEC := --spec
 RUN_FLAGS = $(foreach o,$(NAMES),$(if $($(o)),$(FLAG_$(o)) '$($(o))')) \
             $(if $(filter-out 0 no,$(PCAP)),--pcap)
 
 .DEFAULT_GOAL := help
-.PHONY: help exp test bench lint format p4 topo pin clean distclean venv
+.PHONY: help exp replay test bench lint format p4 topo pin clean distclean venv
 
 help:  ## Show this text
 	@echo 'Usage: make TARGET [NAME=value ...]'
@@ -70,6 +71,10 @@ exp: $(STAMP)  ## Run an experiment: table, figures, report.html
 
 topo: $(STAMP)  ## Draw a topology: make topo TOPO=fattree,k=4
 	@$(BIN)/ringleaf topo show '$(or $(TOPO),fattree)' $(if $(OUT),--out '$(OUT)')
+
+replay: $(STAMP)  ## Replay traces of switches: make replay TRACE=tests/traces
+	@$(if $(TRACE),,echo 'make: replay: TRACE must be a trace, or a folder of some; make replay TRACE=...' >&2; exit 2)
+	@$(BIN)/ringleaf replay $(TRACE) $(if $(JUNIT),--junit '$(JUNIT)') $(ARGS)
 
 test: $(STAMP)  ## Run the tests
 	$(BIN)/python -m pytest $(ARGS)

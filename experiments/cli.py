@@ -111,6 +111,7 @@ def run_command(
     ecn: str | None = _option("ecn"),
     queue: str | None = _option("queue"),
     net: str | None = _option("net"),
+    record: str | None = _option("record"),
     out: str | None = _option("out"),
     pcap: Annotated[bool, typer.Option("--pcap", help=OPTIONS["pcap"].help)] = False,
     spec: Annotated[
@@ -130,7 +131,7 @@ def run_command(
         "hosts": hosts, "rate": rate, "delay": delay, "loss": loss, "duplicate": duplicate,
         "reorder": reorder, "seed": seed, "dtype": dtype, "lanes": lanes, "slots": slots,
         "mtu": mtu, "window": window, "routes": routes, "ecn": ecn, "queue": queue, "net": net,
-        "out": out, "pcap": "yes" if pcap else None,
+        "record": record, "out": out, "pcap": "yes" if pcap else None,
     }  # fmt: skip
     given = read_spec(spec) if spec else {}
     given |= {name: value for name, value in typed.items() if value is not None}
@@ -148,6 +149,43 @@ def run_command(
 
 def _ignore(line: str) -> None:
     pass
+
+
+@app.command("replay")
+@_guard
+def replay_command(
+    traces: Annotated[list[Path], typer.Argument(help="Traces, or folders of traces.")],
+    mask: Annotated[
+        list[str] | None,
+        typer.Option("--mask", help="Don't compare this: IP.ttl, or offset:length in bytes."),
+    ] = None,
+    window: Annotated[
+        str | None,
+        typer.Option(
+            "--window", help="Packets of a port may be so far from their place: 16, 10us."
+        ),
+    ] = None,
+    ignore_order: Annotated[
+        bool, typer.Option("--ignore-order", help="They may come in any order.")
+    ] = False,
+    times: Annotated[bool, typer.Option("--times", help="Compare times, too.")] = False,
+    switch: Annotated[str, typer.Option("--switch", help="embedded or bmv2.")] = "embedded",
+    update: Annotated[
+        bool, typer.Option("--update", help="Expect from now on what the switch sends now.")
+    ] = False,
+    junit: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML to it.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Replay traces of switches, and compare what they send with what is expected.
+
+    Exits with 0 if all is equal, 1 if something differs, 2 if a trace can't be replayed.
+    """
+    from experiments.replay import command
+
+    request = command.Request(tuple(mask or ()), window, ignore_order, times, switch, update, junit)
+    code = command.replay(traces, request, say)
+    if code:
+        raise typer.Exit(code)
 
 
 @app.command("plot")

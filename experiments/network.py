@@ -34,7 +34,13 @@ class Connect(Protocol):
     """Makes a network; see `connect`."""
 
     def __call__(
-        self, spec: Spec, graph: nx.Graph[str], *, in_network: str | None, capture: Path | None
+        self,
+        spec: Spec,
+        graph: nx.Graph[str],
+        *,
+        in_network: str | None,
+        capture: Path | None,
+        record: Path | None = None,
     ) -> Network: ...
 
 
@@ -74,7 +80,12 @@ def fold_hierarchy(sizes: tuple[int, ...], ranks: int) -> tuple[int, ...]:
 
 
 def connect(
-    spec: Spec, graph: nx.Graph[str], *, in_network: str | None, capture: Path | None
+    spec: Spec,
+    graph: nx.Graph[str],
+    *,
+    in_network: str | None,
+    capture: Path | None,
+    record: Path | None = None,
 ) -> Network:
     """A network of its own for one run, so that no run depends on another.
 
@@ -83,6 +94,7 @@ def connect(
         graph: Its topology.
         in_network: The system that aggregates in the switches, if one does.
         capture: A folder for pcaps, if they are wanted.
+        record: A folder for traces, likewise.
 
     Raises:
         ConfigError: If options, topology and program do not fit one another.
@@ -109,6 +121,7 @@ def connect(
             duplicate=spec.duplicate,
             reorder=spec.reorder,
             capture=capture,
+            record=record,
             **options,
         ),
         seed=spec.seed,

@@ -94,6 +94,9 @@ OPTIONS: dict[str, Option] = {
     "queue": Option("--queue", "QUEUE", "", "room in each port's queue: 1MiB"),
     "net": Option("--net", "NET", "virtual", "what carries the packets: virtual"),
     "pcap": Option("--pcap", "PCAP", "no", "write every port's packets as nanosecond pcap"),
+    "record": Option(
+        "--record", "RECORD", "", "folder for traces: what each switch received and sent, to replay"
+    ),
     "out": Option("--out -o", "OUT", "", "folder for results, if not runs/NAME"),
 }
 
@@ -122,6 +125,7 @@ class Spec:
     queue_bytes: int | None
     net: str
     pcap: bool
+    record: Path | None
     out: Path
 
 
@@ -130,7 +134,7 @@ def as_plain(spec: Spec) -> dict[str, Any]:
     plain = {}
     for name, value in asdict(spec).items():
         plain[name] = list(value) if isinstance(value, tuple) else value
-    return plain | {"out": str(spec.out)}
+    return plain | {"out": str(spec.out), "record": str(spec.record) if spec.record else None}
 
 
 def read_spec(path: Path) -> dict[str, str]:
@@ -192,6 +196,7 @@ def resolve(given: Mapping[str, str]) -> Spec:
         queue_bytes=_optional(texts["queue"], lambda text: parse_size(text, "queue")),
         net=_network(texts["net"]),
         pcap=_yes("pcap", texts["pcap"]),
+        record=Path(texts["record"]) if texts["record"] else None,
         out=Path(texts["out"] or Path("runs") / run_name(given)),
     )
 
@@ -205,7 +210,7 @@ def run_name(given: Mapping[str, str]) -> str:
     parts += [
         f"{name}={given[name].replace(' ', '')}"
         for name in OPTIONS
-        if name not in ("topo", "out")
+        if name not in ("topo", "record", "out")
         and given.get(name, OPTIONS[name].default) != OPTIONS[name].default
     ]
     text = "-".join(parts).replace("/", "_")
@@ -216,7 +221,8 @@ def run_name(given: Mapping[str, str]) -> str:
 
 def make_command(given: Mapping[str, str]) -> str:
     """What to type to run these options again; where results lie is left out."""
-    values = (f"{OPTIONS[k].variable}={shlex.quote(v)}" for k, v in given.items() if k != "out")
+    left = ("record", "out")
+    values = (f"{OPTIONS[k].variable}={shlex.quote(v)}" for k, v in given.items() if k not in left)
     return " ".join(("make exp", *values))
 
 

@@ -81,7 +81,7 @@ class Experiment:
     def new_run(self) -> Run:
         """The run that the measurements are for, still empty."""
         options = as_plain(self.spec)
-        del options["out"]  # where results lie is no part of them
+        del options["out"], options["record"]  # where results lie is no part of them
         return Run(
             collective=self.collective.value,
             topology=self.graph.graph["name"],
@@ -121,7 +121,8 @@ class Experiment:
             self.spec,
             self.graph,
             in_network=algorithm.name if algorithm.in_network else None,
-            capture=self._capture(algorithm.name, size_bytes),
+            capture=self._folder(self._pcaps, algorithm, size_bytes),
+            record=self._folder(self.spec.record, algorithm, size_bytes),
         )
         tensors = network.tensors(inputs[0].numel(), inputs[0].dtype, schedule)
         for tensor, given in zip(tensors, inputs, strict=True):
@@ -133,8 +134,12 @@ class Experiment:
         row = self._row(algorithm, size_bytes, outcome, wrong=wrong, bound_ps=bound_ps)
         return Measurement(row, _series(outcome), outcome.wall_s)
 
-    def _capture(self, algo: str, size_bytes: int) -> Path | None:
-        return self.spec.out / "pcap" / f"{algo}-{size_bytes}" if self.spec.pcap else None
+    @property
+    def _pcaps(self) -> Path | None:
+        return self.spec.out / "pcap" if self.spec.pcap else None
+
+    def _folder(self, base: Path | None, algorithm: Algorithm, size_bytes: int) -> Path | None:
+        return None if base is None else base / f"{algorithm.name}-{size_bytes}"
 
     def _count_wrong(
         self,

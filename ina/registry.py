@@ -7,6 +7,7 @@ for an agent per host, and hands each host's tensors to its agent.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, Protocol
 
 import networkx as nx
@@ -61,6 +62,7 @@ class System(Protocol):
     """An in-network aggregation system."""
 
     name: str
+    layers: str  # the module with its packets' scapy layers; importing it binds them
 
     def program(self, lanes: int) -> str:
         """Name of its P4 program for packets of so many values.
@@ -90,6 +92,12 @@ class System(Protocol):
 
 
 SYSTEMS: dict[str, System] = {system.name: system for system in (switchml.SYSTEM,)}
+
+
+def load_layers() -> None:
+    """Let scapy dissect what any of the systems sends."""
+    for system in SYSTEMS.values():
+        import_module(system.layers)
 
 
 def find_system(name: str) -> System:

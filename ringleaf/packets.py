@@ -106,6 +106,17 @@ def copy_packet(arena: Arena, packet: int) -> int:
 
 
 @inline
+def pin_payload(arena: Arena, packet: int) -> None:
+    """Take the payload along in the head: what it refers to may change before it arrives."""
+    view = open_packet(arena, packet)
+    row = view.row
+    count = row[PAYLOAD_LEN]
+    copy_items(view.head, row[HEAD_LEN], arena.memory, row[PAYLOAD_AT], count)
+    row[HEAD_LEN] += count
+    row[PAYLOAD_LEN] = 0
+
+
+@inline
 def row_of(words: Words, packet: int) -> int:
     """Where the packet's row starts in `arena.words`."""
     return words[ROWS_AT] + packet * ROW_WORDS

@@ -67,6 +67,7 @@ class SwitchML:
     """The system."""
 
     name = "switchml"
+    layers = "ina.switchml.layers"
 
     def program(self, lanes: int) -> str:
         """Name of the P4 program for packets of so many values.

@@ -40,6 +40,7 @@ from ringleaf.packets import (
     copy_packet,
     free_packet,
     open_packet,
+    pin_payload,
     row_bytes,
     row_of,
 )
@@ -75,8 +76,6 @@ CLONED = 3  # number: port that the packet, a clone of what egress has made, is 
 
 MIN_FRAME_BYTES = 60  # without FCS; shorter ones are padded on the line
 LINE_OVERHEAD_BYTES = 24  # preamble 8, FCS 4, gap 12 (IEEE 802.3)
-CAPTURE_RESERVE_BYTES = 1 << 20  # more than one event can send
-CAPTURE_RESERVE_ROWS = 256
 
 
 @inline
@@ -116,8 +115,8 @@ def count_bin(words: Words, at: int, port: int, now_ps: int, size: int) -> None:
 
 
 @inline
-def capture(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
-    """Append the packet to the capture buffer, as its first bit goes on the line."""
+def capture(arena: Arena, at: int, port: int, packet: int, now_ps: int, order: int) -> None:
+    """Append a packet to the capture buffer: its first bit goes on the line, or all have come."""
     words = arena.words
     view = open_packet(arena, packet)
     row = view.row
@@ -127,11 +126,12 @@ def capture(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
     copy_items(buffer, 0, view.head, 0, head)
     copy_items(buffer, head, arena.memory, row[PAYLOAD_AT], body)
     buffer[head + body :] = 0
-    entry = words[at + s.CAPTURE_AT] + 4 * words[at + s.CAPTURE_COUNT]
+    entry = words[at + s.CAPTURE_AT] + s.CAPTURE_ROW_WORDS * words[at + s.CAPTURE_COUNT]
     words[entry] = now_ps
     words[entry + 1] = port
     words[entry + 2] = start
     words[entry + 3] = buffer.size
+    words[entry + 4] = order
     words[at + s.CAPTURE_COUNT] += 1
     words[at + s.CAPTURE_USED] += buffer.size
 
@@ -149,7 +149,10 @@ def send(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
     words[here + s.TX_PACKETS] += 1
     count_bin(words, at, port, now_ps, line)
     if words[here + s.CAPTURE]:
-        capture(arena, at, port, packet, now_ps)
+        if words[here + s.CAPTURE] & s.CAPTURE_SENT:
+            capture(arena, at, port, packet, now_ps, s.SENT)
+        if words[here + s.CAPTURE] & s.PIN:
+            pin_payload(arena, packet)
     random = arena.fields[words[at + s.RANDOM_AT] :]
     if happens(random, words[here + s.LOSS]):
         words[here + s.LOST] += 1
@@ -376,6 +379,20 @@ def ring_timer(arena: Arena, at: int, number: int, now_ps: int) -> None:
 
 
 @inline
+def busied(words: Words, node: int, now_ps: int) -> int:
+    """How many events of a switch's own were handled in this instant: with that, a replay
+    puts what arrives in the same instant where it was among them.
+    """
+    return words[node + s.BUSIED] if words[node + s.BUSIED_PS] == now_ps else 0
+
+
+@inline
+def note_busied(words: Words, node: int, now_ps: int) -> None:
+    words[node + s.BUSIED] = busied(words, node, now_ps) + 1
+    words[node + s.BUSIED_PS] = now_ps
+
+
+@inline
 def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
     words = arena.words
     kind = event & 7
@@ -388,6 +405,9 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
     is_switch = words[node + s.KIND] == s.SWITCH
     if kind == ARRIVAL:
         words[at + s.HOPS] += 1
+        if words[here + s.CAPTURE] & s.CAPTURE_RECEIVED:
+            order = busied(words, node, now_ps)
+            capture(arena, at, number, event >> 32, now_ps, order)
         if is_switch:
             cross_switch(arena, at, node, number, event >> 32, now_ps)
         elif words[node + s.KIND] == s.OUTSIDE:
@@ -402,6 +422,7 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
     else:
         words[here + s.DRAINING] = 0
         if is_switch:
+            note_busied(words, node, now_ps)
             drain(arena, at, number, now_ps)
         else:
             serve_agents(arena, at, node, now_ps)
@@ -418,7 +439,9 @@ def lacks_room(words: Words, at: int) -> int:
     if words[at + s.CAPTURE_ROOM] > 0:
         rows_left = words[at + s.CAPTURE_ROWS] - words[at + s.CAPTURE_COUNT]
         bytes_left = words[at + s.CAPTURE_ROOM] - words[at + s.CAPTURE_USED]
-        if rows_left < CAPTURE_RESERVE_ROWS or bytes_left < CAPTURE_RESERVE_BYTES:
+        if rows_left < words[at + s.CAPTURE_RESERVE_ROWS]:
+            return CAPTURED
+        if bytes_left < words[at + s.CAPTURE_RESERVE]:
             return CAPTURED
     return 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import torch
@@ -16,21 +17,23 @@ from hosts import rc
 from hosts.agent import Completion, make_ring, take_completions
 from hosts.rank import Plan, RankExecutor, Receive, Request, Send, plans, staging_bytes
 from ina.registry import Aggregator
+from networks.virtual.capture import Capture, Consumer
 from networks.virtual.connections import Connections
 from networks.virtual.fabric import HostAgents, lay_out, places
-from networks.virtual.heap import CAPACITY, grow_heap
 from networks.virtual.memory import PAGE_BYTES, Memory, item_bytes
 from networks.virtual.meter import Meter, RunResult
 from networks.virtual.options import Options
-from networks.virtual.pcap import Capture
+from networks.virtual.pcap import PortPcaps
+from networks.virtual.record import Recorder
+from networks.virtual.room import make_room
 from networks.virtual.state import open_network
 from ringleaf.arena import Store
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.packets import OUTBOX_ROWS, POOL_FREE, POOL_SIZE, grow_pool, make_pool
+from ringleaf.packets import make_pool
 from ringleaf.units import FOREVER_PS
 from switches import Program, Switch
 from switches.forwarding import forwarding_entities
-from topologies.graph import hosts, neighbors
+from topologies.graph import hosts, neighbors, switches
 from topologies.routing import base_rtt_ps, routes
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
@@ -64,7 +67,8 @@ class VirtualNetwork:
         make_pool(
             self.store,
             size=POOL_PACKETS,
-            head_bytes=max(self.program.head_bytes, LEAST_HEAD_BYTES),
+            head_bytes=max(self.program.head_bytes, LEAST_HEAD_BYTES)
+            + (options.mtu if options.record else 0),  # payloads are pinned
             field_count=self.program.field_count,
             lane_count=self.program.lane_count,
         )
@@ -83,18 +87,39 @@ class VirtualNetwork:
         self._links = [(place.node, place.peer) for place in places(graph)]
         rows = open_network(self.store.arena, self._network).agents
         self._number = {at: number for number, at in enumerate(rows[:, s.AGENT_AT].tolist())}
-        self._capture: Capture | None = None
+        consumers = self._consumers(seed)
+        self._capture = Capture(self.store, self._network, consumers) if consumers else None
+
+    def _consumers(self, seed: int) -> list[Consumer]:
+        """Those who get the packets that the loop captures."""
+        options, ports = self.options, places(self.graph)
+        consumers: list[Consumer] = []
         if options.capture is not None:
-            names = [f"{place.node}-{place.port}" for place in places(graph)]
-            self._capture = Capture(options.capture, self.store, self._network, names)
+            names = [f"{place.node}-{place.port}" for place in ports]
+            consumers.append(PortPcaps(options.capture, self.store, self._network, names))
+        if options.record is not None:
+            record = Recorder(
+                options.record,
+                self.store,
+                self._network,
+                ports,
+                self.program,
+                self._entities,
+                seed=seed,
+            )
+            consumers.append(record)
+        return consumers
 
     def _make_switches(self, seed: int) -> dict[str, Switch]:
         options = self.options
         entities = forwarding_entities(
             self.graph, ecmp=options.ecmp, ecn_packets=options.ecn_packets
         )
+        self._entities: dict[str, list[Any]] = {
+            name: list(entities[name]) for name in switches(self.graph)
+        }
         made = {}
-        for number, (name, rows) in enumerate(entities.items()):
+        for number, (name, rows) in enumerate(self._entities.items()):
             ports = len(neighbors(self.graph, name))
             switch = Switch(self.program, self.store, ports=ports, name=name, seed=seed + number)
             switch.write(rows)
@@ -115,6 +140,7 @@ class VirtualNetwork:
         )
         for name, entities in aggregator.entities.items():
             self.switches[name].write(entities)
+            self._entities[name] += entities
         return aggregator
 
     def _lay_out(self, seed: int) -> int:
@@ -210,9 +236,19 @@ class VirtualNetwork:
             )
 
     def close(self) -> None:
-        """Finish the pcaps."""
-        if self._capture is not None:
-            self._capture.close()
+        """Finish the pcaps and traces."""
+        if self._capture is None:
+            return
+        while True:  # what is left of the last instant, so that traces end with it
+            take_completions(self.store.arena, self._ring)
+            reason = loop.run(self.store.arena, self._network, self.now_ps)
+            if reason == loop.NEEDS_ROOM:
+                make_room(self.store, self._network)
+            elif reason == loop.CAPTURED:
+                self._capture.flush()
+            elif reason != loop.REPORTED:
+                break
+        self._capture.close(self.now_ps)
 
 
 class _Execution:
@@ -243,7 +279,7 @@ class _Execution:
                     if self._executors[rank].done:
                         left.discard(rank)
             elif reason == loop.NEEDS_ROOM:
-                self._grow()
+                make_room(self._store, self._at)
             elif reason == loop.CAPTURED and net._capture is not None:
                 net._capture.flush()
             else:
@@ -309,11 +345,3 @@ class _Execution:
             at, accepted = net._aggregator.workers[rank], True
         assert accepted, "an executor posts less than a ring holds"
         return at
-
-    def _grow(self) -> None:
-        """Make room for more packets, or more events."""
-        words = self._store.arena.words
-        if words[POOL_FREE] < 2 * OUTBOX_ROWS:
-            grow_pool(self._store, 2 * int(words[POOL_SIZE]))
-        heap_at = int(words[self._at + s.HEAP_AT])
-        grow_heap(self._store, heap_at, 2 * int(words[heap_at + CAPACITY]))

@@ -33,6 +33,7 @@ class Options:
     slots: int | None = None  # per worker; None: twice the path's capacity
     bins: int = 512  # of the link utilisation series, at most
     capture: Path | None = None  # folder for pcaps
+    record: Path | None = None  # folder for traces, one per switch
     ahead_bytes: int | None = None  # of receives posted ahead per peer; None: two windows
 
     def __post_init__(self) -> None:

@@ -29,7 +29,7 @@ BINS_AT = 12  # per port, BINS counts of bytes on the line
 BINS = 13
 BIN_PS = 14  # width of a bin, doubled when time runs past the last
 BINS_FROM_PS = 15  # when the first bin starts
-CAPTURE_AT = 16  # rows (time_ps, port, offset, length)
+CAPTURE_AT = 16  # rows of CAPTURE_ROW_WORDS
 CAPTURE_ROWS = 17
 CAPTURE_COUNT = 18
 CAPTURE_BYTES_AT = 19  # in arena.bytes
@@ -38,6 +38,8 @@ CAPTURE_USED = 21
 EVENTS = 22  # handled so far
 HOPS = 23  # packets that arrived anywhere so far
 UNCLAIMED = 24  # packets that reached a host and no agent of it
+CAPTURE_RESERVE = 25  # bytes that one event may capture at most
+CAPTURE_RESERVE_ROWS = 26
 NETWORK_WORDS = 32
 
 # A port's row. Its number is global; its switch knows it by LOCAL_PORT.
@@ -53,7 +55,7 @@ DRAINING = 8  # 1 while an event for "the port is idle" is on the heap
 TX_BYTES = 9  # on the line, with preamble, FCS and gap
 TX_PACKETS = 10
 LOST = 11  # packets
-CAPTURE = 12  # 1: to pcap
+CAPTURE = 12  # CAPTURE_SENT | CAPTURE_RECEIVED | PIN
 PORT_WORDS = 16
 
 # A node's row.
@@ -65,7 +67,9 @@ FIRST_PORT = 4  # a host has only this one
 FIRST_AGENT = 5  # a host's agents are in sequence
 AGENT_COUNT = 6
 TURN = 7  # which of them may transmit next
-NODE_WORDS = 8
+BUSIED_PS = 8  # the last instant in which events of the switch's own (an idle port) were handled
+BUSIED = 9  # how many they were in that instant
+NODE_WORDS = 16
 
 # An agent's row.
 AGENT_AT = 0  # its block
@@ -81,6 +85,14 @@ HOST = 1
 OUTSIDE = 2  # what is beyond this process: its INGRESS takes every packet that gets there
 
 PROBABILITY_ONE = 1 << 53
+
+CAPTURE_SENT = 1
+CAPTURE_RECEIVED = 2
+PIN = 4  # a host's packets take their payload along: memory may change before they arrive
+
+# A row of the capture buffer: time_ps, port, offset, length, order.
+CAPTURE_ROW_WORDS = 5
+SENT = -1  # the order of a packet that was sent; of one received it is what BUSIED was then
 
 Rows = npt.NDArray[np.int64]
 

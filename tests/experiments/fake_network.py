@@ -70,7 +70,13 @@ class FakeConnect:
         self._spoil = spoil
 
     def __call__(
-        self, spec: Spec, graph: nx.Graph[str], *, in_network: str | None, capture: Path | None
+        self,
+        spec: Spec,
+        graph: nx.Graph[str],
+        *,
+        in_network: str | None,
+        capture: Path | None,
+        record: Path | None = None,
     ) -> FakeNetwork:
         self.asked.append((in_network, capture))
         return FakeNetwork(graph, spec, self._spoil)

@@ -1,0 +1,1 @@
+"""`ringleaf replay`: traces of switches as regression tests."""

@@ -1,0 +1,65 @@
+"""A trace on BMv2's `simple_switch_grpc`: the packets in the same order, but no time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from networks.replay.compare import Check, Sent
+from networks.traces.entries import load_schema, read_entries
+from networks.traces.trace import PORT, Trace
+from ringleaf.errors import ConfigError
+from switches.bmv2 import Bmv2, is_there
+
+BATCH = 300
+WINDOW = 64
+"""Packets: outputs of one port come in order of their inputs, but for what queues did here."""
+
+
+def replay_on_bmv2(trace: Trace, checks: Sequence[Check], progress: Callable[[int], None]) -> None:
+    """Send all packets of a trace through BMv2, and what comes out to the checks.
+
+    Raises:
+        ConfigError: If BMv2 is not installed, or the trace needs time.
+        BackendError: If BMv2 fails.
+    """
+    if not is_there():
+        raise ConfigError(
+            "replay: switch 'bmv2' needs simple_switch_grpc and simple_switch_CLI on the PATH, "
+            "got neither; install package p4lang-bmv2"
+        )
+    manifest = trace.manifest
+    if any(write.at_ps > 0 for write in manifest.writes):
+        raise ConfigError(
+            f"{manifest.folder}: BMv2 can't write entries at a time, got 'later'; leave it out"
+        )
+    p4info = manifest.p4info or manifest.program.with_suffix(".p4info.txtpb")
+    schema = load_schema(manifest.program, manifest.p4info)
+    with Bmv2(manifest.program, p4info) as switch:
+        for write in manifest.writes:
+            switch.write(read_entries(write.path, schema))
+        _send(trace, switch, checks, progress)
+
+
+def _send(
+    trace: Trace, switch: Bmv2, checks: Sequence[Check], progress: Callable[[int], None]
+) -> None:
+    taken = [0] * len(trace.inputs)
+    for start in range(0, len(trace.arrivals), BATCH):
+        packets = []
+        for port in trace.arrivals[start : start + BATCH, PORT].tolist():
+            file = trace.inputs[port - 1]
+            assert file is not None
+            packets.append((port, file.packet(taken[port - 1])))
+            taken[port - 1] += 1
+        for outputs in switch.process(packets):
+            for port, data in outputs:
+                if 1 <= port <= len(checks):
+                    checks[port - 1].take(_sent(data))
+        progress(start + len(packets))
+
+
+def _sent(data: bytes) -> Sent:
+    starts, sizes = np.zeros(1, np.int64), np.array([len(data)], np.int64)
+    return Sent(np.frombuffer(bytearray(data), np.uint8), starts, sizes, None)

@@ -1,0 +1,252 @@
+"""`ringleaf replay`: finds traces, replays each, says what differs."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from experiments.replay.bmv2 import WINDOW, replay_on_bmv2
+from experiments.replay.junit import TraceResult, write_junit
+from experiments.replay.masks import parse_masks
+from experiments.replay.show import describe, render
+from networks.replay.compare import Check, Rules, Window, make_check
+from networks.replay.replayer import Replayer, load_program
+from networks.replay.sinks import Comparison, Outputs
+from networks.traces import manifest as manifests
+from networks.traces.checksums import changed_files, write_checksums
+from networks.traces.manifest import Manifest
+from networks.traces.trace import Trace, open_trace
+from ringleaf.errors import ConfigError, RingleafError, choose
+from ringleaf.units import PS_PER_NS, parse_time
+
+EQUAL, DIFFERENT, BAD_INPUT = 0, 1, 2
+SWITCHES = ("embedded", "bmv2")
+
+Emit = Callable[[str], None]
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line asks for; a trace's manifest may ask for more."""
+
+    masks: Sequence[str] = ()
+    window: str | None = None
+    ignore_order: bool = False
+    times: bool = False
+    switch: str = "embedded"
+    update: bool = False
+    junit: Path | None = None
+
+
+def replay(paths: Sequence[Path], request: Request, emit: Emit) -> int:
+    """Replay all traces; return the exit code.
+
+    Raises:
+        ConfigError: If the request itself is wrong; what is wrong with a trace is reported.
+    """
+    choose("replay", "switch", request.switch, SWITCHES)
+    if request.update and request.switch != "embedded":
+        raise ConfigError(f"replay: --update goes with switch 'embedded', got {request.switch!r}")
+    _rules(request, None)
+    results = [_replay_one(folder, request, emit) for folder in find_traces(paths)]
+    if request.junit is not None:
+        write_junit(request.junit, results)
+    different = sum(result.error is None and not result.equal for result in results)
+    bad = sum(result.error is not None for result in results)
+    if len(results) > 1:
+        equal = len(results) - different - bad
+        emit(f"# {len(results)} traces: {equal} equal, {different} different, {bad} not replayed")
+    return BAD_INPUT if bad else DIFFERENT if different else EQUAL
+
+
+def find_traces(paths: Sequence[Path]) -> list[Path]:
+    """The traces themselves, and those in folders of traces, sorted.
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if path.name == manifests.NAME:
+            path = path.parent
+        below = sorted(each.parent for each in path.rglob(manifests.NAME)) if path.is_dir() else []
+        if not below:
+            raise ConfigError(
+                f"replay: no trace there, got {str(path)!r}; a trace is a folder with a "
+                f"{manifests.NAME}, as 'ringleaf run --record DIR' writes"
+            )
+        found += [path] if path in below else below
+    return found
+
+
+def _rules(request: Request, manifest: Manifest | None) -> Rules:
+    """What is compared: as the command line says, or else the manifest."""
+    masks = [*request.masks, *(manifest.mask if manifest else ())]
+    text = request.window or (manifest.window if manifest else None)
+    anywhere = request.ignore_order or (manifest is not None and manifest.ignore_order)
+    window = parse_window(text) if text else Window() if anywhere else None
+    if request.switch == "bmv2":
+        if request.times or (window is not None and window.time_ns is not None):
+            raise ConfigError("replay: BMv2 has no times to compare, got --times or --window TIME")
+        window = window or Window(packets=WINDOW)
+    if request.times and window is not None:
+        raise ConfigError(
+            "replay: --times goes with packets in order, got a window; --window 1us bounds times"
+        )
+    return Rules(parse_masks(masks), window, request.times)
+
+
+def parse_window(text: str) -> Window:
+    """`16` packets, or a time like `10us`.
+
+    Raises:
+        ConfigError: If it is neither.
+    """
+    if text.isdecimal():
+        return Window(packets=int(text))
+    return Window(time_ns=parse_time(text, "window") // PS_PER_NS)
+
+
+def _replay_one(folder: Path, request: Request, emit: Emit) -> TraceResult:
+    started = time.perf_counter()
+    try:
+        return _replay_or_fail(folder, request, emit, started)
+    except RingleafError as error:
+        emit(f"ERROR      {folder}")
+        sys.stderr.write(f"ringleaf: {error}\n")
+        return TraceResult(str(folder), time.perf_counter() - started, error=str(error))
+
+
+def _replay_or_fail(folder: Path, request: Request, emit: Emit, started: float) -> TraceResult:
+    notes = _check_files(folder, request)
+    trace = open_trace(folder, with_expected=not request.update)
+    rules = _rules(request, trace.manifest)
+    if request.update:
+        rate = _update(trace)
+        emit(f"UPDATED    {folder}  {rate}")
+        return TraceResult(str(folder), time.perf_counter() - started)
+    checks = make_checks(trace, rules)
+    rate = _run(trace, checks, request.switch)
+    results = [check.result for check in checks]
+    result = TraceResult(str(folder), time.perf_counter() - started, results)
+    emit(f"{'equal' if result.equal else 'DIFFERENT':<10} {folder}  {rate}")
+    for note in notes:
+        emit(f"# {note}")
+    if request.switch == "bmv2":
+        emit("# on BMv2 what depends on queues (ECN marks, timestamps, drops) may differ")
+    _show(result)
+    return result
+
+
+def _check_files(folder: Path, request: Request) -> list[str]:
+    """Notes on files that have changed since the trace was recorded.
+
+    Raises:
+        ConfigError: If packets have: they are not meant to.
+    """
+    changed = changed_files(folder)
+    packets = [
+        name
+        for name in changed
+        if name.startswith("in/") or name == manifests.ARRIVALS or name.startswith("out/")
+    ]
+    if packets and not request.update:
+        raise ConfigError(
+            f"{folder}: packets are not those of the recording, got other contents of "
+            f"{', '.join(packets)}; copy them anew, or remove SHA256SUMS if you changed them"
+        )
+    return [f"changed since the recording: {name}" for name in changed if name not in packets]
+
+
+def make_checks(trace: Trace, rules: Rules) -> list[Check]:
+    pairs = zip(trace.inputs, trace.expected, strict=True)
+    return [
+        make_check(number, 0 if sent is None else len(sent), expected, rules)
+        for number, (sent, expected) in enumerate(pairs, start=1)
+    ]
+
+
+def _run(trace: Trace, checks: Sequence[Check], switch: str) -> str:
+    """Replay, and say how fast that was."""
+    if switch == "embedded":
+        replayer = Replayer(trace, load_program(trace.manifest))
+        started = time.perf_counter()
+        with _progress(trace) as progress:
+            replayer.run([Comparison(checks, trace.origin_ns)], progress)
+    else:
+        started = time.perf_counter()
+        with _progress(trace) as progress:
+            replay_on_bmv2(trace, checks, progress)
+    for check in checks:
+        check.finish()
+    sent = sum(check.result.got for check in checks)
+    return f"{_count(trace)}, {sent} out, {_speed(trace, started)}"
+
+
+def _count(trace: Trace) -> str:
+    return f"{len(trace.arrivals)} packets in"
+
+
+def _speed(trace: Trace, started: float) -> str:
+    per_s = len(trace.arrivals) / max(time.perf_counter() - started, 1e-9)
+    return f"{per_s:.3g} packets/s" if per_s < 1000 else f"{per_s / 1000:,.0f} k packets/s"
+
+
+def _update(trace: Trace) -> str:
+    """Write what the switch sends now as what is expected."""
+    folder = trace.manifest.folder
+    fresh = folder / "out.new"
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir()
+    replayer = Replayer(trace, load_program(trace.manifest))
+    outputs = Outputs(fresh, trace.origin_ns)
+    started = time.perf_counter()
+    with _progress(trace) as progress:
+        replayer.run([outputs], progress)
+    outputs.close()
+    shutil.rmtree(folder / "out", ignore_errors=True)
+    fresh.rename(folder / "out")
+    write_checksums(folder)
+    return f"{_count(trace)}, {_speed(trace, started)}"
+
+
+def _show(result: TraceResult) -> None:
+    """Print the first difference whole, the other ports' in a line."""
+    console = Console(highlight=False, soft_wrap=False)
+    wrong = [port for port in result.ports if not port.equal]
+    for port in wrong:
+        console.print(f"  {describe(port)}", style="bold", markup=False)
+    if wrong:
+        first = min(wrong, key=lambda port: _time(port.first))
+        assert first.first is not None
+        if len(wrong) > 1:
+            console.print(f"  the first of them, on port {first.port}:")
+        console.print()
+        console.print(render(first.first, width=console.width))
+
+
+def _time(difference: object) -> tuple[int, int]:
+    packet = getattr(difference, "got", None) or getattr(difference, "expected", None)
+    assert packet is not None
+    return (packet.time_ns or 0, packet.number)
+
+
+@contextmanager
+def _progress(trace: Trace) -> Iterator[Progress]:
+    """Yield what to call with the number of packets done; on a terminal, a bar shows it."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(trace.manifest.folder.name, total=len(trace.arrivals))
+        yield lambda done: bar.update(task, completed=done)

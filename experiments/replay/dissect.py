@@ -1,0 +1,96 @@
+"""Packets as scapy sees them, field by field, each with the bits that it is made of."""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+from ina.registry import load_layers
+
+
+class FieldView(NamedTuple):
+    """One field of a packet."""
+
+    layer: str  # scapy's short name, with #2 for the second of its kind
+    name: str
+    value: str
+    start_bit: int
+    end_bit: int
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.layer}.{self.name}"
+
+
+@cache
+def _ethernet() -> Any:
+    """Load the layers, which takes a second."""
+    logging.getLogger("scapy").setLevel(logging.ERROR)
+    from scapy.layers import inet6, l2, vxlan  # noqa: F401 - so that they are known
+
+    import hosts.rc.layers  # noqa: F401
+
+    load_layers()
+    return l2.Ether
+
+
+def dissect(data: bytes) -> list[FieldView]:
+    """All fields in order of their bits; what no layer knows is `Raw.load`."""
+    try:
+        packet = _ethernet()(data)
+    except (struct.error, ValueError, IndexError, TypeError, KeyError, AttributeError):
+        packet = None  # scapy takes it for granted that headers are whole
+    fields: list[FieldView] = []
+    seen: dict[str, int] = {}
+    start = 0
+    for layer in _layers(packet):
+        name = type(layer).__name__
+        seen[name] = seen.get(name, 0) + 1
+        shown = name if seen[name] == 1 else f"{name}#{seen[name]}"
+        raw = layer.raw_packet_cache or b""
+        fields += _fields(layer, shown, 8 * len(raw), 8 * start)
+        start += len(raw)
+    if start < len(data):  # padding, or what scapy left out
+        rest = data[start:]
+        fields.append(FieldView("Padding", "load", _hex(rest), 8 * start, 8 * len(data)))
+    return fields
+
+
+def _layers(packet: Any) -> Iterator[Any]:
+    while packet and type(packet).__name__ not in ("NoPayload", "Padding"):
+        yield packet
+        packet = packet.payload
+
+
+def _fields(layer: Any, shown: str, size_bits: int, base: int) -> Iterator[FieldView]:
+    """Take a layer's bytes apart once more, to learn where each field is."""
+    rest: Any = layer.original
+    before = 0
+    for field in layer.fields_desc:
+        if before >= size_bits:
+            break
+        rest, value = field.getfield(layer, rest)
+        left = 8 * len(rest[0]) - rest[1] if isinstance(rest, tuple) else 8 * len(rest)
+        after = 8 * len(layer.original) - left
+        if after > before:
+            yield FieldView(
+                shown, field.name, _show(field, layer, value), base + before, base + after
+            )
+        before = after
+
+
+def _show(field: Any, layer: Any, value: Any) -> str:
+    if isinstance(value, bytes):
+        return _hex(value)
+    shown = field.i2repr(layer, value)
+    if field.name in ("chksum", "icrc", "type") and isinstance(value, int):
+        shown = f"{value:#06x}"
+    return str(shown)
+
+
+def _hex(data: bytes, most: int = 16) -> str:
+    tail = f"... ({len(data)} bytes)" if len(data) > most else ""
+    return data[:most].hex(" ") + tail

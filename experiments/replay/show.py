@@ -1,0 +1,164 @@
+"""The first difference, as people want to see it: two packets, field by field and byte by byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import StringIO
+from itertools import zip_longest
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from experiments.replay.dissect import FieldView, dissect
+from networks.replay.compare import Difference, Kind, Packet, PortResult
+
+DIFFERS = "bold red"
+SAME = "dim"
+MARK = "≠"
+_ROWS_AROUND = 1  # equal rows of the dump that are shown beside those that differ
+_WIDE = 156  # columns that two dumps of 16 bytes a row need
+
+
+def describe(result: PortResult) -> str:
+    """One line on what is wrong with a port, without a packet's bytes."""
+    first = result.first
+    assert first is not None
+    packet = first.expected or first.got
+    assert packet is not None
+    numbers = f"{result.expected} expected, {result.got} sent"
+    where = f"port {result.port}: packet {packet.number + 1} {_kind(first)}{_at(packet)}"
+    if first.kind is Kind.CHANGED and first.expected and first.got:
+        names = changed_fields(first.expected, first.got)
+        if names:
+            where += f": {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}"
+    return f"{where} ({numbers})"
+
+
+def _kind(first: Difference) -> str:
+    if first.kind is Kind.LATE and first.expected and first.got:
+        late_ns = (first.got.time_ns or 0) - (first.expected.time_ns or 0)
+        return f"is {abs(late_ns)} ns {'late' if late_ns > 0 else 'early'}"
+    return first.kind.value
+
+
+def _at(packet: Packet) -> str:
+    return "" if packet.time_ns is None else f" (at {packet.time_ns} ns)"
+
+
+def changed_fields(expected: Packet, got: Packet) -> list[str]:
+    """Names of the fields that differ."""
+    return [
+        name
+        for name, left, right in _rows(expected.data, got.data)
+        if _value(left) != _value(right)
+    ]
+
+
+def _value(field: FieldView | None) -> str | None:
+    return None if field is None else field.value
+
+
+def _rows(left: bytes, right: bytes) -> Iterator[tuple[str, FieldView | None, FieldView | None]]:
+    """Fields of both, those of one name side by side, in the order of the first that has them."""
+    fields = [{field.full_name: field for field in dissect(data)} for data in (left, right)]
+    for name in dict.fromkeys([*fields[0], *fields[1]]):
+        yield name, fields[0].get(name), fields[1].get(name)
+
+
+def render(difference: Difference, *, width: int) -> RenderableType:
+    """The two packets, or the one that there is."""
+    left, right = difference.expected, difference.got
+    if left is None or right is None:
+        packet = left or right
+        assert packet is not None
+        heading = "expected, but missing" if left else "sent, but not expected"
+        return Group(_one(packet, heading), _dump(packet.data, None, "", "", per_row=16))
+    per_row = 16 if width >= _WIDE else 8
+    titles = _title("expected", left), _title("sent", right)
+    return Group(_both(left, right, titles), _dump(left.data, right.data, *titles, per_row=per_row))
+
+
+def _title(what: str, packet: Packet) -> str:
+    return f"{what}: packet {packet.number + 1}, {len(packet.data)} bytes{_at(packet)}"
+
+
+def _one(packet: Packet, heading: str) -> Table:
+    table = Table(
+        box=None, padding=(0, 2, 0, 0), title=_title(heading, packet), title_justify="left"
+    )
+    table.add_column("field", style="cyan")
+    table.add_column("value")
+    for field in dissect(packet.data):
+        table.add_row(field.full_name, field.value)
+    return table
+
+
+def _both(left: Packet, right: Packet, titles: tuple[str, str]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("", width=1)
+    table.add_column("field", style="cyan", no_wrap=True)
+    for title in titles:
+        table.add_column(title, overflow="fold")
+    for name, a, b in _rows(left.data, right.data):
+        differs = _value(a) != _value(b)
+        style = DIFFERS if differs else SAME
+        cells = (Text(field.value if field else "-", style) for field in (a, b))
+        table.add_row(Text(MARK if differs else "", DIFFERS), name, *cells)
+    return table
+
+
+def _dump(left: bytes, right: bytes | None, *titles: str, per_row: int) -> Table:
+    """Rows of the hexdump that differ, and some around them; one packet is shown whole."""
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=right is not None)
+    table.add_column("byte", style="cyan", justify="right")
+    for title in titles if right is not None else ("",):
+        table.add_column(title, no_wrap=True)
+    chunks = list(
+        zip_longest(_chunks(left, per_row), _chunks(right or b"", per_row), fillvalue=b"")
+    )
+    shown = range(len(chunks)) if right is None else _worth_showing([a != b for a, b in chunks])
+    before = -1
+    for number in shown:
+        if number > before + 1:
+            table.add_row("...")
+        before = number
+        a, b = chunks[number]
+        cells = [_hex_row(a, b, per_row), _hex_row(b, a, per_row)]
+        if right is None:
+            cells = [_hex_row(a, a, per_row)]
+        table.add_row(f"{number * per_row:04x}", *cells)
+    if right is not None and chunks and before + 1 < len(chunks):
+        table.add_row("...")
+    return table
+
+
+def _chunks(data: bytes, size: int) -> list[bytes]:
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+def _worth_showing(differs: list[bool]) -> list[int]:
+    around = range(-_ROWS_AROUND, _ROWS_AROUND + 1)
+    wanted = {i + k for i, is_so in enumerate(differs) if is_so for k in around}
+    return sorted(wanted & set(range(len(differs))))[:64]
+
+
+def _hex_row(mine: bytes, other: bytes, per_row: int) -> Text:
+    """`45 00 [03] ...  E..`: bytes that differ are marked, so that it shows without colours."""
+    text, letters = Text(), Text()
+    for i in range(per_row):
+        differs = mine[i : i + 1] != other[i : i + 1]
+        style = DIFFERS if differs else SAME
+        shown = f"{mine[i]:02x}" if i < len(mine) else "  "
+        marks = ("[", "]") if differs else (" ", " ")
+        text.append(f"{marks[0]}{shown}{marks[1]}", style)
+        letter = chr(mine[i]) if i < len(mine) and 32 <= mine[i] < 127 else "."
+        letters.append(letter if i < len(mine) else " ", style)
+    return text.append("  ").append_text(letters)
+
+
+def as_text(difference: Difference, *, width: int = 140) -> str:
+    """The same without colours, for JUnit."""
+    console = Console(width=width, color_system=None, record=True, file=StringIO())
+    console.print(render(difference, width=width))
+    return "\n".join(line.rstrip() for line in console.export_text().splitlines())

@@ -1,0 +1,104 @@
+"""RoCEv2 for scapy, as `wire.py` has it; importing this binds it to its UDP port.
+
+scapy's own (contrib.roce) moves the ICRC to the front before it takes a packet apart, so that
+fields are not where they seem to be.
+"""
+
+from __future__ import annotations
+
+from scapy.fields import (
+    BitEnumField,
+    BitField,
+    ByteEnumField,
+    ShortField,
+    StrField,
+    ThreeBytesField,
+    XIntField,
+)
+from scapy.layers.inet import UDP
+from scapy.packet import Packet, bind_layers
+
+from hosts.rc.wire import (
+    ACKNOWLEDGE,
+    ICRC_BYTES,
+    SEND_FIRST,
+    SEND_LAST,
+    SEND_MIDDLE,
+    SEND_ONLY,
+    UDP_PORT,
+)
+
+_OPCODES = {
+    SEND_FIRST: "SEND first",
+    SEND_MIDDLE: "SEND middle",
+    SEND_LAST: "SEND last",
+    SEND_ONLY: "SEND only",
+    ACKNOWLEDGE: "acknowledge",
+}
+
+
+class BTH(Packet):
+    """The base transport header."""
+
+    name = "BTH"
+    fields_desc = [  # noqa: RUF012 - as scapy wants it
+        ByteEnumField("opcode", SEND_ONLY, _OPCODES),
+        BitField("solicited", 0, 1),
+        BitField("migreq", 0, 1),
+        BitField("padcount", 0, 2),
+        BitField("version", 0, 4),
+        ShortField("pkey", 0xFFFF),
+        BitField("fecn", 0, 1),
+        BitField("becn", 0, 1),
+        BitField("resv6", 0, 6),
+        ThreeBytesField("dqpn", 0),
+        BitField("ackreq", 0, 1),
+        BitField("resv7", 0, 7),
+        ThreeBytesField("psn", 0),
+    ]
+
+    def guess_payload_class(self, payload: bytes) -> type[Packet]:
+        if self.opcode == ACKNOWLEDGE:
+            return AETH
+        return RoceData if len(payload) > ICRC_BYTES else ICRC
+
+
+class AETH(Packet):
+    """The acknowledgement header."""
+
+    name = "AETH"
+    fields_desc = [  # noqa: RUF012
+        BitField("reserved", 0, 1),
+        BitEnumField("kind", 0, 2, {0: "ACK", 1: "RNR NAK", 3: "NAK"}),
+        BitField("value", 0, 5),
+        ThreeBytesField("msn", 0),
+    ]
+
+    def guess_payload_class(self, payload: bytes) -> type[Packet]:
+        return ICRC
+
+
+class _AllButIcrc(StrField):
+    def getfield(self, pkt: Packet, s: bytes) -> tuple[bytes, bytes]:
+        end = max(len(s) - ICRC_BYTES, 0)
+        return s[end:], s[:end]
+
+
+class RoceData(Packet):
+    """What a message holds."""
+
+    name = "data"
+    fields_desc = [_AllButIcrc("load", b"")]  # noqa: RUF012
+
+    def guess_payload_class(self, payload: bytes) -> type[Packet]:
+        return ICRC
+
+
+class ICRC(Packet):
+    """The invariant CRC, which nothing here computes."""
+
+    name = "ICRC"
+    fields_desc = [XIntField("icrc", 0)]  # noqa: RUF012
+
+
+bind_layers(UDP, BTH, dport=UDP_PORT)

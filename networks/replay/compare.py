@@ -1,0 +1,282 @@
+"""Compares what a port sends with what it is expected to, packet by packet as it comes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from networks.traces.pcap_read import PacketFile
+from ringleaf.arena import Bytes, Words
+from ringleaf.compiled import compiled
+
+LOOK_AHEAD = 16
+"""Packets after the first difference, by which a missing packet is told from a changed one."""
+
+Mask = Callable[[bytes], bytes]
+Flags = npt.NDArray[np.bool_]
+
+
+class Kind(Enum):
+    CHANGED = "is different"
+    LATE = "has another time"
+    MISSING = "is missing"
+    UNEXPECTED = "was not expected"
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    number: int  # among those of its port, from 0
+    time_ns: int | None  # None where there is no such thing (BMv2)
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first one of a port; `expected` or `got` is None where there is no such packet."""
+
+    kind: Kind
+    expected: Packet | None
+    got: Packet | None
+
+
+@dataclass(slots=True)
+class PortResult:
+    port: int  # from 1
+    received: int  # by the switch
+    expected: int
+    got: int = 0
+    first: Difference | None = None
+
+    @property
+    def equal(self) -> bool:
+        return self.first is None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How far from its place a packet may be; both None: anywhere."""
+
+    packets: int | None = None
+    time_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    mask: Mask | None = None  # sets to zero what is not compared
+    window: Window | None = None  # None: packets must be in order
+    times: bool = False  # compare times, too, in ns
+
+    def masked(self, data: bytes) -> bytes:
+        return self.mask(data) if self.mask else data
+
+
+_BYTES, _WORDS, _FLAGS = types.uint8[::1], types.int64[::1], types.boolean[::1]
+
+
+@compiled(types.void(_BYTES, _WORDS, _WORDS, _BYTES, _WORDS, _WORDS, _FLAGS))
+def _compare(
+    a: Bytes, a_at: Words, a_sizes: Words, b: Bytes, b_at: Words, b_sizes: Words, differs: Flags
+) -> None:
+    """Say of each packet whether it differs between a and b."""
+    for i in range(differs.size):
+        differs[i] = a_sizes[i] != b_sizes[i]
+        if not differs[i]:
+            bits = np.uint8(0)
+            for k in range(a_sizes[i]):  # to the end, so that it becomes vector code
+                bits |= a[a_at[i] + k] ^ b[b_at[i] + k]
+            differs[i] = bits != 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Some more packets that a port has sent."""
+
+    data: Bytes
+    starts: Words
+    sizes: Words
+    times_ns: Words | None  # None where there is no such thing (BMv2)
+
+    def packet(self, index: int, number: int) -> Packet:
+        """The one at `index`, which has that number of all of its port."""
+        start = self.starts[index]
+        time_ns = None if self.times_ns is None else int(self.times_ns[index])
+        return Packet(number, time_ns, self.data[start : start + self.sizes[index]].tobytes())
+
+
+class Check(Protocol):
+    """Compares one port's packets."""
+
+    result: PortResult
+
+    def take(self, sent: Sent) -> None: ...
+
+    def finish(self) -> None: ...
+
+
+def make_check(port: int, received: int, file: PacketFile | None, rules: Rules) -> Check:
+    """Compare a port with a file; None: it must send nothing."""
+    result = PortResult(port, received, expected=0 if file is None else len(file))
+    return (InOrder if rules.window is None else InWindow)(result, file, rules)
+
+
+def _packet_of(file: PacketFile, number: int) -> Packet:
+    return Packet(number, int(file.stamps_ns[number]), file.packet(number))
+
+
+class InOrder:
+    """The packets must be these, in this order."""
+
+    def __init__(self, result: PortResult, file: PacketFile | None, rules: Rules) -> None:
+        self.result = result
+        self._file = file
+        self._rules = rules
+        self._after: list[bytes] = []  # the packets that followed the first difference
+
+    def take(self, sent: Sent) -> None:
+        result, count = self.result, sent.starts.size
+        done, result.got = result.got, result.got + count
+        known = max(0, min(count, result.expected - done))
+        for index in [*self._changed(sent, done, known), *range(known, min(count, known + 1))]:
+            if result.first is None:
+                kind = self._kind(sent, index, done) if index < known else Kind.UNEXPECTED
+                expected = self._expected(done + index) if index < known else None
+                result.first = Difference(kind, expected, sent.packet(index, done + index))
+                self._remember(sent, index + 1)
+                return
+        if result.first is not None:
+            self._remember(sent, 0)
+
+    def _changed(self, sent: Sent, done: int, known: int) -> Iterator[int]:
+        """Indices of packets that are not as expected, the masked parts aside."""
+        if not known or self.result.first is not None:
+            return
+        assert self._file is not None
+        starts, sizes = (
+            each[done : done + known] for each in (self._file.offsets, self._file.lengths)
+        )
+        differs = np.empty(known, np.bool_)
+        _compare(sent.data, sent.starts, sent.sizes, self._file.data, starts, sizes, differs)
+        late = np.zeros(known, np.bool_)
+        if self._rules.times and sent.times_ns is not None:
+            late = sent.times_ns[:known] != self._file.stamps_ns[done : done + known]
+        for index in np.flatnonzero(differs | late).tolist():
+            if late[index] or not self._same(sent, index, done):
+                yield index
+
+    def _same(self, sent: Sent, index: int, done: int) -> bool:
+        """Whether a packet is as expected, the masked parts aside."""
+        got, expected = sent.packet(index, 0).data, self._expected(done + index).data
+        return self._rules.masked(got) == self._rules.masked(expected)
+
+    def _kind(self, sent: Sent, index: int, done: int) -> Kind:
+        return Kind.LATE if self._same(sent, index, done) else Kind.CHANGED
+
+    def _remember(self, sent: Sent, first: int) -> None:
+        for index in range(first, sent.starts.size)[: LOOK_AHEAD - len(self._after)]:
+            self._after.append(self._rules.masked(sent.packet(index, 0).data))
+
+    def _expected(self, number: int) -> Packet:
+        assert self._file is not None
+        return _packet_of(self._file, number)
+
+    def finish(self) -> None:
+        """Say what is missing; and whether what differed first is so, or is one too many."""
+        result = self.result
+        if result.first is None and result.got < result.expected:
+            result.first = Difference(Kind.MISSING, self._expected(result.got), None)
+        first = result.first
+        if first is None or first.kind is not Kind.CHANGED:
+            return
+        assert first.expected is not None
+        assert first.got is not None
+        number = first.expected.number
+        following = range(number + 1, min(number + 1 + LOOK_AHEAD, result.expected))
+        masked = self._rules.masked
+        if masked(first.got.data) in [masked(self._expected(i).data) for i in following]:
+            result.first = Difference(Kind.MISSING, first.expected, None)
+        elif masked(first.expected.data) in self._after:
+            result.first = Difference(Kind.UNEXPECTED, None, first.got)
+
+
+class InWindow:
+    """Each packet must be expected at about its place; each expected one goes with one packet.
+
+    The earliest that fits is taken. Only the masked bytes of the window are kept.
+    """
+
+    def __init__(self, result: PortResult, file: PacketFile | None, rules: Rules) -> None:
+        assert rules.window is not None
+        self.result = result
+        self._file = file
+        self._rules = rules
+        self._window = rules.window
+        self._next = 0  # expected packet that is not in the window yet
+        self._open: dict[bytes, deque[int]] = {}  # masked bytes -> expected packets, oldest first
+        self._unexpected: Packet | None = None
+        self._missing: int | None = None  # the earliest that no packet came for
+
+    def take(self, sent: Sent) -> None:
+        for index in range(sent.starts.size):
+            self._take_one(sent.packet(index, self.result.got))
+            self.result.got += 1
+
+    def _take_one(self, packet: Packet) -> None:
+        self._widen(packet)
+        key = self._rules.masked(packet.data)
+        candidates = self._open.get(key, deque())
+        while candidates and self._is_past(candidates[0], packet):
+            number = candidates.popleft()
+            self._missing = number if self._missing is None else min(self._missing, number)
+        if candidates:
+            candidates.popleft()
+        elif self._unexpected is None:
+            self._unexpected = packet
+        if not candidates:
+            self._open.pop(key, None)
+
+    def _widen(self, packet: Packet) -> None:
+        """Look at all that is expected by the end of the packet's window."""
+        while self._next < self.result.expected and not self._is_ahead(self._next, packet):
+            assert self._file is not None
+            key = self._rules.masked(self._file.packet(self._next))
+            self._open.setdefault(key, deque()).append(self._next)
+            self._next += 1
+
+    def _distance(self, number: int, packet: Packet) -> tuple[int, int]:
+        """How far an expected packet is behind this one, and may be; in packets or ns."""
+        if self._window.time_ns is not None and packet.time_ns is not None:
+            assert self._file is not None
+            return packet.time_ns - int(self._file.stamps_ns[number]), self._window.time_ns
+        most = self.result.expected if self._window.packets is None else self._window.packets
+        return packet.number - number, most
+
+    def _is_ahead(self, number: int, packet: Packet) -> bool:
+        behind, most = self._distance(number, packet)
+        return self._window != Window() and -behind > most
+
+    def _is_past(self, number: int, packet: Packet) -> bool:
+        behind, most = self._distance(number, packet)
+        return self._window != Window() and behind > most
+
+    def finish(self) -> None:
+        """Report the earliest packet that is missing, beside the first that was not expected."""
+        left = [number for numbers in self._open.values() for number in numbers]
+        if self._next < self.result.expected:
+            left.append(self._next)
+        left += [] if self._missing is None else [self._missing]
+        unexpected = self._unexpected
+        if not left and unexpected is None:
+            return
+        assert self._file is not None or not left
+        missing = _packet_of(self._file, min(left)) if left and self._file is not None else None
+        kind = Kind.CHANGED
+        if missing is None or unexpected is None:
+            kind = Kind.UNEXPECTED if missing is None else Kind.MISSING
+        self.result.first = Difference(kind, missing, unexpected)

@@ -1,0 +1,100 @@
+"""Packets from a trace among the event loop's own events.
+
+What the switch does of its own is on the heap, as in any network; what it receives is in the feed,
+and of one instant's events it comes where the trace says.
+"""
+
+from __future__ import annotations
+
+from numba import types
+
+import networks.virtual.state as s
+from networks.virtual.heap import COUNT, first_time_ps, pop_event
+from networks.virtual.loop import (
+    EMPTY,
+    UNTIL,
+    busied,
+    cross_switch,
+    handle,
+    lacks_room,
+)
+from networks.virtual.state import node_row, port_row
+from ringleaf.arena import Arena, Store, Words
+from ringleaf.compiled import ARENA, compiled, copy_items, inline
+from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
+from ringleaf.units import FOREVER_PS
+
+HUNGRY = 6  # why `run` returned: the feed must be filled
+
+# The feed's block of words.
+ROWS_AT = 0
+ROWS = 1  # how many are there
+NEXT = 2  # of them
+MORE = 3  # 1: others will follow
+BYTES_AT = 4  # in arena.bytes
+FEED_WORDS = 8
+
+# A row: time_ps, port (its global number), order, offset of its bytes, their count.
+ROW_WORDS = 5
+
+
+def make_feed(store: Store, *, rows: int, size_bytes: int) -> int:
+    at = store.allocate("words", FEED_WORDS)
+    rows_at = store.allocate("words", rows * ROW_WORDS)
+    bytes_at = store.allocate("bytes", size_bytes)
+    store.arena.words[at + ROWS_AT] = rows_at
+    store.arena.words[at + BYTES_AT] = bytes_at
+    store.arena.words[at + MORE] = 1
+    return at
+
+
+@inline
+def receive(arena: Arena, at: int, row: int) -> None:
+    """Let the switch have the packet of a row."""
+    words = arena.words
+    packet = allocate_packet(arena)
+    view = open_packet(arena, packet)
+    size = words[row + 4]
+    copy_items(view.head, 0, arena.bytes, words[row + 3], size)
+    view.row[HEAD_LEN] = size
+    port = words[row + 1]
+    node = node_row(words, at, words[port_row(words, at, port) + s.NODE])
+    words[at + s.HOPS] += 1
+    cross_switch(arena, at, node, port, packet, words[row])
+
+
+@inline
+def arrival_is_next(words: Words, at: int, row: int, event_ps: int) -> bool:
+    """Whether a packet comes before the first event of the heap."""
+    if words[row] != event_ps:
+        return words[row] < event_ps
+    port = port_row(words, at, words[row + 1])
+    return busied(words, node_row(words, at, words[port + s.NODE]), event_ps) >= words[row + 2]
+
+
+@compiled(types.int64(ARENA, types.int64, types.int64, types.int64))
+def run(arena: Arena, at: int, feed: int, until_ps: int) -> int:
+    """Handle events and arrivals up to `until_ps`, and say why it returned."""
+    words = arena.words
+    heap = words[at + s.HEAP_AT]
+    while True:
+        fed = words[feed + NEXT] < words[feed + ROWS]
+        if not fed and words[feed + MORE]:
+            return HUNGRY
+        row = words[feed + ROWS_AT] + words[feed + NEXT] * ROW_WORDS
+        event_ps = first_time_ps(words, heap) if words[heap + COUNT] > 0 else FOREVER_PS
+        arrives = fed and arrival_is_next(words, at, row, event_ps)
+        now_ps = words[row] if arrives else event_ps
+        if now_ps == FOREVER_PS:
+            return EMPTY
+        if now_ps > until_ps:
+            return UNTIL
+        reason = lacks_room(words, at)
+        if reason:
+            return reason
+        words[at + s.EVENTS] += 1
+        if arrives:
+            words[feed + NEXT] += 1
+            receive(arena, at, row)
+        else:
+            handle(arena, at, pop_event(words, heap), now_ps)

@@ -1,0 +1,50 @@
+"""What becomes of the packets that a replayed switch sends: compared, or written down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from networks.replay.compare import Check, Sent
+from networks.traces.pcap_write import PcapWriter
+from ringleaf.arena import Bytes, Words
+from ringleaf.units import PS_PER_NS
+
+
+class Comparison:
+    """Gives each port's packets to its check."""
+
+    def __init__(self, checks: Sequence[Check], origin_ns: int) -> None:
+        self._checks = checks  # port 1 first
+        self._origin_ns = origin_ns
+
+    def take(self, rows: Words, data: Bytes) -> None:
+        """Rows are as `state.CAPTURE_ROW_WORDS` says."""
+        for index, check in enumerate(self._checks):
+            mine = rows[rows[:, 1] == index]
+            if mine.size:
+                times_ns = mine[:, 0] // PS_PER_NS + self._origin_ns
+                starts, sizes = (np.ascontiguousarray(mine[:, column]) for column in (2, 3))
+                check.take(Sent(data, starts, sizes, times_ns))
+
+
+class Outputs:
+    """Writes `port1.pcap` and so on; ports that send nothing have no file."""
+
+    def __init__(self, folder: Path, origin_ns: int) -> None:
+        self._folder = folder
+        self._origin_ns = origin_ns
+        self._files: dict[int, PcapWriter] = {}
+
+    def take(self, rows: Words, data: Bytes) -> None:
+        for time_ps, port, start, size, _ in rows.tolist():
+            if port not in self._files:
+                self._files[port] = PcapWriter(self._folder / f"port{port + 1}.pcap")
+            stamp_ns = time_ps // PS_PER_NS + self._origin_ns
+            self._files[port].append(stamp_ns, data[start : start + size].tobytes())
+
+    def close(self) -> None:
+        for file in self._files.values():
+            file.flush()

@@ -1,0 +1,57 @@
+"""`SHA256SUMS` of a trace, as `sha256sum -c` reads it: says which files have changed since."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from ringleaf.errors import ConfigError
+
+NAME = "SHA256SUMS"
+_LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
+
+
+def write_checksums(folder: Path) -> None:
+    """Cover all files of the folder."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != NAME)
+    lines = [f"{_digest(path)}  {path.relative_to(folder).as_posix()}\n" for path in paths]
+    (folder / NAME).write_text("".join(lines))
+
+
+def changed_files(folder: Path) -> list[str]:
+    """Names of files that are not as they were, sorted; none if the trace has no checksums.
+
+    Raises:
+        ConfigError: If the list itself is damaged.
+    """
+    path = folder / NAME
+    if not path.is_file():
+        return []
+    changed = []
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: can't be read, got {error}; remove it to go without") from error
+    for number, line in enumerate(lines, start=1):
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise ConfigError(
+                f"{path}: line {number} must be a SHA-256 and a name, got {line!r}; "
+                "remove the file to go without"
+            )
+        if _digest_or_none(folder / match[2]) != match[1]:
+            changed.append(match[2])
+    return sorted(changed)
+
+
+def _digest_or_none(path: Path) -> str | None:
+    try:
+        return _digest(path)
+    except (OSError, ValueError):
+        return None
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

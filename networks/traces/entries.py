@@ -1,0 +1,90 @@
+"""P4Runtime entries as text: a `p4.v1.WriteRequest`, whose updates are written in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from finsy import P4Schema, P4TableEntry
+from finsy.p4entity import decode_entity
+from finsy.p4schema import P4UpdateType
+from finsy.proto import p4r
+from google.protobuf import text_format  # type: ignore[import-untyped]
+
+from ringleaf.errors import ConfigError
+from switches.program import P4INFO_SUFFIX
+
+
+def write_entries(path: Path, entities: Iterable[Any], schema: P4Schema) -> None:
+    """Write finsy entities; a bare one is an insert, or a modification of a default action."""
+    updates = [_with_verb(entity).encode_update(schema) for entity in entities]
+    path.write_text(text_format.MessageToString(p4r.WriteRequest(updates=updates)))
+
+
+def load_schema(program: Path, p4info: Path | None) -> P4Schema:
+    """The P4Info of a program; if none is named, of the file beside it that p4c's name says.
+
+    Raises:
+        ConfigError: If there is none, or it is not P4Info.
+    """
+    path = p4info or program.with_name(program.stem + P4INFO_SUFFIX)
+    try:
+        return P4Schema(path)
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: can't be read: {error.strerror}; a program needs its P4Info"
+        ) from error
+    except (text_format.ParseError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"{path}: not P4Info as text, got {_one_line(error)}") from error
+
+
+def read_entries(path: Path, schema: P4Schema) -> list[Any]:
+    """The finsy entities of a file, each with what is to be done with it.
+
+    Raises:
+        ConfigError: If it is no WriteRequest, or has what the program hasn't.
+    """
+    try:
+        request = text_format.Parse(path.read_text(), p4r.WriteRequest())
+    except OSError as error:
+        raise ConfigError(f"{path}: can't be read: {error.strerror}") from error
+    except (text_format.ParseError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{path}: not a p4.v1.WriteRequest as text, got {_one_line(error)}"
+        ) from error
+    return [_decode(path, number, update, schema) for number, update in enumerate(request.updates)]
+
+
+def _decode(path: Path, number: int, update: Any, schema: P4Schema) -> Any:
+    try:
+        entity = decode_entity(update.entity, schema)
+        match P4UpdateType(update.type):
+            case P4UpdateType.INSERT:
+                return +entity
+            case P4UpdateType.MODIFY:
+                return ~entity
+            case P4UpdateType.DELETE:
+                return -entity
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, AssertionError) as error:
+        raise ConfigError(
+            f"{path}: update {number} does not fit the program: {_one_line(error)}, "
+            f"got {_one_line(update)}"
+        ) from error
+    raise ConfigError(
+        f"{path}: update {number} must have a type, INSERT, MODIFY or DELETE, "
+        f"got {_one_line(update)}"
+    )
+
+
+def _one_line(value: object, most: int = 200) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+def _with_verb(entity: Any) -> Any:
+    """P4Runtime has no bare entities."""
+    if entity._update_type != P4UpdateType.UNSPECIFIED:
+        return entity
+    is_default = isinstance(entity, P4TableEntry) and entity.is_default_action
+    return ~entity if is_default else +entity

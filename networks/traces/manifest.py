@@ -1,0 +1,251 @@
+"""`trace.yaml`: what a trace says about its switch, and where its files are.
+
+    format: ringleaf-trace
+    version: 1
+    switch: s0                      # its name
+    program: program.json           # BMv2 JSON, from the trace's folder
+    p4info: program.p4info.txtpb    # if it does not lie beside the program
+    entries: entries.txtpb          # p4.v1.WriteRequest as text, written before the first packet
+    later: [{at: 10us, entries: more.txtpb}]      # written at a time, after all packets before it
+    ports: {1: {rate: 100G, queue: 4MiB}}         # or a number of ports, all with that
+    seed: 1                         # of the program's random numbers
+    origin_ns: 0                    # stamp of time 0; else that of the first packet received
+    until_ps: 1000                  # stop there; else when nothing is left to happen
+    arrivals: arrivals.npy          # exact times and order, see `networks.traces.trace`
+    compare: {mask: [IP.ttl], window: 8, ignore_order: false}  # as the options of these names
+
+All but the first two, `program` and `ports` may be left out. Packets are in `in/port1.pcap` and so
+on, those expected in `out/port1.pcap`; a port without a file has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ringleaf.errors import ConfigError, choose
+from ringleaf.units import FOREVER_PS, parse_rate, parse_size, parse_time
+
+NAME = "trace.yaml"
+FORMAT = "ringleaf-trace"
+VERSION = 1
+PROGRAM = "program.json"
+P4INFO = "program.p4info.txtpb"
+ENTRIES = "entries.txtpb"
+ARRIVALS = "arrivals.npy"
+DEFAULT_RATE = "100G"
+DEFAULT_QUEUE = "4MiB"
+MAX_PORTS = 510
+MAX_RATE_BPS = 10**15
+MAX_QUEUE_BYTES = 1 << 40
+MAX_NS = 1 << 62
+
+_KEYS = (
+    *("format", "version", "switch", "program", "p4info", "entries", "later", "ports", "seed"),
+    *("origin_ns", "until_ps", "arrivals", "compare"),
+)
+_COMPARE_KEYS = ("mask", "window", "ignore_order")
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    rate_bps: int
+    queue_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Entries, and when they are written."""
+
+    at_ps: int
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    folder: Path
+    switch: str
+    program: Path
+    p4info: Path | None
+    writes: tuple[Write, ...]  # in order of their times
+    ports: tuple[Port, ...]  # port 1 first
+    seed: int = 0
+    origin_ns: int | None = None
+    until_ps: int = FOREVER_PS
+    arrivals: Path | None = None
+    mask: tuple[str, ...] = ()
+    window: str | None = None
+    ignore_order: bool = False
+
+    def input(self, port: int) -> Path:
+        return self.folder / "in" / f"port{port}.pcap"
+
+    def expected(self, port: int) -> Path:
+        return self.folder / "out" / f"port{port}.pcap"
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a trace.
+
+    Raises:
+        ConfigError: If there is none, or it is not as above.
+    """
+    path = folder / NAME
+    try:
+        data = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: can't be read: {error.strerror}; a trace is a folder with a {NAME}"
+        ) from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    return _Reader(path, _mapping(str(path), data)).manifest()
+
+
+def write_manifest(manifest: Manifest) -> None:
+    """Write what `read_manifest` reads; paths as from the trace's folder."""
+    entries = [write.path for write in manifest.writes if write.at_ps == 0]
+    data: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "switch": manifest.switch,
+        "program": str(manifest.program),
+        **({"p4info": str(manifest.p4info)} if manifest.p4info else {}),
+        **({"entries": str(entries[0])} if entries else {}),
+        "seed": manifest.seed,
+        "ports": {
+            number: {"rate": port.rate_bps, "queue": port.queue_bytes}
+            for number, port in enumerate(manifest.ports, start=1)
+        },
+        "origin_ns": manifest.origin_ns or 0,
+        "until_ps": manifest.until_ps,
+        "arrivals": ARRIVALS,
+    }
+    (manifest.folder / NAME).write_text(yaml.safe_dump(data, sort_keys=False))
+
+
+def _mapping(where: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ConfigError(f"{where}: must be a mapping, got {value!r:.60}")
+    return {str(key): item for key, item in value.items()}
+
+
+class _Reader:
+    """Takes a manifest apart, and complains of what it does not know."""
+
+    def __init__(self, path: Path, data: Mapping[str, Any]) -> None:
+        self._path = path
+        self._data = data
+
+    def manifest(self) -> Manifest:
+        self._check_format()
+        compare = _mapping(f"{self._path}: compare", self._data.get("compare", {}))
+        for key in compare:
+            choose(f"{self._path}: compare", "key", key, _COMPARE_KEYS)
+        window = compare.get("window")
+        return Manifest(
+            folder=self._path.parent,
+            switch=str(self._data.get("switch", self._path.parent.name)),
+            program=self._file("program"),
+            p4info=self._file("p4info") if "p4info" in self._data else None,
+            writes=self._writes(),
+            ports=self._ports(),
+            seed=self._number("seed", 0, 0, (1 << 64) - 1) or 0,
+            origin_ns=self._number("origin_ns", None, 0, MAX_NS),
+            until_ps=self._number("until_ps", FOREVER_PS, 0, FOREVER_PS) or 0,
+            arrivals=self._file("arrivals") if "arrivals" in self._data else None,
+            mask=tuple(str(field) for field in self._list("compare: mask", compare.get("mask"))),
+            window=None if window is None else str(window),
+            ignore_order=self._bool("compare: ignore_order", compare.get("ignore_order", False)),
+        )
+
+    def _check_format(self) -> None:
+        if self._data.get("format") != FORMAT:
+            raise ConfigError(
+                f"{self._path}: format must be {FORMAT!r}, got {self._data.get('format')!r}"
+            )
+        if self._data.get("version") != VERSION:
+            raise ConfigError(
+                f"{self._path}: version must be {VERSION}, got {self._data.get('version')!r}; "
+                "record it anew, or replay it with the Ringleaf that wrote it"
+            )
+        for key in self._data:
+            choose(str(self._path), "key", key, _KEYS)
+
+    def _file(self, key: str, where: str = "", value: object = None) -> Path:
+        name = self._data.get(key) if value is None else value
+        if not isinstance(name, str) or not name or "\0" in name:
+            raise ConfigError(f"{self._path}: {where or key} must be a file's name, got {name!r}")
+        path = self._path.parent / name
+        if not path.is_file():
+            raise ConfigError(f"{self._path}: {where or key}: no such file, got {name!r}")
+        return path
+
+    def _number(self, key: str, default: int | None, least: int, most: int) -> int | None:
+        value = self._data.get(key, default)
+        if value is default:
+            return default
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise ConfigError(
+                f"{self._path}: {key} must be a whole number, {least} to {most}, got {value!r}"
+            )
+        return value
+
+    def _list(self, where: str, value: object) -> list[Any]:
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise ConfigError(f"{self._path}: {where} must be a list, got {value!r}")
+        return value
+
+    def _bool(self, where: str, value: object) -> bool:
+        if not isinstance(value, bool):
+            raise ConfigError(f"{self._path}: {where} must be true or false, got {value!r}")
+        return value
+
+    def _writes(self) -> tuple[Write, ...]:
+        writes = [Write(0, self._file("entries"))] if "entries" in self._data else []
+        for number, item in enumerate(self._list("later", self._data.get("later"))):
+            where = f"later[{number}]"
+            row = _mapping(f"{self._path}: {where}", item)
+            for key in row:
+                choose(f"{self._path}: {where}", "key", key, ("at", "entries"))
+            at_ps = self._parse(parse_time, row.get("at"), f"{where}: at", FOREVER_PS)
+            path = self._file("entries", f"{where}: entries", row.get("entries", ""))
+            writes.append(Write(at_ps, path))
+        return tuple(sorted(writes, key=lambda write: write.at_ps))
+
+    def _ports(self) -> tuple[Port, ...]:
+        value = self._data.get("ports")
+        if isinstance(value, int) and not isinstance(value, bool):
+            value = {} if not 1 <= value <= MAX_PORTS else {i + 1: {} for i in range(value)}
+        rows = value if isinstance(value, dict) else {}
+        if not rows or sorted(map(str, rows)) != sorted(str(i + 1) for i in range(len(rows))):
+            raise ConfigError(
+                f"{self._path}: ports must be numbered from 1, or their number (at most "
+                f"{MAX_PORTS}), got {self._data.get('ports')!r:.60}"
+            )
+        by_number = {str(number): row for number, row in rows.items()}
+        return tuple(self._port(str(i + 1), by_number[str(i + 1)]) for i in range(len(rows)))
+
+    def _port(self, number: str, value: object) -> Port:
+        where = f"ports: {number}"
+        row = _mapping(f"{self._path}: {where}", value)
+        for key in row:
+            choose(f"{self._path}: {where}", "key", key, ("rate", "queue"))
+        rate = row.get("rate", DEFAULT_RATE)
+        queue = row.get("queue", DEFAULT_QUEUE)
+        return Port(
+            self._parse(parse_rate, rate, f"{where}: rate", MAX_RATE_BPS),
+            self._parse(parse_size, queue, f"{where}: queue", MAX_QUEUE_BYTES),
+        )
+
+    def _parse(self, parse: Callable[[str, str], int], value: object, where: str, most: int) -> int:
+        number = parse(str(value), f"{self._path}: {where}")
+        if number > most:
+            raise ConfigError(f"{self._path}: {where} must be at most {most}, got {value!r}")
+        return number

@@ -1,0 +1,176 @@
+"""Reading packet captures: libpcap's format in all its variants, and pcapng.
+
+A file is mapped, not read, and only where its packets are is kept: 24 bytes for each.
+Source: draft-ietf-opsawg-pcap; draft-ietf-opsawg-pcapng.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from networks.traces.pcap_write import LINKTYPE_ETHERNET, NS_PER_S
+from networks.traces.pcapng import MAGIC as PCAPNG
+from networks.traces.pcapng import scan_blocks
+from ringleaf.arena import Bytes, Words
+from ringleaf.compiled import compiled, inline, signed
+from ringleaf.errors import ConfigError
+
+LONGEST_PACKET = 10_000  # bytes, as `Switch.process` takes
+FILE_HEADER_BYTES = 24
+RECORD_HEADER_BYTES = 16
+_ORDERS = {"little": "<u4", "big": ">u4"}
+_UNITS_NS = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}  # magic -> what the second half of a stamp counts
+
+# Why a scan stopped.
+_HEADER_CUT, _PACKET_CUT, _SNAPPED, _SIZE, _FRACTION = 1, 2, 3, 4, 5
+_PROBLEMS = {
+    _HEADER_CUT: "is truncated, got {0} of its header's 16 bytes; copy the file anew",
+    _PACKET_CUT: "is truncated, got {0} of its {1} bytes; copy the file anew",
+    _SNAPPED: "was cut when captured, got {0} of {1} bytes; capture without a snap length",
+    _SIZE: f"must have 1 to {LONGEST_PACKET} bytes, got {{0}}; the file may be damaged",
+    _FRACTION: "has a time beyond its second, got {0}; the file may be damaged",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PacketFile:
+    """Where a file's packets are: index = packet."""
+
+    path: Path
+    data: Bytes  # the file
+    offsets: Words
+    lengths: Words
+    stamps_ns: Words  # not descending
+
+    def __len__(self) -> int:
+        return self.offsets.size
+
+    def packet(self, number: int) -> bytes:
+        start = self.offsets[number]
+        return self.data[start : start + self.lengths[number]].tobytes()
+
+
+def read_packets(path: Path) -> PacketFile:
+    """Find all packets of a capture file.
+
+    Raises:
+        ConfigError: If it is none, of another link layer than Ethernet, damaged, truncated, or
+            if its packets were cut or are out of order.
+    """
+    data = _map(path)
+    magic = int.from_bytes(data[:4].tobytes(), "little")
+    rows = (scan_blocks if magic == PCAPNG else _scan_pcap)(path, data)
+    offsets, lengths, stamps_ns = (np.ascontiguousarray(column) for column in rows.T)
+    _check_order(path, stamps_ns)
+    return PacketFile(path, data, offsets, lengths, stamps_ns)
+
+
+def _map(path: Path) -> Bytes:
+    try:
+        if path.stat().st_size < FILE_HEADER_BYTES:
+            raise ConfigError(
+                f"{path}: not a packet capture, got {path.stat().st_size} bytes; "
+                "a pcap file has a header of 24"
+            )
+        # Private pages that could be written: compiled code has one type for arrays.
+        return np.asarray(np.memmap(path, np.uint8, mode="c"))
+    except OSError as error:
+        raise ConfigError(f"{path}: can't be read: {error.strerror}") from error
+
+
+def _scan_pcap(path: Path, data: Bytes) -> Words:
+    order = _byte_order(path, data)
+    magic, link_type = data[:FILE_HEADER_BYTES].view(_ORDERS[order])[[0, 5]].tolist()
+    if link_type & 0xFFFF != LINKTYPE_ETHERNET:  # the upper half tells of an FCS
+        raise ConfigError(
+            f"{path}: link type must be {LINKTYPE_ETHERNET} (Ethernet), got {link_type & 0xFFFF}"
+        )
+    most = (data.size - FILE_HEADER_BYTES) // RECORD_HEADER_BYTES
+    rows = np.empty(3 * most, np.int64)  # untouched pages cost nothing
+    problem = np.zeros(3, np.int64)
+    count = _scan(data, order == "big", _UNITS_NS[magic], rows, problem)
+    kind, *values = problem.tolist()
+    if kind:
+        raise ConfigError(f"{path}: packet {count + 1} {_PROBLEMS[kind].format(*values)}")
+    return rows[: 3 * count].reshape(count, 3).copy()
+
+
+def _byte_order(path: Path, data: Bytes) -> str:
+    for order, kind in _ORDERS.items():
+        if int(data[:4].view(kind)[0]) in _UNITS_NS:
+            return order
+    raise ConfigError(
+        f"{path}: not a packet capture, got magic {data[:4].tobytes().hex()}; "
+        "pcap and pcapng are understood"
+    )
+
+
+@inline
+def _number(data: Bytes, at: int, big: bool) -> int:
+    """The 32-bit number at an offset."""
+    value = 0
+    for i in range(4):
+        value |= signed(data[at + i]) << (8 * (3 - i) if big else 8 * i)
+    return value
+
+
+@inline
+def _check(kept: int, whole: int, left: int, fraction: int, unit_ns: int, problem: Words) -> int:
+    """Say what is wrong with a packet, or 0."""
+    problem[1], problem[2] = kept, whole
+    if fraction * unit_ns >= NS_PER_S:
+        problem[1] = fraction
+        return _FRACTION
+    if whole < 1 or whole > LONGEST_PACKET or kept > whole:
+        problem[1] = max(whole, kept)
+        return _SIZE
+    if kept < whole:
+        return _SNAPPED
+    if kept > left:
+        problem[1] = left
+        return _PACKET_CUT
+    return 0
+
+
+@compiled(
+    types.int64(types.uint8[::1], types.boolean, types.int64, types.int64[::1], types.int64[::1])
+)
+def _scan(data: Bytes, big: bool, unit_ns: int, rows: Words, problem: Words) -> int:
+    """Fill rows (offset, length, stamp in ns); return the number of good packets.
+
+    Of the first bad one, `problem` says kind and values.
+    """
+    at = FILE_HEADER_BYTES
+    count = 0
+    while at < data.size:
+        if data.size - at < RECORD_HEADER_BYTES:
+            problem[0], problem[1] = _HEADER_CUT, data.size - at
+            return count
+        seconds, fraction = _number(data, at, big), _number(data, at + 4, big)
+        kept, whole = _number(data, at + 8, big), _number(data, at + 12, big)
+        at += RECORD_HEADER_BYTES
+        problem[0] = _check(kept, whole, data.size - at, fraction, unit_ns, problem)
+        if problem[0]:
+            return count
+        rows[3 * count] = at
+        rows[3 * count + 1] = kept
+        rows[3 * count + 2] = seconds * NS_PER_S + fraction * unit_ns
+        at += kept
+        count += 1
+    return count
+
+
+def _check_order(path: Path, stamps_ns: npt.NDArray[np.int64]) -> None:
+    earlier = np.flatnonzero(np.diff(stamps_ns) < 0)
+    if earlier.size:
+        number = int(earlier[0]) + 1
+        late_ns = int(stamps_ns[number - 1] - stamps_ns[number])
+        raise ConfigError(
+            f"{path}: packets must be in order of time, got packet {number + 1} {late_ns} ns "
+            "before the one it follows; sort them with reordercap"
+        )

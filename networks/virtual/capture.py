@@ -1,0 +1,76 @@
+"""The loop's capture buffer, and who gets what was in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+import networks.virtual.state as s
+from networks.virtual.state import Rows, open_network
+from ringleaf.arena import Store
+
+BUFFER_BYTES = 8 << 20
+BUFFER_ROWS = 1 << 14
+LONGEST_FRAME_BYTES = 10_240  # of a jumbo frame with all our headers
+
+
+class Consumer(Protocol):
+    """Takes packets in the order of events; see `state.CAPTURE_ROW_WORDS` for `order`."""
+
+    def take(self, time_ps: int, port: int, data: bytes, order: int) -> None: ...
+
+    def close(self, now_ps: int) -> None: ...
+
+
+class CaptureBuffer:
+    """Room for what the ports that have CAPTURE set send and receive."""
+
+    def __init__(
+        self, store: Store, network: int, *, longest_bytes: int = LONGEST_FRAME_BYTES
+    ) -> None:
+        self._store = store
+        self._network = network
+        net = open_network(store.arena, network)
+        most_ports = int(np.bincount(net.ports[:, s.NODE]).max())
+        reserve_rows = most_ports + 1  # an event sends at most one packet per port of a switch
+        reserve = reserve_rows * longest_bytes
+        room, rows = max(BUFFER_BYTES, 2 * reserve), max(BUFFER_ROWS, 2 * reserve_rows)
+        rows_at = store.allocate("words", s.CAPTURE_ROW_WORDS * rows)
+        bytes_at = store.allocate("bytes", room)
+        state = open_network(store.arena, network).state
+        state[s.CAPTURE_AT], state[s.CAPTURE_ROWS] = rows_at, rows
+        state[s.CAPTURE_BYTES_AT], state[s.CAPTURE_ROOM] = bytes_at, room
+        state[s.CAPTURE_RESERVE], state[s.CAPTURE_RESERVE_ROWS] = reserve, reserve_rows
+
+    def take(self) -> Rows:
+        """Empty the buffer; offsets in the rows are good until the network runs again."""
+        arena = self._store.arena
+        state = open_network(arena, self._network).state
+        start, count = int(state[s.CAPTURE_AT]), int(state[s.CAPTURE_COUNT])
+        rows = arena.words[start : start + count * s.CAPTURE_ROW_WORDS].copy()
+        state[s.CAPTURE_COUNT] = state[s.CAPTURE_USED] = 0
+        return rows.reshape(count, s.CAPTURE_ROW_WORDS)
+
+
+class Capture:
+    """Hands each captured packet to all consumers."""
+
+    def __init__(self, store: Store, network: int, consumers: Sequence[Consumer]) -> None:
+        self._store = store
+        self._buffer = CaptureBuffer(store, network)
+        self._consumers = consumers
+
+    def flush(self) -> None:
+        rows = self._buffer.take()
+        captured = self._store.arena.bytes
+        for time_ps, port, start, size, order in rows.tolist():
+            data = captured[start : start + size].tobytes()
+            for consumer in self._consumers:
+                consumer.take(time_ps, port, data, order)
+
+    def close(self, now_ps: int) -> None:
+        self.flush()
+        for consumer in self._consumers:
+            consumer.close(now_ps)

@@ -1,0 +1,17 @@
+"""Making room when the loop says NEEDS_ROOM."""
+
+from __future__ import annotations
+
+import networks.virtual.state as s
+from networks.virtual.heap import CAPACITY, grow_heap
+from ringleaf.arena import Store
+from ringleaf.packets import OUTBOX_ROWS, POOL_FREE, POOL_SIZE, grow_pool
+
+
+def make_room(store: Store, network: int) -> None:
+    """Make room for more packets, or more events."""
+    words = store.arena.words
+    if words[POOL_FREE] < 2 * OUTBOX_ROWS:
+        grow_pool(store, 2 * int(words[POOL_SIZE]))
+    heap_at = int(store.arena.words[network + s.HEAP_AT])
+    grow_heap(store, heap_at, 2 * int(store.arena.words[heap_at + CAPACITY]))
