@@ -231,6 +231,13 @@ class _Reader:
     def _match_key(self, item: Json) -> MatchKey:
         if item["match_type"] not in ("exact", "lpm", "ternary", "range", "optional"):
             raise self._refuse("unsupported match kind", item["match_type"], item)
+        if not isinstance(item["target"], list):  # which BMv2 does not load either
+            raise self._refuse(
+                "a key that is an element of a stack at a varying index is not supported;"
+                " copy it to metadata",
+                item["name"],
+                item,
+            )
         target = Field(*item["target"])
         name = item.get("name", ".".join(item["target"]))
         mask = item.get("mask")

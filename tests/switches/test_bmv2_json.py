@@ -130,6 +130,11 @@ def cycle(data: Json) -> None:
     data["pipelines"][0]["init_table"] = tables[0]["name"]
 
 
+def varying_key(data: Json) -> None:
+    key = {"match_type": "exact", "name": "s[i].a", "target": {"type": "expression"}}
+    data["pipelines"][0]["tables"][0]["key"] = [key]
+
+
 def stack_extract(data: Json) -> None:
     operation = {"op": "extract", "parameters": [{"type": "pile", "value": "tags"}]}
     data["parsers"][0]["parse_states"][0]["parser_ops"] = [operation]
@@ -177,6 +182,7 @@ FIELD_N = {"type": "field", "value": ["i", "n"]}
         (add_primitive("assign", [{"type": "hexstr", "value": "1"}, FIELD]), "assign must write"),
         (add_primitive("assign", [FIELD, {"type": "odd", "value": []}]), "kind of operand"),
         (in_deparser, "assign takes 2 parameters, got 0"),
+        (varying_key, r"an element of a stack at a varying index .*, got 's\[i\]\.a'"),
         (cycle, "a pipeline with a cycle is not supported"),
         (stack_extract, "unsupported kind of extraction, got 'pile'"),
         (value_set, "a mask of a value set, got '0x01'"),
