@@ -58,24 +58,41 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A loop of the program's own: `body` again and again, until a `Leave` in it."""
+    """A loop of the program's own: `body` again and again, until a `Leave` in it.
 
+    `number` is its own among the loops of its action.
+    """
+
+    number: int
     body: Body
 
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """The end of the innermost `Repeat`."""
+    """The end of the innermost `Repeat`, `number`; `way` is 0, or what an `IfLeft` asks for."""
+
+    number: int
+    way: int
 
 
-Statement = Primitive | If | Apply | UnlessExited | Loop | Repeat | Leave
+@dataclass(frozen=True, slots=True)
+class IfLeft:
+    """What follows a `Repeat` that can be left in several ways."""
+
+    number: int
+    way: int
+    then: Body
+    otherwise: Body
+
+
+Statement = Primitive | If | Apply | UnlessExited | Loop | Repeat | Leave | IfLeft
 Body = tuple[Statement, ...]
 
 
 def children(statement: Statement) -> Iterator[Body]:
     """Return the bodies inside a statement."""
     match statement:
-        case If():
+        case If() | IfLeft():
             yield statement.then
             yield statement.otherwise
         case Apply():
@@ -91,7 +108,7 @@ def children(statement: Statement) -> Iterator[Body]:
 def rebuild(statement: Statement, change: Callable[[Body], Body]) -> Statement:
     """Return the statement with `change` applied to each body inside it."""
     match statement:
-        case If():
+        case If() | IfLeft():
             then = change(statement.then)
             return replace(statement, then=then, otherwise=change(statement.otherwise))
         case Apply():

@@ -2,12 +2,13 @@
 
 Ways that part at a jump are nested up to where they meet again. Jumps go forward, so those places
 are found from the end, each from later ones; but for those back to the head of a loop, which
-p4c writes for `for` and `while` in an action.
+p4c writes for `for` in an action. A loop is a node with several ways to go on if something in it
+(`exit`, `return`) jumps beyond its end.
 """
 
 from __future__ import annotations
 
-from switches.generate.flow import Body, If, Leave, Repeat, Statement
+from switches.generate.flow import Body, If, IfLeft, Leave, Repeat, Statement
 from switches.generate.lower import lower
 from switches.json_stacks import value_of
 from switches.source import Action, Constant, Operation, Primitive, Selected, Source
@@ -17,7 +18,7 @@ def action_body(source: Source, action: Action) -> Body:
     """Return an action's primitives with its jumps turned into `If`s and `Repeat`s.
 
     Raises:
-        ConfigError: If a jump goes into a loop, or out of more than one.
+        ConfigError: If a jump goes into a loop, or from an inner loop back to an outer one.
     """
     steps = action.primitives
     ends: dict[int, int] = {}  # head of a loop -> the last primitive that jumps back to it
@@ -30,8 +31,8 @@ def action_body(source: Source, action: Action) -> Body:
 class _Stretch:
     """A whole action, or one turn of a loop: primitives `start` to, but without, `end`.
 
-    A turn has two places after its last primitive: `end`, where the loop is left, and one more,
-    where the next turn begins.
+    A turn has places after its last primitive: `end`, where the loop is left, those that jumps
+    out of it go to, and after all of them `last`, where the next turn begins.
     """
 
     def __init__(
@@ -50,8 +51,10 @@ class _Stretch:
         self._start = start
         self._end = end
         self._in_loop = in_loop
-        self._last = end + 1 if in_loop else end
+        self._last = len(steps) + 1 if in_loop else end
         self._joins = {end: self._last, self._last: self._last}
+        self._turns: dict[int, _Stretch] = {}  # of inner loops, by their heads
+        self.beyond: list[int] = []  # where jumps out of the loop go to, if not to its end
         for at in self._outer():
             self._joins[at] = self._meet(self._next(at))
 
@@ -64,9 +67,12 @@ class _Stretch:
         while at != stop:
             join = self._joins[at]
             if at == self._end:
-                out.append(Leave())
+                out.append(Leave(self._start, 0))
+            elif at in self.beyond:
+                out.append(Leave(self._start, 1 + self.beyond.index(at)))
             elif self._is_head(at):
-                out.append(Repeat(self._turn(at).body()))
+                out.append(Repeat(at, self._turns[at].body()))
+                out.extend(self._after(at, join))
             elif self._steps[at].op == "_jump_if_zero":
                 out.append(self._branch(at, join))
             elif self._steps[at].op != "_jump":
@@ -81,6 +87,14 @@ class _Stretch:
         then, otherwise = (self._nest(way, join) for way in self._next(at))
         return If(Operation("d2b", None, value), then, otherwise, step.where)
 
+    def _after(self, head: int, join: int) -> Body:
+        """Return what follows an inner loop, up to where all ways out of it meet."""
+        end, *others = self._next(head)
+        body = self._nest(end, join)
+        for way, other in enumerate(others, 1):
+            body = (IfLeft(head, way, self._nest(other, join), body),)
+        return body
+
     def _outer(self) -> list[int]:
         """Return the primitives from the last to the first, of inner loops only the heads."""
         found = []
@@ -94,25 +108,31 @@ class _Stretch:
         return at in self._loops and not (self._in_loop and at == self._start)
 
     def _turn(self, head: int) -> _Stretch:
-        end = self._loops[head] + 1
-        return _Stretch(self._source, self._steps, self._loops, head, end, in_loop=True)
+        if head not in self._turns:
+            end = self._loops[head] + 1
+            turn = _Stretch(self._source, self._steps, self._loops, head, end, in_loop=True)
+            self._turns[head] = turn
+        return self._turns[head]
 
     def _next(self, at: int) -> list[int]:
         """Return where a primitive leads to; of a jump on condition first where it is true."""
-        if self._is_head(at):
-            return [self._loops[at] + 1]
         step = self._steps[at]
+        if self._is_head(at):
+            beyond = [self._land(target, step) for target in self._turn(at).beyond]
+            return [self._loops[at] + 1, *beyond]
         following = [] if step.op == "_jump" else [at + 1]
         if _jumps(step):
-            following.append(self._landing(step))
+            following.append(self._land(_target(self._source, step, len(self._steps)), step))
         return following
 
-    def _landing(self, step: Primitive) -> int:
-        target = _target(self._source, step, len(self._steps))
+    def _land(self, target: int, step: Primitive) -> int:
         if self._in_loop and target == self._start:
             return self._last
+        if self._in_loop and target > self._end and target not in self.beyond:
+            self.beyond.append(target)
+            self._joins[target] = self._last
         if target not in self._joins:
-            raise self._source.refuse("a jump into a loop, or out of two", target, step.where)
+            raise self._source.refuse("a jump into or between loops", target, step.where)
         return target
 
     def _meet(self, ways: list[int]) -> int:

@@ -9,6 +9,7 @@ from switches.generate.flow import (
     Body,
     Choice,
     If,
+    IfLeft,
     Leave,
     Loop,
     Repeat,
@@ -60,11 +61,28 @@ class StatementWriter:
                 with code.marked(_loop_mark(statement)):
                     LoopWriter(code, self.write).write(statement, self._patterns[statement.number])
 
+            case Repeat() | Leave() | IfLeft():
+                self._repeat(statement)
+
+    def _repeat(self, statement: Repeat | Leave | IfLeft) -> None:
+        """Write a loop of the program's own, or a part of it; `left` is the way it was left."""
+        code, left = self._code, f"left{statement.number}"
+        match statement:
             case Repeat():
+                code.add(f"{left} = 0")
                 with code.block("while True:"):
                     self.write(statement.body)
             case Leave():
+                if statement.way:
+                    code.add(f"{left} = {statement.way}")
                 code.add("break")
+            case IfLeft():
+                with code.block(f"if {left} == {statement.way}:"):
+                    self.write(statement.then)
+                    code.add("pass")
+                with code.block("else:"):
+                    self.write(statement.otherwise)
+                    code.add("pass")
 
     def _if(self, statement: If) -> None:
         code = self._code

@@ -12,7 +12,7 @@ from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
 from switches.bmv2_json import load_source
-from switches.generate.flow import Body, If, Leave, Repeat
+from switches.generate.flow import Body, If, IfLeft, Leave, Repeat
 from switches.generate.jumps import action_body
 from switches.source import Action, Constant, Expression, Field, Primitive
 
@@ -54,7 +54,7 @@ def forward_jumps(draw: st.DrawFn) -> list[Primitive]:
 Tree = tuple[object, ...]
 
 trees = st.recursive(
-    st.sampled_from([("step",), ("break",), ("continue",)]),
+    st.sampled_from([("step",), ("break",), ("continue",), ("return",)]),
     lambda inner: st.one_of(
         st.tuples(st.just("if"), st.lists(inner, max_size=3), st.lists(inner, max_size=3)),
         st.tuples(st.just("while"), st.lists(inner, max_size=4)),
@@ -68,6 +68,7 @@ class Compiler:
 
     def __init__(self) -> None:
         self.steps: list[Primitive] = []
+        self.returns: list[int] = []
 
     def all(self, body: list[Tree], head: int, breaks: list[int] | None) -> None:
         for tree in body:
@@ -86,6 +87,8 @@ class Compiler:
                 self._while(body)
             case ("break",) if breaks is not None:
                 breaks.append(self._hole())
+            case ("return",):
+                self.returns.append(self._hole())
             case ("continue",) if breaks is not None:
                 self.steps.append(jump(head))
             case _:
@@ -107,6 +110,8 @@ class Compiler:
 def compiled(body: list[Tree]) -> list[Primitive]:
     compiler = Compiler()
     compiler.all(body, 0, None)
+    for hole in compiler.returns:
+        compiler.steps[hole] = jump(len(compiler.steps))
     return compiler.steps
 
 
@@ -128,25 +133,31 @@ class Nested:
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
+        self._left: dict[int, int] = {}
         self.happened: list[Expression] = []
 
     def run(self, body: Body) -> bool:
         """Return whether the innermost loop was left."""
-        for statement in body:
-            match statement:
-                case If():
-                    holds = next(self._answers, False)
-                    if self.run(statement.then if holds else statement.otherwise):
-                        return True
-                case Repeat():
-                    while not self.run(statement.body):
-                        pass
-                case Leave():
-                    return True
-                case Primitive():
-                    self.happened.append(statement.parameters[1])
-                case _:
-                    raise AssertionError(statement)
+        return any(self._leaves(statement) for statement in body)
+
+    def _leaves(self, statement: object) -> bool:
+        match statement:
+            case If():
+                holds = next(self._answers, False)
+                return self.run(statement.then if holds else statement.otherwise)
+            case Repeat():
+                while not self.run(statement.body):
+                    pass
+            case Leave():
+                self._left[statement.number] = statement.way
+                return True
+            case IfLeft():
+                holds = self._left[statement.number] == statement.way
+                return self.run(statement.then if holds else statement.otherwise)
+            case Primitive():
+                self.happened.append(statement.parameters[1])
+            case _:
+                raise AssertionError(statement)
         return False
 
 
@@ -164,10 +175,10 @@ def test_nested_statements_do_what_jumps_do(steps: list[Primitive], answers: lis
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        ([jump_if_zero(2), step(1), step(2), jump(1)], "a jump into a loop"),
+        ([jump_if_zero(2), step(1), step(2), jump(1)], "a jump into or between loops, got 2"),
         (
-            [jump_if_zero(6), jump_if_zero(4), jump(6), jump(1), step(4), jump(0)],
-            "a jump into a loop, or out of two, got 6",
+            [jump_if_zero(6), jump_if_zero(5), jump(0), step(3), jump(1), jump(0)],
+            "a jump into or between loops, got 0",
         ),
         ([jump(7)], "a jump to no primitive"),
     ],

@@ -62,6 +62,25 @@ control I(inout headers hdr, inout metadata meta, inout standard_metadata_t stan
         }
     }
 
+    // leaves two loops at once
+    action search() {
+        hdr.work.sum = 0;
+        for (bit<8> i = 1; i < 4; i = i + 1) {
+            for (bit<8> j = 1; j < 4; j = j + 1) {
+                hdr.work.sum = hdr.work.sum + 0x10;
+                if (i * j == hdr.work.count) {
+                    hdr.work.way = (bit<32>)(i ++ j);
+                    exit;
+                }
+                if (i * j == 9) {
+                    return;
+                }
+            }
+            hdr.work.sum = hdr.work.sum + 1;
+        }
+        hdr.work.sum = 0xffff;
+    }
+
     action nested(bit<8> value) {
         if (hdr.work.count > 100) {
             if (hdr.work.count > 200) {
@@ -85,7 +104,7 @@ control I(inout headers hdr, inout metadata meta, inout standard_metadata_t stan
 
     table loops {
         key = { hdr.work.kind: exact; }
-        actions = { add_up; pairs; nested; leave; NoAction; }
+        actions = { add_up; pairs; search; nested; leave; NoAction; }
         default_action = NoAction();
     }
 
