@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from ringleaf.errors import ConfigError, choose
+from switches.source import MeterArray
 from switches.stf.names import find_name
 from switches.stf.statements import Command
 from switches.switch import Switch
@@ -184,8 +184,8 @@ class CommandLine:
         return find_name(where, "meter", name, self._meters)
 
     @property
-    def _meters(self) -> dict[str, Any]:
-        return getattr(self._switch.program.source, "meters", {})
+    def _meters(self) -> dict[str, MeterArray]:
+        return self._switch.program.source.meters
 
 
 def _rates(where: str, texts: tuple[str, ...]) -> Rates:
