@@ -16,6 +16,7 @@ from switches.json_headers import HeaderReader
 from switches.json_parser import ParserReader
 from switches.source import (
     NO_ACTION,
+    VALID,
     Action,
     ActionCall,
     Calculation,
@@ -164,6 +165,13 @@ class _Reader:
                     inputs.append(Field(*part["value"]))
                 case "hexstr":
                     inputs.append(Constants(number_of(part["value"]), part["bitwidth"]))
+                case "header":
+                    header = self._instances.headers[part["value"]]
+                    inputs += [
+                        Field(header.name, field.name)
+                        for field in header.fields
+                        if field.name != VALID
+                    ]
                 case "payload":
                     with_payload = True
                 case kind:

@@ -11,47 +11,91 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ringleaf.arena import Lanes
+from ringleaf.arena import Fields, Lanes
 
 
 @dataclass(frozen=True, slots=True)
 class Crc:
-    """A reflected CRC as BMv2's `calculations.cpp` has it."""
+    """A CRC as BMv2's `calculations.cpp` has it; a custom one as it is before it is configured."""
 
     width: int  # bits
     polynomial: int  # not reflected
     initial: int
     final: int
+    reflected: bool = True  # takes bytes, and gives the remainder, lowest bit first
 
 
 CRCS = {
     "crc16": Crc(16, 0x8005, 0, 0),
+    "crc16_custom": Crc(16, 0x8005, 0, 0),
     "crc32": Crc(32, 0x04C11DB7, 0xFFFFFFFF, 0xFFFFFFFF),
+    "crc32_custom": Crc(32, 0x04C11DB7, 0xFFFFFFFF, 0xFFFFFFFF),
+    "crcCCITT": Crc(16, 0x1021, 0xFFFF, 0, reflected=False),
+    "crc8_custom": Crc(8, 0x07, 0, 0, reflected=False),
+    "crc64_custom": Crc(64, 0x1B, 0, 0),
 }
 
-WIDTHS = {"crc16": 16, "crc32": 32, "csum16": 16, "xor16": 16, "xor32": 32, "identity": 64}
+XORS = {"xor16": 2, "xor32": 4}
+"""Bytes of the words whose exclusive or it is."""
+
+WIDTHS = {
+    **{name: kind.width for name, kind in CRCS.items()},
+    **{name: 8 * size for name, size in XORS.items()},
+    "csum16": 16,
+    "cksum16": 16,
+    "identity": 64,
+    "random": 64,
+}
 """Bits of the result of each supported algorithm."""
 
 
 def crc(algorithm: str, data: bytes) -> int:
     """Return the CRC of `data`."""
     kind = CRCS[algorithm]
-    polynomial = int(f"{kind.polynomial:0{kind.width}b}"[::-1], 2)
-    remainder = kind.initial
+    remainder = _reversed(kind.initial, kind.width) if kind.reflected else kind.initial
     for byte in data:
-        remainder ^= byte
-        for _ in range(8):
-            remainder = remainder >> 1 ^ (polynomial if remainder & 1 else 0)
+        remainder = _step(kind, remainder, byte)
     return remainder ^ kind.final
 
 
-def crc_tables(algorithm: str, length: int) -> Lanes:
+def _step(kind: Crc, remainder: int, byte: int) -> int:
+    """Return the remainder after one more byte; a reflected one has its bits in reverse."""
+    if kind.reflected:
+        polynomial = _reversed(kind.polynomial, kind.width)
+        remainder ^= byte
+        for _ in range(8):
+            remainder = remainder >> 1 ^ (polynomial if remainder & 1 else 0)
+        return remainder
+    remainder ^= byte << (kind.width - 8)
+    for _ in range(8):
+        high = remainder >> (kind.width - 1)
+        remainder = (remainder << 1) & ((1 << kind.width) - 1) ^ (kind.polynomial if high else 0)
+    return remainder
+
+
+def _reversed(number: int, width: int) -> int:
+    return int(f"{number:0{width}b}"[::-1], 2)
+
+
+def crc_steps(algorithm: str) -> Fields:
+    """Return what each byte does to a remainder of zero, for loops over bytes (`gathering.py`).
+
+    Remainders that are not reflected lie in the highest bits of the word.
+    """
+    kind = CRCS[algorithm]
+    up = 0 if kind.reflected else 64 - kind.width
+    return np.array([_step(kind, 0, byte) << up for byte in range(256)], np.uint64)
+
+
+def crc_tables(algorithm: str, length: int) -> Lanes | Fields:
     """Return `length` tables of 256: what each byte at each place of the input adds.
 
     The CRC is the exclusive or of `table[256 * i + data[i]]` over all i.
     """
     zeros = crc(algorithm, bytes(length))
-    table = np.zeros(256 * length, np.uint32)
+    table: Lanes | Fields = np.zeros(256 * length, np.uint32)
+    if CRCS[algorithm].width > 32:
+        table = np.zeros(256 * length, np.uint64)
     for i in range(length):
         bits = [crc(algorithm, _one_byte(i, 1 << bit, length)) ^ zeros for bit in range(8)]
         for value in range(256):

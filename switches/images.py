@@ -90,6 +90,12 @@ class Image:
             words[part.word] |= value << part.shift
         return tuple(words)
 
+    def _limits(self, values: list[int]) -> list[int]:
+        """Return the words of one limit of each range."""
+        counts = self._shape.range_words
+        pairs = zip(values, counts, strict=True)
+        return [value >> 64 * i & WORD_MASK for value, count in pairs for i in range(count)]
+
     def _row(self, entry: Entry, rank: int, records_at: int) -> Fields:
         shape = self._shape
         row = np.zeros(shape.row_words, np.uint64)
@@ -103,8 +109,8 @@ class Image:
             row[KEYS : KEYS + len(keys)] = keys
             if shape.ranges:
                 masks = self._pack([mask for _, mask in pairs])
-                lows = [entry.match[i][0] for i in shape.ranges]
-                highs = [entry.match[i][1] for i in shape.ranges]
+                lows = self._limits([entry.match[i][0] for i in shape.ranges])
+                highs = self._limits([entry.match[i][1] for i in shape.ranges])
                 columns = [*masks, *lows, *highs]
                 start = KEYS + len(keys)
                 row[start : start + len(columns)] = columns

@@ -142,6 +142,43 @@ def find_in_ranges(
 
 
 @inline
+def find_in_wide_ranges(
+    fields: Fields,
+    image: np.uint64,
+    keys: tuple[np.uint64, ...],
+    values: tuple[np.uint64, ...],
+    begins: tuple[bool, ...],
+    row_words: np.uint64,
+) -> np.uint64:
+    """Do the same where a value can have several words; `begins` says which are a key's lowest."""
+    row = image + _DEFAULT_ROW + row_words
+    key_count = np.uint64(len(keys))
+    value_count = np.uint64(len(values))
+    for _ in range(fields[image]):
+        same = True
+        at = row + _KEYS
+        for i in range(len(keys)):
+            mask = fields[at + key_count + np.uint64(i)]
+            same = same and fields[at + np.uint64(i)] == (keys[i] & mask)
+        at += key_count + key_count
+        outside = False
+        for i in range(len(values)):
+            low = fields[at + np.uint64(i)]
+            high = fields[at + value_count + np.uint64(i)]
+            if begins[i]:
+                same = same and not outside
+                below = above = False
+            # The highest words that differ decide.
+            below = values[i] < low or (below and values[i] == low)
+            above = values[i] > high or (above and values[i] == high)
+            outside = below or above
+        if same and not outside:
+            return row
+        row += row_words
+    return image + _DEFAULT_ROW
+
+
+@inline
 def count_packet(fields: Fields, row: np.uint64, length: int) -> None:
     """Count a packet at its entry; the default entry does not count (as in BMv2)."""
     counter = fields[row + np.uint64(COUNTER)]

@@ -35,6 +35,7 @@ class Shape:
     parts: tuple[Part, ...]  # of keys that are matched under a mask
     key_words: int
     ranges: tuple[int, ...]  # keys that are matched by range
+    range_words: tuple[int, ...]  # words of each of them
     argument_words: dict[int, tuple[int, ...]]  # per action: words of each parameter
     arguments_at: int  # column of the first parameter
     row_words: int
@@ -56,22 +57,14 @@ class Shape:
 
 
 def shape_table(source: Source, table: Table) -> Shape:
-    """Return a table's packing.
-
-    Raises:
-        ConfigError: If a range key is wider than 64 bits.
-    """
+    """Return a table's packing."""
     widths = tuple(_width(source, key.target) for key in table.keys)
     ranges = tuple(i for i, key in enumerate(table.keys) if key.kind == "range")
-    for i in ranges:
-        if widths[i] > WORD:
-            raise source.refuse(
-                f"range keys wider than 64 bits are not supported: {table.name}", widths[i]
-            )
+    range_words = tuple(-(-widths[i] // WORD) for i in ranges)
     parts, words = _pack(table.keys, widths)
     if ranges:
         words = max(words, 1)  # a tuple must have something in it
-    arguments_at = KEYS + (2 * words + 2 * len(ranges) if ranges else words)
+    arguments_at = KEYS + (2 * words + 2 * sum(range_words) if ranges else words)
     argument_words = {
         number: tuple(-(-width // WORD) for width in source.actions[number].widths)
         for number in table.actions
@@ -89,6 +82,7 @@ def shape_table(source: Source, table: Table) -> Shape:
         parts,
         words,
         ranges,
+        range_words,
         argument_words,
         arguments_at,
         arguments_at + most,

@@ -64,7 +64,8 @@ class Switch(ControlPlane):
     ) -> None:
         super().__init__(program, store, ports, name, first_port)
         self._memory_at = -1
-        self._set(SCRATCH_AT, store.allocate("bytes", int(store.arena.words[HEAD_BYTES])))
+        scratch = max(int(store.arena.words[HEAD_BYTES]), program.module.scratch_bytes)
+        self._set(SCRATCH_AT, store.allocate("bytes", scratch))
         self._set(RANDOM_AT, store.allocate("fields", 1))
         store.arena.fields[self._get(RANDOM_AT)] = np.uint64(seed % (1 << 64))
 

@@ -23,7 +23,10 @@ def read_bits(code: Code, where: str, offset: int, width: int) -> list[str]:
     end = offset + width
     while end > offset:
         start = max(offset, end - 64)
-        words.append(_read_word(code, where, start, end))
+        if width > 64:  # by calls: code for each byte would take long to compile
+            words.append(f"read_word(head, {where}, {start}, {end - start})")
+        else:
+            words.append(_read_word(code, where, start, end))
         end = start
     return words
 
@@ -66,6 +69,12 @@ def _plus(where: str, amount: int) -> str:
 def write_bits(code: Code, where: str, offset: int, width: int, words: tuple[str, ...]) -> None:
     """Write the low `width` bits of a value to the head, `offset` bits after byte `where`."""
     end = offset + width
+    if width > 64:
+        for i in range(-(-width // 64)):
+            count = min(64, width - 64 * i)
+            start = end - 64 * i - count
+            code.add(f"write_word(head, {where}, {start}, {count}, {words[i]})")
+        return
     for byte in range(offset // 8, (end - 1) // 8 + 1):
         low = max(end - 8 * (byte + 1), 0)  # the value's lowest bit in this byte
         high = min(end - 8 * byte, width)  # and the one after its highest

@@ -5,30 +5,16 @@ The input is one string of bits, padded with zeros to whole bytes (BMv2's `BufBu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby
 
 from switches.generate.code import Code
+from switches.generate.inputs import Piece, gather, pieces_of
 from switches.generate.marks import UPDATE, VERIFY, WRONG, Mark
 from switches.generate.storage import valid
-from switches.hashing import CRCS, WIDTHS
-from switches.source import VALID, Calculation, Checksum, Constants, Field
+from switches.hashing import CRCS, WIDTHS, XORS
+from switches.source import Calculation, Checksum, Field
 
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A stretch of at most 64 bits of the input."""
-
-    code: str
-    offset: int  # bits from the start of the input
-    width: int  # bits
-    header: str | None  # which must be valid for the piece to count
-
-
-def inputs_of(calculation: Calculation) -> set[Field]:
-    """Return the fields that a calculation reads, validity of their headers included."""
-    fields = {item for item in calculation.inputs if isinstance(item, Field)}
-    return fields | {valid(item.header) for item in fields}
+LONGEST_STRAIGHT = 64  # bytes of input for which there is code without a loop
 
 
 def calculate(code: Code, name: str, where: str = "") -> tuple[str, int]:
@@ -39,20 +25,43 @@ def calculate(code: Code, name: str, where: str = "") -> tuple[str, int]:
         raise code.source.refuse(
             f"hash algorithm is not supported (there are {', '.join(WIDTHS)})", algorithm, where
         )
-    pieces, bits = _pieces(code, calculation)
-    if algorithm == "csum16":
-        result = _sum16(code, calculation, pieces, bits)
-    elif any(piece.header for piece in pieces) or calculation.with_payload:
-        raise code.source.refuse(
-            "a hash over headers is not supported; hash copies of their fields", name, where
-        )
-    elif algorithm in CRCS:
-        result = _crc(code, calculation, pieces, bits)
-    elif algorithm == "identity":
-        result = _identity(code, pieces, bits)
-    else:
-        result = _xor(code, pieces, WIDTHS[algorithm])
-    return result, WIDTHS[algorithm]
+    width = WIDTHS[algorithm]
+    pieces, bits = pieces_of(code, calculation)
+    varying = any(piece.varbit for piece in pieces)
+    if algorithm == "random":  # p4c knows it; BMv2 does not, and refuses the program
+        return f"draw(state, block[RANDOM_AT], {code.u(0)}, {code.u((1 << 64) - 1)})", width
+    if algorithm in ("csum16", "cksum16") and not varying:
+        return _sum16(code, calculation, pieces, bits), width
+    missing = any(piece.header for piece in pieces)
+    if varying or missing or calculation.with_payload or not 0 < bits <= 8 * LONGEST_STRAIGHT:
+        return _of_gathered(code, algorithm, gather(code, calculation, pieces)), width
+    if algorithm in CRCS:
+        return _crc(code, calculation, pieces, bits), width
+    if algorithm == "identity":
+        return _identity(code, pieces, bits), width
+    return _xor(code, pieces, width), width
+
+
+def _of_gathered(code: Code, algorithm: str, data: str) -> str:
+    """Return code of the result for an input that is put together first."""
+    if algorithm in CRCS:
+        return _crc_of(code, algorithm, data)
+    if algorithm in XORS:
+        return f"xor_of({data}, {XORS[algorithm]})"
+    if algorithm == "identity":
+        return f"first_of({data})"
+    return f"(fold16(sum_of({data})) ^ {code.u(0xFFFF)})"
+
+
+def _crc_of(code: Code, algorithm: str, data: str) -> str:
+    kind, steps = CRCS[algorithm], f"{algorithm}_steps"
+    code.globals[steps] = f"crc_steps({algorithm!r})"
+    final = code.u(kind.final)
+    if kind.reflected:
+        return f"(crc_reflected({steps}, {code.u(kind.initial)}, {data}) ^ {final})"
+    up = 64 - kind.width
+    remainder = f"crc_upright({steps}, {code.u(kind.initial << up)}, {data})"
+    return f"(({remainder} >> {code.u(up)}) ^ {final})"
 
 
 def update_checksum(code: Code, checksum: Checksum) -> None:
@@ -60,10 +69,7 @@ def update_checksum(code: Code, checksum: Checksum) -> None:
     mark = Mark(UPDATE, checksum, checksum.where, whole=True)
     with code.marked(mark), code.guarded(_condition(code, checksum)):
         result, width = calculate(code, checksum.calculation)
-        shape = code.storage.shape(checksum.target)
-        if width > shape.width:
-            result = f"({result} & {code.u((1 << shape.width) - 1)})"
-        code.set(checksum.target, [result])
+        code.set_word(checksum.target, result, width)
 
 
 def verify_checksum(code: Code, checksum: Checksum, error: Field) -> None:
@@ -74,7 +80,7 @@ def verify_checksum(code: Code, checksum: Checksum, error: Field) -> None:
     here = code.block(f"if {code.is_set(valid(target.header))}:")
     with code.marked(mark), here, code.guarded(_condition(code, checksum)):
         result, _ = calculate(code, checksum.calculation)
-        differs = code.block(f"if {result} != {code.read(target)}:")
+        differs = code.block(f"if {result} != {code.bits_of(target)[0]}:")
         with differs, code.marked(Mark(WRONG, checksum, checksum.where)):
             code.set(error, [code.u(1)])
 
@@ -82,31 +88,6 @@ def verify_checksum(code: Code, checksum: Checksum, error: Field) -> None:
 def _condition(code: Code, checksum: Checksum) -> str | None:
     condition = checksum.condition
     return None if condition is None else code.expressions.condition(condition)
-
-
-def _pieces(code: Code, calculation: Calculation) -> tuple[list[Piece], int]:
-    """Return the input cut into words, and its length in bits when all headers are valid."""
-    pieces: list[Piece] = []
-    offset = 0
-    for item in calculation.inputs:
-        header = None
-        if isinstance(item, Constants):
-            width = item.width
-            count = -(-width // 64)
-            words = [code.u(item.value >> 64 * i & (1 << 64) - 1) for i in range(count)]
-        else:
-            width = code.storage.shape(item).width
-            words = list(code.storage.read(item))
-            if code.storage.shape(item).signed and width < 64:
-                words = [f"({words[0]} & {code.u((1 << width) - 1)})"]
-            if item.name != VALID and not code.source.headers[item.header].metadata:
-                header = item.header
-        end = offset + width
-        for i, word in reversed(list(enumerate(words))):
-            part = min(64, width - 64 * i)
-            pieces.append(Piece(word, end - 64 * i - part, part, header))
-        offset = end
-    return pieces, offset
 
 
 def _sum16(code: Code, calculation: Calculation, pieces: list[Piece], bits: int) -> str:
@@ -119,7 +100,8 @@ def _sum16(code: Code, calculation: Calculation, pieces: list[Piece], bits: int)
     code.add(f"total = {code.u(0)}")
     if calculation.with_payload:
         code.add(f"offset = {code.u(bits)}")
-    if all(header is None or _is_whole(own, bits) for header, own in stretches):
+    end = -1 if calculation.with_payload else bits
+    if all(header is None or _is_whole(own, end) for header, own in stretches):
         for header, own in stretches:
             with code.guarded(code.is_set(valid(header)) if header else None):
                 code.add(f"total += {' + '.join(_summand(code, piece) for piece in own)}")
@@ -135,9 +117,9 @@ def _sum16(code: Code, calculation: Calculation, pieces: list[Piece], bits: int)
     return f"(fold16(total) ^ {code.u(0xFFFF)})"
 
 
-def _is_whole(own: list[Piece], bits: int) -> bool:
+def _is_whole(own: list[Piece], end: int) -> bool:
     """Whether leaving these pieces out leaves the others where they are in their words."""
-    last = own[-1].offset + own[-1].width == bits
+    last = own[-1].offset + own[-1].width == end
     return last or sum(piece.width for piece in own) % 16 == 0
 
 

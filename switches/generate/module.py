@@ -17,6 +17,7 @@ from switches.generate.endings import (
     send_digests,
 )
 from switches.generate.flow import Apply, Body, may_exit, walk
+from switches.generate.inputs import longest_input
 from switches.generate.lanes import Roller
 from switches.generate.marks import DEPARSE, DROPPED, TRUNCATE, Mark, marked_lines
 from switches.generate.parser import ParserWriter
@@ -95,6 +96,7 @@ class Module:
     lane_count: int
     parsed_bytes: int  # that the parser takes at most
     head_bytes: int  # room that a packet's head needs
+    scratch_bytes: int  # room that calculations need
 
 
 def generate(source: Source) -> Module:
@@ -152,6 +154,7 @@ class _Generator:
             lane_count=self._storage.lane_count,
             parsed_bytes=self._paths.deepest,
             head_bytes=max(self._paths.room(), USUAL_HEAD) + added,
+            scratch_bytes=longest_input(self._source),
         )
 
     def _code(self, stage: str) -> Code:

@@ -39,8 +39,18 @@ from switches.arithmetic import (
     store_signed,
 )
 from switches.digests import begin_message
+from switches.gathering import (
+    crc_reflected,
+    crc_upright,
+    first_of,
+    input_of,
+    put_bits,
+    put_varbits,
+    sum_of,
+    xor_of,
+)
 from switches.generate.state import SCRATCH_AT
-from switches.hashing import crc_tables
+from switches.hashing import crc_steps, crc_tables
 from switches.heads import (
     copy_bytes,
     cut,
@@ -48,15 +58,18 @@ from switches.heads import (
     pull,
     read_lanes_8,
     read_lanes_16,
+    read_word,
     sum_from,
     write_lanes_8,
     write_lanes_16,
+    write_word,
 )
 from switches.layout import DIGESTS_AT, RANDOM_AT
 from switches.lookup import (
     count_packet,
     find_exact,
     find_in_ranges,
+    find_in_wide_ranges,
     find_masked,
     note_hit,
     pick_member,

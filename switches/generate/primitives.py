@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from switches.generate.calculations import calculate, inputs_of
+from switches.generate.calculations import calculate
 from switches.generate.code import OUTSIDE, Code
 from switches.generate.flow import leaves
 from switches.generate.headers import (
@@ -22,6 +22,7 @@ from switches.generate.headers import (
     push,
     remove_header,
 )
+from switches.generate.inputs import inputs_of
 from switches.generate.marks import LOG, PRIMITIVE, Mark, Value
 from switches.generate.metering import COLOR_BITS, color
 from switches.generate.storage import (

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from switches.generate.code import Code
 from switches.generate.lookahead import look
 from switches.generate.marks import SELECT, Mark, Value
+from switches.generate.text import tuple_of
 from switches.source import (
     Expression,
     Field,
@@ -75,8 +76,8 @@ class SelectWriter:
         code = self._code
         assert transition.value_set is not None
         start = code.state.value_sets[transition.value_set]
-        words = ", ".join(word for words in keys for word in words)
-        return f"is_member(state, state_at + {code.u(start)}, ({words},))"
+        words = tuple_of([word for words in keys for word in words])
+        return f"is_member(state, state_at + {code.u(start)}, {words})"
 
 
 def _in_order(state: ParserState) -> Iterator[Transition]:

@@ -23,6 +23,7 @@ from switches.generate.marks import CONDITION, LOOP, TABLE, Lanes, Mark
 from switches.generate.metering import COLOR_BITS, color
 from switches.generate.primitives import write_primitive
 from switches.generate.state import TABLES_AT
+from switches.generate.text import tuple_of
 from switches.lookup import ACTION, COUNTER, DEFAULT_ROW, GROUP_ACTION
 from switches.shapes import Shape
 from switches.source import Primitive, Table
@@ -151,12 +152,21 @@ class StatementWriter:
         words: list[list[str]] = [[] for _ in range(shape.key_words)]
         for part in shape.parts:
             words[part.word].append(self._key(shape.table, part.key, part.source, part.shift))
-        keys = ", ".join(" | ".join(parts) or code.u(0) for parts in words)
+        keys = tuple_of([" | ".join(parts) or code.u(0) for parts in words])
         size = code.u(shape.row_words)
         if shape.ranges:
-            values = ", ".join(self._key(shape.table, i, 0, 0) for i in shape.ranges)
-            return f"find_in_ranges(state, image, ({keys},), ({values},), {size})"
-        return f"find_{shape.kind}(state, image, ({keys},), {size})"
+            return self._find_in_ranges(shape, keys)
+        return f"find_{shape.kind}(state, image, {keys}, {size})"
+
+    def _find_in_ranges(self, shape: Shape, keys: str) -> str:
+        size = self._code.u(shape.row_words)
+        pairs = list(zip(shape.ranges, shape.range_words, strict=True))
+        words = [self._key(shape.table, i, word, 0) for i, count in pairs for word in range(count)]
+        values = ", ".join(words)
+        if len(words) == len(pairs):
+            return f"find_in_ranges(state, image, {keys}, ({values},), {size})"
+        begins = tuple_of([str(word == 0) for _, count in pairs for word in range(count)])
+        return f"find_in_wide_ranges(state, image, {keys}, {tuple_of(words)}, {begins}, {size})"
 
     def _key(self, table: Table, key: int, source: int, shift: int) -> str:
         code = self._code

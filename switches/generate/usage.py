@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from switches.generate.calculations import inputs_of
 from switches.generate.extraction import extraction_of
 from switches.generate.flow import Apply, Body, If, walk
+from switches.generate.inputs import inputs_of
 from switches.generate.lower import lower
 from switches.generate.primitives import changes_headers, effects, fields_in, headers_made
 from switches.generate.storage import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from program_cases import CASES, PORTS, Case, make_switch
+from wide_cases import WIDE_CASES
 
 from switches import bmv2
 
@@ -15,7 +16,7 @@ pytestmark = [
 PACKETS = 2000
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", CASES + WIDE_CASES, ids=lambda case: case.name)
 def test_engine_does_as_bmv2(case: Case) -> None:
     packets = case.packets(PACKETS, seed=11)
     switch = make_switch(case)
