@@ -5,6 +5,8 @@ VENV ?= .venv
 PIP_FLAGS ?=
 
 BIN := $(VENV)/bin
+SHELL_VENV ?= .venv-shell
+SHELL_STAMP := $(SHELL_VENV)/.ready
 STAMP := $(VENV)/.ready
 
 # NAME=value for `make exp` becomes an option of `ringleaf run`; an empty one is not passed on.
@@ -39,7 +41,7 @@ RUN_FLAGS = $(foreach o,$(NAMES),$(if $($(o)),$(FLAG_$(o)) '$($(o))')) \
             $(if $(filter-out 0 no,$(PCAP)),--pcap)
 
 .DEFAULT_GOAL := help
-.PHONY: help exp replay test bench lint format p4 topo pin clean distclean venv
+.PHONY: help exp replay test bench shell venv-shell lint format p4 topo pin clean distclean venv
 
 help:  ## Show this text
 	@echo 'Usage: make TARGET [NAME=value ...]'
@@ -82,6 +84,19 @@ test: $(STAMP)  ## Run the tests
 bench: $(STAMP)  ## Measure Ringleaf's own speed (ONLY=engine|startup|network|peers)
 	@$(BIN)/ringleaf bench $(ONLY) $(if $(OUT),--out '$(OUT)')
 
+shell: $(SHELL_STAMP)  ## Open p4runtime-shell on a switch: make shell SWITCH=HOST:PORT/DEVICE
+	@$(SHELL_VENV)/bin/python -m experiments.shell '$(SWITCH)'
+
+venv-shell: $(SHELL_STAMP)
+
+# p4runtime-shell pins old releases of IPython and protobuf, which must not meet ours.
+$(SHELL_STAMP): constraints-shell.txt
+	@echo "setting up $(SHELL_VENV) (once)" >&2
+	$(PYTHON) -m venv $(SHELL_VENV)
+	$(SHELL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) \
+	  -c constraints-shell.txt p4runtime-shell
+	@touch $@
+
 lint: $(STAMP)  ## Check formatting, style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -101,7 +116,7 @@ pin: $(STAMP)  ## Write the installed versions to constraints.txt
 
 clean:  ## Remove caches of tools
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
-	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+	find . -name __pycache__ -type d -not -path './$(VENV)/*' -not -path './$(SHELL_VENV)/*' -prune -exec rm -rf {} +
 
-distclean: clean  ## Remove results, .venv and compiled code, too
-	rm -rf runs $(VENV) "$${XDG_CACHE_HOME:-$$HOME/.cache}/ringleaf"
+distclean: clean  ## Remove results, virtual environments and compiled code, too
+	rm -rf runs $(VENV) $(SHELL_VENV) "$${XDG_CACHE_HOME:-$$HOME/.cache}/ringleaf"

@@ -349,6 +349,39 @@ def bench_command(
     bench.run(sections or list(bench.SECTIONS), out, emit=say)
 
 
+@app.command("switch")
+@_guard
+def switch_command(
+    program: Annotated[
+        Path | None, typer.Argument(help="BMv2 JSON; none: a controller will bring it.")
+    ] = None,
+    p4info: Annotated[
+        Path | None, typer.Option("--p4info", help="P4Info as text; default: beside PROGRAM.")
+    ] = None,
+    grpc: Annotated[str, typer.Option("--grpc", help="Where to listen.")] = "127.0.0.1:9559",
+    device_id: Annotated[int, typer.Option("--device-id", help="Of the first switch.")] = 1,
+    count: Annotated[int, typer.Option("--count", help="How many switches.")] = 1,
+    ports: Annotated[int, typer.Option("--ports", help="The last port; the first is 0.")] = 8,
+    cpu_port: Annotated[
+        int | None, typer.Option("--cpu-port", help="Where controllers' packets come and go.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Serve P4Runtime, until Ctrl-C: for finsy, p4runtime-shell (make shell) and others."""
+    from experiments import serve
+
+    serve.serve(
+        program,
+        p4info=p4info,
+        address=grpc,
+        first=device_id,
+        count=count,
+        ports=ports,
+        cpu_port=cpu_port,
+        emit=say,
+    )
+
+
 def main() -> None:
     """Entry point of the `ringleaf` command."""
     app()

@@ -77,7 +77,9 @@ class Profile:
         """Raise ConfigError if there is no such member or group."""
         there = self.members if isinstance(reference, Member) else self.groups
         if reference.number not in there:
-            raise ConfigError(f"{where}: not in its action profile, got {reference}")
+            raise ConfigError(
+                f"{where}: not in its action profile, got {reference}", Code.NOT_FOUND
+            )
 
     def slots(self, group: int) -> list[MemberUpdate]:
         """Return what a group's selector picks from, each member as often as its weight is.
@@ -117,7 +119,7 @@ class Profile:
     def _check_members(self, where: str, update: MemberGroupUpdate) -> None:
         for member, weight in update.members:
             if member not in self.members:
-                raise ConfigError(f"{where}: no such member, got {member}")
+                raise ConfigError(f"{where}: no such member, got {member}", Code.NOT_FOUND)
             if weight < 1:
                 raise ConfigError(f"{where}: weight must be at least 1, got {weight}")
         numbers = [member for member, _ in update.members]

@@ -36,7 +36,7 @@ class DigestEntries:
         if min(config.max_timeout_ns, config.max_list_size, config.ack_timeout_ns) < 0:
             raise plane.refuse(f"digest {name!r}: numbers are never negative, got {config}")
         plane.apply(DigestUpdate(verb, name))
-        notes[message.digest_id] = config
+        notes[message.digest_id] = message
 
     def read(self, message: Any) -> Iterator[Any]:
         notes, number = self._plane.notes.digests, message.digest_id
@@ -46,7 +46,6 @@ class DigestEntries:
                 raise ConfigError(
                     f"{self._plane.where}: digest is not enabled, got id {number}", Code.NOT_FOUND
                 )
-        for digest, config in notes.items():
+        for digest, entry in notes.items():
             if number in (0, digest):
-                entry = p4r.DigestEntry(digest_id=digest, config=config)
                 yield p4r.Entity(digest_entry=entry)

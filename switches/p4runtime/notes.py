@@ -39,7 +39,11 @@ class Notes:
     profile_groups: dict[tuple[str, int], Any] = field(default_factory=dict)
     multicast_groups: dict[int, Any] = field(default_factory=dict)
     clone_sessions: dict[int, Any] = field(default_factory=dict)
-    digests: dict[int, Any] = field(default_factory=dict)  # their DigestEntry.Config
+    digests: dict[int, Any] = field(default_factory=dict)  # those that are enabled
+
+    @property
+    def digest_configs(self) -> dict[int, Any]:
+        return {number: entry.config for number, entry in self.digests.items()}
 
     def keep(self, key: Key, message: Any) -> None:
         """Remember what a TableEntry says for its controllers."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from finsy.proto import p4i
 
+from ringleaf.errors import Code
 from switches.p4runtime.actions import Call, decode_action
 from switches.p4runtime.notes import Key, OneShot
 from switches.p4runtime.plane import Plane
@@ -86,6 +87,11 @@ class OneShots:
         profile = self._plane.schema.profiles.get(table.profile, p4i.ActionProfile())
         if not profile.with_selector:
             raise self._plane.refuse(f"table {table.name!r}: has no selector, got an action set")
+        if message.action_selection_mode or message.size_semantics:
+            raise self._plane.refuse(
+                f"table {table.name!r}: selects as its program says, got another mode",
+                Code.UNIMPLEMENTED,
+            )
         self._check_no_members(profile)
         check_weights(self._plane, profile, message.action_profile_actions)
         return [decode_action(table, item.action, where) for item in message.action_profile_actions]

@@ -7,6 +7,7 @@ from typing import Any
 from finsy.proto import p4i, p4r
 
 from ringleaf.errors import Code, ConfigError
+from switches.meters import check_rates
 from switches.updates import Rates
 
 
@@ -33,7 +34,9 @@ def decode_rates(config: Any, spec: Any, where: str) -> Rates:
         raise ConfigError(
             f"{where}: excess bursts are not supported, got {config.eburst}", Code.UNIMPLEMENTED
         )
-    return Rates(float(config.cir), config.cburst, float(config.pir), config.pburst)
+    rates = Rates(float(config.cir), config.cburst, float(config.pir), config.pburst)
+    check_rates(where, rates)
+    return rates
 
 
 def encode_rates(rates: Rates) -> Any:

@@ -73,6 +73,7 @@ class Schema:
         self.registers = _by_id(p4info.registers)
         self.value_sets = _by_id(p4info.value_sets)
         self.digests = _by_id(p4info.digests)
+        self.digest_ids = {item.preamble.name: i for i, item in self.digests.items()}
         self.types = Types(p4info.type_info)
         self._resources = _by_id([*p4info.direct_counters, *p4info.direct_meters])
 

@@ -222,7 +222,7 @@ class TableEntries:
     def _check_filter(self, table: TableInfo, message: Any) -> None:
         if message.HasField("time_since_last_hit") and not table.expires:
             raise self._plane.refuse(f"table {table.name!r}: has no idle timeouts, got a read")
-        if message.HasField("action") and message.action.WhichOneof("type") != "action":
+        if message.action.WhichOneof("type") not in (None, "action"):
             raise self._plane.refuse(
                 f"table {table.name!r}: entries are read by action id only,"
                 f" got {message.action.WhichOneof('type')}",

@@ -1,0 +1,64 @@
+"""Who of several controllers may write (section 5): the one with the highest election id."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from ringleaf.errors import Code, ConfigError
+
+Client = TypeVar("Client")
+
+
+class Election(Generic[Client]):
+    """The controllers of one device and role.
+
+    After each change tell those whom it returns, in this order: `code` is for each of them.
+    """
+
+    def __init__(self) -> None:
+        self._ids: dict[Client, int | None] = {}
+        self.highest: int | None = None  # that ever was; what is lower is never primary
+
+    @property
+    def primary(self) -> Client | None:
+        if self.highest is None:
+            return None
+        return next((client for client, i in self._ids.items() if i == self.highest), None)
+
+    def bid(self, client: Client, election_id: int | None) -> list[Client]:
+        """Take a client's election id, its first or a new one; None never becomes primary.
+
+        Raises:
+            ConfigError: If another client has it.
+        """
+        if election_id is not None and any(
+            other is not client and known == election_id for other, known in self._ids.items()
+        ):
+            # finsy looks for "election id ... used" and tries another.
+            raise ConfigError(f"election id is used by another controller, got {election_id}")
+        was_primary = self.primary is client
+        self._ids[client] = election_id
+        if election_id is not None and election_id >= (self.highest or 0):
+            self.highest = election_id
+        if self.primary is client or was_primary:
+            return self._all()
+        return [client]
+
+    def leave(self, client: Client) -> list[Client]:
+        was_primary = self.primary is client
+        self._ids.pop(client, None)
+        return self._all() if was_primary else []
+
+    def code(self, client: Client) -> int:
+        """Return what google.rpc.Status tells a client that it is."""
+        if self.primary is client:
+            return 0
+        return Code.NOT_FOUND if self.primary is None else Code.ALREADY_EXISTS
+
+    def is_primary(self, election_id: int | None) -> bool:
+        """Whether a request with this election id is the primary's."""
+        return self.primary is not None and election_id == self.highest
+
+    def _all(self) -> list[Client]:
+        """Return all clients, the primary last: the others hear first that they are not."""
+        return sorted(self._ids, key=lambda client: client is self.primary)

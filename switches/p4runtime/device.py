@@ -1,0 +1,155 @@
+"""One device of a P4Runtime server: a switch, its lock, its clock and its CPU port."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ringleaf.arena import Store
+from ringleaf.errors import Code, ConfigError
+from ringleaf.packets import OUTBOX_ROWS, make_pool
+from switches.p4runtime.controllers import Controllers
+from switches.p4runtime.digests import PS_PER_NS, DigestLists
+from switches.p4runtime.packets import join_packet, split_packet
+from switches.p4runtime.pipeline import Pipelines
+from switches.program import Program
+from switches.switch import Switch
+
+Clock = Callable[[], int]
+Transmit = Callable[[int, bytes], None]
+
+POOL_PACKETS = OUTBOX_ROWS + 8
+
+
+class Device:
+    """A switch that controllers share with whoever moves its packets; both hold `lock`.
+
+    Args:
+        number: The device id, from 1.
+        ports: Ports 0 to this one take and send packets.
+        cpu_port: Where packets to and from controllers leave and enter, as with
+            `simple_switch_grpc --cpu-port`; None for nowhere.
+        clock: Tells the time in ps; by default since the device was made.
+        transmit: Is given what leaves the other ports.
+        make_switch: Makes the switch of a new pipeline, where the default one does not do.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        *,
+        ports: int = 8,
+        cpu_port: int | None = None,
+        clock: Clock | None = None,
+        transmit: Transmit | None = None,
+        make_switch: Callable[[Program], Switch] | None = None,
+    ) -> None:
+        if not 1 <= number < 1 << 64:
+            raise ConfigError(f"device id must be in [1, 2^64 - 1], got {number}")
+        if cpu_port is not None and not 0 <= cpu_port <= 510:
+            raise ConfigError(f"CPU port must be in [0, 510], got {cpu_port}")
+        self.number = number
+        self.lock = threading.RLock()
+        self.controllers = Controllers(number)
+        self.pipelines = Pipelines(f"device{number}", make_switch or self._make_switch)
+        self.digests = DigestLists()
+        self._ports = ports
+        self._cpu_port = cpu_port
+        self._clock = clock or _clock()
+        self._transmit = transmit
+
+    @property
+    def switch(self) -> Switch:
+        """The switch that packets go through.
+
+        Raises:
+            ConfigError: FAILED_PRECONDITION, if it has no program yet.
+        """
+        return self.pipelines.committed.switch
+
+    def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
+        """Send a packet through the switch, and what it says to the controllers.
+
+        Returns:
+            What has left the switch, but for the CPU port, as (port, bytes).
+        """
+        with self.lock:
+            out = []
+            for out_port, packet in self.switch.process(port, data, self._clock()):
+                if out_port == self._cpu_port:
+                    self._packet_in(packet)
+                elif out_port <= self._ports:
+                    out.append((out_port, packet))
+                    if self._transmit:
+                        self._transmit(out_port, packet)
+            self._collect_digests()
+            return out
+
+    def packet_out(self, message: Any) -> None:
+        """Let a p4.v1.PacketOut enter at the CPU port.
+
+        Raises:
+            ConfigError: If there is none, or the packet has not the metadata that it must.
+        """
+        with self.lock:
+            header = self.switch.program.schema.controller_header("packet_out")
+            if self._cpu_port is None:
+                raise ConfigError("device has no CPU port, got a packet", Code.FAILED_PRECONDITION)
+            self.process(self._cpu_port, join_packet(header, message))
+
+    def poll(self) -> None:
+        """Send what time alone brings about; to be called every few ms."""
+        with self.lock:
+            if not self.pipelines.is_committed:
+                return
+            now_ps, entities = self._clock(), self.switch.entities
+            for digest in self.digests.poll(entities.notes.digest_configs, now_ps):
+                self.controllers.send_digest(self.switch, digest)
+            if any(table.expires for table in entities.schema.tables.values()):
+                self.controllers.send_idle(self.switch, self.switch.take_idle(now_ps))
+
+    def acknowledge(self, digest_id: int, list_id: int) -> None:
+        """Take a DigestListAck.
+
+        Raises:
+            ConfigError: If there is no such digest.
+        """
+        with self.lock:
+            self.switch.program.schema.digest(digest_id)
+            self.digests.acknowledge(digest_id, list_id)
+
+    def _collect_digests(self) -> None:
+        entities, now_ps = self.switch.entities, self._clock()
+        configs = entities.notes.digest_configs
+        if not configs:
+            return
+        for message in self.switch.take_digests():
+            number = entities.schema.digest_ids[message.digest]
+            for digest in self.digests.add(number, message, configs, now_ps):
+                self.controllers.send_digest(self.switch, digest)
+
+    def _packet_in(self, data: bytes) -> None:
+        header = self.switch.program.schema.controller_header("packet_in")
+        message = split_packet(header, data)
+        if message is not None:
+            self.controllers.send_packet(message)
+
+    def _make_switch(self, program: Program) -> Switch:
+        """Return a switch with an arena of its own."""
+        store = Store()
+        make_pool(
+            store,
+            size=POOL_PACKETS,
+            head_bytes=program.head_bytes,
+            field_count=program.field_count,
+            lane_count=program.lane_count,
+        )
+        ports = max(self._ports, self._cpu_port or 0)
+        return Switch(program, store, ports, f"device{self.number}", first_port=0)
+
+
+def _clock() -> Clock:
+    start_ns = time.monotonic_ns()
+    return lambda: (time.monotonic_ns() - start_ns) * PS_PER_NS
