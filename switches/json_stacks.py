@@ -46,6 +46,9 @@ class StackReader:
         if kind == "field" and isinstance(value[0], dict):  # isValid() of hs[i]
             headers = self.headers({"type": "expression", "value": value[0]})
             return None if headers is None else self._fields(headers, value[1])
+        if kind == "field" and value[0] in self._instances.union_stacks:
+            # So p4c writes `us.last.h.f`, which BMv2 itself does not load.
+            kind, value = "union_stack_field", (value[0], *value[1].split(".", 1))
         if kind == "stack_field":
             return self._fields(self._last(value[0], self._instances.stacks[value[0]]), value[1])
         if kind == "union_stack_field":

@@ -232,6 +232,78 @@ def padded_options(rng: random.Random) -> Packet:
     return 1, cut(rng, data + b"\xff", 0.05)
 
 
+# stacks.p4
+
+
+def labels(rng: random.Random) -> Packet:
+    flags = rng.choice([0, 0x80, 0x80, 0xC0, 0x40, 0xA0, 0x60])
+    op = rng.choice([*range(1, 15), *range(1, 15), 0, 0x80])
+    data = struct.pack(">BBH", op, flags | rng.randrange(4), rng.getrandbits(16))
+    label = rng.randbytes(11)
+    for last in (*(0,) * rng.randrange(6), 1):
+        if rng.random() < 0.7:
+            label = rng.randbytes(11)
+        number = rng.choice([rng.getrandbits(15), 0x100 + rng.randrange(256)])
+        if rng.random() < 0.02:
+            number = 0x7ABC
+        head = struct.pack(">H", number << 1 | last) if rng.random() < 0.8 else label[:2]
+        label = head + label[2:]
+        data += label
+    return 1, cut(rng, data + rng.randbytes(rng.randrange(40)), 0.15)
+
+
+# unions.p4
+
+
+def union_options(rng: random.Random) -> Packet:
+    count = rng.choice([0, 1, 2, 2, 3, 3, 3, 4])
+    data = bytes([rng.randrange(11) | rng.choice([0, 0, 0x40, 0x80]), count])
+    for _ in range(count + 1):
+        kind = rng.choice([1, 1, 2, 3, 3, rng.randrange(256)])
+        if kind == 1:
+            data += bytes([1, rng.choice([0, 0, 0xFF, rng.getrandbits(8)])])
+        elif kind == 2:
+            data += b"\2" + rng.randbytes(10)
+        else:
+            length = rng.choice([0, 1, 3, 8, 8, 9, 32, 34])
+            data += bytes([kind, length]) + rng.randbytes(length)
+    return 1, cut(rng, data + rng.randbytes(rng.randrange(9)), 0.15)
+
+
+# varbits.p4
+
+
+def varying_options(rng: random.Random) -> Packet:
+    op, words = rng.randrange(16), rng.choice([0, 1, 2, 5, 9, 10, rng.randrange(16)])
+    bits = rng.choice([0, 0, 0, 8, 16, 3, rng.getrandbits(8)])
+    options = rng.randbytes(2 + (16 * words + bits) // 8)
+    sum_ = 0xFFFF ^ ones_sum(options) if rng.random() < 0.7 else rng.getrandbits(16)
+    data = bytes([op << 4 | words, bits]) + options + struct.pack(">H", sum_)
+    data += rng.randbytes(options[1] >> 4 & 7)
+    data += bytes([rng.choice([0, 8, 24, 0, 1, 80]), rng.getrandbits(8)])
+    return 1, cut(rng, data + rng.randbytes(rng.randrange(20)), 0.15)
+
+
+# parsers.p4
+
+
+def parser_ways(rng: random.Random) -> Packet:
+    kind = rng.choice([0, 1, 3, 6, 7, 7, 7, 8, 9, 9])
+    port = rng.choice([0x1000 + rng.getrandbits(12), 0x55, 0x56, 0x57, rng.getrandbits(16)])
+    data = struct.pack(">BHB", kind, port, rng.choice([0, 8, 24, 12, rng.getrandbits(8)]))
+    if kind in (1, 3, 6):
+        data += bytes([rng.choice([0xFD, 0xFF, 0xFF, 5, 5, 1])]) + rng.randbytes(3)
+    if kind == 7:
+        data += bytes([rng.choice([0x20, 0x40]) | rng.getrandbits(5)]) + rng.randbytes(10)
+        data += bytes([rng.getrandbits(8) | 8, rng.getrandbits(8)])
+    else:
+        data += rng.randbytes(rng.choice([0, 0, 1, 2, 4]))
+    for left in (*(1,) * rng.randrange(4), 0):
+        data += bytes([left << 4 | rng.choice([7, 8, 0, 1])]) + rng.randbytes(9)
+        data += rng.randbytes(rng.choice([0, 0, 4, 1]))
+    return 1, cut(rng, data + rng.randbytes(rng.randrange(9)), 0.1)
+
+
 # stateful.p4
 
 
@@ -411,6 +483,10 @@ CASES = (
     Case(PROGRAMS / "tables.json", table_keys, table_entities),
     Case(PROGRAMS / "headers.json", header_stack),
     Case(PROGRAMS / "padding.json", padded_options),
+    Case(PROGRAMS / "stacks.json", labels),
+    Case(PROGRAMS / "unions.json", union_options),
+    Case(PROGRAMS / "varbits.json", varying_options),
+    Case(PROGRAMS / "parsers.json", parser_ways),
     Case(
         PROGRAMS / "stateful.json",
         stateful_operation,

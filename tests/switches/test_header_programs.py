@@ -1,0 +1,149 @@
+"""Stacks, unions, varbit fields and parsers: the engine does what plain Python says BMv2 does."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import header_models
+import pytest
+from header_models import Sent
+from program_cases import CASES, make_switch
+
+from ringleaf.errors import ConfigError
+from switches import Switch
+from switches.generate.paths import Paths
+from switches.updates import ValueSetUpdate
+
+MODELS: dict[str, Callable[[bytes], Sent]] = {
+    "stacks": header_models.stacks,
+    "unions": header_models.unions,
+    "varbits": header_models.varbits,
+    "parsers": header_models.parsers,
+}
+PACKETS = 2000
+
+Json = dict[str, Any]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_engine_does_as_the_model(name: str) -> None:
+    case = next(case for case in CASES if case.name == name)
+    switch = make_switch(case)
+    for number, (port, data) in enumerate(case.packets(PACKETS, seed=5)):
+        expected = MODELS[name](data)
+        assert switch.process(port, data) == [expected], f"packet {number}: {data.hex()}"
+
+
+def test_value_sets_decide_the_way() -> None:
+    case = next(case for case in CASES if case.name == "parsers")
+    switch = make_switch(case)
+    ports, both = {0x56, 0x57}, {(9, 0x55), (0, 0x1234), (7, 0x56)}
+    switch.apply(
+        [
+            ValueSetUpdate("P.ports", tuple(((port, 0xFFFF),) for port in ports)),
+            ValueSetUpdate("P.both", tuple(((a, 0xFF), (b, 0xFFFF)) for a, b in both)),
+        ]
+    )
+    for number, (port, data) in enumerate(case.packets(PACKETS, seed=6)):
+        expected = header_models.parsers(data, ports, both)
+        assert switch.process(port, data) == [expected], f"packet {number}: {data.hex()}"
+
+
+def test_reset_keeps_value_sets() -> None:
+    switch = make_switch(next(case for case in CASES if case.name == "parsers"))
+    update = ValueSetUpdate("P.ports", (((0x50, 0xF0),),))
+    switch.apply([update])
+    switch.reset()
+    data = b"\x09\x00\x5f\x00" + bytes(11)
+    assert switch.process(1, data) == [header_models.parsers(data, {0x5F})]
+    assert switch.value_set("P.ports") == update.members
+    assert switch.value_set("P.both") == ()
+
+
+@pytest.mark.parametrize(
+    ("update", "message"),
+    [
+        (ValueSetUpdate("P.none", ()), "P.none"),
+        (ValueSetUpdate("P.both", (((1, 1),),)), r"keys of 2 parts, got \(\(1, 1\),\)"),
+        (ValueSetUpdate("P.ports", (((1, 1),),) * 5), "room for 4 members, got 5"),
+        (ValueSetUpdate("P.ports", (((0x10000, 1),),)), "a part of 16 bits, got 0x10000"),
+    ],
+)
+def test_members_that_do_not_fit_are_refused(update: ValueSetUpdate, message: str) -> None:
+    switch = make_switch(next(case for case in CASES if case.name == "parsers"))
+    with pytest.raises(ConfigError, match=message):
+        switch.apply([update])
+    assert switch.value_set("P.ports") == ()
+
+
+def change_program(tmp_path: Path, name: str, change: Callable[[Json], None]) -> Switch:
+    """Return a switch that runs a changed program."""
+    case = next(case for case in CASES if case.name == name)
+    data = json.loads(case.path.read_text())
+    change(data)
+    path = tmp_path / f"{name}.json"
+    path.write_text(json.dumps(data))
+    shutil.copy(case.p4info, tmp_path)
+    return make_switch(replace(case, path=path))
+
+
+def state(data: Json, name: str) -> Json:
+    states = data["parsers"][0]["parse_states"]
+    return next(item for item in states if item["name"] == name)
+
+
+def test_parser_that_never_ends_times_out(tmp_path: Path) -> None:
+    """BMv2 would hang."""
+
+    def change(data: Json) -> None:
+        state(data, "pad")["parser_ops"] = []
+
+    switch = change_program(tmp_path, "padding", change)
+    assert switch.process(1, b"\0\0\x20\1\2\3") == [(2, b"\0\0\x20\1\2\3")]
+
+
+def test_last_default_counts_and_comes_last(tmp_path: Path) -> None:
+    """BMv2 keeps one default per state, whatever its place (`set_default_switch_case`)."""
+
+    def change(data: Json) -> None:
+        transitions = state(data, "by_port")["transitions"]
+        default = {"type": "default", "value": None, "mask": None}
+        wrong, right = {**default, "next_state": "pair"}, {**default, "next_state": "step"}
+        transitions[:] = [wrong, *transitions, right]
+
+    switch = change_program(tmp_path, "parsers", change)
+    at_55, at_99 = b"\x09\0\x55\0" + bytes(12), b"\x09\0\x99\0" + bytes(12)
+    assert switch.process(1, at_55) == [header_models.parsers(at_55)]
+    assert switch.process(1, at_99) == [header_models.parsers(at_99, {0x99})]
+
+
+def test_select_on_the_last_element_of_a_union_stack(tmp_path: Path) -> None:
+    """BMv2 knows such keys; p4c writes them otherwise, so that BMv2 does not load them."""
+    key = {"type": "union_stack_field", "value": ["options", "small", "value"]}
+    odd_key = {"type": "field", "value": ["options", "small.value"]}
+    packets = next(case for case in CASES if case.name == "unions").packets(200, seed=9)
+    for written in (key, odd_key):
+        switch = change_program(tmp_path, "unions", partial(set_key, key=written))
+        for port, data in packets:
+            assert switch.process(port, data) == [header_models.unions(data)], data.hex()
+
+
+def set_key(data: Json, key: Json) -> None:
+    state(data, "small")["transition_key"] = [key]
+
+
+def test_many_ways_through_a_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Headers are then said to lie anywhere, and all is as it was."""
+    case = next(case for case in CASES if case.name == "headers")
+    exact = make_switch(case)
+    monkeypatch.setattr(Paths, "LIMIT", 1)
+    loose = make_switch(case)
+    assert exact.program.module.text != loose.program.module.text
+    for port, data in case.packets(500, seed=4):
+        assert exact.process(port, data) == loose.process(port, data), data.hex()
