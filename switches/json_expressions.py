@@ -67,9 +67,9 @@ class ExpressionReader:
     def operand(self, item: Json) -> Expression:
         """Read what a primitive may also write."""
         kind, value = item["type"], item["value"]
-        field = self._stacks.field(item)
-        if field is not None:
-            return field
+        known = self._stacks.operand(item)
+        if known is not None:
+            return known
         match kind:
             case "field":
                 return Field(*value)

@@ -39,6 +39,14 @@ class StackReader:
         self._instances = instances
         self._read = read
 
+    def operand(self, item: Json) -> Expression | None:
+        """Return what `hs.last` and the like are; None if an operand is nothing of that kind."""
+        field = self.field(item)
+        if field is not None or item["type"] != "stack_field":
+            return field
+        headers = self.headers(item)
+        return None if headers is None else selected_headers(headers)
+
     def field(self, item: Json) -> Field | Selected | None:
         """Return the field that an operand is; None if it is something else."""
         item = _unwrapped(item)
@@ -49,7 +57,7 @@ class StackReader:
         if kind == "field" and value[0] in self._instances.union_stacks:
             # So p4c writes `us.last.h.f`, which BMv2 itself does not load.
             kind, value = "union_stack_field", (value[0], *value[1].split(".", 1))
-        if kind == "stack_field":
+        if kind == "stack_field" and not self._is_last(value):
             return self._fields(self._last(value[0], self._instances.stacks[value[0]]), value[1])
         if kind == "union_stack_field":
             unions = self._last(value[0], self._instances.union_stacks[value[0]])
@@ -67,6 +75,8 @@ class StackReader:
         item = _unwrapped(item or {})
         if item.get("type") == "header":
             return [(ALWAYS, item["value"])]
+        if item.get("type") == "stack_field" and self._is_last(item["value"]):
+            return self._last(item["value"][0], self._instances.stacks[item["value"][0]])
         match item.get("op"):
             case "dereference_header_stack" | "dereference_stack":
                 return self._element(item, self._instances.stacks)
@@ -153,6 +163,12 @@ class StackReader:
         if isinstance(index, Constant):
             return [(ALWAYS, names[index.value])] if index.value < len(names) else []
         return [(Operation("==", index, Constant(i)), name) for i, name in enumerate(names)]
+
+    def _is_last(self, value: Sequence[str]) -> bool:
+        """Whether this is p4c's way to write the last element of a stack, as a whole."""
+        stack, name = value
+        first = self._instances.headers[self._instances.stacks[stack][0]]
+        return name == "last" and all(field.name != name for field in first.fields)
 
     def _last(self, stack: str, names: Sequence[str]) -> Options:
         count = Field(STACKS, stack)

@@ -26,7 +26,7 @@ from switches.layout import (
     RESUBMIT_SHIFT,
     ROUND,
 )
-from switches.source import STANDARD, Constant, Expression, Field, Source
+from switches.source import STACKS, STANDARD, Constant, Expression, Field, Source
 
 INSTANCE_TYPE = Field(STANDARD, "instance_type")
 
@@ -111,16 +111,16 @@ def recirculate(code: Code) -> None:
 
 
 def load(code: Code, field: Field) -> None:
-    """Take a field from its slot."""
-    if code.storage.lane(field) is None:
-        slot = code.storage.slots[field]
+    """Take a field from its slot; one that has none is never written."""
+    slot = code.storage.slots.get(field)
+    if code.storage.lane(field) is None and slot is not None:
         for i, name in enumerate(code.storage.names(field)):
             code.add(f"{name} = fields[{slot + i}]")
 
 
 def store(code: Code, field: Field) -> None:
-    if code.storage.lane(field) is None:
-        slot = code.storage.slots[field]
+    slot = code.storage.slots.get(field)
+    if code.storage.lane(field) is None and slot is not None:
         for i, name in enumerate(code.storage.names(field)):
             code.add(f"fields[{slot + i}] = {name}")
 
@@ -134,7 +134,7 @@ def clear(code: Code, field: Field) -> None:
 
 def _is_metadata(source: Source, field: Field) -> bool:
     header = source.headers.get(field.header)
-    return header is not None and header.metadata and field.header != ENGINE
+    return header is not None and header.metadata and field.header not in (ENGINE, STACKS)
 
 
 def _words(code: Code, element: Expression, count: int) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 
 from switches.generate.code import Code
 from switches.generate.extract import ExtractWriter, fail, pull_up_to
@@ -28,6 +29,8 @@ Rest = Callable[[int | None], None]
 # of the packet; here it ends with P4's ParserTimeout.
 LONGEST_WAY = 100_000
 
+LONGEST_NEST = 25  # operations of a state, each inside the one before: Python allows for 100 levels
+
 
 class ParserWriter:
     """Writes the parser into a handler.
@@ -41,6 +44,8 @@ class ParserWriter:
         self._extracts = ExtractWriter(code, usage, paths)
         self._numbers = {name: number for number, name in enumerate(paths.order)}
         self._selects = SelectWriter(code, self._numbers)
+        self._parts = len(self._numbers)  # the last number that a state, or a part of one, has
+        self._part: tuple[int, Callable[[], None]] | None = None  # that is to be written
 
     def write(self) -> None:
         code = self._code
@@ -67,6 +72,15 @@ class ParserWriter:
                 state = self._code.source.states[name]
                 self._code.add(f"step = {DONE}", Mark(STATE, state))
                 self._ops(state, 0, self._paths.entry(name))
+            while self._part is not None:
+                self._write_part(*self._part)
+
+    def _write_part(self, number: int, write: Callable[[], None]) -> None:
+        """Write what is left of a long state."""
+        self._part = None
+        with self._code.block(f"if step == {number}:"):
+            self._code.add(f"step = {DONE}")
+            write()
 
     def _ops(self, state: ParserState, number: int, at: int | None) -> None:
         """Write a state from one operation on; `at` is where in the packet it is, if known."""
@@ -77,7 +91,12 @@ class ParserWriter:
         self._code.expressions.where = op.where
 
         def rest(after: int | None) -> None:
-            self._ops(state, number + 1, after)
+            if (number + 1) % LONGEST_NEST:
+                self._ops(state, number + 1, after)
+                return
+            self._parts += 1
+            self._code.add(f"step = {self._parts}")
+            self._part = self._parts, partial(self._ops, state, number + 1, after)
 
         match op.op:
             case "extract":

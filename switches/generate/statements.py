@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from switches.generate.branches import write_if
 from switches.generate.calculations import calculate
 from switches.generate.code import Code
 from switches.generate.flow import (
@@ -19,7 +20,7 @@ from switches.generate.flow import (
 )
 from switches.generate.lanes import Pattern
 from switches.generate.loops import LoopWriter
-from switches.generate.marks import CONDITION, LOOP, TABLE, Lanes, Mark
+from switches.generate.marks import LOOP, TABLE, Lanes, Mark
 from switches.generate.metering import COLOR_BITS, color
 from switches.generate.primitives import write_primitive
 from switches.generate.state import TABLES_AT
@@ -52,7 +53,7 @@ class StatementWriter:
             case Primitive():
                 write_primitive(code, statement)
             case If():
-                self._if(statement)
+                write_if(code, statement, self.write)
             case Apply():
                 self._apply(statement)
             case UnlessExited():
@@ -84,20 +85,6 @@ class StatementWriter:
                 with code.block("else:"):
                     self.write(statement.otherwise)
                     code.add("pass")
-
-    def _if(self, statement: If) -> None:
-        code = self._code
-        test = code.expressions.condition(statement.condition)
-        if not statement.then:
-            mark = Mark(CONDITION, statement.condition, statement.where, inverted=True)
-            with code.block(f"if not {test}:", mark):
-                self.write(statement.otherwise)
-            return
-        with code.block(f"if {test}:", Mark(CONDITION, statement.condition, statement.where)):
-            self.write(statement.then)
-        if statement.otherwise:
-            with code.block("else:"):
-                self.write(statement.otherwise)
 
     def _apply(self, statement: Apply) -> None:
         code, table = self._code, statement.table

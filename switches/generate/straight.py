@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
+from switches.generate.branches import write_if
 from switches.generate.code import Code
 from switches.generate.flow import Body, If
 from switches.generate.lower import lower
@@ -19,10 +21,7 @@ def write_straight(code: Code, primitives: Iterable[Primitive]) -> None:
 def _write(code: Code, body: Body) -> None:
     for statement in body:
         if isinstance(statement, If):
-            with code.block(f"if {code.expressions.condition(statement.condition)}:"):
-                _write(code, statement.then)
-            with code.lines.optional_block("else:"):
-                _write(code, statement.otherwise)
+            write_if(code, statement, partial(_write, code))
         else:
             assert isinstance(statement, Primitive)
             write_primitive(code, statement)

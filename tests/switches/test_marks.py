@@ -50,7 +50,8 @@ def test_all_of_a_program_is_marked(path: Path) -> None:
     assert places(CONDITION) - {""} <= conditions | _jumps(source)
     assert places(VERIFY) | places(UPDATE) == {checksum.where for checksum in source.checksums}
     assert places(DEPARSE) == {source.deparser_where}
-    assert places(PRIMITIVE) | places(LOOP) <= _places_of_actions(source)
+    in_parser = {""}  # p4c does not say where
+    assert places(PRIMITIVE) | places(LOOP) <= _places_of_actions(source) | in_parser
 
 
 def _places_of_actions(source: Source) -> set[str]:
