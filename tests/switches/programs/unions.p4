@@ -96,8 +96,8 @@ parser P(packet_in packet, out headers hdr, inout metadata meta,
         transition next;
     }
     state long {
-        bit<16> peek = packet.lookahead<bit<16>>();
-        packet.extract(hdr.options.next.long, (bit<32>)(peek[7:0] << 3));
+        bit<16> ahead = packet.lookahead<bit<16>>();
+        packet.extract(hdr.options.next.long, (bit<32>)(ahead[7:0] << 3));
         transition next;
     }
 }
