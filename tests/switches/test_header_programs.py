@@ -147,3 +147,35 @@ def test_many_ways_through_a_parser(monkeypatch: pytest.MonkeyPatch) -> None:
     assert exact.program.module.text != loose.program.module.text
     for port, data in case.packets(500, seed=4):
         assert exact.process(port, data) == loose.process(port, data), data.hex()
+
+
+def test_state_may_have_any_number_of_operations(tmp_path: Path) -> None:
+    """Each lies inside the one before, and Python allows for 100 levels."""
+    step = {"op": "advance", "parameters": [{"type": "hexstr", "value": "0x8"}]}
+
+    def change(data: Json) -> None:
+        operations = state(data, "rest")["parser_ops"]
+        operations[:0] = [step] * 150
+
+    switch = change_program(tmp_path, "padding", change)
+    skipped, tail = b"\x20" + bytes(149), b"\x77"
+    assert switch.process(1, skipped + b"\x20\1\2\3" + tail) == [(2, b"\x20\1\2\1" + tail)]
+    short = skipped[:-1]
+    assert switch.process(1, short) == [(2, b"")]
+
+
+@pytest.mark.parametrize(
+    ("amount", "what"), [(12, "not whole bytes"), (8 * 10_001, "more than there is")]
+)
+def test_constant_advance_may_fail(tmp_path: Path, amount: int, what: str) -> None:
+    """The packet goes on as it came, but for what was parsed before."""
+    step = {"op": "advance", "parameters": [{"type": "hexstr", "value": hex(amount)}]}
+
+    def change(data: Json) -> None:
+        state(data, "by_port")["parser_ops"] = [step]
+
+    switch = change_program(tmp_path, "parsers", change)
+    data = b"\x09\x00\x55\x00" + bytes(30)
+    [(port, out)] = switch.process(1, data)
+    code = 0x13 if amount % 8 else 0x11
+    assert (port, out[0], out[17:]) == (2, code, data), what
