@@ -26,6 +26,9 @@ POOL_PACKETS = OUTBOX_ROWS + 8
 class Device:
     """A switch that controllers share with whoever moves its packets; both hold `lock`.
 
+    `process` lets packets see what was written; who calls the switch's handlers himself first
+    calls its `commit`.
+
     Args:
         number: The device id, from 1.
         ports: Ports 0 to this one take and send packets.

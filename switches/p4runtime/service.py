@@ -65,7 +65,7 @@ class Service:
                     Code.UNIMPLEMENTED,
                 )
             errors = [_attempt(switch.entities.write, update) for update in request.updates]
-            switch.commit()
+            # The next packet commits: large tables are not to be laid out anew for each entry.
         if any(errors):
             raise BatchError("some updates were refused", errors)
         return p4r.WriteResponse()

@@ -13,6 +13,8 @@ from switches.p4runtime.device import Device
 
 FindDevice = Callable[[int], Device]
 
+MOST_WAITING = 10_000  # messages for a controller that is slow, or does not read
+
 
 class Channel:
     """Takes a controller's messages on one thread, and gives it ours on another."""
@@ -23,7 +25,9 @@ class Channel:
         self._out: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def send(self, message: Any) -> None:
-        self._out.put(message)
+        """Queue a message; of packets and the like there is only so much room."""
+        if message.WhichOneof("update") == "arbitration" or self._out.qsize() < MOST_WAITING:
+            self._out.put(message)
 
     def messages(self) -> Iterator[Any]:
         """Return what is to be sent, until the stream ends.
@@ -51,8 +55,9 @@ class Channel:
         device, self._device = self._device, None
         if device:
             with device.lock:
+                if device.controllers.is_primary(self):
+                    device.digests.forget()
                 device.controllers.leave(self)
-                device.digests.forget()
         self._out.put(None)
 
     def _take(self, request: Any) -> None:

@@ -44,7 +44,8 @@ def test_the_shell_writes_and_reads_all_it_knows(address: str) -> None:
     assert re.search(r"again: .*\n.*index 0: ALREADY_EXISTS.*entry exists already", done.stdout)
     for line in [
         'destination param_id: 1\nvalue: "\\003"', "left 0", "guard 5",
-        "default I.drop", "members 1", "weights 1", "replicas 2", "length 64", "counters [0, 0, 77, 0, 0, 0, 0, 0]",
+        "default I.drop", "members 1", "weights 1", "replicas 2", "length 64",
+        "counters [0, 0, 77, 0, 0, 0, 0, 0]",
         "peaks [0, 3, 0, 0, 0, 0, 0, 0]", "packet hello", "digests 1",
     ]:  # fmt: skip
         assert line in done.stdout
