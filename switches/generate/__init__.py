@@ -2,8 +2,10 @@
 
 `structure` nests the JSON's graph of tables and conditions into statements, `lanes` finds loops
 in them, `usage` sees which fields must be kept where, `storage` and `state` give fields and
-registers their places. `parser`, `statements`, `loops`, `calculations` and `deparser` write code,
-with `expressions` for values; `primitives` has one line per primitive. `module` puts it together.
+registers their places; `paths` sees where headers can lie. `parser` (with `extract` and `select`),
+`statements`, `loops`, `calculations` and `deparser` write code, with `expressions` for values;
+`primitives` has one line per primitive, after `lower` has made plain ones of those on whole stacks,
+unions and elements at an index. `module` puts it together.
 
 The written module can be read: it lies in the cache folder, and `Program.module.text` has it.
 """
