@@ -70,8 +70,8 @@ class Expressions(Words):
                 return f"(not {self.condition(right)})"
             case Operation("valid", _, Named(_, name)):
                 return self._is_not_zero(Field(name, VALID))
-            case Operation("d2b", _, Operation("b2d", _, inner)):
-                return self.condition(inner)
+            case Operation("d2b", _, Operation("b2d", _, inner)) | Operation("b2d", _, inner):
+                return self.condition(inner)  # the latter as `assert` takes it, a number
             case Operation("d2b", _, right):
                 return self._is_not_zero(right)
             case Operation("==" | "!=" as op, Field() as left, Field() as right) if (

@@ -15,7 +15,12 @@ struct headers {
 }
 
 struct metadata {
-    bit<8> left;
+    @field_list(1)
+    bit<8> kept;
+    @field_list(1)
+    bit<8> never;  // written, though it is read
+    bit<8> lost;
+    bool sound;
 }
 
 parser P(packet_in packet, out headers hdr, inout metadata meta,
@@ -138,6 +143,13 @@ control I(inout headers hdr, inout metadata meta, inout standard_metadata_t stan
 
     apply {
         standard_metadata.egress_spec = 2;
+        meta.sound = hdr.work.isValid();
+        if (hdr.work.kind == 7) {
+            meta.kept = hdr.work.count;
+            meta.lost = hdr.work.count;
+            clone_preserving_field_list(CloneType.I2E, 5, 1);
+        }
+        assert(meta.sound == true);
         switch (loops.apply().action_run) {
             add_up:
             pairs: { went(0x31); }
@@ -173,6 +185,9 @@ control I(inout headers hdr, inout metadata meta, inout standard_metadata_t stan
 
 control E(inout headers hdr, inout metadata meta, inout standard_metadata_t standard_metadata) {
     apply {
+        if (standard_metadata.instance_type == 1) {
+            hdr.work.way = 8w0xcc ++ meta.kept ++ meta.never ++ meta.lost;
+        }
         // what exited in ingress goes through egress nevertheless
         hdr.work.kind = hdr.work.kind | 0x80;
         if (hdr.work.count == 0xff) {
