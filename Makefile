@@ -41,7 +41,7 @@ RUN_FLAGS = $(foreach o,$(NAMES),$(if $($(o)),$(FLAG_$(o)) '$($(o))')) \
             $(if $(filter-out 0 no,$(PCAP)),--pcap)
 
 .DEFAULT_GOAL := help
-.PHONY: help exp replay test bench shell venv-shell lint format p4 topo pin clean distclean venv
+.PHONY: help exp replay test trace bench shell venv-shell lint format p4 topo pin clean distclean venv
 
 help:  ## Show this text
 	@echo 'Usage: make TARGET [NAME=value ...]'
@@ -80,6 +80,10 @@ replay: $(STAMP)  ## Replay traces of switches: make replay TRACE=tests/traces
 
 test: $(STAMP)  ## Run the tests
 	$(BIN)/python -m pytest $(ARGS)
+
+trace: $(STAMP)  ## Follow a packet: make trace PROGRAM=forward [PACKET=HEX|FILE.pcap#N PORT= ENTRIES= HTML=]
+	@$(BIN)/ringleaf trace '$(or $(PROGRAM),forward)' $(if $(PACKET),--packet '$(PACKET)',--example) \
+	  $(if $(PORT),--port '$(PORT)') $(if $(ENTRIES),--entries '$(ENTRIES)') $(if $(HTML),--html '$(HTML)')
 
 bench: $(STAMP)  ## Measure Ringleaf's own speed (ONLY=engine|startup|network|peers)
 	@$(BIN)/ringleaf bench $(ONLY) $(if $(OUT),--out '$(OUT)')

@@ -76,3 +76,12 @@ def test_readme_explains_every_option_and_shows_the_table_as_it_is() -> None:
         assert f"`{option.variable}`" in page
     shown = page[page.index("$ make exp") :]
     assert table.column_names() in shown
+
+
+def test_traces_take_an_example_or_a_packet() -> None:
+    plain = make("-n", "trace", "PROGRAM=switchml-64", "HTML=a b.html").splitlines()[-1]
+    given = make("-n", "trace", "PROGRAM=x.p4", "PACKET=x.pcap#1", "PORT=3").splitlines()
+
+    assert " ".join(plain.split()).endswith("--html 'a b.html'")
+    assert "trace 'x.p4' --packet 'x.pcap#1'" in " ".join(given)
+    assert "--port '3'" in " ".join(given)
