@@ -47,8 +47,8 @@ def _captured(file: str, number: str) -> bytes:
         raise ConfigError(f"{file}: no such file, got packet {number} of it")
     count = 0
     try:
-        with RawPcapReader(file) as reader:
-            for data, _ in reader:
+        with Path(file).open("rb") as capture:
+            for data, _ in RawPcapReader(capture):
                 if count == int(number):
                     return bytes(data)
                 count += 1
