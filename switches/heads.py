@@ -7,6 +7,7 @@ import numpy as np
 from ringleaf.arena import Arena, Bytes, Lanes, Words
 from ringleaf.compiled import copy_items, inline
 from ringleaf.packets import HEAD_LEN, PAYLOAD_AT, PAYLOAD_LEN, TAIL_LEN
+from ringleaf.stack import on_stack
 
 _U8 = np.uint64(8)
 
@@ -103,6 +104,16 @@ def write_word(head: Bytes, at: int, start: int, width: int, word: np.uint64) ->
         i = at + start // 8
         head[i] = (np.int64(head[i]) & ~mask & 0xFF) | (bits & mask)
         start += count
+
+
+@inline
+def write_words(head: Bytes, at: int, start: int, width: int, words: tuple[np.uint64, ...]) -> None:
+    """Write the low `width` bits of a value from bit `start` after byte `at` on."""
+    value = on_stack(words)
+    end = start + width
+    for i in range((width + 63) // 64):
+        count = min(64, width - 64 * i)
+        write_word(head, at, end - 64 * i - count, count, value[i])
 
 
 @inline

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from switches.generate.code import Code
 from switches.generate.storage import LaneRun
+from switches.generate.text import tuple_of
 from switches.source import HeaderField
 
 
@@ -70,10 +71,7 @@ def write_bits(code: Code, where: str, offset: int, width: int, words: tuple[str
     """Write the low `width` bits of a value to the head, `offset` bits after byte `where`."""
     end = offset + width
     if width > 64:
-        for i in range(-(-width // 64)):
-            count = min(64, width - 64 * i)
-            start = end - 64 * i - count
-            code.add(f"write_word(head, {where}, {start}, {count}, {words[i]})")
+        code.add(f"write_words(head, {where}, {offset}, {width}, {tuple_of(words)})")
         return
     for byte in range(offset // 8, (end - 1) // 8 + 1):
         low = max(end - 8 * (byte + 1), 0)  # the value's lowest bit in this byte

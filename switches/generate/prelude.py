@@ -62,7 +62,7 @@ from switches.heads import (
     sum_from,
     write_lanes_8,
     write_lanes_16,
-    write_word,
+    write_words,
 )
 from switches.layout import DIGESTS_AT, RANDOM_AT
 from switches.lookup import (
