@@ -52,5 +52,5 @@ def _load(path: Path, p4info: Path | None, devices: list[Device]) -> str:
     text = path.read_bytes()
     for device in devices:
         device.pipelines.load(program, text)
-    assert program.ingress is not None
+    program.prepare()
     return program.name

@@ -110,7 +110,7 @@ class Bmv2:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        self._control = grpc.insecure_channel(self._address("p4runtime"))
+        self._control = grpc.insecure_channel(self.address)
         self._channel = grpc.insecure_channel(self._address("dataplane"))
         self._stream = self._channel.stream_stream(
             PACKETS,
@@ -197,6 +197,11 @@ class Bmv2:
 
     def _dataplane_options(self) -> list[str]:
         return ["--dp-grpc-server-addr", self._address("dataplane")] if self._files is None else []
+
+    @property
+    def address(self) -> str:
+        """Where its P4Runtime server listens; our own controller there has election id 1."""
+        return self._address("p4runtime")
 
     def _address(self, what: str) -> str:
         return f"unix:{Path(self._folder.name, what)}"

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from functools import cached_property, wraps
 from pathlib import Path
@@ -27,6 +28,8 @@ from switches.source import Source
 Handler = Callable[[Arena, int, int, int], int]
 
 P4INFO_SUFFIX = ".p4info.txtpb"
+
+_COMPILING = threading.Lock()
 
 
 class Program:
@@ -86,6 +89,11 @@ class Program:
     @property
     def head_bytes(self) -> int:
         return self.module.head_bytes
+
+    def prepare(self) -> None:
+        """Compile the handlers, if they are not; threads may ask for it at once."""
+        with _COMPILING:
+            assert self._handlers
 
     @property
     def ingress(self) -> Handler:

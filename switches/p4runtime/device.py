@@ -78,6 +78,7 @@ class Device:
         Returns:
             What has left the switch, but for the CPU port, as (port, bytes).
         """
+        self.switch.program.prepare()  # may take seconds, in which controllers need not wait
         with self.lock:
             out = []
             for out_port, packet in self.switch.process(port, data, self._clock()):
@@ -100,7 +101,8 @@ class Device:
             header = self.switch.program.schema.controller_header("packet_out")
             if self._cpu_port is None:
                 raise ConfigError("device has no CPU port, got a packet", Code.FAILED_PRECONDITION)
-            self.process(self._cpu_port, join_packet(header, message))
+            data = join_packet(header, message)
+        self.process(self._cpu_port, data)
 
     def poll(self) -> None:
         """Send what time alone brings about; to be called every few ms."""
