@@ -229,6 +229,13 @@ class ControlPlane:
             for entry in table.take_idle(now_ps)
         ]
 
+    def read_idle_ps(self, table: str, entry: Entry) -> int:
+        """Return for how long no packet has hit an entry of a table with timeouts, by `now_ps`."""
+        found = self._table(table)
+        if not found.shape.table.timed:
+            raise ConfigError(f"{self.name}: table has no idle timeouts, got {table!r}")
+        return self.now_ps - found.last_hit_ps(entry, self.now_ps)
+
     def read_register(self, name: str, index: int) -> int:
         words = self._cell(name, index)
         return sum(int(word) << 64 * i for i, word in enumerate(words))

@@ -54,6 +54,10 @@ class InstalledTable:
         if self.shape.table.timed:
             self._record(entry, now_ps)[self.shape.hit_at] = now_ps + 1
 
+    def last_hit_ps(self, entry: Entry, now_ps: int) -> int:
+        """Return when an entry of a table with timeouts was last hit, inserted or modified."""
+        return int(self._record(entry, now_ps)[self.shape.hit_at]) - 1
+
     def take_idle(self, now_ps: int) -> list[Entry]:
         """Return the entries that have become idle, each once until it is hit again.
 
@@ -63,9 +67,10 @@ class InstalledTable:
             return []
         idle = []
         for entry in self.entries.entries:
-            hit = int(self._record(entry, now_ps)[self.shape.hit_at])
-            waited_ps = now_ps - (hit - 1)
-            if 0 < 1000 * entry.idle_timeout_ns <= waited_ps:
+            if not entry.idle_timeout_ns:
+                continue
+            hit = self.last_hit_ps(entry, now_ps)
+            if 1000 * entry.idle_timeout_ns <= now_ps - hit:
                 if self._reported.get(entry.counter) != hit:
                     idle.append(entry)
                 self._reported[entry.counter] = hit

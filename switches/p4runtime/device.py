@@ -104,16 +104,32 @@ class Device:
             data = join_packet(header, message)
         self.process(self._cpu_port, data)
 
-    def poll(self) -> None:
-        """Send what time alone brings about; to be called every few ms."""
+    def writable(self) -> Switch:
+        """Return the switch that controllers write and read, having told it the time.
+
+        Raises:
+            ConfigError: FAILED_PRECONDITION, if there is none yet.
+        """
+        switch = self.pipelines.latest.switch
+        switch.now_ps = max(switch.now_ps, self._clock())
+        return switch
+
+    def poll_digests(self) -> None:
+        """Send lists of digests that are old enough; to be called every few ms."""
+        with self.lock:
+            if self.pipelines.is_committed:
+                configs = self.switch.entities.notes.digest_configs
+                for digest in self.digests.poll(configs, self._clock()):
+                    self.controllers.send_digest(self.switch, digest)
+
+    def poll_idle(self) -> None:
+        """Tell of idle entries; looks at each, so it is to be called several times a second."""
         with self.lock:
             if not self.pipelines.is_committed:
                 return
-            now_ps, entities = self._clock(), self.switch.entities
-            for digest in self.digests.poll(entities.notes.digest_configs, now_ps):
-                self.controllers.send_digest(self.switch, digest)
-            if any(table.expires for table in entities.schema.tables.values()):
-                self.controllers.send_idle(self.switch, self.switch.take_idle(now_ps))
+            tables = self.switch.entities.schema.tables.values()
+            if any(table.expires for table in tables):
+                self.controllers.send_idle(self.switch, self.switch.take_idle(self._clock()))
 
     def acknowledge(self, digest_id: int, list_id: int) -> None:
         """Take a DigestListAck.

@@ -16,6 +16,7 @@ from switches.p4runtime.service import Service
 
 MOST_CALLS = 4096  # threads at most; each open stream keeps one, and they start when needed
 POLL_S = 0.01
+IDLE_EVERY = 10  # polls
 LONGEST_MESSAGE = 256 << 20  # bytes: programs and batches may be large
 
 
@@ -66,6 +67,10 @@ class Server:
         self._server.stop(grace=None).wait()
 
     def _tick(self) -> None:
+        turn = 0
         while not self._stop.wait(POLL_S):
+            turn = (turn + 1) % IDLE_EVERY
             for device in self._service.devices:
-                device.poll()
+                device.poll_digests()
+                if not turn:
+                    device.poll_idle()

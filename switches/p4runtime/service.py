@@ -58,7 +58,7 @@ class Service:
         device = self.find(request.device_id)
         with device.lock:
             device.controllers.check_primary(request)
-            switch = device.pipelines.latest.switch
+            switch = device.writable()
             if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
                 raise ConfigError(
                     f"batches are not atomic, got atomicity {request.atomicity}",
@@ -75,7 +75,7 @@ class Service:
         found: list[Any] = []
         errors: list[ConfigError | None] = []
         with device.lock:
-            read = device.pipelines.latest.switch.entities.read
+            read = device.writable().entities.read
             for entity in request.entities:
                 try:
                     found.extend(read(entity))

@@ -10,6 +10,7 @@ from finsy.proto import p4r
 
 from ringleaf.errors import Code, ConfigError
 from switches.p4runtime.actions import decode_action, encode_action
+from switches.p4runtime.digests import PS_PER_NS
 from switches.p4runtime.direct import DirectResources
 from switches.p4runtime.matches import decode_match, encode_match
 from switches.p4runtime.notes import Key
@@ -278,6 +279,9 @@ class TableEntries:
             message.action.action.CopyFrom(action)
         if not is_default:
             self._direct.encode(table, entry, asked, message)
+            if asked.HasField("time_since_last_hit") and table.expires:
+                idle_ps = self._plane.switch.read_idle_ps(table.name, entry)
+                message.time_since_last_hit.elapsed_ns = idle_ps // PS_PER_NS
         return message
 
 

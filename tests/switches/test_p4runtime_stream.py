@@ -134,10 +134,10 @@ def test_digests_are_gathered_until_a_list_is_full_or_old() -> None:
 
     desk.device.process(4, frame())
     desk.now_ps += 999 * NS
-    desk.device.poll()
+    desk.device.poll_digests()
     assert take(desk, "digest") == []
     desk.now_ps += NS
-    desk.device.poll()
+    desk.device.poll_digests()
     (digest,) = take(desk, "digest")
     assert list(digest.data) == [learned(4)]
 
@@ -154,7 +154,7 @@ def test_what_was_sent_is_not_sent_again_until_it_is_acknowledged_or_forgotten()
     (again,) = take(desk, "digest")
     assert again.list_id != digest.list_id
     desk.now_ps += 500 * NS
-    desk.device.poll()
+    desk.device.poll_digests()
     desk.device.process(1, frame())
     assert len(take(desk, "digest")) == 1
 
@@ -174,16 +174,20 @@ def test_idle_entries_are_told_with_what_the_controller_said_of_them() -> None:
     desk.now_ps += 900 * NS
     desk.device.process(1, frame())
     desk.now_ps += 900 * NS
-    desk.device.poll()
+    desk.device.poll_idle()
     assert take(desk, "idle_timeout_notification") == []
     desk.now_ps += 100 * NS
-    desk.device.poll()
+    desk.device.poll_idle()
     (note,) = take(desk, "idle_timeout_notification")
     (told,) = note.table_entry
     sent = encode(entry).table_entry
     sent.ClearField("action")
     assert told == sent
-    desk.device.poll()
+    asked = encode(fy.P4TableEntry("sources", time_since_last_hit=0))
+    desk.now_ps += 50 * NS
+    (read,) = desk.read(asked)
+    assert read.table_entry.time_since_last_hit.elapsed_ns == 1050
+    desk.device.poll_idle()
     assert take(desk, "idle_timeout_notification") == []
 
 
