@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from switches.layout import AGAIN_PORT
 from switches.walk import steps
 from switches.walk.formats import show
 from switches.walk.steps import Copy, Step, Value, Walk, Write
@@ -170,6 +171,8 @@ _WORDS: dict[type[Step], Callable[[Any], Words]] = {
 
 
 def _copy(copy: Copy) -> str:
+    if copy.port == AGAIN_PORT:
+        return f"{copy.kind}: to ingress again"
     rid = f", rid {copy.rid}" if copy.rid else ""
     return f"{copy.kind} to port {copy.port}{rid}" + ("" if copy.has_port else ": no such port")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ringleaf.arena import Fields
 from switches.lookup import KEYS, RANK
 from switches.shapes import Shape
-from switches.source import Source
+from switches.source import Action
 from switches.updates import Entry
 from switches.walk.formats import show_match
 from switches.walk.steps import MatchedEntry, Value
@@ -22,15 +22,14 @@ def matched_entry(shape: Shape, entries: Sequence[Entry], row: Fields) -> Matche
     return None
 
 
-def arguments_of(source: Source, shape: Shape, action: int, row: Fields) -> tuple[Value, ...]:
+def arguments_of(action: Action, shape: Shape, row: Fields) -> tuple[Value, ...]:
     """Return an action's parameters, as they are in a row."""
     values = []
     at = shape.arguments_at
-    details = source.actions[action]
     for i, (width, count) in enumerate(
-        zip(details.widths, shape.argument_words[action], strict=True)
+        zip(action.widths, shape.argument_words[action.number], strict=True)
     ):
-        name = details.parameters[i] if i < len(details.parameters) else f"argument {i}"
+        name = action.parameters[i] if i < len(action.parameters) else f"argument {i}"
         values.append(Value(name, joined(row[at : at + count]), width))
         at += count
     return tuple(values)

@@ -18,6 +18,8 @@ from switches.layout import (
     EGRESS_SPEC,
     INSTANCE_TYPE,
     MCAST_GRP,
+    ROUND,
+    SEND,
 )
 from switches.switch import Switch
 from switches.walk.names import Names
@@ -72,7 +74,9 @@ class Recorder:
         data = read_packet(arena, packet)
         self._reporter.begin(data)
         port = int(open_packet(arena, packet).row[IN_PORT])
-        self.steps.append(Received(port=port, data=data, why="arrived"))
+        kind = int(fields[INSTANCE_TYPE])
+        why = "arrived" if not self.steps else KINDS.get(kind, "again")
+        self.steps.append(Received(port=port, data=data, why=why))
 
     def line(self, frame: FrameType) -> None:
         mark = self._marks.get(frame.f_lineno)
@@ -92,7 +96,9 @@ class Recorder:
             return
         arena, packet = frame.f_locals["arena"], frame.f_locals["packet"]
         port = int(open_packet(arena, packet).fields[EGRESS_PORT])
-        if result:
+        if result & ROUND:
+            return  # ingress says how it goes on
+        if result & SEND:
             data = read_packet(arena, packet)
             changed = self._reporter.changed(data)
             self.steps.append(Sent(port=port, data=data, changed=changed))
@@ -117,6 +123,9 @@ class Recorder:
     # The traffic manager.
 
     def managing(self, frame: FrameType) -> None:
+        if "twin" in frame.f_locals:
+            self._reason = "egress made a clone"
+            return
         fields = open_packet(frame.f_locals["arena"], frame.f_locals["packet"]).fields
         group, spec = int(fields[MCAST_GRP]), int(fields[EGRESS_SPEC])
         dropped = ", the drop port" if spec == DROP_PORT else ""

@@ -14,6 +14,7 @@ from switches.generate.primitives import PRIMITIVES, WRITTEN
 from switches.generate.storage import ENGINE, valid
 from switches.lookup import ACTION, DEFAULT_ROW
 from switches.source import (
+    Action,
     Checksum,
     Field,
     Header,
@@ -204,7 +205,10 @@ class Reporter:
         at, image = int(ended.variables["entry"]), int(ended.variables["image"])
         row = self._switch.store.arena.fields[at : at + shape.row_words]
         hit = at != image + DEFAULT_ROW
-        action = int(row[ACTION])
+        chosen = int(ended.variables["chosen"]) if self._selects(table) else at
+        action_row = self._switch.store.arena.fields[chosen : chosen + shape.row_words]
+        number = int(action_row[ACTION])
+        action = self._source.actions.get(number)  # None: NO_ACTION
         self._near = self._place_of_action(action) or self._sources.place(table.where)
         return LookedUp(
             table=table.name,
@@ -214,12 +218,16 @@ class Reporter:
             ),
             hit=hit,
             entry=matched_entry(shape, self._switch.entries(table.name), row) if hit else None,
-            action=self._source.actions[action].name,
-            arguments=arguments_of(self._source, shape, action, row),
+            action=action.name if action else "none",
+            arguments=arguments_of(action, shape, action_row) if action else (),
         )
 
-    def _place_of_action(self, action: int) -> Place | None:
-        for primitive in self._source.actions[action].primitives:
+    def _selects(self, table: Table) -> bool:
+        """Whether an entry may have a group, of which the code has chosen a member."""
+        return bool(table.profile and self._source.profiles[table.profile].selector)
+
+    def _place_of_action(self, action: Action | None) -> Place | None:
+        for primitive in action.primitives if action else ():
             place = self._sources.place(primitive.where)
             if place and not self._sources.is_definition(place):
                 return place

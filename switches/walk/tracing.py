@@ -12,7 +12,9 @@ import numba
 
 from ringleaf.errors import ConfigError
 from switches.program import Handler, Program
-from switches.replication import replicate
+from switches.replication import replicate, send_twin
+
+_MANAGERS = (replicate.__code__, send_twin.__code__)
 
 
 class Follower(Protocol):
@@ -60,7 +62,7 @@ class _Tracer:
         if frame.f_code in self._handlers:
             self._follower.enter(frame)
             return self._in_handler
-        if frame.f_code is replicate.__code__:
+        if frame.f_code in _MANAGERS:
             frame.f_trace_lines = False
             self._follower.managing(frame)
             return self._in_replicate

@@ -86,8 +86,11 @@ class Cells:
         for name, register in program.source.registers.items():
             cells = program.module.state.registers[name]
             index, rest = divmod(offset - cells.start, cells.stride)
-            if cells.in_lanes == (array == "lanes") and rest == 0 and 0 <= index < register.size:
-                return Write(f"{_short(name)}[{index}]", old, new, register.width)
+            there = cells.in_lanes == (array == "lanes") and 0 <= index < register.size
+            if there and rest < cells.words:
+                word = f", bits from {64 * rest}" if cells.words > 1 else ""
+                width = min(64, register.width - 64 * rest)
+                return Write(f"{_short(name)}[{index}]{word}", old, new, width)
         for name, counter in program.source.counters.items():
             index, column = divmod(offset - program.module.state.counters[name], 2)
             if array == "fields" and 0 <= index < counter.size:

@@ -129,7 +129,7 @@ def test_every_copy_ends_somewhere(case: Case) -> None:
         ends = Counter(type(step) for step in seen.steps)
         going = [copy for step in of_kind(seen.steps, Managed) for copy in step.copies]
 
-        assert ends[Managed] == 1
+        assert ends[Managed] >= 1
         assert ends[EgressStarted] == sum(copy.has_port for copy in going)
         assert ends[EgressStarted] == ends[Sent] + ends[EgressDropped]
 
