@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,12 +35,18 @@ class Image:
     """Lays out a table's entries."""
 
     def __init__(
-        self, shape: Shape, entries: Sequence[Entry], default: Entry, profile: Profile | None
+        self,
+        shape: Shape,
+        entries: Sequence[Entry],
+        default: Entry,
+        profile: Profile | None,
+        own: Mapping[int, int],
     ) -> None:
         self._shape = shape
         self._entries = entries
         self._default = default
         self._profile = profile
+        self._own = own  # the table's own number of each action
         self._groups_at: dict[int, int] = {}  # which of the members' rows is a group's first
         self._member_rows: list[Fields] = []
 
@@ -132,7 +138,7 @@ class Image:
         number = entry.indirect.number
         if isinstance(entry.indirect, Member):
             member = self._profile.members[number]
-            return member.action, member.arguments
+            return self._own[member.action], member.arguments
         slots = self._profile.slots(number)
         if not slots:
             return NO_ACTION, ()  # BMv2's `empty_action`
@@ -144,8 +150,9 @@ class Image:
     def _member_row(self, member: MemberUpdate) -> Fields:
         """Return a row that has only an action."""
         row = np.zeros(self._shape.row_words, np.uint64)
-        row[ACTION] = member.action
-        self._put_arguments(row, member.action, member.arguments)
+        action = self._own[member.action]
+        row[ACTION] = action
+        self._put_arguments(row, action, member.arguments)
         return row
 
 

@@ -36,6 +36,7 @@ from switches.layout import (
     EGRESS_PORT,
     ENQ_QDEPTH,
     ENQ_TIMESTAMP,
+    LOOPED,
     RANDOM_AT,
     ROUND,
     SEND,
@@ -84,8 +85,14 @@ class Switch(ControlPlane):
         self.now_ps = max(self.now_ps, now_ps)
         out: list[tuple[int, bytes]] = []
         arrived = deque([self._receive(port, data)])
+        passes = 0
         while arrived:
             packet = arrived.popleft()
+            passes += 1
+            if passes > MOST_PACKETS:  # clones that clone themselves, each time it comes round
+                free_packet(self.store.arena, packet)
+                self._set(LOOPED, self._get(LOOPED) + 1)
+                continue
             self.program.ingress(self.store.arena, self.at, packet, now_ps)
             queued = deque(self._outbox(replicate(self.store.arena, self.at, packet, now_ps)))
             while queued:

@@ -31,6 +31,11 @@ class TableEntries:
         self.records = 0  # records (of counter, meter and last hit) ever needed at once
         self.fresh: list[int] = []  # records that have changed hands and must start anew
         table = shape.table
+        # p4c numbers actions anew for each table; tables that share a profile know them by name.
+        names = {actions[number].name: number for number in table.actions}
+        self._own = {
+            number: names[action.name] for number, action in actions.items() if action.name in names
+        }
         self.default = Entry((), table.default_action, table.default_arguments)
         for const in table.entries:
             match = tuple(
@@ -51,7 +56,8 @@ class TableEntries:
             records_at: Offset in `arena.fields` of the entries' records, 0 for none.
         """
         entries = list(self._entries.values())
-        return Image(self._shape, entries, self.default, self._profile).build(records_at)
+        image = Image(self._shape, entries, self.default, self._profile, self._own)
+        return image.build(records_at)
 
     def insert(self, entry: Entry) -> None:
         """Add an entry.

@@ -266,7 +266,7 @@ class _Generator:
         code.set(Field(STANDARD, "ingress_port"), ["U(row[IN_PORT])"])
         ParserWriter(code, self._usage, self._paths).write()
         self._start_at_zero(code, {Field(STANDARD, "ingress_port"), *metadata})
-        for field in [*filter(_is_set_between, metadata), CLONE_FIELDS]:
+        for field in [*filter(_is_set_between, metadata), CLONE_FIELDS, TRUNCATE_LEN]:
             load(code, field)
         for number, fields in sorted(self._source.field_lists.items()):
             with code.block(f"if {code.read(CLONE_FIELDS)} == {code.u(number)}:"):

@@ -19,7 +19,7 @@ from switches.generate.storage import (
 from switches.layout import DROP_PORT, REQUESTS
 from switches.layout import EGRESS_SPEC as EGRESS_SPEC_SLOT
 from switches.layout import MCAST_GRP as MCAST_GRP_SLOT
-from switches.source import STANDARD, Constant, Field, Primitive
+from switches.source import STANDARD, Constant, Field, Operation, Primitive
 
 EGRESS_SPEC = Field(STANDARD, "egress_spec")
 MCAST_GRP = Field(STANDARD, "mcast_grp")
@@ -71,7 +71,8 @@ def tell(code: Code, primitive: Primitive) -> None:
 def assert_(code: Code, primitive: Primitive) -> None:
     """Count and drop a packet that violates it, where BMv2 aborts and the whole switch is gone."""
     at = code.state.assertions[assertion_label(primitive)]
-    with code.block(f"if not {code.expressions.condition(primitive.parameters[0])}:"):
+    holds = code.expressions.condition(Operation("d2b", None, primitive.parameters[0]))
+    with code.block(f"if not ({holds}):"):
         code.add(f"state[state_at + {code.u(at)}] += {code.u(1)}")
         if code.stage != EGRESS:
             code.add(f"fields[{EGRESS_SPEC_SLOT}] = {code.u(DROP_PORT)}")
