@@ -17,7 +17,7 @@ DIFFERS = "bold red"
 SAME = "dim"
 MARK = "≠"
 _ROWS_AROUND = 1  # equal rows of the dump that are shown beside those that differ
-_WIDE = 156  # columns that two dumps of 16 bytes a row need
+_WIDE = 144  # columns that two dumps of 16 bytes a row need
 
 
 def describe(result: PortResult) -> str:
@@ -73,22 +73,26 @@ def render(difference: Difference, *, width: int) -> RenderableType:
         packet = left or right
         assert packet is not None
         heading = "expected, but missing" if left else "sent, but not expected"
-        return Group(_one(packet, heading), _dump(packet.data, None, "", "", per_row=16))
+        return Group(
+            Text(_title(heading, packet)),
+            _one(packet),
+            _dump(packet.data, None, "", "", per_row=16),
+        )
     per_row = 16 if width >= _WIDE else 8
     titles = _title("expected", left), _title("sent", right)
-    return Group(_both(left, right, titles), _dump(left.data, right.data, *titles, per_row=per_row))
+    return Group(
+        _both(left, right, titles), "", _dump(left.data, right.data, *titles, per_row=per_row)
+    )
 
 
 def _title(what: str, packet: Packet) -> str:
-    return f"{what}: packet {packet.number + 1}, {len(packet.data)} bytes{_at(packet)}"
+    return f"{what}, {len(packet.data)} bytes"
 
 
-def _one(packet: Packet, heading: str) -> Table:
-    table = Table(
-        box=None, padding=(0, 2, 0, 0), title=_title(heading, packet), title_justify="left"
-    )
-    table.add_column("field", style="cyan")
-    table.add_column("value")
+def _one(packet: Packet) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("field", style="cyan", no_wrap=True)
+    table.add_column("value", overflow="fold")
     for field in dissect(packet.data):
         table.add_row(field.full_name, field.value)
     return table
@@ -144,17 +148,20 @@ def _worth_showing(differs: list[bool]) -> list[int]:
 
 
 def _hex_row(mine: bytes, other: bytes, per_row: int) -> Text:
-    """`45 00 [03] ...  E..`: bytes that differ are marked, so that it shows without colours."""
+    """`45 00[03]00  E...`: bytes that differ are marked, so that it shows without colours."""
     text, letters = Text(), Text()
+    marked = False
     for i in range(per_row):
         differs = mine[i : i + 1] != other[i : i + 1]
         style = DIFFERS if differs else SAME
-        shown = f"{mine[i]:02x}" if i < len(mine) else "  "
-        marks = ("[", "]") if differs else (" ", " ")
-        text.append(f"{marks[0]}{shown}{marks[1]}", style)
+        text.append(
+            "[" if differs and not marked else "]" if marked and not differs else " ", DIFFERS
+        )
+        text.append(f"{mine[i]:02x}" if i < len(mine) else "  ", style)
         letter = chr(mine[i]) if i < len(mine) and 32 <= mine[i] < 127 else "."
         letters.append(letter if i < len(mine) else " ", style)
-    return text.append("  ").append_text(letters)
+        marked = differs
+    return text.append("] " if marked else "  ", DIFFERS).append_text(letters)
 
 
 def as_text(difference: Difference, *, width: int = 140) -> str:

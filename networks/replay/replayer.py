@@ -23,7 +23,7 @@ from ringleaf.packets import make_pool
 from switches import Program, Switch
 from switches.queues import make_queues
 
-POOL_PACKETS = 2048
+POOL_PACKETS = 4096
 BIN_PS = 1 << 40  # of a series that nobody looks at
 
 

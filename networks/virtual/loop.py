@@ -73,6 +73,7 @@ ARRIVAL = 0  # number: port
 IDLE = 1  # number: port
 TIMER = 2  # number: agent
 CLONED = 3  # number: port that the packet, a clone of what egress has made, is about to leave by
+AGAIN = 4  # number: port that the packet, which goes round, came by when it first did
 
 MIN_FRAME_BYTES = 60  # without FCS; shorter ones are padded on the line
 LINE_OVERHEAD_BYTES = 24  # preamble 8, FCS 4, gap 12 (IEEE 802.3)
@@ -183,7 +184,7 @@ def await_idle(words: Words, at: int, port: int) -> None:
 def arrive_again(words: Words, at: int, node: int, packet: int, now_ps: int) -> None:
     """Let a packet come in once more, at this instant, by the port that it came by."""
     port = words[node + s.FIRST_PORT] + words[row_of(words, packet) + IN_PORT] - 1
-    push_event(words, words[at + s.HEAP_AT], now_ps, ARRIVAL | port << 3 | packet << 32)
+    push_event(words, words[at + s.HEAP_AT], now_ps, AGAIN | port << 3 | packet << 32)
 
 
 @inline
@@ -416,7 +417,12 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
             )
         else:
             reach_host(arena, at, node, event >> 32, now_ps)
+    elif kind == AGAIN:
+        words[at + s.HOPS] += 1
+        note_busied(words, node, now_ps)
+        cross_switch(arena, at, node, number, event >> 32, now_ps)
     elif kind == CLONED:
+        note_busied(words, node, now_ps)
         count = send_twin(arena, words[node + s.BLOCK_AT], event >> 32)
         forward(arena, at, node, count, now_ps)
     else:

@@ -1,0 +1,310 @@
+"""`ringleaf replay` as people use it, on a copy of a committed trace."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import yaml
+
+from experiments.replay.command import Request, find_traces, parse_window, replay
+from experiments.replay.masks import parse_masks
+from networks.replay.compare import Window
+from networks.traces.checksums import write_checksums
+from ringleaf.errors import ConfigError
+
+ROOT = Path(__file__).resolve().parents[2]
+TRACES = ROOT / "tests" / "traces"
+RECORD = struct.Struct("<4I")
+HEADER_BYTES = 24
+
+Packets = list[tuple[bytes, bytes]]  # (record header, data)
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """A copy of `l2l3`, without checksums."""
+    folder = tmp_path / "trace"
+    shutil.copytree(TRACES / "l2l3", folder)
+    (folder / "SHA256SUMS").unlink()
+    name = str(ROOT / "tests/switches/programs/l2l3.json")
+    shutil.copy(name, folder / "program.json")
+    shutil.copy(name.replace(".json", ".p4info.txtpb"), folder / "program.p4info.txtpb")
+    edit(folder, lambda data: data.update(program="program.json"))
+    return folder
+
+
+def edit(folder: Path, change: Callable[[dict[str, object]], object]) -> None:
+    path = folder / "trace.yaml"
+    data = yaml.safe_load(path.read_text())
+    change(data)
+    path.write_text(yaml.safe_dump(data))
+
+
+def change_packets(path: Path, change: Callable[[Packets], Packets]) -> None:
+    data, at = path.read_bytes(), HEADER_BYTES
+    packets = []
+    while at < len(data):
+        size = RECORD.unpack_from(data, at)[2]
+        end = at + RECORD.size + size
+        packets.append((data[at : at + RECORD.size], data[at + RECORD.size : end]))
+        at = end
+    whole = b"".join(head + body for head, body in change(packets))
+    path.write_bytes(data[:HEADER_BYTES] + whole)
+
+
+def run(folder: Path, **request: object) -> tuple[int, list[str]]:
+    lines: list[str] = []
+    code = replay([folder], Request(**request), lines.append)  # type: ignore[arg-type]
+    return code, lines
+
+
+def spoil(packets: Packets, at: int = 22) -> Packets:
+    """Change one byte of the first IPv4 packet, its TTL."""
+    number = next(i for i, (_, body) in enumerate(packets) if body[12:14] == b"\x08\0")
+    head, body = packets[number]
+    packets[number] = head, body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
+    return packets
+
+
+def odd(packet: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+    """A packet of the same length and time that is like no other."""
+    return packet[0], bytes(len(packet[1]))
+
+
+def test_the_committed_traces_are_equal() -> None:
+    code, lines = run(TRACES)
+
+    assert code == 0
+    assert [line.split()[0] for line in lines[:-1]] == ["equal"] * 3
+    assert lines[-1] == "# 3 traces: 3 equal, 0 different, 0 not replayed"
+
+
+def test_a_changed_byte_is_shown_in_both_packets(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change_packets(trace / "out" / "port4.pcap", spoil)
+
+    code, lines = run(trace)
+
+    shown = capsys.readouterr().out
+    assert code == 1
+    assert lines[0].startswith("DIFFERENT")
+    assert re.search(r"port 4: packet \d+ is different .*: IP.ttl", shown)
+    assert [line.split()[1] for line in shown.splitlines() if line.startswith("≠")] == ["IP.ttl"]
+    assert "[" in shown[shown.index("byte ") :]
+
+
+@pytest.mark.parametrize("mask", ["IP.ttl", "22:1", "0:99"])
+def test_what_is_masked_may_differ(trace: Path, mask: str) -> None:
+    change_packets(trace / "out" / "port4.pcap", spoil)
+
+    assert run(trace, masks=[mask])[0] == 0
+    assert run(trace, masks=["IP.src,23:2"])[0] == 1
+
+    edit(trace, lambda data: data.update(compare={"mask": [mask]}))
+    assert run(trace)[0] == 0
+
+
+def test_missing_and_unexpected_packets_are_told_from_changed_ones(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = trace / "out" / "port4.pcap"
+    whole = path.read_bytes()
+    for change, text in (
+        (lambda packets: packets[:5] + packets[6:], "packet 6 was not expected"),
+        (lambda packets: [*packets[:5], odd(packets[5]), *packets[5:]], "packet 6 is missing"),
+        (lambda packets: [*packets, packets[-1]], "packet 78 is missing"),
+        (lambda packets: packets[:-1], "packet 77 was not expected"),
+    ):
+        path.write_bytes(whole)
+        change_packets(path, change)
+
+        assert run(trace)[0] == 1
+        assert text in capsys.readouterr().out
+
+
+def test_a_port_that_should_be_silent(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (trace / "out" / "port2.pcap").unlink()
+
+    assert run(trace)[0] == 1
+    assert "port 2: packet 1 was not expected" in capsys.readouterr().out
+
+
+def test_order_matters_unless_told_otherwise(trace: Path) -> None:
+    def swap(packets: Packets) -> Packets:
+        """Two packets, each with its own data, change places; times stay in order."""
+        datas = [data for _, data in packets]
+        first = next(i for i in range(9, 40) if datas[i] != datas[i + 1])
+        a, b = packets[first], packets[first + 1]
+        stamps = [a[0][:8], b[0][:8]]
+        packets[first : first + 2] = [
+            (stamps[0] + b[0][8:], b[1]),
+            (stamps[1] + a[0][8:], a[1]),
+        ]
+        return packets
+
+    change_packets(trace / "out" / "port4.pcap", swap)
+
+    assert run(trace)[0] == 1
+    for request in ({"window": "1"}, {"window": "1s"}, {"ignore_order": True}):
+        assert run(trace, **request)[0] == 0
+    assert run(trace, window="0")[0] == 1
+    change_packets(trace / "out" / "port4.pcap", spoil)
+    assert run(trace, ignore_order=True)[0] == 1
+
+
+def test_times_are_compared_when_asked_for(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def delay(packets: Packets) -> Packets:
+        head, body = packets[-1]
+        seconds, nanoseconds, *sizes = RECORD.unpack(head)
+        packets[-1] = RECORD.pack(seconds, nanoseconds + 7, *sizes), body
+        return packets
+
+    assert run(trace, times=True)[0] == 0
+    change_packets(trace / "out" / "port1.pcap", delay)
+    assert run(trace)[0] == 0
+    assert run(trace, times=True)[0] == 1
+    assert "packet 69 is 7 ns early" in capsys.readouterr().out
+
+
+def test_update_makes_it_equal_again(trace: Path) -> None:
+    change_packets(trace / "out" / "port4.pcap", spoil)
+    (trace / "out" / "port2.pcap").unlink()
+
+    assert run(trace, update=True)[0] == 0
+    assert run(trace, times=True)[0] == 0
+    for path in sorted((TRACES / "l2l3" / "out").iterdir()):
+        assert (trace / "out" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_junit_has_a_case_per_port_and_survives_any_byte(trace: Path) -> None:
+    change_packets(trace / "out" / "port4.pcap", lambda packets: spoil(packets, at=5))
+    path = trace / "results" / "junit.xml"
+
+    run(trace, junit=path)
+
+    (suite,) = ElementTree.parse(path).getroot()
+    assert [suite.get(key) for key in ("tests", "failures", "errors")] == ["4", "1", "0"]
+    failed = [case.get("name") for case in suite if case.find("failure") is not None]
+    assert failed == ["port 4"]
+
+
+def test_what_changed_since_the_recording_is_said(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_checksums(trace)
+    program = trace / "program.json"
+    program.write_text(program.read_text().replace("l2l3.p4", "l2l4.p4"))
+    code, lines = run(trace)
+    assert (code, lines[-1]) == (0, "# changed since the recording: program.json")
+
+    path = trace / "in" / "port1.pcap"
+    path.write_bytes(path.read_bytes()[:-1] + b"\x55")
+    assert run(trace)[0] == 2
+    assert "got other contents of in/port1.pcap" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [
+    "trace.yaml", "entries.txtpb", "later.txtpb", "in/port1.pcap", "out/port3.pcap",
+    "program.p4info.txtpb", "SHA256SUMS",
+])  # fmt: skip
+def test_one_byte_changed_anywhere_is_noticed(
+    trace: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By an error, a difference or at least a note; and never by a traceback."""
+    write_checksums(trace)
+    path = trace / name
+    whole = path.read_bytes()
+    rng = np.random.default_rng(len(whole))
+    for at in rng.integers(0, len(whole), 8).tolist():
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << int(rng.integers(8))
+        path.write_bytes(damaged)
+
+        code, lines = run(trace)
+
+        assert code or any("changed since" in line for line in lines), (at, lines)
+        assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": 2}, "version must be 1, got 2; record it anew"),
+        ({"format": "pcap"}, "format must be 'ringleaf-trace', got 'pcap'"),
+        ({"sed": 1}, "unknown key, got 'sed'; valid: .*; did you mean 'seed'"),
+        ({"ports": {1: {}, 3: {}}}, "ports must be numbered from 1"),
+        ({"ports": 0}, "ports must be numbered from 1, or their number"),
+        ({"ports": {1: {"rate": "fast"}}}, "ports: 1: rate: not understood, got 'fast'"),
+        ({"ports": {1: {"depth": 1}}}, "ports: 1: unknown key, got 'depth'"),
+        ({"ports": 2}, "files must be port1.pcap to port2.pcap, got 'port3.pcap'"),
+        ({"seed": -1}, "seed must be a whole number, 0 to .*, got -1"),
+        ({"program": "none.json"}, "program: no such file, got 'none.json'"),
+        ({"program": "trace.yaml"}, "trace.yaml"),
+        ({"entries": "trace.yaml"}, "not a p4.v1.WriteRequest as text"),
+        ({"later": [{"at": "1 fortnight", "entries": "later.txtpb"}]}, r"later\[0\]: at: not und"),
+        ({"later": 3}, "later must be a list, got 3"),
+        ({"arrivals": "trace.yaml"}, "trace.yaml: not an array of NumPy's"),
+        ({"origin_ns": 1 << 61}, "packets' times must be in the"),
+        ({"compare": {"mask": "IP.ttl"}}, "compare: mask must be a list, got 'IP.ttl'"),
+        ({"compare": {"mask": ["IP.tll"]}}, "mask: unknown field, got 'IP.tll'; valid: version"),
+    ],
+)
+def test_bad_manifests(
+    trace: Path, change: dict[str, object], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit(trace, lambda data: data.update(change))
+
+    assert run(trace)[0] == 2
+    error = capsys.readouterr().err
+    assert error.startswith("ringleaf: ")
+    assert re.search(message, error), error
+
+
+def test_entries_that_do_not_fit_the_program(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = trace / "entries.txtpb"
+    text = path.read_text()
+    table = text.split("table_id: ")[1].split()[0]
+    for old, new, message in (
+        (f"table_id: {table}", "table_id: 7", "update [0-9]+ does not fit the program"),
+        ("type: INSERT", "", "must have a type, INSERT, MODIFY or DELETE"),
+        ("multicast_group_id: 1", "multicast_group_id: 0", "group"),
+    ):
+        path.write_text(text.replace(old, new, 1))
+        assert run(trace)[0] == 2
+        assert re.search(f"entries.txtpb: .*{message}", capsys.readouterr().err)
+
+
+def test_bad_requests() -> None:
+    for request, message in (
+        ({"window": "wide"}, "window: not understood, got 'wide'"),
+        ({"masks": ["ttl"]}, "mask: must be offset:length in bytes or Layer.field, got 'ttl'"),
+        ({"masks": ["Foo.ttl"]}, "mask: unknown layer, got 'Foo.ttl'"),
+        ({"times": True, "window": "3"}, "--times goes with packets in order"),
+        ({"switch": "tofino"}, "unknown switch, got 'tofino'"),
+        ({"switch": "bmv2", "update": True}, "--update goes with switch 'embedded'"),
+        ({"switch": "bmv2", "times": True}, "BMv2 has no times to compare"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            run(TRACES / "l2l3", **request)
+    with pytest.raises(ConfigError, match="no trace there, got "):
+        find_traces([ROOT / "docs"])
+
+
+def test_windows_and_masks() -> None:
+    assert parse_window("16") == Window(packets=16)
+    assert parse_window("10us") == Window(time_ns=10_000)
+    mask = parse_masks(["1:2", "Ether.type"])
+    assert mask is not None
+    assert mask(b"\xff" * 15) == b"\xff\0\0" + b"\xff" * 9 + b"\0\0\xff"
+    assert mask(b"\xff") == b"\xff"
+    assert parse_masks([]) is None

@@ -1,0 +1,133 @@
+"""Captures in all variants that are about, and what is wrong with the others."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scapy.utils import PcapNgWriter
+
+from networks.traces.pcap_read import read_packets
+from networks.traces.pcap_write import HEADER, PcapWriter, record
+from ringleaf.errors import ConfigError
+
+Packets = Sequence[tuple[int, bytes]]  # (stamp in ns, bytes)
+PACKETS = [(1_000, b"a" * 60), (1_000, b"b"), (1_760_000_000_123_456_000, b"c" * 9000)]
+
+
+def pcap(packets: Packets, *, order: str = "<", magic: int = 0xA1B23C4D, link: int = 1) -> bytes:
+    unit_ns = 1 if magic == 0xA1B23C4D else 1000
+    parts = [struct.pack(f"{order}IHHiIII", magic, 2, 4, 0, 0, 65535, link)]
+    for stamp_ns, data in packets:
+        seconds, rest_ns = divmod(stamp_ns, 10**9)
+        parts.append(
+            struct.pack(f"{order}4I", seconds, rest_ns // unit_ns, len(data), len(data)) + data
+        )
+    return b"".join(parts)
+
+
+def block(order: str, kind: int, body: bytes) -> bytes:
+    body += bytes(-len(body) % 4)
+    size = len(body) + 12
+    return struct.pack(f"{order}II", kind, size) + body + struct.pack(f"{order}I", size)
+
+
+def pcapng(packets: Packets, *, order: str = "<", power: int = 9, link: int = 1) -> bytes:
+    section = struct.pack(f"{order}IHHq", 0x1A2B3C4D, 1, 0, -1)
+    option = struct.pack(f"{order}HHB3xHH", 9, 1, power, 0, 0)
+    parts = [
+        block(order, 0x0A0D0D0A, section),
+        block(order, 1, struct.pack(f"{order}HHI", link, 0, 0) + option),
+        block(order, 4, b"names, which nobody needs"),
+    ]
+    for stamp_ns, data in packets:
+        units = stamp_ns * 10**power // 10**9
+        head = struct.pack(f"{order}5I", 0, units >> 32, units & 0xFFFFFFFF, len(data), len(data))
+        parts.append(block(order, 6, head + data))
+    return b"".join(parts)
+
+
+def read(path: Path, data: bytes) -> list[tuple[int, bytes]]:
+    path.write_bytes(data)
+    file = read_packets(path)
+    return [(int(file.stamps_ns[i]), file.packet(i)) for i in range(len(file))]
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_every_variant_reads_alike(tmp_path: Path, order: str) -> None:
+    path = tmp_path / "a.pcap"
+
+    assert read(path, pcap(PACKETS, order=order)) == PACKETS
+    assert read(path, pcap(PACKETS, order=order, magic=0xA1B2C3D4)) == PACKETS
+    for power in (6, 9, 10):
+        assert read(path, pcapng(PACKETS, order=order, power=power)) == PACKETS
+    assert read(path, pcap([], order=order)) == []
+
+
+def test_scapys_pcapng_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcapng"
+    with PcapNgWriter(str(path)) as writer:
+        writer.write(b"x" * 60)
+
+    (packet,) = read_packets(path).lengths.tolist()
+    assert packet == 60
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    writer = PcapWriter(tmp_path / "new" / "a.pcap")
+    for stamp_ns, data in PACKETS:
+        writer.append(stamp_ns, data)
+    writer.flush()
+
+    file = read_packets(tmp_path / "new" / "a.pcap")
+    assert [file.packet(i) for i in range(len(file))] == [data for _, data in PACKETS]
+
+
+GOOD = pcap([(1, b"a" * 60), (2, b"b" * 60)])
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "not a packet capture, got 0 bytes; a pcap file has a header of 24"),
+        (b"hello" * 9, "not a packet capture, got magic 68656c6c; pcap and pcapng are understood"),
+        (pcap([], link=113), r"link type must be 1 \(Ethernet\), got 113"),
+        (pcapng([], link=113), r"link type must be 1 \(Ethernet\), got 113"),
+        (GOOD[:-1], "packet 2 is truncated, got 59 of its 60 bytes; copy the file anew"),
+        (GOOD[:110], "packet 2 is truncated, got 10 of its header's 16 bytes"),
+        (GOOD[:32] + b"\0\0\0\x70" + GOOD[36:], "packet 1 must have 1 to 10000 bytes, got"),
+        (GOOD[:36] + b"\x50" + GOOD[37:], "packet 1 was cut when captured, got 60 of 80 bytes"),
+        (GOOD[:28] + b"\xff\xff\xff\xff" + GOOD[32:], "packet 1 has a time beyond its second"),
+        (pcap([(5, b"a"), (3, b"b")]), "in order of time, got packet 2 2 ns before the one"),
+        (pcapng(PACKETS)[:-2], "is truncated, got"),
+        (pcapng(PACKETS)[:-1] + b"\x09", "is damaged: its two lengths differ"),
+        (pcapng([]) + block("<", 3, bytes(60)), "packet 1 has no time"),
+    ],
+)
+def test_what_is_no_good(tmp_path: Path, data: bytes, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read(tmp_path / "a.pcap", data)
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_any_damage_is_an_error_or_other_packets(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    whole = bytearray(data.draw(st.sampled_from([pcap(PACKETS[:2]), pcapng(PACKETS[:2])])))
+    for _ in range(data.draw(st.integers(1, 3))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    del whole[data.draw(st.integers(0, len(whole))) :]
+    with suppress(ConfigError):
+        packets = read(tmp_path_factory.getbasetemp() / "damaged.pcap", bytes(whole))
+        assert sum(len(packet) for _, packet in packets) <= len(whole)
+
+
+def test_records_are_as_libpcap_has_them() -> None:
+    assert len(HEADER) == 24
+    assert record(1_000_000_002, b"xy") == struct.pack("<4I", 1, 2, 2, 2) + b"xy"
