@@ -9,6 +9,7 @@ from typing import Any
 from finsy.proto import p4r
 
 from ringleaf.errors import Code, ConfigError
+from switches.p4runtime.schema import Schema
 from switches.program import Program
 from switches.switch import Switch
 from switches.updates import INSERT, MODIFY
@@ -134,7 +135,7 @@ _ACTIONS = (
 def _state(switch: Switch) -> Iterator[tuple[str, Any]]:
     """Return all that a switch holds, as the writes that make it, what is referred to first."""
     read = switch.entities.read
-    for entity in _everything(switch.program.p4info):
+    for entity in _everything(switch.program.schema):
         verb = MODIFY if entity.WhichOneof("entity") in _ALWAYS_THERE else INSERT
         for found in read(entity):
             if found.table_entry.is_const:
@@ -146,18 +147,17 @@ def _state(switch: Switch) -> Iterator[tuple[str, Any]]:
 _ALWAYS_THERE = ("meter_entry", "counter_entry", "value_set_entry", "register_entry")
 
 
-def _everything(p4info: Any) -> Iterator[Any]:
+def _everything(schema: Schema) -> Iterator[Any]:
     """Return the wildcards of all that the program has."""
-    if p4info.action_profiles:
-        yield p4r.Entity(action_profile_member=p4r.ActionProfileMember())
-        yield p4r.Entity(action_profile_group=p4r.ActionProfileGroup())
-    for table in p4info.tables:
-        asked = p4r.TableEntry(table_id=table.preamble.id)
+    yield p4r.Entity(action_profile_member=p4r.ActionProfileMember())
+    yield p4r.Entity(action_profile_group=p4r.ActionProfileGroup())
+    for number, info in schema.tables.items():
+        asked = p4r.TableEntry(table_id=number)
         asked.counter_data.SetInParent()
         asked.meter_config.SetInParent()
         yield p4r.Entity(table_entry=asked)
-        if not table.const_default_action_id and not table.implementation_id:
-            default = p4r.TableEntry(table_id=table.preamble.id, is_default_action=True)
+        if not info.message.const_default_action_id and not info.profile:
+            default = p4r.TableEntry(table_id=number, is_default_action=True)
             yield p4r.Entity(table_entry=default)
     yield p4r.Entity(meter_entry=p4r.MeterEntry())
     yield p4r.Entity(counter_entry=p4r.CounterEntry())
