@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
-import traceback
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import ringleaf
+from experiments import stf_command
+from experiments.console import FAILURE, Debug, say
+from experiments.console import guard as _guard
 from experiments.options import OPTIONS, as_plain, read_spec, resolve, whole_number
-from ringleaf.errors import BackendError, ConfigError, ProtocolError, RingleafError
-
-USAGE = 2
-FAILURE = 1
-INTERRUPTED = 130
 
 app = typer.Typer(
     name="ringleaf",
@@ -30,12 +24,7 @@ app = typer.Typer(
 )
 topo_app = typer.Typer(help="List topologies, or draw one.", no_args_is_help=True)
 app.add_typer(topo_app, name="topo")
-
-
-def say(line: str) -> None:
-    """Print a line of data, at once, so that pipes see rows as they come."""
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
+stf_command.register(app)
 
 
 def _option(name: str) -> Any:
@@ -44,37 +33,10 @@ def _option(name: str) -> Any:
     return typer.Option(None, *option.flags.split(), help=option.help + default)
 
 
-def _guard(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn what goes wrong into a message and an exit code; with --debug, a traceback, too."""
-
-    @wraps(command)
-    def guarded(*args: Any, **kwargs: Any) -> None:
-        try:
-            command(*args, **kwargs)
-        except KeyboardInterrupt:
-            _complain("interrupted")
-            raise typer.Exit(INTERRUPTED) from None
-        except RingleafError as error:
-            if "--debug" in sys.argv:
-                traceback.print_exc()
-            _complain(str(error))
-            ours = isinstance(error, BackendError | ProtocolError)
-            raise typer.Exit(FAILURE if ours else USAGE) from None
-
-    return guarded
-
-
-def _complain(message: str) -> None:
-    sys.stderr.write(f"ringleaf: {message}\n")
-
-
 def _print_version(wanted: bool) -> None:
     if wanted:
         say(f"ringleaf {ringleaf.__version__}")
         raise typer.Exit
-
-
-Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from.")]
 
 
 @app.callback()
@@ -255,44 +217,6 @@ def topo_show_command(
     else:
         draw(graph, out)
         say(str(out))
-
-
-@app.command("stf")
-@_guard
-def stf_command(
-    program: Annotated[Path | None, typer.Argument(help="P4, or BMv2 JSON.")] = None,
-    stf: Annotated[Path | None, typer.Argument(help="Its test.")] = None,
-    suite: Annotated[
-        Path | None, typer.Option("--suite", help="Run all tests of this folder, p4c's perhaps.")
-    ] = None,
-    pattern: Annotated[
-        str, typer.Option("--pattern", help="Which files of the folder are tests.")
-    ] = "*-bmv2.stf",
-    only: Annotated[str, typer.Option("--only", help="Those whose name has this.")] = "",
-    switch: Annotated[str, typer.Option("--switch", help="embedded or bmv2.")] = "embedded",
-    compiled: Annotated[
-        int, typer.Option("--compiled", help="So many run compiled as well, with equal results.")
-    ] = 0,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes; 0: one per core.")] = 0,
-    junit: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML to it.")] = None,
-    debug: Debug = False,
-) -> None:
-    """Run a test in p4c's format STF, or a folder of them: packets in, packets expected."""
-    from experiments import stf_command as runner
-
-    if suite is not None:
-        code = runner.run_suite(
-            suite, pattern=pattern, only=only, switch=switch, compiled=compiled, workers=jobs,
-            junit=junit, emit=say,
-        )  # fmt: skip
-    elif program is not None and stf is not None:
-        code = runner.run_one(
-            program, stf, switch=switch, compiled=bool(compiled), junit=junit, emit=say
-        )
-    else:
-        raise ConfigError("stf: a program and a test, or --suite, must be given, got neither")
-    if code:
-        raise typer.Exit(code)
 
 
 @app.command("trace")

@@ -6,8 +6,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from experiments.console import FAILURE, Debug, guard, say
 from ringleaf.errors import ConfigError, choose
 
 if TYPE_CHECKING:
@@ -15,9 +18,45 @@ if TYPE_CHECKING:
     from switches.stf.runner import Job
 
 SWITCHES = ("embedded", "bmv2")
-FAILURE = 1
 
 Emit = Callable[[str], None]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("stf")(guard(stf_command))
+
+
+def stf_command(
+    program: Annotated[Path | None, typer.Argument(help="P4, or BMv2 JSON.")] = None,
+    stf: Annotated[Path | None, typer.Argument(help="Its test.")] = None,
+    suite: Annotated[
+        Path | None, typer.Option("--suite", help="Run all tests of this folder, p4c's perhaps.")
+    ] = None,
+    pattern: Annotated[
+        str, typer.Option("--pattern", help="Which files of the folder are tests.")
+    ] = "*-bmv2.stf",
+    only: Annotated[str, typer.Option("--only", help="Those whose name has this.")] = "",
+    switch: Annotated[str, typer.Option("--switch", help="embedded or bmv2.")] = "embedded",
+    compiled: Annotated[
+        int, typer.Option("--compiled", help="So many run compiled as well, with equal results.")
+    ] = 0,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes; 0: one per core.")] = 0,
+    junit: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML to it.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Run a test in p4c's format STF, or a folder of them: packets in, packets expected."""
+    if suite is not None:
+        code = run_suite(
+            suite, pattern=pattern, only=only, switch=switch, compiled=compiled, workers=jobs,
+            junit=junit, emit=say,
+        )  # fmt: skip
+    elif program is not None and stf is not None:
+        code = run_one(program, stf, switch=switch, compiled=bool(compiled), junit=junit, emit=say)
+    else:
+        raise ConfigError("stf: a program and a test, or --suite, must be given, got neither")
+    if code:
+        raise typer.Exit(code)
 
 
 def run_one(

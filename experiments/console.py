@@ -1,0 +1,49 @@
+"""What all commands share: how they print, fail and end."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+
+from ringleaf.errors import BackendError, ProtocolError, RingleafError
+
+USAGE = 2
+FAILURE = 1
+INTERRUPTED = 130
+
+Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from.")]
+
+
+def say(line: str) -> None:
+    """Print a line of data, at once, so that pipes see rows as they come."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def guard(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn what goes wrong into a message and an exit code; with --debug, a traceback, too."""
+
+    @wraps(command)
+    def guarded(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except KeyboardInterrupt:
+            _complain("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+        except RingleafError as error:
+            if "--debug" in sys.argv:
+                traceback.print_exc()
+            _complain(str(error))
+            ours = isinstance(error, BackendError | ProtocolError)
+            raise typer.Exit(FAILURE if ours else USAGE) from None
+
+    return guarded
+
+
+def _complain(message: str) -> None:
+    sys.stderr.write(f"ringleaf: {message}\n")
