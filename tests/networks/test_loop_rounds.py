@@ -23,11 +23,11 @@ from ringleaf.packets import (
 from ringleaf.units import FOREVER_PS
 from switches import Program, Switch
 from switches.queues import make_queues
-from switches.updates import INSERT, CloneUpdate, GroupUpdate
+from switches.updates import INSERT, CloneUpdate, GroupUpdate, Update
 
 ROUNDS = Path(__file__).parents[1] / "switches" / "programs" / "rounds.json"
 PORTS = 8
-UPDATES = [
+UPDATES: list[Update] = [
     CloneUpdate(INSERT, 5, ((6, 0),)),
     CloneUpdate(INSERT, 7, ((1, 11), (4, 12), (4, 13))),
     GroupUpdate(INSERT, 5, ((1, 21), (3, 22))),
