@@ -168,6 +168,33 @@ def grow_pool(store: Store, size: int) -> None:
     words[POOL_SIZE] = size
 
 
+def widen_pool(store: Store, *, head_bytes: int, field_count: int, lane_count: int) -> None:
+    """Make the rows at least so wide; packets keep their numbers and what they hold."""
+    wanted = {
+        HEAD_BYTES: ("bytes", HEADS_AT, -(-head_bytes // 64) * 64),
+        FIELD_COUNT: ("fields", FIELDS_AT, -(-field_count // 8) * 8),
+        LANE_COUNT: ("lanes", LANES_AT, -(-lane_count // 16) * 16),
+    }
+    for width_word, (array, at_word, width) in wanted.items():
+        came, old = (int(store.arena.words[word]) for word in (at_word, width_word))
+        if width <= old:
+            continue
+        size = int(store.arena.words[POOL_SIZE])
+        at = store.allocate(array, size * width)
+        flat = getattr(store.arena, array)
+        rows = flat[at : at + size * width].reshape(size, width)
+        rows[:, :old] = flat[came : came + size * old].reshape(size, old)
+        store.arena.words[at_word], store.arena.words[width_word] = at, width
+
+
+def empty_pool(store: Store) -> None:
+    """Make all packets free; nobody may hold one any more."""
+    words = store.arena.words
+    size, free_at = int(words[POOL_SIZE]), int(words[FREE_AT])
+    words[free_at : free_at + size] = np.arange(size - 1, -1, -1)
+    words[POOL_FREE] = size
+
+
 def read_packet(arena: Arena, packet: int) -> bytes:
     """The packet's bytes as they are on the wire."""
     view = open_packet(arena, packet)

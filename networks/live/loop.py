@@ -71,6 +71,13 @@ def flush(arena: Arena, socket: int) -> None:
 
 
 @handler
+def discard(arena: Arena, _at: int, packet: int, _now_ps: int) -> int:
+    """Take a packet for nobody."""
+    free_packet(arena, packet)
+    return 0
+
+
+@handler
 def emit(arena: Arena, socket: int, packet: int, _now_ps: int) -> int:
     """Take a packet for a socket's next batch."""
     words = arena.words

@@ -5,6 +5,7 @@ Source: packet(7), Linux `Documentation/networking/packet_mmap.rst`.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import mmap
 import os
@@ -88,6 +89,11 @@ class Sockets:
     def wake(self) -> None:
         """Have whoever waits for frames look up."""
         os.eventfd_write(self.wake_descriptor, 1)
+
+    def rest(self) -> None:
+        """Forget what `wake` has asked for."""
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self.wake_descriptor)
 
     def close(self) -> None:
         for each in self.sockets:

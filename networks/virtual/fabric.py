@@ -9,7 +9,7 @@ import networkx as nx
 
 import networks.virtual.state as s
 from ina.registry import HostProtocol
-from networks.virtual.options import Options
+from networks.options import Options
 from networks.virtual.state import Network, make_network, open_network
 from ringleaf.arena import Store
 from ringleaf.compiled import address_of

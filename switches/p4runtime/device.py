@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from ringleaf.arena import Store
@@ -37,6 +38,8 @@ class Device:
         clock: Tells the time in ps; by default since the device was made.
         transmit: Is given what leaves the other ports.
         make_switch: Makes the switch of a new pipeline, where the default one does not do.
+        lock: Where the packets' mover has one already; else the device has its own.
+        name: For errors and lists.
     """
 
     def __init__(
@@ -48,15 +51,18 @@ class Device:
         clock: Clock | None = None,
         transmit: Transmit | None = None,
         make_switch: Callable[[Program], Switch] | None = None,
+        lock: AbstractContextManager[object] | None = None,
+        name: str | None = None,
     ) -> None:
         if not 1 <= number < 1 << 64:
             raise ConfigError(f"device id must be in [1, 2^64 - 1], got {number}")
         if cpu_port is not None and not 0 <= cpu_port <= 510:
             raise ConfigError(f"CPU port must be in [0, 510], got {cpu_port}")
         self.number = number
-        self.lock = threading.RLock()
+        self.name = name or f"device{number}"
+        self.lock: AbstractContextManager[object] = lock or threading.RLock()
         self.controllers = Controllers(number)
-        self.pipelines = Pipelines(f"device{number}", make_switch or self._make_switch)
+        self.pipelines = Pipelines(self.name, make_switch or self._make_switch)
         self.digests = DigestLists()
         self._ports = ports
         self._cpu_port = cpu_port
@@ -88,7 +94,7 @@ class Device:
                     out.append((out_port, packet))
                     if self._transmit:
                         self._transmit(out_port, packet)
-            self._collect_digests()
+            self.collect_digests()
             return out
 
     def packet_out(self, message: Any) -> None:
@@ -141,15 +147,19 @@ class Device:
             self.switch.program.schema.digest(digest_id)
             self.digests.acknowledge(digest_id, list_id)
 
-    def _collect_digests(self) -> None:
-        entities, now_ps = self.switch.entities, self._clock()
-        configs = entities.notes.digest_configs
-        if not configs:
-            return
-        for message in self.switch.take_digests():
-            number = entities.schema.digest_ids[message.digest]
-            for digest in self.digests.add(number, message, configs, now_ps):
-                self.controllers.send_digest(self.switch, digest)
+    def collect_digests(self) -> None:
+        """Take what the switch has left for controllers; `process` does so itself."""
+        with self.lock:
+            if not self.pipelines.is_committed:
+                return
+            entities, now_ps = self.switch.entities, self._clock()
+            configs = entities.notes.digest_configs
+            if not configs:
+                return
+            for message in self.switch.take_digests():
+                number = entities.schema.digest_ids[message.digest]
+                for digest in self.digests.add(number, message, configs, now_ps):
+                    self.controllers.send_digest(self.switch, digest)
 
     def _packet_in(self, data: bytes) -> None:
         header = self.switch.program.schema.controller_header("packet_in")
@@ -168,7 +178,7 @@ class Device:
             lane_count=program.lane_count,
         )
         ports = max(self._ports, self._cpu_port or 0)
-        return Switch(program, store, ports, f"device{self.number}", first_port=0)
+        return Switch(program, store, ports, self.name, first_port=0)
 
 
 def _clock() -> Clock:

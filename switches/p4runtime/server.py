@@ -21,9 +21,22 @@ LONGEST_MESSAGE = 256 << 20  # bytes: programs and batches may be large
 
 
 class Server:
-    """Serves devices at an address; use it as a context manager."""
+    """Serves devices at an address; use it as a context manager.
 
-    def __init__(self, devices: Iterable[Device], address: str = "127.0.0.1:0") -> None:
+    Args:
+        devices: To begin with.
+        address: HOST:PORT; port 0 for any that is free.
+        poll_s: How often to call the devices' `poll`; None if their owner does.
+    """
+
+    def __init__(
+        self,
+        devices: Iterable[Device],
+        address: str = "127.0.0.1:0",
+        *,
+        poll_s: float | None = POLL_S,
+    ) -> None:
+        self._poll_s = poll_s
         self._service = Service(devices)
         self._address = address
         self._stop = threading.Event()
@@ -56,6 +69,12 @@ class Server:
         self._ticker.start()
         return self
 
+    def add(self, device: Device) -> None:
+        self._service.add(device)
+
+    def remove(self, number: int) -> None:
+        self._service.remove(number)
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -68,7 +87,7 @@ class Server:
 
     def _tick(self) -> None:
         turn = 0
-        while not self._stop.wait(POLL_S):
+        while not self._stop.wait(self._poll_s):
             turn = (turn + 1) % IDLE_EVERY
             for device in self._service.devices:
                 device.poll_digests()

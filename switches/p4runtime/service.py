@@ -32,6 +32,13 @@ class Service:
     def devices(self) -> list[Device]:
         return list(self._devices.values())
 
+    def add(self, device: Device) -> None:
+        self._devices[device.number] = device
+
+    def remove(self, number: int) -> None:
+        """Forget a device; streams to it stay until they end."""
+        del self._devices[number]
+
     def find(self, number: int) -> Device:
         """Raises ConfigError (NOT_FOUND) if there is no such device."""
         if number not in self._devices:

@@ -8,7 +8,7 @@ import networkx as nx
 
 from hosts import rc
 from hosts.rank import Stream
-from networks.virtual.options import Options
+from networks.options import Options
 from ringleaf.arena import Store
 from ringleaf.units import serialize_ps
 from topologies.addresses import ipv4, mac

@@ -1,0 +1,119 @@
+"""The switch daemon: `python -m networks.live.daemon --control PATH`.
+
+It serves P4Runtime on one port, a device per switch, and takes commands as lines of JSON on a Unix
+socket: {"add": {"name", "device", "lines"}}, {"remove": name}, {"counters": {}}, {"status": {}},
+{"stop": {}}. Each is answered by one line: {"result": ...} or {"error": text}. When the socket
+answers, the daemon is ready.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import socketserver
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from networks.live.fleet import Fleet, parse_line
+from ringleaf.errors import ConfigError, RingleafError
+from switches.p4runtime.server import Server
+
+
+class Commands:
+    """What can be asked of a daemon."""
+
+    def __init__(self, fleet: Fleet, server: Server) -> None:
+        self._fleet = fleet
+        self._server = server
+
+    def add(self, name: str, device: int, lines: list[dict[str, Any]]) -> int:
+        """Add a switch, and return its device id."""
+        self._server.add(self._fleet.add(name, device, [parse_line(line) for line in lines]))
+        return device
+
+    def remove(self, name: str) -> None:
+        self._server.remove(self._fleet.remove(name))
+
+    def counters(self) -> dict[str, list[dict[str, int]]]:
+        return self._fleet.counters()
+
+    def status(self) -> dict[str, Any]:
+        """Return where P4Runtime listens, the process, and what it has used of the processor."""
+        return {
+            "address": self._server.address,
+            "process": os.getpid(),
+            "cpu_s": time.process_time(),
+            "devices": {member.name: member.number for member in self._fleet.devices},
+        }
+
+    def stop(self) -> None:
+        self._fleet.stop()
+
+    def answer(self, line: bytes) -> dict[str, Any]:
+        """Do what a line says; errors of the asker are answers, too."""
+        try:
+            ((name, arguments),) = json.loads(line).items()
+            if name.startswith("_") or name == "answer" or not hasattr(self, name):
+                raise ConfigError(f"daemon: no such command, got {name!r}")
+            return {"result": getattr(self, name)(**arguments)}
+        except (RingleafError, ValueError, TypeError, AttributeError) as exc:
+            return {"error": str(exc)}
+
+
+class _Connection(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        for line in self.rfile:
+            answer = self.server.commands.answer(line)  # type: ignore[attr-defined]
+            self.wfile.write(json.dumps(answer).encode() + b"\n")
+            self.wfile.flush()
+
+
+class _ControlServer(socketserver.ThreadingUnixStreamServer):
+    daemon_threads = True
+
+    def __init__(self, path: Path, commands: Commands) -> None:
+        self.commands = commands
+        super().__init__(str(path), _Connection)
+
+
+def serve(control: Path, address: str, *, seed: int) -> None:
+    """Serve until told to stop, by command or signal."""
+    fleet = Fleet(seed=seed)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: fleet.stop())
+    control.unlink(missing_ok=True)
+    with (
+        Server([], address, poll_s=None) as server,
+        _ControlServer(control, Commands(fleet, server)) as commands,
+    ):
+        threading.Thread(target=commands.serve_forever, daemon=True).start()
+        try:
+            fleet.run()
+        finally:
+            commands.shutdown()
+            control.unlink(missing_ok=True)
+    fleet.close()
+
+
+def main() -> int:
+    """Run the daemon; return the exit status."""
+    parser = argparse.ArgumentParser(prog="ringleaf daemon", description=__doc__)
+    parser.add_argument("--control", type=Path, required=True, help="Unix socket for commands")
+    parser.add_argument("--grpc", default="127.0.0.1:0", help="where P4Runtime listens")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    try:
+        serve(options.control, options.grpc, seed=options.seed)
+    except (RingleafError, OSError) as exc:
+        sys.stderr.write(f"{exc}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

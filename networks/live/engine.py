@@ -1,0 +1,217 @@
+"""Nodes on real interfaces: what a live process, of hosts or of switches, runs its loop over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import networks.live.state as v
+import networks.virtual.state as s
+from hosts.agent import make_ring
+from ina.registry import HostProtocol
+from networks.live.loop import discard, emit, now_of, serve
+from networks.live.sockets import Sockets
+from networks.virtual.loop import NEEDS_ROOM
+from networks.virtual.room import make_room
+from networks.virtual.state import Network, make_network, open_network
+from ringleaf.arena import Store
+from ringleaf.compiled import address_of
+from ringleaf.units import PS_PER_S
+from switches import Switch
+from switches.queues import make_queues
+
+RING_ROWS = 1 << 12
+BINS = 2
+_COUNTED = {"received": v.RECEIVED, "cut": v.CUT, "sent": v.SENT, "refused": v.REFUSED}
+BIN_PS = 10 * PS_PER_S
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One interface, and the link that begins there: rate, delay and loss of what is sent."""
+
+    interface: str
+    rate_bps: int
+    delay_ps: int = 0
+    loss: float = 0.0  # probability, per packet
+    queue_bytes: int = 4 << 20  # switches only
+
+
+@dataclass(frozen=True, slots=True)
+class LiveAgent:
+    """An agent of a host: its block, and its protocol's handlers."""
+
+    protocol: HostProtocol
+    block: int
+
+
+@dataclass(slots=True)
+class Node:
+    """A host with one line, or a switch with one per port; a switch without program is mute."""
+
+    name: str
+    lines: Sequence[Line]
+    switch: Switch | None = None
+    agents: Sequence[LiveAgent] = field(default_factory=tuple)
+
+    @property
+    def is_host(self) -> bool:
+        return bool(self.agents)
+
+
+class Engine:
+    """Runs nodes on this process's interfaces.
+
+    Args:
+        store: With a packet pool whose heads hold whole packets.
+        ring: Completion ring of the agents; one of its own, if there are none.
+        seed: Of losses.
+    """
+
+    def __init__(self, store: Store, *, ring: int | None = None, seed: int = 1) -> None:
+        self.store = store
+        self._ring = make_ring(store, RING_ROWS) if ring is None else ring
+        self._seed = seed
+        self._start_ps: int | None = None
+        self._sockets: Sockets | None = None
+        self.at = self.live = -1
+
+    def build(self, nodes: Sequence[Node], *, bypass: bool = True) -> None:
+        """Open the nodes' interfaces and lay them out; packets on their way are lost.
+
+        Args:
+            nodes: All that there shall be.
+            bypass: Whether packets go past the interfaces' queueing disciplines.
+
+        Raises:
+            BackendError: If an interface can't be opened.
+        """
+        self.close()
+        lines = [line for node in nodes for line in node.lines]
+        self._sockets = Sockets([line.interface for line in lines], bypass=bypass)
+        self.live = v.make_live(self.store, len(lines))
+        queues = [
+            0 if node.is_host else make_queues(self.store, line.queue_bytes)
+            for node in nodes
+            for line in node.lines
+        ]
+        self.at = make_network(
+            self.store,
+            ports=2 * len(lines),
+            nodes=len(nodes) + len(lines),
+            agents=sum(len(node.agents) for node in nodes),
+            ring=self._ring,
+            bins=BINS,
+            seed=self._seed,
+        )
+        self._fill(nodes, lines, queues)
+        self._start_clock()
+
+    def network(self) -> Network:
+        """The loop's tables: the nodes' own ports first, in their order."""
+        return open_network(self.store.arena, self.at)
+
+    def sockets(self) -> list[dict[str, int]]:
+        """Per line what its socket has counted, in packets."""
+        words = self.store.arena.words
+        rows = [v.socket_row(words, self.live, i) for i in range(int(words[self.live]))]
+        return [{name: int(words[row + word]) for name, word in _COUNTED.items()} for row in rows]
+
+    def replace_switch(self, index: int, switch: Switch | None) -> None:
+        """Send a node's packets through another switch from now on."""
+        _fill_switch(self.network(), index, switch)
+
+    @property
+    def now_ps(self) -> int:
+        """Time since the engine was first built."""
+        return int(now_of(self.store.arena, self.live))
+
+    def serve(self, until_ps: int) -> int:
+        """Serve until agents report, time is up, or someone asks; return which of them it was."""
+        assert self._sockets is not None
+        while True:
+            reason = serve(self.store.arena, self.at, self.live, self._sockets.rings, until_ps)
+            if reason != NEEDS_ROOM:
+                break
+            make_room(self.store, self.at)
+        self.store.arena.words[self.live + v.ASKED] = 0
+        self._sockets.rest()
+        return int(reason)
+
+    def ask(self) -> None:
+        """Have `serve` return soon; for other threads."""
+        if self._sockets is not None:
+            self.store.arena.words[self.live + v.ASKED] = 1
+            self._sockets.wake()
+
+    def close(self) -> None:
+        if self._sockets is not None:
+            self._sockets.close()
+            self._sockets = None
+
+    def _fill(self, nodes: Sequence[Node], lines: Sequence[Line], queues: Sequence[int]) -> None:
+        net = self.network()
+        net.state[s.BIN_PS] = BIN_PS
+        words, first_agent, number = self.store.arena.words, 0, 0
+        for index, node in enumerate(nodes):
+            row = net.nodes[index]
+            row[s.FIRST_PORT] = number
+            if node.is_host:
+                row[s.KIND] = s.HOST
+                row[s.FIRST_AGENT], row[s.AGENT_COUNT] = first_agent, len(node.agents)
+                for agent in node.agents:
+                    _fill_agent(net, first_agent, index, agent)
+                    first_agent += 1
+            else:
+                _fill_switch(net, index, node.switch)
+            for local in range(1, len(node.lines) + 1):
+                net.ports[number, s.NODE], net.ports[number, s.LOCAL_PORT] = index, local
+                number += 1
+        for i, line in enumerate(lines):
+            self._fill_line(net, len(lines), i, line)
+            net.ports[i, s.QUEUES_AT] = queues[i]
+            outside = net.nodes[len(nodes) + i]
+            outside[s.KIND], outside[s.INGRESS] = s.OUTSIDE, address_of(emit)
+            outside[s.BLOCK_AT] = v.socket_row(words, self.live, i)
+            net.ports[len(lines) + i, s.NODE] = len(nodes) + i
+        self._fill_sockets(len(lines))
+
+    def _fill_line(self, net: Network, count: int, i: int, line: Line) -> None:
+        own, other = net.ports[i], net.ports[count + i]
+        own[s.PEER], other[s.PEER] = count + i, i
+        own[s.RATE_BPS], own[s.DELAY_PS] = line.rate_bps, line.delay_ps
+        own[s.LOSS] = round(line.loss * s.PROBABILITY_ONE)
+
+    def _fill_sockets(self, count: int) -> None:
+        assert self._sockets is not None
+        words = self.store.arena.words
+        poll = words[self.live + v.POLL_AT]
+        for i, descriptor in enumerate(self._sockets.descriptors):
+            row = v.socket_row(words, self.live, i)
+            words[row + v.DESCRIPTOR], words[row + v.PORT] = descriptor, i
+            words[poll + i] = descriptor | v.READABLE
+        words[poll + count] = self._sockets.wake_descriptor | v.READABLE
+
+    def _start_clock(self) -> None:
+        """Set time to what it would be if this were still the first build."""
+        if self._start_ps is None:
+            self._start_ps = self.now_ps
+        self.store.arena.words[self.live + v.START_PS] = self._start_ps
+
+
+def _fill_switch(net: Network, index: int, switch: Switch | None) -> None:
+    row = net.nodes[index]
+    if switch is None:
+        row[s.KIND], row[s.INGRESS] = s.OUTSIDE, address_of(discard)
+        return
+    row[s.KIND], row[s.BLOCK_AT] = s.SWITCH, switch.at
+    row[s.INGRESS] = address_of(switch.program.ingress)
+    row[s.EGRESS] = address_of(switch.program.egress)
+
+
+def _fill_agent(net: Network, number: int, node: int, agent: LiveAgent) -> None:
+    row = net.agents[number]
+    row[s.AGENT_AT], row[s.AGENT_NODE] = agent.block, node
+    row[s.RECEIVE] = address_of(agent.protocol.receive)
+    row[s.TRANSMIT] = address_of(agent.protocol.transmit)
+    row[s.FIRE_TIMER] = address_of(agent.protocol.fire_timer)

@@ -1,0 +1,182 @@
+"""All embedded switches of one process: P4Runtime devices whose packets come from interfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import networks.virtual.state as s
+from networks.live.engine import Engine, Line, Node
+from networks.live.turns import Turns
+from networks.virtual.loop import CAPTURED
+from ringleaf.arena import Store
+from ringleaf.errors import ConfigError
+from ringleaf.packets import empty_pool, make_pool, widen_pool
+from ringleaf.units import PS_PER_MS
+from switches import Program, Switch
+from switches.p4runtime.device import Device
+from switches.queues import DROPPED, PEAK_BYTES
+
+POOL_PACKETS = 8192
+HEAD_BYTES = 9216  # a jumbo frame: live packets lie in their heads whole
+TURN_PS = 20 * PS_PER_MS
+IDLE_EVERY = 10  # turns
+
+
+@dataclass(slots=True)
+class _Member:
+    device: Device
+    node: Node
+
+
+class Fleet:
+    """Switches of one process, each a device; `run` moves their packets.
+
+    Args:
+        seed: Of losses, and of the switches' own random numbers.
+    """
+
+    def __init__(self, *, seed: int = 1) -> None:
+        self._store = Store()
+        make_pool(
+            self._store, size=POOL_PACKETS, head_bytes=HEAD_BYTES, field_count=64, lane_count=64
+        )
+        self._engine = Engine(self._store, seed=seed)
+        self._engine.build([])
+        self._seed = seed
+        self._members: dict[str, _Member] = {}
+        self._stopped = False
+        self._turn = 0
+        self.turns = Turns(self._engine.ask)
+
+    @property
+    def devices(self) -> list[Device]:
+        return [member.device for member in self._members.values()]
+
+    def add(self, name: str, number: int, lines: Sequence[Line]) -> Device:
+        """Add a switch without a program; its ports are its lines, from 1.
+
+        Raises:
+            ConfigError: If the name or the number is taken.
+            BackendError: If an interface can't be opened.
+        """
+        with self.turns:
+            taken = {member.device.number for member in self._members.values()}
+            if name in self._members or number in taken:
+                raise ConfigError(f"switch {name}: name or device id is taken, got {number}")
+            device = Device(
+                number,
+                ports=len(lines),
+                clock=lambda: self._engine.now_ps,
+                make_switch=lambda program: self._make_switch(name, program, len(lines)),
+                lock=self.turns,
+                name=name,
+            )
+            self._members[name] = _Member(device, Node(name, lines))
+            self._rebuild()
+            return device
+
+    def remove(self, name: str) -> int:
+        """Take a switch away; return its device id."""
+        with self.turns:
+            number = self._member(name).device.number
+            del self._members[name]
+            self._rebuild()
+            return number
+
+    def run(self) -> None:
+        """Move packets until `stop`; only this call runs the switches."""
+        while not self._stopped:
+            with self.turns.turn():
+                self._refresh()
+                reason = self._engine.serve(self._engine.now_ps + TURN_PS)
+                assert reason != CAPTURED, "nobody has asked for a capture"
+                self._poll()
+
+    def _poll(self) -> None:
+        """Tell controllers what switches have to say."""
+        self._turn = (self._turn + 1) % IDLE_EVERY
+        for device in self.devices:
+            device.collect_digests()
+            device.poll_digests()
+            if not self._turn:
+                device.poll_idle()
+
+    def stop(self) -> None:
+        """End `run`, from any thread."""
+        self._stopped = True
+        self._engine.ask()
+
+    def close(self) -> None:
+        self._engine.close()
+
+    def counters(self) -> dict[str, list[dict[str, int]]]:
+        """Per switch, per port: what was sent, lost, dropped and received."""
+        with self.turns:
+            ports = self._engine.network().ports
+            words = self._store.arena.words
+            sockets = self._engine.sockets()
+            found: dict[str, list[dict[str, int]]] = {}
+            number = 0
+            for name, member in self._members.items():
+                rows = []
+                for _ in member.node.lines:
+                    port, socket = ports[number], sockets[number]
+                    queues = int(port[s.QUEUES_AT])
+                    rows.append(
+                        {
+                            "tx_packets": int(port[s.TX_PACKETS]),
+                            "tx_line_bytes": int(port[s.TX_BYTES]),
+                            "lost": int(port[s.LOST]),
+                            "queue_drops": int(words[queues + DROPPED]),
+                            "peak_queue_bytes": int(words[queues + PEAK_BYTES]),
+                            **socket,
+                        }
+                    )
+                    number += 1
+                found[name] = rows
+            return found
+
+    def _member(self, name: str) -> _Member:
+        if name not in self._members:
+            known = ", ".join(self._members) or "none"
+            raise ConfigError(f"switch: no such name, got {name!r}; there are: {known}")
+        return self._members[name]
+
+    def _rebuild(self) -> None:
+        """Lay all switches out anew; what was on its way is lost."""
+        empty_pool(self._store)
+        self._engine.build([member.node for member in self._members.values()])
+
+    def _make_switch(self, name: str, program: Program, ports: int) -> Switch:
+        """Return a switch for a pipeline, with room in the pool for its packets' fields."""
+        widen_pool(
+            self._store,
+            head_bytes=HEAD_BYTES,
+            field_count=program.field_count,
+            lane_count=program.lane_count,
+        )
+        _ = program.ingress, program.egress  # compiled now, and not with the first packet
+        return Switch(program, self._store, ports, name, seed=self._seed)
+
+    def _refresh(self) -> None:
+        """Let packets go through the switches that controllers have committed."""
+        for index, member in enumerate(self._members.values()):
+            pipelines = member.device.pipelines
+            switch = pipelines.committed.switch if pipelines.is_committed else None
+            if switch is not member.node.switch:
+                member.node.switch = switch
+                self._engine.replace_switch(index, switch)
+
+
+def parse_line(data: dict[str, Any]) -> Line:
+    """Read a line from JSON.
+
+    Raises:
+        ConfigError: If a key is unknown or missing.
+    """
+    try:
+        return Line(**data)
+    except TypeError as exc:
+        raise ConfigError(f"line: not understood, got {data!r}: {exc}") from exc

@@ -1,0 +1,52 @@
+"""Taking turns between a loop that is always busy and threads that want in now and then."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+
+class Turns:
+    """A reentrant lock on which others come before the loop.
+
+    Python's locks have no order: a loop that takes one again as soon as it has let go of it would
+    leave others out. Here the loop waits until nobody else does.
+
+    Args:
+        ask: Makes the loop end its turn soon; called by whoever wants in.
+    """
+
+    def __init__(self, ask: Callable[[], None]) -> None:
+        self._ask = ask
+        self._lock = threading.RLock()
+        self._waiting = 0
+        self._changed = threading.Condition()
+
+    def __enter__(self) -> Self:
+        with self._changed:
+            self._waiting += 1
+        self._ask()
+        self._lock.acquire()
+        with self._changed:
+            self._waiting -= 1
+            self._changed.notify_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._lock.release()
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """The loop's turn."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting == 0)
+        with self._lock:
+            yield
