@@ -15,6 +15,7 @@ from numba import types
 from networks.traces.pcap_read import PacketFile
 from ringleaf.arena import Bytes, Words
 from ringleaf.compiled import compiled
+from ringleaf.views import window
 
 LOOK_AHEAD = 16
 """Packets after the first difference, by which a missing packet is told from a changed one."""
@@ -88,9 +89,11 @@ def _compare(
     for i in range(differs.size):
         differs[i] = a_sizes[i] != b_sizes[i]
         if not differs[i]:
-            bits = np.uint8(0)
+            left = window(a, a_at[i], a_sizes[i])
+            right = window(b, b_at[i], b_sizes[i])
+            bits = 0
             for k in range(a_sizes[i]):  # to the end, so that it becomes vector code
-                bits |= a[a_at[i] + k] ^ b[b_at[i] + k]
+                bits |= left[k] ^ right[k]
             differs[i] = bits != 0
 
 
