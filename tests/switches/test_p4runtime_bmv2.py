@@ -40,12 +40,18 @@ STEPS = 300
 
 
 def random_updates(seed: int) -> list[tuple[int, Any]]:
-    """Updates that all fit: what is inserted is not there yet, and so on."""
+    """Updates that all fit: what is inserted is not there yet, and so on.
+
+    Constant entries are left out: section 9.1.4 gives them priorities from 1, BMv2 below 2^31.
+    """
     rng = random.Random(seed)
     there: set[tuple[object, ...]] = set()
     updates = []
     for _ in range(STEPS):
         entity = encode(rng.choice(KINDS)(rng))
+        engine = entity.packet_replication_engine_entry
+        if engine.HasField("clone_session_entry"):
+            engine.clone_session_entry.ClearField("packet_length_bytes")  # BMv2 can't truncate
         key = key_of(entity)
         if key in there:
             kind = rng.choice([MODIFY, DELETE])
@@ -64,7 +70,7 @@ def _is_full(there: set[tuple[object, ...]], key: tuple[object, ...]) -> bool:
 
 def state(client: Client) -> list[str]:
     engine = p4r.PacketReplicationEngineEntry
-    tables = [SCHEMA.tables[name].id for name in ("destinations", "guard", "prefixes", "fixed")]
+    tables = [SCHEMA.tables[name].id for name in ("destinations", "guard", "prefixes")]
     asked = [
         *(p4r.Entity(table_entry=p4r.TableEntry(table_id=number)) for number in tables),
         p4r.Entity(
