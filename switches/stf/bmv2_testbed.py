@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -11,9 +12,19 @@ from switches.program import Program
 from switches.shapes import Shape
 from switches.stf.entries import EntryTranslator
 from switches.stf.expectations import Output
-from switches.stf.statements import AddEntry, Command, SendPacket, SetDefault, Statement
-from switches.updates import Entry, TableUpdate
+from switches.stf.statements import (
+    AddEntry,
+    CheckCounter,
+    Command,
+    RemoveAll,
+    SendPacket,
+    SetDefault,
+    Statement,
+)
+from switches.stf.testbed import check_count
+from switches.updates import Count, Entry, TableUpdate
 
+_SMALL_TALK = ("Control utility", "Obtaining", "Done", "RuntimeCmd:")
 _TROUBLE = ("Invalid", "Error", "Unknown", "Bad")
 
 
@@ -28,13 +39,15 @@ class Bmv2Testbed:
         self._program = Program.load(path)
         self._shapes = {shape.table.name: shape for shape in self._program.module.shapes}
         self._entries = EntryTranslator(self._program)
+        self._added: list[tuple[str, str]] = []  # table and BMv2's handle of each entry
+        self._handles: dict[str, str] = {}
         self._printed: list[str] = []
 
     def run(self, statements: Sequence[Statement]) -> list[Output]:
         """Carry out statements, in order; each packet has left when the next one comes.
 
         Raises:
-            ConfigError: If one does not fit the program.
+            ConfigError: If one does not fit the program, or a counter is not as it must be.
             BackendError: If BMv2 does not start, or ends.
         """
         outputs: list[Output] = []
@@ -44,36 +57,48 @@ class Bmv2Testbed:
                     [out] = switch.process([(statement.port, statement.data)])
                     outputs += (Output(port, data, statement.line) for port, data in out)
                 else:
-                    line = self._line(statement)
-                    if line:
-                        self._take(statement, switch.command(line))
+                    self._carry_out(switch, statement)
         return outputs
 
     def printed(self) -> list[str]:
         return self._printed
 
-    def _take(self, statement: Statement, text: str) -> None:
-        lines = [line.removeprefix("RuntimeCmd: ") for line in text.splitlines()]
-        for line in lines:
-            if line.startswith(_TROUBLE):
-                raise ConfigError(f"{self._where}:{statement.line}: BMv2: {line}")
-        self._printed += [line for line in lines if line.strip()]
-
-    def _line(self, statement: Statement) -> str:
-        """Return what `simple_switch_CLI` is asked, empty if nothing is."""
+    def _carry_out(self, switch: Bmv2, statement: Statement) -> None:
         where = f"{self._where}:{statement.line}"
         match statement:
             case AddEntry():
-                return self._table_add(self._entries.add(where, statement))
+                update = self._entries.add(where, statement)
+                [number] = _found(r"handle (\d+)", self._ask(switch, where, self._add(update)))
+                self._added.append((update.table, number))
+                self._handles[statement.handle] = number
             case SetDefault():
                 update = self._entries.set_default(where, statement)
                 assert update.entry is not None
-                return f"table_set_default {update.table} {self._call(update.entry)}"
+                call = self._call(update.entry)
+                self._ask(switch, where, f"table_set_default {update.table} {call}")
+            case RemoveAll():
+                for table, number in self._added:
+                    self._ask(switch, where, f"table_delete {table} {number}")
+                self._added.clear()
             case Command():
-                return " ".join([statement.name, *statement.arguments])
-        return ""
+                line = " ".join([statement.name, *statement.arguments])
+                self._printed += self._ask(switch, where, line)
+            case CheckCounter():
+                index = self._handles.get(statement.index, statement.index)
+                lines = self._ask(switch, where, f"counter_read {statement.counter} {index}")
+                size, packets = _found(r"\((\d+) bytes, (\d+) packets\)", lines)
+                check_count(where, statement, Count(int(packets), int(size)))
 
-    def _table_add(self, update: TableUpdate) -> str:
+    def _ask(self, switch: Bmv2, where: str, line: str) -> list[str]:
+        """Return the lines that a command prints."""
+        text = switch.command(line)
+        lines = [one.removeprefix("RuntimeCmd: ").strip() for one in text.splitlines()]
+        for one in lines:
+            if one.startswith(_TROUBLE):
+                raise ConfigError(f"{where}: BMv2: {one}")
+        return [one for one in lines if one and not one.startswith(_SMALL_TALK)]
+
+    def _add(self, update: TableUpdate) -> str:
         entry = update.entry
         assert entry is not None
         shape = self._shapes[update.table]
@@ -85,6 +110,13 @@ class Bmv2Testbed:
     def _call(self, entry: Entry) -> str:
         name = self._program.source.actions[entry.action].name
         return " ".join([name, *map(hex, entry.arguments)])
+
+
+def _found(pattern: str, lines: Iterable[str]) -> tuple[str, ...]:
+    match = re.search(pattern, "\n".join(lines))
+    if match is None:
+        raise BackendError(f"BMv2 must say {pattern!r}, got {list(lines)!r}")
+    return match.groups()
 
 
 def _keys(shape: Shape, entry: Entry) -> Iterable[str]:

@@ -108,7 +108,7 @@ class EngineTestbed:
                 self._printed += self._commands.run(where, statement)
                 self._now_ps += AFTER_CONTROL_PS
             case CheckCounter():
-                self._check_counter(where, statement)
+                check_count(where, statement, self._count(where, statement))
         return []
 
     def _send(self, packet: SendPacket) -> list[Output]:
@@ -123,15 +123,6 @@ class EngineTestbed:
             raise ConfigError(f"{where}: {exc}") from exc
         self._now_ps += AFTER_CONTROL_PS
 
-    def _check_counter(self, where: str, check: CheckCounter) -> None:
-        count = self._count(where, check)
-        got = count.packets if check.unit == "packets" else count.bytes
-        if not _COMPARE[check.comparison](got, check.value):
-            raise CheckError(
-                f"{where}: counter {check.counter}({check.index}) must have"
-                f" {check.unit} {check.comparison} {check.value}, got {got}"
-            )
-
     def _count(self, where: str, check: CheckCounter) -> Count:
         """Return what a counter has, or an entry's direct counter."""
         if not check.index[:1].isdigit():
@@ -141,6 +132,16 @@ class EngineTestbed:
             return self._switch.read_direct_counter(update.table, update.entry)
         counter = self._commands.counter(where, check.counter)
         return self._switch.read_counter(counter, whole(where, check.index))
+
+
+def check_count(where: str, check: CheckCounter, count: Count) -> None:
+    """Raise CheckError if a counter is not as it must be."""
+    got = count.packets if check.unit == "packets" else count.bytes
+    if not _COMPARE[check.comparison](got, check.value):
+        raise CheckError(
+            f"{where}: counter {check.counter}({check.index}) must have"
+            f" {check.unit} {check.comparison} {check.value}, got {got}"
+        )
 
 
 def _undone(update: TableUpdate) -> TableUpdate:

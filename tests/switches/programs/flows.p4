@@ -40,6 +40,11 @@ control I(inout headers hdr, inout metadata meta, inout standard_metadata_t stan
         hdr.work.way = hdr.work.way << 8 | (bit<32>)where;
     }
 
+    // as above, for tables: BMv2's command line takes all actions of a name for one
+    action found(bit<8> where) {
+        hdr.work.way = hdr.work.way << 8 | (bit<32>)where;
+    }
+
     // 0 + 1 + ... up to count, without multiples of 3, and no further than 20
     action add_up() {
         hdr.work.sum = 0;
@@ -118,26 +123,26 @@ control I(inout headers hdr, inout metadata meta, inout standard_metadata_t stan
             hdr.work.key & 0x0ff0: exact @name("middle");
             hdr.work.count & 0x81: ternary @name("ends");
         }
-        actions = { went; NoAction; }
+        actions = { found; NoAction; }
         default_action = NoAction();
     }
 
     table again {
         key = { hdr.work.key[7:0]: exact @name("low"); }
-        actions = { went; @defaultonly NoAction; }
+        actions = { found; @defaultonly NoAction; }
         const entries = {
-            0x11: went(0x61);
-            0x22: went(0x62);
+            0x11: found(0x61);
+            0x22: found(0x62);
         }
     }
 
     table deep {
         key = { hdr.work.key[15:8]: exact @name("high"); }
-        actions = { leave; went; NoAction; }
+        actions = { leave; found; NoAction; }
         const default_action = NoAction();
         const entries = {
             0xee: leave();
-            0x33: went(0x71);
+            0x33: found(0x71);
         }
     }
 
