@@ -157,7 +157,7 @@ class Fleet:
             field_count=program.field_count,
             lane_count=program.lane_count,
         )
-        _ = program.ingress, program.egress  # compiled now, and not with the first packet
+        program.prepare()  # compiled now, and not with the first packet
         return Switch(program, self._store, ports, name, seed=self._seed)
 
     def _refresh(self) -> None:
@@ -168,6 +168,8 @@ class Fleet:
             if switch is not member.node.switch:
                 member.node.switch = switch
                 self._engine.replace_switch(index, switch)
+            if switch is not None:
+                switch.commit()  # what controllers have written since the last turn
 
 
 def parse_line(data: dict[str, Any]) -> Line:
