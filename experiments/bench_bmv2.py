@@ -30,7 +30,7 @@ def measure_bmv2(load: Load, *, packets: int) -> float:
 
     Args:
         load: What to send; each packet must lead to one.
-        packets: How many to send in all.
+        packets: How many to send in all; SwitchML's must be a multiple of its workers' number.
 
     Raises:
         BackendError: If it doesn't start, or loses packets.

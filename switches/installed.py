@@ -1,4 +1,4 @@
-"""Where a table lies in the arena: its image, and the records of its entries.
+"""A switch's tables, and where each lies in the arena: its image, and its entries' records.
 
 A record is an entry's counter, meter and the time of its last hit, as far as the table has them
 (`shapes.py`); the image says where each entry's is.
@@ -6,13 +6,28 @@ A record is an entry's counter, meter and the time of its last hit, as far as th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ringleaf.arena import Fields, Store
+from ringleaf.errors import ConfigError, choose
+from switches.generate.state import TABLES_AT
 from switches.meters import METER_WORDS
+from switches.profiles import Profile
+from switches.program import Program
 from switches.shapes import COUNTER_WORDS, Shape
 from switches.tables import TableEntries
-from switches.updates import Entry
+from switches.updates import (
+    INSERT,
+    MODIFY,
+    Entry,
+    Member,
+    MemberGroup,
+    MemberGroupUpdate,
+    MemberUpdate,
+    TableUpdate,
+)
 
 
 class InstalledTable:
@@ -111,3 +126,101 @@ class InstalledTable:
                 self._store.arena.fields[start + self.shape.hit_at] = now_ps + 1
             self._reported.pop(record, None)
         self.entries.fresh.clear()
+
+
+class InstalledTables:
+    """The tables and action profiles of the switch whose block is `at`, by their names."""
+
+    def __init__(self, store: Store, at: int, program: Program, name: str) -> None:
+        self._store = store
+        self._at = at
+        self._source = program.source
+        self._name = name
+        self._profiles = self._make_profiles()
+        self._tables = {
+            shape.table.name: self._make_table(number, shape)
+            for number, shape in enumerate(program.module.shapes)
+        }
+
+    def __iter__(self) -> Iterator[InstalledTable]:
+        return iter(self._tables.values())
+
+    def __getitem__(self, name: str) -> InstalledTable:
+        return self._tables[choose(self._name, "table", name, self._tables)]
+
+    def profile(self, name: str) -> Profile:
+        return self._profiles[choose(self._name, "action profile", name, self._profiles)]
+
+    def counted(self, name: str) -> InstalledTable:
+        """Return a table with direct counters, by its own name or theirs."""
+        table = self[self._source.direct_counters.get(name, name)]
+        if not table.shape.table.counted:
+            raise ConfigError(f"{self._name}: table has no direct counters, got {name!r}")
+        return table
+
+    def metered(self, name: str) -> InstalledTable:
+        """Return a table with direct meters, by its own name or theirs."""
+        meter = self._source.meters.get(name)
+        table = self[meter.table if meter else name]
+        if not table.shape.table.meter:
+            raise ConfigError(f"{self._name}: table has no direct meters, got {name!r}")
+        return table
+
+    def commit(self, now_ps: int) -> None:
+        """Let packets see what was updated; may move the store's arrays."""
+        for table in self:
+            if table.is_stale:
+                table.commit(now_ps)
+
+    def update(self, update: TableUpdate, now_ps: int) -> None:
+        table = self[update.table]
+        if update.is_default:
+            table.entries.set_default(update.entry)
+        else:
+            assert update.entry is not None
+            if update.verb == INSERT:
+                table.entries.insert(update.entry)
+            elif update.verb == MODIFY:
+                table.entries.modify(update.entry)
+                table.touch(update.entry, now_ps)
+            else:
+                table.entries.delete(update.entry)
+        table.is_stale = True
+
+    def update_profile(self, update: MemberUpdate | MemberGroupUpdate) -> None:
+        profile = self.profile(update.profile)
+        if isinstance(update, MemberUpdate):
+            profile.update_member(update)
+        else:
+            profile.update_group(update)
+        for table in self._tables_of(update.profile):
+            table.is_stale = True
+
+    def _make_profiles(self) -> dict[str, Profile]:
+        source = self._source
+        tables = [*source.ingress.tables, *source.egress.tables]
+        return {
+            name: Profile(
+                profile,
+                {
+                    number: source.actions[number]
+                    for table in tables
+                    if table.profile == name
+                    for number in table.actions
+                },
+                self._name,
+                self._is_used,
+            )
+            for name, profile in source.profiles.items()
+        }
+
+    def _make_table(self, number: int, shape: Shape) -> InstalledTable:
+        profile = self._profiles.get(shape.table.profile)
+        entries = TableEntries(shape, self._source.actions, self._name, profile)
+        return InstalledTable(self._store, self._at + TABLES_AT + number, shape, entries)
+
+    def _is_used(self, profile: str, reference: Member | MemberGroup) -> bool:
+        return any(table.entries.refers_to(reference) for table in self._tables_of(profile))
+
+    def _tables_of(self, profile: str) -> Iterator[InstalledTable]:
+        return (table for table in self if table.shape.table.profile == profile)

@@ -83,7 +83,7 @@ def test_selector_picks_live_members_by_weight(
     clear(switch)
     switch.apply(member(switch, n, 100 + n) for n in order)
     switch.apply([group(1, weights.items()), row(7, MemberGroup(1))])
-    slots = switch._profiles[SPREADER].slots(1)
+    slots = switch._tables.profile(SPREADER).slots(1)
     assert Counter(slot.member for slot in slots) == Counter(weights)
     chosen = [send(switch, SPREAD, 7, flow) for flow in range(100)]
     assert set(chosen) <= {100 + n for n in weights}
