@@ -11,7 +11,18 @@ from dataclasses import replace
 from switches.generate.flow import Body, If
 from switches.generate.primitives import PRIMITIVES, READ
 from switches.json_stacks import value_of
-from switches.source import STACKS, Expression, Field, Named, Primitive, Selected, Source
+from switches.layout import DROP_PORT
+from switches.source import (
+    STACKS,
+    STANDARD,
+    Constant,
+    Expression,
+    Field,
+    Named,
+    Primitive,
+    Selected,
+    Source,
+)
 
 
 def lower(source: Source, primitive: Primitive) -> Body:
@@ -19,6 +30,8 @@ def lower(source: Source, primitive: Primitive) -> Body:
     for position, operand in enumerate(primitive.parameters):
         if isinstance(operand, Selected):
             return _select(source, primitive, position, operand)
+    if primitive.op == "mark_to_drop" and primitive.parameters != (Named("header", STANDARD),):
+        return _mark_copy(primitive)
     parts = _PARTS.get(primitive.op)
     if parts is None:
         return (primitive,)
@@ -26,6 +39,19 @@ def lower(source: Source, primitive: Primitive) -> Body:
     return tuple(
         replace(primitive, op=op, parameters=operands)
         for op, operands in parts(source, first, second)
+    )
+
+
+def _mark_copy(primitive: Primitive) -> Body:
+    """Mark a copy of the standard metadata, which p4c makes for an action's own parameter.
+
+    Source: behavioral-model `targets/simple_switch/primitives.cpp`, `mark_to_drop`.
+    """
+    header = _name(primitive.parameters[0])
+    values = {"egress_spec": DROP_PORT, "mcast_grp": 0}
+    return tuple(
+        replace(primitive, op="assign", parameters=(Field(header, name), Constant(value)))
+        for name, value in values.items()
     )
 
 

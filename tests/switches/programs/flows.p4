@@ -23,6 +23,11 @@ struct metadata {
     bool sound;
 }
 
+// of a copy of the metadata, as p4c writes it
+action drop_with(inout standard_metadata_t which) {
+    mark_to_drop(which);
+}
+
 parser P(packet_in packet, out headers hdr, inout metadata meta,
          inout standard_metadata_t standard_metadata) {
     state start {
@@ -118,6 +123,15 @@ control I(inout headers hdr, inout metadata meta, inout standard_metadata_t stan
         default_action = NoAction();
     }
 
+    table unwanted {
+        key = { hdr.work.kind: exact; }
+        actions = { drop_with(standard_metadata); NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            8: drop_with(standard_metadata);
+        }
+    }
+
     table masked {
         key = {
             hdr.work.key & 0x0ff0: exact @name("middle");
@@ -154,6 +168,7 @@ control I(inout headers hdr, inout metadata meta, inout standard_metadata_t stan
             meta.lost = hdr.work.count;
             clone_preserving_field_list(CloneType.I2E, 5, 1);
         }
+        unwanted.apply();
         assert(meta.sound == true);
         switch (loops.apply().action_run) {
             add_up:
