@@ -94,7 +94,7 @@ def _pool(
                     job = futures[future]
                     yield job, Outcome(job.name, Verdict.FAILED, str(exc))
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)  # not waiting for it races with the exit
 
 
 def run_in_time(job: Job, timeout_s: int) -> Outcome:
