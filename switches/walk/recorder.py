@@ -23,7 +23,8 @@ from switches.layout import (
 )
 from switches.switch import Switch
 from switches.walk.names import Names
-from switches.walk.reports import Reporter, Run
+from switches.walk.reports import Reporter
+from switches.walk.runs import Run
 from switches.walk.sources import Sources
 from switches.walk.steps import (
     Copy,
@@ -68,11 +69,11 @@ class Recorder:
         arena, packet = frame.f_locals["arena"], frame.f_locals["packet"]
         fields = open_packet(arena, packet).fields
         if frame.f_code.co_name == "egress":
-            self._reporter.begin_egress()
+            self._reporter.packet.begin_egress()
             self.steps.append(EgressStarted(copy=self._copy(packet, int(fields[EGRESS_PORT]))))
             return
         data = read_packet(arena, packet)
-        self._reporter.begin(data)
+        self._reporter.packet.begin(data)
         port = int(open_packet(arena, packet).row[IN_PORT])
         kind = int(fields[INSTANCE_TYPE])
         why = "arrived" if not self.steps else KINDS.get(kind, "again")
@@ -100,7 +101,7 @@ class Recorder:
             return  # ingress says how it goes on
         if result & SEND:
             data = read_packet(arena, packet)
-            changed = self._reporter.changed(data)
+            changed = self._reporter.packet.changed(data)
             self.steps.append(Sent(port=port, data=data, changed=changed))
         else:
             self.steps.append(EgressDropped(port=port))

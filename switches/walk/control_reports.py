@@ -1,0 +1,169 @@
+"""What tables, conditions, primitives and checksums did, as steps."""
+
+from __future__ import annotations
+
+from switches.generate import marks
+from switches.generate.marks import Lanes
+from switches.generate.primitives import PRIMITIVES, WRITTEN
+from switches.generate.storage import ENGINE
+from switches.lookup import ACTION, DEFAULT_ROW
+from switches.source import Action, Checksum, Field, Named, Primitive, Table
+from switches.switch import Switch
+from switches.walk.entries import arguments_of, matched_entry
+from switches.walk.names import Names
+from switches.walk.runs import Ended, evaluated
+from switches.walk.sources import Sources
+from switches.walk.statements import Statements
+from switches.walk.steps import (
+    ChecksumUpdated,
+    ChecksumVerified,
+    Executed,
+    Logged,
+    LookedUp,
+    Looped,
+    Place,
+    Step,
+    Tested,
+    Value,
+    Write,
+)
+from switches.walk.views import Views
+
+
+class ControlReports:
+    """A step per run of a control; `near` is where the program was last."""
+
+    def __init__(self, switch: Switch, sources: Sources, names: Names, views: Views) -> None:
+        self.near: Place | None = None
+        self._switch = switch
+        self._source = switch.program.source
+        self._sources = sources
+        self._names = names
+        self._views = views
+        self._statements = Statements(self._source, names)
+        self._shapes = {shape.table.name: shape for shape in switch.program.module.shapes}
+        self._blocks = Blocks(switch.program.module.text)
+
+    def looked_up(self, ended: Ended) -> Step:
+        table = ended.what
+        assert isinstance(table, Table)
+        shape = self._shapes[table.name]
+        at, image = int(ended.variables["entry"]), int(ended.variables["image"])
+        row = self._switch.store.arena.fields[at : at + shape.row_words]
+        hit = at != image + DEFAULT_ROW
+        chosen = int(ended.variables["chosen"]) if self._selects(table) else at
+        action_row = self._switch.store.arena.fields[chosen : chosen + shape.row_words]
+        number = int(action_row[ACTION])
+        action = self._source.actions.get(number)  # None: NO_ACTION
+        self.near = self._place_of_action(action) or self._sources.place(table.where)
+        return LookedUp(
+            table=table.name,
+            keys=tuple(
+                Value(self._names.field(key.target), ended.values.get(key.target, 0), width)
+                for key, width in zip(table.keys, shape.widths, strict=True)
+            ),
+            hit=hit,
+            entry=matched_entry(shape, self._switch.entries(table.name), row) if hit else None,
+            action=action.name if action else "none",
+            arguments=arguments_of(action, shape, action_row) if action else (),
+        )
+
+    def _selects(self, table: Table) -> bool:
+        """Whether an entry may have a group, of which the code has chosen a member."""
+        return bool(table.profile and self._source.profiles[table.profile].selector)
+
+    def _place_of_action(self, action: Action | None) -> Place | None:
+        for primitive in action.primitives if action else ():
+            place = self._sources.place(primitive.where)
+            if place and not self._sources.is_definition(place):
+                return place
+        return None
+
+    def tested(self, ended: Ended) -> Step:
+        mark = ended.run.mark
+        inside = ended.frame.f_lineno in self._blocks.inside(next(iter(ended.run.lines)))
+        fields = [f for f in self._statements.fields(ended.what) if f in ended.values]
+        return Tested(
+            condition=self._statements.condition(ended.what, mark.where),
+            operands=tuple(
+                Value(self._names.field(f), ended.values[f], self._views.width(f)) for f in fields
+            ),
+            outcome=inside != mark.inverted,
+        )
+
+    def executed(self, ended: Ended) -> Step:
+        primitive = ended.what
+        assert isinstance(primitive, Primitive)
+        ended.writes = (*self._unchanged(primitive, ended), *ended.writes)
+        statement = self._statements.primitive(primitive)
+        place = self._sources.place(primitive.where)
+        if place and self.near and self._sources.is_definition(place):
+            place = self._sources.assignment(statement.split(" =")[0], self.near) or place
+        return Executed(op=primitive.op, statement=statement, place=place)
+
+    def _unchanged(self, primitive: Primitive, ended: Ended) -> list[Write]:
+        """Return the fields that a primitive gave the value that they had."""
+        kind = PRIMITIVES.get(primitive.op)
+        pairs = zip(kind.roles if kind else (WRITTEN,), primitive.parameters, strict=False)
+        written = [value for role, value in pairs if role == WRITTEN and isinstance(value, Field)]
+        known = {write.name for write in ended.writes}
+        return [
+            self._views.write(target, ended.values, ended.values)
+            for target in (*written, *(kind.also if kind else ()))
+            if target.header != ENGINE
+            and target in ended.values
+            and self._names.field(target) not in known
+        ]
+
+    def looped(self, ended: Ended) -> Step:
+        assert isinstance(ended.what, Lanes)
+        statements = tuple(self._statements.primitive(item) for item in ended.what.primitives)
+        return Looped(count=ended.what.count, statements=statements)
+
+    def logged(self, ended: Ended) -> Step:
+        assert isinstance(ended.what, Primitive)
+        text = ended.what.parameters[0]
+        message = text.name if isinstance(text, Named) else ""
+        for value in ended.run.mark.values:
+            message = message.replace("{}", str(evaluated(value.words, ended)), 1)
+        return Logged(message=message)
+
+    # Checksums.
+
+    def verified(self, ended: Ended) -> Step | None:
+        if ended.following is not None and ended.following.kind == marks.WRONG:
+            return None  # which says it all
+        checksum = ended.what
+        assert isinstance(checksum, Checksum)
+        skipped = len(ended.run.lines) < (2 if checksum.condition is None else 3)
+        outcome = "skipped" if skipped else "right"
+        return ChecksumVerified(target=self._names.field(checksum.target), outcome=outcome)
+
+    def wrong(self, ended: Ended) -> Step:
+        assert isinstance(ended.what, Checksum)
+        return ChecksumVerified(target=self._names.field(ended.what.target), outcome="wrong")
+
+    def updated(self, ended: Ended) -> Step:
+        checksum = ended.what
+        assert isinstance(checksum, Checksum)
+        skipped = checksum.condition is not None and len(ended.run.lines) == 1
+        outcome = "skipped" if skipped else "updated"
+        return ChecksumUpdated(target=self._names.field(checksum.target), outcome=outcome)
+
+
+class Blocks:
+    """Which lines of a module are inside the block that a line opens."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.splitlines()
+
+    def inside(self, header: int) -> range:
+        depth = self._depth(header)
+        end = header + 1
+        while end <= len(self._lines) and self._depth(end) > depth:
+            end += 1
+        return range(header + 1, end)
+
+    def _depth(self, number: int) -> int:
+        line = self._lines[number - 1]
+        return len(line) - len(line.lstrip())

@@ -1,0 +1,135 @@
+"""What parser and deparser did to the packet's bytes, as steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ringleaf.packets import HEAD_LEN
+from switches.generate import marks
+from switches.generate.storage import valid
+from switches.source import Field, Header, ParserState, Source, Transition
+from switches.walk.names import Names
+from switches.walk.runs import Ended, evaluated
+from switches.walk.sources import Sources
+from switches.walk.steps import (
+    Deparsed,
+    Extracted,
+    ParserFailed,
+    Selected,
+    StateEntered,
+    Step,
+    Truncated,
+    Value,
+    Write,
+)
+from switches.walk.views import Views
+
+
+class PacketReports:
+    """A step per run of parser or deparser; None where a run is nothing of its own."""
+
+    def __init__(self, source: Source, sources: Sources, names: Names, views: Views) -> None:
+        self._source = source
+        self._sources = sources
+        self._names = names
+        self._views = views
+        self._state = ""
+        self._came = b""
+        self._parsed = 0
+        self._extracted: dict[str, int] = {}  # header -> offset
+        self._element: Any = None  # the header that is being extracted, and what that has made
+        self._made: tuple[Write, ...] = ()
+        self._emitted: tuple[tuple[str, int], ...] | None = None
+
+    def begin(self, data: bytes) -> None:
+        """Ingress begins with these bytes."""
+        self._came = data
+        self._parsed = 0
+        self._extracted.clear()
+
+    def begin_egress(self) -> None:
+        self._emitted = None
+
+    def entered(self, ended: Ended) -> Step:
+        assert isinstance(ended.what, ParserState)
+        self._state = ended.what.name
+        return StateEntered(state=self._state, place=self._sources.state(self._state))
+
+    def extracted(self, ended: Ended) -> Step | None:
+        start, end = (int(v["parsed"]) for v in (ended.run.variables, ended.variables))
+        if ended.following is not None and ended.following.kind == marks.EXTRACT:
+            self._element, self._made = ended.what, ended.writes
+            return None  # the last of an extraction's runs moves on, and says it all
+        header = self._element or ended.what
+        assert isinstance(header, Header)
+        ended.writes = (*self._made, *ended.writes)
+        self._element, self._made = None, ()
+        self._extracted[header.name] = start
+        self._parsed = end
+        data = ended.variables["head"][start:end].tobytes()
+        name = self._names.header(header.name)
+        ended.writes = tuple(w for w in ended.writes if w.name.endswith(".isValid()"))
+        return Extracted(
+            header=name,
+            offset_bytes=start,
+            size_bytes=len(data),
+            fields=tuple(
+                Value(f"{name}.{item.name}", _bits(data, item.offset, item.width), item.width)
+                for item in header.fields
+                if header.varbit is None
+            ),
+            place=self._sources.extract(self._state, header.name),
+        )
+
+    def failed(self, ended: Ended) -> Step:
+        return ParserFailed(
+            error=ended.run.mark.where or "PacketTooShort", place=self._sources.state(self._state)
+        )
+
+    def selected(self, ended: Ended) -> Step:
+        transition = ended.what
+        assert isinstance(transition, Transition)
+        keys = tuple(
+            Value(self._key(key, value.name), evaluated(value.words, ended), value.width)
+            for key, value in zip(
+                self._source.states[self._state].keys, ended.run.mark.values, strict=True
+            )
+        )
+        place = self._sources.select(self._state)
+        return Selected(keys=keys, target=transition.target or "accept", place=place)
+
+    def _key(self, key: Any, name: str) -> str:
+        return self._names.field(key) if isinstance(key, Field) else name
+
+    def deparsed(self, ended: Ended) -> Step | None:
+        if self._emitted is not None:
+            return None  # the handler's last line, after a deparser that wrote something
+        headers = [self._source.headers[name] for name in self._source.emitted]
+        present = [header for header in headers if ended.values.get(valid(header.name))]
+        sizes = [self._views.size(header, ended.variables) for header in present]
+        self._emitted = tuple(zip((header.name for header in present), sizes, strict=True))
+        shown = tuple((self._names.header(name), size) for name, size in self._emitted)
+        return Deparsed(headers=shown)
+
+    def truncated(self, ended: Ended) -> Step:
+        return Truncated(size_bytes=int(ended.variables["row"][HEAD_LEN]))
+
+    def changed(self, data: bytes) -> tuple[int, ...]:
+        """Return where a packet that leaves is not what came in, header by header."""
+        found: list[int] = []
+        at = 0
+        for name, size in self._emitted or ():
+            start = self._extracted.get(name)
+            old = b"" if start is None else self._came[start : start + size]
+            found += _differences(data[at : at + size], old, at)
+            at += size
+        found += _differences(data[at:], self._came[self._parsed :], at)
+        return tuple(found)
+
+
+def _differences(data: bytes, old: bytes, at: int) -> list[int]:
+    return [at + i for i in range(len(data)) if data[i : i + 1] != old[i : i + 1]]
+
+
+def _bits(data: bytes, offset: int, width: int) -> int:
+    return int.from_bytes(data, "big") >> (8 * len(data) - offset - width) & ((1 << width) - 1)

@@ -1,0 +1,43 @@
+"""Runs: generated lines of one mark, one after the other, and how things are after them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+from switches.generate.marks import Mark
+from switches.walk.steps import Write
+from switches.walk.views import Locals, Values, joined
+
+
+@dataclass(slots=True)
+class Run:
+    """Lines of one mark, one after the other; `values` and `variables` are from before them."""
+
+    mark: Mark
+    variables: Locals
+    values: Values
+    lines: set[int]
+
+
+@dataclass(slots=True)
+class Ended:
+    """A run, and how things are after it."""
+
+    run: Run
+    frame: FrameType
+    variables: Locals
+    values: Values
+    writes: tuple[Write, ...]
+    following: Mark | None  # what comes next
+    what: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.what = self.run.mark.what
+
+
+def evaluated(words: tuple[str, ...], ended: Ended) -> int:
+    """Return the value of the generator's own code, in the handler."""
+    scope = dict(ended.variables)
+    return joined([eval(word, ended.frame.f_globals, scope) for word in words])
