@@ -1,0 +1,101 @@
+"""What P4 computes with, and the primitives that do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Self
+
+
+class Where(str):
+    """A place in P4 source as `FILE line N`, with what p4c says of it; line 0 if unknown."""
+
+    file: str
+    line: int  # from 1
+    column: int
+    fragment: str
+
+    def __new__(cls, file: str, line: int, column: int = 0, fragment: str = "") -> Self:
+        where = super().__new__(cls, f"{file} line {line}")
+        where.file, where.line, where.column, where.fragment = file, line, column, fragment
+        return where
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A reference to a field of a header instance."""
+
+    header: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A parameter of the action, by position; its value comes from the table entry."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class LookAhead:
+    """Bits of the packet after what is parsed already."""
+
+    offset: int  # bits
+    width: int  # bits
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A header, register array, counter array, calculation, ... by its name."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Expressions that are one parameter: what `log_msg` prints."""
+
+    values: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    op: str
+    left: Expression | None
+    right: Expression
+    condition: Expression | None = None  # of `?`
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The first of some fields or headers whose condition holds: an element of a stack.
+
+    It is found only as an operand of a primitive, which may write it; what is merely read is
+    a chain of `?`.
+    """
+
+    options: tuple[tuple[Expression, Field | Named], ...]
+
+
+Expression = (
+    Field | Constant | Boolean | Argument | LookAhead | Named | Listed | Operation | Selected
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """One step of an action or a parser state; `where` is the P4 source line."""
+
+    op: str
+    parameters: tuple[Expression, ...]
+    where: str = field(default="", compare=False)

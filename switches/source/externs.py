@@ -1,0 +1,73 @@
+"""Objects of v1model that a program declares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from switches.source.expressions import Expression, Field
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterArray:
+    name: str
+    size: int
+    width: int  # bits
+
+
+@dataclass(frozen=True, slots=True)
+class CounterArray:
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeterArray:
+    """A two-rate meter; `table` and `target` are of a direct one, which runs on every hit."""
+
+    name: str
+    size: int
+    by_bytes: bool
+    table: str = ""
+    target: Field | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ActionProfile:
+    name: str
+    max_size: int  # members
+    selector: str = ""  # the calculation that picks a member of a group
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A struct that is sent to the control plane."""
+
+    number: int
+    name: str
+    elements: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """A constant stretch of a calculation's input."""
+
+    value: int
+    width: int  # bits
+
+
+@dataclass(frozen=True, slots=True)
+class Calculation:
+    name: str
+    algorithm: str
+    inputs: tuple[Field | Constants, ...]
+    with_payload: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    target: Field
+    calculation: str
+    condition: Expression | None
+    verify: bool
+    update: bool
+    where: str = field(default="", compare=False)

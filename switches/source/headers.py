@@ -1,0 +1,60 @@
+"""Headers, and how they make up stacks and unions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderField:
+    name: str
+    width: int  # bits, of a varbit field at most
+    signed: bool
+    offset: int  # bits from the start of the header, without a varbit field before it
+    varbit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    name: str
+    fields: tuple[HeaderField, ...]
+    metadata: bool
+
+    @property
+    def size_bytes(self) -> int:
+        """How long it can be."""
+        return sum(item.width for item in self.fields) // 8
+
+    @property
+    def varbit(self) -> HeaderField | None:
+        """Its varbit field; BMv2 allows for one."""
+        return next((item for item in self.fields if item.varbit), None)
+
+    @property
+    def fixed_bytes(self) -> int:
+        """How long it is while its varbit field is empty."""
+        return self.size_bytes - (self.varbit.width // 8 if self.varbit else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Instances:
+    """A program's headers, and how they make up stacks and unions, all by name."""
+
+    headers: dict[str, Header]
+    stacks: dict[str, tuple[str, ...]]  # headers, from the first
+    unions: dict[str, tuple[str, ...]]  # headers, of which one at most is valid
+    union_stacks: dict[str, tuple[str, ...]]  # unions, from the first
+    members: dict[str, tuple[str, ...]]  # per union, what its type calls its headers
+
+    def union_of(self, header: str) -> tuple[str, ...]:
+        """Return the headers of the union that a header is in; itself alone if in none."""
+        for union in self.unions.values():
+            if header in union:
+                return union
+        return (header,)
+
+    def elements(self, stack: str) -> tuple[tuple[str, ...], ...]:
+        """Return the headers of each element of a stack, of headers or of unions."""
+        if stack in self.stacks:
+            return tuple((header,) for header in self.stacks[stack])
+        return tuple(self.unions[union] for union in self.union_stacks[stack])

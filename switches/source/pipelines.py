@@ -1,0 +1,122 @@
+"""Parser states, actions, and the nodes of a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from switches.source.expressions import Expression, Field, Primitive
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """Taken when every key, masked, equals its value, or is a value set's member.
+
+    A default has neither value nor set; without a value set's `masks`, all bits count.
+    """
+
+    values: tuple[int, ...]
+    masks: tuple[int, ...]
+    target: str | None
+    value_set: str | None = None
+
+    @property
+    def is_default(self) -> bool:
+        return not self.values and self.value_set is None
+
+
+@dataclass(frozen=True, slots=True)
+class ParserState:
+    name: str
+    ops: tuple[Primitive, ...]
+    keys: tuple[Expression, ...]
+    widths: tuple[int, ...]  # bits of each key
+    transitions: tuple[Transition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSet:
+    """A parser value set; `widths` are of the parts of its key, () where nothing uses it."""
+
+    name: str
+    widths: tuple[int, ...]  # bits
+    max_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    number: int
+    name: str
+    widths: tuple[int, ...]  # bits of each parameter
+    primitives: tuple[Primitive, ...]
+    parameters: tuple[str, ...] = ()  # their names
+    where: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchKey:
+    kind: str  # exact, lpm, ternary, range or optional
+    target: Field
+    name: str
+    mask: int | None = None  # what of the field is looked up, as in `key = { x & 0xf0: exact; }`
+
+
+@dataclass(frozen=True, slots=True)
+class ConstEntry:
+    keys: tuple[tuple[int, ...], ...]  # per key: (value,) (value, prefix) (value, mask) (low, high)
+    action: int
+    arguments: tuple[int, ...]
+    priority: int  # the lowest number wins
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """`next_hit` or `next_miss` of None means that the action alone decides what is next."""
+
+    name: str
+    keys: tuple[MatchKey, ...]
+    actions: tuple[int, ...]
+    max_size: int
+    counted: bool  # has direct counters
+    default_action: int
+    default_arguments: tuple[int, ...]
+    default_const: bool
+    entries: tuple[ConstEntry, ...]
+    next_by_action: dict[int, str | None]
+    by_hit: bool
+    next_hit: str | None
+    next_miss: str | None
+    profile: str = ""  # whose members its entries name in place of actions
+    meter: str = ""  # its direct meter
+    timed: bool = False  # whether its entries may become idle
+    where: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    name: str
+    condition: Expression
+    if_true: str | None
+    if_false: str | None
+    where: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionCall:
+    name: str
+    action: int
+    next: str | None
+
+
+Node = Table | Conditional | ActionCall
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    name: str
+    first: str | None
+    nodes: dict[str, Node]
+
+    @property
+    def tables(self) -> Iterator[Table]:
+        return (node for node in self.nodes.values() if isinstance(node, Table))

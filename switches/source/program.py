@@ -1,0 +1,68 @@
+"""A whole program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ringleaf.errors import ConfigError
+from switches.source.expressions import Field, Primitive
+from switches.source.externs import (
+    ActionProfile,
+    Calculation,
+    Checksum,
+    CounterArray,
+    Digest,
+    MeterArray,
+    RegisterArray,
+)
+from switches.source.headers import Header, HeaderField, Instances
+from switches.source.names import VALID
+from switches.source.pipelines import Action, ParserState, Pipeline, ValueSet
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A whole program as p4c wrote it."""
+
+    path: Path
+    instances: Instances
+    errors: dict[str, int]
+    first_state: str | None
+    states: dict[str, ParserState]
+    value_sets: dict[str, ValueSet]
+    emitted: tuple[str, ...]
+    deparser: tuple[Primitive, ...]  # what it does before it emits
+    registers: dict[str, RegisterArray]
+    counters: dict[str, CounterArray]
+    calculations: dict[str, Calculation]
+    checksums: tuple[Checksum, ...]
+    actions: dict[int, Action]
+    ingress: Pipeline
+    egress: Pipeline
+    field_lists: dict[int, tuple[Field, ...]]
+    direct_counters: dict[str, str] = field(default_factory=dict)  # name -> table
+    meters: dict[str, MeterArray] = field(default_factory=dict)
+    profiles: dict[str, ActionProfile] = field(default_factory=dict)
+    digests: dict[int, Digest] = field(default_factory=dict)
+    deparser_where: str = ""
+
+    @property
+    def headers(self) -> dict[str, Header]:
+        return self.instances.headers
+
+    def field_of(self, ref: Field) -> HeaderField:
+        for item in self.headers[ref.header].fields:
+            if item.name == ref.name:
+                return item
+        assert ref.name == VALID
+        return HeaderField(VALID, 1, False, 0)
+
+    def refuse(self, what: str, got: object, where: str = "") -> ConfigError:
+        return refusal(self.path, what, got, where)
+
+
+def refusal(path: Path, what: str, got: object, where: str = "") -> ConfigError:
+    """Return the error that says what of this program can't be executed."""
+    line = f" ({where})" if where else ""
+    return ConfigError(f"{path}: {what}, got {got!r}{line}")
