@@ -6,22 +6,19 @@ says to which packet an output belongs, so neither interfaces nor root are neede
 
 from __future__ import annotations
 
-import queue
 import re
 import shutil
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import grpc  # type: ignore[import-untyped]
-from finsy import P4Schema, P4TableEntry
-from finsy.p4schema import P4UpdateType
-from finsy.proto import p4r
+from finsy import P4Schema
 from google.protobuf import (  # type: ignore[import-untyped]
     descriptor_pb2,
     descriptor_pool,
@@ -29,6 +26,7 @@ from google.protobuf import (  # type: ignore[import-untyped]
 )
 
 from ringleaf.errors import BackendError
+from switches.p4runtime.client import Controller
 
 BINARY = "simple_switch_grpc"
 COMMAND_LINE = "simple_switch_CLI"
@@ -36,7 +34,6 @@ CHUNK = 30  # packets at a time: a port's queue holds 64, and silently drops wha
 READY_TIMEOUT_S = 20.0
 DEVICE = 1
 PACKETS = "/p4.bm.DataplaneInterface/PacketStream"
-P4RUNTIME = "/p4.v1.P4Runtime"
 
 Out = list[tuple[int, bytes]]
 
@@ -110,18 +107,18 @@ class Bmv2:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        self._control = grpc.insecure_channel(self.address)
+        self._controller = Controller(self.address, DEVICE, f"bmv2 {self._path.name}")
         self._channel = grpc.insecure_channel(self._address("dataplane"))
         self._stream = self._channel.stream_stream(
             PACKETS,
             request_serializer=_Packet.SerializeToString,
             response_deserializer=_Packet.FromString,
         )
-        self._arbitration: queue.SimpleQueue[Any] = queue.SimpleQueue()
         try:
             self._await_ready()
             if self._schema is not None:
-                self._take_control()
+                self._controller.take_control()
+                self._controller.set_pipeline(self._path, self._schema)
         except (BackendError, grpc.RpcError) as exc:
             self.__exit__(None, None, None)
             raise BackendError(f"bmv2 {self._path.name}: does not start: {exc}") from exc
@@ -133,8 +130,7 @@ class Bmv2:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._arbitration.put(None)
-        self._control.close()
+        self._controller.__exit__(None, None, None)
         self._channel.close()
         self._process.terminate()
         self._process.wait()
@@ -146,14 +142,7 @@ class Bmv2:
         Raises:
             BackendError: If BMv2 refuses one.
         """
-        items = entities if isinstance(entities, Iterable) else [entities]
-        assert self._schema is not None, "P4Runtime needs P4Info"
-        updates = [_with_verb(item).encode_update(self._schema) for item in items]
-        request = p4r.WriteRequest(device_id=DEVICE, election_id=_ELECTION, updates=updates)
-        try:
-            self._call("Write", request, p4r.WriteResponse)
-        except grpc.RpcError as exc:
-            raise BackendError(f"bmv2 {self._path.name}: write: {exc}") from exc
+        self._controller.write(entities)
 
     def process(self, packets: Sequence[tuple[int, bytes]]) -> list[Out]:
         """Send packets, each (port, bytes), in order; return what each has led to.
@@ -213,62 +202,16 @@ class Bmv2:
                 raise BackendError(f"ended at once, got status {self._process.returncode}")
             try:
                 self._probe()
-            except (grpc.RpcError, grpc.FutureTimeoutError):
+            except grpc.RpcError:
                 time.sleep(0.05)  # its servers open one after another
             else:
                 return
         raise BackendError(f"not ready, got {READY_TIMEOUT_S} s of silence")
 
     def _probe(self) -> None:
-        grpc.channel_ready_future(self._control).result(timeout=READY_TIMEOUT_S)
+        self._controller.await_ready(READY_TIMEOUT_S)
         if self._files is None:
             list(self._stream(iter(())))
-
-    def _take_control(self) -> None:
-        """Become primary (P4Runtime section 5), and say which P4Info the program has."""
-        assert self._schema is not None
-        arbitration = p4r.MasterArbitrationUpdate(device_id=DEVICE, election_id=_ELECTION)
-        self._arbitration.put(p4r.StreamMessageRequest(arbitration=arbitration))
-        stream = self._control.stream_stream(
-            f"{P4RUNTIME}/StreamChannel",
-            request_serializer=p4r.StreamMessageRequest.SerializeToString,
-            response_deserializer=p4r.StreamMessageResponse.FromString,
-        )
-        self._mastership = stream(_until_none(self._arbitration))
-        next(self._mastership)
-        request = p4r.SetForwardingPipelineConfigRequest(
-            device_id=DEVICE,
-            election_id=_ELECTION,
-            action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
-            config=p4r.ForwardingPipelineConfig(
-                p4info=self._schema.p4info, p4_device_config=self._path.read_bytes()
-            ),
-        )
-        kind = p4r.SetForwardingPipelineConfigResponse
-        self._call("SetForwardingPipelineConfig", request, kind)
-
-    def _call(self, name: str, request: Any, response: Any) -> Any:
-        method = self._control.unary_unary(
-            f"{P4RUNTIME}/{name}",
-            request_serializer=type(request).SerializeToString,
-            response_deserializer=response.FromString,
-        )
-        return method(request, timeout=READY_TIMEOUT_S)
-
-
-_ELECTION = p4r.Uint128(low=1)
-
-
-def _until_none(items: queue.SimpleQueue[Any]) -> Iterator[Any]:
-    return iter(items.get, None)
-
-
-def _with_verb(entity: Any) -> Any:
-    """Return an entity that says what is to be done: P4Runtime has no bare ones."""
-    if entity._update_type != P4UpdateType.UNSPECIFIED:
-        return entity
-    is_default = isinstance(entity, P4TableEntry) and entity.is_default_action
-    return ~entity if is_default else +entity
 
 
 def _free_port() -> int:

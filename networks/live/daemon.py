@@ -1,9 +1,9 @@
 """The switch daemon: `python -m networks.live.daemon --control PATH`.
 
 It serves P4Runtime on one port, a device per switch, and takes commands as lines of JSON on a Unix
-socket: {"add": {"name", "device", "lines"}}, {"remove": name}, {"counters": {}}, {"status": {}},
-{"stop": {}}. Each is answered by one line: {"result": ...} or {"error": text}. When the socket
-answers, the daemon is ready.
+socket: {"add": {"name", "device", "lines"}}, {"add_all": {"switches": [those of add, ...]}},
+{"remove": {"name"}}, {"counters": {}}, {"status": {}}, {"stop": {}}. Each is answered by one line:
+{"result": ...} or {"error": text}. When the socket answers, the daemon is ready.
 """
 
 from __future__ import annotations
@@ -36,6 +36,15 @@ class Commands:
         self._server.add(self._fleet.add(name, device, [parse_line(line) for line in lines]))
         return device
 
+    def add_all(self, switches: list[dict[str, Any]]) -> None:
+        """Add several at once, each as `add` does: that takes a small part of the time."""
+        known = [
+            (each["name"], each["device"], [parse_line(line) for line in each["lines"]])
+            for each in switches
+        ]
+        for device in self._fleet.add_all(known):
+            self._server.add(device)
+
     def remove(self, name: str) -> None:
         self._server.remove(self._fleet.remove(name))
 
@@ -61,7 +70,7 @@ class Commands:
             if name.startswith("_") or name == "answer" or not hasattr(self, name):
                 raise ConfigError(f"daemon: no such command, got {name!r}")
             return {"result": getattr(self, name)(**arguments)}
-        except (RingleafError, ValueError, TypeError, AttributeError) as exc:
+        except (RingleafError, LookupError, ValueError, TypeError, AttributeError) as exc:
             return {"error": str(exc)}
 
 

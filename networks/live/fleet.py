@@ -11,7 +11,7 @@ from networks.live.engine import Engine, Line, Node
 from networks.live.turns import Turns
 from networks.virtual.loop import CAPTURED
 from ringleaf.arena import Store
-from ringleaf.errors import ConfigError
+from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.packets import empty_pool, make_pool, widen_pool
 from ringleaf.units import PS_PER_MS
 from switches import Program, Switch
@@ -61,21 +61,35 @@ class Fleet:
             ConfigError: If the name or the number is taken.
             BackendError: If an interface can't be opened.
         """
+        return self.add_all([(name, number, lines)])[0]
+
+    def add_all(self, switches: Sequence[tuple[str, int, Sequence[Line]]]) -> list[Device]:
+        """Add several as `add` does, or none, if one can't be added."""
         with self.turns:
-            taken = {member.device.number for member in self._members.values()}
-            if name in self._members or number in taken:
-                raise ConfigError(f"switch {name}: name or device id is taken, got {number}")
-            device = Device(
-                number,
-                ports=len(lines),
-                clock=lambda: self._engine.now_ps,
-                make_switch=lambda program: self._make_switch(name, program, len(lines)),
-                lock=self.turns,
-                name=name,
-            )
-            self._members[name] = _Member(device, Node(name, lines))
-            self._rebuild()
-            return device
+            before = dict(self._members)
+            try:
+                devices = [self._new_member(*switch) for switch in switches]
+                self._rebuild()
+            except RingleafError:
+                self._members = before
+                self._rebuild()
+                raise
+            return devices
+
+    def _new_member(self, name: str, number: int, lines: Sequence[Line]) -> Device:
+        taken = {member.device.number for member in self._members.values()}
+        if name in self._members or number in taken:
+            raise ConfigError(f"switch {name}: name or device id is taken, got {number}")
+        device = Device(
+            number,
+            ports=len(lines),
+            clock=lambda: self._engine.now_ps,
+            make_switch=lambda program: self._make_switch(name, program, len(lines)),
+            lock=self.turns,
+            name=name,
+        )
+        self._members[name] = _Member(device, Node(name, lines))
+        return device
 
     def remove(self, name: str) -> int:
         """Take a switch away; return its device id."""

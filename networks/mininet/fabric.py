@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +11,22 @@ from types import TracebackType
 from typing import Any, Self
 
 import networkx as nx
+from mininet.net import Mininet
 
-EMBEDDED = "embedded"
-BMV2 = "bmv2"
+from networks.live.engine import Line
+from networks.mininet.links import MTU_BYTES
+from networks.mininet.preflight import check_machine
+from networks.mininet.programming import program_switches
+from networks.mininet.runtime import Runtime
+from networks.mininet.shaping import netem_options
+from networks.mininet.state import INTERFACES, clean_stale
+from networks.mininet.switches import Bmv2Switch, EmbeddedSwitch, P4Switch
+from networks.mininet.topo import GraphTopo
+from ringleaf.errors import BackendError, choose
+from topologies.graph import link, neighbors, switches
+
 SCALE = 1000
-MTU_BYTES = 9000  # of the interfaces: what an IP packet may have
+SWITCHES: dict[str, type[P4Switch]] = {"embedded": EmbeddedSwitch, "bmv2": Bmv2Switch}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +43,7 @@ class Settings:
         run_dir: Where logs are kept; None for a temporary folder that goes when all went well.
     """
 
-    switch: str = EMBEDDED
+    switch: str = "embedded"
     scale: int = SCALE
     loss: float = 0.0
     queue_bytes: int = 4 << 20
@@ -38,13 +51,17 @@ class Settings:
     seed: int = 1
     run_dir: Path | None = None
 
+    def __post_init__(self) -> None:
+        choose("mininet", "switch", self.switch, SWITCHES)
+
 
 class Fabric:
     """A live network without agents: `with Fabric(graph, Settings(), program=...) as fabric:`.
 
     While it is open there is a namespace per host, with the addresses of `topologies.addresses`
     and permanent neighbours, and P4 switches that run `program`. Nothing of gRPC is ever used in
-    this process, so that it may fork: a child of its own programs the switches.
+    this process, so that it may fork: a child of its own programs the switches. The switches end
+    with the thread that has opened it.
 
     Args:
         graph: A topology.
@@ -67,10 +84,22 @@ class Fabric:
         p4info: Path | None = None,
         entities: Mapping[str, Sequence[Any]],
     ) -> None:
-        raise NotImplementedError
+        self.graph = graph
+        self.settings = settings
+        self._what = (program, p4info, entities)
+        bmv2 = settings.switch == "bmv2"
+        check_machine(bmv2=bmv2, netem_for=_netem_wanted(graph, settings))
 
     def __enter__(self) -> Self:
-        raise NotImplementedError
+        clean_stale()
+        self.net: Any = None
+        self._runtime = Runtime(self.settings.run_dir, seed=self.settings.seed)
+        try:
+            self._build()
+        except BaseException:
+            self._close(keep_logs=True)
+            raise
+        return self
 
     def __exit__(
         self,
@@ -78,29 +107,29 @@ class Fabric:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        raise NotImplementedError
+        self._close(keep_logs=isinstance(error, Exception))
 
     @property
     def name(self) -> str:
         """What this network's interfaces and its state file begin with; unique on the machine."""
-        raise NotImplementedError
+        return self._runtime.name
 
     @property
     def run_dir(self) -> Path:
         """Where the switches' logs are."""
-        raise NotImplementedError
+        return self._runtime.run_dir
 
     def namespace_pid(self, host: str) -> int:
         """A process in a host's network namespace: it is /proc/PID/ns/net."""
-        raise NotImplementedError
+        return int(self.net[host].pid)
 
     def interface(self, host: str) -> str:
         """The name that a host's only interface has in its namespace."""
-        raise NotImplementedError
+        return self._runtime.interface(host, 0)
 
     def rate_bps(self, a: str, b: str) -> int:
         """The rate of the link that joins two nodes, scaled."""
-        raise NotImplementedError
+        return max(1, link(self.graph, a, b).rate_bps // self.settings.scale)
 
     def program(
         self,
@@ -116,28 +145,98 @@ class Fabric:
         Raises:
             BackendError: If a switch refuses it, by name.
         """
-        raise NotImplementedError
+        self.check()
+        for switch in self.net.switches:
+            switch.run_program(program, p4info, entities.get(switch.name, ()))
+        program_switches(filter(None, (switch.target() for switch in self.net.switches)))
 
     def counters(self) -> dict[str, list[dict[str, int]]]:
         """Per switch, per port (from 1, in order): packets and bytes since the network started.
 
-        `tx_packets`, `tx_bytes`, `rx_packets`, `rx_bytes` and `dropped` for all switches; embedded
-        ones add `lost`, `queue_drops`, `peak_queue_bytes`, `cut` and `refused`.
+        `tx_packets`, `tx_bytes`, `rx_packets`, `rx_bytes` and `dropped` (for want of room in the
+        port's queue) for all switches; embedded ones add what the daemon counts.
         """
-        raise NotImplementedError
+        embedded = self._runtime.counters()
+        drops = {} if embedded else _discipline_drops()
+        found = {}
+        for switch in self.net.switches:
+            rows = []
+            for number, line in enumerate(switch.lines):
+                more = embedded[switch.name][number] if embedded else {}
+                dropped = more.get("queue_drops", drops.get(line.interface, 0))
+                rows.append({**more, **_kernel_counters(line.interface), "dropped": dropped})
+            found[switch.name] = rows
+        return found
 
     def cpu_s(self) -> float:
         """Seconds of the processor that the switches' processes have used so far."""
-        raise NotImplementedError
+        return sum(child.cpu_s() for child in self._runtime.children)
 
     def check(self) -> None:
-        """Notice switches that have ended.
+        """Notice switches and hosts that have ended.
 
         Raises:
             BackendError: Naming one, and its log.
         """
-        raise NotImplementedError
+        self._runtime.check()
+        for host in self.net.hosts:
+            status = host.shell.poll()
+            if status is not None:
+                raise BackendError(f"{host.name}: its shell has ended, got status {status}")
 
     def watched(self) -> dict[int, str]:
         """Descriptors that become readable when a switch's process ends -> its name."""
-        raise NotImplementedError
+        return {child.descriptor: child.name for child in self._runtime.children}
+
+    def _build(self) -> None:
+        graph, settings, runtime = self.graph, self.settings, self._runtime
+        program, p4info, entities = self._what
+        runtime.expect(
+            [runtime.interface(s, port) for s in switches(graph) for port in neighbors(graph, s)]
+        )
+        topo = GraphTopo(
+            graph,
+            scale=settings.scale,
+            loss=settings.loss,
+            queue_bytes=settings.queue_bytes,
+            mtu_bytes=settings.mtu_bytes,
+            program=program,
+            p4info=p4info,
+            entities=entities,
+            name_of=runtime.interface,
+            switch_options={"runtime": runtime},
+        )
+        self.net = Mininet(switch=SWITCHES[settings.switch], controller=None)
+        self.net.topo = topo  # and not before, so that what fails half-way can be stopped
+        self.net.build()
+        runtime.note({node.name: node.pid for node in self.net.values()})
+        self.net.start()
+
+    def _close(self, *, keep_logs: bool) -> None:
+        """Take all away; switches first, or they would see their interfaces go."""
+        self._runtime.stop_switches()
+        if self.net is not None:
+            self.net.stop()
+        self._runtime.close(keep_logs=keep_logs)
+
+
+def _netem_wanted(graph: nx.Graph[str], settings: Settings) -> str | None:
+    """What only netem can do, if a link is to do it."""
+    lines = (
+        Line("", 1, data["link"].delay_ps, settings.loss) for _, _, data in graph.edges(data=True)
+    )
+    return next(filter(None, map(netem_options, lines)), None)
+
+
+def _kernel_counters(interface: str) -> dict[str, int]:
+    folder = INTERFACES / interface / "statistics"
+    names = ("tx_packets", "tx_bytes", "rx_packets", "rx_bytes")
+    return {name: int((folder / name).read_text()) for name in names}
+
+
+def _discipline_drops() -> dict[str, int]:
+    """Packets that queueing disciplines have dropped, by interface."""
+    done = subprocess.run(
+        ["tc", "-s", "-j", "qdisc", "show"], capture_output=True, text=True, check=True
+    )
+    return {row["dev"]: row.get("drops", 0) for row in json.loads(done.stdout) if row.get("root")}

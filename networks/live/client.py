@@ -1,0 +1,132 @@
+"""The switch daemon seen from who has started it: its life, and its commands as methods."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from networks.live.engine import Line
+from networks.live.processes import Child
+from ringleaf.errors import BackendError
+
+READY_TIMEOUT_S = 300.0  # a new machine compiles first
+POLL_S = 0.02
+
+
+class Daemon:
+    """A switch daemon of our own; use it as a context manager.
+
+    It ends with the thread that has started it, whatever ends that. It must not be used after
+    a fork by both processes, as they would read one another's answers.
+
+    Args:
+        control: Where its socket will be: a short path, as sockets' paths have 107 bytes.
+        log: A file for what it prints.
+        seed: Of the switches' losses and random numbers.
+
+    Raises:
+        BackendError: If it ends at once.
+    """
+
+    def __init__(self, control: Path, log: Path, *, seed: int = 1) -> None:
+        command = [sys.executable, "-m", "networks.live.daemon", "--control", str(control)]
+        self._control = control
+        self.process = Child(
+            "switch daemon", [*command, "--seed", str(seed)], log, farewell=signal.SIGTERM
+        )
+        try:
+            self._socket = self._connect()
+        except BaseException:
+            self.process.stop()
+            raise
+        self._answers = self._socket.makefile("rb")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def add(self, switches: Mapping[str, tuple[int, Sequence[Line]]]) -> None:
+        """Add switches without programs: name -> device id, and lines by port from 1.
+
+        Raises:
+            BackendError: If a name or device id is taken, or an interface isn't there.
+        """
+        self._ask(
+            "add_all",
+            switches=[
+                {"name": name, "device": device, "lines": [asdict(line) for line in lines]}
+                for name, (device, lines) in switches.items()
+            ],
+        )
+
+    def remove(self, name: str) -> None:
+        self._ask("remove", name=name)
+
+    def counters(self) -> dict[str, list[dict[str, int]]]:
+        """Per switch, per port: what was sent, lost, dropped and received."""
+        found: dict[str, list[dict[str, int]]] = self._ask("counters")
+        return found
+
+    @property
+    def address(self) -> str:
+        """Where P4Runtime listens."""
+        return str(self._ask("status")["address"])
+
+    def check(self) -> None:
+        """Notice that it has ended.
+
+        Raises:
+            BackendError: With the last lines of its log.
+        """
+        self.process.check()
+
+    def stop(self) -> None:
+        """End it, and wait until it has ended."""
+        self._answers.close()
+        self._socket.close()
+        self.process.stop()
+        self._control.unlink(missing_ok=True)
+
+    def _connect(self) -> socket.socket:
+        """Connect as soon as it answers."""
+        deadline_s = time.monotonic() + READY_TIMEOUT_S
+        while time.monotonic() < deadline_s:
+            self.process.check()
+            one = socket.socket(socket.AF_UNIX)
+            try:
+                one.connect(str(self._control))
+            except (FileNotFoundError, ConnectionRefusedError):
+                one.close()
+                time.sleep(POLL_S)  # it loads, and may compile
+            else:
+                return one
+        raise BackendError(f"switch daemon: not ready, got {READY_TIMEOUT_S} s of silence")
+
+    def _ask(self, command: str, **arguments: Any) -> Any:
+        try:
+            self._socket.sendall(json.dumps({command: arguments}).encode() + b"\n")
+            line = self._answers.readline()
+        except OSError:
+            line = b""
+        if not line:
+            self.process.check()
+            raise BackendError(f"switch daemon: no answer to {command!r}; see {self.process.log}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise BackendError(f"switch daemon: {command}: {answer['error']}")
+        return answer["result"]

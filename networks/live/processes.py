@@ -1,0 +1,142 @@
+"""Processes that we start: they end with us, can be waited for, and are known again later.
+
+A process id alone may be another's by the time it is used; with the time it was started it is not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from ringleaf.errors import BackendError
+
+Identity = tuple[int, int]
+"""A process: its id, and when it was started (in clock ticks since the machine was)."""
+
+PR_SET_PDEATHSIG = 1
+STOP_TIMEOUT_S = 10.0
+LAST_LINES = 5  # of a log, that are shown when its process has ended
+
+_STATE, _START = 0, 19  # fields of /proc/PID/stat after the name, see proc(5)
+_C = ctypes.CDLL(None, use_errno=True)
+
+
+def die_with_parent(number: int = signal.SIGKILL) -> None:
+    """Have the kernel end this process when the thread that made it ends; see prctl(2)."""
+    _C.prctl(PR_SET_PDEATHSIG, number, 0, 0, 0)
+
+
+def identify(pid: int) -> Identity:
+    """Return a running process's identity.
+
+    Raises:
+        OSError: If there is none.
+    """
+    return pid, int(_status(pid)[_START])
+
+
+def is_running(identity: Identity) -> bool:
+    """Whether this very process is there, and not just waiting to be waited for."""
+    pid, start = identity
+    try:
+        fields = _status(pid)
+    except OSError:
+        return False
+    return int(fields[_START]) == start and fields[_STATE] not in "ZX"
+
+
+def _status(pid: int) -> list[str]:
+    text = Path(f"/proc/{pid}/stat").read_text()
+    return text.rpartition(")")[2].split()  # the name before it may hold anything
+
+
+def kill(identity: Identity, number: int = signal.SIGKILL) -> bool:
+    """Send a signal to this very process; return whether it was there."""
+    try:
+        descriptor = os.pidfd_open(identity[0])
+    except OSError:
+        return False
+    try:
+        if not is_running(identity):  # the descriptor keeps to the process, so this can't age
+            return False
+        signal.pidfd_send_signal(descriptor, number)
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+class Child:
+    """A process of ours, in a session of its own, so that Ctrl-C reaches us and not it.
+
+    Args:
+        name: For errors.
+        command: Program and arguments.
+        log: A file for what it prints.
+        farewell: The signal by which it ends when we have ended.
+    """
+
+    def __init__(
+        self, name: str, command: Sequence[str], log: Path, *, farewell: int = signal.SIGKILL
+    ) -> None:
+        self.name = name
+        self.log = log
+        with log.open("ab") as file:
+            try:
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=file,
+                    start_new_session=True,
+                    preexec_fn=lambda: die_with_parent(farewell),
+                )
+            except OSError as exc:
+                raise BackendError(f"{name}: does not start, got {exc}") from exc
+        self.descriptor = os.pidfd_open(self._process.pid)
+        self.identity = identify(self._process.pid)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def check(self) -> None:
+        """Notice that it has ended.
+
+        Raises:
+            BackendError: With the last lines of its log.
+        """
+        status = self._process.poll()
+        if status is not None:
+            how = f"signal {-status}" if status < 0 else f"status {status}"
+            raise BackendError(f"{self.name}: has ended, got {how}; {self._last_words()}")
+
+    def cpu_s(self) -> float:
+        """Seconds of the processor used so far; 0.0 once it has ended."""
+        with contextlib.suppress(OSError):
+            user, system = _status(self.pid)[11:13]
+            return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+        return 0.0
+
+    def stop(self) -> None:
+        """End it, by force if need be, and wait until it has ended."""
+        if self.descriptor < 0:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        os.close(self.descriptor)
+        self.descriptor = -1
+
+    def _last_words(self) -> str:
+        lines = self.log.read_text(errors="replace").splitlines()[-LAST_LINES:]
+        return "\n".join([f"see {self.log}", *(f"  {line}" for line in lines)])

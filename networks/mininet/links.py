@@ -1,0 +1,102 @@
+"""Links between Mininet's nodes: veth pairs that carry frames as they are, and nothing else.
+
+The kernel must not touch what it carries: offloads would leave checksums to hardware that isn't
+there and glue packets together, IPv6 would send packets of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mininet.link import Intf, Link
+
+from ringleaf.errors import BackendError
+
+MTU_BYTES = 9000
+OFFLOADS = ("rx", "tx", "sg", "tso", "gso", "gro", "rxvlan", "txvlan")
+PORT_RATE_BPS = 10**9  # where nobody says another
+
+
+class VethInterface(Intf):
+    """One end of a link.
+
+    Args:
+        mtu_bytes: Of what IP sends through it.
+        rate_bps: What a switch sends at most.
+        delay_ps: Of what a switch sends.
+        loss: Probability, per packet that a switch sends.
+        queue_bytes: Of a switch's port.
+    """
+
+    rate_bps = PORT_RATE_BPS
+    delay_ps = 0
+    loss = 0.0
+    queue_bytes = 4 << 20
+
+    def config(
+        self,
+        mtu_bytes: int = MTU_BYTES,
+        rate_bps: int | None = None,
+        delay_ps: int | None = None,
+        loss: float | None = None,
+        queue_bytes: int | None = None,
+        **params: Any,
+    ) -> dict[str, Any]:
+        """Set it up, in one command to the node's shell, which is most of what it costs."""
+        self.rate_bps = self.rate_bps if rate_bps is None else rate_bps
+        self.delay_ps = self.delay_ps if delay_ps is None else delay_ps
+        self.loss = self.loss if loss is None else loss
+        self.queue_bytes = self.queue_bytes if queue_bytes is None else queue_bytes
+        ip = params.get("ip")
+        run(self.node, " && ".join(_setup(self.name, mtu_bytes, ip)))
+        if ip is not None:
+            self.ip, _, self.prefixLen = ip.partition("/")
+        return {}
+
+
+class VethLink(Link):
+    """A veth pair of `VethInterface`s; usable as `mn --link` and `Mininet(link=...)`.
+
+    Mininet's own would first delete what has the names that the two shall have; this one doesn't.
+    """
+
+    intf1: Any
+    intf2: Any
+
+    def __init__(self, node1: Any, node2: Any, **params: Any) -> None:
+        super().__init__(node1, node2, **{"cls1": VethInterface, "cls2": VethInterface, **params})
+
+    def delete(self) -> None:
+        """Delete one end, and with it the other."""
+        ends = [end for end in (self.intf1, self.intf2) if end is not None]
+        if not ends:
+            return
+        outside = next((end for end in ends if not end.node.inNamespace), ends[0])
+        outside.cmd(f"ip link delete dev {outside.name} 2>/dev/null")
+        for end in ends:
+            end.node.delIntf(end)
+        self.intf1 = self.intf2 = None
+
+
+def run(node: Any, command: str) -> None:
+    """Run a command that prints nothing if it succeeds in a node's shell.
+
+    Raises:
+        BackendError: With what it prints.
+    """
+    output = (node.cmd(command) or "").strip()
+    if output:
+        raise BackendError(f"{node.name}: {command}: {output}")
+
+
+def _setup(name: str, mtu_bytes: int, ip: str | None) -> list[str]:
+    ipv6 = f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6"
+    offloads = " ".join(f"{each} off" for each in OFFLOADS)
+    commands = [
+        f"{{ ! test -e {ipv6} || echo 1 > {ipv6}; }}",
+        f"ethtool -K {name} {offloads} > /dev/null",
+        f"ip link set dev {name} mtu {mtu_bytes} up",
+    ]
+    if ip is not None:
+        commands.append(f"ip address add {ip} dev {name}")
+    return commands

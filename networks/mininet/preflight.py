@@ -1,0 +1,77 @@
+"""What a live network needs of the machine: all that is missing is named at once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+
+from ringleaf.errors import ConfigError
+
+PROGRAMS = {
+    "mnexec": "apt install mininet",
+    "ifconfig": "apt install net-tools",
+    "ip": "apt install iproute2",
+    "ethtool": "apt install ethtool",
+}
+MODULES = "apt install linux-modules-extra-$(uname -r)"
+BMV2_HELP = (
+    "https://github.com/p4lang/behavioral-model has packages, and how to build it; "
+    "or take SWITCH=embedded"
+)
+
+
+def check_machine(*, bmv2: bool = False, netem_for: str | None = None) -> None:
+    """Make sure that a network can be brought up.
+
+    Args:
+        bmv2: Whether its switches are BMv2.
+        netem_for: What links must do that only netem does, if anything.
+
+    Raises:
+        ConfigError: Naming each missing piece, and how to get it.
+    """
+    missing = list(_missing(bmv2, netem_for))
+    if missing:
+        lines = "".join(f"\n  {what}: {remedy}" for what, remedy in missing)
+        raise ConfigError(f"mininet: live networks need more than this machine has:{lines}")
+
+
+def has_qdisc(*words: str) -> bool:
+    """Whether the kernel has a queueing discipline: `netem`, or with options it must have.
+
+    It is tried on the loopback interface of a new namespace, which goes with the attempt.
+    """
+    return _try("tc", "qdisc", "add", "dev", "lo", "root", *words)
+
+
+def _missing(bmv2: bool, netem_for: str | None) -> Iterator[tuple[str, str]]:
+    is_root = os.geteuid() == 0
+    if not is_root:
+        yield "root", "run it with sudo"
+    absent = {name: remedy for name, remedy in PROGRAMS.items() if shutil.which(name) is None}
+    yield from absent.items()
+    if bmv2:
+        if shutil.which("tc") is None:
+            yield "tc", PROGRAMS["ip"]
+        if shutil.which("simple_switch_grpc") is None:
+            yield "simple_switch_grpc", BMV2_HELP
+    if is_root and not absent:
+        yield from _missing_of_kernel(bmv2 and shutil.which("tc") is not None, netem_for)
+
+
+def _missing_of_kernel(bmv2: bool, netem_for: str | None) -> Iterator[tuple[str, str]]:
+    if not _try("ip", "link", "add", "name", "left", "type", "veth", "peer", "name", "right"):
+        yield "veth (a kernel module)", MODULES
+    if bmv2 and not has_qdisc("handle", "1:", "htb"):
+        yield "htb (a queueing discipline, for rates with BMv2)", MODULES
+    if bmv2 and netem_for and not has_qdisc("netem", "delay", "1ms"):
+        what = f"netem (a queueing discipline, for {netem_for} with BMv2)"
+        yield what, f"{MODULES}, or take SWITCH=embedded, whose links do without"
+
+
+def _try(*command: str) -> bool:
+    """Whether a command succeeds in a network namespace of its own."""
+    done = subprocess.run(["mnexec", "-n", *command], capture_output=True, check=False)
+    return done.returncode == 0

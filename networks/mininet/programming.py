@@ -1,0 +1,93 @@
+"""Programs many switches over P4Runtime, without using gRPC in this process.
+
+gRPC's threads don't survive a fork, and whoever runs a live network forks: so a child does it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from networks.live.processes import die_with_parent
+from ringleaf.errors import BackendError
+
+AT_ONCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A switch: where P4Runtime serves it, and what it gets."""
+
+    name: str
+    address: str
+    device: int
+    program: Path
+    p4info: Path
+    entities: Sequence[Any]
+
+
+def program_switches(targets: Iterable[Target]) -> None:
+    """Give switches their programs and entities.
+
+    Raises:
+        BackendError: If one doesn't answer or refuses something, by name.
+    """
+    wanted = list(targets)
+    in_child(lambda: _program_all(wanted))
+
+
+def in_child(work: Callable[[], None]) -> None:
+    """Do something in a fork of this process.
+
+    Raises:
+        BackendError: What it has raised, as text.
+    """
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reading)
+        die_with_parent()
+        _work(work, writing)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answer:
+        text = answer.read().decode()
+    _, status = os.waitpid(pid, 0)
+    if text or status:
+        raise BackendError(text or f"programming: child has ended, got wait status {status}")
+
+
+def _work(work: Callable[[], None], writing: int) -> None:
+    """Run in the child, which never returns to what the parent was doing."""
+    status = 1
+    try:
+        work()
+        status = 0
+    except BaseException as exc:  # noqa: BLE001 - the parent raises it
+        is_ours = isinstance(exc, BackendError)
+        os.write(writing, (str(exc) if is_ours else f"programming: {exc!r}").encode())
+    finally:
+        os._exit(status)
+
+
+def _program_all(targets: Sequence[Target]) -> None:
+    from finsy import P4Schema
+
+    schemas = {path: P4Schema(path) for path in dict.fromkeys(each.p4info for each in targets)}
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        done = [pool.submit(_program, target, schemas[target.p4info]) for target in targets]
+        for each in done:
+            each.result()
+
+
+def _program(target: Target, schema: Any) -> None:
+    from switches.p4runtime.client import Controller
+
+    with Controller(target.address, target.device, target.name) as controller:
+        controller.await_ready()
+        controller.take_control()
+        controller.set_pipeline(target.program, schema)
+        controller.write(target.entities)

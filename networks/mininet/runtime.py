@@ -1,0 +1,186 @@
+"""What the switches of one network share: its record, its run directory, and the daemon."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from networks.live.client import Daemon
+from networks.live.engine import Line
+from networks.live.processes import Child, identify
+from networks.mininet.state import Record, new_record, remove, runtime_dir
+from ringleaf.errors import BackendError
+
+BMV2 = "simple_switch_grpc"
+READY_TIMEOUT_S = 60.0
+POLL_S = 0.02
+
+
+class Runtime:
+    """One live network's processes, and its record; close it in the end.
+
+    Args:
+        run_dir: For logs; None for a temporary folder, which stays only if something goes wrong.
+        seed: Of the embedded switches.
+    """
+
+    def __init__(self, run_dir: Path | None = None, *, seed: int = 1) -> None:
+        self.record: Record = new_record()
+        self._owner = os.getpid()
+        self._seed = seed
+        self._is_temporary = run_dir is None
+        self.run_dir = run_dir or Path(tempfile.mkdtemp(prefix="ringleaf-net-"))
+        self.run_dir.mkdir(parents=True, exist_ok=True)
+        self._daemon: Daemon | None = None
+        self._address = ""
+        self._switches: dict[str, Child] = {}
+        atexit.register(self.close)
+
+    @property
+    def name(self) -> str:
+        return self.record.name
+
+    def interface(self, node: str, port: int) -> str:
+        """A name that tells this network's interfaces from all others; at most 15 characters."""
+        return f"{self.name}-{node}-{port}"
+
+    def expect(self, interfaces: Sequence[str]) -> None:
+        """Note that interfaces with names of ours are about to be made."""
+        self.record.interfaces.update(dict.fromkeys(interfaces, 0))
+        self.record.save()
+
+    def adopt(self, interface: str) -> None:
+        """Note an interface that Mininet has made and named, so that it goes with the network."""
+        if interface not in self.record.interfaces:
+            self.record.interfaces[interface] = socket.if_nametoindex(interface)
+
+    def note(self, processes: dict[str, int]) -> None:
+        """Note processes, by name."""
+        for name, pid in processes.items():
+            self.record.processes[name] = identify(pid)
+        self.record.save()
+
+    @property
+    def daemon(self) -> Daemon:
+        """The process of all embedded switches, started when it is first wanted."""
+        if self._daemon is None:
+            control = runtime_dir() / f"{self.name}.sock"
+            self.record.files.append(str(control))
+            self.record.save()
+            self._daemon = Daemon(control, self.run_dir / "daemon.log", seed=self._seed)
+            self._address = self._daemon.address
+            self.note({"switch daemon": self._daemon.process.pid})
+        return self._daemon
+
+    def add_embedded(self, switches: dict[str, tuple[int, Sequence[Line]]]) -> None:
+        """Add embedded switches: name -> device id, and lines by port from 1."""
+        self.daemon.add(switches)
+        for name, (device, _) in switches.items():
+            self.record.switches[name] = f"{self._address}/{device}"
+        self.record.save()
+
+    def add_bmv2(self, switches: dict[str, tuple[int, Sequence[Line]]]) -> None:
+        """Start a BMv2 per switch, without programs, and await them."""
+        ports = iter(_free_ports(2 * len(switches)))
+        places = {}
+        for name, (device, lines) in switches.items():
+            thrift, grpc = next(ports), next(ports)
+            self._switches[name] = self._start_bmv2(name, device, lines, thrift, grpc)
+            self.record.processes[name] = self._switches[name].identity
+            self.record.switches[name] = f"127.0.0.1:{grpc}/{device}"
+            places[name] = grpc
+        self.record.save()
+        for name, grpc in places.items():
+            _await_port(self._switches[name], grpc)
+
+    def remove(self, name: str) -> None:
+        """End one switch."""
+        self.record.switches.pop(name, None)
+        if name in self._switches:
+            self._switches.pop(name).stop()
+        elif self._daemon is not None:
+            self._daemon.remove(name)
+
+    @property
+    def children(self) -> list[Child]:
+        """The switches' processes."""
+        daemon = [] if self._daemon is None else [self._daemon.process]
+        return [*daemon, *self._switches.values()]
+
+    def check(self) -> None:
+        """Raise BackendError if a switch's process has ended."""
+        for child in self.children:
+            child.check()
+
+    def counters(self) -> dict[str, list[dict[str, int]]]:
+        """Per embedded switch, per port."""
+        return {} if self._daemon is None else self._daemon.counters()
+
+    def stop_switches(self) -> None:
+        """End all switches."""
+        if self._daemon is not None:
+            self._daemon.stop()
+            self._daemon = None
+        for child in self._switches.values():
+            child.stop()
+        self._switches.clear()
+        self.record.switches.clear()
+
+    def close(self, *, keep_logs: bool = False) -> None:
+        """End the switches, and remove all on record; more than once is fine."""
+        atexit.unregister(self.close)
+        if os.getpid() != self._owner:
+            return  # a fork of the owner
+        self.stop_switches()
+        remove(self.record)
+        if self._is_temporary and not keep_logs:
+            shutil.rmtree(self.run_dir, ignore_errors=True)
+
+    def _start_bmv2(
+        self, name: str, device: int, lines: Sequence[Line], thrift: int, grpc: int
+    ) -> Child:
+        interfaces = [
+            option
+            for port, line in enumerate(lines, start=1)
+            for option in ("-i", f"{port}@{line.interface}")
+        ]
+        log = self.run_dir / f"{name}.log"
+        command = [
+            *(BMV2, "--no-p4", "--device-id", str(device), "--thrift-port", str(thrift)),
+            *("--log-file", str(self.run_dir / name), "-L", "warn", *interfaces),
+            *("--", "--grpc-server-addr", f"127.0.0.1:{grpc}"),
+        ]
+        return Child(name, command, log)
+
+
+def _free_ports(count: int) -> list[int]:
+    """TCP ports that nobody has at the moment, all different."""
+    probes = []
+    try:
+        for _ in range(count):
+            probes.append(socket.socket())
+            probes[-1].bind(("127.0.0.1", 0))
+        return [int(probe.getsockname()[1]) for probe in probes]
+    finally:
+        for probe in probes:
+            probe.close()
+
+
+def _await_port(child: Child, port: int) -> None:
+    """Wait until a process serves a port of its own."""
+    deadline_s = time.monotonic() + READY_TIMEOUT_S
+    while time.monotonic() < deadline_s:
+        child.check()
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(POLL_S)  # it is starting
+        else:
+            return
+    raise BackendError(f"{child.name}: not ready, got {READY_TIMEOUT_S} s; see {child.log}")

@@ -1,0 +1,163 @@
+"""What a live network has made, on record, so that it can be taken away whatever happens to it.
+
+A network's file is written before anything is made and is the last thing that goes. Only what is
+on record is ever removed, and only if it is still the same: a process by when it was started, an
+interface by the network's name that its own begins with, or by its index.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from networks.live.processes import Identity, identify, is_running, kill
+
+RUNTIME = Path("/run/ringleaf")
+INTERFACES = Path("/sys/class/net")
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+NAME_DIGITS = 4
+
+
+@dataclass(slots=True)
+class Record:
+    """One network's file.
+
+    Args:
+        name: All interfaces that we name begin with it and a dash.
+        owner: The process that runs the network.
+        processes: Switches, shells and the like, by name.
+        interfaces: In the root namespace, with their indices; 0 if the name says whose it is.
+        switches: Where P4Runtime serves them, as HOST:PORT/DEVICE.
+        files: Sockets and the like.
+    """
+
+    name: str
+    owner: Identity
+    processes: dict[str, Identity] = field(default_factory=dict)
+    interfaces: dict[str, int] = field(default_factory=dict)
+    switches: dict[str, str] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+
+    @property
+    def path(self) -> Path:
+        return runtime_dir() / f"{self.name}.json"
+
+    def save(self) -> None:
+        """Write it, whole or not at all."""
+        new = self.path.with_suffix(".new")
+        new.write_text(json.dumps(asdict(self), indent=1))
+        new.replace(self.path)
+
+
+def runtime_dir() -> Path:
+    """The folder of the networks' files, made if need be.
+
+    It is /run/ringleaf, or where that can't be written, one of the user's.
+    """
+    places = [RUNTIME]
+    if "XDG_RUNTIME_DIR" in os.environ:
+        places.append(Path(os.environ["XDG_RUNTIME_DIR"], "ringleaf"))
+    places.append(Path(tempfile.gettempdir(), f"ringleaf-{os.getuid()}"))
+    for place in places[:-1]:
+        with contextlib.suppress(OSError):
+            place.mkdir(mode=0o755, parents=True, exist_ok=True)
+            if os.access(place, os.W_OK):
+                return place
+    places[-1].mkdir(mode=0o700, exist_ok=True)
+    return places[-1]
+
+
+def new_record() -> Record:
+    """Begin a network of this process, with a name that nobody else has."""
+    with _locked():
+        while True:
+            name = "r" + "".join(secrets.choice(DIGITS) for _ in range(NAME_DIGITS))
+            record = Record(name, identify(os.getpid()))
+            taken = any(each.name.startswith(f"{name}-") for each in INTERFACES.iterdir())
+            if not taken and not record.path.exists():
+                record.save()
+                return record
+
+
+def records() -> list[Record]:
+    """All networks on record, of whoever may be running."""
+    found = []
+    for path in sorted(runtime_dir().glob("*.json")):
+        with contextlib.suppress(FileNotFoundError):  # its owner has just finished
+            found.append(_read(path))
+    return found
+
+
+def _read(path: Path) -> Record:
+    data = json.loads(path.read_text())
+    data["owner"] = tuple(data["owner"])
+    data["processes"] = {name: tuple(pair) for name, pair in data["processes"].items()}
+    return Record(**data)
+
+
+def clean_stale() -> list[str]:
+    """Remove what networks have left whose owners are gone; return their names."""
+    with _locked():
+        stale = [record for record in records() if not is_running(record.owner)]
+        for record in stale:
+            remove(record)
+    return [record.name for record in stale]
+
+
+def remove(record: Record) -> None:
+    """Remove all that a network has made and is still there, and then its file."""
+    for identity in record.processes.values():
+        kill(identity)
+    for identity in list(_inside(record.name)):
+        kill(identity)
+    for name, index in record.interfaces.items():
+        if is_ours(record.name, name, index):
+            delete_interface(name)
+    for file in record.files:
+        Path(file).unlink(missing_ok=True)
+    record.path.unlink(missing_ok=True)
+
+
+def is_ours(network: str, interface: str, index: int) -> bool:
+    """Whether an interface of the root namespace is there, and the one on record."""
+    try:
+        found = int((INTERFACES / interface / "ifindex").read_text())
+    except OSError:
+        return False
+    return found == index if index else interface.startswith(f"{network}-")
+
+
+def delete_interface(name: str) -> None:
+    """Delete a veth with its peer; one that goes meanwhile is no error."""
+    command = ["ip", "link", "delete", "dev", name]
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+
+
+def _inside(network: str) -> Iterator[Identity]:
+    """The processes in other network namespaces that have an interface of this network's."""
+    own = os.stat("/proc/self/ns/net").st_ino
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            if (entry / "ns/net").stat().st_ino == own:
+                continue
+            lines = (entry / "net/dev").read_text().splitlines()
+            if any(line.lstrip().startswith(f"{network}-") for line in lines):
+                yield identify(int(entry.name))
+
+
+@contextlib.contextmanager
+def _locked() -> Iterator[None]:
+    """Keep other processes of ours from starting or cleaning meanwhile."""
+    with (runtime_dir() / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

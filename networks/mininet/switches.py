@@ -1,0 +1,188 @@
+"""P4 switches for Mininet: `Mininet(switch=EmbeddedSwitch)`, or with `Bmv2Switch`.
+
+Both take what they run as options of the node, so that any script can say
+
+    net.addSwitch("s1", program="p4/build/forward.json", entities=[...])
+
+All switches of a network share a `Runtime`; a script that doesn't make one has one of its own,
+which ends with its last switch. All embedded switches of a network are one process.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from mininet.node import Switch
+
+from networks.live.engine import Line
+from networks.mininet.links import VethInterface
+from networks.mininet.preflight import check_machine, has_qdisc
+from networks.mininet.programming import Target, program_switches
+from networks.mininet.runtime import Runtime
+from networks.mininet.shaping import disciplines, netem_options
+from ringleaf.errors import BackendError
+
+
+class P4Switch(Switch):
+    """What the two have in common.
+
+    Args:
+        name: As in Mininet; its number is its device id, plus 1.
+        program: BMv2 JSON; None: it forwards nothing until a controller brings one.
+        p4info: P4Info as text; by default beside it.
+        entities: What is written to it over P4Runtime, as finsy's objects.
+        runtime: What it shares with the network's other switches.
+        batch: Start with the network's other switches, all at once; Mininet says so itself.
+    """
+
+    shared: ClassVar[Runtime | None] = None
+
+    def __init__(
+        self,
+        name: str,
+        program: str | Path | None = None,
+        p4info: str | Path | None = None,
+        entities: Sequence[Any] = (),
+        runtime: Runtime | None = None,
+        batch: bool = False,
+        **params: Any,
+    ) -> None:
+        params["inNamespace"] = False
+        super().__init__(name, **params)
+        self.device = int(self.dpid, 16) + 1
+        self._what = (program, p4info, entities)
+        self.runtime = runtime
+        self._batch = batch
+
+    @property
+    def lines(self) -> list[Line]:
+        """Its interfaces, by port from 1."""
+        ends = {port: end for port, end in self.intfs.items() if end.name != "lo"}
+        if sorted(ends) != list(range(1, len(ends) + 1)):
+            raise BackendError(f"{self.name}: ports must be numbered from 1, got {sorted(ends)}")
+        return [_line(ends[port]) for port in sorted(ends)]
+
+    def target(self) -> Target | None:
+        """What it is to run, if anything; it must have been started."""
+        program, p4info, entities = self._what
+        if program is None:
+            return None
+        assert self.runtime is not None, "not started"
+        address, _, device = self.runtime.record.switches[self.name].rpartition("/")
+        info = Path(p4info) if p4info else Path(program).with_suffix(".p4info.txtpb")
+        return Target(self.name, address, int(device), Path(program), info, entities)
+
+    def run_program(self, program: Path, p4info: Path | None, entities: Sequence[Any]) -> None:
+        """Say what it is to run; takes effect when it is programmed."""
+        self._what = (program, p4info, entities)
+
+    def start(self, controllers: Any) -> None:
+        """Start it now, unless all are to be started together; it has no OpenFlow controllers."""
+        if not self._batch:
+            self.batchStartup([self])
+
+    @classmethod
+    def batchStartup(cls, switches: Sequence[Any], **_: Any) -> Sequence[Any]:  # noqa: N802
+        """Start switches together, as Mininet does; return those that were started."""
+        groups: defaultdict[int, list[Any]] = defaultdict(list)
+        for switch in switches:
+            switch.runtime = switch.runtime or _share()
+            groups[id(switch.runtime)].append(switch)
+        for group in groups.values():
+            runtime = group[0].runtime
+            lines = {switch.name: (switch.device, switch.lines) for switch in group}
+            for _, ports in lines.values():
+                for line in ports:
+                    runtime.adopt(line.interface)
+            cls.start_all(runtime, lines)
+        program_switches(filter(None, (switch.target() for switch in switches)))
+        for switch in switches:
+            switch._batch = False  # from now on each is started and stopped alone
+        return switches
+
+    @classmethod
+    def start_all(cls, runtime: Runtime, switches: dict[str, tuple[int, Sequence[Line]]]) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def batchShutdown(cls, switches: Sequence[Any], **_: Any) -> Sequence[Any]:  # noqa: N802
+        """Stop switches together, as Mininet does once their links are gone."""
+        for switch in switches:
+            if switch.runtime is not None:
+                switch.runtime.record.switches.pop(switch.name, None)
+        for runtime in {id(each.runtime): each.runtime for each in switches}.values():
+            if runtime is not None and not runtime.record.switches:
+                runtime.stop_switches()
+                _unshare(runtime)
+        return switches
+
+    def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803
+        """Stop it alone; its network's runtime is closed by whoever made it."""
+        if self.runtime is not None and self.name in self.runtime.record.switches:
+            self.runtime.remove(self.name)
+            if not self.runtime.record.switches:
+                _unshare(self.runtime)
+        super().stop(deleteIntfs)
+
+
+class EmbeddedSwitch(P4Switch):
+    """A switch of Ringleaf's own engine, in one process with the network's others."""
+
+    @classmethod
+    def start_all(cls, runtime: Runtime, switches: dict[str, tuple[int, Sequence[Line]]]) -> None:
+        runtime.add_embedded(switches)
+
+
+class Bmv2Switch(P4Switch):
+    """`simple_switch_grpc`; what its links' rates and delays are is up to the kernel."""
+
+    @classmethod
+    def start_all(cls, runtime: Runtime, switches: dict[str, tuple[int, Sequence[Line]]]) -> None:
+        lines = [line for _, ports in switches.values() for line in ports]
+        asked = next(filter(None, map(netem_options, lines)), None)
+        check_machine(bmv2=True, netem_for=asked)
+        shape(lines)
+        runtime.add_bmv2(switches)
+
+
+def shape(lines: Iterable[Line]) -> None:
+    """Give interfaces their queueing disciplines.
+
+    Raises:
+        BackendError: If `tc` refuses one.
+    """
+    prio = has_qdisc("handle", "1:", "prio")
+    commands = [command for line in lines for command in disciplines(line, prio=prio)]
+    done = subprocess.run(
+        ["tc", "-batch", "-"],
+        input="".join(f"{command}\n" for command in commands),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise BackendError(f"tc: refuses a discipline: {done.stderr.strip()}")
+
+
+def _line(end: Any) -> Line:
+    kind = end if isinstance(end, VethInterface) else VethInterface  # a foreign class: defaults
+    return Line(end.name, kind.rate_bps, kind.delay_ps, kind.loss, kind.queue_bytes)
+
+
+def _share() -> Runtime:
+    """The runtime of a script that has made none."""
+    if P4Switch.shared is None:
+        check_machine()
+        P4Switch.shared = Runtime()
+    return P4Switch.shared
+
+
+def _unshare(runtime: Runtime) -> None:
+    """Close a runtime that has lost its last switch, if a script's switches have made it."""
+    if runtime is P4Switch.shared:
+        P4Switch.shared = None
+        runtime.close()

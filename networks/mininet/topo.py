@@ -1,0 +1,126 @@
+"""A topology as Mininet's `Topo`: `Mininet(topo=GraphTopo(graph, ...), link=VethLink)`."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+from mininet.node import Host
+from mininet.topo import Topo
+
+from networks.mininet.links import MTU_BYTES, VethLink, run
+from ringleaf.errors import BackendError
+from topologies.addresses import format_ipv4, format_mac, ipv4, mac
+from topologies.graph import hosts, switches
+
+PREFIX_BITS = 8  # all hosts are neighbours, as nothing but P4 routes
+
+Namer = Callable[[str, int], str | None]
+
+
+class P4Host(Host):
+    """A host that knows all others' addresses; so it never has to ask, and switches need no ARP."""
+
+    def config(self, neighbours: Mapping[str, str] | None = None, **params: Any) -> dict[str, Any]:
+        """Set up addresses, and the other hosts' (IPv4 -> MAC); params are Mininet's own."""
+        ipv6 = "/proc/sys/net/ipv6/conf/default/disable_ipv6"
+        run(self, f"{{ ! test -e {ipv6} || echo 1 > {ipv6}; }} && ip link set dev lo up")
+        name = self.defaultIntf().name
+        rows = "".join(
+            f"neighbour replace {ip} lladdr {address} dev {name} nud permanent\n"
+            for ip, address in (neighbours or {}).items()
+        )
+        _ip_batch(self, rows)
+        return {}
+
+
+def _ip_batch(host: Any, rows: str) -> None:
+    """Carry out many lines of `ip` in a host's namespace, with one process for them all."""
+    done = subprocess.run(
+        ["mnexec", "-a", str(host.pid), "ip", "-batch", "-"],
+        input=rows,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise BackendError(f"{host.name}: ip: {done.stderr.strip()}")
+
+
+class GraphTopo(Topo):
+    """Hosts, switches and links of a graph of `topologies`.
+
+    Ports are those of the graph; a host's only one is Mininet's port 0.
+
+    Args:
+        graph: The topology.
+        scale: Links have their rate divided by this.
+        loss: Of each switch port, per packet.
+        queue_bytes: Of each switch port.
+        mtu_bytes: Of all interfaces.
+        program: What all switches run, as BMv2 JSON.
+        p4info: P4Info as text; by default beside it.
+        entities: Switch -> what is written to it.
+        name_of: Node and port -> an interface's name; None for Mininet's own.
+        switch_options: For all switches.
+    """
+
+    def build(
+        self,
+        graph: nx.Graph[str],
+        *,
+        scale: int = 1,
+        loss: float = 0.0,
+        queue_bytes: int = 4 << 20,
+        mtu_bytes: int = MTU_BYTES,
+        program: Path | None = None,
+        p4info: Path | None = None,
+        entities: Mapping[str, Sequence[Any]] | None = None,
+        name_of: Namer = lambda node, port: None,
+        switch_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._graph = graph
+        common = {"loss": loss, "queue_bytes": queue_bytes, "mtu_bytes": mtu_bytes}
+        self._add_hosts()
+        for switch in switches(graph):
+            self.addSwitch(
+                switch,
+                program=program,
+                p4info=p4info,
+                entities=(entities or {}).get(switch, ()),
+                **(switch_options or {}),
+            )
+        for a, b, data in graph.edges(data=True):
+            link = data["link"]
+            line = {**common, "rate_bps": max(1, link.rate_bps // scale), "delay_ps": link.delay_ps}
+            self._add_link(a, b, data["ports"], name_of, line)
+
+    def _add_hosts(self) -> None:
+        graph = self._graph
+        addresses = {host: format_ipv4(ipv4(graph, host)) for host in hosts(graph)}
+        macs = {host: format_mac(mac(graph, host, 1)) for host in hosts(graph)}
+        for host, address in addresses.items():
+            others = {addresses[other]: macs[other] for other in addresses if other != host}
+            self.addHost(host, cls=P4Host, ip=f"{address}/{PREFIX_BITS}", neighbours=others)
+
+    def _add_link(
+        self, a: str, b: str, ports: Mapping[str, int], name_of: Namer, line: dict[str, Any]
+    ) -> None:
+        options: dict[str, Any] = {}
+        for number, node in ((1, a), (2, b)):
+            port = self._mininet_port(node, ports[node])
+            options[f"port{number}"] = port
+            options[f"intfName{number}"] = name_of(node, port)
+            options[f"params{number}"] = {}
+            if self.isSwitch(node):
+                continue  # switches' own addresses stay unknown, so that the kernel takes no frame
+            ip = self.nodeInfo(node)["ip"]
+            options[f"params{number}"] = {"ip": ip}
+            options[f"addr{number}"] = format_mac(mac(self._graph, node, ports[node]))
+        self.addLink(a, b, cls=VethLink, **options, **line)
+
+    def _mininet_port(self, node: str, port: int) -> int:
+        return port if self.isSwitch(node) else port - 1
