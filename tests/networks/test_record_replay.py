@@ -63,7 +63,7 @@ def replay(folder: Path, rules: Rules = Rules(times=True)) -> list[PortResult]: 
     return [check.result for check in checks]
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     topology=st.sampled_from(TOPOLOGIES),
     algorithm=st.sampled_from(["ring", "tree", "halvingdoubling", "alltoall", "switchml"]),

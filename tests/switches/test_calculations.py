@@ -106,10 +106,10 @@ def expected(parts: Parts) -> dict[str, int]:
         }
     found |= {"crc16_custom": found["crc16"], "crc32_custom": found["crc32"]}
     base_a, base_d = f"{parts.base >> 53 & 7:03b}", parts.base & 2**40 - 1
-    extra = f"{parts.extra or 0:024b}"  # p4c has hash() read copies, not the header
+    base_b = f"{parts.base >> 44 & 511:09b}"
     most = max(parts.base >> 40 & 15, 1)
-    found["hashed"] = crc("crc32", padded(base_a + extra)) % most + base_d
-    found["ranged"] = crc("crc16", padded(extra + f"{base_d:040b}")) % 500 + 1000
+    found["hashed"] = crc("crc32", padded(base_a + base_b)) % most + base_d
+    found["ranged"] = crc("crc16", padded(base_b + f"{base_d:040b}")) % 500 + 1000
     if parts.long is not None:
         long = padded(f"{parts.long:0800b}" + base_a)
         found |= {"long_crc16": crc("crc16", long), "long_same": identity(long)}

@@ -6,10 +6,7 @@ Each would have to be compiled anew, so they run uncompiled; the last test sees 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -20,6 +17,7 @@ import header_models
 import numba
 import pytest
 from program_cases import CASES, make_switch
+from uncompiled import run_uncompiled, starts_uncompiled
 
 from switches import Switch
 from switches.generate.paths import Paths
@@ -134,15 +132,6 @@ def test_constant_advance_may_fail(tmp_path: Path, amount: int, what: str) -> No
     assert (port, out[0], out[17:]) == (2, code, data), what
 
 
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="is what this test starts")
+@starts_uncompiled
 def test_all_of_this_uncompiled() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__],
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    assert "1 skipped" in done.stdout
+    assert "1 skipped" in run_uncompiled(__file__)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
-import numba
 import pytest
 from program_cases import CASES, TRACES, Case, make_switch
 from record_traces import read_trace
+from uncompiled import run_uncompiled, starts_uncompiled
 
 RECORDED = [case for case in CASES if (TRACES / f"{case.name}.txt").exists()]
 
@@ -33,16 +29,7 @@ def test_parser_finds_headers_in_the_payload(case: Case) -> None:
         assert sorted(switch.process(port, data)) == out, f"packet {number}, {in_head} in the head"
 
 
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="is what this test starts")
+@starts_uncompiled
 def test_uncompiled_engine_does_as_recorded() -> None:
     """A warning, as of an overflow, is a failure."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "pytest", "-p", "no:cacheprovider", __file__],
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    assert f"{2 * len(RECORDED)} passed" in done.stdout
+    assert f"{2 * len(RECORDED)} passed" in run_uncompiled(__file__)

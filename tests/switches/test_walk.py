@@ -5,17 +5,15 @@ Walks need uncompiled handlers; the last test runs the others so.
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
+from functools import cache
 from typing import TypeVar
 
 import numba
 import pytest
 from program_cases import CASES, Case, make_switch
+from uncompiled import run_uncompiled, starts_uncompiled
 
 from ringleaf.errors import ConfigError
 from switches import Switch
@@ -33,7 +31,7 @@ from switches.walk.steps import (
     StateEntered,
 )
 
-PACKETS = 12
+PACKETS = 8
 
 S = TypeVar("S", bound=Step)
 
@@ -41,9 +39,10 @@ uncompiled = pytest.mark.skipif(not numba.config.DISABLE_JIT, reason="walks run 
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
-def walks(case: Case) -> Iterator[Walk]:
+@cache
+def walks(case: Case) -> list[Walk]:
     switch = make_switch(case)
-    return (walk(switch, port, data) for port, data in case.packets(PACKETS, seed=3))
+    return [walk(switch, port, data) for port, data in case.packets(PACKETS, seed=3)]
 
 
 def of_kind(steps: tuple[Step, ...], kind: type[S]) -> list[S]:
@@ -183,25 +182,16 @@ def test_conditions_lead_where_they_say() -> None:
 @uncompiled
 def test_a_tracer_that_was_there_stays() -> None:
     before = sys.gettrace()
-    next(walks(CASES[0]))
+    walk(make_switch(CASES[0]), 1, bytes(60))
     assert sys.gettrace() is before
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="needs compiled handlers")
 def test_compiled_handlers_are_refused() -> None:
     with pytest.raises(ConfigError, match="handlers must run uncompiled"):
-        next(walks(CASES[0]))
+        walks(CASES[0])
 
 
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="is what this test starts")
+@starts_uncompiled
 def test_walks() -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "pytest", "-p", "no:cacheprovider", __file__],
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    assert " passed" in done.stdout
+    assert " passed" in run_uncompiled(__file__)

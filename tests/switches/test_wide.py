@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from program_cases import PROGRAMS, make_switch
 from test_expressions import clamp, two_comp_mod
-from wide_cases import OPERANDS, WIDE_CASES, known_operands, operands, pack, parameters
+from wide_cases import OPERANDS, WIDE_CASES, known_operands, operands, parameters, wide_bytes
 
 from ringleaf.errors import ConfigError
 
@@ -117,7 +117,7 @@ def test_all_results_are_what_p4_means() -> None:
     registers = {"register65": [0] * 4, "register200": [0] * 4, "register2048": [0] * 2}
     for number in range(60):
         values = operands(rng)
-        [(port, data)] = switch.process(1, pack(values, OPERANDS))
+        [(port, data)] = switch.process(1, wide_bytes(values))
         got = results(data)
         meant = signed(values)
         assert port == 2
@@ -142,17 +142,17 @@ def test_all_results_are_what_p4_means() -> None:
 def test_entries_of_wide_keys_give_wide_parameters() -> None:
     switch = make_switch(WIDE)
     for number, values in enumerate(known_operands()):
-        [(_, data)] = switch.process(1, pack(values, OPERANDS))
+        [(_, data)] = switch.process(1, wide_bytes(values))
         got = results(data)
         wanted = parameters(number + 10)  # of the ternary table, which comes after
         assert {name: got[name] for name in wanted} == wanted
 
         wanted = parameters(number)
-        [(_, data)] = switch.process(1, pack(values | {"c": values["c"] ^ 1}, OPERANDS))
+        [(_, data)] = switch.process(1, wide_bytes(values | {"c": values["c"] ^ 1}))
         got = results(data)
         assert {name: got[name] for name in wanted} == wanted
 
-        [(_, data)] = switch.process(1, pack(values | {"c": 1, "e": values["e"] ^ 1}, OPERANDS))
+        [(_, data)] = switch.process(1, wide_bytes(values | {"c": 1, "e": values["e"] ^ 1}))
         assert results(data)["parameter"] == 0
 
 

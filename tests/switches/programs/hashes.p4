@@ -102,9 +102,9 @@ control V(inout headers hdr, inout metadata meta) {
 control I(inout headers hdr, inout metadata meta, inout standard_metadata_t standard_metadata) {
     apply {
         standard_metadata.egress_spec = standard_metadata.checksum_error == 1 ? 9w3 : 9w2;
-        hash(hdr.sums.hashed, HashAlgorithm.crc32, hdr.base.d, { hdr.base.a, hdr.extra.e },
+        hash(hdr.sums.hashed, HashAlgorithm.crc32, hdr.base.d, { hdr.base.a, hdr.base.b },
              (bit<64>)hdr.base.c);
-        hash(hdr.sums.ranged, HashAlgorithm.crc16, 32w1000, { hdr.extra.e, hdr.base.d }, 65w500);
+        hash(hdr.sums.ranged, HashAlgorithm.crc16, 32w1000, { hdr.base.b, hdr.base.d }, 65w500);
     }
 }
 

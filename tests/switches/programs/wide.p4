@@ -66,6 +66,9 @@ header results_t {
     bit<3> pad;
 }
 
+// The packet brings room for the results: BMv2 has 512 bytes for what a packet grows by.
+#define RESULTS_BITS 16304
+
 struct headers {
     operands_t i;
     results_t o;
@@ -80,6 +83,7 @@ parser P(packet_in packet, out headers hdr, inout metadata meta,
          inout standard_metadata_t standard_metadata) {
     state start {
         packet.extract(hdr.i);
+        packet.advance(RESULTS_BITS);
         transition select(hdr.i.c) {
             128w0xffffffffffffffffffffffffffffffff &&& 128w0x80000000000000000000000000000001: accept;
             default: accept;

@@ -1,0 +1,29 @@
+"""Runs a file of tests again, in a process that compiles nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+
+starts_uncompiled = pytest.mark.skipif(
+    bool(numba.config.DISABLE_JIT), reason="is what this test starts"
+)
+
+
+def run_uncompiled(file: str) -> str:
+    """Return what pytest prints of a file's tests, which must pass; a warning is a failure."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "pytest", "-p", "no:cacheprovider", file],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
