@@ -7,6 +7,7 @@ its range as a NamedTuple of views; that costs nothing once compiled.
 
 from __future__ import annotations
 
+import mmap
 from typing import NamedTuple
 
 import numpy as np
@@ -33,9 +34,14 @@ class Store:
 
     Ranges start zeroed. Allocation may move the arrays, so keep offsets and not views
     across calls of `allocate`, and pass `store.arena` anew each time.
+
+    Args:
+        memory_bytes: Registered memory to begin with.
+        shared: Whether processes that are forked later share what is registered by then.
     """
 
-    def __init__(self, memory_bytes: int = 0) -> None:
+    def __init__(self, memory_bytes: int = 0, *, shared: bool = False) -> None:
+        self._shared = shared
         self._used = {"words": 0, "fields": 0, "lanes": 0, "bytes": 0}
         self._memory_used = 0
         self.arena = Arena(
@@ -43,7 +49,7 @@ class Store:
             fields=np.zeros(1024, np.uint64),
             lanes=np.zeros(1024, np.uint32),
             bytes=np.zeros(1024, np.uint8),
-            memory=np.empty(memory_bytes, np.uint8),  # untouched pages cost nothing
+            memory=self._new_memory(memory_bytes),
         )
 
     def allocate(self, array: str, count: int) -> int:
@@ -70,10 +76,16 @@ class Store:
         self._memory_used = offset + count
         old = self.arena.memory
         if self._memory_used > old.size:
-            new = np.empty(max(self._memory_used, 2 * old.size), np.uint8)
+            new = self._new_memory(max(self._memory_used, 2 * old.size))
             new[: old.size] = old
             self.arena = self.arena._replace(memory=new)
         return offset
+
+    def _new_memory(self, count: int) -> Bytes:
+        """Bytes of whatever value; pages that nobody touches cost nothing."""
+        if self._shared and count:
+            return np.frombuffer(mmap.mmap(-1, count), np.uint8)
+        return np.empty(count, np.uint8)
 
     @property
     def memory_used(self) -> int:

@@ -1,0 +1,200 @@
+"""All hosts of a live network for one collective: a process each, watched until all are done."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import mmap
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import torch
+
+from hosts.rank import RankExecutor
+from networks.hosts.endpoints import Endpoints
+from networks.live.host import MESSAGE_BYTES, Job, Place, be_host
+from ringleaf.arena import Store
+from ringleaf.errors import BackendError
+
+START_AFTER_NS = 20_000_000  # time for every host to hear when to start
+READY_S = 60.0
+LOOK_S = 1.0  # how often to see whether there is progress
+
+
+@dataclass(slots=True)
+class _Member:
+    name: str
+    process: int
+    control: socket.socket
+    watch: int  # descriptor of the process
+
+
+class Crew:
+    """Processes that are the hosts; use it as a context manager, for one `run`.
+
+    Args:
+        places: Where each host is, in rank order.
+        endpoints: The hosts.
+        store: Theirs, with shared memory.
+        watched: Descriptors that become readable when a process ends without which there is no
+            network, and its name.
+        check: Says more about what has ended, by raising.
+        seed: Of losses.
+        stall_s: No report of any agent for so long is an error.
+    """
+
+    def __init__(
+        self,
+        places: Sequence[Place],
+        endpoints: Endpoints,
+        store: Store,
+        *,
+        watched: Mapping[int, str],
+        check: Callable[[], None] = lambda: None,
+        seed: int = 1,
+        stall_s: float = 60.0,
+    ) -> None:
+        self._places = places
+        self._endpoints = endpoints
+        self._store = store
+        self._watched = watched
+        self._check = check
+        self._seed = seed
+        self._stall_s = stall_s
+        self._members: list[_Member] = []
+        self._poll = select.poll()
+        self._progress = np.frombuffer(mmap.mmap(-1, 8 * len(places)), np.int64)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for member in self._members:
+            member.control.close()
+            with contextlib.suppress(ProcessLookupError):  # by descriptor: numbers are used again
+                signal.pidfd_send_signal(member.watch, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(member.process, 0)
+            os.close(member.watch)
+
+    def run(
+        self, executors: Sequence[RankExecutor], dtype: torch.dtype
+    ) -> tuple[list[int], list[dict[str, Any]]]:
+        """Run a collective; return when each rank had its result, and what each host counted.
+
+        Returns:
+            Picoseconds from the common start, and counters, in rank order.
+
+        Raises:
+            BackendError: If a process ends before its time, says that it can't go on, or nothing
+                happens any more.
+        """
+        for descriptor in self._watched:
+            self._poll.register(descriptor, select.POLLIN)
+        self._fork(executors, dtype)
+        self._gather("ready", READY_S)
+        self._tell({"start": time.monotonic_ns() + START_AFTER_NS})
+        finish = self._gather("finished", None)
+        self._tell({"stop": True})
+        counters = self._gather("counters", READY_S)
+        return finish, counters
+
+    def _fork(self, executors: Sequence[RankExecutor], dtype: torch.dtype) -> None:
+        job = Job(self._endpoints, self._store, dtype, self._progress, self._seed)
+        parent = os.getpid()
+        gc.collect()
+        gc.freeze()  # or children's collections would copy every page
+        for rank, (place, executor) in enumerate(zip(self._places, executors, strict=True)):
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            process = os.fork()
+            if not process:
+                ours.close()
+                be_host(place, rank, job, executor, theirs, parent)
+            theirs.close()
+            member = _Member(place.name, process, ours, os.pidfd_open(process))
+            self._members.append(member)
+            self._poll.register(ours, select.POLLIN)
+            self._poll.register(member.watch, select.POLLIN)
+        gc.unfreeze()
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        for member in self._members:
+            try:
+                member.control.send(json.dumps(message).encode())
+            except OSError:
+                raise _death(member) from None
+
+    def _gather(self, kind: str, limit_s: float | None) -> list[Any]:
+        """Wait until every host has said its `kind` of thing; return what, in rank order."""
+        heard: dict[int, Any] = {}
+        before, since = -1, time.monotonic()
+        while len(heard) < len(self._members):
+            ready = {descriptor for descriptor, _ in self._poll.poll(1000 * LOOK_S)}
+            self._check_watched(ready)
+            for rank, member in enumerate(self._members):
+                if member.control.fileno() in ready or member.watch in ready:
+                    said = _hear(member)
+                    if kind in said:
+                        heard[rank] = said[kind]
+                    if "counters" in said:  # its last word
+                        self._poll.unregister(member.control)
+                        self._poll.unregister(member.watch)
+            done = int(self._progress.sum())
+            if done != before:
+                before, since = done, time.monotonic()
+            elif time.monotonic() - since > (limit_s or self._stall_s):
+                raise self._stall(kind, heard)
+        return [heard[rank] for rank in range(len(self._members))]
+
+    def _check_watched(self, ready: set[int]) -> None:
+        for descriptor, name in self._watched.items():
+            if descriptor in ready:
+                self._check()
+                raise BackendError(f"{name}: its process has ended in the middle of a run")
+
+    def _stall(self, kind: str, heard: Mapping[int, Any]) -> BackendError:
+        left = [m.name for rank, m in enumerate(self._members) if rank not in heard]
+        return BackendError(
+            f"run: nothing has happened for {self._stall_s:.0f} s, got hosts that are not "
+            f"{kind}: {', '.join(left)}"
+        )
+
+
+def _hear(member: _Member) -> dict[str, Any]:
+    """What a host says.
+
+    Raises:
+        BackendError: If it has ended, or has an error to report.
+    """
+    try:
+        text = member.control.recv(MESSAGE_BYTES)
+    except OSError:
+        text = b""
+    if not text:
+        raise _death(member)
+    said: dict[str, Any] = json.loads(text)
+    if "error" in said:
+        raise BackendError(f"{member.name}: {said['error']}")
+    return said
+
+
+def _death(member: _Member) -> BackendError:
+    """How a host's process has ended, which it has or is about to."""
+    _, status = os.waitpid(member.process, 0)
+    code = os.waitstatus_to_exitcode(status)
+    how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+    return BackendError(f"{member.name}: its agent has ended in the middle of a run, got {how}")

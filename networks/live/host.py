@@ -1,0 +1,190 @@
+"""One host of a live network: a process in the host's network namespace that runs its rank.
+
+It is forked with all hosts' state in memory, and uses its own host's. What it says to the process
+that forked it are messages of JSON over a socket: {"ready"}, {"finished"}, {"counters"}, {"error"};
+it is told {"start"} and {"stop"}.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import time
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+import networks.virtual.loop as loop
+import networks.virtual.state as s
+from hosts.agent import RETRANSMISSIONS
+from hosts.rank import RankExecutor
+from networks.hosts.endpoints import Endpoints
+from networks.hosts.execution import Execution
+from networks.live.engine import Engine, Line, LiveAgent, Node
+from ringleaf.arena import Store
+from ringleaf.errors import BackendError, RingleafError
+from ringleaf.units import PS_PER_MS, PS_PER_NS
+
+CLONE_NEWNET = 0x40000000
+PR_SET_PDEATHSIG = 1
+TURN_PS = 20 * PS_PER_MS
+MESSAGE_BYTES = 1 << 16
+
+_C = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a host is.
+
+    Args:
+        name: Of the host.
+        line: Its interface, and the link that begins there.
+        namespace: The file that stands for its network namespace.
+    """
+
+    name: str
+    line: Line
+    namespace: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a measurement is for all hosts: their state, and where they note how far they are."""
+
+    endpoints: Endpoints
+    store: Store
+    dtype: torch.dtype
+    progress: npt.NDArray[np.int64]  # per rank, in shared memory: reports that agents have made
+    seed: int
+
+
+def enter_namespace(path: Path) -> None:
+    """Move this process to a network namespace.
+
+    Raises:
+        BackendError: If there is none, or this process may not.
+    """
+    try:
+        with path.open() as file:
+            if _C.setns(file.fileno(), CLONE_NEWNET) < 0:
+                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    except OSError as exc:
+        raise BackendError(
+            f"namespace: can't enter, got {str(path)!r}: {exc.strerror}; is it there, are you root?"
+        ) from exc
+
+
+def die_with(parent: int) -> None:
+    """Have the kernel kill this process when the one that forked it ends."""
+    _C.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)  # it has ended already
+
+
+def be_host(
+    place: Place, rank: int, job: Job, executor: RankExecutor, control: socket.socket, parent: int
+) -> None:
+    """Run one rank in this process, which was forked for it, and end the process."""
+    try:
+        die_with(parent)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever forked us sees to that
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        gc.disable()
+        torch.set_num_threads(1)
+        enter_namespace(place.namespace)
+        _Host(place, rank, job, executor, control).run()
+    except RingleafError as exc:
+        _say(control, {"error": str(exc)})
+    except BaseException:
+        _say(control, {"error": traceback.format_exc()})
+    finally:
+        os._exit(0)
+
+
+def _say(control: socket.socket, message: dict[str, Any]) -> None:
+    control.send(json.dumps(message).encode())
+
+
+class _Host:
+    def __init__(
+        self, place: Place, rank: int, job: Job, executor: RankExecutor, control: socket.socket
+    ) -> None:
+        self._rank = rank
+        self._job = job
+        self._control = control
+        self._poll = select.poll()
+        self._poll.register(control, select.POLLIN)
+        agents = job.endpoints.agents(rank)
+        self._blocks = [block for _, block in agents]
+        self._engine = Engine(job.store, ring=job.endpoints.ring, seed=job.seed + rank)
+        node = Node(place.name, [place.line], agents=[LiveAgent(*agent) for agent in agents])
+        self._engine.build([node])
+        self._execution = Execution(
+            job.endpoints, job.store, {rank: executor}, job.dtype, self._wake
+        )
+
+    def run(self) -> None:
+        """Say ready, run the rank at the time that is then given, and serve until told to stop."""
+        _say(self._control, {"ready": True})
+        start_ps = self._hear_start()
+        while self._engine.serve(start_ps) != loop.UNTIL:
+            pass
+        cpu_s = time.process_time()
+        self._execution.start(start_ps)
+        if not self._execution.left:
+            self._finish(start_ps)
+        while not self._is_told():
+            self._advance(start_ps)
+        _say(self._control, {"counters": self._counters(time.process_time() - cpu_s)})
+
+    def _hear_start(self) -> int:
+        """Wait for the common start; return it in this process's time."""
+        start_ns = json.loads(self._control.recv(MESSAGE_BYTES))["start"]
+        return self._engine.now_ps + (start_ns - time.monotonic_ns()) * PS_PER_NS
+
+    def _is_told(self) -> bool:
+        """Whether it is told to stop, or nobody is left to tell."""
+        return bool(self._poll.poll(0))
+
+    def _advance(self, start_ps: int) -> None:
+        """Serve until agents report, at most for a turn."""
+        if self._engine.serve(self._engine.now_ps + TURN_PS) != loop.REPORTED:
+            return
+        waited = bool(self._execution.left)
+        self._job.progress[self._rank] += self._execution.dispatch() is not None
+        if waited and not self._execution.left:
+            self._finish(start_ps)
+
+    def _finish(self, start_ps: int) -> None:
+        took_ps = self._execution.finish_ps[self._rank] - start_ps
+        _say(self._control, {"finished": took_ps})
+
+    def _wake(self, agent: int, now_ps: int) -> None:
+        number = self._blocks.index(agent)
+        loop.wake(self._job.store.arena, self._engine.at, number, now_ps)
+
+    def _counters(self, cpu_s: float) -> dict[str, Any]:
+        words = self._job.store.arena.words
+        net = self._engine.network()
+        own = net.ports[0]
+        return {
+            "retransmissions": sum(int(words[at + RETRANSMISSIONS]) for at in self._blocks),
+            "tx_line_bytes": int(own[s.TX_BYTES]),
+            "lost": int(own[s.LOST]),
+            "packet_hops": int(net.state[s.HOPS]),
+            "events": int(net.state[s.EVENTS]),
+            "unclaimed": int(net.state[s.UNCLAIMED]),
+            "cpu_s": cpu_s,
+            **self._engine.sockets()[0],
+        }

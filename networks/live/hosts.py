@@ -1,0 +1,118 @@
+"""All hosts of a live network: their state, and collectives on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+import torch
+
+from collectives.schedule import Schedule
+from networks.hosts.endpoints import Endpoints
+from networks.live.crew import Crew
+from networks.live.host import Place
+from networks.options import Options
+from ringleaf.arena import Store
+from ringleaf.packets import OUTBOX_ROWS, make_pool
+from ringleaf.units import PS_PER_MS
+from topologies.graph import attachment, hosts, link
+from topologies.routing import base_rtt_ps, routes
+
+POOL_PACKETS = 4 * OUTBOX_ROWS
+HEADERS_BYTES = 128  # more than any of ours has before and behind its payload
+LEAST_HEAD_BYTES = 2048  # SwitchML's packets don't keep to the MTU
+ALLOWANCE_PS = 20 * PS_PER_MS  # by which the operating system may lengthen a round trip
+STALL_S = 60.0
+STALL_TIMES = 50  # and so often what a rank's tensor takes on its line
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A collective on live hosts; lists are in rank order."""
+
+    finish_ps: list[int]  # from the common start until the rank had its result
+    counters: list[dict[str, Any]]
+
+
+class LiveHosts:
+    """The hosts of a topology, each of which will be a process of its own.
+
+    Args:
+        graph: The topology, with rates as they are live.
+        options: How hosts behave.
+        seed: Of losses.
+
+    Raises:
+        ConfigError: If the aggregation system does not fit the topology.
+    """
+
+    def __init__(self, graph: nx.Graph[str], options: Options, *, seed: int = 1) -> None:
+        self._seed = seed
+        self._rate_bps = min(
+            link(graph, host, attachment(graph, host)).rate_bps for host in hosts(graph)
+        )
+        self._store = Store(shared=True)
+        make_pool(
+            self._store,
+            size=POOL_PACKETS,
+            head_bytes=max(options.mtu + HEADERS_BYTES, LEAST_HEAD_BYTES),
+            field_count=0,
+            lane_count=0,
+        )
+        table = routes(graph)
+        rtt_ps = ALLOWANCE_PS + max(
+            base_rtt_ps(graph, "h0", host, options.mtu, table=table) for host in hosts(graph)
+        )
+        self._endpoints = Endpoints(graph, self._store, options, rtt_ps=rtt_ps)
+
+    @property
+    def entities(self) -> Mapping[str, Sequence[Any]]:
+        """What aggregation has to tell the switches."""
+        aggregator = self._endpoints.aggregator
+        return {} if aggregator is None else aggregator.entities
+
+    def tensors(
+        self, elements: int, dtype: torch.dtype = torch.float32, schedule: Schedule | None = None
+    ) -> list[torch.Tensor]:
+        """Return one uninitialised tensor per rank, in registered memory, for `run`."""
+        return self._endpoints.tensors(elements, dtype, schedule)
+
+    def run(
+        self,
+        schedule: Schedule,
+        tensors: list[torch.Tensor],
+        places: Sequence[Place],
+        *,
+        watched: Mapping[int, str] | None = None,
+        check: Callable[[], None] = lambda: None,
+    ) -> Outcome:
+        """Run a collective on the ranks' tensors, in place.
+
+        Args:
+            schedule: For as many ranks as there are hosts.
+            tensors: One per rank, of shape (elements,) and one type.
+            places: Where the hosts are, in rank order.
+            watched: Descriptors that become readable when something ends without which there is
+                no network -> its name.
+            check: Says more about what has ended, by raising.
+
+        Raises:
+            ConfigError: If schedule, tensors and hosts don't fit one another.
+            BackendError: If a process ends before its time, or nothing happens any more.
+        """
+        bits = 8 * tensors[0].numel() * tensors[0].element_size()
+        with (
+            self._endpoints.executors(schedule, tensors) as executors,
+            Crew(
+                places,
+                self._endpoints,
+                self._store,
+                watched=watched or {},
+                check=check,
+                seed=self._seed,
+                stall_s=STALL_S + STALL_TIMES * bits / self._rate_bps,
+            ) as crew,
+        ):
+            return Outcome(*crew.run(executors, tensors[0].dtype))

@@ -1,0 +1,83 @@
+"""Hosts that are processes in network namespaces, without switches between them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import networkx as nx
+import pytest
+import torch
+from namespaces import join, namespaces, needs_root
+
+from collectives.oracle import execute
+from collectives.registry import ALGORITHMS
+from collectives.schedule import Schedule
+from networks.live.engine import Line
+from networks.live.host import Place
+from networks.live.hosts import LiveHosts, Outcome
+from networks.options import Options
+from ringleaf.errors import BackendError
+from topologies.registry import build
+
+pytestmark = needs_root
+RATE_BPS = 1_000_000_000
+GRAPH = "leafspine,leaves=1,spines=1,hosts=2,rate=1G"
+ELEMENTS = 20_001
+
+
+def make_places(paths: list[Path], **line: float) -> list[Place]:
+    return [
+        Place(f"h{rank}", Line("eth0", RATE_BPS, **line), path)  # type: ignore[arg-type]
+        for rank, path in enumerate(paths)
+    ]
+
+
+def make_schedule(graph: nx.Graph[str], algorithm: str = "ring") -> Schedule:
+    return ALGORITHMS[algorithm].build(2, size_bytes=4 * ELEMENTS, hierarchy=(2,))
+
+
+def run_pair(places: list[Place], **options: float) -> Outcome:
+    """Run a ring between two hosts, and compare with the oracle bit for bit."""
+    graph = build(GRAPH)
+    crew = LiveHosts(graph, Options(**options))  # type: ignore[arg-type]
+    schedule = make_schedule(graph)
+    tensors = crew.tensors(ELEMENTS, schedule=schedule)
+    generator = torch.Generator().manual_seed(1)
+    for tensor in tensors:
+        tensor.copy_(torch.randn(ELEMENTS, generator=generator))
+    expected = execute(schedule, [tensor.clone() for tensor in tensors])
+    outcome = crew.run(schedule, tensors, places)
+    for tensor, right in zip(tensors, expected, strict=True):
+        assert torch.equal(tensor, right)
+    return outcome
+
+
+def test_a_ring_of_two_namespaces_gives_the_oracles_bits() -> None:
+    with namespaces(2) as paths:
+        join((0, "eth0"), (1, "eth0"))
+        outcome = run_pair(make_places(paths))
+
+    least_ps = 4 * ELEMENTS * 8 * 1000
+    assert min(outcome.finish_ps) >= least_ps, "no faster than the line"
+    assert all(counted["tx_line_bytes"] > 4 * ELEMENTS for counted in outcome.counters)
+
+
+def test_lost_packets_are_sent_again() -> None:
+    with namespaces(2) as paths:
+        join((0, "eth0"), (1, "eth0"))
+        outcome = run_pair(make_places(paths, loss=0.2))
+
+    assert sum(counted["lost"] for counted in outcome.counters) > 0
+    assert sum(counted["retransmissions"] for counted in outcome.counters) > 0
+
+
+def test_what_is_not_there_is_named() -> None:
+    with namespaces(2) as paths:
+        with pytest.raises(BackendError, match=r"h\d: interface eth0: no packet socket"):
+            run_pair(make_places(paths))
+        gone = [paths[0], Path("/run/netns/rt-nowhere")]
+        join((0, "eth0"), (1, "eth0"))
+        with pytest.raises(BackendError, match="h1: namespace: can't enter"):
+            run_pair(make_places(gone))
