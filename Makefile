@@ -11,7 +11,7 @@ STAMP := $(VENV)/.ready
 
 # NAME=value for `make exp` becomes an option of `ringleaf run`; an empty one is not passed on.
 NAMES := TOPO ALGO SIZE MIN MAX FACTOR HOSTS RATE DELAY LOSS DUP REORDER SEED DTYPE LANES SLOTS \
-         MTU WINDOW ROUTES ECN QUEUE NET RECORD OUT SPEC
+         MTU WINDOW ROUTES ECN QUEUE NET SWITCH SCALE RECORD OUT SPEC
 FLAG_TOPO := --topo
 FLAG_ALGO := --algo
 FLAG_SIZE := --size
@@ -34,6 +34,8 @@ FLAG_ECN := --ecn
 FLAG_QUEUE := --queue
 FLAG_DTYPE := --dtype
 FLAG_NET := --net
+FLAG_SWITCH := --switch
+FLAG_SCALE := --scale
 FLAG_RECORD := --record
 FLAG_OUT := --out
 FLAG_SPEC := --spec

@@ -73,6 +73,8 @@ def run_command(
     ecn: str | None = _option("ecn"),
     queue: str | None = _option("queue"),
     net: str | None = _option("net"),
+    switch: str | None = _option("switch"),
+    scale: str | None = _option("scale"),
     record: str | None = _option("record"),
     out: str | None = _option("out"),
     pcap: Annotated[bool, typer.Option("--pcap", help=OPTIONS["pcap"].help)] = False,
@@ -93,7 +95,8 @@ def run_command(
         "hosts": hosts, "rate": rate, "delay": delay, "loss": loss, "duplicate": duplicate,
         "reorder": reorder, "seed": seed, "dtype": dtype, "lanes": lanes, "slots": slots,
         "mtu": mtu, "window": window, "routes": routes, "ecn": ecn, "queue": queue, "net": net,
-        "record": record, "out": out, "pcap": "yes" if pcap else None,
+        "switch": switch, "scale": scale, "record": record, "out": out,
+        "pcap": "yes" if pcap else None,
     }  # fmt: skip
     given = read_spec(spec) if spec else {}
     given |= {name: value for name, value in typed.items() if value is not None}

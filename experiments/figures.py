@@ -147,7 +147,7 @@ def draw_time(run: Run) -> Figure:
         line.plot(axes, [row.time_ps / PS_PER_US for row in line.rows])
         line.plot_bound(axes, [row.bound_ps / PS_PER_US for row in line.rows])
     axes.set_yscale("log")
-    axes.set_ylabel("simulated time (µs)")
+    axes.set_ylabel(f"{run.clock} time (µs)")
     _legend(figure, axes)
     return figure
 
@@ -158,14 +158,14 @@ def draw_busbw(run: Run) -> Figure:
     for line in _lines(run):
         line.plot(axes, [row.busbw_gb_s for row in line.rows])
         line.plot_bound(axes, [r.busbw_gb_s * r.time_ps / r.bound_ps for r in line.rows])
-    rate_gb_s = run.options["rate_bps"] / 8e9
+    rate_gb_s = run.rate_bps / 8e9
     axes.axhline(rate_gb_s, color=_INK, linewidth=1, linestyle=":")
     axes.annotate(
         f"link rate, {rate_gb_s:g} GB/s", (0.995, rate_gb_s), xycoords=("axes fraction", "data"),
         xytext=(0, 3), textcoords="offset points", ha="right", fontsize=9,
     )  # fmt: skip
     axes.set_ylim(bottom=0)
-    axes.set_ylabel("bus bandwidth in simulated time (GB/s)")
+    axes.set_ylabel(f"bus bandwidth in {run.clock} time (GB/s)")
     _legend(figure, axes)
     return figure
 
@@ -240,7 +240,7 @@ def draw_links(run: Run, graph: nx.Graph[str], panels: list[tuple[Row, LinkSerie
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
     for axes in grid[-1]:
-        axes.set_xlabel(f"simulated time ({unit})")
+        axes.set_xlabel(f"{run.clock} time ({unit})")
     size = format_size(panels[0][0].size_bytes)
     figure.suptitle(f"Link utilisation, {size} on {run.topology}", x=0.01, ha="left", fontsize=11)
     bar = figure.colorbar(image, ax=grid, shrink=0.8, pad=0.01, aspect=30)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from math import gcd
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,11 +13,12 @@ import networkx as nx
 import torch
 
 from collectives.schedule import Schedule
-from experiments.options import Spec
+from experiments.options import VIRTUAL, Spec
 from topologies import registry
 from topologies.graph import hosts as all_hosts
 
 if TYPE_CHECKING:
+    from networks.options import Options
     from networks.virtual import RunResult
 
 
@@ -53,6 +57,14 @@ def build_topology(topo: str, *, rate_bps: int, delay_ps: int, hosts: int | None
     """
     graph = registry.build(topo, rate_bps=rate_bps, delay_ps=delay_ps, hosts=hosts)
     return graph if hosts is None else keep_hosts(graph, hosts)
+
+
+def scale_rates(graph: nx.Graph[str], factor: int) -> nx.Graph[str]:
+    """The same topology with links that are slower by a factor, and as long."""
+    slower = graph.copy()
+    for _, _, edge in slower.edges(data=True):
+        edge["link"] = replace(edge["link"], rate_bps=max(edge["link"].rate_bps // factor, 1))
+    return slower
 
 
 def keep_hosts(graph: nx.Graph[str], count: int) -> nx.Graph[str]:
@@ -99,7 +111,57 @@ def connect(
     Raises:
         ConfigError: If options, topology and program do not fit one another.
     """
-    from networks.virtual import Options, VirtualNetwork  # compiles, or loads what is compiled
+    from networks.virtual import VirtualNetwork  # compiles, or loads what is compiled
+
+    return VirtualNetwork(
+        graph, _options(spec, in_network, capture=capture, record=record), seed=spec.seed
+    )
+
+
+@contextmanager
+def connecting(spec: Spec, graph: nx.Graph[str]) -> Iterator[Connect]:
+    """Yield what makes the networks of an experiment.
+
+    A live one stays up until the end, its switches programmed anew for each measurement.
+
+    Raises:
+        ConfigError: If something is missing that a live network needs.
+        BackendError: If it can't be brought up.
+    """
+    if spec.net == VIRTUAL:
+        yield connect
+        return
+    from networks.mininet.fabric import Settings
+    from networks.mininet.network import MininetNetwork, Testbed
+
+    settings = Settings(
+        switch=spec.switch,
+        scale=1,  # the graph's rates are what they shall be
+        loss=spec.loss,
+        seed=spec.seed,
+        run_dir=spec.out,
+        **({} if spec.queue_bytes is None else {"queue_bytes": spec.queue_bytes}),
+    )
+    with Testbed(graph, settings) as testbed:
+
+        def connect_live(
+            spec: Spec,
+            graph: nx.Graph[str],
+            *,
+            in_network: str | None,
+            capture: Path | None,
+            record: Path | None = None,
+        ) -> Network:
+            return MininetNetwork(testbed, _options(spec, in_network), seed=spec.seed)
+
+        yield connect_live
+
+
+def _options(
+    spec: Spec, in_network: str | None, *, capture: Path | None = None, record: Path | None = None
+) -> Options:
+    """How a network behaves."""
+    from networks.options import Options
 
     options: dict[str, Any] = {}
     if in_network is not None:
@@ -108,21 +170,17 @@ def connect(
         options["system"] = find_system(in_network)
     if spec.queue_bytes is not None:
         options["queue_bytes"] = spec.queue_bytes
-    return VirtualNetwork(
-        graph,
-        Options(
-            mtu=spec.mtu_bytes,
-            lanes=spec.lanes,
-            slots=spec.slots,
-            window=spec.window,
-            ecmp=spec.routes == "ecmp",
-            ecn_packets=spec.ecn_packets,
-            loss=spec.loss,
-            duplicate=spec.duplicate,
-            reorder=spec.reorder,
-            capture=capture,
-            record=record,
-            **options,
-        ),
-        seed=spec.seed,
+    return Options(
+        mtu=spec.mtu_bytes,
+        lanes=spec.lanes,
+        slots=spec.slots,
+        window=spec.window,
+        ecmp=spec.routes == "ecmp",
+        ecn_packets=spec.ecn_packets,
+        loss=spec.loss,
+        duplicate=spec.duplicate,
+        reorder=spec.reorder,
+        capture=capture,
+        record=record,
+        **options,
     )

@@ -34,8 +34,13 @@ MTUS = (256, 512, 1024, 2048, 4096)
 
 ROUTES = ("dealt", "ecmp")
 
-NETWORKS = ("virtual",)
-_PLANNED_NETWORKS = ("mininet",)
+VIRTUAL = "virtual"
+MININET = "mininet"
+NETWORKS = (VIRTUAL, MININET)
+SWITCHES = ("embedded", "bmv2")
+
+LIVE_SCALE = 1000
+"""By how much links are slower on a live network than asked for, if nothing else is said."""
 
 _YES = ("yes", "true", "1", "on")
 _NO = ("no", "false", "0", "off")
@@ -92,7 +97,21 @@ OPTIONS: dict[str, Option] = {
         "--ecn", "ECN", "0", "mark packets from this queue depth on, in packets; 0: never"
     ),
     "queue": Option("--queue", "QUEUE", "", "room in each port's queue: 1MiB"),
-    "net": Option("--net", "NET", "virtual", "what carries the packets: virtual"),
+    "net": Option(
+        "--net",
+        "NET",
+        VIRTUAL,
+        "what carries the packets: virtual (simulated time), or mininet (wall-clock time; as root)",
+    ),
+    "switch": Option(
+        "--switch", "SWITCH", "embedded", "what runs P4 on mininet: embedded, or bmv2"
+    ),
+    "scale": Option(
+        "--scale",
+        "SCALE",
+        "",
+        f"divide links' rates by this, if not by 1, or on mininet by {LIVE_SCALE}",
+    ),
     "pcap": Option("--pcap", "PCAP", "no", "write every port's packets as nanosecond pcap"),
     "record": Option(
         "--record", "RECORD", "", "folder for traces: what each switch received and sent, to replay"
@@ -124,6 +143,8 @@ class Spec:
     ecn_packets: int
     queue_bytes: int | None
     net: str
+    switch: str
+    scale: int
     pcap: bool
     record: Path | None
     out: Path
@@ -175,7 +196,7 @@ def resolve(given: Mapping[str, str]) -> Spec:
         choose("options", "option", name, OPTIONS)
     texts = {name: option.default for name, option in OPTIONS.items()} | dict(given)
     dtype = choose("dtype", "element type", texts["dtype"], DTYPES)
-    return Spec(
+    spec = Spec(
         topo=texts["topo"],
         algos=_algorithms(texts["algo"]),
         sizes_bytes=_sizes(texts, given, DTYPES[dtype]),
@@ -194,11 +215,15 @@ def resolve(given: Mapping[str, str]) -> Spec:
         routes=choose("routes", "way", texts["routes"], ROUTES),
         ecn_packets=whole_number("ecn", texts["ecn"], 0),
         queue_bytes=_optional(texts["queue"], lambda text: parse_size(text, "queue")),
-        net=_network(texts["net"]),
+        net=choose("net", "network", texts["net"], NETWORKS),
+        switch=choose("switch", "kind", texts["switch"], SWITCHES),
+        scale=whole_number("scale", texts["scale"] or _default_scale(texts["net"]), 1),
         pcap=_yes("pcap", texts["pcap"]),
         record=Path(texts["record"]) if texts["record"] else None,
         out=Path(texts["out"] or Path("runs") / run_name(given)),
     )
+    _check_network(spec)
+    return spec
 
 
 def run_name(given: Mapping[str, str]) -> str:
@@ -289,10 +314,21 @@ def _one_of(where: str, text: str, valid: tuple[int, ...]) -> int:
     return int(choose(where, "value", text, [str(value) for value in valid]))
 
 
-def _network(text: str) -> str:
-    if text in _PLANNED_NETWORKS:
-        raise ConfigError(f"net: not built yet, got {text!r}; valid: {', '.join(NETWORKS)}")
-    return choose("net", "network", text, NETWORKS)
+def _default_scale(net: str) -> str:
+    return "1" if net == VIRTUAL else str(LIVE_SCALE)
+
+
+def _check_network(spec: Spec) -> None:
+    """See to it that the network can do what is asked."""
+    if spec.net == VIRTUAL:
+        if spec.switch != SWITCHES[0]:
+            raise ConfigError(f"switch: needs net={MININET}, got {spec.switch!r}")
+        return
+    for name in ("duplicate", "reorder", "pcap", "record"):
+        if getattr(spec, name):
+            raise ConfigError(
+                f"{name}: not on a live network, got {getattr(spec, name)!r}; take net={VIRTUAL}"
+            )
 
 
 def _yes(where: str, text: str) -> bool:

@@ -81,8 +81,8 @@ def render(
 def _subtitle(run: Run) -> str:
     options = run.options
     text = (
-        f"Links of {format_rate(options['rate_bps'])} and {_time(options['delay_ps'])}, "
-        f"{run.switches} P4 switches, simulated packet by packet"
+        f"Links of {format_rate(run.rate_bps)} and {_time(options['delay_ps'])}, "
+        f"{run.switches} P4 switches, in {run.conduct}"
     )
     for name in ("loss", "duplicate", "reorder"):
         if options[name]:

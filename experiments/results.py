@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 import ringleaf
+from experiments.options import VIRTUAL
 from ringleaf.errors import ConfigError
 
 SCHEMA_VERSION = 1
@@ -35,7 +36,7 @@ class Row:
     count: int  # its elements
     dtype: str
     redop: str
-    time_ps: int  # virtual, from start to the last rank's end
+    time_ps: int  # by the run's clock, from start to the last rank's end
     algbw_gb_s: float  # size / time, 10^9 bytes/s
     busbw_gb_s: float  # algbw x the collective's factor
     bound_ps: int  # least time of this algorithm on these links
@@ -71,6 +72,30 @@ class Run:
     rows: list[Row] = field(default_factory=list)
     series: dict[tuple[str, int], LinkSeries] = field(default_factory=dict)
     complete: bool = False
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether times are simulated, and not the wall clock's."""
+        return bool(self.options["net"] == VIRTUAL)
+
+    @property
+    def clock(self) -> str:
+        """Whose time it is, for axes."""
+        return "simulated" if self.is_virtual else "wall-clock"
+
+    @property
+    def rate_bps(self) -> int:
+        """Of links whose rate the topology's name does not tell."""
+        return int(self.options["rate_bps"]) // int(self.options["scale"])
+
+    @property
+    def conduct(self) -> str:
+        """Whose time it is, and whether rates are those asked for."""
+        scale = self.options["scale"]
+        slower = f", rates divided by {scale}" if scale > 1 else ""
+        if self.is_virtual:
+            return f"simulated (virtual) time, packet by packet{slower}"
+        return f"wall-clock time on Mininet, {self.options['switch']} switches{slower}"
 
 
 def versions() -> dict[str, str]:
@@ -121,7 +146,7 @@ def write_results(folder: Path, run: Run) -> None:
         folder / "summary.json",
         {
             "schema_version": SCHEMA_VERSION,
-            "time": "virtual",
+            "time": "virtual" if run.is_virtual else "wall clock",
             "complete": run.complete,
             "wrong": sum(row.wrong for row in run.rows),
             **{key: getattr(run, key) for key in _RUN_KEYS},

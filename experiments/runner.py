@@ -16,7 +16,7 @@ from collectives.schedule import Collective, Schedule
 from experiments import results
 from experiments.bounds import Bounds
 from experiments.data import count_different, count_outside, make_tensors
-from experiments.network import Connect, build_topology, connect
+from experiments.network import Connect, build_topology, connect, scale_rates
 from experiments.options import DTYPES, Spec, as_plain
 from experiments.results import LinkSeries, Row, Run
 from ringleaf.errors import ConfigError
@@ -54,15 +54,15 @@ class Experiment:
         TopologyError: If there is no such topology.
     """
 
-    def __init__(self, spec: Spec, *, connect: Connect = connect) -> None:
+    def __init__(self, spec: Spec) -> None:
         self.spec = spec
         self.algorithms = [ALGORITHMS[name] for name in spec.algos]
         self.collective = self._one_collective()
-        self.graph = build_topology(
+        graph = build_topology(
             spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
         )
+        self.graph = scale_rates(graph, spec.scale)
         self.ranks = len(hosts(self.graph))
-        self._connect = connect
 
     def _one_collective(self) -> Collective:
         first = self.algorithms[0]
@@ -96,13 +96,13 @@ class Experiment:
         """How many there will be."""
         return len(self.spec.sizes_bytes) * len(self.algorithms)
 
-    def run(self) -> Iterator[Measurement]:
+    def run(self, connect: Connect = connect) -> Iterator[Measurement]:
         """Yield each measurement when it is made: all algorithms at one size, then at the next."""
         for size_bytes in self.spec.sizes_bytes:
             count = size_bytes // DTYPES[self.spec.dtype]
             inputs = make_tensors(self.spec.seed, self.ranks, count, self.spec.dtype)
             for algorithm in self.algorithms:
-                yield self._measure(algorithm, size_bytes, inputs)
+                yield self._measure(connect, algorithm, size_bytes, inputs)
 
     def schedule(self, algorithm: Algorithm, size_bytes: int) -> Schedule:
         """What an algorithm makes of this topology, at one size."""
@@ -114,10 +114,14 @@ class Experiment:
         )
 
     def _measure(
-        self, algorithm: Algorithm, size_bytes: int, inputs: list[torch.Tensor]
+        self,
+        connect: Connect,
+        algorithm: Algorithm,
+        size_bytes: int,
+        inputs: list[torch.Tensor],
     ) -> Measurement:
         schedule = self.schedule(algorithm, size_bytes)
-        network = self._connect(
+        network = connect(
             self.spec,
             self.graph,
             in_network=algorithm.name if algorithm.in_network else None,

@@ -12,7 +12,7 @@ import networkx as nx
 import torch
 
 from experiments import figures, report, results, table
-from experiments.network import Connect, build_topology, connect
+from experiments.network import Connect, build_topology, connecting, scale_rates
 from experiments.options import make_command, resolve
 from experiments.results import Run
 from experiments.runner import Experiment, Measurement
@@ -21,7 +21,7 @@ from ringleaf.errors import ConfigError
 Emit = Callable[[str], None]
 
 
-def run(given: Mapping[str, str], *, emit: Emit, connect: Connect = connect) -> Run:
+def run(given: Mapping[str, str], *, emit: Emit, connect: Connect | None = None) -> Run:
     """Do what the options say, and leave everything in the run directory.
 
     If it is interrupted, what was measured so far is written, and the interruption goes on.
@@ -33,12 +33,16 @@ def run(given: Mapping[str, str], *, emit: Emit, connect: Connect = connect) -> 
     torch.set_num_threads(
         1
     )  # additions are short: waking a second thread takes longer than they do
-    experiment = Experiment(spec, connect=connect)
+    experiment = Experiment(spec)
     run = experiment.new_run()
     results.write_config(spec.out, run, given=given, started=datetime.now(UTC).isoformat())
     log: list[str] = []
     try:
-        _measure(experiment, run, emit, log)
+        if connect is None:
+            with connecting(spec, experiment.graph) as its_own:
+                _measure(experiment, its_own, run, emit, log)
+        else:
+            _measure(experiment, connect, run, emit, log)
         run.complete = True
     finally:
         results.write_results(spec.out, run)
@@ -49,11 +53,13 @@ def run(given: Mapping[str, str], *, emit: Emit, connect: Connect = connect) -> 
     return run
 
 
-def _measure(experiment: Experiment, run: Run, emit: Emit, log: list[str]) -> None:
+def _measure(
+    experiment: Experiment, connect: Connect, run: Run, emit: Emit, log: list[str]
+) -> None:
     for line in table.head(run):
         emit(line)
     with _progress(experiment.measurements, emit) as step:
-        for measurement in experiment.run():
+        for measurement in experiment.run(connect):
             row = measurement.row
             run.rows.append(row)
             run.series[row.algo, row.size_bytes] = measurement.series
@@ -81,7 +87,7 @@ def _progress(total: int, emit: Emit) -> Iterator[Emit]:
     from rich.progress import Progress
 
     bar = Progress(console=Console(stderr=True), transient=True, redirect_stdout=False)
-    task = bar.add_task("simulating", total=total)
+    task = bar.add_task("measuring", total=total)
 
     def step(line: str) -> None:
         bar.stop()  # takes the bar away, so that the row does not run into it
@@ -116,4 +122,5 @@ def redraw(folder: Path) -> Path:
         raise ConfigError(f"plot: nothing was measured in this run, got {str(folder)!r}; run it")
     names = ("rate_bps", "delay_ps", "hosts")
     graph = build_topology(run.options["topo"], **{name: run.options[name] for name in names})
+    graph = scale_rates(graph, run.options["scale"])
     return draw(folder, run, graph, make_command(results.read_given(folder)))

@@ -30,7 +30,7 @@ def head(run: Run) -> Iterator[str]:
     options = run.options
     yield (
         f"# Ringleaf {run.versions['ringleaf']}: {run.collective} of {run.ranks} ranks on "
-        f"{run.topology}, {format_rate(options['rate_bps'])} and "
+        f"{run.topology}, {format_rate(run.rate_bps)} and "
         f"{format_time(options['delay_ps'])} per link"
     )
     trouble = ", ".join(
@@ -38,10 +38,7 @@ def head(run: Run) -> Iterator[str]:
         for name in ("loss", "duplicate", "reorder")
         if options[name]
     )
-    yield (
-        f"# simulated (virtual) time, packet by packet; {trouble or 'no losses'}; "
-        f"seed {options['seed']}"
-    )
+    yield f"# {run.conduct}; {trouble or 'no losses'}; seed {options['seed']}"
     yield "# algbw = size/time; busbw = algbw x 2(n-1)/n; bound: least time of this algorithm here"
     yield "#"
     yield column_names()
@@ -63,8 +60,8 @@ def line(row: Row) -> str:
             row.dtype,
             row.redop,
             f"{row.time_ps / PS_PER_US:.2f}",
-            f"{row.algbw_gb_s:.2f}",
-            f"{row.busbw_gb_s:.2f}",
+            _bandwidth(row.algbw_gb_s),
+            _bandwidth(row.busbw_gb_s),
             f"{row.bound_ps / PS_PER_US:.2f}",
             f"{row.bound_percent:.1f}",
             str(row.wrong),
@@ -72,6 +69,10 @@ def line(row: Row) -> str:
             str(row.retransmissions),
         )
     )
+
+
+def _bandwidth(gb_s: float) -> str:
+    return f"{gb_s:.2f}" if gb_s >= 0.1 else f"{gb_s:.4f}"
 
 
 def foot(run: Run) -> Iterator[str]:

@@ -1,0 +1,187 @@
+"""A live network of namespaces and P4 switches, with hosts: what virtual time offers, for real."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import networkx as nx
+import numpy as np
+import torch
+
+from collectives.schedule import Schedule
+from networks.live.engine import Line
+from networks.live.host import Place
+from networks.live.hosts import LiveHosts, Outcome
+from networks.mininet.fabric import Fabric, Settings
+from networks.options import Options
+from networks.virtual.fabric import places
+from networks.virtual.meter import RunResult
+from switches.forwarding import forwarding_entities
+from topologies.graph import attachment, hosts, link, switches
+
+BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
+FORWARD = "forward"
+
+Counters = Mapping[str, Sequence[Mapping[str, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Seconds of the processor that a run has used, of `wall_s` on each of `processors`."""
+
+    hosts_s: float
+    switches_s: float
+    wall_s: float
+
+
+class Testbed:
+    """Namespaces, links and switches that stay up while networks with hosts come and go.
+
+    Args:
+        graph: The topology, with rates as they shall be.
+        settings: How switches and links behave.
+    """
+
+    __test__ = False  # for pytest: no tests, in spite of its name
+
+    def __init__(self, graph: nx.Graph[str], settings: Settings) -> None:
+        self.graph = graph
+        self.settings = settings
+        self._fabric: Fabric | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._fabric is not None:
+            self._fabric.__exit__(kind, error, traceback)
+            self._fabric = None
+
+    def program(self, name: str, entities: Mapping[str, Sequence[Any]]) -> Fabric:
+        """Return the fabric, its switches running a program of ours, tables and registers new."""
+        path = BUILD / f"{name}.json"
+        if self._fabric is None:
+            fabric = Fabric(self.graph, self.settings, program=path, entities=entities)
+            self._fabric = fabric.__enter__()
+        else:
+            self._fabric.program(path, entities=entities)
+        return self._fabric
+
+
+class MininetNetwork:
+    """Hosts on a testbed, for one collective after the other.
+
+    Raises:
+        ConfigError: If topology, program and options don't fit one another, or something is
+            missing that the network needs.
+        BackendError: If a switch does not start, or refuses what it is told.
+    """
+
+    def __init__(self, testbed: Testbed, options: Options, *, seed: int = 1) -> None:
+        self.graph = testbed.graph
+        self._options = options
+        self._hosts = LiveHosts(self.graph, options, seed=seed)
+        written = forwarding_entities(
+            self.graph, ecmp=options.ecmp, ecn_packets=options.ecn_packets
+        )
+        told = self._hosts.entities
+        entities = {name: [*written[name], *told.get(name, [])] for name in switches(self.graph)}
+        name = FORWARD if options.system is None else options.system.program(options.lanes)
+        self._fabric = testbed.program(name, entities)
+        self.usage = Usage(0.0, 0.0, 0.0)
+
+    def tensors(
+        self, elements: int, dtype: torch.dtype = torch.float32, schedule: Schedule | None = None
+    ) -> list[torch.Tensor]:
+        """Return one uninitialised tensor per rank, in registered memory, for `run`."""
+        return self._hosts.tensors(elements, dtype, schedule)
+
+    def run(self, schedule: Schedule, tensors: list[torch.Tensor]) -> RunResult:
+        """Run a collective on the ranks' tensors, in place, and say what happened.
+
+        Raises:
+            ConfigError: If schedule, tensors and network don't fit one another.
+            BackendError: If a host or a switch ends, or nothing happens any more.
+        """
+        before, cpu_s, wall_s = self._fabric.counters(), self._fabric.cpu_s(), time.monotonic()
+        outcome = self._hosts.run(
+            schedule,
+            tensors,
+            [self._place(host) for host in hosts(self.graph)],
+            watched=self._fabric.watched(),
+            check=self._fabric.check,
+        )
+        wall_s = time.monotonic() - wall_s
+        self.usage = Usage(
+            hosts_s=sum(counted["cpu_s"] for counted in outcome.counters),
+            switches_s=self._fabric.cpu_s() - cpu_s,
+            wall_s=max(outcome.finish_ps) / 1e12,
+        )
+        moved = _difference(self._fabric.counters(), before)
+        return summarise(self.graph, outcome, moved, wall_s=wall_s)
+
+    def close(self) -> None:
+        """Nothing: the testbed stays up."""
+
+    def _place(self, host: str) -> Place:
+        wire = link(self.graph, host, attachment(self.graph, host))
+        line = Line(self._fabric.interface(host), wire.rate_bps, wire.delay_ps, self._options.loss)
+        return Place(host, line, Path(f"/proc/{self._fabric.namespace_pid(host)}/ns/net"))
+
+
+def _difference(now: Counters, before: Counters) -> Counters:
+    return {
+        name: [
+            {key: value - old.get(key, 0) for key, value in port.items()}
+            for port, old in zip(ports, before[name], strict=True)
+        ]
+        for name, ports in now.items()
+    }
+
+
+def summarise(
+    graph: nx.Graph[str], outcome: Outcome, moved: Counters, *, wall_s: float
+) -> RunResult:
+    """What a run did, from what hosts and switches have counted.
+
+    Switches count until all is over, hosts until they are told to stop, last acknowledgements
+    included. Of a link's load over time nothing is known: its series has one bin.
+    """
+    ranks = dict(zip(hosts(graph), outcome.counters, strict=True))
+    ports = [port for ports in moved.values() for port in ports]
+    time_ps = max(outcome.finish_ps)
+    sent = {
+        (place.node, place.peer): ranks[place.node]["tx_line_bytes"]
+        if place.node in ranks
+        else moved[place.node][place.port - 1]["tx_line_bytes"]
+        for place in places(graph)
+    }
+
+    def total(key: str) -> int:
+        return sum(int(counted[key]) for counted in outcome.counters)
+
+    return RunResult(
+        time_ps=time_ps,
+        finish_ps=outcome.finish_ps,
+        wire_bytes=[counted["tx_line_bytes"] for counted in outcome.counters],
+        retransmissions=total("retransmissions"),
+        drops=sum(port["dropped"] for port in ports) + total("cut") + total("refused"),
+        lost=sum(port.get("lost", 0) for port in ports) + total("lost"),
+        link_bytes=sent,
+        bin_ps=max(time_ps, 1),
+        link_series={name: np.array([size], np.int64) for name, size in sent.items()},
+        peak_queue_bytes=max((port.get("peak_queue_bytes", 0) for port in ports), default=0),
+        packet_hops=sum(port["rx_packets"] for port in ports) + total("packet_hops"),
+        events=total("events"),
+        wall_s=wall_s,
+    )
