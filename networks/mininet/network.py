@@ -26,6 +26,7 @@ from topologies.graph import attachment, hosts, link, switches
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 FORWARD = "forward"
+FRAMING_BYTES = 24  # preamble, FCS and gap of Ethernet
 
 Counters = Mapping[str, Sequence[Mapping[str, int]]]
 
@@ -139,6 +140,11 @@ class MininetNetwork:
         return Place(host, line, Path(f"/proc/{self._fabric.namespace_pid(host)}/ns/net"))
 
 
+def _line_bytes(port: Mapping[str, int]) -> int:
+    """What a port has sent, with preamble, FCS and gap."""
+    return port.get("tx_line_bytes", port["tx_bytes"] + FRAMING_BYTES * port["tx_packets"])
+
+
 def _difference(now: Counters, before: Counters) -> Counters:
     return {
         name: [
@@ -163,7 +169,7 @@ def summarise(
     sent = {
         (place.node, place.peer): ranks[place.node]["tx_line_bytes"]
         if place.node in ranks
-        else moved[place.node][place.port - 1]["tx_line_bytes"]
+        else _line_bytes(moved[place.node][place.port - 1])
         for place in places(graph)
     }
 

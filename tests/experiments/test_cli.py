@@ -143,7 +143,7 @@ def test_json_in_place_of_the_table_and_pcap_of_every_port(
         (("run", "--topo", "fattree,k=3"), "k must be even, got 3; try k=4"),
         (("run", "--topo", "fattree,k=4", "--hosts", "99"), "99"),
         (("run", "--loss", "2"), "loss: must be in [0, 1), got '2'"),
-        (("run", "--net", "pigeon"), "net: no such network, got 'pigeon'"),
+        (("run", "--net", "pigeon"), "net: unknown network, got 'pigeon'"),
         (("run", "--spec", "no.yaml"), "spec: can't read, got 'no.yaml'"),
         (("verify", "rings"), "unknown algorithm, got 'rings'; valid: ring"),
         (("verify", "ring", "--ranks", "0"), "ranks must be >= 1, got 0"),

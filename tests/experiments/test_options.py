@@ -79,10 +79,9 @@ def test_every_option_reaches_the_spec() -> None:
         ("routes", "best", r"routes: unknown way, got 'best'; valid: dealt, ecmp"),
         ("ecn", "x", r"ecn: must be a whole number, got 'x'"),
         ("queue", "-1", r"queue: not understood, got '-1'"),
-        ("net", "pigeon", r"net: no such network, got 'pigeon'; valid: virtual, mininet"),
         ("switch", "bmv2", r"switch: needs net=mininet, got 'bmv2'"),
         ("scale", "0", "scale: must be at least 1, got '0'"),
-        ("net", "real", r"net: unknown network, got 'real'; valid: virtual"),
+        ("net", "real", r"net: unknown network, got 'real'; valid: virtual, mininet"),
         ("pcap", "maybe", r"pcap: unknown answer, got 'maybe'; valid: yes, "),
         ("color", "red", r"options: unknown option, got 'color'; valid: topo, algo"),
     ],
@@ -90,6 +89,21 @@ def test_every_option_reaches_the_spec() -> None:
 def test_wrong_values_are_named_with_the_valid_ones(option: str, value: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         resolve({option: value})
+
+
+def test_live_networks_are_slower_unless_told_otherwise() -> None:
+    assert resolve({}).scale == 1
+    assert resolve({"net": "mininet"}).scale == 1000
+    live = resolve({"net": "mininet", "switch": "bmv2", "scale": "10"})
+    assert (live.net, live.switch, live.scale) == ("mininet", "bmv2", 10)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("duplicate", "1%"), ("reorder", "1%"), ("pcap", "yes"), ("record", "x")]
+)
+def test_what_live_networks_cannot_do_is_refused(option: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=f"{option}: not on a live network, got .*net=virtual"):
+        resolve({"net": "mininet", option: value})
 
 
 def test_size_and_sweep_exclude_each_other() -> None:

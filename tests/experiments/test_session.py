@@ -262,3 +262,14 @@ def test_a_run_without_measurements_can_not_be_drawn(
 
     with pytest.raises(ConfigError, match="plot: nothing was measured in this run, got"):
         session.redraw(tmp_path)
+
+
+def test_a_live_run_says_wall_clock_and_by_how_much_its_links_are_slower(tmp_path: Path) -> None:
+    live, lines = run(tmp_path, SMALL | {"net": "mininet"})
+
+    text = "\n".join(lines)
+    assert "wall-clock time on Mininet, embedded switches, rates divided by 1000" in text
+    assert "100 Mbit/s and 1 us per link" in text
+    assert json.loads((tmp_path / "summary.json").read_text())["time"] == "wall clock"
+    assert "wall-clock time on Mininet" in (tmp_path / "report.html").read_text()
+    assert live.rate_bps == 100_000_000

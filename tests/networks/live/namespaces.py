@@ -47,3 +47,15 @@ def join(first: tuple[int, str], second: tuple[int, str]) -> None:
         inside = ("-n", name_of(number), "link", "set")
         ip(*inside, made, "name", wanted, "mtu", MTU_BYTES)
         ip(*inside, wanted, "up")
+
+
+def join_outside(number: int, name: str) -> str:
+    """Join a namespace by a veth pair to the one we are in; return the name of our end."""
+    ours, theirs = f"{name_of(number)}s", f"{name_of(number)}t"
+    ip("link", "add", ours, "type", "veth", "peer", "name", theirs)
+    ip("link", "set", theirs, "netns", name_of(number))
+    inside = ("-n", name_of(number), "link", "set")
+    ip(*inside, theirs, "name", name, "mtu", MTU_BYTES)
+    ip(*inside, name, "up")
+    ip("link", "set", ours, "mtu", MTU_BYTES, "up")
+    return ours

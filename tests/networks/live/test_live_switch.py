@@ -1,0 +1,64 @@
+"""Three hosts around one embedded switch, which is a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+from namespaces import join_outside, namespaces, needs_root
+
+from collectives.oracle import execute
+from collectives.registry import ALGORITHMS
+from ina.registry import SYSTEMS
+from networks.live.client import Daemon
+from networks.live.engine import Line
+from networks.live.host import Place
+from networks.live.hosts import LiveHosts
+from networks.mininet.network import BUILD
+from networks.mininet.programming import Target, program_switches
+from networks.options import Options
+from switches.forwarding import forwarding_entities
+from topologies.registry import build
+
+pytestmark = needs_root
+RATE_BPS = 200_000_000
+TOPOLOGY = "leafspine,leaves=1,spines=1,hosts=3,rate=200M"
+ELEMENTS = 10_007
+
+
+@contextmanager
+def star(folder: Path) -> Iterator[tuple[Daemon, list[Place]]]:
+    """Yield a daemon whose switch s0 has three hosts, and where they are."""
+    with namespaces(3) as paths, Daemon(folder / "control", folder / "log") as daemon:
+        ports = [join_outside(number, "eth0") for number in range(3)]
+        lines = [Line(name, RATE_BPS) for name in ports]
+        daemon.add({"s0": (1, lines)})
+        yield daemon, [Place(f"h{i}", Line("eth0", RATE_BPS), path) for i, path in enumerate(paths)]
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "switchml"])
+def test_a_collective_through_a_live_switch(algorithm: str, tmp_path: Path) -> None:
+    graph = build(TOPOLOGY)
+    system = SYSTEMS.get(algorithm)
+    crew = LiveHosts(graph, Options(system=system))
+    schedule = ALGORITHMS[algorithm].build(3, size_bytes=4 * ELEMENTS, hierarchy=(3,))
+    tensors = crew.tensors(ELEMENTS, dtype=torch.int32, schedule=schedule)
+    for rank, tensor in enumerate(tensors):
+        tensor.copy_(torch.arange(ELEMENTS, dtype=torch.int32) * (rank + 1))
+    expected = execute(schedule, [tensor.clone() for tensor in tensors])
+    name = "forward" if system is None else system.program(256)
+    told = [*forwarding_entities(graph)["s0"], *crew.entities.get("s0", [])]
+
+    with star(tmp_path) as (daemon, places):
+        program = BUILD / f"{name}.json"
+        info = program.with_suffix(".p4info.txtpb")
+        program_switches([Target("s0", daemon.address, 1, program, info, told)])
+        crew.run(schedule, tensors, places)
+        counted = daemon.counters()["s0"]
+
+    for tensor, right in zip(tensors, expected, strict=True):
+        assert torch.equal(tensor, right)
+    assert all(port["tx_packets"] > 0 and port["received"] > 0 for port in counted)
