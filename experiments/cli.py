@@ -12,6 +12,7 @@ import ringleaf
 from experiments import stf_command
 from experiments.console import FAILURE, Debug, say
 from experiments.console import guard as _guard
+from experiments.fuzz import command as fuzz_command
 from experiments.options import OPTIONS, as_plain, read_spec, resolve, whole_number
 
 app = typer.Typer(
@@ -25,6 +26,7 @@ app = typer.Typer(
 topo_app = typer.Typer(help="List topologies, or draw one.", no_args_is_help=True)
 app.add_typer(topo_app, name="topo")
 stf_command.register(app)
+fuzz_command.register(app)
 
 
 def _option(name: str) -> Any:

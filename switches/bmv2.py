@@ -105,7 +105,7 @@ class Bmv2:
                 *self._dataplane_options(),
             ],
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stderr=self._errors.open("w"),
         )
         self._controller = Controller(self.address, DEVICE, f"bmv2 {self._path.name}")
         self._channel = grpc.insecure_channel(self._address("dataplane"))
@@ -144,18 +144,35 @@ class Bmv2:
         """
         self._controller.write(entities)
 
-    def process(self, packets: Sequence[tuple[int, bytes]]) -> list[Out]:
+    def process(
+        self, packets: Sequence[tuple[int, bytes]], *, timeout_s: float | None = None
+    ) -> list[Out]:
         """Send packets, each (port, bytes), in order; return what each has led to.
 
         Outputs of one packet are in order of their ports.
+
+        Args:
+            packets: None of which is empty: BMv2 takes no such packets.
+            timeout_s: How long some of them (`CHUNK`) may be under way.
+
+        Raises:
+            BackendError: If BMv2 ends, or does not end to work on them in time.
         """
+        try:
+            return self._stream_all(packets, timeout_s)
+        except grpc.RpcError as exc:
+            raise BackendError(f"bmv2 {self._path.name}: {self._why(exc)}") from exc
+
+    def _stream_all(
+        self, packets: Sequence[tuple[int, bytes]], timeout_s: float | None
+    ) -> list[Out]:
         out: list[Out] = [[] for _ in packets]
         for start in range(0, len(packets), CHUNK):
             requests = [
                 _Packet(id=number + 1, device_id=DEVICE, port=port, packet=data)
                 for number, (port, data) in enumerate(packets[start:][:CHUNK], start)
             ]
-            for response in self._stream(iter(requests)):
+            for response in self._stream(iter(requests), timeout=timeout_s):
                 out[response.id - 1].append((response.port, response.packet))
         return [sorted(outputs) for outputs in out]
 
@@ -177,6 +194,17 @@ class Bmv2:
             check=False,
         )
         return done.stdout
+
+    @property
+    def _errors(self) -> Path:
+        return Path(self._folder.name, "stderr")
+
+    def _why(self, error: grpc.RpcError) -> str:
+        """Return why a stream of packets has broken off."""
+        if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
+            return "a packet does not come to an end"
+        lines = self._errors.read_text(errors="replace").splitlines()
+        return f"has ended: {lines[-1] if lines else error}"
 
     def _file_options(self) -> list[str]:
         if self._files is None:

@@ -39,7 +39,7 @@ class TableEntries:
         self.default = Entry((), table.default_action, table.default_arguments)
         for const in table.entries:
             match = tuple(
-                _const_match(key.kind, values, width)
+                const_match(key.kind, values, width)
                 for key, values, width in zip(table.keys, const.keys, shape.widths, strict=True)
             )
             self._add(Entry(match, const.action, const.arguments, -const.priority, _prefix(match)))
@@ -190,7 +190,8 @@ def prefix_mask(width: int, prefix: int) -> int:
     return ((1 << prefix) - 1) << (width - prefix)
 
 
-def _const_match(kind: str, values: tuple[int, ...], width: int) -> tuple[int, int]:
+def const_match(kind: str, values: tuple[int, ...], width: int) -> tuple[int, int]:
+    """Return (value, mask), or (low, high), of one key of a constant entry."""
     full = (1 << width) - 1
     match kind:
         case "exact":

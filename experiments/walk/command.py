@@ -73,7 +73,7 @@ def _prepare(options: Options) -> tuple[Any, int, bytes, str]:
     from experiments.walk.packets import read_packet
     from switches import Program
 
-    path = _program(options.program)
+    path = find_program(options.program)
     if options.packet is None and not options.example:
         raise ConfigError(
             "trace: a packet is needed, got none; give --packet HEX or FILE.pcap#N, or --example"
@@ -93,7 +93,7 @@ def _prepare(options: Options) -> tuple[Any, int, bytes, str]:
     return switch, port if options.port is None else options.port, data, story
 
 
-def _program(name: str) -> Path:
+def find_program(name: str, command: str = "trace") -> Path:
     """Return the BMv2 JSON of a program: a file of it, of P4, or the name of one of ours."""
     path = Path(name)
     if path.suffix == ".p4" and path.is_file():
@@ -103,7 +103,7 @@ def _program(name: str) -> Path:
     if path.suffix or path.exists():
         return path
     ours = sorted(file.stem for file in _BUILT.glob("*.json"))
-    return _BUILT / f"{choose('trace', 'program', name, ours)}.json"
+    return _BUILT / f"{choose(command, 'program', name, ours)}.json"
 
 
 def _switch(program: Any) -> Any:

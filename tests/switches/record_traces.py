@@ -7,10 +7,11 @@ replayed where there is no BMv2.
 from __future__ import annotations
 
 from program_cases import CASES, PORTS, TRACES, Case, Packet
+from wide_cases import WIDE_CASES
 
 from switches.bmv2 import Bmv2
 
-COUNTS = {"switchml-64": 60, "switchml-256": 60, "lanes": 150}  # others: 200
+COUNTS = {"switchml-64": 60, "switchml-256": 60, "lanes": 150, "wide": 10}  # others: 200
 SEED = 3
 
 
@@ -48,5 +49,5 @@ def _parse(text: str) -> list[Packet]:
 
 
 if __name__ == "__main__":
-    for case in CASES:
+    for case in (*CASES, *WIDE_CASES):
         record(case)

@@ -8,8 +8,9 @@ import pytest
 from program_cases import CASES, TRACES, Case, make_switch
 from record_traces import read_trace
 from uncompiled import run_uncompiled, starts_uncompiled
+from wide_cases import WIDE_CASES
 
-RECORDED = [case for case in CASES if (TRACES / f"{case.name}.txt").exists()]
+RECORDED = [case for case in (*CASES, *WIDE_CASES) if (TRACES / f"{case.name}.txt").exists()]
 
 
 @pytest.mark.parametrize("case", RECORDED, ids=lambda case: case.name)

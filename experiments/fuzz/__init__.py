@@ -1,0 +1,1 @@
+"""`ringleaf fuzz`: look for packets that BMv2 treats otherwise."""

@@ -1,0 +1,173 @@
+"""What `ringleaf fuzz` does."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from experiments.console import FAILURE, Debug, guard, say
+from ringleaf.errors import ConfigError
+
+if TYPE_CHECKING:
+    from switches.fuzz.contest import Difference, Round
+    from switches.program import Program
+
+Emit = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    program: str
+    seed: int = 1
+    packets: int = 300
+    rounds: int = 3
+    tries: int = 200
+    keep: Path | None = None
+    compiled: bool = False
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("fuzz")(guard(fuzz_command))
+
+
+def fuzz_command(
+    program: Annotated[str, typer.Argument(help="P4, BMv2 JSON, or one of ours by name.")],
+    seed: Annotated[int, typer.Option("--seed", help="The same one gives the same run.")] = 1,
+    packets: Annotated[int, typer.Option("--packets", "-n", help="Of a round.")] = 300,
+    rounds: Annotated[int, typer.Option("--rounds", help="Each with entries of its own.")] = 3,
+    tries: Annotated[
+        int, typer.Option("--tries", help="To make what differs smaller; 0: leave it.")
+    ] = 200,
+    keep: Annotated[
+        Path | None, typer.Option("--keep", help="Write what differs to it, as a test in STF.")
+    ] = None,
+    compiled: Annotated[
+        bool, typer.Option("--compiled", help="Compile the engine, which long runs gain by.")
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Send random packets through the engine and through BMv2, and compare what comes out."""
+    options = Options(program, seed, packets, rounds, tries, keep, compiled)
+    code = run(options, say)
+    if code:
+        raise typer.Exit(code)
+
+
+def run(options: Options, emit: Emit) -> int:
+    """Compare, print what differs; return the exit code.
+
+    Raises:
+        ConfigError: If BMv2 is not here, or the program can't be loaded or compared.
+    """
+    from experiments.walk.command import find_program, run_uncompiled
+
+    if options.packets < 1 or options.rounds < 1:
+        raise ConfigError(
+            f"fuzz: packets and rounds must be at least 1, got {options.packets}, {options.rounds}"
+        )
+    if not options.compiled:
+        run_uncompiled()
+    from switches.bmv2 import is_there
+    from switches.fuzz.exclusions import incomparable
+    from switches.program import Program
+
+    if not is_there():
+        raise ConfigError(
+            "fuzz: needs simple_switch_grpc and simple_switch_CLI on the PATH, got neither; "
+            "install package p4lang-bmv2"
+        )
+    program = Program.load(find_program(options.program, "fuzz"))
+    reasons = incomparable(program.source)
+    if reasons:
+        raise ConfigError(
+            f"fuzz: {program.name} depends on chance or time, no two runs of it are alike, "
+            f"got {', '.join(reasons)}; leave that out"
+        )
+    return _fuzz(program, options, emit)
+
+
+def _fuzz(program: Program, options: Options, emit: Emit) -> int:
+    from switches.fuzz.campaign import run_rounds
+    from switches.fuzz.contest import Contest, shrink
+    from switches.fuzz.exclusions import unconfigured
+
+    emit(
+        f"# fuzz {program.name}: {options.rounds} rounds of {options.packets} packets, "
+        f"seed {options.seed}"
+    )
+    for what in unconfigured(program.source):
+        emit(f"# not set: {what}")
+    contest = Contest(program)
+    amounts = {"seed": options.seed, "packets": options.packets, "rounds": options.rounds}
+    found = None
+    for number, done in enumerate(run_rounds(program, contest, **amounts), 1):
+        _say_round(number, done, emit)
+        found = done.difference
+        if found is not None:
+            break
+    if found is None:
+        return 0
+    _show(program, shrink(found, contest.replay, options.tries), options, emit)
+    return FAILURE
+
+
+def _say_round(number: int, done: Round, emit: Emit) -> None:
+    differs = ", different" if done.difference else ""
+    emit(f"round {number}: {done.compared} packets compared, {done.sent} sent{differs}")
+    for line in done.refused:
+        emit(f"#   BMv2 takes no such update: {line}")
+    for reason, count in done.left_out.items():
+        port, data = done.examples[reason]
+        emit(f"#   not compared: {count}, {reason}, as does port {port}, {data.hex()}")
+
+
+def _show(program: Program, found: Difference, options: Options, emit: Emit) -> None:
+    from switches.fuzz.kept import as_stf
+
+    text = as_stf(program, found)
+    emit("")
+    for line in text.splitlines():
+        emit(line)
+    for line in found.state:
+        emit(f"# {line}")
+    _show_packets(found)
+    port, data = found.packets[-1]
+    emit(f"# its walk: ringleaf trace {options.program} --port {port} --packet {data.hex()}")
+    if options.keep is not None:
+        options.keep.parent.mkdir(parents=True, exist_ok=True)
+        options.keep.write_text(text)
+        emit(f"# kept: {options.keep}")
+
+
+def _show_packets(found: Difference) -> None:
+    """Print the first packet that differs, BMv2's beside ours."""
+    from rich.console import Console
+
+    from experiments.replay.show import render
+    from networks.replay import compare
+
+    pair = _first_pair(found)
+    if pair is None:
+        return
+    sides = tuple(None if packet is None else compare.Packet(0, None, packet[1]) for packet in pair)
+    width = shutil.get_terminal_size((100, 24)).columns
+    console = Console(width=max(width, 100), file=sys.stdout, highlight=False)
+    difference = compare.Difference(compare.Kind.CHANGED, *sides)
+    console.print(render(difference, width=max(width, 100)))
+
+
+def _first_pair(
+    found: Difference,
+) -> tuple[tuple[int, bytes] | None, tuple[int, bytes] | None] | None:
+    theirs = [packet for packet in found.theirs if packet not in found.ours]
+    ours = [packet for packet in found.ours if packet not in found.theirs]
+    if not theirs and not ours:
+        return None
+    return (theirs[0] if theirs else None), (ours[0] if ours else None)

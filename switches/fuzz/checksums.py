@@ -1,0 +1,46 @@
+"""Right checksums for drafts, as most programs drop packets of wrong ones."""
+
+from __future__ import annotations
+
+from switches.fuzz.headers import Draft
+from switches.hashing import CRCS, crc
+from switches.source import Calculation, Constants, Source
+
+
+def fill_checksums(source: Source, draft: Draft) -> None:
+    """Set those that the program verifies, but for sums over payload, too."""
+    for checksum in source.checksums:
+        place = draft.places.get(checksum.target)
+        calculation = source.calculations[checksum.calculation]
+        if checksum.verify and place is not None and not calculation.with_payload:
+            value = _value(calculation, draft)
+            if value is not None:
+                draft.put(place, value)
+
+
+def _value(calculation: Calculation, draft: Draft) -> int | None:
+    """Return what a calculation over a draft gives; None if it is of no kind that is known here."""
+    bits, size = 0, 0
+    for part in calculation.inputs:
+        if isinstance(part, Constants):
+            value, width = part.value, part.width
+        elif part in draft.places:
+            value, width = draft.get(draft.places[part]), draft.places[part][1]
+        else:
+            continue  # of a header that is not there
+        bits, size = bits << width | value, size + width
+    if size % 8:
+        return None
+    data = bits.to_bytes(size // 8, "big")
+    if calculation.algorithm == "csum16":
+        return _internet_checksum(data)
+    return crc(calculation.algorithm, data) if calculation.algorithm in CRCS else None
+
+
+def _internet_checksum(data: bytes) -> int:
+    """RFC 1071."""
+    data += bytes(len(data) % 2)
+    total = sum(int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total ^ 0xFFFF

@@ -1,0 +1,221 @@
+"""Packets through both switches, until they differ; and the least that still does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ringleaf.errors import BackendError
+from switches.fuzz.packets import Packet
+from switches.fuzz.sides import Bmv2Side, EngineSide, RefusedError, State, cells_of
+from switches.fuzz.sieve import Sieve, make_twins
+from switches.program import Program
+from switches.updates import Update
+
+MOST_ENDS = 8
+"""Ways in which BMv2 may end in a round; each costs a BMv2 of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where the two part: at `packets[-1]`, or in what registers and counters hold afterwards."""
+
+    updates: tuple[Update, ...]
+    packets: tuple[Packet, ...]
+    ours: tuple[Packet, ...] = ()
+    theirs: tuple[Packet, ...] = ()
+    state: tuple[str, ...] = ()  # lines
+
+
+@dataclass(slots=True)
+class Round:
+    """What has become of one round."""
+
+    compared: int = 0
+    sent: int = 0  # packets that left BMv2
+    difference: Difference | None = None
+    refused: list[str] = field(default_factory=list)  # updates that BMv2 does not take
+    left_out: Counter[str] = field(default_factory=Counter)  # packets, by reason
+    examples: dict[str, Packet] = field(default_factory=dict)  # by reason
+
+    def leave_out(self, reason: str, packet: Packet) -> None:
+        self.left_out[reason] += 1
+        self.examples.setdefault(reason, packet)
+
+
+class Contest:
+    """Compares the engine and BMv2 on one program."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._twins = make_twins(program)
+
+    def run(self, updates: Sequence[Update], packets: Sequence[Packet]) -> Round:
+        """Compare a round, until the first difference.
+
+        A packet that BMv2 ends by is left out, and both start anew.
+        """
+        done = Round()
+        accepted = self._accepted(updates, done)
+        sieve = Sieve(self._program, self._twins, accepted)
+        rest: Sequence[Packet] = sieve.keep(packets)
+        done.left_out.update(sieve.dropped)
+        done.examples.update(sieve.examples)
+        while rest and done.difference is None:
+            rest = self._stretch(accepted, rest, done)
+        return done
+
+    def _accepted(self, updates: Sequence[Update], done: Round) -> list[Update]:
+        """Return the updates that both sides take."""
+        accepted = EngineSide(self._program, updates).accepted
+        while True:
+            try:
+                with Bmv2Side(self._program, accepted):
+                    return accepted
+            except RefusedError as exc:
+                done.refused.append(str(exc))
+                accepted.remove(exc.update)
+
+    def _stretch(
+        self, updates: Sequence[Update], packets: Sequence[Packet], done: Round
+    ) -> Sequence[Packet]:
+        """Compare packets on fresh switches; return those after one that BMv2 has ended by."""
+        engine = EngineSide(self._program, updates)
+        with Bmv2Side(self._program, updates) as bmv2:
+            for number, packet in enumerate(packets, 1):
+                ours = engine.process(packet)
+                try:
+                    theirs = bmv2.process(packet)
+                except BackendError as exc:
+                    done.leave_out(str(exc), packet)
+                    return packets[number:] if len(done.examples) < MOST_ENDS else ()
+                done.compared += 1
+                done.sent += len(theirs)
+                if ours != theirs:
+                    seen = tuple(packets[:number])
+                    done.difference = self._alone(updates, packet) or Difference(
+                        tuple(updates), seen, tuple(ours), tuple(theirs)
+                    )
+                    return ()
+            cells = cells_of(self._program, updates)
+            lines = _state_lines(engine.state(cells), bmv2.state(cells))
+            if lines:
+                done.difference = Difference(tuple(updates), tuple(packets), state=tuple(lines))
+        return ()
+
+    def _alone(self, updates: Sequence[Update], packet: Packet) -> Difference | None:
+        """Return whether a packet makes a difference on fresh switches."""
+        return self.replay(updates, [packet])
+
+    def replay(self, updates: Iterable[Update], packets: Sequence[Packet]) -> Difference | None:
+        """Return the first difference on fresh switches; None if there is none, or BMv2 fails.
+
+        It is none, either, if the outcome of a packet is undefined.
+        """
+        updates = tuple(updates)
+        if len(Sieve(self._program, self._twins, updates).keep(packets)) < len(packets):
+            return None
+        engine = EngineSide(self._program, updates)
+        try:
+            with Bmv2Side(self._program, updates) as bmv2:
+                for number, packet in enumerate(packets, 1):
+                    ours, theirs = engine.process(packet), bmv2.process(packet)
+                    if ours != theirs:
+                        seen = tuple(packets[:number])
+                        return Difference(updates, seen, tuple(ours), tuple(theirs))
+                cells = cells_of(self._program, updates)
+                lines = _state_lines(engine.state(cells), bmv2.state(cells))
+        except (BackendError, RefusedError):
+            return None
+        return Difference(updates, tuple(packets), state=tuple(lines)) if lines else None
+
+
+def _state_lines(ours: State, theirs: State) -> list[str]:
+    return [
+        f"{label}: the engine has {ours[label]}, BMv2 {theirs[label]}"
+        for label in ours
+        if ours[label] != theirs[label]
+    ]
+
+
+Differs = Callable[[Sequence[Update], Sequence[Packet]], Difference | None]
+
+
+def shrink(found: Difference, differs: Differs, tries: int) -> Difference:
+    """Return a difference of fewer packets and updates and a shorter last packet.
+
+    Args:
+        found: What to start from.
+        differs: Says whether something else still does, as `Contest.replay` does.
+        tries: How often it may be asked.
+    """
+    budget = iter(range(tries))
+    best = found
+    for part in (_fewer_packets, _fewer_updates, _shorter_packet):
+        best = part(best, differs, budget)
+    return best
+
+
+def _fewer_packets(best: Difference, differs: Differs, budget: Iterator[int]) -> Difference:
+    return _delta(
+        best,
+        lambda one: one.packets[:-1],
+        lambda one, kept: differs(one.updates, (*kept, one.packets[-1])),
+        budget,
+    )
+
+
+def _fewer_updates(best: Difference, differs: Differs, budget: Iterator[int]) -> Difference:
+    return _delta(
+        best, lambda one: one.updates, lambda one, kept: differs(kept, one.packets), budget
+    )
+
+
+def _delta(
+    best: Difference,
+    items: Callable[[Difference], Sequence[object]],
+    attempt: Callable[[Difference, tuple[Any, ...]], Difference | None],
+    budget: Iterator[int],
+) -> Difference:
+    """Leave out stretches, halving their length (Zeller's ddmin, without its complements)."""
+    size = max(len(items(best)), 1)
+    while size:
+        at = 0
+        while at < len(items(best)):
+            if next(budget, None) is None:
+                return best
+            kept = (*items(best)[:at], *items(best)[at + size :])
+            smaller = attempt(best, kept)
+            if smaller is None:
+                at += size
+            else:
+                best = smaller
+        size //= 2
+    return best
+
+
+def _shorter_packet(best: Difference, differs: Differs, budget: Iterator[int]) -> Difference:
+    """Set bytes of the last packet to zero, and cut its end off, where that changes nothing."""
+    size = len(best.packets[-1][1])
+    while size:
+        at = 0
+        while at < len(best.packets[-1][1]):
+            port, data = best.packets[-1]
+            for changed in (data[:at] + data[at + size :], _zeroed(data, at, size)):
+                if not changed or changed == data:
+                    continue
+                if next(budget, None) is None:
+                    return best
+                smaller = differs(best.updates, (*best.packets[:-1], (port, changed)))
+                if smaller is not None and len(smaller.packets) == len(best.packets):
+                    best = smaller
+                    break
+            at += size
+        size //= 2
+    return best
+
+
+def _zeroed(data: bytes, at: int, size: int) -> bytes:
+    return data[:at] + bytes(len(data[at : at + size])) + data[at + size :]

@@ -1,0 +1,174 @@
+"""Random updates for a program: all that a control plane can tell both switches."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from switches.fuzz.numbers import Numbers
+from switches.program import Program
+from switches.shapes import Shape
+from switches.source import Constant, Field, Primitive, Source
+from switches.tables import prefix_mask
+from switches.updates import (
+    INSERT,
+    MODIFY,
+    CloneUpdate,
+    Entry,
+    GroupUpdate,
+    Match,
+    Member,
+    MemberGroup,
+    MemberGroupUpdate,
+    MemberUpdate,
+    RegisterUpdate,
+    TableUpdate,
+    Update,
+)
+
+PORTS = 8  # that packets come in by, and most leave by
+MOST_ENTRIES = 8
+MEMBERS = 4
+REGISTER_CELLS = 4
+REGISTER_BITS = 63  # the most that Thrift's numbers hold
+
+_CLONES = {"clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress"}
+
+
+class EntryMaker:
+    """Draws updates for one program."""
+
+    def __init__(self, program: Program, numbers: Numbers, rng: random.Random) -> None:
+        self._source = program.source
+        self._shapes = program.module.shapes
+        self._numbers = numbers
+        self._rng = rng
+        self._groups = _constants_into(self._source, "mcast_grp") or [1, 2]
+        self._sessions = _clone_sessions(self._source)
+
+    def updates(self) -> list[Update]:
+        return [
+            *self._traffic(),
+            *self._profiles(),
+            *(update for shape in self._shapes for update in self._table(shape)),
+            *self._registers(),
+        ]
+
+    def _traffic(self) -> Iterator[Update]:
+        for group in self._groups:
+            yield GroupUpdate(INSERT, group, self._replicas())
+        for session in self._sessions:
+            alone = ((self._rng.randrange(PORTS), 0),)
+            replicas = alone if self._rng.random() < 0.5 else self._replicas()
+            yield CloneUpdate(INSERT, session, replicas)
+
+    def _replicas(self) -> tuple[tuple[int, int], ...]:
+        rng = self._rng
+        pairs = {(rng.randrange(PORTS), rng.randrange(3)) for _ in range(rng.randrange(1, 5))}
+        return tuple(sorted(pairs))
+
+    def _profiles(self) -> Iterator[Update]:
+        tables = [*self._source.ingress.tables, *self._source.egress.tables]
+        for name, profile in self._source.profiles.items():
+            actions = next((table.actions for table in tables if table.profile == name), ())
+            if not actions:
+                continue
+            for member in range(MEMBERS):
+                action = self._rng.choice(actions)
+                yield MemberUpdate(INSERT, name, member, action, self._arguments(action))
+            if profile.selector:
+                for group in range(2):
+                    size = self._rng.randrange(1, MEMBERS + 1)
+                    members = sorted(self._rng.sample(range(MEMBERS), size))
+                    pairs = tuple((member, 1) for member in members)
+                    yield MemberGroupUpdate(INSERT, name, group, pairs)
+
+    def _table(self, shape: Shape) -> Iterator[Update]:
+        table = shape.table
+        if not table.default_const and not table.profile and self._rng.random() < 0.3:
+            entry = self._entry(shape, ())
+            yield TableUpdate(MODIFY, table.name, entry, is_default=True)
+        if table.entries or not table.keys:
+            return
+        for _ in range(self._rng.randrange(MOST_ENTRIES + 1)):
+            entry = self._entry(shape, self._match(shape))
+            yield TableUpdate(INSERT, table.name, entry, is_default=False)
+
+    def _entry(self, shape: Shape, match: Match) -> Entry:
+        rng = self._rng
+        priority = rng.randrange(1, 1000) if shape.prioritized and match else 0
+        if shape.table.profile:
+            grouped = self._source.profiles[shape.table.profile].selector
+            reference = MemberGroup(rng.randrange(2)) if grouped else Member(rng.randrange(MEMBERS))
+            return Entry(match, 0, (), -priority, indirect=reference)
+        action = max(rng.choices(shape.table.actions, k=2), key=self._parameters)
+        return Entry(match, action, self._arguments(action), -priority)
+
+    def _match(self, shape: Shape) -> Match:
+        pairs = (
+            self._pair(key.kind, width)
+            for key, width in zip(shape.table.keys, shape.widths, strict=True)
+        )
+        return tuple(pairs)
+
+    def _pair(self, kind: str, width: int) -> tuple[int, int]:
+        rng, full = self._rng, (1 << width) - 1
+        value = self._numbers.seldom(width)
+        match kind:
+            case "lpm":
+                mask = prefix_mask(width, rng.choice((0, 1, width // 2, width - 1, width)))
+                return value & mask, mask
+            case "ternary":
+                mask = rng.choice((0, full, full, prefix_mask(width, width // 2), 1))
+                mask = rng.getrandbits(width) if rng.random() < 0.2 else mask
+                return value & mask, mask
+            case "optional":
+                return rng.choice(((0, 0), (value, full)))
+            case "range":
+                other = self._numbers.seldom(width)
+                return min(value, other), max(value, other)
+            case _:
+                return value, full
+
+    def _arguments(self, action: int) -> tuple[int, ...]:
+        return tuple(map(self._argument, self._source.actions[action].widths))
+
+    def _parameters(self, action: int) -> int:
+        """Actions of more parameters are more to the point than `NoAction` and `drop`."""
+        return len(self._source.actions[action].widths)
+
+    def _argument(self, width: int) -> int:
+        """Return a parameter; those as wide as ports and groups are mostly such."""
+        if width == 9 and self._rng.random() < 0.9:
+            return self._rng.randrange(PORTS)
+        if width == 16 and self._rng.random() < 0.4:
+            return self._rng.choice(self._groups)
+        common = self._rng.random() < 0.5
+        return self._numbers.seldom(width) if common else self._numbers.draw(width)
+
+    def _registers(self) -> Iterator[Update]:
+        for register in self._source.registers.values():
+            for index in range(min(register.size, REGISTER_CELLS)):
+                if self._rng.random() < 0.3:
+                    value = self._numbers.draw(min(register.width, REGISTER_BITS))
+                    yield RegisterUpdate(register.name, index, value)
+
+
+def _clone_sessions(source: Source) -> list[int]:
+    """Return the sessions that a program clones to; some, if it does not say by a constant."""
+    calls = [p for action in source.actions.values() for p in action.primitives if p.op in _CLONES]
+    if not calls:
+        return []
+    found = {p.parameters[0].value for p in calls if isinstance(p.parameters[0], Constant)}
+    return sorted(found | {1, 2}) if len(found) < len(calls) else sorted(found)
+
+
+def _constants_into(source: Source, name: str) -> list[int]:
+    """Return the constants that a program writes into a standard field."""
+    found = set()
+    for action in source.actions.values():
+        for primitive in action.primitives:
+            match primitive:
+                case Primitive("assign", (Field(_, field), Constant(value))) if field == name:
+                    found.add(value & 0xFFFF)
+    return sorted(found - {0})

@@ -1,0 +1,100 @@
+"""What of a program two switches can't agree on: chance and time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from switches.source import (
+    STANDARD,
+    Action,
+    Conditional,
+    Expression,
+    Field,
+    Pipeline,
+    Primitive,
+    Source,
+    Table,
+)
+
+TIMED = {
+    *("ingress_global_timestamp", "egress_global_timestamp", "enq_timestamp", "deq_timedelta"),
+    *("ingress_global_tstamp", "current_global_tstamp"),
+}
+"""Queues' depths are not among them: one packet at a time finds them empty."""
+RANDOM = "modify_field_rng_uniform"
+
+
+def incomparable(source: Source) -> list[str]:
+    """Return why outputs can't be compared, per reason what it is and where; empty if they can."""
+    found: dict[str, None] = {}
+    for action in source.actions.values():
+        for primitive in action.primitives:
+            if primitive.op == RANDOM:
+                found[f"random(){_at(primitive.where)}"] = None
+    for item, where in _readers(source):
+        for ref in fields_in(item):
+            if ref.name in TIMED and ref.header in (STANDARD, "intrinsic_metadata"):
+                found[f"{ref.header}.{ref.name}{_at(where)}"] = None
+    return list(found)
+
+
+def unconfigured(source: Source) -> list[str]:
+    """Return what is left as it is at first, and why."""
+    return [
+        *(f"rates of meter {name}: time decides what they do" for name in source.meters),
+        *(
+            f"value set {name}: simple_switch_CLI pads its members wrongly, which BMv2 ends by"
+            for name in source.value_sets
+        ),
+    ]
+
+
+def _at(where: str) -> str:
+    return f" ({where})" if where else ""
+
+
+def _readers(source: Source) -> Iterator[tuple[Any, str]]:
+    """Whatever reads fields, with its place in the source."""
+    for action in source.actions.values():
+        yield from _reads(action)
+    for state in source.states.values():
+        yield from ((primitive.parameters[1:], primitive.where) for primitive in state.ops)
+        yield state.keys, ""
+    for pipeline in (source.ingress, source.egress):
+        yield from _pipeline_reads(pipeline)
+    for checksum in source.checksums:
+        yield checksum.condition, checksum.where
+    yield from ((calculation.inputs, "") for calculation in source.calculations.values())
+
+
+def _reads(action: Action) -> Iterator[tuple[tuple[Expression, ...], str]]:
+    for primitive in action.primitives:
+        yield _read_by(primitive), primitive.where
+
+
+def _read_by(primitive: Primitive) -> tuple[Expression, ...]:
+    """Its operands, but for the one that it writes."""
+    writes = primitive.parameters and isinstance(primitive.parameters[0], Field)
+    return primitive.parameters[1:] if writes else primitive.parameters
+
+
+def _pipeline_reads(pipeline: Pipeline) -> Iterator[tuple[Any, str]]:
+    for node in pipeline.nodes.values():
+        if isinstance(node, Table):
+            yield tuple(key.target for key in node.keys), node.where
+        elif isinstance(node, Conditional):
+            yield node.condition, node.where
+
+
+def fields_in(item: Any) -> Iterator[Field]:
+    """All fields that an expression, or several, are made of."""
+    if isinstance(item, Field):
+        yield item
+    elif is_dataclass(item):
+        for part in fields(item):
+            yield from fields_in(getattr(item, part.name))
+    elif isinstance(item, tuple | list):
+        for value in item:
+            yield from fields_in(value)

@@ -1,0 +1,83 @@
+"""A difference as a test in STF, which expects what BMv2 does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ringleaf.errors import ConfigError
+from switches.bmv2_commands import CommandWriter
+from switches.fuzz.contest import Difference
+from switches.program import Program
+from switches.shapes import Shape
+from switches.stf.entries import GREATEST_PRIORITY
+from switches.updates import Entry, TableUpdate, Update
+
+
+def as_stf(program: Program, found: Difference) -> str:
+    """Return the test; what STF has no words for is a comment in BMv2's own."""
+    writer = CommandWriter(program)
+    shapes = {shape.table.name: shape for shape in program.module.shapes}
+    lines = [
+        line for update in found.updates for line in _update_lines(program, shapes, writer, update)
+    ]
+    lines += [f"packet {port} {data.hex()}" for port, data in found.packets]
+    if not found.state:
+        lines += [f"expect {port} {data.hex()}$" for port, data in found.theirs]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _update_lines(
+    program: Program, shapes: dict[str, Shape], writer: CommandWriter, update: Update
+) -> Iterator[str]:
+    commands = writer.lines(update)
+    if not isinstance(update, TableUpdate):
+        known = ("mc_", "mirroring_", "register_", "counter_")
+        for line in commands:
+            yield line if line.startswith(known) else f"# not in STF: {line}"
+        return
+    entry, shape = update.entry, shapes[update.table]
+    assert entry is not None
+    if entry.indirect is not None:
+        yield f"# not in STF: {commands[0]}"
+        return
+    action = program.source.actions[entry.action]
+    arguments = ", ".join(
+        f"{name}:{value:#x}" for name, value in zip(action.parameters, entry.arguments, strict=True)
+    )
+    call = f"{action.name}({arguments})"
+    if update.is_default:
+        yield f"setdefault {update.table} {call}"
+        return
+    try:
+        keys = " ".join(_keys(shape, entry))
+    except ConfigError:
+        yield f"# not in STF: {commands[0]}"
+        return
+    priority = f"{GREATEST_PRIORITY + entry.precedence} " if shape.prioritized else ""
+    yield f"add {update.table} {priority}{keys} {call}"
+
+
+def _keys(shape: Shape, entry: Entry) -> Iterator[str]:
+    """Return the keys; STF has no ranges but single values, and whole ones."""
+    columns = zip(shape.table.keys, shape.widths, entry.match, strict=True)
+    for key, width, (value, mask) in columns:
+        full = (1 << width) - 1
+        match key.kind:
+            case "lpm":
+                yield f"{key.name}:{value:#x}/{mask.bit_count()}"
+            case "ternary":
+                yield f"{key.name}:0b{_binary(value, mask, width)}"
+            case "optional" if mask != full:
+                continue
+            case "range" if (value, mask) == (0, full):
+                continue
+            case "range" if value != mask:
+                raise ConfigError(f"stf: no word for a range, got {value:#x} to {mask:#x}")
+            case _:
+                yield f"{key.name}:{value:#x}"
+
+
+def _binary(value: int, mask: int, width: int) -> str:
+    return "".join(
+        str(value >> bit & 1) if mask >> bit & 1 else "*" for bit in reversed(range(width))
+    )

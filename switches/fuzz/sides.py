@@ -1,0 +1,217 @@
+"""The two switches that are compared, and what can be seen of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ringleaf.arena import Store
+from ringleaf.errors import BackendError, ConfigError
+from ringleaf.packets import LANE_COUNT, LANES_AT, OUTBOX_ROWS, POOL_SIZE, make_pool
+from switches.bmv2 import Bmv2
+from switches.bmv2_commands import CommandWriter
+from switches.fuzz.packets import Packet
+from switches.generate.state import LANE_STATE_AT, STATE_AT
+from switches.program import Program
+from switches.switch import Switch
+from switches.updates import INSERT, TableUpdate, Update
+
+LAST_PORT = 510
+PATIENCE_S = 5.0
+CELLS = 64  # of a register or counter array that are compared
+REGISTER_BITS = 63  # the widest that Thrift tells
+_PROMPT = "RuntimeCmd: "
+_NUMBERS = re.compile(r"\((\d+) bytes, (\d+) packets\)")
+
+State = dict[str, object]
+"""What registers and counters hold, by what they are."""
+
+
+class Cell(NamedTuple):
+    """Something of a switch's state that both can be asked for."""
+
+    label: str
+    command: str
+    kind: str  # register, counter or direct counter
+    name: str
+    at: int
+
+
+def cells_of(program: Program, updates: Sequence[Update]) -> list[Cell]:
+    """Return what of a program's state is compared."""
+    source = program.source
+    found = []
+    for register in source.registers.values():
+        if register.width <= REGISTER_BITS:
+            for index in range(min(register.size, CELLS)):
+                label = f"register {register.name}[{index}]"
+                command = f"register_read {register.name} {index}"
+                found.append(Cell(label, command, "register", register.name, index))
+    for counter in source.counters.values():
+        for index in range(min(counter.size, CELLS)):
+            label = f"counter {counter.name}[{index}]"
+            command = f"counter_read {counter.name} {index}"
+            found.append(Cell(label, command, "counter", counter.name, index))
+    for name, table in source.direct_counters.items():
+        for index in range(_entries_of(program, table, updates)):
+            label = f"direct counter {name} of entry {index} of {table}"
+            found.append(Cell(label, f"counter_read {name} {index}", "direct", table, index))
+    return found
+
+
+def _entries_of(program: Program, table: str, updates: Sequence[Update]) -> int:
+    shapes = {shape.table.name: shape.table for shape in program.module.shapes}
+    added = sum(
+        isinstance(update, TableUpdate)
+        and update.table == table
+        and update.verb == INSERT
+        and not update.is_default
+        for update in updates
+    )
+    return len(shapes[table].entries) + added
+
+
+class EngineSide:
+    """A fresh embedded switch with some updates."""
+
+    def __init__(self, program: Program, updates: Sequence[Update]) -> None:
+        self._store = store = Store()
+        make_pool(
+            store,
+            size=OUTBOX_ROWS + 8,
+            head_bytes=program.head_bytes,
+            field_count=program.field_count,
+            lane_count=program.lane_count,
+        )
+        self.switch = Switch(program, store, LAST_PORT, name=program.name, first_port=0)
+        self.accepted = [update for update in updates if self._takes(update)]
+
+    def process(self, packet: Packet) -> list[Packet]:
+        """Return what a packet leads to, in order of ports."""
+        return sorted(self.switch.process(*packet))
+
+    @property
+    def endless(self) -> int:
+        """How many packets so far BMv2 would go round with for ever, or end by."""
+        return self.switch.looped + sum(self.switch.failed_assertions().values())
+
+    def state(self, cells: Sequence[Cell]) -> State:
+        return {cell.label: self._read(cell) for cell in cells}
+
+    def memory(self) -> bytes:
+        """Return all registers and counters."""
+        words, module, arena = self._words, self.switch.program.module, self._store.arena
+        at, lanes_at = words[STATE_AT], words[LANE_STATE_AT]
+        state = arena.fields[at : at + module.state.words].tobytes()
+        return state + arena.lanes[lanes_at : lanes_at + module.state.lanes].tobytes()
+
+    def snapshot(self) -> list[npt.NDArray[Any]]:
+        """Return all that the switch is, but for payloads."""
+        return [part.copy() for part in self._arrays()]
+
+    def restore(self, parts: Sequence[npt.NDArray[Any]]) -> None:
+        """Go back to a snapshot."""
+        for part, own in zip(parts, self._arrays(), strict=True):
+            own[: part.size] = part
+
+    def _arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        arena = self._store.arena
+        return arena.words, arena.fields, arena.lanes, arena.bytes
+
+    def fill_lanes(self, value: int) -> None:
+        """Give all lanes of packets that value, but for those of packets' registers."""
+        words = self._store.arena.words
+        start, size = int(words[LANES_AT]), int(words[LANE_COUNT] * words[POOL_SIZE])
+        self._store.arena.lanes[start : start + size] = value
+
+    @property
+    def _words(self) -> npt.NDArray[np.int64]:
+        return self._store.arena.words[self.switch.at :]
+
+    def _read(self, cell: Cell) -> object:
+        switch = self.switch
+        if cell.kind == "register":
+            return switch.read_register(cell.name, cell.at)
+        if cell.kind == "counter":
+            return switch.read_counter(cell.name, cell.at)
+        entries = switch.entries(cell.name)
+        return switch.read_direct_counter(cell.name, entries[cell.at])
+
+    def _takes(self, update: Update) -> bool:
+        """Apply an update; one that doesn't fit (a second entry of a key) is left out."""
+        try:
+            self.switch.apply([update])
+        except ConfigError:
+            return False
+        return True
+
+
+class Bmv2Side:
+    """A BMv2 with the same updates; use it as a context manager."""
+
+    def __init__(self, program: Program, updates: Sequence[Update]) -> None:
+        self._program = program
+        self._updates = updates
+        self._bmv2 = Bmv2(program.source.path, None)
+
+    def __enter__(self) -> Self:
+        self._bmv2.__enter__()
+        writer = CommandWriter(self._program)
+        told = [(line, update) for update in self._updates for line in writer.lines(update)]
+        answers = self._ask([line for line, _ in told])
+        for (line, update), answer in zip(told, answers, strict=True):
+            if answer.startswith(("Invalid", "Error", "Unknown", "Bad")):
+                self.__exit__(None, None, None)
+                raise RefusedError(update, f"{line}: {answer}")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._bmv2.__exit__(kind, error, traceback)
+
+    def process(self, packet: Packet) -> list[Packet]:
+        """Return what a packet leads to, in order of ports.
+
+        Raises:
+            BackendError: If BMv2 has ended, or has not done with the packet in time.
+        """
+        [out] = self._bmv2.process([packet], timeout_s=PATIENCE_S)
+        return [(port, data) for port, data in out if port <= LAST_PORT]
+
+    def state(self, cells: Sequence[Cell]) -> State:
+        answers = self._ask([cell.command for cell in cells])
+        return {cell.label: _value(cell, text) for cell, text in zip(cells, answers, strict=True)}
+
+    def _ask(self, lines: Sequence[str]) -> list[str]:
+        """Return what each line of its command line prints."""
+        if not lines:
+            return []
+        answers = self._bmv2.command(*lines).split(_PROMPT)[1 : len(lines) + 1]
+        if len(answers) < len(lines):
+            raise BackendError(f"simple_switch_CLI: broke off at {lines[len(answers) - 1]!r}")
+        return [answer.strip() for answer in answers]
+
+
+class RefusedError(Exception):
+    """BMv2 takes no such update, though the engine does."""
+
+    def __init__(self, update: Update, what: str) -> None:
+        super().__init__(what)
+        self.update = update
+
+
+def _value(cell: Cell, text: str) -> object:
+    if cell.kind == "register":
+        return int(text.rpartition("=")[2])
+    counted = _NUMBERS.search(text)
+    assert counted is not None, text
+    return int(counted[2]), int(counted[1])

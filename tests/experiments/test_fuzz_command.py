@@ -1,0 +1,108 @@
+"""`ringleaf fuzz`, as typed; where BMv2 is, programs of ours through both."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from switches import bmv2
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = ROOT / "tests" / "switches" / "programs"
+
+needs_bmv2 = pytest.mark.skipif(not bmv2.is_there(), reason="BMv2 is not installed")
+
+
+def fuzz(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "experiments.cli", "fuzz", *map(str, words)],
+        cwd=ROOT,
+        env=os.environ | {"COLUMNS": "120"} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_bmv2_must_be_there() -> None:
+    done = fuzz("forward", PATH="/nowhere")
+    assert done.returncode == 2
+    assert "fuzz: needs simple_switch_grpc and simple_switch_CLI" in done.stderr
+
+
+def test_amounts_must_be_positive() -> None:
+    done = fuzz("forward", "--packets", "0")
+    assert done.returncode == 2
+    assert "packets and rounds must be at least 1, got 0, 3" in done.stderr
+
+
+@pytest.mark.bmv2
+@needs_bmv2
+def test_chance_is_refused_by_name() -> None:
+    done = fuzz(PROGRAMS / "stateful.json")
+    assert done.returncode == 2
+    assert "got random() (stateful.p4 line 110)" in done.stderr
+
+
+@pytest.mark.bmv2
+@needs_bmv2
+@pytest.mark.parametrize(
+    "name",
+    ["router", "acl", "forward", "controller", "externs", "l2l3", "rounds", "unions"],
+)
+def test_both_do_the_same(name: str) -> None:
+    path = PROGRAMS / f"{name}.json"
+    amounts = ("--packets", "150", "--rounds", "2", "--seed", "1")
+    done = fuzz(path if path.exists() else name, *amounts)
+    assert done.returncode == 0, done.stdout + done.stderr
+    counts = [line.split() for line in done.stdout.splitlines() if line.startswith("round")]
+    assert sum(int(words[2]) for words in counts) > 150
+    assert sum(int(words[5]) for words in counts) > 0
+
+
+@pytest.mark.bmv2
+@needs_bmv2
+def test_same_seed_prints_the_same() -> None:
+    amounts = ("--packets", "50", "--rounds", "1")
+    first, second = (fuzz("router", "--seed", "9", *amounts).stdout for _ in range(2))
+    assert first == second
+    assert "round 1: 50 packets compared" in first
+
+
+@pytest.mark.bmv2
+@needs_bmv2
+def test_difference_is_shown_and_kept(tmp_path: Path) -> None:
+    """An engine that spoils the last byte of each packet is found out."""
+    kept = tmp_path / "kept.stf"
+    done = subprocess.run(
+        [sys.executable, "-c", SPOILT, str(PROGRAMS / "padding.json"), str(kept)],
+        cwd=ROOT,
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "sent, different" in done.stdout
+    assert "# its walk: ringleaf trace" in done.stdout
+    packet, expect = (line.split() for line in kept.read_text().splitlines()[-2:])
+    assert packet[0] == "packet"
+    assert expect[0] == "expect"
+    assert not expect[2].endswith("21$")
+
+
+SPOILT = """
+import sys
+from pathlib import Path
+from experiments.fuzz.command import Options, run
+from switches.fuzz.sides import EngineSide
+
+honest = EngineSide.process
+EngineSide.process = lambda side, packet: [(p, d[:-1] + b"!") for p, d in honest(side, packet)]
+options = Options(sys.argv[1], packets=30, rounds=1, tries=30, keep=Path(sys.argv[2]))
+sys.exit(run(options, print))
+"""

@@ -1,0 +1,175 @@
+"""What the fuzzer draws, leaves out and makes smaller; BMv2 is not needed for it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numba
+import pytest
+from program_cases import BUILT, PROGRAMS
+from uncompiled import run_uncompiled, starts_uncompiled
+
+from ringleaf.errors import ConfigError
+from switches import Program
+from switches.bmv2_commands import CommandWriter
+from switches.fuzz.campaign import draw_round
+from switches.fuzz.contest import Difference, shrink
+from switches.fuzz.exclusions import incomparable, unconfigured
+from switches.fuzz.kept import as_stf
+from switches.fuzz.numbers import Numbers
+from switches.fuzz.packets import Packet, PacketMaker
+from switches.fuzz.sides import EngineSide
+from switches.fuzz.sieve import ENDLESS, UNDEFINED, Sieve, make_twins
+from switches.updates import INSERT, CloneUpdate, GroupUpdate, TableUpdate, Update, ValueSetUpdate
+
+NAMES = ("tables", "stacks", "unions", "varbits", "externs", "parsers", "l2l3")
+
+uncompiled = pytest.mark.skipif(
+    not numba.config.DISABLE_JIT, reason="programs' twins would take long to compile"
+)
+
+
+def load(name: str) -> Program:
+    return Program.load(
+        (PROGRAMS if (PROGRAMS / f"{name}.json").exists() else BUILT) / f"{name}.json"
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_seed_draws_the_same(name: str) -> None:
+    program = load(name)
+    first = draw_round(program, 7, 0, 40)
+    assert draw_round(load(name), 7, 0, 40) == first
+    assert draw_round(program, 7, 1, 40) != first
+    assert draw_round(program, 8, 0, 40) != first
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_most_updates_fit(name: str) -> None:
+    updates, _ = draw_round(load(name), 3, 0, 1)
+    accepted = EngineSide(load(name), updates).accepted
+    assert len(accepted) >= len(updates) / 2
+
+
+@pytest.mark.parametrize("name", ["router", "l2l3", "stacks", "unions", "varbits"])
+def test_packets_reach_all_parser_states(name: str) -> None:
+    program = load(name)
+    rng = random.Random(1)
+    maker = PacketMaker(program, [], Numbers(program.source, rng), rng)
+    for _ in range(150):
+        maker.draw()
+    assert set(maker.passed) == set(program.source.states)
+
+
+@uncompiled
+def test_what_reads_missing_headers_is_left_out_and_leaves_no_trace() -> None:
+    program = load("expressions")
+    sieve = Sieve(program, make_twins(program), [])
+    whole = (1, bytes(range(100)))
+    assert sieve.keep([whole, (1, b"\x01"), whole]) == [whole, whole]
+    assert sieve.dropped == {UNDEFINED: 1}
+    assert sieve.examples == {UNDEFINED: (1, b"\x01")}
+
+
+@uncompiled
+def test_what_never_ends_is_left_out() -> None:
+    program = load("rounds")
+    updates, packets = draw_round(program, 1, 0, 40)
+    sieve = Sieve(program, make_twins(program), updates)
+    kept = sieve.keep(packets)
+    assert sum(sieve.dropped.values()) == len(packets) - len(kept)
+    assert sieve.dropped[ENDLESS] > 0
+
+    engine = EngineSide(program, updates)
+    for packet in kept:
+        engine.process(packet)
+    assert engine.endless == 0
+
+
+def test_chance_and_time_are_named() -> None:
+    assert incomparable(load("stateful").source) == ["random() (stateful.p4 line 110)"]
+    assert not incomparable(load("tables").source)
+    assert any("meter" in line for line in unconfigured(load("externs").source))
+    assert any("P.ports" in line for line in unconfigured(load("parsers").source))
+
+
+def test_shrinking_finds_the_packets_and_updates_that_matter() -> None:
+    """Here two packets and an update together make a difference, and a byte of the last packet."""
+    needed = GroupUpdate(INSERT, 5, ((1, 0),))
+    rng = random.Random(2)
+    packets: list[Packet] = [(1, rng.randbytes(20)) for _ in range(30)]
+    packets[11] = (3, b"first")
+    packets[-1] = (2, b"\x07" * 19 + b"\xaa" + b"\x07" * 12)
+    asked = []
+
+    def differs(updates: Sequence[Update], sent: Sequence[Packet]) -> Difference | None:
+        asked.append(len(sent))
+        if needed in updates and (3, b"first") in sent and b"\xaa" in sent[-1][1]:
+            return Difference(tuple(updates), tuple(sent))
+        return None
+
+    updates = [GroupUpdate(INSERT, number, ((1, 0),)) for number in range(1, 9)]
+    found = Difference(tuple(updates), tuple(packets))
+    assert shrink(found, differs, 1000) == Difference((needed,), ((3, b"first"), (2, b"\xaa")))
+
+    asked.clear()
+    shrink(found, differs, 10)
+    assert len(asked) == 10
+
+
+def test_updates_become_lines_of_bmv2s_command_line() -> None:
+    writer = CommandWriter(load("tables"))
+    lines = [
+        line
+        for update in (
+            GroupUpdate(INSERT, 4, ((1, 0), (2, 0), (3, 7))),
+            CloneUpdate(INSERT, 5, ((6, 0),)),
+            CloneUpdate(INSERT, 6, ((6, 1),)),
+        )
+        for line in writer.lines(update)
+    ]
+    assert lines == [
+        *("mc_mgrp_create 4", "mc_node_create 0 1 2", "mc_node_associate 4 0"),
+        *("mc_node_create 7 3", "mc_node_associate 4 1", "mirroring_add 5 6"),
+        *("mc_mgrp_create 32774", "mc_node_create 1 6", "mc_node_associate 32774 2"),
+        "mirroring_add_mc 6 32774",
+    ]
+    with pytest.raises(ConfigError, match="has no command for it, got ValueSetUpdate"):
+        writer.lines(ValueSetUpdate("P.ports", ()))
+
+
+def test_kept_difference_is_a_test_in_stf() -> None:
+    """Its entries are what they were, but for ranges, which STF has no words for."""
+    from switches.stf.entries import EntryTranslator
+    from switches.stf.parser import parse
+    from switches.stf.statements import AddEntry
+
+    program = load("tables")
+    updates, packets = draw_round(program, 5, 0, 1)
+    accepted = EngineSide(program, updates).accepted
+    found = Difference(tuple(accepted), tuple(packets), theirs=((2, b"\x12"),))
+    text = as_stf(program, found)
+    assert text.splitlines()[-1] == "expect 2 12$"
+
+    translator = EntryTranslator(program)
+    ranged = {s.table.name for s in program.module.shapes if s.kind == "range"}
+    added = {
+        (update.table, update.entry.match, update.entry.action, update.entry.precedence)
+        for statement in parse(text, "kept")
+        if isinstance(statement, AddEntry)
+        if (update := translator.add("kept", statement)).entry is not None
+        if update.table not in ranged
+    }
+    assert added == {
+        (update.table, update.entry.match, update.entry.action, update.entry.precedence)
+        for update in accepted
+        if isinstance(update, TableUpdate)
+        if update.entry is not None
+        if not update.is_default and update.table not in ranged
+    }
+
+
+@starts_uncompiled
+def test_all_of_this_uncompiled() -> None:
+    assert "1 skipped" in run_uncompiled(__file__)
