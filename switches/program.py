@@ -29,6 +29,9 @@ Handler = Callable[[Arena, int, int, int], int]
 
 P4INFO_SUFFIX = ".p4info.txtpb"
 
+PIPELINE = "pipeline"
+"""What code calls itself that P4Runtime has brought: one text, compiled once, for all devices."""
+
 _COMPILING = threading.Lock()
 
 
@@ -40,6 +43,7 @@ class Program:
         self.module = module
         self._p4info = p4info
         self._message = message
+        self._title = source.path.stem
 
     @classmethod
     def load(cls, path: str | Path, p4info: str | Path | None = None) -> Program:
@@ -70,7 +74,8 @@ class Program:
             ConfigError: As above, or if P4Info and JSON are not of one program.
         """
         source = parse_source(text, Path(name))
-        program = cls(source, generate(source), Path(name), p4info)
+        program = cls(source, generate(source, PIPELINE), Path(name), p4info)
+        program._title = PIPELINE
         program.schema.check()
         return program
 
@@ -124,7 +129,7 @@ class Program:
 
     @cached_property
     def _handlers(self) -> tuple[Handler, Handler]:
-        module = _import(_store(self.module.text, self.name))
+        module = _import(_store(self.module.text, self._title))
         if numba.config.DISABLE_JIT:
             return _quiet(module.ingress), _quiet(module.egress)
         return module.ingress, module.egress

@@ -77,10 +77,13 @@ def _program_all(targets: Sequence[Target]) -> None:
     from finsy import P4Schema
 
     schemas = {path: P4Schema(path) for path in dict.fromkeys(each.p4info for each in targets)}
+    first = {target.program: target for target in reversed(targets)}
+    for target in first.values():  # alone, as what it makes the daemon compile serves them all
+        _program(target, schemas[target.p4info])
+    others = [target for target in targets if target is not first[target.program]]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        done = [pool.submit(_program, target, schemas[target.p4info]) for target in targets]
-        for each in done:
-            each.result()
+        for done in [pool.submit(_program, each, schemas[each.p4info]) for each in others]:
+            done.result()
 
 
 def _program(target: Target, schema: Any) -> None:

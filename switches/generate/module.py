@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from switches.generate.calculations import update_checksum, verify_checksum
 from switches.generate.code import EGRESS, INGRESS, Code
@@ -99,13 +100,17 @@ class Module:
     scratch_bytes: int  # room that calculations need
 
 
-def generate(source: Source) -> Module:
+def generate(source: Source, title: str | None = None) -> Module:
     """Return the program as Python source.
+
+    Args:
+        source: The program.
+        title: What it calls itself, in place of the program's file.
 
     Raises:
         ConfigError: If the program does what is not supported.
     """
-    return _Generator(source).module()
+    return _Generator(source).module(title or source.path.name)
 
 
 class _Generator:
@@ -128,11 +133,10 @@ class _Generator:
         self._kept = sorted(self._usage.kept(moving), key=lambda f: (f.header, f.name))
         self._storage.give_slots(self._kept)
 
-    def module(self) -> Module:
+    def module(self, title: str) -> Module:
         bodies = [self._ingress_lines(), self._egress_lines()]
-        name = self._source.path.stem
         parts = [
-            HEADER.format(name=name, file=self._source.path.name),
+            HEADER.format(name=Path(title).stem, file=title),
             "\n".join(self._constants.lines()),
             "\n".join(f"{name} = {code}" for name, code in self._globals.items()),
             *("\n".join(lines) for lines in bodies),
