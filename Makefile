@@ -43,12 +43,12 @@ RUN_FLAGS = $(foreach o,$(NAMES),$(if $($(o)),$(FLAG_$(o)) '$($(o))')) \
             $(if $(filter-out 0 no,$(PCAP)),--pcap)
 
 .DEFAULT_GOAL := help
-.PHONY: help exp replay test trace bench shell venv-shell lint format p4 topo pin clean distclean venv
+.PHONY: help exp replay test trace bench net clean-net shell venv-shell lint format p4 topo pin clean distclean venv
 
 help:  ## Show this text
 	@echo 'Usage: make TARGET [NAME=value ...]'
 	@echo
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo 'make exp knows these names; [what is taken if nothing is said]:'
 	@echo
@@ -90,7 +90,15 @@ trace: $(STAMP)  ## Follow a packet: make trace PROGRAM=forward [PACKET=HEX|FILE
 bench: $(STAMP)  ## Measure Ringleaf's own speed (ONLY=engine|startup|network|peers)
 	@$(BIN)/ringleaf bench $(ONLY) $(if $(OUT),--out '$(OUT)')
 
-shell: $(SHELL_STAMP)  ## Open p4runtime-shell on a switch: make shell SWITCH=HOST:PORT/DEVICE
+net: $(STAMP)  ## Bring a live network up (root): make net TOPO=fattree,k=4 [SWITCH=bmv2]
+	@$(BIN)/ringleaf net '$(or $(TOPO),fattree)' $(if $(SWITCH),--switch '$(SWITCH)') \
+	  $(if $(HOSTS),--hosts '$(HOSTS)') $(if $(RATE),--rate '$(RATE)') $(if $(DELAY),--delay '$(DELAY)') \
+	  $(if $(LOSS),--loss '$(LOSS)') $(if $(OUT),--out '$(OUT)')
+
+clean-net: $(STAMP)  ## Remove what killed live networks have left (ALL=1: running ones, too)
+	@$(BIN)/ringleaf net clean $(if $(ALL),--all)
+
+shell: $(SHELL_STAMP)  ## Open p4runtime-shell on a switch: make shell SWITCH=s1, or HOST:PORT/DEVICE
 	@$(SHELL_VENV)/bin/python -m experiments.shell '$(SWITCH)'
 
 venv-shell: $(SHELL_STAMP)

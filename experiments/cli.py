@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import ringleaf
-from experiments import stf_command
+from experiments import net_command, stf_command
 from experiments.console import FAILURE, Debug, say
 from experiments.console import guard as _guard
 from experiments.fuzz import command as fuzz_command
@@ -27,6 +27,7 @@ topo_app = typer.Typer(help="List topologies, or draw one.", no_args_is_help=Tru
 app.add_typer(topo_app, name="topo")
 stf_command.register(app)
 fuzz_command.register(app)
+net_command.register(app)
 
 
 def _option(name: str) -> Any:

@@ -5,21 +5,32 @@ That Python has nothing of ours installed, so there is nothing but the standard 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
 import sys
+import tempfile
+from pathlib import Path
 
 USAGE = 2
 DEFAULT = "127.0.0.1:9559"
 SWITCH = re.compile(r"(?P<host>[^/]+):(?P<port>\d{1,5})(?:/(?P<device>\d+))?")
 
+NAME = re.compile(r"(\w+/)?[A-Za-z]\w*")  # s1, or with its network, r1a2b/s1
+
 
 def main() -> int:
     text = next(iter(sys.argv[1:]), "") or DEFAULT
+    if NAME.fullmatch(text):
+        found = find_live(text)
+        if len(found) != 1:
+            known = ", ".join(found) or "none; ringleaf net TOPO starts some"
+            return _complain(f"SWITCH must name one live switch, got {text!r}; there are: {known}")
+        (text,) = found.values()
     match = SWITCH.fullmatch(text)
     if match is None:
-        return _complain(f"SWITCH must be HOST:PORT or HOST:PORT/DEVICE, got {text!r}")
+        return _complain(f"SWITCH must be s1, HOST:PORT or HOST:PORT/DEVICE, got {text!r}")
     host, port, device = match["host"], int(match["port"]), match["device"] or "1"
     if not _listens(host, port):
         return _complain(
@@ -30,6 +41,36 @@ def main() -> int:
     options = ["--grpc-addr", f"{host}:{port}", "--device-id", device]
     command = [sys.executable, "-m", "p4runtime_sh", *options, *sys.argv[2:]]
     return os.execv(sys.executable, command)
+
+
+def find_live(name: str) -> dict[str, str]:
+    """NETWORK/SWITCH -> HOST:PORT/DEVICE of the switches that go by a name.
+
+    The files that live networks keep are described in networks/mininet/state.py.
+    """
+    places = {}
+    for folder in state_folders():
+        for file in sorted(folder.glob("*.json")):
+            record = json.loads(file.read_text())
+            if _runs(*record["owner"]):
+                switches = record["switches"].items()
+                places.update({f"{record['name']}/{switch}": at for switch, at in switches})
+    return {key: at for key, at in places.items() if name in (key, key.rpartition("/")[2])}
+
+
+def state_folders() -> list[Path]:
+    """Where networks.mininet.state keeps its files."""
+    user = os.environ.get("XDG_RUNTIME_DIR")
+    own = Path(tempfile.gettempdir(), f"ringleaf-{os.getuid()}")
+    return [Path("/run/ringleaf"), *([Path(user, "ringleaf")] if user else []), own]
+
+
+def _runs(pid: int, start: int) -> bool:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return False
+    return int(fields[19]) == start and fields[0] != "Z"
 
 
 def _listens(host: str, port: int) -> bool:

@@ -53,6 +53,10 @@ class VethInterface(Intf):
             self.ip, _, self.prefixLen = ip.partition("/")
         return {}
 
+    def updateIP(self) -> str | None:  # noqa: N802
+        """Its address; Mininet's own asks ifconfig each time."""
+        return self.ip or super().updateIP()
+
 
 class VethLink(Link):
     """A veth pair of `VethInterface`s; usable as `mn --link` and `Mininet(link=...)`.

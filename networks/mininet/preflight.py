@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ringleaf.errors import ConfigError
 
@@ -22,17 +22,21 @@ BMV2_HELP = (
 )
 
 
-def check_machine(*, bmv2: bool = False, netem_for: str | None = None) -> None:
+def check_machine(
+    *, bmv2: bool = False, netem_for: str | None = None, interactive: bool = False
+) -> None:
     """Make sure that a network can be brought up.
 
     Args:
         bmv2: Whether its switches are BMv2.
-        netem_for: What links must do that only netem does, if anything.
+        netem_for: What links must do that only netem does with BMv2, if anything.
+        interactive: Whether people will use it, and `ping`.
 
     Raises:
         ConfigError: Naming each missing piece, and how to get it.
     """
-    missing = list(_missing(bmv2, netem_for))
+    programs = {**PROGRAMS, **({"ping": "apt install iputils-ping"} if interactive else {})}
+    missing = list(_missing(programs, bmv2, netem_for))
     if missing:
         lines = "".join(f"\n  {what}: {remedy}" for what, remedy in missing)
         raise ConfigError(f"mininet: live networks need more than this machine has:{lines}")
@@ -46,11 +50,13 @@ def has_qdisc(*words: str) -> bool:
     return _try("tc", "qdisc", "add", "dev", "lo", "root", *words)
 
 
-def _missing(bmv2: bool, netem_for: str | None) -> Iterator[tuple[str, str]]:
+def _missing(
+    programs: Mapping[str, str], bmv2: bool, netem_for: str | None
+) -> Iterator[tuple[str, str]]:
     is_root = os.geteuid() == 0
     if not is_root:
         yield "root", "run it with sudo"
-    absent = {name: remedy for name, remedy in PROGRAMS.items() if shutil.which(name) is None}
+    absent = {name: remedy for name, remedy in programs.items() if shutil.which(name) is None}
     yield from absent.items()
     if bmv2:
         if shutil.which("tc") is None:

@@ -112,8 +112,10 @@ def clean_stale() -> list[str]:
     return [record.name for record in stale]
 
 
-def remove(record: Record) -> None:
+def remove(record: Record, *, with_owner: bool = False) -> None:
     """Remove all that a network has made and is still there, and then its file."""
+    if with_owner:
+        kill(record.owner)
     for identity in record.processes.values():
         kill(identity)
     for identity in list(_inside(record.name)):

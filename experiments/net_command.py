@@ -1,0 +1,119 @@
+"""`ringleaf net`: a live network to play with, and `ringleaf net clean`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from experiments.console import Debug, guard, say
+from ringleaf.errors import ConfigError
+from ringleaf.units import parse_fraction, parse_rate, parse_time
+
+if TYPE_CHECKING:
+    from networks.mininet.fabric import Fabric
+
+CLEAN = "clean"
+FORWARD = Path(__file__).resolve().parents[1] / "p4" / "build" / "forward.json"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("net")(guard(net_command))
+
+
+def net_command(
+    topo: Annotated[str, typer.Argument(help="A topology: fattree,k=4; or clean.")],
+    switch: Annotated[str, typer.Option("--switch", help="embedded or bmv2.")] = "embedded",
+    rate: Annotated[str, typer.Option("--rate", help="Of every link.")] = "100M",
+    delay: Annotated[str, typer.Option("--delay", help="Of every link.")] = "1us",
+    loss: Annotated[str, typer.Option("--loss", help="Of what switches send, per link.")] = "0",
+    hosts: Annotated[int | None, typer.Option("--hosts", help="Only so many.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Where the switches' logs shall be.")
+    ] = None,
+    all_: Annotated[
+        bool, typer.Option("--all", help="With clean: networks that run, too.")
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Bring a live network up, and open Mininet's command line on it (h0 ping h15); needs root.
+
+    Without a terminal, commands are read from standard input. `ringleaf net clean` removes what
+    networks have left that were killed.
+    """
+    if topo == CLEAN:
+        clean(all_=all_)
+        return
+    from experiments.network import build_topology
+    from networks.mininet.fabric import Fabric, Settings
+    from networks.mininet.preflight import check_machine
+    from switches.forwarding import forwarding_entities
+
+    rate_bps, delay_ps = parse_rate(rate, "rate"), parse_time(delay, "delay")
+    graph = build_topology(topo, rate_bps=rate_bps, delay_ps=delay_ps, hosts=hosts)
+    settings = Settings(switch=switch, scale=1, loss=parse_fraction(loss, "loss"), run_dir=out)
+    check_machine(bmv2=switch == "bmv2", interactive=True)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)  # as Ctrl-C does
+    with Fabric(graph, settings, program=FORWARD, entities=forwarding_entities(graph)) as fabric:
+        say(f"# {fabric.name}: {len(fabric.net.hosts)} hosts, {len(fabric.net.switches)} switches")
+        say(f"# logs: {fabric.run_dir}; make shell SWITCH=s0 opens a switch")
+        talk(fabric)
+        fabric.check()
+
+
+def talk(fabric: Fabric) -> None:
+    """Let Mininet's command line read the terminal, or standard input."""
+    from mininet.cli import CLI
+    from mininet.log import setLogLevel
+
+    setLogLevel("info" if sys.stdin.isatty() else "output")
+    if sys.stdin.isatty():
+        CLI(fabric.net)
+        return
+    cli = _batch(CLI)(fabric.net, script=os.devnull)
+    for line in sys.stdin:
+        if cli.onecmd(line.strip()):
+            break
+        sys.stdout.flush()
+
+
+def _batch(kind: Any) -> Any:
+    """Mininet's command line without what it does to terminals."""
+
+    class Batch(kind):  # type: ignore[misc]
+        def emptyline(self) -> bool:
+            return False
+
+        def isatty(self) -> bool:
+            return False
+
+    return Batch
+
+
+def clean(*, all_: bool) -> None:
+    """Remove what networks have left, and say so."""
+    from networks.mininet.state import clean_stale, records, remove
+
+    if os.geteuid():
+        raise ConfigError("net clean: interfaces are root's, got another user; run it with sudo")
+    for name in clean_stale():
+        say(f"# {name}: removed")
+    for record in records():
+        if all_:
+            remove(record, with_owner=True)
+            say(f"# {record.name}: ended, and removed")
+        else:
+            say(
+                f"# {record.name}: process {record.owner[0]} runs it; "
+                "`ringleaf net clean --all` ends it"
+            )
+
+
+def _end(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt

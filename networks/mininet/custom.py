@@ -1,0 +1,38 @@
+"""Ringleaf's topologies and switches for Mininet's own command.
+
+As root, and in one line:
+
+    mn --custom networks/mininet/custom.py --controller none
+       --topo leafspine,leaves=2,spines=2,hosts=2 --switch embedded
+
+`--switch bmv2` takes BMv2. The switches run `p4/forward.p4` and know all hosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import networks
+from networks.mininet.switches import Bmv2Switch, EmbeddedSwitch
+from networks.mininet.topo import GraphTopo
+from ringleaf.units import PS_PER_US
+from switches.forwarding import forwarding_entities
+from topologies.registry import TOPOLOGIES, build
+
+FORWARD = Path(networks.__file__).resolve().parents[1] / "p4" / "build" / "forward.json"
+"""Found so, as Mininet's command doesn't say where this file is."""
+
+RATE_BPS = 100 * 10**6
+
+
+def make_topo(family: str, **sizes: int) -> GraphTopo:
+    """A topology of ours with 100 Mbit/s links and forwarding switches."""
+    spec = ",".join([family, *(f"{name}={size}" for name, size in sizes.items())])
+    graph = build(spec, rate_bps=RATE_BPS, delay_ps=PS_PER_US)
+    return GraphTopo(graph, program=FORWARD, entities=forwarding_entities(graph))
+
+
+topos: dict[str, Callable[..., GraphTopo]] = {name: partial(make_topo, name) for name in TOPOLOGIES}
+switches = {"embedded": EmbeddedSwitch, "bmv2": Bmv2Switch}
