@@ -14,7 +14,7 @@ import pytest
 
 from networks.live.processes import Identity, identify, is_running
 from networks.mininet.preflight import check_machine
-from networks.mininet.state import INTERFACES, runtime_dir
+from networks.mininet.state import INTERFACES, clean_stale, runtime_dir
 from ringleaf.errors import ConfigError
 from switches import bmv2
 
@@ -122,7 +122,7 @@ def running(switch: str) -> Iterator[Running]:
     finally:
         network.process.kill()
         network.process.wait()
-        run(*CLI, "clean")
+        clean_stale()
         for pipe in (network.process.stdin, network.process.stdout):
             assert pipe
             with contextlib.suppress(BrokenPipeError):
@@ -169,7 +169,7 @@ def test_interfaces_carry_frames_as_they_are(switch: str) -> None:
         assert output.count("PERMANENT") == 3
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_leave_nothing(number: int) -> None:
     with running("embedded") as network:
         code, _ = network.end(number)
@@ -184,9 +184,10 @@ def test_clean_removes_all_of_a_killed_network_and_nothing_else(
 ) -> None:
     with running(switch) as other, running(switch) as network:
         network.write("h1 sleep 12345 &")
-        network.write("h1 echo $!")
-        network.read_line()  # where logs are
-        sleeper = identify(int(re.sub(r"\D", "", network.read_line())))
+        network.write("h1 echo sleeper $!")
+        while not (found := re.match(r"sleeper (\d+)", network.read_line())):
+            pass
+        sleeper = identify(int(found[1]))
         network.end(signal.SIGKILL)
         assert network.left()
 
@@ -225,7 +226,7 @@ def test_a_switch_that_ends_is_named(switch: str, victim: str) -> None:
 
 PROGRAM_TWICE = """
 from pathlib import Path
-from networks.mininet import Fabric, Settings
+from networks.mininet.fabric import Fabric, Settings
 from switches.forwarding import forwarding_entities
 from topologies.registry import build
 
