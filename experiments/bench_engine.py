@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from experiments.bench_loads import Load
-from switches import Program
-from switches.bench import Speed, make_switch, measure
+from switches import Program, Switch
+from switches.bench import Speed, measure
 
 
 def measure_engine(load: Load, *, seconds: float = 1.0) -> Speed:
     """Packets per second of one program on one core; it sends as many as it receives."""
-    switch = make_switch(Program.load(load.path), ports=load.ports)
+    switch = Switch.alone(Program.load(load.path), load.ports)
     switch.write(load.entities)
     return measure(
         switch,

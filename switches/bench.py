@@ -29,12 +29,10 @@ from ringleaf.packets import (
     HEADS_AT,
     IN_PORT,
     OUTBOX_AT,
-    OUTBOX_ROWS,
     ROW_WORDS,
     ROWS_AT,
     allocate_packet,
     free_packet,
-    make_pool,
 )
 from ringleaf.views import window
 from switches.layout import (
@@ -45,7 +43,6 @@ from switches.layout import (
     ENQ_TIMESTAMP,
     STANDARD_FIELDS,
 )
-from switches.program import Program
 from switches.replication import replicate
 from switches.switch import Switch
 
@@ -118,19 +115,6 @@ def _run(arena: Arena, at: int, rounds: int) -> int:
                 sent += handler_at(block[EGRESS])(arena, block[SWITCH_AT], copy, now_ps)
                 free_packet(arena, copy)
     return sent
-
-
-def make_switch(program: Program, ports: int) -> Switch:
-    """Return a switch with a packet pool of its own."""
-    store = Store()
-    make_pool(
-        store,
-        size=OUTBOX_ROWS + 8,
-        head_bytes=program.head_bytes,
-        field_count=program.field_count,
-        lane_count=program.lane_count,
-    )
-    return Switch(program, store, ports=ports, name=program.name)
 
 
 def measure(

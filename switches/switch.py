@@ -20,6 +20,7 @@ from ringleaf.packets import (
     TWIN,
     free_packet,
     grow_pool,
+    make_pool,
     open_packet,
     read_packet,
     row_of,
@@ -69,6 +70,21 @@ class Switch(ControlPlane):
         self._set(SCRATCH_AT, store.allocate("bytes", scratch))
         self._set(RANDOM_AT, store.allocate("fields", 1))
         store.arena.fields[self._get(RANDOM_AT)] = np.uint64(seed % (1 << 64))
+
+    @classmethod
+    def alone(
+        cls, program: Program, ports: int, name: str = "switch", seed: int = 0, first_port: int = 1
+    ) -> Switch:
+        """Return a switch with a store and a packet pool of its own."""
+        store = Store()
+        make_pool(
+            store,
+            size=OUTBOX_ROWS + 8,
+            head_bytes=program.head_bytes,
+            field_count=program.field_count,
+            lane_count=program.lane_count,
+        )
+        return cls(program, store, ports, name, seed, first_port)
 
     def process(self, port: int, data: bytes, now_ps: int = 0) -> list[tuple[int, bytes]]:
         """Send one packet through ingress and egress, without queueing.

@@ -71,7 +71,7 @@ def _prepare(options: Options) -> tuple[Any, int, bytes, str]:
     """Return the switch, and the port and bytes of the packet, and what is to be seen."""
     from experiments.walk.examples import example
     from experiments.walk.packets import read_packet
-    from switches import Program
+    from switches import Program, Switch
 
     path = find_program(options.program)
     if options.packet is None and not options.example:
@@ -79,7 +79,7 @@ def _prepare(options: Options) -> tuple[Any, int, bytes, str]:
             "trace: a packet is needed, got none; give --packet HEX or FILE.pcap#N, or --example"
         )
     program = Program.load(path, options.p4info)
-    switch = _switch(program)
+    switch = Switch.alone(program, PORTS, program.name, first_port=0)
     data = read_packet(options.packet) if options.packet is not None else b""
     port, story = 1, "what you gave"
     if options.example:
@@ -106,35 +106,11 @@ def find_program(name: str, command: str = "trace") -> Path:
     return _BUILT / f"{choose(command, 'program', name, ours)}.json"
 
 
-def _switch(program: Any) -> Any:
-    from ringleaf.arena import Store
-    from ringleaf.packets import OUTBOX_ROWS, make_pool
-    from switches import Switch
-
-    store = Store()
-    make_pool(
-        store,
-        size=OUTBOX_ROWS + 8,
-        head_bytes=program.head_bytes,
-        field_count=program.field_count,
-        lane_count=program.lane_count,
-    )
-    return Switch(program, store, PORTS, name=program.name, first_port=0)
-
-
 def _write_entries(switch: Any, path: Path) -> None:
-    """Write a `p4.v1.WriteRequest`, as text."""
-    from finsy.proto import p4r
-    from google.protobuf import text_format  # type: ignore[import-untyped]
+    from networks.traces.entries import read_request
 
-    try:
-        request = text_format.Parse(path.read_text(), p4r.WriteRequest())
-    except OSError as exc:
-        raise ConfigError(f"{path}: can't be read: {exc.strerror}") from exc
-    except (text_format.ParseError, UnicodeDecodeError) as exc:
-        raise ConfigError(f"{path}: not a p4.v1.WriteRequest as text: {exc}") from exc
     verbs = {1: "insert", 2: "modify", 3: "delete"}
-    for number, update in enumerate(request.updates):
+    for number, update in enumerate(read_request(path).updates):
         try:
             switch.entities.write(verbs.get(update.type, "insert"), update.entity)
         except ConfigError as exc:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from networks.traces.pcap_read import read_packets
 from ringleaf.errors import ConfigError
 from switches.switch import LONGEST_PACKET
 
@@ -38,23 +39,12 @@ def _from_hex(text: str) -> bytes:
 
 
 def _captured(file: str, number: str) -> bytes:
-    from scapy.error import Scapy_Exception
-    from scapy.utils import RawPcapReader
-
     if not number.isdigit():
         raise ConfigError(f"{file}: packets are numbered from 0, got {number!r}")
-    if not Path(file).is_file():
-        raise ConfigError(f"{file}: no such file, got packet {number} of it")
-    count = 0
-    try:
-        with Path(file).open("rb") as capture:
-            for data, _ in RawPcapReader(capture):
-                if count == int(number):
-                    return bytes(data)
-                count += 1
-    except (Scapy_Exception, EOFError, ValueError) as exc:
-        raise ConfigError(f"{file}: not a capture, got {exc}") from exc
-    raise ConfigError(f"{file}: has packets 0 to {count - 1}, got {number}")
+    packets = read_packets(Path(file))
+    if int(number) >= len(packets):
+        raise ConfigError(f"{file}: has packets 0 to {len(packets) - 1}, got {number}")
+    return packets.packet(int(number))
 
 
 def _short(text: str) -> str:

@@ -45,15 +45,24 @@ def read_entries(path: Path, schema: P4Schema) -> list[Any]:
     Raises:
         ConfigError: If it is no WriteRequest, or has what the program hasn't.
     """
+    updates = read_request(path).updates
+    return [_decode(path, number, update, schema) for number, update in enumerate(updates)]
+
+
+def read_request(path: Path) -> Any:
+    """The `p4.v1.WriteRequest` of a file.
+
+    Raises:
+        ConfigError: If it is none.
+    """
     try:
-        request = text_format.Parse(path.read_text(), p4r.WriteRequest())
+        return text_format.Parse(path.read_text(), p4r.WriteRequest())
     except OSError as error:
         raise ConfigError(f"{path}: can't be read: {error.strerror}") from error
     except (text_format.ParseError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"{path}: not a p4.v1.WriteRequest as text, got {_one_line(error)}"
         ) from error
-    return [_decode(path, number, update, schema) for number, update in enumerate(request.updates)]
 
 
 def _decode(path: Path, number: int, update: Any, schema: P4Schema) -> Any:

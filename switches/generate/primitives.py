@@ -9,8 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from switches.generate.calculations import calculate
-from switches.generate.code import OUTSIDE, Code
+from switches.generate.code import Code
+from switches.generate.externs import (
+    count,
+    draw_random,
+    execute_meter,
+    hash_fields,
+    named_by,
+    register_read,
+    register_write,
+)
 from switches.generate.flow import leaves
 from switches.generate.headers import (
     add_header,
@@ -24,7 +32,6 @@ from switches.generate.headers import (
 )
 from switches.generate.inputs import inputs_of
 from switches.generate.marks import LOG, PRIMITIVE, Mark, Value
-from switches.generate.metering import COLOR_BITS, color
 from switches.generate.storage import (
     CLONE_FIELDS,
     CLONE_SESSION,
@@ -46,7 +53,6 @@ from switches.generate.traffic import (
     tell,
     truncate,
 )
-from switches.meters import METER_WORDS
 from switches.source import (
     STACKS,
     Constant,
@@ -55,7 +61,6 @@ from switches.source import (
     Listed,
     Named,
     Primitive,
-    RegisterArray,
     Source,
 )
 
@@ -104,7 +109,7 @@ def effects(source: Source, primitive: Primitive) -> Effects:
             assert isinstance(parameter, Named)
             reads |= inputs_of(source.calculations[parameter.name])
         elif role == SHIFTED:
-            moved = {Field(STACKS, _name(parameter))}.union(
+            moved = {Field(STACKS, named_by(parameter))}.union(
                 *(_whole(source, header) for header in _elements(source, parameter))
             )
             reads |= moved
@@ -134,7 +139,7 @@ def headers_made(source: Source, primitive: Primitive) -> set[str]:
     made: set[str] = set()
     for role, parameter in zip(_kind(source, primitive).roles, primitive.parameters, strict=True):
         if role == MADE:
-            made.add(_name(parameter))
+            made.add(named_by(parameter))
         elif role == SHIFTED:
             made |= set(_elements(source, parameter))
         elif role == STRETCHED:
@@ -177,7 +182,7 @@ def _whole(source: Source, header: str) -> set[Field]:
 
 def _elements(source: Source, stack: Expression) -> list[str]:
     """Return the headers of all elements."""
-    return [name for element in source.instances.elements(_name(stack)) for name in element]
+    return [name for element in source.instances.elements(named_by(stack)) for name in element]
 
 
 def _field(source: Source, primitive: Primitive, parameter: Expression) -> Field:
@@ -186,113 +191,10 @@ def _field(source: Source, primitive: Primitive, parameter: Expression) -> Field
     return parameter
 
 
-def _name(parameter: Expression) -> str:
-    assert isinstance(parameter, Named)
-    return parameter.name
-
-
 def _assign(code: Code, primitive: Primitive) -> None:
     target, value = primitive.parameters
     assert isinstance(target, Field)
     code.assign(target, value)
-
-
-def _index(code: Code, expression: Expression, size: int) -> tuple[str, str | None]:
-    """Return code of an index, and of the test that it is inside (None where it must be).
-
-    BMv2, built with its checks, leaves everything as it was where an index is outside.
-    """
-    index = code.expressions.unsigned(expression)
-    if code.expressions.bounds(expression)[1] < size:
-        return index, None
-    return index, f"{index} < {code.u(size)}"
-
-
-def _access(code: Code, array: RegisterArray, index: Expression) -> tuple[list[str], str | None]:
-    """Return code of a register's words, and of the test that they are there."""
-    known = code.cells.get((array.name, index))
-    if known is not None:
-        return [known], None
-    at, inside = _index(code, index, array.size)
-    cells = code.state.registers[array.name]
-    if cells.words > 1:
-        at = code.expressions.named([at])[0]
-        inside = inside and f"{at} < {code.u(array.size)}"
-    where = at if cells.stride == 1 else f"{at} * {code.u(cells.stride)}"
-    row, base = ("cells", "cells_at") if cells.in_lanes else ("state", "state_at")
-    starts = range(cells.start, cells.start + cells.words)
-    return [f"{row}[{base} + {code.u(start)} + {where}]" for start in starts], inside
-
-
-def _register_read(code: Code, primitive: Primitive) -> None:
-    target, register, index = primitive.parameters
-    assert isinstance(target, Field)
-    array = code.source.registers[_name(register)]
-    cell, inside = _access(code, array, index)
-    if cell == [OUTSIDE]:
-        return
-    with code.guarded(inside):
-        code.set_unsigned(target, [f"U({word})" for word in cell], array.width)
-
-
-def _register_write(code: Code, primitive: Primitive) -> None:
-    register, index, value = primitive.parameters
-    array = code.source.registers[_name(register)]
-    cell, inside = _access(code, array, index)
-    if cell == [OUTSIDE]:
-        return
-    words = code.expressions.fitted(value, array.width, False)
-    with code.guarded(inside):
-        for place, word in zip(cell, words, strict=True):
-            code.add(f"{place} = {word}")
-
-
-def _count(code: Code, primitive: Primitive) -> None:
-    counter, index = primitive.parameters
-    array = code.source.counters[_name(counter)]
-    at, inside = _index(code, index, array.size)
-    start = code.state.counters[array.name]
-    with code.guarded(inside):
-        if isinstance(index, Constant):
-            code.add(f"counter = state_at + {code.u(start + 2 * index.value)}")
-        else:
-            code.add(f"counter = state_at + {code.u(start)} + {at} * {code.u(2)}")
-        code.add(f"state[counter] += {code.u(1)}")
-        code.add(f"state[counter + {code.u(1)}] += U(length)")
-
-
-def _execute_meter(code: Code, primitive: Primitive) -> None:
-    meter, index, target = primitive.parameters
-    assert isinstance(target, Field)
-    array = code.source.meters[_name(meter)]
-    at, inside = _index(code, index, array.size)
-    start = code.u(code.state.meters[array.name])
-    with code.guarded(inside):
-        cell = f"state_at + {start} + {at} * {code.u(METER_WORDS)}"
-        code.set_word(target, color(code, array, cell), COLOR_BITS)
-
-
-def _hash(code: Code, primitive: Primitive) -> None:
-    target, base, calculation, size = primitive.parameters
-    assert isinstance(target, Field)
-    value, width = calculate(code, _name(calculation), primitive.where)
-    most = max(size.value % (1 << 64), 1) if isinstance(size, Constant) else 0
-    if most and most & (most - 1) == 0:
-        if most < 1 << width:
-            value = f"({value} & {code.u(most - 1)})"
-    else:  # BMv2 takes 0 for 1
-        value = f"({value} % max({code.expressions.unsigned(size)}, {code.u(1)}))"
-    if base != Constant(0):
-        value = f"({value} + {code.expressions.unsigned(base)})"
-    code.set_word(target, value)
-
-
-def _random(code: Code, primitive: Primitive) -> None:
-    target, low, high = primitive.parameters
-    assert isinstance(target, Field)
-    first, last = code.expressions.unsigned(low), code.expressions.unsigned(high)
-    with code.block(f"if {first} <= {last}:"):  # else BMv2 leaves the field as it was
-        code.set_word(target, f"draw(state, block[RANDOM_AT], {first}, {last})")
 
 
 def _exit(code: Code, _: Primitive) -> None:
@@ -319,14 +221,14 @@ def _log(code: Code, primitive: Primitive) -> None:
 PRIMITIVES = {
     "assign": Kind(_assign, (WRITTEN, READ)),
     "modify_field": Kind(_assign, (WRITTEN, READ)),
-    "register_read": Kind(_register_read, (WRITTEN, OBJECT, READ)),
-    "register_write": Kind(_register_write, (OBJECT, READ, READ)),
-    "count": Kind(_count, (OBJECT, READ)),
-    "modify_field_with_hash_based_offset": Kind(_hash, (WRITTEN, READ, HASHED, READ)),
-    "modify_field_rng_uniform": Kind(_random, (WRITTEN, READ, READ)),
+    "register_read": Kind(register_read, (WRITTEN, OBJECT, READ)),
+    "register_write": Kind(register_write, (OBJECT, READ, READ)),
+    "count": Kind(count, (OBJECT, READ)),
+    "modify_field_with_hash_based_offset": Kind(hash_fields, (WRITTEN, READ, HASHED, READ)),
+    "modify_field_rng_uniform": Kind(draw_random, (WRITTEN, READ, READ)),
     "mark_to_drop": Kind(drop, (OBJECT,), (EGRESS_SPEC, MCAST_GRP)),
     "drop": Kind(drop, (), (EGRESS_SPEC, MCAST_GRP)),
-    "execute_meter": Kind(_execute_meter, (OBJECT, READ, WRITTEN)),
+    "execute_meter": Kind(execute_meter, (OBJECT, READ, WRITTEN)),
     "clone_ingress_pkt_to_egress": Kind(clone, (READ, READ), (CLONE_SESSION, CLONE_FIELDS)),
     "clone_egress_pkt_to_egress": Kind(clone, (READ, READ), (CLONE_SESSION, CLONE_FIELDS)),
     "resubmit": Kind(resubmit, (READ,), (RESUBMIT,)),

@@ -6,9 +6,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from ringleaf.arena import Store
 from ringleaf.errors import ConfigError, choose
-from ringleaf.packets import OUTBOX_ROWS, make_pool
 from ringleaf.units import PS_PER_US
 from switches.program import Program
 from switches.stf.commands import CommandLine, whole
@@ -61,15 +59,7 @@ class EngineTestbed:
     __test__ = False  # pytest: this is no test
 
     def __init__(self, program: Program, where: str) -> None:
-        store = Store()
-        make_pool(
-            store,
-            size=OUTBOX_ROWS + 8,
-            head_bytes=program.head_bytes,
-            field_count=program.field_count,
-            lane_count=program.lane_count,
-        )
-        self._switch = Switch(program, store, LAST_PORT, name=program.name, first_port=0)
+        self._switch = Switch.alone(program, LAST_PORT, program.name, first_port=0)
         self._where = where
         self._entries = EntryTranslator(program)
         self._commands = CommandLine(self._switch)

@@ -129,10 +129,10 @@ def test_packets_may_be_written_in_many_ways(tmp_path: Path) -> None:
         ("", "must have at least one byte"),
         ("00" * 10_001, "at most 10000 bytes, got 10001"),
         ("no.pcap", "not hex, got 'n' in 'no.pcap'; give a file and its packet's number"),
-        ("no.pcap#0", "no such file"),
+        ("no.pcap#0", "No such file"),
         ("two.pcap#2", "has packets 0 to 1, got 2"),
         ("two.pcap#x", "packets are numbered from 0, got 'x'"),
-        ("none.pcap#0", "not a capture"),
+        ("none.pcap#0", "not a packet capture"),
     ],
 )
 def test_what_is_no_packet_is_refused(

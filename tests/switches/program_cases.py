@@ -15,8 +15,6 @@ from typing import Any
 
 import finsy as fy
 
-from ringleaf.arena import Store
-from ringleaf.packets import OUTBOX_ROWS, make_pool
 from switches import Program, Switch
 
 HERE = Path(__file__).parent
@@ -54,15 +52,7 @@ class Case:
 def make_switch(case: Case) -> Switch:
     """Return a switch of its own, with the case's entries."""
     program = Program.load(case.path, case.p4info)
-    store = Store()
-    make_pool(
-        store,
-        size=OUTBOX_ROWS + 8,
-        head_bytes=program.head_bytes,
-        field_count=program.field_count,
-        lane_count=program.lane_count,
-    )
-    switch = Switch(program, store, ports=PORTS, name=case.name, seed=7)
+    switch = Switch.alone(program, PORTS, case.name, seed=7)
     switch.write(case.entities())
     return switch
 

@@ -3,24 +3,14 @@
 import pytest
 from program_cases import PROGRAMS
 
-from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
-from ringleaf.packets import OUTBOX_ROWS, make_pool
 from switches import Program, Switch
 from switches.updates import INSERT, GroupUpdate
 
 
 def make_switch(first_port: int) -> Switch:
     program = Program.load(PROGRAMS / "tables.json")
-    store = Store()
-    make_pool(
-        store,
-        size=OUTBOX_ROWS + 8,
-        head_bytes=program.head_bytes,
-        field_count=program.field_count,
-        lane_count=program.lane_count,
-    )
-    return Switch(program, store, ports=4, name="s", first_port=first_port)
+    return Switch.alone(program, 4, "s", first_port=first_port)
 
 
 def test_port_0_is_there_only_if_it_is_asked_for() -> None:

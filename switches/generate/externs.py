@@ -1,0 +1,116 @@
+"""Code of primitives that use a program's registers, counters, meters, hashes and random numbers.
+
+Source: behavioral-model `targets/simple_switch/primitives.cpp`.
+"""
+
+from __future__ import annotations
+
+from switches.generate.calculations import calculate
+from switches.generate.code import OUTSIDE, Code
+from switches.generate.metering import COLOR_BITS, color
+from switches.meters import METER_WORDS
+from switches.source import Constant, Expression, Field, Named, Primitive, RegisterArray
+
+
+def named_by(parameter: Expression) -> str:
+    """Return the name of what a parameter names."""
+    assert isinstance(parameter, Named)
+    return parameter.name
+
+
+def _index(code: Code, expression: Expression, size: int) -> tuple[str, str | None]:
+    """Return code of an index, and of the test that it is inside (None where it must be).
+
+    BMv2, built with its checks, leaves everything as it was where an index is outside.
+    """
+    index = code.expressions.unsigned(expression)
+    if code.expressions.bounds(expression)[1] < size:
+        return index, None
+    return index, f"{index} < {code.u(size)}"
+
+
+def _access(code: Code, array: RegisterArray, index: Expression) -> tuple[list[str], str | None]:
+    """Return code of a register's words, and of the test that they are there."""
+    known = code.cells.get((array.name, index))
+    if known is not None:
+        return [known], None
+    at, inside = _index(code, index, array.size)
+    cells = code.state.registers[array.name]
+    if cells.words > 1:
+        at = code.expressions.named([at])[0]
+        inside = inside and f"{at} < {code.u(array.size)}"
+    where = at if cells.stride == 1 else f"{at} * {code.u(cells.stride)}"
+    row, base = ("cells", "cells_at") if cells.in_lanes else ("state", "state_at")
+    starts = range(cells.start, cells.start + cells.words)
+    return [f"{row}[{base} + {code.u(start)} + {where}]" for start in starts], inside
+
+
+def register_read(code: Code, primitive: Primitive) -> None:
+    target, register, index = primitive.parameters
+    assert isinstance(target, Field)
+    array = code.source.registers[named_by(register)]
+    cell, inside = _access(code, array, index)
+    if cell == [OUTSIDE]:
+        return
+    with code.guarded(inside):
+        code.set_unsigned(target, [f"U({word})" for word in cell], array.width)
+
+
+def register_write(code: Code, primitive: Primitive) -> None:
+    register, index, value = primitive.parameters
+    array = code.source.registers[named_by(register)]
+    cell, inside = _access(code, array, index)
+    if cell == [OUTSIDE]:
+        return
+    words = code.expressions.fitted(value, array.width, False)
+    with code.guarded(inside):
+        for place, word in zip(cell, words, strict=True):
+            code.add(f"{place} = {word}")
+
+
+def count(code: Code, primitive: Primitive) -> None:
+    counter, index = primitive.parameters
+    array = code.source.counters[named_by(counter)]
+    at, inside = _index(code, index, array.size)
+    start = code.state.counters[array.name]
+    with code.guarded(inside):
+        if isinstance(index, Constant):
+            code.add(f"counter = state_at + {code.u(start + 2 * index.value)}")
+        else:
+            code.add(f"counter = state_at + {code.u(start)} + {at} * {code.u(2)}")
+        code.add(f"state[counter] += {code.u(1)}")
+        code.add(f"state[counter + {code.u(1)}] += U(length)")
+
+
+def execute_meter(code: Code, primitive: Primitive) -> None:
+    meter, index, target = primitive.parameters
+    assert isinstance(target, Field)
+    array = code.source.meters[named_by(meter)]
+    at, inside = _index(code, index, array.size)
+    start = code.u(code.state.meters[array.name])
+    with code.guarded(inside):
+        cell = f"state_at + {start} + {at} * {code.u(METER_WORDS)}"
+        code.set_word(target, color(code, array, cell), COLOR_BITS)
+
+
+def hash_fields(code: Code, primitive: Primitive) -> None:
+    target, base, calculation, size = primitive.parameters
+    assert isinstance(target, Field)
+    value, width = calculate(code, named_by(calculation), primitive.where)
+    most = max(size.value % (1 << 64), 1) if isinstance(size, Constant) else 0
+    if most and most & (most - 1) == 0:
+        if most < 1 << width:
+            value = f"({value} & {code.u(most - 1)})"
+    else:  # BMv2 takes 0 for 1
+        value = f"({value} % max({code.expressions.unsigned(size)}, {code.u(1)}))"
+    if base != Constant(0):
+        value = f"({value} + {code.expressions.unsigned(base)})"
+    code.set_word(target, value)
+
+
+def draw_random(code: Code, primitive: Primitive) -> None:
+    target, low, high = primitive.parameters
+    assert isinstance(target, Field)
+    first, last = code.expressions.unsigned(low), code.expressions.unsigned(high)
+    with code.block(f"if {first} <= {last}:"):  # else BMv2 leaves the field as it was
+        code.set_word(target, f"draw(state, block[RANDOM_AT], {first}, {last})")
