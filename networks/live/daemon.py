@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from networks.live.fleet import Fleet, parse_line
+from networks.live.processes import hurry
 from ringleaf.errors import ConfigError, RingleafError
 from switches.p4runtime.server import Server
 
@@ -92,6 +93,7 @@ class _ControlServer(socketserver.ThreadingUnixStreamServer):
 
 def serve(control: Path, address: str, *, seed: int) -> None:
     """Serve until told to stop, by command or signal."""
+    hurry()
     fleet = Fleet(seed=seed)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: fleet.stop())

@@ -31,6 +31,7 @@ from hosts.rank import RankExecutor
 from networks.hosts.endpoints import Endpoints
 from networks.hosts.execution import Execution
 from networks.live.engine import Engine, Line, LiveAgent, Node
+from networks.live.processes import hurry
 from ringleaf.arena import Store
 from ringleaf.errors import BackendError, RingleafError
 from ringleaf.units import PS_PER_MS, PS_PER_NS
@@ -100,6 +101,7 @@ def be_host(
         die_with(parent)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever forked us sees to that
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        hurry()
         gc.disable()
         torch.set_num_threads(1)
         enter_namespace(place.namespace)
@@ -130,23 +132,32 @@ class _Host:
         self._engine = Engine(job.store, ring=job.endpoints.ring, seed=job.seed + rank)
         node = Node(place.name, [place.line], agents=[LiveAgent(*agent) for agent in agents])
         self._engine.build([node])
+        self._woken: dict[int, None] | None = {}  # agents that wait for the start
         self._execution = Execution(
             job.endpoints, job.store, {rank: executor}, job.dtype, self._wake
         )
 
     def run(self) -> None:
         """Say ready, run the rank at the time that is then given, and serve until told to stop."""
+        self._execution.start(self._engine.now_ps)  # nobody shall send what nobody awaits yet
         _say(self._control, {"ready": True})
         start_ps = self._hear_start()
-        while self._engine.serve(start_ps) != loop.UNTIL:
-            pass
+        while self._engine.serve(start_ps) == loop.REPORTED:
+            self._execution.dispatch()
         cpu_s = time.process_time()
-        self._execution.start(start_ps)
+        self._start(start_ps)
         if not self._execution.left:
             self._finish(start_ps)
         while not self._is_told():
             self._advance(start_ps)
+        self._control.recv(MESSAGE_BYTES)  # or to close it would take back what we say
         _say(self._control, {"counters": self._counters(time.process_time() - cpu_s)})
+
+    def _start(self, start_ps: int) -> None:
+        """Let agents send what they have been given so far."""
+        woken, self._woken = self._woken or {}, None
+        for number in woken:
+            loop.wake(self._job.store.arena, self._engine.at, number, start_ps)
 
     def _hear_start(self) -> int:
         """Wait for the common start; return it in this process's time."""
@@ -168,10 +179,13 @@ class _Host:
 
     def _finish(self, start_ps: int) -> None:
         took_ps = self._execution.finish_ps[self._rank] - start_ps
-        _say(self._control, {"finished": took_ps})
+        _say(self._control, {"finished": max(took_ps, 0)})
 
     def _wake(self, agent: int, now_ps: int) -> None:
         number = self._blocks.index(agent)
+        if self._woken is not None:
+            self._woken[number] = None
+            return
         loop.wake(self._job.store.arena, self._engine.at, number, now_ps)
 
     def _counters(self, cpu_s: float) -> dict[str, Any]:

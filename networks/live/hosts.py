@@ -23,7 +23,7 @@ from topologies.routing import base_rtt_ps, routes
 POOL_PACKETS = 4 * OUTBOX_ROWS
 HEADERS_BYTES = 128  # more than any of ours has before and behind its payload
 LEAST_HEAD_BYTES = 2048  # SwitchML's packets don't keep to the MTU
-ALLOWANCE_PS = 20 * PS_PER_MS  # by which the operating system may lengthen a round trip
+ALLOWANCE_PS = 5 * PS_PER_MS  # by which the operating system may lengthen a round trip
 STALL_S = 60.0
 STALL_TIMES = 50  # and so often what a rank's tensor takes on its line
 
