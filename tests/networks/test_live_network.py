@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -216,7 +217,10 @@ def test_a_switch_that_ends_is_named(switch: str, victim: str) -> None:
     if switch == "bmv2" and not bmv2.is_there():
         pytest.skip("BMv2 is not installed")
     with running(switch) as network:
+        descriptor = os.pidfd_open(network.processes[victim][0])
         os.kill(network.processes[victim][0], signal.SIGKILL)
+        select.select([descriptor], [], [], PATIENCE_S)
+        os.close(descriptor)
         code, output = network.end()
 
         assert f"ringleaf: {victim}: has ended, got signal 9; see " in output

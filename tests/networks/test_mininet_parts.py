@@ -1,0 +1,131 @@
+"""What live networks need, remember and ask of the kernel; without root."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments import shell
+from networks.live.engine import Line
+from networks.live.processes import identify, is_running, kill
+from networks.mininet import preflight, state
+from networks.mininet.shaping import disciplines, netem_options
+from ringleaf.errors import ConfigError
+from ringleaf.units import PS_PER_MS, PS_PER_US
+
+LINE = Line("r1a2b-s0-1", 100 * 10**6, 5 * PS_PER_MS, 0.01, 1 << 20)
+
+
+def test_all_that_is_missing_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+
+    with pytest.raises(ConfigError) as caught:
+        preflight.check_machine(bmv2=True, interactive=True)
+
+    for line in (
+        "root: run it with sudo",
+        "mnexec: apt install mininet",
+        "tc: apt install iproute2",
+        "ip: apt install iproute2",
+        "ethtool: apt install ethtool",
+        "ping: apt install iputils-ping",
+        "simple_switch_grpc: https://",
+    ):
+        assert f"\n  {line}" in str(caught.value)
+
+
+@pytest.mark.parametrize(("bmv2", "wanted", "named"), [
+    (True, "delay 5000us", ["htb", "netem"]),
+    (True, None, ["htb"]),
+    (False, "delay 5000us", []),
+])  # fmt: skip
+def test_disciplines_are_needed_only_by_bmv2(
+    monkeypatch: pytest.MonkeyPatch, bmv2: bool, wanted: str | None, named: list[str]
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(shutil, "which", lambda name: name)
+    monkeypatch.setattr(preflight, "_try", lambda *command: command[0] == "ip")
+
+    try:
+        preflight.check_machine(bmv2=bmv2, netem_for=wanted)
+        text = ""
+    except ConfigError as error:
+        text = str(error)
+
+    assert [name for name in ("htb", "netem") if f"\n  {name} (" in text] == named
+    assert (not named) == (not text)
+
+
+def test_lines_become_disciplines() -> None:
+    assert netem_options(LINE) == "delay 5000us loss 1.000000%"
+    assert netem_options(Line("x", 1, 99 * PS_PER_US)) == ""
+    plain = disciplines(Line("x", 8 * 10**9), prio=False)
+    assert plain == [
+        "qdisc add dev x root handle 2: htb default 1",
+        "class add dev x parent 2: classid 2:1 htb rate 8000000000bit ceil 8000000000bit "
+        "burst 1000000 cburst 1000000",
+        f"qdisc add dev x parent 2:1 handle 3: bfifo limit {4 << 20}",
+    ]
+    sorted_out = disciplines(LINE, prio=True)
+    assert [c.split("parent ")[1].split()[0] for c in sorted_out[2:4]] == ["2:1", "10:1"]
+    assert any("dsfield 0xe0 0xe0 flowid 3:1" in command for command in sorted_out)
+    assert any("dsfield 0x00 0xe0 flowid 3:8" in command for command in sorted_out)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(state, "RUNTIME", tmp_path)
+    return tmp_path
+
+
+def test_only_networks_without_an_owner_are_cleaned(folder: Path) -> None:
+    own = state.new_record()
+    lost = state.new_record()
+    pid, start = identify(os.getpid())
+    lost.owner = (pid, start + 1)  # the number is taken by another process since
+    lost.processes["s0"] = lost.owner
+    lost.interfaces = {"lo": 0, "eth0": 1 << 30}  # not by that name, not by that index
+    lost.files = [str(folder / "socket")]
+    (folder / "socket").touch()
+    lost.save()
+
+    assert state.clean_stale() == [lost.name]
+    assert [record.name for record in state.records()] == [own.name]
+    assert Path("/sys/class/net/lo").exists()
+    assert {path.name for path in folder.iterdir()} == {"lock", own.path.name}
+
+
+def test_a_number_that_another_process_has_got_is_not_killed() -> None:
+    pid, start = identify(os.getpid())
+
+    assert is_running((pid, start))
+    assert not is_running((pid, start + 1))
+    assert not kill((pid, start + 1))
+
+
+def test_interfaces_are_ours_by_name_or_index() -> None:
+    index = int(Path("/sys/class/net/lo/ifindex").read_text())
+
+    assert state.is_ours("r1a2b", "lo", index)
+    assert not state.is_ours("r1a2b", "lo", index + 1)
+    assert not state.is_ours("r1a2b", "lo", 0)
+    assert not state.is_ours("r1a2b", "r1a2b-s0-1", 0)  # it isn't there
+
+
+def test_the_shell_finds_live_switches_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid, start = identify(os.getpid())
+    monkeypatch.setattr(shell, "state_folders", lambda: [tmp_path, tmp_path / "none"])
+    for name, begun in (("ra", start), ("rb", start), ("rc", start + 1)):
+        record: dict[str, Any] = {"name": name, "owner": [pid, begun]}
+        record["switches"] = {"s1": f"127.0.0.1:1/{len(name)}", f"s_{name}": "127.0.0.1:2/3"}
+        (tmp_path / f"{name}.json").write_text(json.dumps(record))
+
+    assert set(shell.find_live("s1")) == {"ra/s1", "rb/s1"}
+    assert shell.find_live("ra/s_ra") == shell.find_live("s_ra") == {"ra/s_ra": "127.0.0.1:2/3"}
+    assert shell.find_live("s_rc") == {}
