@@ -43,7 +43,7 @@ RUN_FLAGS = $(foreach o,$(NAMES),$(if $($(o)),$(FLAG_$(o)) '$($(o))')) \
             $(if $(filter-out 0 no,$(PCAP)),--pcap)
 
 .DEFAULT_GOAL := help
-.PHONY: help exp replay test trace bench net clean-net shell venv-shell lint format p4 topo pin clean distclean venv
+.PHONY: help exp replay test trace bench bench-live net clean-net shell venv-shell lint format p4 topo pin clean distclean venv
 
 help:  ## Show this text
 	@echo 'Usage: make TARGET [NAME=value ...]'
@@ -97,6 +97,9 @@ net: $(STAMP)  ## Bring a live network up (root): make net TOPO=fattree,k=4 [SWI
 
 clean-net: $(STAMP)  ## Remove what killed live networks have left (ALL=1: running ones, too)
 	@$(BIN)/ringleaf net clean $(if $(ALL),--all)
+
+bench-live: $(STAMP)  ## Compare live networks with what virtual time predicts (as root)
+	@$(BIN)/python -m experiments.bench_live
 
 shell: $(SHELL_STAMP)  ## Open p4runtime-shell on a switch: make shell SWITCH=s1, or HOST:PORT/DEVICE
 	@$(SHELL_VENV)/bin/python -m experiments.shell '$(SWITCH)'

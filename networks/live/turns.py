@@ -22,10 +22,14 @@ class Turns:
     def __init__(self, ask: Callable[[], None]) -> None:
         self._ask = ask
         self._lock = threading.RLock()
+        self._loop: int | None = None  # the thread whose turn it is, while it is the loop's
         self._waiting = 0
         self._changed = threading.Condition()
 
     def __enter__(self) -> Self:
+        if self._loop == threading.get_ident():
+            self._lock.acquire()  # it is in already, and must not ask itself to end its next turn
+            return self
         with self._changed:
             self._waiting += 1
         self._ask()
@@ -49,4 +53,8 @@ class Turns:
         with self._changed:
             self._changed.wait_for(lambda: self._waiting == 0)
         with self._lock:
-            yield
+            self._loop = threading.get_ident()
+            try:
+                yield
+            finally:
+                self._loop = None
