@@ -80,8 +80,8 @@ replay: $(STAMP)  ## Replay traces of switches: make replay TRACE=tests/traces
 	@$(if $(TRACE),,echo 'make: replay: TRACE must be a trace, or a folder of some; make replay TRACE=...' >&2; exit 2)
 	@$(BIN)/ringleaf replay $(TRACE) $(if $(JUNIT),--junit '$(JUNIT)') $(ARGS)
 
-test: $(STAMP)  ## Run the tests
-	$(BIN)/python -m pytest $(ARGS)
+test: $(STAMP)  ## Run the tests, on all cores (JOBS=0: in one process)
+	$(BIN)/python -m pytest -n $(or $(JOBS),auto) --dist loadfile $(ARGS)
 
 trace: $(STAMP)  ## Follow a packet: make trace PROGRAM=forward [PACKET=HEX|FILE.pcap#N PORT= ENTRIES= HTML=]
 	@$(BIN)/ringleaf trace '$(or $(PROGRAM),forward)' $(if $(PACKET),--packet '$(PACKET)',--example) \
