@@ -124,6 +124,8 @@ def receive(arena: Arena, at: int, socket: int, rings: Bytes, now_ps: int) -> in
         frame = words[socket + v.RING_AT] + words[socket + v.FRAME] * v.FRAME_BYTES
         if not get_u32(rings, frame + v.STATUS_AT) & v.STATUS_USER:
             break
+        if words[words[at + s.RING_AT]] > 0:
+            break  # Python first: the next frame may be for a receive that it is about to post
         reason = lacks_room(words, at)
         if reason:
             return reason
@@ -142,6 +144,8 @@ def run_due(arena: Arena, at: int, now_ps: int) -> int:
     words = arena.words
     heap = words[at + s.HEAP_AT]
     while words[heap + COUNT] > 0 and first_time_ps(words, heap) <= now_ps:
+        if words[words[at + s.RING_AT]] > 0:
+            break  # as in `receive`
         reason = lacks_room(words, at)
         if reason:
             return reason
