@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import select
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -66,7 +67,7 @@ def _status(pid: int) -> list[str]:
 
 
 def kill(identity: Identity, number: int = signal.SIGKILL) -> bool:
-    """Send a signal to this very process; return whether it was there."""
+    """Send a signal to this process, wait if it must end by it; return whether it was there."""
     try:
         descriptor = os.pidfd_open(identity[0])
     except OSError:
@@ -75,6 +76,8 @@ def kill(identity: Identity, number: int = signal.SIGKILL) -> bool:
         if not is_running(identity):  # the descriptor keeps to the process, so this can't age
             return False
         signal.pidfd_send_signal(descriptor, number)
+        if number == signal.SIGKILL:
+            select.select([descriptor], [], [], STOP_TIMEOUT_S)
     except ProcessLookupError:
         return False
     finally:

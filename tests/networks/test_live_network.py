@@ -62,6 +62,11 @@ def run(*command: str, text: str = "", **variables: str) -> subprocess.Completed
     )
 
 
+def heed_interrupts() -> None:
+    """A process started in the background, as a CI job may be, has its interrupts ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Running:
     """A network that `ringleaf net` runs, with commands to come."""
 
@@ -74,6 +79,7 @@ class Running:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            preexec_fn=heed_interrupts,
         )
         line = self.read_line()
         match = re.match(r"# (r\w+): 4 hosts, 4 switches", line)
