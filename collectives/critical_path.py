@@ -65,13 +65,13 @@ def critical_path(
 
 
 def sent_bytes(schedule: Schedule, size_bytes: int, *, element_bytes: int = 4) -> list[int]:
-    """Return the payload that each rank sends.
+    """Return the payload that each rank, and each server, sends.
 
     Raises:
         ScheduleError: If elements do not fit into the size.
     """
     edges = _chunk_edges(schedule, size_bytes, element_bytes)
-    sent = [0] * schedule.ranks
+    sent = [0] * schedule.nodes
     for row in schedule.rows:
         for rank in row.ranks if isinstance(row, Aggregate) else (row.src,):
             sent[rank] += edges[row.chunk + 1] - edges[row.chunk]
@@ -186,10 +186,11 @@ class _Walk:
         self._moves = moves
         self._edges = edges
         self._fabric = fabric
+        self._ranks = schedule.ranks
         self._nodes = _data_flow(schedule, moves)
-        self._out = [_Port() for _ in range(schedule.ranks)]
-        self._in = [_Port() for _ in range(schedule.ranks)]
-        self._done_ps = [0] * schedule.ranks
+        self._out = [_Port() for _ in range(schedule.nodes)]
+        self._in = [_Port() for _ in range(schedule.nodes)]
+        self._done_ps = [0] * schedule.nodes
         self._port_ps: dict[int, int] = {}  # few sizes, and `wire_bytes` may be slow
         self._events: list[tuple[int, int, int]] = []
 
@@ -208,7 +209,8 @@ class _Walk:
         while self._events:
             now_ps, kind, number = heappop(self._events)
             handlers[_Kind(kind)](number, now_ps)
-        return CriticalPath(max(self._done_ps), tuple(self._done_ps))
+        done_ps = self._done_ps[: self._ranks]
+        return CriticalPath(max(done_ps), tuple(done_ps))
 
     def _ready(self, number: int, now_ps: int) -> None:
         move = self._moves[number]
@@ -281,7 +283,7 @@ class _Walk:
         payload_bytes = self._edges[move.chunk + 1] - self._edges[move.chunk]
         if not payload_bytes:
             return 0
-        return self._fabric.aggregation_ps(payload_bytes, len(self._done_ps))
+        return self._fabric.aggregation_ps(payload_bytes, self._ranks)
 
     def _busy_ps(self, message: Message) -> int:
         payload_bytes = self._edges[message.stop] - self._edges[message.start]

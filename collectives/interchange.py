@@ -30,6 +30,7 @@ def to_json(schedule: Schedule) -> str:
         "ranks": schedule.ranks,
         "chunks": schedule.chunks,
         "root": schedule.root,
+        **({"servers": schedule.servers} if schedule.servers else {}),
     }
     rows = ",\n".join(json.dumps(_row_as_list(row)) for row in schedule.rows)
     return f'{json.dumps(head)[:-1]}, "rows": [\n{rows}\n]}}\n'
@@ -58,6 +59,7 @@ def from_json(text: str, where: str = "schedule") -> Schedule:
         chunks=_value(data, "chunks", int, where),
         rows=tuple(_row_from_list(row, f"{where}: row {i}") for i, row in enumerate(rows)),
         root=_value(data, "root", int, where),
+        servers=_value({"servers": 0} | data, "servers", int, where),
     )
     check(schedule)
     return schedule

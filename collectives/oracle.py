@@ -79,9 +79,10 @@ def execute_chunks(
     rows_of = rows_by_chunk(schedule)
     for chunk, (start, stop) in enumerate(chunk_ranges(elements, schedule.chunks)):
         values = [read(rank, start, stop) for rank in range(schedule.ranks)]
+        values += [torch.zeros_like(values[0])] * schedule.servers
         if stop > start:
             _execute_chunk([row for _, row in rows_of[chunk]], values)
-        yield ChunkResult(chunk, start, stop, values)
+        yield ChunkResult(chunk, start, stop, values[: schedule.ranks])
 
 
 def _execute_chunk(rows: list[Row], values: list[torch.Tensor]) -> None:

@@ -3,6 +3,9 @@
 Each rank holds a tensor of the same shape, cut into `chunks` nearly equal ranges
 (`chunk_ranges`). A schedule is a tuple of rows, sorted by step, that say what becomes of them.
 
+Ranks may have the help of servers, numbered after them: nodes that hold zeros at first, have
+nothing to contribute, and of which nothing is demanded. Rows name ranks and servers alike.
+
 Meaning
     Rows of one step are concurrent: they read what was there before the step. Operations
     on one (rank, chunk) apply in row order. So every float addition has its place, and the
@@ -117,6 +120,12 @@ class Schedule:
     chunks: int
     rows: tuple[Row, ...]
     root: int = 0
+    servers: int = 0
+
+    @property
+    def nodes(self) -> int:
+        """Ranks and servers."""
+        return self.ranks + self.servers
 
     @cached_property
     def steps(self) -> int:
@@ -211,6 +220,8 @@ def check(schedule: Schedule) -> None:
     if schedule.chunks < 1:
         raise ScheduleError(f"{where}: chunks must be >= 1, got {schedule.chunks}")
     check_root(where, schedule.root, schedule.ranks)
+    if schedule.servers < 0:
+        raise ScheduleError(f"{where}: servers must be >= 0, got {schedule.servers}")
     step = 0
     for number, row in enumerate(schedule.rows):
         if row.step < step:
@@ -227,7 +238,7 @@ def check(schedule: Schedule) -> None:
             raise ScheduleError(f"{where}: row {number}: there must be ranks, got ()")
         if len(set(members)) != len(members):
             raise ScheduleError(f"{where}: row {number}: ranks must differ, got {members}")
-        if min(members) < 0 or max(members) >= schedule.ranks:
+        if min(members) < 0 or max(members) >= schedule.nodes:
             raise ScheduleError(
-                f"{where}: row {number}: ranks must be below {schedule.ranks}, got {members}"
+                f"{where}: row {number}: ranks must be below {schedule.nodes}, got {members}"
             )

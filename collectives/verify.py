@@ -78,6 +78,8 @@ def demanded(schedule: Schedule, rank: int, chunk: int) -> int | None:
 
     Bit r is rank r's. None: whatever is there does not matter.
     """
+    if rank >= schedule.ranks:
+        return None  # a server
     everyone = (1 << schedule.ranks) - 1
     match schedule.collective:
         case Collective.ALLREDUCE:
@@ -125,9 +127,10 @@ class _Contents:
     landings: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        ranks = range(self.schedule.ranks)
-        self.values = [_Value(1 << rank, 0, rank, 0) for rank in ranks]
-        self.unseen = [0 for _ in ranks]
+        ranks, nodes = self.schedule.ranks, self.schedule.nodes
+        self.values = [_Value(1 << rank, 0, rank, 0) for rank in range(ranks)]
+        self.values += [_Value(0, 0, server, 0) for server in range(ranks, nodes)]
+        self.unseen = [0] * nodes
 
     def run_step(self, step: list[tuple[int, Row]]) -> None:
         first = len(self.numbers)
@@ -164,7 +167,7 @@ class _Contents:
         # a + b and b + a have the same bits, so the sorted addends name their sum; but a
         # network's sum has bits of its own.
         key = (-1 if in_network else 0, *sorted(addend.number for addend in addends))
-        number = self.sums.setdefault(key, self.schedule.ranks + len(self.sums))
+        number = self.sums.setdefault(key, self.schedule.nodes + len(self.sums))
         return _Value(contributions, doubled, number, known)
 
     def _blame(self, contributions: int, row_number: int) -> None:
