@@ -7,7 +7,8 @@
     ]}
 
 A row of five is step, source, destination, chunk and what becomes of it; a row of four is
-step, ranks, chunk and "aggregate".
+step, ranks, chunk and "aggregate". Where messages are encoded, "codec" names how, and "coded"
+lists what operations' messages are.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import json
 from typing import Any
 
 from collectives.schedule import Aggregate, Collective, Op, Row, Schedule, Transfer, check
-from ringleaf.errors import ScheduleError
+from collectives.codecs import CODECS
+from ringleaf.errors import ScheduleError, choose
 
 SCHEMA_VERSION = 1
 
@@ -31,6 +33,7 @@ def to_json(schedule: Schedule) -> str:
         "chunks": schedule.chunks,
         "root": schedule.root,
         **({"servers": schedule.servers} if schedule.servers else {}),
+        **_codec_as_plain(schedule),
     }
     rows = ",\n".join(json.dumps(_row_as_list(row)) for row in schedule.rows)
     return f'{json.dumps(head)[:-1]}, "rows": [\n{rows}\n]}}\n'
@@ -60,9 +63,25 @@ def from_json(text: str, where: str = "schedule") -> Schedule:
         rows=tuple(_row_from_list(row, f"{where}: row {i}") for i, row in enumerate(rows)),
         root=_value(data, "root", int, where),
         servers=_value({"servers": 0} | data, "servers", int, where),
+        **_codec_from_plain(data, where),
     )
     check(schedule)
     return schedule
+
+
+def _codec_as_plain(schedule: Schedule) -> dict[str, Any]:
+    if schedule.codec is None:
+        return {}
+    return {"codec": schedule.codec.name, "coded": sorted(op.value for op in schedule.coded)}
+
+
+def _codec_from_plain(data: dict[str, Any], where: str) -> dict[str, Any]:
+    if "codec" not in data:
+        return {}
+    name, coded = _value(data, "codec", str, where), _value(data, "coded", list, where)
+    valid = [op.value for op in Op]
+    ops = frozenset(Op(choose(f"{where}: coded", "operation", str(op), valid)) for op in coded)
+    return {"codec": CODECS[choose(where, "codec", name, CODECS)], "coded": ops}
 
 
 def _row_as_list(row: Row) -> list[Any]:

@@ -13,7 +13,17 @@ from operator import attrgetter
 
 import torch
 
-from collectives.schedule import Aggregate, Op, Row, Schedule, check, chunk_ranges, rows_by_chunk
+from collectives.schedule import (
+    Aggregate,
+    Message,
+    Op,
+    Row,
+    Schedule,
+    check,
+    chunk_ranges,
+    messages,
+    rows_by_chunk,
+)
 from ringleaf.errors import ScheduleError
 
 
@@ -81,15 +91,16 @@ def execute_chunks(
         values = [read(rank, start, stop) for rank in range(schedule.ranks)]
         values += [torch.zeros_like(values[0])] * schedule.servers
         if stop > start:
-            _execute_chunk([row for _, row in rows_of[chunk]], values)
+            _execute_chunk(schedule, [row for _, row in rows_of[chunk]], values)
         yield ChunkResult(chunk, start, stop, values[: schedule.ranks])
 
 
-def _execute_chunk(rows: list[Row], values: list[torch.Tensor]) -> None:
+def _execute_chunk(schedule: Schedule, rows: list[Row], values: list[torch.Tensor]) -> None:
     """Replace the ranks' `values`; tensors are never changed, so they can be shared."""
     for _, step in groupby(rows, attrgetter("step")):
         concurrent = list(step)
-        arriving = [_arriving(row, values) for row in concurrent]  # all before the first write
+        # All of them before the first write.
+        arriving = [_arriving(schedule, row, values) for row in concurrent]
         for row, value in zip(concurrent, arriving, strict=True):
             if isinstance(row, Aggregate):
                 for rank in row.ranks:
@@ -100,10 +111,56 @@ def _execute_chunk(rows: list[Row], values: list[torch.Tensor]) -> None:
                 values[row.dst] = value
 
 
-def _arriving(row: Row, values: list[torch.Tensor]) -> torch.Tensor:
+def _arriving(schedule: Schedule, row: Row, values: list[torch.Tensor]) -> torch.Tensor:
     if isinstance(row, Aggregate):
         return exact_sum([values[rank] for rank in row.ranks]).to(values[row.ranks[0]].dtype)
-    return values[row.src]
+    value, codec = values[row.src], schedule.codec_of(row.op)
+    if codec is None or codec.is_lossless:  # of that, a test of the real thing shall be the judge
+        return value
+    return codec.decode(codec.encode(value), value.numel(), value.dtype)
+
+
+def message_bytes(schedule: Schedule, tensors: Sequence[torch.Tensor]) -> list[int]:
+    """Return the size of each of `messages(schedule)` as it is sent; 0 for an aggregate.
+
+    Raises:
+        ScheduleError: If the rows make no sense, or tensors and ranks do not match.
+    """
+    elements = _check_tensors(schedule, tensors)
+    check(schedule)
+    values = [tensor.reshape(-1).clone() for tensor in tensors]
+    values += [torch.zeros_like(values[0]) for _ in range(schedule.servers)]
+    ranges, sizes = chunk_ranges(elements, schedule.chunks), list[int]()
+    for _, group in groupby(messages(schedule), attrgetter("step")):
+        step = list(group)
+        arriving = [_taken(schedule, each, values, ranges) for each in step]
+        for (start, value, size), each in zip(arriving, step, strict=True):
+            sizes.append(size)
+            written = each.ranks if isinstance(each, Aggregate) else (each.dst,)
+            for node in written:
+                there = values[node][start : start + value.numel()]
+                adds = isinstance(each, Message) and each.op is Op.REDUCE
+                there.copy_(there + value if adds else value)
+    return sizes
+
+
+def _taken(
+    schedule: Schedule,
+    each: Message | Aggregate,
+    values: list[torch.Tensor],
+    ranges: list[tuple[int, int]],
+) -> tuple[int, torch.Tensor, int]:
+    """What a message brings: its first element, its values, and the bytes it takes."""
+    if isinstance(each, Aggregate):
+        start, stop = ranges[each.chunk]
+        total = exact_sum([values[rank][start:stop] for rank in each.ranks])
+        return start, total.to(values[0].dtype), 0
+    start, stop = ranges[each.start][0], ranges[each.stop - 1][1]
+    value, codec = values[each.src][start:stop].clone(), schedule.codec_of(each.op)
+    if codec is None or start == stop:
+        return start, value, value.numel() * value.element_size()
+    data = codec.encode(value)
+    return start, codec.decode(data, value.numel(), value.dtype), data.numel()
 
 
 def exact_sum(tensors: Sequence[torch.Tensor]) -> torch.Tensor:

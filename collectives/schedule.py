@@ -44,6 +44,7 @@ from enum import Enum
 from functools import cached_property
 from itertools import pairwise
 
+from collectives.codec import Codec
 from ringleaf.errors import ScheduleError
 
 
@@ -52,6 +53,9 @@ class Op(Enum):
 
     REDUCE = "reduce"  # dst[chunk] += src[chunk]
     COPY = "copy"  # dst[chunk] = src[chunk]
+
+
+ALL_OPS = frozenset(Op)
 
 
 class Collective(Enum):
@@ -121,11 +125,17 @@ class Schedule:
     rows: tuple[Row, ...]
     root: int = 0
     servers: int = 0
+    codec: Codec | None = None  # writes messages; None: chunks go as they are
+    coded: frozenset[Op] = ALL_OPS  # messages of the other operation go as they are, too
 
     @property
     def nodes(self) -> int:
         """Ranks and servers."""
         return self.ranks + self.servers
+
+    def codec_of(self, op: Op) -> Codec | None:
+        """What writes the messages of an operation."""
+        return self.codec if op in self.coded else None
 
     @cached_property
     def steps(self) -> int:

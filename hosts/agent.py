@@ -29,7 +29,7 @@ RETRANSMISSIONS = 6  # packets sent more than once, for the table
 AGENT_WORDS = 16  # an agent's own words start here
 
 # Completion ring: count, capacity, then rows of COMPLETION_WORDS.
-COMPLETION_WORDS = 5
+COMPLETION_WORDS = 6
 RING_HEADER = 2
 
 
@@ -41,6 +41,7 @@ class Completion(NamedTuple):
     a: int
     b: int
     time_ps: int
+    c: int = 0
 
 
 def make_ring(store: Store, capacity: int) -> int:
@@ -63,7 +64,7 @@ def make_agent(
 
 
 @inline
-def complete(arena: Arena, at: int, kind: int, a: int, b: int, now_ps: int) -> None:
+def complete(arena: Arena, at: int, kind: int, a: int, b: int, now_ps: int, c: int = 0) -> None:
     """Report to Python; whoever drives the agents drains the ring before it is full."""
     words = arena.words
     ring = words[at + COMPLETIONS_AT]
@@ -75,6 +76,7 @@ def complete(arena: Arena, at: int, kind: int, a: int, b: int, now_ps: int) -> N
     words[row + 2] = a
     words[row + 3] = b
     words[row + 4] = now_ps
+    words[row + 5] = c
     words[ring] = count + 1
 
 

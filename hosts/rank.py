@@ -8,37 +8,22 @@ virtual time and in a process of its own.
 - A write is applied once every earlier-row write of its chunk has been, and every send of
   that chunk up to its step has been acknowledged; so results don't depend on arrival order.
 - A COPY lands in the tensor itself; a REDUCE lands in a staging buffer and is added by torch.
+- A message that the schedule's codec writes leaves from a staging buffer, encoded when it may go,
+  so its chunks may be written at once; and it lands in one, to be decoded when it is applied.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 
 import torch
 
-from collectives.schedule import Aggregate, Message, Op, Schedule, chunk_ranges, messages
-
-MAX_POSTED = 128
-"""Sends, and receives, of a stream at a time; a queue pair's ring has room for more."""
-
-
-class Stream(NamedTuple):
-    """One rank's messages of one kind with one peer, which go in the order of the schedule.
-
-    What is reduced and what is copied don't wait for each other: in a pipeline through two
-    trees they go opposite ways, and would keep each other to one chunk per round trip.
-    """
-
-    peer: int
-    op: Op
-
-
-NETWORK = Stream(-1, Op.REDUCE)
-"""Stands for the switches that aggregate."""
+from collectives.codec import Codec
+from collectives.schedule import Op, chunk_ranges
+from hosts.plan import MAX_POSTED, Plan, Row, Stream
+from hosts.staging import depth, lay_out, room_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +42,7 @@ class Receive:
 
     stream: Stream
     address: int
-    size_bytes: int
+    size_bytes: int  # or less, if the message is encoded
     tag: int
 
 
@@ -73,89 +58,6 @@ class Reduce:
 Request = Send | Receive | Reduce
 
 
-@dataclass(slots=True)
-class _Row:
-    """One message, or aggregate, of the schedule as this rank sees it."""
-
-    tag: int
-    stream: Stream
-    start: int  # chunks `start` to `stop` (excluded)
-    stop: int
-    after_writes: list[int]  # per chunk: writes applied here before it may go
-    after_sends: list[int]  # per chunk: sends acknowledged before it may be written
-    staged: bool = False
-    slot: int = -1
-
-
-@dataclass(slots=True)
-class Plan:
-    """A rank's rows by stream, in the order both ends agree on: that of the schedule."""
-
-    sends: dict[Stream, deque[_Row]] = field(default_factory=lambda: defaultdict(deque))
-    receives: dict[Stream, deque[_Row]] = field(default_factory=lambda: defaultdict(deque))
-    aggregates: list[_Row] = field(default_factory=list)
-
-
-def plans(schedule: Schedule, elements: int) -> list[Plan]:
-    """Cut a schedule for tensors of `elements` into its ranks' plans; index = rank.
-
-    Messages without a byte are left out.
-    """
-    ranges = chunk_ranges(elements, schedule.chunks)
-    planners = [_Planner(schedule.chunks) for _ in range(schedule.ranks)]
-    for tag, row in enumerate(messages(schedule)):
-        if isinstance(row, Aggregate):
-            for rank in row.ranks:
-                planners[rank].add_aggregate(tag, row)
-        elif ranges[row.start][0] < ranges[row.stop - 1][1]:
-            planners[row.src].add_send(tag, row)
-            planners[row.dst].add_write(tag, row)
-    return [planner.finish() for planner in planners]
-
-
-class _Planner:
-    """Notes the reads and writes of each chunk while rows are added in order."""
-
-    def __init__(self, chunks: int) -> None:
-        self._plan = Plan()
-        self._writes: list[list[int]] = [[] for _ in range(chunks)]  # steps, per chunk
-        self._sends: list[list[int]] = [[] for _ in range(chunks)]
-        self._written: list[tuple[_Row, int]] = []
-
-    def add_send(self, tag: int, row: Message) -> None:
-        """A send reads what was there before its step."""
-        chunks = range(row.start, row.stop)
-        after = [bisect_left(self._writes[chunk], row.step) for chunk in chunks]
-        for chunk in chunks:
-            self._sends[chunk].append(row.step)
-        stream = Stream(row.dst, row.op)
-        self._plan.sends[stream].append(_Row(tag, stream, row.start, row.stop, after, []))
-
-    def add_write(self, tag: int, row: Message) -> None:
-        stream = Stream(row.src, row.op)
-        entry = self._write(tag, stream, row.step, row.start, row.stop)
-        self._plan.receives[stream].append(entry)
-
-    def add_aggregate(self, tag: int, row: Aggregate) -> None:
-        self._plan.aggregates.append(self._write(tag, NETWORK, row.step, row.chunk, row.chunk + 1))
-
-    def _write(self, tag: int, stream: Stream, step: int, start: int, stop: int) -> _Row:
-        after = [len(self._writes[chunk]) for chunk in range(start, stop)]
-        for chunk in range(start, stop):
-            self._writes[chunk].append(step)
-        entry = _Row(tag, stream, start, stop, after, [])
-        self._written.append((entry, step))
-        return entry
-
-    def finish(self) -> Plan:
-        for entry, step in self._written:
-            sends = [self._sends[chunk] for chunk in range(entry.start, entry.stop)]
-            entry.after_sends = [bisect_right(steps, step) for steps in sends]
-            # A swap within a step must not wait for itself, so it goes through staging.
-            entry.staged = entry.stream.op is Op.REDUCE or any(step in steps for steps in sends)
-        return self._plan
-
-
 class RankExecutor:
     """Walks one rank's plan.
 
@@ -165,7 +67,7 @@ class RankExecutor:
         address: Where `tensor` starts in registered memory.
         chunks: How many chunks the schedule cuts the buffer into.
         staging: Address of `staging_bytes` of registered memory.
-        view: Returns the tensor of so many elements at an address.
+        view: Returns the tensor of so many elements of a type at an address.
         ahead_bytes: Bytes of receives posted ahead per stream, at least two messages.
     """
 
@@ -177,7 +79,7 @@ class RankExecutor:
         chunks: int,
         *,
         staging: int,
-        view: Callable[[int, int], torch.Tensor],
+        view: Callable[[int, int, torch.dtype], torch.Tensor],
         ahead_bytes: int,
     ) -> None:
         self._plan = plan
@@ -187,7 +89,7 @@ class RankExecutor:
         self._view = view
         self._applied = [0] * chunks
         self._acked = [0] * chunks
-        self._in_flight: dict[int, _Row] = {}  # by tag
+        self._in_flight: dict[int, Row] = {}  # by tag
         self._sending: dict[Stream, int] = defaultdict(int)
         self._receiving: dict[Stream, int] = defaultdict(int)
         self._blocked: dict[int, dict[Hashable, Callable[[], None]]] = defaultdict(dict)  # by chunk
@@ -197,10 +99,10 @@ class RankExecutor:
         self._left += sum(len(rows) for rows in plan.receives.values()) + len(plan.aggregates)
         item = tensor.element_size()
         self._depth = {
-            stream: _depth(rows, self._ranges, item, ahead_bytes)
+            stream: depth(rows, self._ranges, item, ahead_bytes)
             for stream, rows in plan.receives.items()
         }
-        self._slots = _staging_slots(plan, self._ranges, item, staging, ahead_bytes)
+        self._free = lay_out(plan, self._ranges, item, staging, ahead_bytes)
 
     @property
     def receives(self) -> bool:
@@ -226,12 +128,17 @@ class RankExecutor:
         """The peer has the whole message of this row."""
         row = self._in_flight.pop(tag)
         self._sending[row.stream] -= 1
+        self._left -= 1
+        if row.codec is not None:
+            self._free.sends[row.stream].append(row.slot)
         self._post_sends(row.stream)
-        self._count(row, self._acked)
+        if row.codec is None:
+            self._count(row, self._acked)
 
-    def received(self, tag: int) -> None:
-        """The message of this row is where it was asked to go."""
+    def received(self, tag: int, size_bytes: int) -> None:
+        """The message of this row, of this size, is where it was asked to go."""
         row = self._in_flight.pop(tag)
+        row.came_bytes = size_bytes
         if row.staged:
             self._apply(row)
         else:
@@ -239,18 +146,18 @@ class RankExecutor:
 
     def aggregated(self, tag: int) -> None:
         """The aggregate of this row has replaced the rank's chunk."""
+        self._left -= 1
         self._count(self._in_flight.pop(tag), self._applied)
 
-    def _count(self, row: _Row, counts: list[int]) -> None:
-        """A row is done: count it for its chunks, and try what waited for them."""
-        self._left -= 1
+    def _count(self, row: Row, counts: list[int]) -> None:
+        """A row is applied, or read for the last time: try what waited for its chunks."""
         for chunk in range(row.start, row.stop):
             counts[chunk] += 1
         for chunk in range(row.start, row.stop):
             for again in self._blocked.pop(chunk, {}).values():
                 again()
 
-    def _missing(self, row: _Row) -> int:
+    def _missing(self, row: Row) -> int:
         """The first chunk of the row that waits for an earlier write or send; -1 if none."""
         for chunk, writes in enumerate(row.after_writes, row.start):
             if self._applied[chunk] < writes:
@@ -260,14 +167,14 @@ class RankExecutor:
                 return chunk
         return -1
 
-    def _waits(self, row: _Row, who: Hashable, again: Callable[[], None]) -> bool:
+    def _waits(self, row: Row, who: Hashable, again: Callable[[], None]) -> bool:
         """Whether the row must wait; if so `again` is called, once, when that may have changed."""
         chunk = self._missing(row)
         if chunk >= 0:
             self._blocked[chunk][who] = again
         return chunk >= 0
 
-    def _bytes(self, row: _Row) -> tuple[int, int]:
+    def _bytes(self, row: Row) -> tuple[int, int]:
         """Address and size of a row's chunks."""
         start, stop = self._ranges[row.start][0], self._ranges[row.stop - 1][1]
         item = self._tensor.element_size()
@@ -279,10 +186,23 @@ class RankExecutor:
             row = rows[0]
             if self._waits(row, (Send, stream), lambda: self._post_sends(stream)):
                 return
+            if row.codec is not None and not self._free.sends[stream]:
+                return  # one comes back when a message has been sent
             rows.popleft()
             self._sending[stream] += 1
             self._in_flight[row.tag] = row
-            self._requests.append(Send(stream, *self._bytes(row), row.tag))
+            if row.codec is None:
+                self._requests.append(Send(stream, *self._bytes(row), row.tag))
+            else:
+                self._requests.append(self._encode(row, row.codec))
+                self._count(row, self._acked)  # what is sent is not the tensor itself
+
+    def _encode(self, row: Row, codec: Codec) -> Send:
+        """Write a row's message to a buffer of its own."""
+        row.slot = self._free.sends[row.stream].pop()
+        data = codec.encode(self._chunks(row))
+        self._view(row.slot, data.numel(), torch.uint8).copy_(data)
+        return Send(row.stream, row.slot, data.numel(), row.tag)
 
     def _post_receives(self, stream: Stream) -> None:
         rows = self._plan.receives[stream]
@@ -290,9 +210,10 @@ class RankExecutor:
             row = rows[0]
             address, size = self._bytes(row)
             if row.staged:
-                if not self._slots[stream]:
+                if not self._free.receives[stream]:
                     return  # one comes back when a held write is applied
-                row.slot = address = self._slots[stream].pop()  # the warmest
+                row.slot = address = self._free.receives[stream].pop()  # the warmest
+                size = room_bytes(row, self._ranges, self._tensor.element_size())
             elif self._waits(row, (Receive, stream), lambda: self._post_receives(stream)):
                 return
             rows.popleft()
@@ -311,62 +232,30 @@ class RankExecutor:
         if self._plan.aggregates:
             self._waits(self._plan.aggregates[0], Reduce, self._post_aggregates)
 
-    def _apply(self, row: _Row) -> None:
+    def _apply(self, row: Row) -> None:
         """Move a staged message into the tensor, when its turn has come."""
         if self._waits(row, row.tag, lambda: self._apply(row)):
             return
-        start, stop = self._ranges[row.start][0], self._ranges[row.stop - 1][1]
-        target, source = self._tensor[start:stop], self._view(row.slot, stop - start)
+        target = self._chunks(row)
+        elements, dtype = target.numel(), target.dtype
+        if row.codec is None:
+            source = self._view(row.slot, elements, dtype)
+        else:
+            data = self._view(row.slot, row.came_bytes, torch.uint8)
+            source = row.codec.decode(data, elements, dtype)
         if row.stream.op is Op.REDUCE:
             target.add_(source)
         else:
             target.copy_(source)
-        self._slots[row.stream].append(row.slot)
+        self._free.receives[row.stream].append(row.slot)
         self._written(row)
 
-    def _written(self, row: _Row) -> None:
+    def _chunks(self, row: Row) -> torch.Tensor:
+        """A row's part of the tensor."""
+        return self._tensor[self._ranges[row.start][0] : self._ranges[row.stop - 1][1]]
+
+    def _written(self, row: Row) -> None:
+        self._left -= 1
         self._receiving[row.stream] -= 1
         self._post_receives(row.stream)
         self._count(row, self._applied)
-
-
-def _staged(plan: Plan) -> Iterator[tuple[Stream, list[_Row]]]:
-    for stream, rows in plan.receives.items():
-        if staged := [row for row in rows if row.staged]:
-            yield stream, staged
-
-
-def _slot_bytes(rows: Iterable[_Row], ranges: list[tuple[int, int]], item: int) -> int:
-    """Room for the largest of these rows' messages, in whole cache lines."""
-    largest = max(ranges[row.stop - 1][1] - ranges[row.start][0] for row in rows)
-    return -(-largest * item // 64) * 64
-
-
-def _depth(
-    rows: Collection[_Row], ranges: list[tuple[int, int]], item: int, ahead_bytes: int
-) -> int:
-    """How many of these rows' messages are let in ahead."""
-    wanted = -(-ahead_bytes // _slot_bytes(rows, ranges, item))
-    return min(max(2, wanted), MAX_POSTED, len(rows))
-
-
-def staging_bytes(plan: Plan, elements: int, chunks: int, item: int, *, ahead_bytes: int) -> int:
-    """Registered memory that an executor of this plan needs for messages not yet applied."""
-    ranges = chunk_ranges(elements, chunks)
-    return sum(
-        _depth(rows, ranges, item, ahead_bytes) * _slot_bytes(rows, ranges, item)
-        for _, rows in _staged(plan)
-    )
-
-
-def _staging_slots(
-    plan: Plan, ranges: list[tuple[int, int]], item: int, staging: int, ahead_bytes: int
-) -> dict[Stream, list[int]]:
-    """Addresses of each stream's free staging buffers."""
-    slots: dict[Stream, list[int]] = defaultdict(list)
-    for stream, rows in _staged(plan):
-        size = _slot_bytes(rows, ranges, item)
-        for _ in range(_depth(rows, ranges, item, ahead_bytes)):
-            slots[stream].append(staging)
-            staging += size
-    return slots

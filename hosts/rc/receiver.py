@@ -151,6 +151,6 @@ def receive_data(arena: Arena, at: int, number: int, qp: Qp, packet: int, now_ps
             complete(arena, at, OVERRUN, number, tag, now_ps)
         if opcode in (SEND_LAST, SEND_ONLY):
             state[RECEIVES_FIRST] += 1
-            complete(arena, at, RECEIVED, number, tag, now_ps)
+            complete(arena, at, RECEIVED, number, tag, now_ps, state[PLACED_BYTES])
         if view.head[ACK_REQUEST_AT] & 0x80:
             owe(arena, at, number, qp, ACK)

@@ -16,7 +16,7 @@ from ringleaf.views import window
 
 # What an rc agent reports.
 SENT = 1  # a: QP, b: tag; the peer has the whole message
-RECEIVED = 2  # a: QP, b: tag of the receive it went into
+RECEIVED = 2  # a: QP, b: tag of the receive it went into, c: bytes that came
 OVERRUN = 3  # a: QP, b: tag; the message was longer than the receive
 
 # The agent's words.

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import networkx as nx
 
 from hosts import rc
-from hosts.rank import Stream
+from hosts.plan import Stream
 from networks.options import Options
 from ringleaf.arena import Store
 from ringleaf.units import serialize_ps

@@ -8,10 +8,12 @@ from contextlib import contextmanager
 import networkx as nx
 import torch
 
-from collectives.schedule import Aggregate, Schedule
+from collectives.schedule import Aggregate, Schedule, chunk_ranges
 from hosts import rc
 from hosts.agent import make_ring
-from hosts.rank import Plan, RankExecutor, plans, staging_bytes
+from hosts.plan import Plan, plans
+from hosts.rank import RankExecutor
+from hosts.staging import staging_bytes
 from ina.registry import Aggregator, HostProtocol
 from networks.hosts.connections import Connections
 from networks.hosts.memory import PAGE_BYTES, Memory, item_bytes
@@ -98,7 +100,7 @@ class Endpoints:
                     addresses[rank],
                     schedule.chunks,
                     staging=staging[rank],
-                    view=lambda address, count: self.memory.view(address, count, dtype),
+                    view=self.memory.view,
                     ahead_bytes=self._ahead_bytes,
                 )
                 for rank, plan in enumerate(parts)
@@ -130,7 +132,8 @@ class Endpoints:
     ) -> list[int]:
         """Bytes that each rank's executor needs for what has arrived too early."""
         item, ahead = item_bytes(dtype), self._ahead_bytes
-        return [staging_bytes(plan, elements, chunks, item, ahead_bytes=ahead) for plan in parts]
+        ranges = chunk_ranges(elements, chunks)
+        return [staging_bytes(plan, ranges, item, ahead_bytes=ahead) for plan in parts]
 
     def _check(self, schedule: Schedule, tensors: list[torch.Tensor]) -> None:
         if schedule.ranks != self.ranks or len(tensors) != self.ranks:

@@ -80,7 +80,7 @@ class Execution:
         elif report.agent != connections.agents[rank]:
             executor.aggregated(report.b)
         elif report.kind == rc.RECEIVED:
-            executor.received(report.b)
+            executor.received(report.b, report.c)
         else:
             peer = connections.stream(rank, report.a).peer
             raise BackendError(f"h{rank}: too long a message from h{peer}, got row {report.b}")

@@ -1,0 +1,43 @@
+"""How the data of a schedule's messages is written: codecs, pure torch.
+
+A schedule without a codec sends its chunks as they are. With one, a message's chunks are
+encoded when they leave, the bytes on the wire are those of the encoding, however many
+they are, and what arrives is decoded before it is applied. So the size of a message may depend
+on the data.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Codec(Protocol):
+    """A way to write neighbouring elements as bytes.
+
+    A message may hold several chunks, and is encoded as a whole. Cutting must not matter:
+    the decoded message is what its chunks, each encoded and decoded by itself, would be.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name in the registry."""
+
+    @property
+    def is_lossless(self) -> bool:
+        """Whether decoding gives the very bits that were encoded."""
+
+    def encode(self, values: torch.Tensor) -> torch.Tensor:
+        """Return the bytes (uint8) of a flat tensor, which stays as it is."""
+
+    def decode(self, data: torch.Tensor, elements: int, dtype: torch.dtype) -> torch.Tensor:
+        """Return the `elements` of this type that `data`, all of it, stands for.
+
+        Raises:
+            ProtocolError: If it can't be.
+        """
+
+    def most_bytes(self, elements: int, item_bytes: int) -> int:
+        """The most that so many elements can take."""

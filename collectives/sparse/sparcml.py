@@ -1,0 +1,87 @@
+"""SparCML's allreduce algorithms: dense ones, whose messages are sparse streams.
+
+What is on its way grows from step to step, as the ranks' non-zero elements are seldom the same;
+each message is as sparse as its data, and dense where that is smaller.
+
+Source:
+    Renggli, Ashkboos, Aghagolzadeh, Alistarh and Hoefler, "SparCML: high-performance sparse
+    communication for machine learning", SC '19, section 5.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from collectives.schedule import ALL_OPS, Collective, Op, Schedule, Transfer, check_ranks
+from collectives.sparse.stream import SPARSE_STREAM
+
+
+def recursive_doubling(ranks: int) -> Schedule:
+    """SSAR_Recursive_double: exchange all there is with partners at distance 1, 2, 4, ...
+
+    With a number of ranks that is no power of two, the first ones pair up: the odd one of a
+    pair adds its tensor to the even one's before, and gets the result after.
+
+    Raises:
+        ScheduleError: If `ranks` < 1.
+    """
+    check_ranks("recursive_doubling", ranks)
+    rows = tuple(_doubling(ranks))
+    return Schedule(
+        Collective.ALLREDUCE, "ssar-recursive-double", ranks, 1, rows, codec=SPARSE_STREAM
+    )
+
+
+def split_allgather(ranks: int, *, dense_result: bool = False) -> Schedule:
+    """SSAR_Split_allgather, or DSAR_Split_allgather if the result is taken to be dense.
+
+    Each rank gets its part of everybody's tensor and adds them up; then all gather the sums,
+    twice as many in each step (Bruck et al.'s concatenation, which is as good for numbers
+    of ranks that are no powers of two). A dense result goes as it is.
+
+    Raises:
+        ScheduleError: If `ranks` < 1.
+    """
+    check_ranks("split_allgather", ranks)
+    name = "dsar-split-allgather" if dense_result else "ssar-split-allgather"
+    coded = frozenset({Op.REDUCE}) if dense_result else ALL_OPS
+    rows = (*_split(ranks), *_allgather(ranks, first_step=ranks - 1))
+    return Schedule(
+        Collective.ALLREDUCE, name, ranks, ranks, rows, codec=SPARSE_STREAM, coded=coded
+    )
+
+
+def _doubling(ranks: int) -> Iterator[Transfer]:
+    power = 1 << (ranks.bit_length() - 1)
+    extra = ranks - power
+    rank_of = [2 * i if i < extra else i + extra for i in range(power)]
+    for pair in range(extra):
+        yield Transfer(0, 2 * pair + 1, 2 * pair, 0, Op.REDUCE)
+    step = 1 if extra else 0
+    for level in range(power.bit_length() - 1):
+        for i in range(power):
+            partner = rank_of[i ^ (1 << level)]
+            yield Transfer(step + level, rank_of[i], partner, 0, Op.REDUCE)
+    last = step + power.bit_length() - 1
+    for pair in range(extra):
+        yield Transfer(last, 2 * pair, 2 * pair + 1, 0, Op.COPY)
+
+
+def _split(ranks: int) -> Iterator[Transfer]:
+    """Every rank sends chunk c to rank c, in rotated order."""
+    for step in range(ranks - 1):
+        for src in range(ranks):
+            dst = (src + step + 1) % ranks
+            yield Transfer(step, src, dst, dst, Op.REDUCE)
+
+
+def _allgather(ranks: int, first_step: int) -> Iterator[Transfer]:
+    """At first rank r has chunk r; after steps of distance 1, 2, 4, ... it has those after it."""
+    step, distance = first_step, 1
+    while distance < ranks:
+        for src in range(ranks):
+            dst = (src - distance) % ranks
+            held = sorted((src + i) % ranks for i in range(min(distance, ranks - distance)))
+            for chunk in held:
+                yield Transfer(step, src, dst, chunk, Op.COPY)
+        step, distance = step + 1, 2 * distance
