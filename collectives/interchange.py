@@ -16,9 +16,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from collectives.schedule import Aggregate, Collective, Op, Row, Schedule, Transfer, check
 from collectives.codecs import CODECS
-from ringleaf.errors import ScheduleError, choose
+from collectives.schedule import Aggregate, Collective, Op, Row, Schedule, Transfer, check
+from ringleaf.errors import ScheduleError
 
 SCHEMA_VERSION = 1
 
@@ -79,9 +79,12 @@ def _codec_from_plain(data: dict[str, Any], where: str) -> dict[str, Any]:
     if "codec" not in data:
         return {}
     name, coded = _value(data, "codec", str, where), _value(data, "coded", list, where)
-    valid = [op.value for op in Op]
-    ops = frozenset(Op(choose(f"{where}: coded", "operation", str(op), valid)) for op in coded)
-    return {"codec": CODECS[choose(where, "codec", name, CODECS)], "coded": ops}
+    if name not in CODECS:
+        raise ScheduleError(f"{where}: unknown codec, got {name!r}; valid: {', '.join(CODECS)}")
+    values = [op.value for op in Op]
+    if any(op not in values for op in coded):
+        raise ScheduleError(f"{where}: coded must be some of {values}, got {coded}")
+    return {"codec": CODECS[name], "coded": frozenset(map(Op, coded))}
 
 
 def _row_as_list(row: Row) -> list[Any]:

@@ -17,6 +17,7 @@ from collectives import (
 )
 from collectives.cost import Cost, Fabric
 from collectives.schedule import Collective, Schedule, check_ranks
+from collectives.sparse import sparcml
 from ringleaf.errors import ScheduleError, choose
 
 IDEAL = Fabric()
@@ -155,6 +156,27 @@ _ALL = (
         lambda r: aggregate.in_network_allreduce(r.ranks, "switchml"),
         lambda r: aggregate.in_network_cost(r.ranks, r.size_bytes, r.fabric),
         in_network=True,
+    ),
+    Algorithm(
+        "ssar-double",
+        Collective.ALLREDUCE,
+        "SparCML, SSAR recursive doubling",
+        lambda r: sparcml.recursive_doubling(r.ranks),
+        lambda r: sparcml.recursive_doubling_cost(r.ranks, r.size_bytes, r.fabric),
+    ),
+    Algorithm(
+        "ssar-split",
+        Collective.ALLREDUCE,
+        "SparCML, SSAR split and all-gather",
+        lambda r: sparcml.split_allgather(r.ranks),
+        lambda r: sparcml.split_allgather_cost(r.ranks, r.size_bytes, r.fabric),
+    ),
+    Algorithm(
+        "dsar-split",
+        Collective.ALLREDUCE,
+        "SparCML, DSAR split and all-gather",
+        lambda r: sparcml.split_allgather(r.ranks, dense_result=True),
+        lambda r: sparcml.split_allgather_cost(r.ranks, r.size_bytes, r.fabric),
     ),
     Algorithm(
         "reducescatter",

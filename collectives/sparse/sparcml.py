@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from collectives.cost import Cost, Fabric, steps_cost
 from collectives.schedule import ALL_OPS, Collective, Op, Schedule, Transfer, check_ranks
 from collectives.sparse.stream import SPARSE_STREAM
 
@@ -27,9 +28,7 @@ def recursive_doubling(ranks: int) -> Schedule:
     """
     check_ranks("recursive_doubling", ranks)
     rows = tuple(_doubling(ranks))
-    return Schedule(
-        Collective.ALLREDUCE, "ssar-recursive-double", ranks, 1, rows, codec=SPARSE_STREAM
-    )
+    return Schedule(Collective.ALLREDUCE, "ssar-double", ranks, 1, rows, codec=SPARSE_STREAM)
 
 
 def split_allgather(ranks: int, *, dense_result: bool = False) -> Schedule:
@@ -43,11 +42,38 @@ def split_allgather(ranks: int, *, dense_result: bool = False) -> Schedule:
         ScheduleError: If `ranks` < 1.
     """
     check_ranks("split_allgather", ranks)
-    name = "dsar-split-allgather" if dense_result else "ssar-split-allgather"
+    name = "dsar-split" if dense_result else "ssar-split"
     coded = frozenset({Op.REDUCE}) if dense_result else ALL_OPS
     rows = (*_split(ranks), *_allgather(ranks, first_step=ranks - 1))
     return Schedule(
         Collective.ALLREDUCE, name, ranks, ranks, rows, codec=SPARSE_STREAM, coded=coded
+    )
+
+
+def recursive_doubling_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
+    """log2(p) messages of S, for p = 2^i; else two more. So much if nothing is zero."""
+    power = 1 << (ranks.bit_length() - 1)
+    fold = 2 if ranks > power else 0
+    cost = steps_cost([power.bit_length() - 1 + fold], [size_bytes], ranks, fabric)
+    # Of a pair, one sends the tensor before and the other after: nobody sends it twice.
+    return Cost(cost.time_ps, cost.sent_bytes - fold // 2 * size_bytes, cost.latency_terms)
+
+
+def split_allgather_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
+    """2 (p - 1) / p S bytes, if nothing is zero.
+
+    The p - 1 messages of the split need not wait for one another, so they count one latency
+    where the paper counts p - 1.
+    """
+    part = size_bytes / ranks
+    distances = [1 << i for i in range((ranks - 1).bit_length())]
+    parts = [min(distance, ranks - distance) * part for distance in distances]
+    gather = steps_cost([1] * len(parts), parts, ranks, fabric)
+    split_ps = (ranks - 1) * fabric.port_ps(part) + fabric.worst_latency_ps(ranks)
+    return Cost(
+        gather.time_ps + (split_ps if ranks > 1 else 0),
+        gather.sent_bytes + round((ranks - 1) * part),
+        gather.latency_terms + (ranks > 1),
     )
 
 

@@ -20,9 +20,7 @@ def through_server() -> Schedule:
     """All ranks send to one server, which sends the sum back."""
     up = [Transfer(0, rank, RANKS, 0, Op.REDUCE) for rank in range(RANKS)]
     down = [Transfer(1, RANKS, rank, 0, Op.COPY) for rank in range(RANKS)]
-    return Schedule(
-        Collective.ALLREDUCE, "through a server", RANKS, 1, tuple(up + down), servers=1
-    )
+    return Schedule(Collective.ALLREDUCE, "through a server", RANKS, 1, tuple(up + down), servers=1)
 
 
 def test_sum_through_a_server_is_right() -> None:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from collectives.oracle import execute, message_bytes
 from collectives.registry import ALGORITHMS
-from collectives.schedule import Collective, Op, Schedule, Transfer
-from collectives.schedule import chunk_ranges
+from collectives.schedule import Collective, Op, Schedule, Transfer, chunk_ranges
 from hosts.plan import plans
 from hosts.rank import RankExecutor, Receive, Send
 from hosts.staging import staging_bytes
