@@ -98,8 +98,10 @@ net: $(STAMP)  ## Bring a live network up (root): make net TOPO=fattree,k=4 [SWI
 clean-net: $(STAMP)  ## Remove what killed live networks have left (ALL=1: running ones, too)
 	@$(BIN)/ringleaf net clean $(if $(ALL),--all)
 
-bench-live: $(STAMP)  ## Compare live networks with what virtual time predicts (as root)
-	@$(BIN)/python -m experiments.bench_live
+bench-live: $(STAMP)  ## Measure live networks against virtual time (as root; ONLY=fidelity|pps)
+	@$(BIN)/python -m experiments.bench_live $(if $(ONLY),--only $(ONLY)) $(if $(TOPO),--topo $(TOPO)) \
+	  $(foreach o,ALGO SIZE SCALE SWITCH LOSS HOSTS LANES OUT,$(if $($(o)),$(FLAG_$(o)) '$($(o))')) \
+	  $(if $(REPEATS),--repeats '$(REPEATS)')
 
 shell: $(SHELL_STAMP)  ## Open p4runtime-shell on a switch: make shell SWITCH=s1, or HOST:PORT/DEVICE
 	@$(SHELL_VENV)/bin/python -m experiments.shell '$(SWITCH)'

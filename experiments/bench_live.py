@@ -1,115 +1,79 @@
-"""`make bench-live`: how near live networks come to what virtual time predicts for them.
+"""`make bench-live`: what live networks are worth, and how fast our switch is, beside BMv2.
 
-Both have the same links, at the scaled rate. Where hosts and switches need all of the processors,
-times are theirs and not the network's; the table says so.
+Without options: fidelity on some topologies, then packets per second through one switch.
 """
 
 from __future__ import annotations
 
-import os
+import argparse
+import json
+import sys
+import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-import torch
+from experiments import bench_fidelity
+from experiments.options import MININET
+from ringleaf.errors import RingleafError, choose
 
-from collectives.registry import ALGORITHMS
-from experiments.bounds import Bounds
-from experiments.network import build_topology, scale_rates
-from experiments.options import LIVE_SCALE
-from ringleaf.units import format_rate, format_size
-from topologies.graph import hosts
+Emit = Callable[[str], None]
 
-TOPO = "leafspine"
-ALGOS = ("ring", "tree", "blueconnect", "switchml")
-SIZE_BYTES = 1 << 20
-BUSY = 0.8  # from this share of the processors on, they are the limit
+TOPOS = ("fattree", "leafspine")
+_PASSED_ON = ("algo", "size", "scale", "switch", "loss", "hosts", "lanes")
 
 
-@dataclass(frozen=True, slots=True)
-class Fidelity:
-    """One algorithm, live and in virtual time."""
-
-    algo: str
-    live_ps: int
-    virtual_ps: int
-    cpu_share: float  # of all processors, while the collective ran
-
-    @property
-    def ratio(self) -> float:
-        """Measured algbw over predicted."""
-        return self.virtual_ps / self.live_ps
-
-    def __str__(self) -> str:
-        limit = "the processors are the limit" if self.cpu_share >= BUSY else ""
-        return (
-            f"{self.algo:>15} {self.live_ps / 1e9:>10.1f} {self.virtual_ps / 1e9:>13.1f} "
-            f"{self.ratio:>7.2f} {100 * self.cpu_share:>6.0f}  {limit}"
-        ).rstrip()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure what is asked for; return the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        figures = {
+            name: SECTIONS[choose("bench-live", "section", name, SECTIONS)](options, say)
+            for name in options.only or SECTIONS
+        }
+    except RingleafError as error:
+        sys.stderr.write(f"bench-live: {error}\n")
+        return 1
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(figures, indent=2) + "\n")
+    say(f"# {options.out}")
+    return 0
 
 
-def run(
-    *,
-    emit: Callable[[str], None],
-    topo: str = TOPO,
-    algos: Sequence[str] = ALGOS,
-    size_bytes: int = SIZE_BYTES,
-    scale: int = LIVE_SCALE,
-) -> list[Fidelity]:
-    """Measure each algorithm both ways, and print a table.
-
-    Raises:
-        ConfigError: If something is missing that a live network needs.
-        BackendError: If it can't be brought up, or stops.
-    """
-    from networks.mininet.fabric import Settings
-    from networks.mininet.network import Testbed
-
-    torch.set_num_threads(1)
-    graph = build_topology(topo, rate_bps=100 * 10**9, delay_ps=10**6, hosts=None)
-    graph = scale_rates(graph, scale)
-    rate = format_rate(100 * 10**9 // scale)
-    emit(f"# {topo}, {len(hosts(graph))} hosts, {rate}, {format_size(size_bytes)}: wall clock")
-    emit("#          algo  live (ms)  virtual (ms)   ratio  CPU %")
-    found = []
-    with Testbed(graph, Settings(scale=1)) as testbed:
-        for algo in algos:
-            found.append(_compare(testbed, algo, size_bytes))
-            emit(str(found[-1]))
-    return found
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
-def _compare(testbed: object, algo: str, size_bytes: int) -> Fidelity:
-    from ina.registry import SYSTEMS
-    from networks.mininet.network import MininetNetwork, Testbed
-    from networks.virtual import Options, VirtualNetwork
-
-    assert isinstance(testbed, Testbed)
-    graph = testbed.graph
-    options = Options(system=SYSTEMS.get(algo))
-    ranks = len(hosts(graph))
-    schedule = ALGORITHMS[algo].build(
-        ranks,
-        size_bytes=size_bytes,
-        hierarchy=graph.graph["hierarchy"],
-        fabric=Bounds(graph).fabric,
-    )
-    times = []
-    live = MininetNetwork(testbed, options)
-    for network in (live, VirtualNetwork(graph, options)):
-        tensors = network.tensors(size_bytes // 4, torch.float32, schedule)
-        for rank, tensor in enumerate(tensors):
-            tensor.fill_(rank)
-        times.append(network.run(schedule, tensors).time_ps)
-    used_s = live.usage.hosts_s + live.usage.switches_s
-    share = used_s / (live.usage.wall_s * (os.cpu_count() or 1))
-    return Fidelity(algo, times[0], times[1], min(share, 1.0))
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="make bench-live", description=__doc__)
+    parser.add_argument("--only", nargs="+", help=f"of {', '.join(SECTIONS)}")
+    parser.add_argument("--topo", nargs="+", default=list(TOPOS))
+    for name in _PASSED_ON:
+        parser.add_argument(f"--{name}", help="as of `make exp`")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--out", type=Path, default=Path("runs/bench-live.json"))
+    return parser
 
 
-def main() -> None:
-    import sys
+def _fidelity(options: argparse.Namespace, emit: Emit) -> dict[str, Any]:
+    given = {name: getattr(options, name) for name in _PASSED_ON if getattr(options, name)}
+    given = {"algo": "ring,tree,blueconnect,switchml", "size": "1MiB", "net": MININET, **given}
+    figures = {}
+    for line in bench_fidelity.NOTES:
+        emit(line)
+    for topo in options.topo:
+        with tempfile.TemporaryDirectory(prefix="ringleaf-") as folder:
+            asked = {**given, "topo": topo, "out": folder}
+            rows = bench_fidelity.compare(asked, repeats=options.repeats, emit=emit)
+        figures[topo] = [bench_fidelity.as_plain(row) for row in rows]
+    return figures
 
-    run(emit=lambda line: print(line, file=sys.stdout, flush=True))  # noqa: T201
+
+SECTIONS: dict[str, Callable[[argparse.Namespace, Emit], dict[str, Any]]] = {
+    "fidelity": _fidelity,
+}
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

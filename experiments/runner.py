@@ -36,6 +36,7 @@ class Measurement:
     row: Row
     series: LinkSeries
     wall_s: float
+    outcome: RunResult
 
 
 def busbw_factor(collective: Collective, ranks: int) -> float:
@@ -136,7 +137,7 @@ class Experiment:
         wrong = self._count_wrong(algorithm, schedule, inputs, tensors)
         bound_ps = self._bounds.least_ps(schedule, size_bytes, DTYPES[self.spec.dtype])
         row = self._row(algorithm, size_bytes, outcome, wrong=wrong, bound_ps=bound_ps)
-        return Measurement(row, _series(outcome), outcome.wall_s)
+        return Measurement(row, _series(outcome), outcome.wall_s, outcome)
 
     @property
     def _pcaps(self) -> Path | None:

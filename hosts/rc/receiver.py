@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import types
 
-from hosts.agent import complete
+from hosts.agent import REFUSALS, complete
 from hosts.fifo import fifo_pop, open_fifo
 from hosts.rc.queue import owe
 from hosts.rc.sender import write_head
@@ -141,6 +141,7 @@ def receive_data(arena: Arena, at: int, number: int, qp: Qp, packet: int, now_ps
             owe(arena, at, number, qp, SEQUENCE_NAK)
     elif state[RECEIVES_FIRST] == state[RECEIVES_END]:
         state[GAP_REPORTED] = 1  # what follows is refused with it
+        arena.words[at + REFUSALS] += 1
         owe(arena, at, number, qp, RNR_NAK)
     else:
         state[EXPECTED_PSN] += 1

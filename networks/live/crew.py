@@ -22,6 +22,7 @@ import torch
 from hosts.rank import RankExecutor
 from networks.hosts.endpoints import Endpoints
 from networks.live.host import MESSAGE_BYTES, Job, Place, be_host
+from networks.live.processor import Stopwatch
 from ringleaf.arena import Store
 from ringleaf.errors import BackendError
 
@@ -92,9 +93,11 @@ class Crew:
             os.close(member.watch)
 
     def run(
-        self, executors: Sequence[RankExecutor], dtype: torch.dtype
+        self, executors: Sequence[RankExecutor], dtype: torch.dtype, stopwatch: Stopwatch
     ) -> tuple[list[int], list[dict[str, Any]]]:
         """Run a collective; return when each rank had its result, and what each host counted.
+
+        The stopwatch goes from when ranks are told to start until the last has its result.
 
         Returns:
             Picoseconds from the common start, and counters, in rank order.
@@ -108,7 +111,10 @@ class Crew:
         self._fork(executors, dtype)
         self._gather("ready", READY_S)
         self._tell({"start": time.monotonic_ns() + START_AFTER_NS})
+        time.sleep(START_AFTER_NS / 1e9)  # as they do
+        stopwatch.start()
         finish = self._gather("finished", None)
+        stopwatch.stop()
         self._tell({"stop": True})
         counters = self._gather("counters", READY_S)
         return finish, counters

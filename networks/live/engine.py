@@ -112,10 +112,15 @@ class Engine:
         return open_network(self.store.arena, self.at)
 
     def sockets(self) -> list[dict[str, int]]:
-        """Per line what its socket has counted, in packets."""
+        """Per line what its socket has counted, in packets; `overflow` found its ring full."""
+        assert self._sockets is not None
         words = self.store.arena.words
-        rows = [v.socket_row(words, self.live, i) for i in range(int(words[self.live]))]
-        return [{name: int(words[row + word]) for name, word in _COUNTED.items()} for row in rows]
+        found = []
+        for number, overflow in enumerate(self._sockets.overflows()):
+            row = v.socket_row(words, self.live, number)
+            counted = {name: int(words[row + word]) for name, word in _COUNTED.items()}
+            found.append({**counted, "overflow": overflow})
+        return found
 
     def replace_switch(self, index: int, switch: Switch | None) -> None:
         """Send a node's packets through another switch from now on."""

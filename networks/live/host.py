@@ -26,7 +26,7 @@ import torch
 
 import networks.virtual.loop as loop
 import networks.virtual.state as s
-from hosts.agent import RETRANSMISSIONS
+from hosts.agent import REFUSALS, RETRANSMISSIONS
 from hosts.rank import RankExecutor
 from networks.hosts.endpoints import Endpoints
 from networks.hosts.execution import Execution
@@ -194,6 +194,7 @@ class _Host:
         own = net.ports[0]
         return {
             "retransmissions": sum(int(words[at + RETRANSMISSIONS]) for at in self._blocks),
+            "refusals": sum(int(words[at + REFUSALS]) for at in self._blocks),
             "tx_line_bytes": int(own[s.TX_BYTES]),
             "lost": int(own[s.LOST]),
             "packet_hops": int(net.state[s.HOPS]),

@@ -13,6 +13,7 @@ from collectives.schedule import Schedule
 from networks.hosts.endpoints import Endpoints
 from networks.live.crew import Crew
 from networks.live.host import Place
+from networks.live.processor import Clock, Stopwatch
 from networks.options import Options
 from ringleaf.arena import Store
 from ringleaf.packets import OUTBOX_ROWS, make_pool
@@ -34,6 +35,7 @@ class Outcome:
 
     finish_ps: list[int]  # from the common start until the rank had its result
     counters: list[dict[str, Any]]
+    stopwatch: Stopwatch
 
 
 class LiveHosts:
@@ -87,6 +89,7 @@ class LiveHosts:
         *,
         watched: Mapping[int, str] | None = None,
         check: Callable[[], None] = lambda: None,
+        switches_s: Clock = lambda: 0.0,
     ) -> Outcome:
         """Run a collective on the ranks' tensors, in place.
 
@@ -97,6 +100,7 @@ class LiveHosts:
             watched: Descriptors that become readable when something ends without which there is
                 no network -> its name.
             check: Says more about what has ended, by raising.
+            switches_s: Tells what switches' processes have used of the processors so far.
 
         Raises:
             ConfigError: If schedule, tensors and hosts don't fit one another.
@@ -115,4 +119,5 @@ class LiveHosts:
                 stall_s=STALL_S + STALL_TIMES * bits / self._rate_bps,
             ) as crew,
         ):
-            return Outcome(*crew.run(executors, tensors[0].dtype))
+            stopwatch = Stopwatch(switches_s)
+            return Outcome(*crew.run(executors, tensors[0].dtype, stopwatch), stopwatch)

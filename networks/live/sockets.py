@@ -23,6 +23,7 @@ from ringleaf.errors import BackendError
 
 SOL_PACKET = 263
 PACKET_RX_RING = 5
+PACKET_STATISTICS = 6
 PACKET_VERSION = 10
 PACKET_LOSS = 14
 PACKET_QDISC_BYPASS = 20
@@ -31,6 +32,7 @@ TPACKET_V2 = 1  # version 3 hands over blocks of frames, a millisecond late if t
 ETH_P_ALL = 3
 MAP_FIXED = 0x10
 BLOCK_BYTES = 1 << 18
+_STATISTICS = struct.Struct("2I")  # frames, and those of them that were dropped
 
 _C = ctypes.CDLL(None, use_errno=True)
 _C.mmap.restype = ctypes.c_void_p
@@ -60,6 +62,7 @@ class Sockets:
         self._space = mmap.mmap(-1, max(len(interfaces), 1) * v.RING_BYTES)
         self.rings: Bytes = np.frombuffer(self._space, np.uint8)
         self.sockets: list[socket.socket] = []
+        self._overflows = [0] * len(interfaces)
         self.wake_descriptor = os.eventfd(0, os.EFD_NONBLOCK)
         try:
             for name in interfaces:
@@ -85,6 +88,13 @@ class Sockets:
     @property
     def descriptors(self) -> list[int]:
         return [each.fileno() for each in self.sockets]
+
+    def overflows(self) -> list[int]:
+        """Per socket, frames that have found its ring full; the kernel forgets them when asked."""
+        for number, each in enumerate(self.sockets):
+            found = each.getsockopt(SOL_PACKET, PACKET_STATISTICS, _STATISTICS.size)
+            self._overflows[number] += _STATISTICS.unpack(found)[1]
+        return list(self._overflows)
 
     def wake(self) -> None:
         """Have whoever waits for frames look up."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,6 +16,7 @@ from collectives.schedule import Schedule
 from networks.live.engine import Line
 from networks.live.host import Place
 from networks.live.hosts import LiveHosts, Outcome
+from networks.live.processor import Usage
 from networks.mininet.fabric import Fabric, Settings
 from networks.options import Options
 from networks.virtual.fabric import places
@@ -29,15 +29,6 @@ FORWARD = "forward"
 FRAMING_BYTES = 24  # preamble, FCS and gap of Ethernet
 
 Counters = Mapping[str, Sequence[Mapping[str, int]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Seconds of the processor that a run has used, of `wall_s` on each of `processors`."""
-
-    hosts_s: float
-    switches_s: float
-    wall_s: float
 
 
 class Testbed:
@@ -99,7 +90,6 @@ class MininetNetwork:
         entities = {name: [*written[name], *told.get(name, [])] for name in switches(self.graph)}
         name = FORWARD if options.system is None else options.system.program(options.lanes)
         self._fabric = testbed.program(name, entities)
-        self.usage = Usage(0.0, 0.0, 0.0)
 
     def tensors(
         self, elements: int, dtype: torch.dtype = torch.float32, schedule: Schedule | None = None
@@ -114,22 +104,22 @@ class MininetNetwork:
             ConfigError: If schedule, tensors and network don't fit one another.
             BackendError: If a host or a switch ends, or nothing happens any more.
         """
-        before, cpu_s, wall_s = self._fabric.counters(), self._fabric.cpu_s(), time.monotonic()
+        before, wall_s = self._fabric.counters(), time.monotonic()
         outcome = self._hosts.run(
             schedule,
             tensors,
             [self._place(host) for host in hosts(self.graph)],
             watched=self._fabric.watched(),
             check=self._fabric.check,
+            switches_s=self._fabric.cpu_s,
         )
         wall_s = time.monotonic() - wall_s
-        self.usage = Usage(
-            hosts_s=sum(counted["cpu_s"] for counted in outcome.counters),
-            switches_s=self._fabric.cpu_s() - cpu_s,
-            wall_s=max(outcome.finish_ps) / 1e12,
-        )
         moved = _difference(self._fabric.counters(), before)
-        return summarise(self.graph, outcome, moved, wall_s=wall_s)
+        usage = outcome.stopwatch.usage(
+            hosts_s=sum(counted["cpu_s"] for counted in outcome.counters),
+            is_one_thread=self._fabric.settings.switch == "embedded",
+        )
+        return summarise(self.graph, outcome, moved, wall_s=wall_s, usage=usage)
 
     def close(self) -> None:
         """Nothing: the testbed stays up."""
@@ -156,7 +146,7 @@ def _difference(now: Counters, before: Counters) -> Counters:
 
 
 def summarise(
-    graph: nx.Graph[str], outcome: Outcome, moved: Counters, *, wall_s: float
+    graph: nx.Graph[str], outcome: Outcome, moved: Counters, *, wall_s: float, usage: Usage
 ) -> RunResult:
     """What a run did, from what hosts and switches have counted.
 
@@ -176,12 +166,13 @@ def summarise(
     def total(key: str) -> int:
         return sum(int(counted[key]) for counted in outcome.counters)
 
+    overflows = sum(port.get("overflow", 0) for port in ports) + total("overflow")
     return RunResult(
         time_ps=time_ps,
         finish_ps=outcome.finish_ps,
         wire_bytes=[counted["tx_line_bytes"] for counted in outcome.counters],
         retransmissions=total("retransmissions"),
-        drops=sum(port["dropped"] for port in ports) + total("cut") + total("refused"),
+        drops=sum(port["dropped"] for port in ports) + total("cut") + total("refused") + overflows,
         lost=sum(port.get("lost", 0) for port in ports) + total("lost"),
         link_bytes=sent,
         bin_ps=max(time_ps, 1),
@@ -190,4 +181,7 @@ def summarise(
         packet_hops=sum(port["rx_packets"] for port in ports) + total("packet_hops"),
         events=total("events"),
         wall_s=wall_s,
+        refusals=total("refusals"),
+        overflows=overflows,
+        usage=usage,
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import networks.virtual.state as s
-from hosts.agent import RETRANSMISSIONS
+from hosts.agent import REFUSALS, RETRANSMISSIONS
+from networks.live.processor import Usage
 from networks.virtual.state import Network, open_network
 from ringleaf.arena import Store
 from ringleaf.units import PS_PER_NS
@@ -37,6 +39,9 @@ class RunResult:
     packet_hops: int  # arrivals at switches and hosts
     events: int
     wall_s: float  # that the run took us
+    refusals: int = 0  # RNR NAKs: of packets for which no receive was posted
+    overflows: int = 0  # live: frames that found a packet socket's ring full; also in `drops`
+    usage: Usage | None = None  # live: of the processors
 
 
 class Meter:
@@ -69,6 +74,7 @@ class Meter:
         words = self._store.arena.words
         return {
             "retransmissions": int(words[net.agents[:, s.AGENT_AT] + RETRANSMISSIONS].sum()),
+            "refusals": int(words[net.agents[:, s.AGENT_AT] + REFUSALS].sum()),
             "drops": int(self._queues(net)[:, DROPPED].sum()),
             "lost": int(net.ports[:, s.LOST].sum()),
             "packet_hops": int(net.state[s.HOPS]),
@@ -83,6 +89,7 @@ class Meter:
         hosts = net.nodes[-self._hosts :, s.FIRST_PORT]
         finish = [done - self._start_ps for done in finish_ps]
         used = int(np.flatnonzero(net.bins.any(axis=0)).max(initial=0)) + 1  # last acks come later
+        moved: dict[str, Any] = {name: now[name] - old for name, old in self._before.items()}
         return RunResult(
             time_ps=max(finish),
             finish_ps=finish,
@@ -92,5 +99,5 @@ class Meter:
             link_series={name: net.bins[i, :used].copy() for i, name in enumerate(self._links)},
             peak_queue_bytes=int(self._queues(net)[:, PEAK_BYTES].max(initial=0)),
             wall_s=time.perf_counter() - self._wall_s,
-            **{name: now[name] - before for name, before in self._before.items()},
+            **moved,
         )

@@ -1,0 +1,102 @@
+"""What the machine's processors have been busy with, by the kernel's account.
+
+Source: proc(5), `/proc/stat`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+STAT = Path("/proc/stat")
+BOUND = 0.85  # busy for this share of the time is as good as always: ticks are coarse
+_IDLE, _IOWAIT, _SOFTIRQ = 3, 4, 6  # columns of the line `cpu`
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Seconds of the processors while something ran for `wall_s`.
+
+    The kernel's handling of packets, `softirq_s`, happens in the middle of whatever runs; where
+    the kernel doesn't keep its time apart, it is in `hosts_s` and `switches_s`, too.
+    """
+
+    wall_s: float
+    processors: int
+    busy_s: float  # of all processors, whatever they did
+    softirq_s: float
+    hosts_s: float
+    switches_s: float  # of all switches' processes
+    is_one_thread: bool  # whether the switches share one thread
+
+    def share(self, used_s: float) -> float:
+        """A part of all processors' time."""
+        return used_s / (self.wall_s * self.processors)
+
+    @property
+    def others_s(self) -> float:
+        """What neither hosts nor switches have used: other processes, and the kernel for itself."""
+        return max(self.busy_s - self.hosts_s - self.switches_s, 0.0)
+
+    @property
+    def limit(self) -> str:
+        """What had no time left: "all processors", "the switches' thread", or "" for neither."""
+        if self.share(self.busy_s) >= BOUND:
+            return "all processors"
+        if self.is_one_thread and self.switches_s >= BOUND * self.wall_s:
+            return "the switches' thread"
+        return ""
+
+
+class Stopwatch:
+    """Takes the processors' times when something begins and when it ends.
+
+    Args:
+        switches_s: Tells what the switches' processes have used so far.
+    """
+
+    def __init__(self, switches_s: Clock) -> None:
+        self._switches_s = switches_s
+        self._before = self._used = np.zeros(4)
+
+    def start(self) -> None:
+        self._before = self._read()
+
+    def stop(self) -> None:
+        self._used = self._read() - self._before
+
+    def usage(self, *, hosts_s: float, is_one_thread: bool) -> Usage:
+        """What was used from `start` to `stop`."""
+        wall_s, idle_s, softirq_s, switches_s = self._used.tolist()
+        processors = os.cpu_count() or 1
+        return Usage(
+            wall_s=wall_s,
+            processors=processors,
+            busy_s=min(max(wall_s * processors - idle_s, 0.0), wall_s * processors),
+            softirq_s=softirq_s,
+            hosts_s=hosts_s,
+            switches_s=switches_s,
+            is_one_thread=is_one_thread,
+        )
+
+    def _read(self) -> npt.NDArray[np.float64]:
+        idle_s, softirq_s = read_stat(STAT.read_text())
+        return np.array([time.monotonic(), idle_s, softirq_s, self._switches_s()])
+
+
+def read_stat(text: str) -> tuple[float, float]:
+    """All processors' idle and softirq seconds so far.
+
+    Idle time is measured, the rest of `/proc/stat` is sampled by ticks; so busy is what isn't idle.
+    """
+    ticks = [int(word) for word in text.splitlines()[0].split()[1:]]
+    per_s = os.sysconf("SC_CLK_TCK")
+    return (ticks[_IDLE] + ticks[_IOWAIT]) / per_s, ticks[_SOFTIRQ] / per_s
