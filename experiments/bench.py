@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.bench_case import Case, Timing
-from ringleaf.errors import BackendError, choose
+from ringleaf.errors import BackendError, ConfigError, choose
 from ringleaf.units import PS_PER_S, PS_PER_US, format_size
 
 Emit = Callable[[str], None]
@@ -252,6 +252,16 @@ def _peers(emit: Emit) -> Figures:
     return figures
 
 
+def _pps(emit: Emit) -> Figures:
+    from experiments import bench_pps
+
+    try:
+        return bench_pps.run(emit)
+    except ConfigError as error:  # the other sections need no root
+        emit(f"#\n# {error}")
+        return {}
+
+
 def ring_us(ranks: int, case: Case) -> float:
     """Time of a ring allreduce by 2(n-1)(alpha + S/(nB)), alpha 1 us as in the peers' runs."""
     part_us = case.size_bytes / ranks * 8 / case.rate_bps * (PS_PER_S / PS_PER_US)
@@ -263,4 +273,5 @@ SECTIONS: dict[str, Callable[[Emit], Figures]] = {
     "startup": _startup,
     "network": _network,
     "peers": _peers,
+    "pps": _pps,
 }

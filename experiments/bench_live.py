@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments import bench_fidelity
+from experiments import bench_fidelity, bench_pps
 from experiments.options import MININET
 from ringleaf.errors import RingleafError, choose
 
@@ -72,6 +72,7 @@ def _fidelity(options: argparse.Namespace, emit: Emit) -> dict[str, Any]:
 
 SECTIONS: dict[str, Callable[[argparse.Namespace, Emit], dict[str, Any]]] = {
     "fidelity": _fidelity,
+    "pps": lambda _, emit: bench_pps.run(emit),
 }
 
 

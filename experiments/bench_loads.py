@@ -59,6 +59,12 @@ def build_path(name: str) -> Path:
     return _BUILD / f"{name}.json"
 
 
+def udp_frame(graph: nx.Graph[str], sender: str, receiver: str, size_bytes: int) -> bytes:
+    """A UDP packet from host to host, so long as a frame without FCS."""
+    to = mac(graph, receiver, 1), ipv4(graph, receiver)
+    return _udp(graph, sender, to, body=bytes(i % 251 for i in range(size_bytes - 42)))
+
+
 def load(name: str) -> Load:
     """The load of one of `LOADS`."""
     return LOADS[name](name)

@@ -1,0 +1,74 @@
+"""The search for the most that a switch forwards, and one trial through a real one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments import bench_pps
+from experiments.bench_loads import build_path, udp_frame
+from experiments.bench_pps import LEAST_PPS, Trial, Wires, await_forwarding, search, try_load
+from switches.forwarding import forwarding_entities
+from topologies.registry import build
+
+NEEDS_ROOT = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("mnexec") is None, reason="needs root, and Mininet's mnexec"
+)
+
+
+def switch_of(capacity_pps: float, sender_pps: float = 1e12) -> Callable[[float], Trial]:
+    """A switch that forwards so many packets per second and drops the others."""
+
+    def attempt(rate_pps: float) -> Trial:
+        offered = min(rate_pps, sender_pps)
+        arrived = min(offered, capacity_pps)
+        return Trial(offered, arrived, 1 - arrived / offered)
+
+    return attempt
+
+
+@given(st.floats(10, 1e7))
+def test_the_search_closes_in_on_what_is_forwarded(capacity_pps: float) -> None:
+    speed = search(switch_of(capacity_pps))
+
+    assert speed.peak_pps == pytest.approx(capacity_pps)
+    least = 0 if capacity_pps < LEAST_PPS / 8 else 0.9 * capacity_pps
+    assert least <= speed.forwarded_pps <= 1.002 * capacity_pps
+
+
+def test_a_slow_sender_ends_the_search() -> None:
+    speed = search(switch_of(1e9, sender_pps=1e5))
+
+    assert speed.forwarded_pps == pytest.approx(1e5)
+
+
+def test_bmv2_is_told_the_same_entities() -> None:
+    graph = build("leafspine,leaves=1,spines=1,hosts=2")
+
+    lines = bench_pps.commands(build_path("forward"), list(forwarding_entities(graph)["s0"]))
+
+    assert all(line.startswith(("table_add ", "table_set_default ")) for line in lines)
+    assert len(lines) >= 2
+
+
+@pytest.mark.live
+@NEEDS_ROOT
+def test_packets_go_from_namespace_to_namespace(tmp_path: Path) -> None:
+    graph = build("leafspine,leaves=1,spines=1,hosts=2")
+    frame = udp_frame(graph, "h0", "h1", 300)
+    entities = list(forwarding_entities(graph)["s0"])
+    with (
+        Wires() as wires,
+        bench_pps.embedded(wires, build_path("forward"), entities, tmp_path),
+    ):
+        await_forwarding(wires, frame)
+        trial = try_load(wires, frame, 500.0, seconds=0.1)
+
+    assert 0 < trial.arrived_pps <= trial.offered_pps <= 510
+    assert not any(Path("/sys/class/net", name).exists() for name in wires.interfaces)
