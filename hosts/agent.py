@@ -13,7 +13,9 @@ idle, so an agent never queues packets; and agents report to Python with `comple
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 from ringleaf.arena import Arena, Store
 from ringleaf.compiled import inline
@@ -32,6 +34,23 @@ AGENT_WORDS = 16  # an agent's own words start here
 # Completion ring: count, capacity, then rows of COMPLETION_WORDS.
 COMPLETION_WORDS = 6
 RING_HEADER = 2
+
+
+class HostProtocol(Protocol):
+    """A module with an agent's three handlers."""
+
+    receive: Callable[..., int]
+    transmit: Callable[..., int]
+    fire_timer: Callable[..., int]
+
+
+@dataclass(frozen=True, slots=True)
+class HostAgent:
+    """An agent on a host: the host's index, the agent's handlers and its block."""
+
+    host: int
+    protocol: HostProtocol
+    block: int
 
 
 class Completion(NamedTuple):

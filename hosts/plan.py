@@ -55,12 +55,12 @@ class Plan:
 
 
 def plans(schedule: Schedule, elements: int) -> list[Plan]:
-    """Cut a schedule for tensors of `elements` into its ranks' plans; index = rank.
+    """Cut a schedule for tensors of `elements` into its nodes' plans, ranks' first.
 
     Messages without a byte are left out.
     """
     ranges = chunk_ranges(elements, schedule.chunks)
-    planners = [_Planner(schedule) for _ in range(schedule.ranks)]
+    planners = [_Planner(schedule) for _ in range(schedule.nodes)]
     for tag, row in enumerate(messages(schedule)):
         if isinstance(row, Aggregate):
             for rank in row.ranks:

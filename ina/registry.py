@@ -1,95 +1,13 @@
-"""The in-network aggregation systems by name. A new one is a folder and a line here.
-
-A network knows no system: it asks one for a P4 program, for what the switches are to be told, and
-for an agent per host, and hands each host's tensors to its agent.
-"""
+"""The in-network aggregation systems by name. A new one is a folder and a line here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable
 from importlib import import_module
-from typing import Any, Protocol
-
-import networkx as nx
-import torch
 
 from ina import switchml
-from ringleaf.arena import Arena, Store
-from ringleaf.errors import choose
-
-
-class HostProtocol(Protocol):
-    """A module with an agent's three handlers, see `hosts.agent`."""
-
-    receive: Callable[..., int]
-    transmit: Callable[..., int]
-    fire_timer: Callable[..., int]
-
-
-class Aggregator(Protocol):
-    """One job of one system on one network."""
-
-    @property
-    def entities(self) -> Mapping[str, Sequence[Any]]:
-        """What to tell each switch: P4Runtime entities by name."""
-
-    @property
-    def workers(self) -> Sequence[int]:
-        """The agent of each rank."""
-
-    @property
-    def protocol(self) -> HostProtocol:
-        """The agents' handlers."""
-
-    def start(
-        self,
-        arena: Arena,
-        rank: int,
-        address: int,
-        elements: int,
-        tag: int,
-        dtype: torch.dtype,
-        now_ps: int,
-    ) -> None:
-        """Aggregate a rank's memory in place; its agent reports `tag` (b) when done.
-
-        Raises:
-            ConfigError: If the system can't add up this type.
-        """
-
-
-class System(Protocol):
-    """An in-network aggregation system."""
-
-    name: str
-    layers: str  # the module with its packets' scapy layers; importing it binds them
-
-    def program(self, lanes: int) -> str:
-        """Name of its P4 program for packets of so many values.
-
-        Raises:
-            ConfigError: If there is none.
-        """
-
-    def join(
-        self,
-        graph: nx.Graph[str],
-        store: Store,
-        *,
-        ring: int,
-        lanes: int,
-        slots: int | None,
-        rtt_ps: int,
-    ) -> Aggregator:
-        """Make a job of all hosts of `graph`.
-
-        Raises:
-            ConfigError: If it does not fit the switches.
-        """
-
-    def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
-        """Return how far each element of the result may be from the exact sum."""
-
+from ina.systems import System
+from ringleaf.errors import ConfigError, choose
 
 SYSTEMS: dict[str, System] = {system.name: system for system in (switchml.SYSTEM,)}
 
@@ -107,3 +25,19 @@ def find_system(name: str) -> System:
         ConfigError: Naming the valid ones.
     """
     return SYSTEMS[choose("find_system", "system", name, SYSTEMS)]
+
+
+FORWARD = "forward"
+"""The program of switches that aggregate nothing."""
+
+
+def program_of(systems: Iterable[System], lanes: int) -> str:
+    """Name of the P4 program for switches that serve these systems' jobs.
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    names = sorted({system.program(lanes) for system in systems} - {FORWARD})
+    if len(names) > 1:
+        raise ConfigError(f"program: no P4 program serves several systems, got {names}")
+    return names[0] if names else FORWARD

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ina.registry import System
+from ina.systems import System
 from ringleaf.errors import ConfigError
 
 MAX_MTU = 9000  # payload of a jumbo frame
@@ -31,6 +31,8 @@ class Options:
     system: System | None = None  # in-network aggregation
     lanes: int = 256
     slots: int | None = None  # per worker; None: twice the path's capacity
+    switch_entries: int | None = None  # that all jobs may have in a switch; None: what there is
+    servers: int = 0  # of the hosts, the last ones
     bins: int = 512  # of the link utilisation series, at most
     capture: Path | None = None  # folder for pcaps
     record: Path | None = None  # folder for traces, one per switch
@@ -40,7 +42,7 @@ class Options:
         for name in ("loss", "duplicate", "reorder"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"options: {name} must be in [0, 1), got {getattr(self, name)}")
-        for name in ("queue_bytes", "window", "slots", "ahead_bytes"):
+        for name in ("queue_bytes", "window", "slots", "switch_entries", "ahead_bytes"):
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise ConfigError(f"options: {name} must be >= 1, got {getattr(self, name)}")
         if not 1 <= self.mtu <= MAX_MTU:

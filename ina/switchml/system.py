@@ -11,29 +11,29 @@ import numpy as np
 import torch
 
 import ina.switchml.worker as worker
+from hosts.agent import HostAgent
 from ina.switchml.control import ENTRIES, Job, entities
 from ina.switchml.scaling import error_bounds
 from ina.switchml.state import FLOAT32, INT32, TENSORS, make_worker
 from ina.switchml.wire import SIZES, VALUES_AT
+from ina.systems import Share
 from ringleaf.arena import Arena, Store
 from ringleaf.errors import ConfigError, ProtocolError
 from ringleaf.units import serialize_ps
 from topologies.addresses import ipv4, mac
-from topologies.graph import hosts, index, link
+from topologies.graph import index, link
 from topologies.trees import aggregation_tree
 
-JOB = 1
 LINE_OVERHEAD_BYTES = 24  # preamble, FCS and gap of Ethernet
 DTYPES = {torch.float32: FLOAT32, torch.int32: INT32}
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchMLJob:
-    """One job on all hosts of a network; `workers` are in rank order."""
+    """One job on a network; agents are workers, in rank order."""
 
     entities: Mapping[str, Sequence[Any]]
-    workers: Sequence[int]
-    protocol: Any = worker
+    agents: Sequence[HostAgent]
 
     def start(
         self,
@@ -44,8 +44,8 @@ class SwitchMLJob:
         tag: int,
         dtype: torch.dtype,
         now_ps: int,
-    ) -> None:
-        """Aggregate a rank's memory in place; its worker reports `tag` (b) when done.
+    ) -> int:
+        """Aggregate a rank's memory in place; return the worker that reports `tag` (b) when done.
 
         Raises:
             ConfigError: If switches can't add up this type.
@@ -54,13 +54,15 @@ class SwitchMLJob:
         if dtype not in DTYPES:
             names = " and ".join(str(each) for each in DTYPES)
             raise ConfigError(f"switchml: adds up {names}, got {dtype}")
+        at = self.agents[rank].block
         accepted = worker.start_tensor(
-            arena, self.workers[rank], address, address, elements, DTYPES[dtype], tag, now_ps
+            arena, at, address, address, elements, DTYPES[dtype], tag, now_ps
         )
         if not accepted:
             raise ProtocolError(
                 f"switchml rank {rank}: at most {TENSORS} tensors wait, got one more"
             )
+        return at
 
 
 class SwitchML:
@@ -84,42 +86,55 @@ class SwitchML:
         graph: nx.Graph[str],
         store: Store,
         *,
+        number: int,
+        members: Sequence[str],
+        servers: Sequence[str],
+        share: Share,
         ring: int,
         lanes: int,
         slots: int | None,
         rtt_ps: int,
     ) -> SwitchMLJob:
-        """Make a job of all hosts of `graph`, over the tree of least depth.
+        """Make a job, over the tree of least depth.
 
         Args:
             graph: A topology.
             store: Where the workers go.
+            number: Of the job, 1 to 255.
+            members: The workers' hosts, in rank order.
+            servers: Not needed.
+            share: Of each switch's slots.
             ring: Completion ring they report to.
             lanes: Values in a packet.
-            slots: Packets in flight per worker; None: twice what a path holds.
+            slots: Packets in flight per worker; None: twice what a path holds, if the share does.
             rtt_ps: The longest round trip to the root.
 
         Raises:
             ConfigError: If it does not fit the switches.
         """
         self.program(lanes)
-        members = hosts(graph)
-        tree = aggregation_tree(graph, members)
+        tree = aggregation_tree(graph, members, index=number - 1)
         rate_bps = min(
             link(graph, switch, child).rate_bps
             for switch, children in tree.children.items()
             for child in children
         )
         packet_ps = serialize_ps(VALUES_AT + 4 * lanes + LINE_OVERHEAD_BYTES, rate_bps)
+        first, most = share.cut(ENTRIES[lanes] // 2)
+        if most < 1:
+            raise ConfigError(
+                f"switchml job {number}: a switch must have a slot for each of {share.of} jobs, "
+                f"got {share.entries}"
+            )
         if slots is None:
-            slots = min(max(2 * rtt_ps // packet_ps, 8), ENTRIES[lanes] // 2)
-        job = Job(JOB, slots, lanes=lanes)
+            slots = min(max(2 * rtt_ps // packet_ps, 8), most)
+        job = Job(number, slots, first_slot=first, lanes=lanes)
         workers = [
             make_worker(
                 store,
                 host=index(host),
                 ring=ring,
-                job=JOB,
+                job=number,
                 workers=len(members),
                 slots=slots,
                 lanes=lanes,
@@ -129,7 +144,10 @@ class SwitchML:
             )
             for host in members
         ]
-        return SwitchMLJob(entities(graph, tree, job), workers)
+        agents = [
+            HostAgent(index(host), worker, at) for host, at in zip(members, workers, strict=True)
+        ]
+        return SwitchMLJob(entities(graph, tree, job), agents)
 
     def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
         """How far each element of the result may be from the exact sum (float64)."""

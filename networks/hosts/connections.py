@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import networkx as nx
 
 from hosts import rc
 from hosts.plan import Stream
+from networks.groups import Group
 from networks.options import Options
 from ringleaf.arena import Store
 from ringleaf.units import serialize_ps
 from topologies.addresses import ipv4, mac
-from topologies.graph import attachment, hosts, link
+from topologies.graph import attachment, hosts, index, link
 
 FIRST_SOURCE_PORT = 0xC000  # RoCEv2 senders use the dynamic range
 SOURCE_PORTS = 0x4000
@@ -20,20 +22,40 @@ FRAME_OVERHEAD_BYTES = rc.PACKET_OVERHEAD_BYTES + 24  # and preamble, FCS and ga
 MAX_WINDOW = 1 << 14
 
 
+class Flow(NamedTuple):
+    """A stream as a host knows it.
+
+    Collectives of one group that run at the same time are on channels of their own, so their
+    messages don't mix.
+    """
+
+    group: int  # by its place among the network's
+    channel: int
+    stream: Stream
+
+
 class Connections:
-    """One rc agent per rank, and which of its queue pairs carries which stream."""
+    """One rc agent per host, and which of its queue pairs carries which flow."""
 
     def __init__(
-        self, graph: nx.Graph[str], store: Store, options: Options, *, ring: int, rtt_ps: int
+        self,
+        graph: nx.Graph[str],
+        store: Store,
+        options: Options,
+        groups: Sequence[Group],
+        *,
+        ring: int,
+        rtt_ps: int,
     ) -> None:
         self._store = store
         self._graph = graph
         self._hosts = hosts(graph)
-        self._qps: list[dict[Stream, int]] = [{} for _ in self._hosts]  # by rank
-        self._streams: list[list[Stream]] = [[] for _ in self._hosts]  # by rank, then QP
+        self._nodes = [[index(host) for host in group.nodes] for group in groups]
+        self._qps: list[dict[Flow, int]] = [{} for _ in self._hosts]  # by host
+        self._flows: list[list[Flow]] = [[] for _ in self._hosts]  # by host, then QP
         self.agents = [
-            self._make_agent(rank, options, ring=ring, rtt_ps=rtt_ps)
-            for rank in range(len(self._hosts))
+            self._make_agent(host, options, ring=ring, rtt_ps=rtt_ps)
+            for host in range(len(self._hosts))
         ]
 
     @property
@@ -42,14 +64,14 @@ class Connections:
         words = self._store.arena.words
         return max(int(words[at + rc.WINDOW] * words[at + rc.MTU]) for at in self.agents)
 
-    def _make_agent(self, rank: int, options: Options, *, ring: int, rtt_ps: int) -> int:
-        host = self._hosts[rank]
+    def _make_agent(self, number: int, options: Options, *, ring: int, rtt_ps: int) -> int:
+        host = self._hosts[number]
         access = link(self._graph, host, attachment(self._graph, host))
         full_ps = serialize_ps(options.mtu + FRAME_OVERHEAD_BYTES, access.rate_bps)
         window = options.window or min(max(8, 2 * rtt_ps // full_ps), MAX_WINDOW)
         return rc.make_rc(
             self._store,
-            host=rank,
+            host=number,
             ring=ring,
             mtu=options.mtu,
             window=window,
@@ -57,38 +79,42 @@ class Connections:
             rnr_wait_ps=rtt_ps,
         )
 
-    def qp(self, rank: int, stream: Stream) -> int:
-        """The queue pair of `rank` that carries a stream, both ways."""
-        return self._qps[rank][stream]
+    def qp(self, host: int, flow: Flow) -> int:
+        """The queue pair of a host that carries a flow, both ways."""
+        return self._qps[host][flow]
 
-    def stream(self, rank: int, qp: int) -> Stream:
-        return self._streams[rank][qp]
+    def flow(self, host: int, qp: int) -> Flow:
+        return self._flows[host][qp]
 
-    def connect(self, rank: int, streams: Iterable[Stream]) -> None:
-        """See to it that `rank` has queue pairs for these; the agents must be idle."""
+    def connect(self, group: int, channel: int, node: int, streams: Iterable[Stream]) -> None:
+        """See to it that a node has queue pairs for these; the agents must be idle."""
         for stream in streams:
-            if stream not in self._qps[rank]:
-                self._connect(rank, stream)
+            if Flow(group, channel, stream) not in self._qps[self._nodes[group][node]]:
+                self._connect(group, channel, node, stream)
 
-    def _connect(self, rank: int, stream: Stream) -> None:
-        ends = [(rank, stream), (stream.peer, Stream(rank, stream.op))]
-        for end, facing in ends:
-            self._qps[end][facing] = rc.add_qp(self._store, self.agents[end])
-            self._streams[end].append(facing)
-        for (end, facing), (peer, back) in (ends, ends[::-1]):
-            number = self._qps[end][facing]
+    def _connect(self, group: int, channel: int, node: int, stream: Stream) -> None:
+        host, peer = self._nodes[group][node], self._nodes[group][stream.peer]
+        ends = [
+            (host, Flow(group, channel, stream)),
+            (peer, Flow(group, channel, Stream(node, stream.op))),
+        ]
+        for end, flow in ends:
+            self._qps[end][flow] = rc.add_qp(self._store, self.agents[end])
+            self._flows[end].append(flow)
+        for (end, flow), (other, back) in (ends, ends[::-1]):
+            number = self._qps[end][flow]
             rc.connect_qp(
                 self._store,
                 self.agents[end],
                 number,
-                peer_qp=self._qps[peer][back],
-                macs=(self._mac(end), self._mac(peer)),
-                addresses=(self._ip(end), self._ip(peer)),
+                peer_qp=self._qps[other][back],
+                macs=(self._mac(end), self._mac(other)),
+                addresses=(self._ip(end), self._ip(other)),
                 source_port=FIRST_SOURCE_PORT + (end * 131 + number) % SOURCE_PORTS,
             )
 
-    def _mac(self, rank: int) -> int:
-        return mac(self._graph, self._hosts[rank], 1)
+    def _mac(self, host: int) -> int:
+        return mac(self._graph, self._hosts[host], 1)
 
-    def _ip(self, rank: int) -> int:
-        return ipv4(self._graph, self._hosts[rank])
+    def _ip(self, host: int) -> int:
+        return ipv4(self._graph, self._hosts[host])

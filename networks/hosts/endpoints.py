@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import networkx as nx
@@ -10,17 +10,19 @@ import torch
 
 from collectives.schedule import Aggregate, Schedule, chunk_ranges
 from hosts import rc
-from hosts.agent import make_ring
+from hosts.agent import HostAgent, make_ring
 from hosts.plan import Plan, plans
 from hosts.rank import RankExecutor
 from hosts.staging import staging_bytes
-from ina.registry import Aggregator, HostProtocol
+from ina.systems import Aggregator, Share
+from networks.groups import Group, check_groups
 from networks.hosts.connections import Connections
-from networks.hosts.memory import PAGE_BYTES, Memory, item_bytes
+from networks.hosts.execution import Operation
+from networks.hosts.memory import Memory, aligned, item_bytes
 from networks.options import Options
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
-from topologies.graph import hosts
+from topologies.graph import hosts, index
 
 RING_ROWS = 1 << 16
 
@@ -32,34 +34,66 @@ class Endpoints:
         graph: The topology.
         store: Where they live.
         options: How they behave.
+        groups: Who runs collectives together.
         rtt_ps: The longest round trip.
 
     Raises:
-        ConfigError: If the aggregation system does not fit the topology.
+        ConfigError: If groups, or what aggregates for them, don't fit the topology.
     """
 
     def __init__(
-        self, graph: nx.Graph[str], store: Store, options: Options, *, rtt_ps: int
+        self,
+        graph: nx.Graph[str],
+        store: Store,
+        options: Options,
+        groups: Sequence[Group],
+        *,
+        rtt_ps: int,
     ) -> None:
-        self.ranks = len(hosts(graph))
+        check_groups(graph, groups)
+        self.groups = groups
         self.ring = make_ring(store, RING_ROWS)
-        self.connections = Connections(graph, store, options, ring=self.ring, rtt_ps=rtt_ps)
-        self.aggregator = self._join(graph, store, options, rtt_ps)
+        self.connections = Connections(graph, store, options, groups, ring=self.ring, rtt_ps=rtt_ps)
+        self.aggregators = self._join(graph, store, options, rtt_ps)
+        self._agents = self._by_host(len(hosts(graph)))
+        self._group_of = {
+            agent.block: group
+            for group, aggregator in self.aggregators.items()
+            for agent in aggregator.agents
+        }
         self.memory = Memory(store)
+        self._node_of = [
+            {index(host): node for node, host in enumerate(group.nodes)} for group in groups
+        ]
         self._ahead_bytes = options.ahead_bytes or 2 * self.connections.window_bytes
         self._planned: tuple[Schedule, int, list[Plan]] | None = None
 
-    def agents(self, rank: int) -> list[tuple[HostProtocol, int]]:
-        """Return a host's agents: the handlers and the block of each."""
-        found: list[tuple[HostProtocol, int]] = [(rc, self.connections.agents[rank])]
-        if self.aggregator is not None:
-            found.append((self.aggregator.protocol, self.aggregator.workers[rank]))
-        return found
+    @property
+    def hosts(self) -> int:
+        """How many there are."""
+        return len(self._agents)
+
+    def agents(self, host: int) -> Sequence[HostAgent]:
+        """A host's agents: rc's first."""
+        return self._agents[host]
+
+    def group_of(self, agent: int) -> int | None:
+        """The group that an agent's block aggregates for; None if it is rc's."""
+        return self._group_of.get(agent)
+
+    def node_of(self, group: int, host: int) -> int:
+        """What a host is in a group."""
+        return self._node_of[group][host]
 
     def tensors(
-        self, elements: int, dtype: torch.dtype = torch.float32, schedule: Schedule | None = None
+        self,
+        elements: int,
+        dtype: torch.dtype = torch.float32,
+        schedule: Schedule | None = None,
+        *,
+        group: int = 0,
     ) -> list[torch.Tensor]:
-        """Return one uninitialised tensor per rank, in registered memory.
+        """Return one uninitialised tensor per rank of a group, in registered memory.
 
         Tensors that were given out before lose their memory to these. With the schedule that
         will run, there is room for what it needs besides, and nothing will have to be copied.
@@ -68,83 +102,156 @@ class Endpoints:
         if schedule is not None:
             parts = plans(schedule, elements)
             self._planned = (schedule, elements, parts)
-            sizes = self._staging(parts, elements, schedule.chunks, dtype)
-            spare = sum(size + PAGE_BYTES for size in sizes)
-        return self.memory.tensors(self.ranks, elements, dtype, spare_bytes=spare)
+            sizes = self._staging(schedule, parts, elements, dtype)
+            spare = _spare(schedule, sizes, elements, dtype)
+        self.memory.make_room(
+            len(self.groups[group].hosts) * aligned(elements * item_bytes(dtype)) + spare
+        )
+        return [self.memory.take(elements, dtype) for _ in self.groups[group].hosts]
 
     @contextmanager
-    def executors(
-        self, schedule: Schedule, tensors: list[torch.Tensor]
-    ) -> Iterator[list[RankExecutor]]:
-        """Connect the ranks that will talk, and yield each rank's executor.
+    def operation(
+        self, schedule: Schedule, tensors: list[torch.Tensor], *, group: int = 0
+    ) -> Iterator[Operation]:
+        """Connect the nodes that will talk, and yield what a network can start, once.
 
         Args:
-            schedule: For as many ranks as there are hosts.
+            schedule: For as many ranks, and at most as many servers, as the group has.
             tensors: One per rank, of shape (elements,) and one type. Those that `tensors`
                 gave are not copied.
+            group: Who takes part.
 
         Raises:
-            ConfigError: If schedule, tensors and hosts don't fit one another.
+            ConfigError: If schedule, tensors and group don't fit one another.
         """
-        self._check(schedule, tensors)
+        self.check(schedule, tensors, group=group)
         elements, dtype = tensors[0].numel(), tensors[0].dtype
         parts = self._take_plans(schedule, elements)
-        for rank, plan in enumerate(parts):
-            self.connections.connect(rank, [*plan.sends, *plan.receives])
-        sizes = self._staging(parts, elements, schedule.chunks, dtype)
-        with self.memory.registered(tensors, sizes) as (addresses, staging):
-            yield [
-                RankExecutor(
-                    plan,
-                    self.memory.view(addresses[rank], elements, dtype),
-                    addresses[rank],
-                    schedule.chunks,
-                    staging=staging[rank],
-                    view=self.memory.view,
-                    ahead_bytes=self._ahead_bytes,
-                )
-                for rank, plan in enumerate(parts)
-            ]
+        self.connect(parts, group=group)
+        sizes = self._staging(schedule, parts, elements, dtype)
+        with self.memory.registered(tensors, _spare(schedule, sizes, elements, dtype)) as known:
+            nodes = known + [self.memory.take(elements, dtype) for _ in range(schedule.servers)]
+            staging = [self.memory.take_bytes(size) for size in sizes]
+            yield self.operate(schedule, parts, nodes, staging, group=group)
+
+    def connect(self, parts: Sequence[Plan], *, group: int = 0, channel: int = 0) -> None:
+        """Make the queue pairs that these plans want; no agent may have anything to do."""
+        for node, plan in enumerate(parts):
+            self.connections.connect(group, channel, node, [*plan.sends, *plan.receives])
+
+    def operate(
+        self,
+        schedule: Schedule,
+        parts: Sequence[Plan],
+        tensors: Sequence[torch.Tensor],
+        staging: Sequence[int],
+        *,
+        group: int = 0,
+        channel: int = 0,
+    ) -> Operation:
+        """Return a collective that a network can start, once.
+
+        Args:
+            schedule: What is done.
+            parts: Its plans, by node.
+            tensors: By node, in registered memory; servers' are set to zero.
+            staging: By node, addresses of as much memory as `staging` says.
+            group: Who does it.
+            channel: Not in use by another of the group's.
+        """
+        for tensor in tensors[schedule.ranks :]:
+            tensor.zero_()
+        elements, dtype = tensors[0].numel(), tensors[0].dtype
+        executors = {
+            node: RankExecutor(
+                plan,
+                tensors[node],
+                self.memory.address(tensors[node]),
+                schedule.chunks,
+                staging=staging[node],
+                view=self.memory.view,
+                ahead_bytes=self._ahead_bytes,
+            )
+            for node, plan in enumerate(parts)
+        }
+        assert all(tensor.numel() == elements for tensor in tensors)
+        return Operation(group, channel, schedule.ranks, dtype, executors)
+
+    def staging(self, parts: Sequence[Plan], elements: int, chunks: int, item: int) -> list[int]:
+        """Bytes that each node's executor needs for what has arrived too early."""
+        ranges, ahead = chunk_ranges(elements, chunks), self._ahead_bytes
+        return [staging_bytes(plan, ranges, item, ahead_bytes=ahead) for plan in parts]
+
+    def check(self, schedule: Schedule, tensors: Sequence[torch.Tensor], *, group: int = 0) -> None:
+        """See to it that a group can run a schedule on these tensors.
+
+        Raises:
+            ConfigError: If not.
+        """
+        ranks, servers = len(self.groups[group].hosts), len(self.groups[group].servers)
+        if schedule.ranks != ranks or len(tensors) != ranks:
+            raise ConfigError(
+                f"run: schedule and tensors must be for {ranks} ranks, "
+                f"got {schedule.ranks} and {len(tensors)}"
+            )
+        if schedule.servers > servers:
+            raise ConfigError(
+                f"run: the schedule must do with {servers} servers, got {schedule.servers}"
+            )
+        kinds = sorted({f"{tuple(tensor.shape)} {tensor.dtype}" for tensor in tensors})
+        if len(kinds) > 1 or tensors[0].dim() != 1:
+            raise ConfigError(f"run: tensors must be alike and of one dimension, got {kinds}")
+        wants = any(isinstance(row, Aggregate) for row in schedule.rows)
+        if wants and group not in self.aggregators:
+            raise ConfigError(
+                "run: the schedule aggregates in the network, got options without a system"
+            )
 
     def _join(
         self, graph: nx.Graph[str], store: Store, options: Options, rtt_ps: int
-    ) -> Aggregator | None:
-        if options.system is None:
-            return None
-        return options.system.join(
-            graph,
-            store,
-            ring=self.ring,
-            lanes=options.lanes,
-            slots=options.slots,
-            rtt_ps=rtt_ps,
-        )
+    ) -> dict[int, Aggregator]:
+        """The aggregators, by group; those of one system share what switches have."""
+        joined: dict[int, Aggregator] = {}
+        for place, group in enumerate(self.groups):
+            if group.system is None:
+                continue
+            alike = [i for i, each in enumerate(self.groups) if each.system is group.system]
+            joined[place] = group.system.join(
+                graph,
+                store,
+                number=group.number,
+                members=group.hosts,
+                servers=group.servers,
+                share=Share(alike.index(place), len(alike), options.switch_entries),
+                ring=self.ring,
+                lanes=options.lanes,
+                slots=options.slots,
+                rtt_ps=rtt_ps,
+            )
+        return joined
+
+    def _by_host(self, count: int) -> list[list[HostAgent]]:
+        by_host = [[HostAgent(i, rc, at)] for i, at in enumerate(self.connections.agents)]
+        assert len(by_host) == count
+        for aggregator in self.aggregators.values():
+            for agent in aggregator.agents:
+                by_host[agent.host].append(agent)
+        return by_host
 
     def _take_plans(self, schedule: Schedule, elements: int) -> list[Plan]:
-        """The ranks' plans, from `tensors` if it has just made them; executors use them up."""
+        """The nodes' plans, from `tensors` if it has just made them; executors use them up."""
         planned, self._planned = self._planned, None
         if planned is not None and planned[0] is schedule and planned[1] == elements:
             return planned[2]
         return plans(schedule, elements)
 
     def _staging(
-        self, parts: list[Plan], elements: int, chunks: int, dtype: torch.dtype
+        self, schedule: Schedule, parts: list[Plan], elements: int, dtype: torch.dtype
     ) -> list[int]:
-        """Bytes that each rank's executor needs for what has arrived too early."""
-        item, ahead = item_bytes(dtype), self._ahead_bytes
-        ranges = chunk_ranges(elements, chunks)
-        return [staging_bytes(plan, ranges, item, ahead_bytes=ahead) for plan in parts]
+        return self.staging(parts, elements, schedule.chunks, item_bytes(dtype))
 
-    def _check(self, schedule: Schedule, tensors: list[torch.Tensor]) -> None:
-        if schedule.ranks != self.ranks or len(tensors) != self.ranks:
-            raise ConfigError(
-                f"run: schedule and tensors must be for {self.ranks} ranks, "
-                f"got {schedule.ranks} and {len(tensors)}"
-            )
-        kinds = sorted({f"{tuple(tensor.shape)} {tensor.dtype}" for tensor in tensors})
-        if len(kinds) > 1 or tensors[0].dim() != 1:
-            raise ConfigError(f"run: tensors must be alike and of one dimension, got {kinds}")
-        if self.aggregator is None and any(isinstance(row, Aggregate) for row in schedule.rows):
-            raise ConfigError(
-                "run: the schedule aggregates in the network, got options without a system"
-            )
+
+def _spare(schedule: Schedule, staging: list[int], elements: int, dtype: torch.dtype) -> int:
+    """Bytes of memory that an operation takes besides its ranks' tensors."""
+    servers = schedule.servers * aligned(elements * item_bytes(dtype))
+    return servers + sum(aligned(size) for size in staging)

@@ -1,8 +1,10 @@
-"""A collective on its way: between ranks' executors and their hosts' agents."""
+"""Collectives on their way: between nodes' executors and their hosts' agents."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -10,105 +12,141 @@ from hosts import agent as agents
 from hosts import rc
 from hosts.agent import Completion, take_completions
 from hosts.rank import RankExecutor, Receive, Request, Send
-from networks.hosts.endpoints import Endpoints
+from networks.hosts.connections import Flow
 from networks.hosts.memory import item_bytes
 from ringleaf.arena import Store
 from ringleaf.errors import BackendError
+from topologies.graph import index
+
+if TYPE_CHECKING:
+    from networks.hosts.endpoints import Endpoints
 
 Wake = Callable[[int, int], None]
 """`wake(agent, now_ps)`: look at an agent that has been given something to do."""
 
+CHANNEL_SHIFT = 32
+"""An aggregation's tag is its row, and above that its channel."""
+
+
+@dataclass(slots=True)
+class Operation:
+    """A collective that some nodes of a group run, each by its executor."""
+
+    group: int
+    channel: int
+    ranks: int
+    dtype: torch.dtype
+    executors: Mapping[int, RankExecutor]  # by node: of those that are here
+    finish_ps: dict[int, int] = field(default_factory=dict)  # by node: when it had its result
+    left: set[int] = field(default_factory=set)  # nodes that are not done
+
 
 class Execution:
-    """Drives executors: all of a network's, or one that lives with its host alone.
+    """Drives operations: all of a network's, or those parts that live with one host.
 
     Args:
         endpoints: The hosts.
         store: Theirs.
-        executors: By rank.
-        dtype: Of the tensors.
         wake: Has the network look at an agent.
     """
 
-    def __init__(
-        self,
-        endpoints: Endpoints,
-        store: Store,
-        executors: Mapping[int, RankExecutor],
-        dtype: torch.dtype,
-        wake: Wake,
-    ) -> None:
+    def __init__(self, endpoints: Endpoints, store: Store, wake: Wake) -> None:
         self._endpoints = endpoints
         self._store = store
-        self._executors = executors
-        self._dtype = dtype
         self._wake = wake
-        self.finish_ps: dict[int, int] = {}
-        self.left: set[int] = set()
+        self._active: dict[tuple[int, int], Operation] = {}  # by group and channel
+        self._hosts = [[index(host) for host in group.nodes] for group in endpoints.groups]
 
-    def start(self, now_ps: int) -> None:
-        """Let all executors begin."""
-        for rank, executor in self._executors.items():
-            self.finish_ps[rank] = now_ps
+    def start(self, operation: Operation, now_ps: int) -> None:
+        """Let an operation's executors begin."""
+        place = operation.group, operation.channel
+        assert place not in self._active, "one operation per channel"
+        self._active[place] = operation
+        for node, executor in operation.executors.items():
+            operation.finish_ps[node] = now_ps
             executor.start()
-            self._issue(rank, now_ps)
-        self.left = {rank for rank, executor in self._executors.items() if not executor.done}
+            self._issue(operation, node, now_ps)
+        operation.left = {n for n, executor in operation.executors.items() if not executor.done}
+        if not operation.left:
+            del self._active[place]
 
-    def dispatch(self) -> int | None:
-        """Tell executors what agents have reported; return when, if they have."""
-        concerned: dict[int, None] = {}
-        arena, now_ps = self._store.arena, None
-        for report in take_completions(arena, self._endpoints.ring):
+    def dispatch(self) -> tuple[int | None, list[Operation]]:
+        """Tell executors what agents have reported; return when, if they have, and what is done."""
+        concerned: dict[tuple[int, int, int], Operation] = {}
+        now_ps = None
+        for report in take_completions(self._store.arena, self._endpoints.ring):
             now_ps = report.time_ps
-            rank = int(arena.words[report.agent + agents.HOST])
-            concerned[rank] = None
-            self._tell(rank, report)
-        for rank in concerned:
+            operation, node = self._tell(report)
+            concerned[operation.group, operation.channel, node] = operation
+        done = []
+        for (group, channel, node), operation in concerned.items():
             assert now_ps is not None
-            self._issue(rank, now_ps)
-            if self._executors[rank].done:
-                self.left.discard(rank)
-        return now_ps
+            self._issue(operation, node, now_ps)
+            if node in operation.left and operation.executors[node].done:
+                operation.left.discard(node)
+                if not operation.left:
+                    del self._active[group, channel]
+                    done.append(operation)
+        return now_ps, done
 
-    def _tell(self, rank: int, report: Completion) -> None:
-        executor = self._executors[rank]
-        connections = self._endpoints.connections
-        if report.agent == connections.agents[rank] and report.kind == rc.SENT:
+    def _tell(self, report: Completion) -> tuple[Operation, int]:
+        """Pass a report on; return whom it concerned."""
+        host = int(self._store.arena.words[report.agent + agents.HOST])
+        group = self._endpoints.group_of(report.agent)
+        if group is None:
+            flow = self._endpoints.connections.flow(host, report.a)
+            operation = self._active[flow.group, flow.channel]
+            node = self._endpoints.node_of(flow.group, host)
+            self._tell_messages(operation, node, flow, report)
+        else:
+            operation = self._active[group, report.b >> CHANNEL_SHIFT]
+            node = self._endpoints.node_of(group, host)
+            operation.executors[node].aggregated(report.b & ((1 << CHANNEL_SHIFT) - 1))
+            operation.finish_ps[node] = report.time_ps
+        return operation, node
+
+    def _tell_messages(
+        self, operation: Operation, node: int, flow: Flow, report: Completion
+    ) -> None:
+        executor = operation.executors[node]
+        if report.kind == rc.SENT:
             executor.sent(report.b)
             if executor.receives:
                 return  # a rank has its result when the last write is there
-        elif report.agent != connections.agents[rank]:
-            executor.aggregated(report.b)
         elif report.kind == rc.RECEIVED:
             executor.received(report.b, report.c)
         else:
-            peer = connections.stream(rank, report.a).peer
-            raise BackendError(f"h{rank}: too long a message from h{peer}, got row {report.b}")
-        self.finish_ps[rank] = report.time_ps
+            raise BackendError(
+                f"node {node}: too long a message from node {flow.stream.peer}, got row {report.b}"
+            )
+        operation.finish_ps[node] = report.time_ps
 
-    def _issue(self, rank: int, now_ps: int) -> None:
+    def _issue(self, operation: Operation, node: int, now_ps: int) -> None:
         """Hand an executor's requests to its host's agents."""
         woken = dict.fromkeys(
-            self._post(rank, request, now_ps) for request in self._executors[rank].take_requests()
+            self._post(operation, node, request, now_ps)
+            for request in operation.executors[node].take_requests()
         )
         for at in woken:
             self._wake(at, now_ps)
 
-    def _post(self, rank: int, request: Request, now_ps: int) -> int:
+    def _post(self, operation: Operation, node: int, request: Request, now_ps: int) -> int:
         """Give one request to the agent it is for; return the agent."""
-        hosts, arena = self._endpoints, self._store.arena
+        endpoints, arena = self._endpoints, self._store.arena
         address, size = request.address, request.size_bytes
-        at = hosts.connections.agents[rank]
+        if not isinstance(request, Receive | Send):
+            tag = request.tag | operation.channel << CHANNEL_SHIFT
+            elements = size // item_bytes(operation.dtype)
+            return endpoints.aggregators[operation.group].start(
+                arena, node, address, elements, tag, operation.dtype, now_ps
+            )
+        host = self._hosts[operation.group][node]
+        at = endpoints.connections.agents[host]
+        flow = Flow(operation.group, operation.channel, request.stream)
+        qp = endpoints.connections.qp(host, flow)
         if isinstance(request, Receive):
-            qp = hosts.connections.qp(rank, request.stream)
             accepted = rc.post_receive(arena, at, qp, address, size, request.tag)
-        elif isinstance(request, Send):
-            qp = hosts.connections.qp(rank, request.stream)
-            accepted = rc.post_send(arena, at, qp, address, size, request.tag, now_ps)
         else:
-            assert hosts.aggregator is not None
-            elements = size // item_bytes(self._dtype)
-            hosts.aggregator.start(arena, rank, address, elements, request.tag, self._dtype, now_ps)
-            at, accepted = hosts.aggregator.workers[rank], True
+            accepted = rc.post_send(arena, at, qp, address, size, request.tag, now_ps)
         assert accepted, "an executor posts less than a ring holds"
         return at

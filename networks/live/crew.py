@@ -17,10 +17,9 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
-import torch
 
-from hosts.rank import RankExecutor
 from networks.hosts.endpoints import Endpoints
+from networks.hosts.execution import Operation
 from networks.live.host import MESSAGE_BYTES, Job, Place, be_host
 from networks.live.processor import Stopwatch
 from ringleaf.arena import Store
@@ -43,7 +42,7 @@ class Crew:
     """Processes that are the hosts; use it as a context manager, for one `run`.
 
     Args:
-        places: Where each host is, in rank order.
+        places: Where each host is, in their order.
         endpoints: The hosts.
         store: Theirs, with shared memory.
         watched: Descriptors that become readable when a process ends without which there is no
@@ -93,14 +92,14 @@ class Crew:
             os.close(member.watch)
 
     def run(
-        self, executors: Sequence[RankExecutor], dtype: torch.dtype, stopwatch: Stopwatch
+        self, operation: Operation, stopwatch: Stopwatch
     ) -> tuple[list[int], list[dict[str, Any]]]:
-        """Run a collective; return when each rank had its result, and what each host counted.
+        """Run a collective; return when each host had its result, and what each counted.
 
         The stopwatch goes from when ranks are told to start until the last has its result.
 
         Returns:
-            Picoseconds from the common start, and counters, in rank order.
+            Picoseconds from the common start, and counters, in the hosts' order.
 
         Raises:
             BackendError: If a process ends before its time, says that it can't go on, or nothing
@@ -108,7 +107,7 @@ class Crew:
         """
         for descriptor in self._watched:
             self._poll.register(descriptor, select.POLLIN)
-        self._fork(executors, dtype)
+        self._fork(operation)
         self._gather("ready", READY_S)
         self._tell({"start": time.monotonic_ns() + START_AFTER_NS})
         time.sleep(START_AFTER_NS / 1e9)  # as they do
@@ -119,17 +118,17 @@ class Crew:
         counters = self._gather("counters", READY_S)
         return finish, counters
 
-    def _fork(self, executors: Sequence[RankExecutor], dtype: torch.dtype) -> None:
-        job = Job(self._endpoints, self._store, dtype, self._progress, self._seed)
+    def _fork(self, operation: Operation) -> None:
+        job = Job(self._endpoints, self._store, operation, self._progress, self._seed)
         parent = os.getpid()
         gc.collect()
         gc.freeze()  # or children's collections would copy every page
-        for rank, (place, executor) in enumerate(zip(self._places, executors, strict=True)):
+        for number, place in enumerate(self._places):
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             process = os.fork()
             if not process:
                 ours.close()
-                be_host(place, rank, job, executor, theirs, parent)
+                be_host(place, number, job, theirs, parent)
             theirs.close()
             member = _Member(place.name, process, ours, os.pidfd_open(process))
             self._members.append(member)
@@ -145,17 +144,17 @@ class Crew:
                 raise _death(member) from None
 
     def _gather(self, kind: str, limit_s: float | None) -> list[Any]:
-        """Wait until every host has said its `kind` of thing; return what, in rank order."""
+        """Wait until every host has said its `kind` of thing; return what, in their order."""
         heard: dict[int, Any] = {}
         before, since = -1, time.monotonic()
         while len(heard) < len(self._members):
             ready = {descriptor for descriptor, _ in self._poll.poll(1000 * LOOK_S)}
             self._check_watched(ready)
-            for rank, member in enumerate(self._members):
+            for number, member in enumerate(self._members):
                 if member.control.fileno() in ready or member.watch in ready:
                     said = _hear(member)
                     if kind in said:
-                        heard[rank] = said[kind]
+                        heard[number] = said[kind]
                     if "counters" in said:  # its last word
                         self._poll.unregister(member.control)
                         self._poll.unregister(member.watch)
@@ -164,7 +163,7 @@ class Crew:
                 before, since = done, time.monotonic()
             elif time.monotonic() - since > (limit_s or self._stall_s):
                 raise self._stall(kind, heard)
-        return [heard[rank] for rank in range(len(self._members))]
+        return [heard[number] for number in range(len(self._members))]
 
     def _check_watched(self, ready: set[int]) -> None:
         for descriptor, name in self._watched.items():
@@ -173,7 +172,7 @@ class Crew:
                 raise BackendError(f"{name}: its process has ended in the middle of a run")
 
     def _stall(self, kind: str, heard: Mapping[int, Any]) -> BackendError:
-        left = [m.name for rank, m in enumerate(self._members) if rank not in heard]
+        left = [m.name for number, m in enumerate(self._members) if number not in heard]
         return BackendError(
             f"run: nothing has happened for {self._stall_s:.0f} s, got hosts that are not "
             f"{kind}: {', '.join(left)}"

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import networks.live.state as v
 import networks.virtual.state as s
-from hosts.agent import make_ring
-from ina.registry import HostProtocol
+from hosts.agent import HostAgent, make_ring
 from networks.live.loop import discard, emit, now_of, serve
 from networks.live.sockets import Sockets
+from networks.virtual.fabric import fill_agent
 from networks.virtual.loop import NEEDS_ROOM
 from networks.virtual.room import make_room
 from networks.virtual.state import Network, make_network, open_network
@@ -37,14 +37,6 @@ class Line:
     queue_bytes: int = 4 << 20  # switches only
 
 
-@dataclass(frozen=True, slots=True)
-class LiveAgent:
-    """An agent of a host: its block, and its protocol's handlers."""
-
-    protocol: HostProtocol
-    block: int
-
-
 @dataclass(slots=True)
 class Node:
     """A host with one line, or a switch with one per port; a switch without program is mute."""
@@ -52,7 +44,7 @@ class Node:
     name: str
     lines: Sequence[Line]
     switch: Switch | None = None
-    agents: Sequence[LiveAgent] = field(default_factory=tuple)
+    agents: Sequence[HostAgent] = field(default_factory=tuple)
 
     @property
     def is_host(self) -> bool:
@@ -165,7 +157,7 @@ class Engine:
                 row[s.KIND] = s.HOST
                 row[s.FIRST_AGENT], row[s.AGENT_COUNT] = first_agent, len(node.agents)
                 for agent in node.agents:
-                    _fill_agent(net, first_agent, index, agent)
+                    fill_agent(net.agents[first_agent], agent, index)
                     first_agent += 1
             else:
                 _fill_switch(net, index, node.switch)
@@ -212,11 +204,3 @@ def _fill_switch(net: Network, index: int, switch: Switch | None) -> None:
     row[s.KIND], row[s.BLOCK_AT] = s.SWITCH, switch.at
     row[s.INGRESS] = address_of(switch.program.ingress)
     row[s.EGRESS] = address_of(switch.program.egress)
-
-
-def _fill_agent(net: Network, number: int, node: int, agent: LiveAgent) -> None:
-    row = net.agents[number]
-    row[s.AGENT_AT], row[s.AGENT_NODE] = agent.block, node
-    row[s.RECEIVE] = address_of(agent.protocol.receive)
-    row[s.TRANSMIT] = address_of(agent.protocol.transmit)
-    row[s.FIRE_TIMER] = address_of(agent.protocol.fire_timer)

@@ -1,4 +1,4 @@
-"""One host of a live network: a process in the host's network namespace that runs its rank.
+"""One host of a live network: a process in the host's network namespace that runs its node.
 
 It is forked with all hosts' state in memory, and uses its own host's. What it says to the process
 that forked it are messages of JSON over a socket: {"ready"}, {"finished"}, {"counters"}, {"error"};
@@ -16,7 +16,7 @@ import signal
 import socket
 import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,9 @@ import torch
 import networks.virtual.loop as loop
 import networks.virtual.state as s
 from hosts.agent import REFUSALS, RETRANSMISSIONS
-from hosts.rank import RankExecutor
 from networks.hosts.endpoints import Endpoints
-from networks.hosts.execution import Execution
-from networks.live.engine import Engine, Line, LiveAgent, Node
+from networks.hosts.execution import Execution, Operation
+from networks.live.engine import Engine, Line, Node
 from networks.live.processes import hurry
 from ringleaf.arena import Store
 from ringleaf.errors import BackendError, RingleafError
@@ -65,8 +64,8 @@ class Job:
 
     endpoints: Endpoints
     store: Store
-    dtype: torch.dtype
-    progress: npt.NDArray[np.int64]  # per rank, in shared memory: reports that agents have made
+    operation: Operation
+    progress: npt.NDArray[np.int64]  # per host, in shared memory: reports that agents have made
     seed: int
 
 
@@ -93,10 +92,8 @@ def die_with(parent: int) -> None:
         os._exit(1)  # it has ended already
 
 
-def be_host(
-    place: Place, rank: int, job: Job, executor: RankExecutor, control: socket.socket, parent: int
-) -> None:
-    """Run one rank in this process, which was forked for it, and end the process."""
+def be_host(place: Place, number: int, job: Job, control: socket.socket, parent: int) -> None:
+    """Be the host of that number in this process, which was forked for it, and end the process."""
     try:
         die_with(parent)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever forked us sees to that
@@ -105,7 +102,7 @@ def be_host(
         gc.disable()
         torch.set_num_threads(1)
         enter_namespace(place.namespace)
-        _Host(place, rank, job, executor, control).run()
+        _Host(place, number, job, control).run()
     except RingleafError as exc:
         _say(control, {"error": str(exc)})
     except BaseException:  # noqa: BLE001 - whoever forked this process raises it
@@ -119,34 +116,35 @@ def _say(control: socket.socket, message: dict[str, Any]) -> None:
 
 
 class _Host:
-    def __init__(
-        self, place: Place, rank: int, job: Job, executor: RankExecutor, control: socket.socket
-    ) -> None:
-        self._rank = rank
+    def __init__(self, place: Place, number: int, job: Job, control: socket.socket) -> None:
+        self._number = number
         self._job = job
         self._control = control
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
-        agents = job.endpoints.agents(rank)
-        self._blocks = [block for _, block in agents]
-        self._engine = Engine(job.store, ring=job.endpoints.ring, seed=job.seed + rank)
-        node = Node(place.name, [place.line], agents=[LiveAgent(*agent) for agent in agents])
-        self._engine.build([node])
+        agents = job.endpoints.agents(number)
+        self._blocks = [agent.block for agent in agents]
+        self._engine = Engine(job.store, ring=job.endpoints.ring, seed=job.seed + number)
+        self._engine.build([Node(place.name, [place.line], agents=agents)])
         self._woken: dict[int, None] | None = {}  # agents that wait for the start
-        self._execution = Execution(
-            job.endpoints, job.store, {rank: executor}, job.dtype, self._wake
-        )
+        self._execution = Execution(job.endpoints, job.store, self._wake)
+        node = job.endpoints.node_of(job.operation.group, number)
+        here = {node: job.operation.executors[node]} if node in job.operation.executors else {}
+        self._node = node
+        self._operation = replace(job.operation, executors=here)
 
     def run(self) -> None:
-        """Say ready, run the rank at the time that is then given, and serve until told to stop."""
-        self._execution.start(self._engine.now_ps)  # nobody shall send what nobody awaits yet
+        """Say ready, run the node at the time that is then given, and serve until told to stop."""
+        self._execution.start(
+            self._operation, self._engine.now_ps
+        )  # nobody shall send what nobody awaits yet
         _say(self._control, {"ready": True})
         start_ps = self._hear_start()
         while self._engine.serve(start_ps) == loop.REPORTED:
             self._execution.dispatch()
         cpu_s = time.process_time()
         self._start(start_ps)
-        if not self._execution.left:
+        if not self._operation.left:
             self._finish(start_ps)
         while not self._is_told():
             self._advance(start_ps)
@@ -172,13 +170,13 @@ class _Host:
         """Serve until agents report, at most for a turn."""
         if self._engine.serve(self._engine.now_ps + TURN_PS) != loop.REPORTED:
             return
-        waited = bool(self._execution.left)
-        self._job.progress[self._rank] += self._execution.dispatch() is not None
-        if waited and not self._execution.left:
+        waited = bool(self._operation.left)
+        self._job.progress[self._number] += self._execution.dispatch()[0] is not None
+        if waited and not self._operation.left:
             self._finish(start_ps)
 
     def _finish(self, start_ps: int) -> None:
-        took_ps = self._execution.finish_ps[self._rank] - start_ps
+        took_ps = self._operation.finish_ps.get(self._node, start_ps) - start_ps
         _say(self._control, {"finished": max(took_ps, 0)})
 
     def _wake(self, agent: int, now_ps: int) -> None:

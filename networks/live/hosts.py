@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import networkx as nx
 import torch
 
 from collectives.schedule import Schedule
+from networks.groups import whole
 from networks.hosts.endpoints import Endpoints
 from networks.live.crew import Crew
 from networks.live.host import Place
@@ -31,10 +33,10 @@ STALL_TIMES = 50  # and so often what a rank's tensor takes on its line
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A collective on live hosts; lists are in rank order."""
+    """What a collective on live hosts did."""
 
-    finish_ps: list[int]  # from the common start until the rank had its result
-    counters: list[dict[str, Any]]
+    finish_ps: list[int]  # by rank, from the common start until it had its result
+    counters: list[dict[str, Any]]  # by host
     stopwatch: Stopwatch
 
 
@@ -67,13 +69,17 @@ class LiveHosts:
         rtt_ps = ALLOWANCE_PS + max(
             base_rtt_ps(graph, "h0", host, options.mtu, table=table) for host in hosts(graph)
         )
-        self._endpoints = Endpoints(graph, self._store, options, rtt_ps=rtt_ps)
+        self.groups = [whole(graph, options.system, options.servers)]
+        self._endpoints = Endpoints(graph, self._store, options, self.groups, rtt_ps=rtt_ps)
 
     @property
     def entities(self) -> Mapping[str, Sequence[Any]]:
         """What aggregation has to tell the switches."""
-        aggregator = self._endpoints.aggregator
-        return {} if aggregator is None else aggregator.entities
+        told: dict[str, list[Any]] = defaultdict(list)
+        for aggregator in self._endpoints.aggregators.values():
+            for name, entities in aggregator.entities.items():
+                told[name] += entities
+        return told
 
     def tensors(
         self, elements: int, dtype: torch.dtype = torch.float32, schedule: Schedule | None = None
@@ -96,7 +102,7 @@ class LiveHosts:
         Args:
             schedule: For as many ranks as there are hosts.
             tensors: One per rank, of shape (elements,) and one type.
-            places: Where the hosts are, in rank order.
+            places: Where the hosts are, in their order.
             watched: Descriptors that become readable when something ends without which there is
                 no network -> its name.
             check: Says more about what has ended, by raising.
@@ -108,7 +114,7 @@ class LiveHosts:
         """
         bits = 8 * tensors[0].numel() * tensors[0].element_size()
         with (
-            self._endpoints.executors(schedule, tensors) as executors,
+            self._endpoints.operation(schedule, tensors) as operation,
             Crew(
                 places,
                 self._endpoints,
@@ -120,4 +126,5 @@ class LiveHosts:
             ) as crew,
         ):
             stopwatch = Stopwatch(switches_s)
-            return Outcome(*crew.run(executors, tensors[0].dtype, stopwatch), stopwatch)
+            finish_ps, counters = crew.run(operation, stopwatch)
+            return Outcome(finish_ps[: schedule.ranks], counters, stopwatch)

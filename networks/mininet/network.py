@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from collectives.schedule import Schedule
+from ina.registry import program_of
 from networks.live.engine import Line
 from networks.live.host import Place
 from networks.live.hosts import LiveHosts, Outcome
@@ -25,7 +26,6 @@ from switches.forwarding import forwarding_entities
 from topologies.graph import attachment, hosts, link, switches
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
-FORWARD = "forward"
 FRAMING_BYTES = 24  # preamble, FCS and gap of Ethernet
 
 Counters = Mapping[str, Sequence[Mapping[str, int]]]
@@ -88,7 +88,8 @@ class MininetNetwork:
         )
         told = self._hosts.entities
         entities = {name: [*written[name], *told.get(name, [])] for name in switches(self.graph)}
-        name = FORWARD if options.system is None else options.system.program(options.lanes)
+        systems = [group.system for group in self._hosts.groups if group.system is not None]
+        name = program_of(systems, options.lanes)
         self._fabric = testbed.program(name, entities)
 
     def tensors(

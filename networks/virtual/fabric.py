@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import networkx as nx
 
 import networks.virtual.state as s
-from ina.registry import HostProtocol
+from hosts.agent import HostAgent
 from networks.options import Options
 from networks.virtual.state import Network, make_network, open_network
-from ringleaf.arena import Store
+from ringleaf.arena import Store, Words
 from ringleaf.compiled import address_of
 from switches import Program, Switch
 from switches.queues import make_queues
@@ -25,14 +25,6 @@ class Place:
     node: str
     port: int
     peer: str
-
-
-@dataclass(frozen=True, slots=True)
-class HostAgents:
-    """One agent on each host, in rank order, all of one protocol."""
-
-    protocol: HostProtocol
-    blocks: Sequence[int]
 
 
 def places(graph: nx.Graph[str]) -> list[Place]:
@@ -50,12 +42,12 @@ def lay_out(
     options: Options,
     program: Program,
     by_name: Mapping[str, Switch],
-    agents: Sequence[HostAgents],
+    agents: Sequence[Sequence[HostAgent]],
     *,
     ring: int,
     seed: int,
 ) -> int:
-    """Lay the network out in `store`; return its block's offset."""
+    """Lay the network out in `store`, with each host's agents; return its block's offset."""
     ports = places(graph)
     queues = [
         make_queues(store, options.queue_bytes) if place.node in by_name else 0 for place in ports
@@ -65,7 +57,7 @@ def lay_out(
         store,
         ports=len(ports),
         nodes=len(nodes),
-        agents=len(agents) * len(hosts(graph)),
+        agents=sum(len(each) for each in agents),
         ring=ring,
         bins=options.bins,
         seed=seed,
@@ -103,17 +95,20 @@ def _fill_switches(net: Network, program: Program, blocks: Sequence[int]) -> Non
     rows[:, s.EGRESS] = address_of(program.egress)
 
 
-def _fill_hosts(net: Network, agents: Sequence[HostAgents], *, first_node: int) -> None:
-    """Give each host one agent of each kind, next to each other."""
-    per_host = len(agents)
-    rows = net.nodes[first_node:]
-    rows[:, s.KIND] = s.HOST
-    rows[:, s.FIRST_AGENT] = range(0, len(net.agents), per_host)
-    rows[:, s.AGENT_COUNT] = per_host
-    for offset, kind in enumerate(agents):
-        own = net.agents[offset::per_host]
-        own[:, s.AGENT_AT] = kind.blocks
-        own[:, s.AGENT_NODE] = range(first_node, len(net.nodes))
-        own[:, s.RECEIVE] = address_of(kind.protocol.receive)
-        own[:, s.TRANSMIT] = address_of(kind.protocol.transmit)
-        own[:, s.FIRE_TIMER] = address_of(kind.protocol.fire_timer)
+def _fill_hosts(net: Network, agents: Sequence[Sequence[HostAgent]], *, first_node: int) -> None:
+    """Give each host its agents, which stand next to each other."""
+    first = 0
+    for node, own in enumerate(agents, first_node):
+        net.nodes[node, s.KIND] = s.HOST
+        net.nodes[node, s.FIRST_AGENT], net.nodes[node, s.AGENT_COUNT] = first, len(own)
+        for row, agent in zip(net.agents[first : first + len(own)], own, strict=True):
+            fill_agent(row, agent, node)
+        first += len(own)
+
+
+def fill_agent(row: Words, agent: HostAgent, node: int) -> None:
+    """Enter an agent that is on a node into the network's table."""
+    row[s.AGENT_AT], row[s.AGENT_NODE] = agent.block, node
+    row[s.RECEIVE] = address_of(agent.protocol.receive)
+    row[s.TRANSMIT] = address_of(agent.protocol.transmit)
+    row[s.FIRE_TIMER] = address_of(agent.protocol.fire_timer)

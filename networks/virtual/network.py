@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,14 @@ import networks.virtual.loop as loop
 import networks.virtual.state as s
 from collectives.schedule import Schedule
 from hosts.agent import take_completions
+from ina.registry import program_of
+from networks.groups import Group, whole
+from networks.hosts.director import Director
 from networks.hosts.endpoints import Endpoints
-from networks.hosts.execution import Execution
+from networks.hosts.execution import Execution, Operation
 from networks.options import Options
 from networks.virtual.capture import Capture, Consumer
-from networks.virtual.fabric import HostAgents, lay_out, places
+from networks.virtual.fabric import lay_out, places
 from networks.virtual.meter import Meter, RunResult
 from networks.virtual.pcap import PortPcaps
 from networks.virtual.record import Recorder
@@ -33,7 +37,6 @@ from topologies.graph import hosts, neighbors, switches
 from topologies.routing import base_rtt_ps, routes
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
-FORWARD = "forward"
 POOL_PACKETS = 8192
 LEAST_HEAD_BYTES = 128  # what hosts write
 
@@ -47,17 +50,31 @@ def _load(name: str) -> Program:
 class VirtualNetwork:
     """Hosts, switches and links of a topology, in virtual time.
 
+    Args:
+        graph: The topology.
+        options: How links, queues and hosts behave.
+        groups: Who runs collectives together; None: all hosts, with the options' system.
+        seed: Of losses and the like.
+
     Raises:
         ConfigError: If topology, program and options don't fit one another.
     """
 
-    def __init__(self, graph: nx.Graph[str], options: Options, *, seed: int = 1) -> None:
+    def __init__(
+        self,
+        graph: nx.Graph[str],
+        options: Options,
+        *,
+        groups: Sequence[Group] | None = None,
+        seed: int = 1,
+    ) -> None:
         self.graph = graph
         self.options = options
         self.store = Store()
         self.now_ps = 0
-        name = FORWARD if options.system is None else options.system.program(options.lanes)
-        self.program = _load(name)
+        self.groups = groups or [whole(graph, options.system, options.servers)]
+        systems = [group.system for group in self.groups if group.system is not None]
+        self.program = _load(program_of(systems, options.lanes))
         make_pool(
             self.store,
             size=POOL_PACKETS,
@@ -71,7 +88,7 @@ class VirtualNetwork:
         rtt_ps = max(
             base_rtt_ps(graph, "h0", host, options.mtu, table=table) for host in hosts(graph)
         )
-        self._hosts = Endpoints(graph, self.store, options, rtt_ps=rtt_ps)
+        self.endpoints = Endpoints(graph, self.store, options, self.groups, rtt_ps=rtt_ps)
         self._tell_aggregation()
         self._network = self._lay_out(seed)
         self._links = [(place.node, place.peer) for place in places(graph)]
@@ -79,6 +96,7 @@ class VirtualNetwork:
         self._number = {at: number for number, at in enumerate(rows[:, s.AGENT_AT].tolist())}
         consumers = self._consumers(seed)
         self._capture = Capture(self.store, self._network, consumers) if consumers else None
+        self._execution = Execution(self.endpoints, self.store, self._wake)
 
     def _consumers(self, seed: int) -> list[Consumer]:
         """Those who get the packets that the loop captures."""
@@ -117,25 +135,20 @@ class VirtualNetwork:
         return made
 
     def _tell_aggregation(self) -> None:
-        if self._hosts.aggregator is not None:
-            for name, entities in self._hosts.aggregator.entities.items():
+        for aggregator in self.endpoints.aggregators.values():
+            for name, entities in aggregator.entities.items():
                 self.switches[name].write(entities)
                 self._entities[name] += entities
 
     def _lay_out(self, seed: int) -> int:
-        per_host = [self._hosts.agents(rank) for rank in range(self._hosts.ranks)]
-        kinds = [
-            HostAgents(agents[0][0], [block for _, block in agents])
-            for agents in zip(*per_host, strict=True)
-        ]
         return lay_out(
             self.graph,
             self.store,
             self.options,
             self.program,
             self.switches,
-            kinds,
-            ring=self._hosts.ring,
+            [self.endpoints.agents(host) for host in range(self.endpoints.hosts)],
+            ring=self.endpoints.ring,
             seed=seed,
         )
 
@@ -147,7 +160,7 @@ class VirtualNetwork:
         Tensors that were given out before lose their memory to these. With the schedule that
         will run, there is room for what it needs besides, and nothing will have to be copied.
         """
-        return self._hosts.tensors(elements, dtype, schedule)
+        return self.endpoints.tensors(elements, dtype, schedule)
 
     def run(self, schedule: Schedule, tensors: list[torch.Tensor]) -> RunResult:
         """Run a collective on the ranks' tensors, in place, and say what happened.
@@ -161,30 +174,58 @@ class VirtualNetwork:
             ConfigError: If schedule, tensors and network don't fit one another.
             BackendError: If nothing is left to happen and ranks are not done.
         """
-        with self._hosts.executors(schedule, tensors) as executors:
-            ranks = dict(enumerate(executors))
-            execution = Execution(self._hosts, self.store, ranks, tensors[0].dtype, self._wake)
-            meter = Meter(self.store, self._network, self._links, self._hosts.ranks, self.now_ps)
-            execution.start(self.now_ps)
-            while execution.left:
-                self._advance(execution)
-        return meter.result([execution.finish_ps[rank] for rank in ranks])
+        with self.endpoints.operation(schedule, tensors) as operation:
+            meter = self.meter()
+            self._execution.start(operation, self.now_ps)
+            while operation.left:
+                self._advance(FOREVER_PS)
+        return meter.result([operation.finish_ps[rank] for rank in range(schedule.ranks)])
 
-    def _advance(self, execution: Execution) -> None:
-        """Let time run until agents report, and tell their executors."""
-        reason = loop.run(self.store.arena, self._network, FOREVER_PS)
+    def play(self, director: Director) -> None:
+        """Let a director run collectives, several at a time, until it has nothing to come.
+
+        Raises:
+            BackendError: If nothing is left to happen and collectives are not done.
+        """
+        under_way = 0
+        director.start(self.now_ps)
+        while True:
+            for operation in director.take_operations():
+                self._execution.start(operation, self.now_ps)
+                under_way += 1
+                if not operation.left:
+                    under_way -= 1
+                    director.finish(operation, self.now_ps)
+            next_ps = director.next_ps()
+            if next_ps == FOREVER_PS and not under_way:
+                return
+            for operation in self._advance(next_ps):
+                under_way -= 1
+                director.finish(operation, self.now_ps)
+            if self.now_ps >= next_ps:
+                director.reach(self.now_ps)
+
+    def meter(self) -> Meter:
+        """What will say how much has happened since now."""
+        return Meter(self.store, self._network, self._links, self.endpoints.hosts, self.now_ps)
+
+    def _advance(self, until_ps: int) -> list[Operation]:
+        """Let time run until agents report, or to `until_ps`; return the operations then done."""
+        reason = loop.run(self.store.arena, self._network, until_ps)
         if reason == loop.REPORTED:
-            now_ps = execution.dispatch()
+            now_ps, done = self._execution.dispatch()
             assert now_ps is not None
             self.now_ps = now_ps
-        elif reason == loop.NEEDS_ROOM:
+            return done
+        if reason == loop.NEEDS_ROOM:
             make_room(self.store, self._network)
         elif reason == loop.CAPTURED and self._capture is not None:
             self._capture.flush()
+        elif until_ps < FOREVER_PS:
+            self.now_ps = until_ps
         else:
-            raise BackendError(
-                f"run: nothing will happen any more, got waiting ranks {execution.left}"
-            )
+            raise BackendError("run: nothing will happen any more, got collectives that wait")
+        return []
 
     def _wake(self, agent: int, now_ps: int) -> None:
         loop.wake(self.store.arena, self._network, self._number[agent], now_ps)
@@ -194,7 +235,7 @@ class VirtualNetwork:
         if self._capture is None:
             return
         while True:  # what is left of the last instant, so that traces end with it
-            take_completions(self.store.arena, self._hosts.ring)
+            take_completions(self.store.arena, self.endpoints.ring)
             reason = loop.run(self.store.arena, self._network, self.now_ps)
             if reason == loop.NEEDS_ROOM:
                 make_room(self.store, self._network)

@@ -1,0 +1,112 @@
+"""What an in-network aggregation system is to a network.
+
+A network knows no system: it asks one for a P4 program, for what the switches are to be told, and
+for agents on hosts, and hands each rank's tensors to its agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import networkx as nx
+import torch
+
+from hosts.agent import HostAgent
+from ringleaf.arena import Arena, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Part `index`, from 0, of `of` equal ones of what switches have.
+
+    Of that, all parts together get `entries` at most, if that is not None.
+    """
+
+    index: int = 0
+    of: int = 1
+    entries: int | None = None
+
+    def cut(self, available: int) -> tuple[int, int]:
+        """First entry, and how many there are, of this part of what a switch has."""
+        entries = available if self.entries is None else min(available, self.entries)
+        first, end = (entries * i // self.of for i in (self.index, self.index + 1))
+        return first, end - first
+
+
+class Aggregator(Protocol):
+    """One job of one system on one network."""
+
+    @property
+    def entities(self) -> Mapping[str, Sequence[Any]]:
+        """What to tell each switch: P4Runtime entities by name."""
+
+    @property
+    def agents(self) -> Sequence[HostAgent]:
+        """Its agents, of workers and servers; a host may have several."""
+
+    def start(
+        self,
+        arena: Arena,
+        rank: int,
+        address: int,
+        elements: int,
+        tag: int,
+        dtype: torch.dtype,
+        now_ps: int,
+    ) -> int:
+        """Aggregate a rank's memory in place; return the agent that reports `tag` (b) when done.
+
+        Raises:
+            ConfigError: If the system can't add up this type.
+        """
+
+
+class System(Protocol):
+    """An in-network aggregation system."""
+
+    name: str
+    layers: str  # the module with its packets' scapy layers; importing it binds them
+
+    def program(self, lanes: int) -> str:
+        """Name of its P4 program for packets of so many values.
+
+        Raises:
+            ConfigError: If there is none.
+        """
+
+    def join(
+        self,
+        graph: nx.Graph[str],
+        store: Store,
+        *,
+        number: int,
+        members: Sequence[str],
+        servers: Sequence[str],
+        share: Share,
+        ring: int,
+        lanes: int,
+        slots: int | None,
+        rtt_ps: int,
+    ) -> Aggregator:
+        """Make a job.
+
+        Args:
+            graph: A topology.
+            store: Where the agents go.
+            number: Of the job, from 1.
+            members: The workers' hosts, in rank order.
+            servers: Hosts of parameter servers and the like.
+            share: Of what switches have, for systems that deal it out beforehand.
+            ring: Completion ring that agents report to.
+            lanes: Values in a packet.
+            slots: Packets in flight per worker; None: as the system sees fit.
+            rtt_ps: The longest round trip.
+
+        Raises:
+            ConfigError: If it does not fit the switches.
+        """
+
+    def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
+        """Return how far each element of the result may be from the exact sum."""
