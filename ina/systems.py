@@ -55,8 +55,11 @@ class Aggregator(Protocol):
         tag: int,
         dtype: torch.dtype,
         now_ps: int,
+        priority: int = 0,
     ) -> int:
         """Aggregate a rank's memory in place; return the agent that reports `tag` (b) when done.
+
+        Its packets carry the priority as DSCP's class selector, 0 to 7, the most urgent.
 
         Raises:
             ConfigError: If the system can't add up this type.

@@ -34,6 +34,7 @@ _SOME_HEADERS = ("--Wdisable=unused",)  # of those that include/headers.p4 has f
 
 TARGETS = (
     Target("forward", "forward.p4"),
+    Target("tensorexpress", "tensorexpress.p4"),
     Target("switchml-64", "switchml.p4", ("-DLANES=64",)),
     Target("switchml-256", "switchml.p4", ("-DLANES=256",)),
     Target("router", "router.p4", _SOME_HEADERS),

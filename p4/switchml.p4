@@ -84,10 +84,12 @@ parser Headers(packet_in packet, out headers_t hdr, inout metadata_t meta,
 control SwitchML(inout headers_t hdr, inout metadata_t meta,
                  inout standard_metadata_t standard_metadata) {
     Aggregation() aggregation;
+    ClassSelector() class_selector;
     Forwarding() forwarding;
 
     apply {
         if (hdr.switchml.isValid() && standard_metadata.checksum_error == 0) {
+            class_selector.apply(hdr, standard_metadata);  // a result keeps its updates' DSCP
             aggregation.apply(hdr, meta, standard_metadata);
         } else {
             forwarding.apply(hdr, meta, standard_metadata);

@@ -25,6 +25,8 @@ UDP_PAYLOAD_AT = 42
 ETHERTYPE_IPV4 = 0x0800
 PROTOCOL_UDP = 17
 ECN_MASK = 0b11
+PRIORITIES = 8  # class selectors
+PRIORITY_SHIFT = 5  # of a class selector in the byte that holds DSCP and ECN (RFC 2474, 4.2.2)
 ECN_CAPABLE = 0b10  # ECT(0), RFC 3168
 ECN_MARKED = 0b11
 
@@ -78,6 +80,12 @@ def write_ip_checksum(head: Bytes) -> None:
     total = (total & 0xFFFF) + (total >> 16)
     total = (total & 0xFFFF) + (total >> 16)
     put16(head, IP_CHECKSUM_AT, ~total & 0xFFFF)
+
+
+@inline
+def write_priority(head: Bytes, priority: int) -> None:
+    """Set the class selector, 0 to 7, and leave ECN as it is; the checksum is up to the caller."""
+    head[IP_TOS_AT] = priority << PRIORITY_SHIFT | int(head[IP_TOS_AT]) & ECN_MASK
 
 
 @inline

@@ -31,6 +31,7 @@ from switches.p4runtime.client import Controller
 BINARY = "simple_switch_grpc"
 COMMAND_LINE = "simple_switch_CLI"
 CHUNK = 30  # packets at a time: a port's queue holds 64, and silently drops what is more
+PRIORITY_QUEUES = 8  # as many as v1model's three bits can name; without, it drops all but 0
 READY_TIMEOUT_S = 20.0
 DEVICE = 1
 PACKETS = "/p4.bm.DataplaneInterface/PacketStream"
@@ -102,6 +103,7 @@ class Bmv2:
                 str(self._path),
                 "--",
                 *("--grpc-server-addr", self._address("p4runtime")),
+                *("--priority-queues", str(PRIORITY_QUEUES)),
                 *self._dataplane_options(),
             ],
             stdout=subprocess.DEVNULL,

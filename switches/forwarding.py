@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import finsy as fy
 import networkx as nx
 
 from ringleaf.errors import ConfigError
+from ringleaf.headers import PRIORITIES
 from topologies.addresses import PREFIX_BITS, ipv4, mac, subnet
 from topologies.graph import attachment, hosts, neighbors, port
 from topologies.routing import Ports, dealt, routes
@@ -53,6 +54,34 @@ def forwarding_entities(
         switch: [*_routes(graph, switch, below, table), threshold]
         for switch, table in tables.items()
     }
+
+
+def tensor_queues(queues: Mapping[tuple[int | None, int], int]) -> list[fy.P4TableEntry]:
+    """What `p4/tensorexpress.p4` is told: (job, priority) -> queue, 0 to 7, the most urgent.
+
+    A job is RoCEv2's partition key, None all of them. Pairs that are not there are queued by
+    their priority.
+
+    Raises:
+        ConfigError: If a number is out of range.
+    """
+    for (job, priority), queue in queues.items():
+        if not (0 <= priority < PRIORITIES and 0 <= queue < PRIORITIES):
+            raise ConfigError(
+                f"tensor_queues: priorities and queues must be 0 to {PRIORITIES - 1}, "
+                f"got {priority!r} -> {queue!r} of job {job!r}"
+            )
+    return [
+        fy.P4TableEntry(
+            "tensor_queues",
+            match=fy.P4TableMatch(
+                dscp=(priority << 3, 0b111000), **({} if job is None else {"job": job})
+            ),
+            priority=1 if job is None else 2,
+            action=fy.P4TableAction("use_queue", queue=queue),
+        )
+        for (job, priority), queue in queues.items()
+    ]
 
 
 def salt(switch: str) -> int:

@@ -12,7 +12,18 @@ Packet sequence numbers (PSN) are 64-bit counters here and 24 bits on the wire.
 from hosts.rc.agent import fire_timer, receive, transmit
 from hosts.rc.receiver import post_receive
 from hosts.rc.sender import post_send
-from hosts.rc.state import MTU, OVERRUN, RECEIVED, RING, SENT, WINDOW, add_qp, connect_qp, make_rc
+from hosts.rc.state import (
+    MTU,
+    OVERRUN,
+    RECEIVED,
+    RING,
+    SENT,
+    WINDOW,
+    add_qp,
+    connect_qp,
+    make_rc,
+    set_priority,
+)
 from hosts.rc.wire import PACKET_OVERHEAD_BYTES
 
 __all__ = [
@@ -30,5 +41,6 @@ __all__ = [
     "post_receive",
     "post_send",
     "receive",
+    "set_priority",
     "transmit",
 ]

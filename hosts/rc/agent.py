@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from hosts.agent import READY, TIMER_AT_PS
-from hosts.fifo import FIFO_COUNT, fifo_pop, open_fifo
-from hosts.rc.queue import offer, sendable
+from hosts.fifo import FIFO_COUNT, open_fifo
+from hosts.rc.queue import offer, sendable, take_sender
 from hosts.rc.receiver import is_whole, make_answer, receive_data
 from hosts.rc.sender import expire, make_data, receive_answer
 from hosts.rc.state import (
     ANSWERS_AT,
     DEADLINE_PS,
     IN_SENDERS,
+    LEVELS,
     QP_COUNT,
-    SENDERS_AT,
     WINDOW,
     open_qp,
 )
@@ -26,21 +26,20 @@ from ringleaf.units import FOREVER_PS
 
 @handler
 def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
-    """Return the next packet: acknowledgements first, then queue pairs in turn."""
+    """Return the next packet: acknowledgements, then queue pairs in turn, by priority."""
     words = arena.words
     answers = open_fifo(arena, at + ANSWERS_AT)
-    senders = open_fifo(arena, at + SENDERS_AT)
     packet = -1
     if answers.state[FIFO_COUNT] > 0:
         packet = make_answer(arena, at)
-    while packet < 0 and senders.state[FIFO_COUNT] > 0:
-        number = fifo_pop(senders)
+    while packet < 0 and words[at + LEVELS] > 0:
+        number = take_sender(arena, at)
         qp = open_qp(arena, at, number)
         qp.state[IN_SENDERS] = 0
         if sendable(qp, words[at + WINDOW], now_ps):
             packet = make_data(arena, at, qp, now_ps)
             offer(arena, at, number, qp, now_ps)
-    words[at + READY] = answers.state[FIFO_COUNT] + senders.state[FIFO_COUNT] > 0
+    words[at + READY] = answers.state[FIFO_COUNT] + words[at + LEVELS] > 0
     return packet
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from hosts.agent import READY, TIMER_AT_PS
-from hosts.fifo import fifo_push, open_fifo
+from hosts.fifo import FIFO_COUNT, FIFO_WORDS, fifo_pop, fifo_push, open_fifo
 from hosts.rc.state import (
     ACKED_PSN,
     ANSWERS_AT,
     DEADLINE_PS,
     HOLD_UNTIL_PS,
     IN_SENDERS,
+    LEVELS,
     LIMIT,
     NEXT_PSN,
     POSTED_PSN,
+    PRIORITY,
     PROBING,
     SENDERS_AT,
     SENDS_CURRENT,
@@ -50,10 +52,27 @@ def offer(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> None:
     if sendable(qp, arena.words[at + WINDOW], now_ps):
         if not state[IN_SENDERS]:
             state[IN_SENDERS] = 1
-            fifo_push(open_fifo(arena, at + SENDERS_AT), number)
+            level = state[PRIORITY]
+            fifo_push(open_fifo(arena, at + SENDERS_AT + level * FIFO_WORDS), number)
+            arena.words[at + LEVELS] |= 1 << level
             arena.words[at + READY] = 1
     elif state[NEXT_PSN] < state[POSTED_PSN] and state[DEADLINE_PS] == FOREVER_PS:
         set_deadline(arena, at, qp, now_ps + state[TIMEOUT_PS])  # nothing else brings it back
+
+
+@inline
+def take_sender(arena: Arena, at: int) -> int:
+    """Return the queue pair whose turn it is, of those of the highest priority; there is one."""
+    level = 0
+    above = arena.words[at + LEVELS] >> 1
+    while above > 0:
+        level += 1
+        above >>= 1
+    senders = open_fifo(arena, at + SENDERS_AT + level * FIFO_WORDS)
+    number = fifo_pop(senders)
+    if senders.state[FIFO_COUNT] == 0:
+        arena.words[at + LEVELS] ^= 1 << level
+    return number
 
 
 @inline

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hosts.agent import AGENT_WORDS, make_agent
-from hosts.fifo import FIFO_COUNT, FIFO_FIRST, FIFO_ROOM, FIFO_ROWS
-from hosts.rc.wire import DEST_QP_AT, HEAD_BYTES, PARTITION_AT, UDP_PORT
+from hosts.agent import AGENT_WORDS, HOST, make_agent
+from hosts.fifo import FIFO_COUNT, FIFO_FIRST, FIFO_ROOM, FIFO_ROWS, FIFO_WORDS
+from hosts.rc.wire import DEFAULT_PARTITION, DEST_QP_AT, HEAD_BYTES, PARTITION_AT, UDP_PORT
 from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import inline
 from ringleaf.errors import ProtocolError
-from ringleaf.headers import put16, put24, write_udp
+from ringleaf.headers import PRIORITIES, put16, put24, write_priority, write_udp
 from ringleaf.units import FOREVER_PS
 from ringleaf.views import window
 
@@ -27,10 +27,11 @@ WINDOW = AGENT_WORDS + 3  # packets in flight per QP
 ACK_EVERY = AGENT_WORDS + 4  # packets between acknowledgements asked for
 MIN_TIMEOUT_PS = AGENT_WORDS + 5
 RNR_WAIT_PS = AGENT_WORDS + 6
-SENDERS_AT = AGENT_WORDS + 7  # fifo of QPs that may have data to send
-ANSWERS_AT = AGENT_WORDS + 12  # fifo of QPs that owe an acknowledgement
-TIMEOUTS = AGENT_WORDS + 17  # for the curious
-OWN_WORDS = 24
+ANSWERS_AT = AGENT_WORDS + 7  # fifo of QPs that owe an acknowledgement
+TIMEOUTS = AGENT_WORDS + 12  # for the curious
+LEVELS = AGENT_WORDS + 13  # a bit per priority: whether its fifo of senders has any
+SENDERS_AT = AGENT_WORDS + 14  # per priority, a fifo of QPs that may have data to send
+OWN_WORDS = 14 + PRIORITIES * FIFO_WORDS
 
 # A QP's words.
 PEER_QP = 0
@@ -61,6 +62,7 @@ HOLD_UNTIL_PS = 24  # after an RNR NAK
 LIMIT = 25  # messages before this one have credit
 PROBING = 26  # 1: one packet may go without credit
 ADVERTISED = 27  # the LIMIT that the peer was last told
+PRIORITY = 28  # of all it sends, 0 to PRIORITIES - 1
 QP_WORDS = 32
 
 RING = 256  # work requests per QP and direction
@@ -122,7 +124,8 @@ def add_qp(store: Store, at: int) -> int:
 def _reserve(store: Store, at: int, room: int) -> None:
     """Move the agent's queue pairs, and their fifos, to where `room` of them fit."""
     qps_at = store.allocate("words", room * QP_WORDS)
-    fifos = {fifo_at: store.allocate("words", room) for fifo_at in (SENDERS_AT, ANSWERS_AT)}
+    senders = [SENDERS_AT + level * FIFO_WORDS for level in range(PRIORITIES)]
+    fifos = {fifo_at: store.allocate("words", room) for fifo_at in (ANSWERS_AT, *senders)}
     words = store.arena.words
     size = int(words[at + QP_COUNT]) * QP_WORDS
     words[qps_at : qps_at + size] = words[words[at + QPS_AT] :][:size]
@@ -142,11 +145,13 @@ def connect_qp(
     macs: tuple[int, int],
     addresses: tuple[int, int],
     source_port: int,
+    partition: int = DEFAULT_PARTITION,
 ) -> None:
     """Make queue pair `qp` ready.
 
     Queue pairs are numbered from 0 here and from 1 on the wire; pairs of arguments are (own,
-    peer's). The UDP source port is what ECMP tells connections apart by.
+    peer's). The UDP source port is what ECMP tells connections apart by, the partition key what
+    switches may tell jobs apart by.
     """
     rings = [store.allocate("words", RING * REQUEST_WORDS) for _ in range(2)]
     template_at = store.allocate("bytes", HEAD_BYTES)
@@ -161,8 +166,26 @@ def connect_qp(
     state[LIMIT] = 1  # before anything is known
     head = store.arena.bytes[template_at : template_at + HEAD_BYTES]
     write_udp(head, macs, addresses, (source_port, UDP_PORT), 0)
-    put16(head, PARTITION_AT, 0xFFFF)  # the default partition
+    put16(head, PARTITION_AT, partition)
     put24(head, DEST_QP_AT, peer_qp + 1)
+
+
+def set_priority(arena: Arena, at: int, number: int, priority: int) -> None:
+    """Give what queue pair `number` sends from now on a priority, 7 the most urgent.
+
+    It goes before other queue pairs' packets in the host, and is DSCP's class selector in the
+    network. Acknowledgements that the peer sends have the peer's.
+
+    Raises:
+        ProtocolError: If the priority is out of range.
+    """
+    if not 0 <= priority < PRIORITIES:
+        where = f"rc on h{arena.words[at + HOST]}"
+        raise ProtocolError(f"{where}: priority must be 0 to {PRIORITIES - 1}, got {priority!r}")
+    start = int(arena.words[at + QPS_AT]) + number * QP_WORDS
+    arena.words[start + PRIORITY] = priority
+    template_at = int(arena.words[start + TEMPLATE_AT])
+    write_priority(arena.bytes[template_at : template_at + HEAD_BYTES], priority)
 
 
 @inline

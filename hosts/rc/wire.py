@@ -6,6 +6,7 @@ from ringleaf.compiled import inline
 from ringleaf.headers import UDP_PAYLOAD_AT
 
 UDP_PORT = 4791
+DEFAULT_PARTITION = 0xFFFF
 
 # Opcodes of the reliable connection service.
 SEND_FIRST = 0x00

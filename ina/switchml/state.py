@@ -49,7 +49,7 @@ SMOOTHED_PS = 16  # round trip; 0 before the first sample
 VARIATION_PS = 17
 BACKED_OFF_PS = 18  # when the timeout was last doubled
 CURRENT = 19  # the current tensor: TENSOR_WORDS
-OWN_WORDS = 24
+OWN_WORDS = 32
 
 # A slot's words. Slots in flight are a doubly linked ring, in the order of sending; row
 # `slots` holds its ends.
@@ -71,7 +71,8 @@ TARGET_AT = 1
 COUNT = 2
 DTYPE = 3
 TAG = 4
-TENSOR_WORDS = 5
+PRIORITY = 5
+TENSOR_WORDS = 6
 TENSORS = 64
 
 TEMPLATE_BYTES = 64

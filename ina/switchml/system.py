@@ -44,6 +44,7 @@ class SwitchMLJob:
         tag: int,
         dtype: torch.dtype,
         now_ps: int,
+        priority: int = 0,
     ) -> int:
         """Aggregate a rank's memory in place; return the worker that reports `tag` (b) when done.
 
@@ -56,7 +57,15 @@ class SwitchMLJob:
             raise ConfigError(f"switchml: adds up {names}, got {dtype}")
         at = self.agents[rank].block
         accepted = worker.start_tensor(
-            arena, at, address, address, elements, DTYPES[dtype], tag, now_ps
+            arena,
+            at,
+            address,
+            address,
+            elements,
+            DTYPES[dtype],
+            tag,
+            priority,
+            now_ps,
         )
         if not accepted:
             raise ProtocolError(

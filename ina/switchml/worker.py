@@ -40,6 +40,7 @@ from ina.switchml.state import (
     JOB,
     LANES,
     POSITION,
+    PRIORITY,
     ROUND,
     SLOT_WORDS,
     SLOTS,
@@ -82,7 +83,14 @@ from ina.switchml.wire import (
 )
 from ringleaf.arena import Arena, Bytes
 from ringleaf.compiled import ARENA, compiled, copy_items, handler, inline
-from ringleaf.headers import get16, get32, put16, put32
+from ringleaf.headers import (
+    get16,
+    get32,
+    put16,
+    put32,
+    write_ip_checksum,
+    write_priority,
+)
 from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
 
 REDUCED = 1
@@ -131,7 +139,7 @@ def report_tensor(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
     complete(arena, at, REDUCED, state[CURRENT + COUNT], state[CURRENT + TAG], now_ps)
 
 
-@compiled(types.boolean(ARENA, *[types.int64] * 7))
+@compiled(types.boolean(ARENA, *[types.int64] * 8))
 def start_tensor(
     arena: Arena,
     at: int,
@@ -140,6 +148,7 @@ def start_tensor(
     count: int,
     dtype: int,
     tag: int,
+    priority: int,
     now_ps: int,
 ) -> bool:
     """Sum a tensor over all workers; False, and nothing is done, while 64 wait already.
@@ -155,6 +164,7 @@ def start_tensor(
         count: Elements of 4 bytes, none to any number.
         dtype: FLOAT32 (see `scaling` for what is lost) or INT32 (wraps around).
         tag: Given back with REDUCED.
+        priority: DSCP's class selector in its packets, 0 to 7, the most urgent.
         now_ps: The time.
     """
     worker = open_worker(arena, at)
@@ -167,6 +177,7 @@ def start_tensor(
     worker.tensors[row + COUNT] = count
     worker.tensors[row + DTYPE] = dtype
     worker.tensors[row + TAG] = tag
+    worker.tensors[row + PRIORITY] = priority
     state[TENSORS_COUNT] += 1
     if state[BLOCKS_LEFT] == 0:
         begin_tensors(arena, at, worker, now_ps)
@@ -245,6 +256,9 @@ def make_update(arena: Arena, worker: Worker, slot: int) -> int:
     head = view.head
     template = state[TEMPLATES_AT] + (TEMPLATE_BYTES if position >= 0 else 0)
     copy_items(head, 0, arena.bytes, template, VALUES_AT)
+    if state[CURRENT + PRIORITY] != 0:
+        write_priority(head, state[CURRENT + PRIORITY])
+        write_ip_checksum(head)
     put32(head, BLOCK_AT, block_number(worker, slot))
     put16(head, POOL_INDEX_AT, version << VERSION_SHIFT | slot)
     head[EXPONENT_AT] = own_exponent(arena, worker, position + state[SLOTS])

@@ -18,6 +18,7 @@ from networks.mininet.state import Record, new_record, remove, runtime_dir
 from ringleaf.errors import BackendError
 
 BMV2 = "simple_switch_grpc"
+PRIORITY_QUEUES = 8  # without, BMv2 drops packets of any priority but 0
 READY_TIMEOUT_S = 60.0
 POLL_S = 0.02
 
@@ -155,6 +156,7 @@ class Runtime:
             *(BMV2, "--no-p4", "--device-id", str(device), "--thrift-port", str(thrift)),
             *("--log-file", str(self.run_dir / name), "-L", "warn", *interfaces),
             *("--", "--grpc-server-addr", f"127.0.0.1:{grpc}"),
+            *("--priority-queues", str(PRIORITY_QUEUES)),
         ]
         return Child(name, command, log)
 

@@ -6,8 +6,18 @@
 #define ROUTES 4096
 #define NEXTHOPS 4096
 
+/* Queues a packet by its class selector, the upper three bits of DSCP (RFC 2474, section 4.2.2);
+ * 7 is the most urgent. BMv2 drops what has a priority that it has no queue for: start it with
+ * `--priority-queues 8`. */
+control ClassSelector(in headers_t hdr, inout standard_metadata_t standard_metadata) {
+    apply {
+        standard_metadata.priority = hdr.ipv4.dscp[5:3];
+    }
+}
+
 control Forwarding(inout headers_t hdr, inout metadata_t meta,
                    inout standard_metadata_t standard_metadata) {
+    ClassSelector() class_selector;
     bit<32> flow;
     bit<16> nexthop;
 
@@ -67,6 +77,7 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta,
             || standard_metadata.checksum_error == 1 || hdr.ipv4.ttl <= 1) {
             drop();
         } else {
+            class_selector.apply(hdr, standard_metadata);
             switch (ipv4_lpm.apply().action_run) {
                 ecmp: {
                     if (hdr.ports.isValid()) {

@@ -290,3 +290,68 @@ def test_full_ring_of_requests_is_refused() -> None:
 def test_bad_window_is_refused() -> None:
     with pytest.raises(ProtocolError, match="rc on h0: mtu and window must be >= 1, got 8, 0"):
         Wire(window=0)
+
+
+def test_priority_is_in_dscp_of_data_and_acknowledgements_and_checksums_hold() -> None:
+    from scapy.layers.inet import IP
+    from scapy.layers.l2 import Ether
+
+    wire = Wire(window=16)
+    for end, priority in enumerate((5, 3)):
+        rc.set_priority(wire.store.arena, wire.ends[end], 0, priority)
+    wire.expect(1, 4096, 100, tag=0)
+    wire.post(0, b"0123456789", 0, tag=0)
+    wire.run()
+
+    packets = [Ether(frame) for frame in wire.sent]
+    assert {(packet[IP].src, packet[IP].tos) for packet in packets} == {
+        ("10.0.0.1", 5 << 5 | 2),
+        ("10.0.0.2", 3 << 5 | 2),
+    }
+    for packet in packets:
+        chksum = packet[IP].chksum
+        del packet[IP].chksum
+        assert Ether(bytes(packet))[IP].chksum == chksum
+
+
+def test_priority_out_of_range_is_refused() -> None:
+    wire = Wire()
+    with pytest.raises(ProtocolError, match="rc on h0: priority must be 0 to 7, got 8"):
+        rc.set_priority(wire.store.arena, wire.ends[0], 0, 8)
+
+
+@given(priorities=st.lists(st.integers(0, 7), min_size=1, max_size=9), size=st.integers(1, 40))
+def test_queue_pairs_send_by_priority_and_in_turn_among_equals(
+    priorities: list[int], size: int
+) -> None:
+    wire = Wire(window=64)
+    arena = wire.store.arena
+    for number, priority in enumerate(priorities):
+        if number:
+            for end, at in enumerate(wire.ends):
+                assert rc.add_qp(wire.store, at) == number
+                rc.connect_qp(
+                    wire.store,
+                    at,
+                    number,
+                    peer_qp=number,
+                    macs=(end + 1, 2 - end),
+                    addresses=(0x0A000001 + end, 0x0A000002 - end),
+                    source_port=0xC000 + number,
+                )
+            arena = wire.store.arena
+        rc.set_priority(arena, wire.ends[0], number, priority)
+    for number in range(len(priorities)):
+        assert rc.post_send(arena, wire.ends[0], number, 0, size, number, 0)
+
+    order = []
+    while arena.words[wire.ends[0] + READY]:
+        packet = rc.transmit(arena, wire.ends[0], 0, 0)
+        if packet >= 0:
+            order.append(int.from_bytes(read_packet(arena, packet)[47:50]) - 1)
+            free_packet(arena, packet)
+
+    turns = -(-size // MTU)
+    levels = sorted(set(priorities), reverse=True)
+    members = [[n for n, p in enumerate(priorities) if p == level] for level in levels]
+    assert order == [number for same in members for number in same * turns]

@@ -255,5 +255,5 @@ class Network:
         arena.memory[place : place + part.nbytes] = part.view(np.uint8)
         dtype = INT32 if part.dtype == np.int32 else FLOAT32
         at = self.workers[job][rank]
-        assert start_tensor(arena, at, place, place, part.size, dtype, 0, self.now_ps)
+        assert start_tensor(arena, at, place, place, part.size, dtype, 0, 0, self.now_ps)
         return place

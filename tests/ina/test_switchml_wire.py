@@ -80,7 +80,7 @@ def sent_by_worker(job: int, lanes: int) -> list[bytes]:
     )
     store.register_memory(4096)
     store.arena.memory[:] = 0
-    start_tensor(store.arena, at, 0, 0, 1000, FLOAT32, 7, 0)
+    start_tensor(store.arena, at, 0, 0, 1000, FLOAT32, 7, 0, 0)
     return [read_packet(store.arena, transmit(store.arena, at, 0, 0))]
 
 

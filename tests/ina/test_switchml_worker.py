@@ -92,7 +92,7 @@ class Echo:
         return found
 
     def start(self, at: int, count: int, dtype: int = FLOAT32, tag: int = 0) -> bool:
-        accepted = start_tensor(self.arena, self.at, at, at, count, dtype, tag, self.now_ps)
+        accepted = start_tensor(self.arena, self.at, at, at, count, dtype, tag, 0, self.now_ps)
         return bool(accepted)
 
     def take_updates(self) -> list[bytes]:

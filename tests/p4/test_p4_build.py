@@ -14,7 +14,7 @@ from ringleaf.errors import BackendError
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "p4" / "build"
-NAMES = ("forward", "switchml-64", "switchml-256", "router", "acl")
+NAMES = ("forward", "tensorexpress", "switchml-64", "switchml-256", "router", "acl")
 
 
 def load_compile() -> ModuleType:
