@@ -11,7 +11,7 @@ STAMP := $(VENV)/.ready
 
 # NAME=value for `make exp` becomes an option of `ringleaf run`; an empty one is not passed on.
 NAMES := TOPO ALGO SIZE MIN MAX FACTOR HOSTS RATE DELAY LOSS DUP REORDER SEED DTYPE LANES SLOTS \
-         MTU WINDOW ROUTES ECN QUEUE NET SWITCH SCALE RECORD OUT SPEC
+         MTU WINDOW ROUTES ECN QUEUE SCHEDULER NET SWITCH SCALE RECORD OUT SPEC
 FLAG_TOPO := --topo
 FLAG_ALGO := --algo
 FLAG_SIZE := --size
@@ -32,6 +32,7 @@ FLAG_WINDOW := --window
 FLAG_ROUTES := --routes
 FLAG_ECN := --ecn
 FLAG_QUEUE := --queue
+FLAG_SCHEDULER := --scheduler
 FLAG_DTYPE := --dtype
 FLAG_NET := --net
 FLAG_SWITCH := --switch

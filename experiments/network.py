@@ -138,6 +138,7 @@ def connecting(spec: Spec, graph: nx.Graph[str]) -> Iterator[Connect]:
         switch=spec.switch,
         scale=1,  # the graph's rates are what they shall be
         loss=spec.loss,
+        scheduler=spec.scheduler,
         seed=spec.seed,
         run_dir=spec.out,
         **({} if spec.queue_bytes is None else {"queue_bytes": spec.queue_bytes}),
@@ -176,6 +177,7 @@ def _options(
         slots=spec.slots,
         window=spec.window,
         ecmp=spec.routes == "ecmp",
+        scheduler=spec.scheduler,
         ecn_packets=spec.ecn_packets,
         loss=spec.loss,
         duplicate=spec.duplicate,

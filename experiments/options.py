@@ -98,6 +98,12 @@ OPTIONS: dict[str, Option] = {
         "--ecn", "ECN", "0", "mark packets from this queue depth on, in packets; 0: never"
     ),
     "queue": Option("--queue", "QUEUE", "", "room in each port's queue: 1MiB"),
+    "scheduler": Option(
+        "--scheduler",
+        "SCHEDULER",
+        "strict",
+        "how a port serves its 8 queues: strict, wrr or drr, with weights: drr:1,1,1,1,2,2,4,4",
+    ),
     "net": Option(
         "--net",
         "NET",
@@ -143,6 +149,7 @@ class Spec:
     routes: str
     ecn_packets: int
     queue_bytes: int | None
+    scheduler: str
     net: str
     switch: str
     scale: int
@@ -216,6 +223,7 @@ def resolve(given: Mapping[str, str]) -> Spec:
         routes=choose("routes", "way", texts["routes"], ROUTES),
         ecn_packets=whole_number("ecn", texts["ecn"], 0),
         queue_bytes=_optional(texts["queue"], lambda text: parse_size(text, "queue")),
+        scheduler=_scheduler(texts["scheduler"]),
         net=choose("net", "network", texts["net"], NETWORKS),
         switch=choose("switch", "kind", texts["switch"], SWITCHES),
         scale=whole_number("scale", texts["scale"] or _default_scale(texts["net"]), 1),
@@ -290,6 +298,13 @@ def _size(where: str, text: str, unit_bytes: int) -> int:
     return size_bytes
 
 
+def _scheduler(text: str) -> str:
+    from switches.schedulers import parse_scheduler  # imports Numba, which takes a second
+
+    parse_scheduler(text)
+    return text
+
+
 def _optional(text: str, parse: Callable[[str], int]) -> int | None:
     return parse(text) if text else None
 
@@ -325,6 +340,11 @@ def _check_network(spec: Spec) -> None:
         if spec.switch != SWITCHES[0]:
             raise ConfigError(f"switch: needs net={MININET}, got {spec.switch!r}")
         return
+    if spec.switch == "bmv2" and spec.scheduler != OPTIONS["scheduler"].default:
+        raise ConfigError(
+            f"scheduler: BMv2's ports have strict priority only, got {spec.scheduler!r}; "
+            "take switch=embedded"
+        )
     for name in ("duplicate", "reorder", "pcap", "record"):
         if getattr(spec, name):
             raise ConfigError(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ina.systems import System
 from ringleaf.errors import ConfigError
+from switches.schedulers import parse_scheduler
 
 MAX_MTU = 9000  # payload of a jumbo frame
 
@@ -23,6 +24,7 @@ class Options:
     window: int | None = None  # packets in flight per connection; None: twice the path's capacity
     ecmp: bool = False  # split flows by hash; False: each host is reached by one path
     queue_bytes: int = 4 << 20  # per switch port
+    scheduler: str = "strict"  # of ports' queues, as `switches/schedulers.py` reads it
     ecn_packets: int = 0  # mark from this queue depth on; 0: never
     loss: float = 0.0  # probabilities, per packet and link
     duplicate: float = 0.0
@@ -34,11 +36,13 @@ class Options:
     switch_entries: int | None = None  # that all jobs may have in a switch; None: what there is
     servers: int = 0  # of the hosts, the last ones
     bins: int = 512  # of the link utilisation series, at most
+    watch_queues: bool = False  # note what queues hold over time, too
     capture: Path | None = None  # folder for pcaps
     record: Path | None = None  # folder for traces, one per switch
     ahead_bytes: int | None = None  # of receives posted ahead per peer; None: two windows
 
     def __post_init__(self) -> None:
+        parse_scheduler(self.scheduler)
         for name in ("loss", "duplicate", "reorder"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"options: {name} must be in [0, 1), got {getattr(self, name)}")

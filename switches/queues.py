@@ -1,8 +1,8 @@
-"""A switch port's queues: eight classes, strict priority, one capacity in bytes.
+"""A switch port's queues: eight classes with one capacity in bytes.
 
-The port drains them at its line rate, so priorities contend and depths mean something
-(BMv2 paces each priority queue apart, in packets per second). Class 7 is served first,
-as in BMv2 with eight priority queues.
+Which of them is served next is up to `schedulers.py`. The port drains them at its line rate, so
+classes contend and depths mean something (BMv2 paces each priority queue apart, in packets per
+second). Class 7 is the most urgent, as in BMv2 with eight priority queues.
 """
 
 from __future__ import annotations
@@ -19,13 +19,21 @@ PACKETS = 1
 CAPACITY_BYTES = 2
 DROPPED = 3  # packets that found no room
 PEAK_BYTES = 4
+SCHEDULER = 5  # code of `schedulers.py`, which has the next two, WEIGHTS and DEFICITS for itself
+TURN = 6
+CREDIT = 7
 HEADS = 8  # per class: first packet
 TAILS = 16  # per class: last packet
 LENGTHS = 24  # per class: packets
-QUEUE_WORDS = 32
+CLASS_BYTES = 32  # per class
+CLASS_PEAKS = 40  # per class: most bytes
+WEIGHTS = 48  # per class
+DEFICITS = 56  # per class
+QUEUE_WORDS = 64
 
 
 def make_queues(store: Store, capacity_bytes: int) -> int:
+    """Return the offset of empty queues, of which the highest occupied class is served first."""
     at = store.allocate("words", QUEUE_WORDS)
     store.arena.words[at + CAPACITY_BYTES] = capacity_bytes
     return at
@@ -49,21 +57,27 @@ def push(words: Words, at: int, packet: int, level: int) -> bool:
     words[at + PACKETS] += 1
     words[at + BYTES] += size
     words[at + PEAK_BYTES] = max(words[at + PEAK_BYTES], words[at + BYTES])
+    in_class = words[at + CLASS_BYTES + level] + size
+    words[at + CLASS_BYTES + level] = in_class
+    words[at + CLASS_PEAKS + level] = max(words[at + CLASS_PEAKS + level], in_class)
     return True
 
 
 @inline
-def pop(words: Words, at: int) -> int:
-    """Remove and return the first packet of the highest occupied class; -1 when empty."""
-    level = CLASSES - 1
-    while level >= 0 and words[at + LENGTHS + level] == 0:
-        level -= 1
-    if level < 0:
-        return -1
+def first_bytes(words: Words, at: int, level: int) -> int:
+    """Length of the first packet of an occupied class."""
+    return row_bytes(words, words[ROWS_AT] + words[at + HEADS + level] * ROW_WORDS)
+
+
+@inline
+def take(words: Words, at: int, level: int) -> int:
+    """Remove and return the first packet of an occupied class."""
     packet = words[at + HEADS + level]
     row = words[ROWS_AT] + packet * ROW_WORDS
+    size = row_bytes(words, row)
     words[at + HEADS + level] = words[row + NEXT]
     words[at + LENGTHS + level] -= 1
     words[at + PACKETS] -= 1
-    words[at + BYTES] -= row_bytes(words, row)
+    words[at + BYTES] -= size
+    words[at + CLASS_BYTES + level] -= size
     return packet

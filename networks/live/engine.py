@@ -18,7 +18,7 @@ from ringleaf.arena import Store
 from ringleaf.compiled import address_of
 from ringleaf.units import PS_PER_S
 from switches import Switch
-from switches.queues import make_queues
+from switches.schedulers import make_port_queues
 
 RING_ROWS = 1 << 12
 BINS = 2
@@ -34,7 +34,8 @@ class Line:
     rate_bps: int
     delay_ps: int = 0
     loss: float = 0.0  # probability, per packet
-    queue_bytes: int = 4 << 20  # switches only
+    queue_bytes: int = 4 << 20  # switches only, as what follows
+    scheduler: str = "strict"  # of the port's queues, as `switches/schedulers.py` reads it
 
 
 @dataclass(slots=True)
@@ -83,7 +84,7 @@ class Engine:
         self._sockets = Sockets([line.interface for line in lines], bypass=bypass)
         self.live = v.make_live(self.store, len(lines))
         queues = [
-            0 if node.is_host else make_queues(self.store, line.queue_bytes)
+            0 if node.is_host else make_port_queues(self.store, line.queue_bytes, line.scheduler)
             for node in nodes
             for line in node.lines
         ]

@@ -38,6 +38,7 @@ class Settings:
         scale: Links have their rate divided by this. Delays are not scaled.
         loss: Probability that a packet is lost on a link; hosts see to their own packets.
         queue_bytes: Of each switch port.
+        scheduler: Of each switch port's queues, as `switches/schedulers.py` reads it.
         mtu_bytes: Of all interfaces, as IP counts: without the Ethernet header.
         seed: Of the switches' losses and random numbers.
         run_dir: Where logs are kept; None for a temporary folder that goes when all went well.
@@ -47,6 +48,7 @@ class Settings:
     scale: int = SCALE
     loss: float = 0.0
     queue_bytes: int = 4 << 20
+    scheduler: str = "strict"
     mtu_bytes: int = MTU_BYTES
     seed: int = 1
     run_dir: Path | None = None
@@ -199,6 +201,7 @@ class Fabric:
             scale=settings.scale,
             loss=settings.loss,
             queue_bytes=settings.queue_bytes,
+            scheduler=settings.scheduler,
             mtu_bytes=settings.mtu_bytes,
             program=program,
             p4info=p4info,

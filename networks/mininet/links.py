@@ -26,12 +26,14 @@ class VethInterface(Intf):
         delay_ps: Of what a switch sends.
         loss: Probability, per packet that a switch sends.
         queue_bytes: Of a switch's port.
+        scheduler: Of a switch's port, as `switches/schedulers.py` reads it.
     """
 
     rate_bps = PORT_RATE_BPS
     delay_ps = 0
     loss = 0.0
     queue_bytes = 4 << 20
+    scheduler = "strict"
 
     def config(
         self,
@@ -40,6 +42,7 @@ class VethInterface(Intf):
         delay_ps: int | None = None,
         loss: float | None = None,
         queue_bytes: int | None = None,
+        scheduler: str | None = None,
         **params: Any,
     ) -> dict[str, Any]:
         """Set it up, in one command to the node's shell, which is most of what it costs."""
@@ -47,6 +50,7 @@ class VethInterface(Intf):
         self.delay_ps = self.delay_ps if delay_ps is None else delay_ps
         self.loss = self.loss if loss is None else loss
         self.queue_bytes = self.queue_bytes if queue_bytes is None else queue_bytes
+        self.scheduler = self.scheduler if scheduler is None else scheduler
         ip = params.get("ip")
         run(self.node, " && ".join(_setup(self.name, mtu_bytes, ip)))
         if ip is not None:

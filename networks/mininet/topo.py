@@ -60,6 +60,7 @@ class GraphTopo(Topo):
         scale: Links have their rate divided by this.
         loss: Of each switch port, per packet.
         queue_bytes: Of each switch port.
+        scheduler: Of each switch port, as `switches/schedulers.py` reads it.
         mtu_bytes: Of all interfaces.
         program: What all switches run, as BMv2 JSON.
         p4info: P4Info as text; by default beside it.
@@ -75,6 +76,7 @@ class GraphTopo(Topo):
         scale: int = 1,
         loss: float = 0.0,
         queue_bytes: int = 4 << 20,
+        scheduler: str = "strict",
         mtu_bytes: int = MTU_BYTES,
         program: Path | None = None,
         p4info: Path | None = None,
@@ -83,7 +85,12 @@ class GraphTopo(Topo):
         switch_options: Mapping[str, Any] | None = None,
     ) -> None:
         self._graph = graph
-        common = {"loss": loss, "queue_bytes": queue_bytes, "mtu_bytes": mtu_bytes}
+        common = {
+            "loss": loss,
+            "queue_bytes": queue_bytes,
+            "scheduler": scheduler,
+            "mtu_bytes": mtu_bytes,
+        }
         self._add_hosts()
         for switch in switches(graph):
             self.addSwitch(

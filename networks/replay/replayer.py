@@ -21,7 +21,7 @@ from ringleaf.compiled import address_of
 from ringleaf.errors import ConfigError
 from ringleaf.packets import make_pool
 from switches import Program, Switch
-from switches.queues import make_queues
+from switches.schedulers import make_port_queues
 
 POOL_PACKETS = 4096
 BIN_PS = 1 << 40  # of a series that nobody looks at
@@ -78,7 +78,7 @@ class Replayer:
         """Lay out a port of the switch and one of its peer for each of the trace's."""
         store, specs = self._store, self._trace.manifest.ports
         count = len(specs)
-        queues = [make_queues(store, spec.queue_bytes) for spec in specs]
+        queues = [make_port_queues(store, spec.queue_bytes, spec.scheduler) for spec in specs]
         at = make_network(
             store,
             ports=2 * count,

@@ -7,7 +7,8 @@
     p4info: program.p4info.txtpb    # if it does not lie beside the program
     entries: entries.txtpb          # p4.v1.WriteRequest as text, written before the first packet
     later: [{at: 10us, entries: more.txtpb}]      # written at a time, after all packets before it
-    ports: {1: {rate: 100G, queue: 4MiB}}         # or a number of ports, all with that
+    ports: {1: {rate: 100G, queue: 4MiB}}         # or a number of ports, all with that; besides,
+                                    # `scheduler: wrr` (switches/schedulers.py), if not strict
     seed: 1                         # of the program's random numbers
     origin_ns: 0                    # stamp of time 0; else that of the first packet received
     until_ps: 1000                  # stop there; else when nothing is left to happen
@@ -29,6 +30,7 @@ import yaml
 
 from ringleaf.errors import ConfigError, choose
 from ringleaf.units import FOREVER_PS, parse_rate, parse_size, parse_time
+from switches.schedulers import parse_scheduler
 
 NAME = "trace.yaml"
 FORMAT = "ringleaf-trace"
@@ -39,6 +41,7 @@ ENTRIES = "entries.txtpb"
 ARRIVALS = "arrivals.npy"
 DEFAULT_RATE = "100G"
 DEFAULT_QUEUE = "4MiB"
+DEFAULT_SCHEDULER = "strict"
 MAX_PORTS = 510
 MAX_RATE_BPS = 10**15
 MAX_QUEUE_BYTES = 1 << 40
@@ -55,6 +58,7 @@ _COMPARE_KEYS = ("mask", "window", "ignore_order")
 class Port:
     rate_bps: int
     queue_bytes: int
+    scheduler: str = DEFAULT_SCHEDULER
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,11 @@ def read_manifest(folder: Path) -> Manifest:
     return _Reader(path, _mapping(str(path), data)).manifest()
 
 
+def _port_as_plain(port: Port) -> dict[str, Any]:
+    row: dict[str, Any] = {"rate": port.rate_bps, "queue": port.queue_bytes}
+    return row if port.scheduler == DEFAULT_SCHEDULER else {**row, "scheduler": port.scheduler}
+
+
 def write_manifest(manifest: Manifest) -> None:
     """Write what `read_manifest` reads; paths as from the trace's folder."""
     entries = [write.path for write in manifest.writes if write.at_ps == 0]
@@ -118,7 +127,7 @@ def write_manifest(manifest: Manifest) -> None:
         **({"entries": str(entries[0])} if entries else {}),
         "seed": manifest.seed,
         "ports": {
-            number: {"rate": port.rate_bps, "queue": port.queue_bytes}
+            number: _port_as_plain(port)
             for number, port in enumerate(manifest.ports, start=1)
         },
         "origin_ns": manifest.origin_ns or 0,
@@ -236,12 +245,15 @@ class _Reader:
         where = f"ports: {number}"
         row = _mapping(f"{self._path}: {where}", value)
         for key in row:
-            choose(f"{self._path}: {where}", "key", key, ("rate", "queue"))
+            choose(f"{self._path}: {where}", "key", key, ("rate", "queue", "scheduler"))
         rate = row.get("rate", DEFAULT_RATE)
         queue = row.get("queue", DEFAULT_QUEUE)
+        scheduler = str(row.get("scheduler", DEFAULT_SCHEDULER))
+        parse_scheduler(scheduler, f"{self._path}: {where}: scheduler")
         return Port(
             self._parse(parse_rate, rate, f"{where}: rate", MAX_RATE_BPS),
             self._parse(parse_size, queue, f"{where}: queue", MAX_QUEUE_BYTES),
+            scheduler,
         )
 
     def _parse(self, parse: Callable[[str, str], int], value: object, where: str, most: int) -> int:

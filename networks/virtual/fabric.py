@@ -10,11 +10,11 @@ import networkx as nx
 import networks.virtual.state as s
 from hosts.agent import HostAgent
 from networks.options import Options
-from networks.virtual.state import Network, make_network, open_network
+from networks.virtual.state import Network, make_network, open_network, watch_queues
 from ringleaf.arena import Store, Words
 from ringleaf.compiled import address_of
 from switches import Program, Switch
-from switches.queues import make_queues
+from switches.schedulers import make_port_queues
 from topologies.graph import hosts, link, neighbors, port, switches
 
 
@@ -50,7 +50,10 @@ def lay_out(
     """Lay the network out in `store`, with each host's agents; return its block's offset."""
     ports = places(graph)
     queues = [
-        make_queues(store, options.queue_bytes) if place.node in by_name else 0 for place in ports
+        make_port_queues(store, options.queue_bytes, options.scheduler)
+        if place.node in by_name
+        else 0
+        for place in ports
     ]
     nodes = [*switches(graph), *hosts(graph)]
     at = make_network(
@@ -62,6 +65,8 @@ def lay_out(
         bins=options.bins,
         seed=seed,
     )
+    if options.watch_queues:
+        watch_queues(store, at)
     net = open_network(store.arena, at)
     net.state[s.DUPLICATE] = round(options.duplicate * s.PROBABILITY_ONE)
     net.state[s.REORDER] = round(options.reorder * s.PROBABILITY_ONE)

@@ -12,6 +12,7 @@ from numba import types
 
 import networks.virtual.state as s
 from hosts.agent import READY, TIMER_AT_PS, UDP_PORT_HIGH, UDP_PORT_LOW
+from networks.virtual.bins import count_bin, note_queues
 from networks.virtual.heap import CAPACITY, COUNT, first_time_ps, pop_event, push_event
 from networks.virtual.state import agent_row, node_row, port_row
 from ringleaf.arena import Arena, Fields, Words
@@ -58,8 +59,9 @@ from switches.layout import (
     ROUND,
     SEND,
 )
-from switches.queues import PACKETS, pop, push
+from switches.queues import LENGTHS, PACKETS, push
 from switches.replication import may_pass, replicate, send_twin
+from switches.schedulers import pop
 
 # Why `run` returned.
 REPORTED = 1  # agents have reported; all events of that instant are done
@@ -98,21 +100,6 @@ def draw(random: Fields) -> int:
 @inline
 def happens(random: Fields, probability: int) -> bool:
     return probability > 0 and draw(random) < probability
-
-
-@inline
-def count_bin(words: Words, at: int, port: int, now_ps: int, size: int) -> None:
-    bins = words[at + s.BINS]
-    since_ps = now_ps - words[at + s.BINS_FROM_PS]
-    while since_ps >= bins * words[at + s.BIN_PS]:  # past the last bin: double the width
-        start = words[at + s.BINS_AT]
-        for first in range(start, start + words[at + s.PORTS] * bins, bins):
-            for i in range(bins // 2):
-                words[first + i] = words[first + 2 * i] + words[first + 2 * i + 1]
-            for i in range(bins // 2, bins):
-                words[first + i] = 0
-        words[at + s.BIN_PS] *= 2
-    words[words[at + s.BINS_AT] + port * bins + since_ps // words[at + s.BIN_PS]] += size
 
 
 @inline
@@ -210,7 +197,10 @@ def split_off(arena: Arena, at: int, port: int, packet: int, flags: int, now_ps:
 
 @inline
 def leave_switch(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> bool:
-    """Run egress on a packet that leaves its queue; return whether it went on the line."""
+    """Run egress on a packet that leaves its queue; return whether it went on the line.
+
+    Depths are of the packet's class, as in BMv2.
+    """
     words = arena.words
     here = port_row(words, at, port)
     node = node_row(words, at, words[here + s.NODE])
@@ -221,7 +211,8 @@ def leave_switch(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> 
     fields[ENQ_TIMESTAMP] = np.uint64(enqueued_ps // PS_PER_US)
     fields[ENQ_QDEPTH] = np.uint64(words[row + MARK])
     fields[DEQ_TIMEDELTA] = np.uint64((now_ps - enqueued_ps) // PS_PER_US)
-    fields[DEQ_QDEPTH] = np.uint64(words[words[here + s.QUEUES_AT] + PACKETS])
+    level = signed(fields[PRIORITY]) & 7
+    fields[DEQ_QDEPTH] = np.uint64(words[words[here + s.QUEUES_AT] + LENGTHS + level])
     flags = handler_at(words[node + s.EGRESS])(arena, words[node + s.BLOCK_AT], packet, now_ps)
     if flags > SEND:
         return split_off(arena, at, port, packet, flags, now_ps)
@@ -237,14 +228,16 @@ def enqueue(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
     words = arena.words
     here = port_row(words, at, port)
     queues = words[here + s.QUEUES_AT]
-    waiting = words[queues + PACKETS]
+    level = signed(open_packet(arena, packet).fields[PRIORITY]) & 7
     row = row_of(words, packet)
     words[row + ENQUEUED_PS] = now_ps
-    words[row + MARK] = waiting
-    if waiting == 0 and words[here + s.BUSY_UNTIL_PS] <= now_ps:
+    words[row + MARK] = words[queues + LENGTHS + level]
+    if words[queues + PACKETS] == 0 and words[here + s.BUSY_UNTIL_PS] <= now_ps:
         leave_switch(arena, at, port, packet, now_ps)
-    elif push(words, queues, packet, signed(open_packet(arena, packet).fields[PRIORITY]) & 7):
+    elif push(words, queues, packet, level):
         await_idle(words, at, port)
+        if words[at + s.QUEUE_BINS_AT]:
+            note_queues(words, at, port, now_ps)
     else:
         free_packet(arena, packet)
 
@@ -254,6 +247,8 @@ def drain(arena: Arena, at: int, port: int, now_ps: int) -> None:
     """Send from the queues of a port that fell idle, until one packet is on the line."""
     words = arena.words
     queues = words[port_row(words, at, port) + s.QUEUES_AT]
+    if words[at + s.QUEUE_BINS_AT]:
+        note_queues(words, at, port, now_ps)
     went = False
     turns = OUTBOX_ROWS  # one event may not make more packets than there is room for
     while words[queues + PACKETS] > 0 and not went and turns > 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,10 @@ from networks.live.processor import Usage
 from networks.virtual.state import Network, open_network
 from ringleaf.arena import Store
 from ringleaf.units import PS_PER_NS
-from switches.queues import DROPPED, PEAK_BYTES, QUEUE_WORDS
+from switches.queues import CLASS_PEAKS, CLASSES, DROPPED, PEAK_BYTES, QUEUE_WORDS
 
 FIRST_BIN_PS = 100 * PS_PER_NS
+FIRST_QUEUE_BIN_PS = 10 * FIRST_BIN_PS  # in each of which a busy port sends
 
 Direction = tuple[str, str]
 
@@ -39,6 +40,10 @@ class RunResult:
     packet_hops: int  # arrivals at switches and hosts
     events: int
     wall_s: float  # that the run took us
+    peak_class_bytes: list[int] = field(default_factory=list)  # likewise, by class, 0 first
+    queue_bin_ps: int = 0
+    queue_series: dict[Direction, npt.NDArray[np.int64]] = field(default_factory=dict)
+    """Per switch port, if watched: most bytes queued per class and bin, (classes, bins)."""
     refusals: int = 0  # RNR NAKs: of packets for which no receive was posted
     overflows: int = 0  # live: frames that found a packet socket's ring full; also in `drops`
     usage: Usage | None = None  # live: of the processors
@@ -59,6 +64,8 @@ class Meter:
         net = self._net()
         net.bins[:] = 0
         net.state[s.BIN_PS], net.state[s.BINS_FROM_PS] = FIRST_BIN_PS, now_ps
+        net.queue_bins[:] = 0
+        net.state[s.QUEUE_BIN_PS] = FIRST_QUEUE_BIN_PS
         self._before = self._counters(net)
         self._bytes_before = net.ports[:, s.TX_BYTES].copy()
 
@@ -81,6 +88,18 @@ class Meter:
             "events": int(net.state[s.EVENTS]),
         }
 
+    def _queue_series(self, net: Network) -> dict[Direction, npt.NDArray[np.int64]]:
+        """Per switch port, from the start to the last bin in which any queue held something."""
+        if not len(net.queue_bins):
+            return {}
+        used = int(np.flatnonzero(net.queue_bins.any(axis=0)).max(initial=0)) + 1
+        series = net.queue_bins.reshape(len(self._links), CLASSES, -1)[:, :, :used]
+        return {
+            name: series[i].copy()
+            for i, name in enumerate(self._links)
+            if net.ports[i, s.QUEUES_AT] > 0
+        }
+
     def result(self, finish_ps: list[int]) -> RunResult:
         """What has happened since, given when each rank was done."""
         net = self._net()
@@ -99,5 +118,10 @@ class Meter:
             link_series={name: net.bins[i, :used].copy() for i, name in enumerate(self._links)},
             peak_queue_bytes=int(self._queues(net)[:, PEAK_BYTES].max(initial=0)),
             wall_s=time.perf_counter() - self._wall_s,
+            peak_class_bytes=self._queues(net)[:, CLASS_PEAKS : CLASS_PEAKS + CLASSES]
+            .max(axis=0, initial=0)
+            .tolist(),
+            queue_bin_ps=int(net.state[s.QUEUE_BIN_PS]),
+            queue_series=self._queue_series(net),
             **moved,
         )

@@ -36,6 +36,7 @@ from ringleaf.units import PS_PER_NS
 from switches import Program
 from switches.program import P4INFO_SUFFIX
 from switches.queues import CAPACITY_BYTES
+from switches.schedulers import scheduler_of
 
 _HEADER_BYTES = 128  # of a .npy file with a short shape
 
@@ -143,5 +144,6 @@ class Recorder:
 
     def _port(self, ports: Rows, index: int) -> Port:
         queues = int(ports[index, s.QUEUES_AT])
-        capacity = int(self._store.arena.words[queues + CAPACITY_BYTES])
-        return Port(int(ports[index, s.RATE_BPS]), capacity)
+        words = self._store.arena.words
+        capacity = int(words[queues + CAPACITY_BYTES])
+        return Port(int(ports[index, s.RATE_BPS]), capacity, scheduler_of(words, queues))

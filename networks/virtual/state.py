@@ -11,6 +11,7 @@ from networks.virtual.heap import make_heap
 from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import inline
 from ringleaf.units import FOREVER_PS
+from switches.queues import CLASSES
 
 # The network's block.
 PORTS = 0  # how many
@@ -40,6 +41,8 @@ HOPS = 23  # packets that arrived anywhere so far
 UNCLAIMED = 24  # packets that reached a host and no agent of it
 CAPTURE_RESERVE = 25  # bytes that one event may capture at most
 CAPTURE_RESERVE_ROWS = 26
+QUEUE_BINS_AT = 27  # per port and class, BINS counts of the most bytes queued; 0: not wanted
+QUEUE_BIN_PS = 28
 NETWORK_WORDS = 32
 
 # A port's row. Its number is global; its switch knows it by LOCAL_PORT.
@@ -105,6 +108,7 @@ class Network(NamedTuple):
     nodes: Rows  # (nodes, NODE_WORDS)
     agents: Rows  # (agents, AGENT_ROW_WORDS)
     bins: Rows  # (ports, BINS)
+    queue_bins: Rows  # (ports * CLASSES, BINS); without rows, if not wanted
 
 
 def make_network(
@@ -130,6 +134,13 @@ def make_network(
     return at
 
 
+def watch_queues(store: Store, at: int) -> None:
+    """Have the loop note what queues hold over time."""
+    state = store.arena.words[at : at + NETWORK_WORDS]
+    rows = store.allocate("words", int(state[PORTS] * CLASSES * state[BINS]))
+    store.arena.words[at + QUEUE_BINS_AT] = rows
+
+
 def open_network(arena: Arena, at: int) -> Network:
     """Views of the tables, for Python; they go stale when the store moves."""
     words = arena.words
@@ -145,6 +156,7 @@ def open_network(arena: Arena, at: int) -> Network:
         table(NODES_AT, nodes, NODE_WORDS),
         table(AGENTS_AT, agents, AGENT_ROW_WORDS),
         table(BINS_AT, ports, bins),
+        table(QUEUE_BINS_AT, ports * CLASSES if words[at + QUEUE_BINS_AT] else 0, bins),
     )
 
 

@@ -218,11 +218,11 @@ def test_the_page_is_whole_and_fetches_nothing(page: Path) -> None:
 
 @pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
 def test_the_page_goes_along_in_a_browser(page: Path, tmp_path: Path) -> None:
-    shown = browse(f"{page.as_uri()}#at-45", tmp_path)
+    shown = browse(f"{page.as_uri()}#at-46", tmp_path)
     card = re.search(r'<div id="card".*?</div></div>', shown, re.DOTALL)
 
     assert 'class="live"' in shown
-    assert ">45 / " in shown
+    assert ">46 / " in shown
     assert card is not None
     assert "for 64 lanes" in card[0]
     assert re.search(r'class="line[^"]*\bnow\b[^"]*" id="L\d+-128"', shown)

@@ -1,0 +1,48 @@
+"""Time series of fixed length: bytes on each line, and bytes in each class of switches' queues.
+
+A bin's width doubles whenever time runs past the last one, and two become one.
+"""
+
+from __future__ import annotations
+
+import networks.virtual.state as s
+from networks.virtual.state import port_row
+from ringleaf.arena import Words
+from ringleaf.compiled import inline
+from switches.queues import CLASS_BYTES, CLASSES
+
+
+@inline
+def count_bin(words: Words, at: int, port: int, now_ps: int, size: int) -> None:
+    """Add what goes on a line to the bin of now."""
+    bins = words[at + s.BINS]
+    since_ps = now_ps - words[at + s.BINS_FROM_PS]
+    while since_ps >= bins * words[at + s.BIN_PS]:
+        start = words[at + s.BINS_AT]
+        for first in range(start, start + words[at + s.PORTS] * bins, bins):
+            for i in range(bins // 2):
+                words[first + i] = words[first + 2 * i] + words[first + 2 * i + 1]
+            for i in range(bins // 2, bins):
+                words[first + i] = 0
+        words[at + s.BIN_PS] *= 2
+    words[words[at + s.BINS_AT] + port * bins + since_ps // words[at + s.BIN_PS]] += size
+
+
+@inline
+def note_queues(words: Words, at: int, port: int, now_ps: int) -> None:
+    """Keep the most that each class of a port's queues has held in the bin of now."""
+    bins = words[at + s.BINS]
+    since_ps = now_ps - words[at + s.BINS_FROM_PS]
+    start = words[at + s.QUEUE_BINS_AT]
+    while since_ps >= bins * words[at + s.QUEUE_BIN_PS]:
+        rows = words[at + s.PORTS] * CLASSES
+        for first in range(start, start + rows * bins, bins):
+            for i in range(bins // 2):
+                words[first + i] = max(words[first + 2 * i], words[first + 2 * i + 1])
+            for i in range(bins // 2, bins):
+                words[first + i] = 0
+        words[at + s.QUEUE_BIN_PS] *= 2
+    held = words[port_row(words, at, port) + s.QUEUES_AT] + CLASS_BYTES
+    cell = start + port * CLASSES * bins + since_ps // words[at + s.QUEUE_BIN_PS]
+    for level in range(CLASSES):
+        words[cell + level * bins] = max(words[cell + level * bins], words[held + level])
