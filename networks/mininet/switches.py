@@ -170,9 +170,7 @@ def shape(lines: Iterable[Line]) -> None:
 
 def _line(end: Any) -> Line:
     kind = end if isinstance(end, VethInterface) else VethInterface  # a foreign class: defaults
-    return Line(
-        end.name, kind.rate_bps, kind.delay_ps, kind.loss, kind.queue_bytes, kind.scheduler
-    )
+    return Line(end.name, kind.rate_bps, kind.delay_ps, kind.loss, kind.queue_bytes, kind.scheduler)
 
 
 def _share() -> Runtime:

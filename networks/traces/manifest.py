@@ -127,8 +127,7 @@ def write_manifest(manifest: Manifest) -> None:
         **({"entries": str(entries[0])} if entries else {}),
         "seed": manifest.seed,
         "ports": {
-            number: _port_as_plain(port)
-            for number, port in enumerate(manifest.ports, start=1)
+            number: _port_as_plain(port) for number, port in enumerate(manifest.ports, start=1)
         },
         "origin_ns": manifest.origin_ns or 0,
         "until_ps": manifest.until_ps,
