@@ -14,8 +14,8 @@ from ringleaf.units import PS_PER_US
 LEAST_DELAY_PS = 100 * PS_PER_US
 """A shorter delay is lost in what BMv2 and the kernel take anyway, so it is left out."""
 
-LEAST_BURST_BYTES = 16_000  # must hold a frame
-BURST_S = 0.001
+LEAST_BURST_BYTES = 1_600  # less than a frame: htb lets one go while it has any credit, and owes
+BURST_S = 0.001  # of more, short messages would go faster than their line
 CLASSES = 8
 NETEM_LIMIT = 1_000_000  # packets, on their way
 

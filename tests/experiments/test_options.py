@@ -94,6 +94,7 @@ def test_wrong_values_are_named_with_the_valid_ones(option: str, value: str, mes
 def test_live_networks_are_slower_unless_told_otherwise() -> None:
     assert resolve({}).scale == 1
     assert resolve({"net": "mininet"}).scale == 1000
+    assert resolve({"net": "mininet", "switch": "bmv2"}).scale == 100_000
     live = resolve({"net": "mininet", "switch": "bmv2", "scale": "10"})
     assert (live.net, live.switch, live.scale) == ("mininet", "bmv2", 10)
 
