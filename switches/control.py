@@ -7,7 +7,7 @@ Errors are `ConfigError`, with the code that P4Runtime has for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -23,7 +23,7 @@ from switches.layout import LOOPED, PORT_COUNT
 from switches.meters import check_rates, configure, rates_of
 from switches.p4runtime.entities import Entities
 from switches.program import Program
-from switches.replicas import Replicas
+from switches.replicas import Replicas, name_ports
 from switches.updates import (
     CloneUpdate,
     Count,
@@ -50,7 +50,13 @@ class ControlPlane:
     """The state of a switch that runs `program`, and access to it."""
 
     def __init__(
-        self, program: Program, store: Store, ports: int, name: str, first_port: int
+        self,
+        program: Program,
+        store: Store,
+        ports: int,
+        name: str,
+        first_port: int,
+        cpu_port: int | None = None,
     ) -> None:
         if not 1 <= ports <= 510:
             raise ConfigError(f"{name}: ports must be in [1, 510], got {ports}")
@@ -63,14 +69,15 @@ class ControlPlane:
         self._tables = InstalledTables(store, self.at, program, name)
         self._digests = Digests(store, self.at, name, digest_words(program.source))
         self._set(PORT_COUNT, ports)
-        self._ports = range(first_port, ports + 1)
+        links = range(first_port, ports + 1)
+        self._ports = links if cpu_port is None or cpu_port in links else (*links, cpu_port)
         self._replicas = Replicas(store, self.at, name, self._ports)
         self._externs = Externs(store, self.at, program, name)
         self._value_sets = ValueSets(program.source.value_sets, name)
         self.commit()
 
     @property
-    def ports(self) -> range:
+    def ports(self) -> Sequence[int]:
         return self._ports
 
     def commit(self) -> None:
@@ -255,8 +262,7 @@ class ControlPlane:
     def check_port(self, port: int) -> None:
         """Refuse what is none of the switch's ports."""
         if port not in self._ports:
-            ports = f"{self._ports[0]} to {self._ports[-1]}"
-            raise ConfigError(f"{self.name}: ports are {ports}, got {port}")
+            raise ConfigError(f"{self.name}: ports are {name_ports(self._ports)}, got {port}")
 
     def _write_counter(self, update: CounterUpdate) -> None:
         where = f"{self.name}: counter {update.counter!r}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,10 +18,17 @@ from switches.updates import (
 )
 
 
+def name_ports(ports: Sequence[int]) -> str:
+    """Ports in a row, the last of which may be a controller's, apart from the others."""
+    if len(ports) < 2 or ports[-1] == ports[-2] + 1:
+        return f"{ports[0]} to {ports[-1]}"
+    return f"{ports[0]} to {ports[-2]} and {ports[-1]}"
+
+
 class Replicas:
     """Groups and sessions of the switch whose block of `arena.words` is at `at`."""
 
-    def __init__(self, store: Store, at: int, name: str, ports: range) -> None:
+    def __init__(self, store: Store, at: int, name: str, ports: Sequence[int]) -> None:
         self._store = store
         self._ports = ports
         self._at = at
@@ -74,8 +81,7 @@ class Replicas:
 
     def _check_port(self, where: str, port: int) -> None:
         if port not in self._ports:
-            ports = f"{self._ports[0]} to {self._ports[-1]}"
-            raise ConfigError(f"{where}: ports are {ports}, got {port}")
+            raise ConfigError(f"{where}: ports are {name_ports(self._ports)}, got {port}")
 
     def _get(self, column: int) -> int:
         return int(self._store.arena.words[self._at + column])

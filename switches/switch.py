@@ -50,7 +50,7 @@ MOST_PACKETS = 16 * OUTBOX_ROWS  # that may come of one packet at a time
 
 
 class Switch(ControlPlane):
-    """A switch that runs `program`, with ports `first_port` to `ports`.
+    """A switch that runs `program`, with ports `first_port` to `ports`, and perhaps a `cpu_port`.
 
     `at` is its block of `arena.words`, for the program's handlers and `replicate`.
     """
@@ -63,8 +63,9 @@ class Switch(ControlPlane):
         name: str = "switch",
         seed: int = 0,
         first_port: int = 1,
+        cpu_port: int | None = None,
     ) -> None:
-        super().__init__(program, store, ports, name, first_port)
+        super().__init__(program, store, ports, name, first_port, cpu_port)
         self._memory_at = -1
         scratch = max(int(store.arena.words[HEAD_BYTES]), program.module.scratch_bytes)
         self._set(SCRATCH_AT, store.allocate("bytes", scratch))

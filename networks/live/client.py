@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from networks.live.engine import Line
+from networks.live.engine import CPU_PORT, Line
 from networks.live.processes import Child
 from ringleaf.errors import BackendError
 
@@ -31,17 +31,19 @@ class Daemon:
         control: Where its socket will be: a short path, as sockets' paths have 107 bytes.
         log: A file for what it prints.
         seed: Of the switches' losses and random numbers.
+        cpu_port: What switches call the port of their controllers.
 
     Raises:
         BackendError: If it ends at once.
     """
 
-    def __init__(self, control: Path, log: Path, *, seed: int = 1) -> None:
+    def __init__(
+        self, control: Path, log: Path, *, seed: int = 1, cpu_port: int = CPU_PORT
+    ) -> None:
         command = [sys.executable, "-m", "networks.live.daemon", "--control", str(control)]
+        command += ["--seed", str(seed), "--cpu-port", str(cpu_port)]
         self._control = control
-        self.process = Child(
-            "switch daemon", [*command, "--seed", str(seed)], log, farewell=signal.SIGTERM
-        )
+        self.process = Child("switch daemon", command, log, farewell=signal.SIGTERM)
         try:
             self._socket = self._connect()
         except BaseException:

@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from networks.live.engine import CPU_PORT
 from networks.live.fleet import Fleet, parse_line
 from networks.live.processes import hurry
 from ringleaf.errors import ConfigError, RingleafError
@@ -91,10 +92,10 @@ class _ControlServer(socketserver.ThreadingUnixStreamServer):
         super().__init__(str(path), _Connection)
 
 
-def serve(control: Path, address: str, *, seed: int) -> None:
+def serve(control: Path, address: str, *, seed: int, cpu_port: int) -> None:
     """Serve until told to stop, by command or signal."""
     hurry()
-    fleet = Fleet(seed=seed)
+    fleet = Fleet(seed=seed, cpu_port=cpu_port)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: fleet.stop())
     control.unlink(missing_ok=True)
@@ -117,9 +118,10 @@ def main() -> int:
     parser.add_argument("--control", type=Path, required=True, help="Unix socket for commands")
     parser.add_argument("--grpc", default="127.0.0.1:0", help="where P4Runtime listens")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--cpu-port", type=int, default=CPU_PORT, help="of each switch")
     options = parser.parse_args()
     try:
-        serve(options.control, options.grpc, seed=options.seed)
+        serve(options.control, options.grpc, seed=options.seed, cpu_port=options.cpu_port)
     except (RingleafError, OSError) as exc:
         sys.stderr.write(f"{exc}\n")
         return 1

@@ -7,15 +7,18 @@ from dataclasses import dataclass, field
 
 import networks.live.state as v
 import networks.virtual.state as s
-from hosts.agent import HostAgent, make_ring
-from networks.live.loop import discard, emit, now_of, serve
+from hosts.agent import AGENT_WORDS, COMPLETIONS_AT, HOST, HostAgent, make_ring, take_completions
+from networks.live.loop import discard, emit, hand_over, now_of, serve
 from networks.live.sockets import Sockets
 from networks.virtual.fabric import fill_agent
-from networks.virtual.loop import NEEDS_ROOM
+from networks.virtual.heap import push_event
+from networks.virtual.loop import ARRIVAL, NEEDS_ROOM, lacks_room
 from networks.virtual.room import make_room
 from networks.virtual.state import Network, make_network, open_network
 from ringleaf.arena import Store
 from ringleaf.compiled import address_of
+from ringleaf.errors import ConfigError
+from ringleaf.packets import HEAD_BYTES, free_packet, read_packet, write_packet
 from ringleaf.units import PS_PER_S
 from switches import Switch
 from switches.schedulers import make_port_queues
@@ -24,6 +27,9 @@ RING_ROWS = 1 << 12
 BINS = 2
 _COUNTED = {"received": v.RECEIVED, "cut": v.CUT, "sent": v.SENT, "refused": v.REFUSED}
 BIN_PS = 10 * PS_PER_S
+CPU_PORT = 510  # where nobody says another: p4lang's tutorials'; v1model has no greater one
+CPU_RATE_BPS = 10**8  # controllers are Python: what they can't take in time waits, or is dropped
+CPU_QUEUE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,7 @@ class Node:
     lines: Sequence[Line]
     switch: Switch | None = None
     agents: Sequence[HostAgent] = field(default_factory=tuple)
+    cpu_port: int = 0  # what a switch calls the port of its controllers; 0: it has none
 
     @property
     def is_host(self) -> bool:
@@ -67,6 +74,7 @@ class Engine:
         self._seed = seed
         self._start_ps: int | None = None
         self._sockets: Sockets | None = None
+        self._desks: dict[int, int] = {}  # index of a switch -> number of its CPU port
         self.at = self.live = -1
 
     def build(self, nodes: Sequence[Node], *, bypass: bool = True) -> None:
@@ -88,16 +96,20 @@ class Engine:
             for node in nodes
             for line in node.lines
         ]
+        desks = [index for index, node in enumerate(nodes) if node.cpu_port]
+        self._desks = {index: 2 * (len(lines) + i) for i, index in enumerate(desks)}
         self.at = make_network(
             self.store,
-            ports=2 * len(lines),
-            nodes=len(nodes) + len(lines),
+            ports=2 * (len(lines) + len(desks)),
+            nodes=len(nodes) + len(lines) + len(desks),
             agents=sum(len(node.agents) for node in nodes),
             ring=self._ring,
             bins=BINS,
             seed=self._seed,
         )
         self._fill(nodes, lines, queues)
+        for index in desks:
+            self._fill_desk(index, nodes[index].cpu_port)
         self._start_clock()
 
     def network(self) -> Network:
@@ -118,6 +130,30 @@ class Engine:
     def replace_switch(self, index: int, switch: Switch | None) -> None:
         """Send a node's packets through another switch from now on."""
         _fill_switch(self.network(), index, switch)
+
+    def inject(self, index: int, data: bytes) -> None:
+        """Let a packet of a controller's arrive at a switch, by its CPU port.
+
+        Raises:
+            ConfigError: If it is too long.
+        """
+        if len(data) > self.store.arena.words[HEAD_BYTES]:
+            most = int(self.store.arena.words[HEAD_BYTES])
+            raise ConfigError(f"packet_out: at most {most} bytes with its header, got {len(data)}")
+        if lacks_room(self.store.arena.words, self.at) == NEEDS_ROOM:
+            make_room(self.store, self.at)
+        arena = self.store.arena
+        event = ARRIVAL | self._desks[index] << 3 | write_packet(arena, data) << 32
+        push_event(arena.words, int(arena.words[self.at + s.HEAP_AT]), self.now_ps, event)
+
+    def take_packets(self) -> list[tuple[int, bytes]]:
+        """What switches have sent to their controllers, as (index of the switch, bytes)."""
+        arena = self.store.arena
+        found = []
+        for report in take_completions(arena, self._ring):
+            found.append((int(arena.words[report.agent + HOST]), read_packet(arena, report.a)))
+            free_packet(arena, report.a)
+        return found
 
     @property
     def now_ps(self) -> int:
@@ -179,6 +215,22 @@ class Engine:
         own[s.PEER], other[s.PEER] = count + i, i
         own[s.RATE_BPS], own[s.DELAY_PS] = line.rate_bps, line.delay_ps
         own[s.LOSS] = round(line.loss * s.PROBABILITY_ONE)
+
+    def _fill_desk(self, index: int, cpu_port: int) -> None:
+        """Join a switch to a node that stands for its controllers."""
+        queues = make_port_queues(self.store, CPU_QUEUE_BYTES, "strict")
+        block = self.store.allocate("words", AGENT_WORDS)
+        net, number = self.network(), self._desks[index]
+        self.store.arena.words[block + COMPLETIONS_AT] = self._ring
+        self.store.arena.words[block + HOST] = index
+        own, other = net.ports[number], net.ports[number + 1]
+        desk = len(net.nodes) - len(self._desks) + list(self._desks).index(index)
+        own[s.PEER], other[s.PEER] = number + 1, number
+        own[s.NODE], other[s.NODE] = index, desk
+        own[s.LOCAL_PORT], own[s.RATE_BPS], own[s.QUEUES_AT] = cpu_port, CPU_RATE_BPS, queues
+        net.nodes[index, s.CPU_PORT], net.nodes[index, s.CPU_AT] = cpu_port, number
+        net.nodes[desk, s.KIND], net.nodes[desk, s.BLOCK_AT] = s.OUTSIDE, block
+        net.nodes[desk, s.INGRESS] = address_of(hand_over)
 
     def _fill_sockets(self, count: int) -> None:
         assert self._sockets is not None

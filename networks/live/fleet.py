@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import networks.virtual.state as s
-from networks.live.engine import Engine, Line, Node
+from networks.live.engine import CPU_PORT, Engine, Line, Node
 from networks.live.turns import Turns
 from networks.virtual.loop import CAPTURED
 from ringleaf.arena import Store
@@ -35,9 +35,10 @@ class Fleet:
 
     Args:
         seed: Of losses, and of the switches' own random numbers.
+        cpu_port: What each calls the port of its controllers.
     """
 
-    def __init__(self, *, seed: int = 1) -> None:
+    def __init__(self, *, seed: int = 1, cpu_port: int = CPU_PORT) -> None:
         self._store = Store()
         make_pool(
             self._store, size=POOL_PACKETS, head_bytes=HEAD_BYTES, field_count=64, lane_count=64
@@ -45,6 +46,7 @@ class Fleet:
         self._engine = Engine(self._store, seed=seed)
         self._engine.build([])
         self._seed = seed
+        self._cpu_port = cpu_port
         self._members: dict[str, _Member] = {}
         self._stopped = False
         self._turn = 0
@@ -80,6 +82,11 @@ class Fleet:
         taken = {member.device.number for member in self._members.values()}
         if name in self._members or number in taken:
             raise ConfigError(f"switch {name}: name or device id is taken, got {number}")
+        if self._cpu_port <= len(lines):
+            raise ConfigError(
+                f"switch {name}: CPU port must be greater than its {len(lines)} ports', "
+                f"got {self._cpu_port}"
+            )
         device = Device(
             number,
             ports=len(lines),
@@ -87,8 +94,10 @@ class Fleet:
             make_switch=lambda program: self._make_switch(name, program, len(lines)),
             lock=self.turns,
             name=name,
+            cpu_port=self._cpu_port,
+            inject=lambda data: self._engine.inject(list(self._members).index(name), data),
         )
-        self._members[name] = _Member(device, Node(name, lines))
+        self._members[name] = _Member(device, Node(name, lines, cpu_port=self._cpu_port))
         return device
 
     def remove(self, name: str) -> int:
@@ -110,6 +119,8 @@ class Fleet:
 
     def _poll(self) -> None:
         """Tell controllers what switches have to say."""
+        for index, data in self._engine.take_packets():
+            self.devices[index].packet_in(data)
         self._turn = (self._turn + 1) % IDLE_EVERY
         for device in self.devices:
             device.collect_digests()
@@ -172,7 +183,7 @@ class Fleet:
             lane_count=program.lane_count,
         )
         program.prepare()  # compiled now, and not with the first packet
-        return Switch(program, self._store, ports, name, seed=self._seed)
+        return Switch(program, self._store, ports, name, seed=self._seed, cpu_port=self._cpu_port)
 
     def _refresh(self) -> None:
         """Let packets go through the switches that controllers have committed."""

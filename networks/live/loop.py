@@ -13,6 +13,7 @@ from numba import types
 
 import networks.live.state as v
 import networks.virtual.state as s
+from hosts.agent import complete
 from networks.live.state import socket_row
 from networks.live.syscalls import address_in, await_input, clock_ps, send_batch
 from networks.virtual.heap import COUNT, first_time_ps, pop_event
@@ -34,6 +35,7 @@ from ringleaf.units import PS_PER_MS, PS_PER_NS, PS_PER_S
 
 ASKED = 6  # another reason for `serve` to return: someone else wants the switches
 LONGEST_WAIT_PS = 100 * PS_PER_MS
+PACKET_IN = 1  # what a desk, a switch's controllers, reports. a: the packet
 AT_ONCE = 64  # frames of one socket before the next one's turn
 
 
@@ -74,6 +76,13 @@ def flush(arena: Arena, socket: int) -> None:
 def discard(arena: Arena, _at: int, packet: int, _now_ps: int) -> int:
     """Take a packet for nobody."""
     free_packet(arena, packet)
+    return 0
+
+
+@handler
+def hand_over(arena: Arena, desk: int, packet: int, now_ps: int) -> int:
+    """Report a packet to Python, which frees it; `serve` returns before more are taken."""
+    complete(arena, desk, PACKET_IN, packet, 0, now_ps)
     return 0
 
 

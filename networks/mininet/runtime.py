@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import atexit
 import os
-import shutil
 import socket
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from networks.live.client import Daemon
-from networks.live.engine import Line
+from networks.live.engine import CPU_PORT, Line
 from networks.live.processes import Child, identify
 from networks.mininet.state import Record, new_record, remove, runtime_dir
 from ringleaf.errors import BackendError
@@ -29,14 +27,17 @@ class Runtime:
     Args:
         run_dir: For logs; None for a temporary folder, which stays only if something goes wrong.
         seed: Of the embedded switches.
+        cpu_port: What switches call the port of their controllers.
     """
 
-    def __init__(self, run_dir: Path | None = None, *, seed: int = 1) -> None:
+    def __init__(
+        self, run_dir: Path | None = None, *, seed: int = 1, cpu_port: int = CPU_PORT
+    ) -> None:
         self.record: Record = new_record()
         self._owner = os.getpid()
         self._seed = seed
-        self._is_temporary = run_dir is None
-        self.run_dir = run_dir or Path(tempfile.mkdtemp(prefix="ringleaf-net-"))
+        self._cpu_port = cpu_port
+        self.run_dir = run_dir or self.record.make_folder()
         self.run_dir.mkdir(parents=True, exist_ok=True)
         self._daemon: Daemon | None = None
         self._address = ""
@@ -74,7 +75,9 @@ class Runtime:
             control = runtime_dir() / f"{self.name}.sock"
             self.record.files.append(str(control))
             self.record.save()
-            self._daemon = Daemon(control, self.run_dir / "daemon.log", seed=self._seed)
+            self._daemon = Daemon(
+                control, self.run_dir / "daemon.log", seed=self._seed, cpu_port=self._cpu_port
+            )
             self._address = self._daemon.address
             self.note({"switch daemon": self._daemon.process.pid})
         return self._daemon
@@ -139,9 +142,9 @@ class Runtime:
         if os.getpid() != self._owner:
             return  # a fork of the owner
         self.stop_switches()
+        if keep_logs:
+            self.record.folder = ""
         remove(self.record)
-        if self._is_temporary and not keep_logs:
-            shutil.rmtree(self.run_dir, ignore_errors=True)
 
     def _start_bmv2(
         self, name: str, device: int, lines: Sequence[Line], thrift: int, grpc: int
@@ -155,7 +158,7 @@ class Runtime:
         command = [
             *(BMV2, "--no-p4", "--device-id", str(device), "--thrift-port", str(thrift)),
             *("--log-file", str(self.run_dir / name), "-L", "warn", *interfaces),
-            *("--", "--grpc-server-addr", f"127.0.0.1:{grpc}"),
+            *("--", "--grpc-server-addr", f"127.0.0.1:{grpc}", "--cpu-port", str(self._cpu_port)),
             *("--priority-queues", str(PRIORITY_QUEUES)),
         ]
         return Child(name, command, log)

@@ -12,6 +12,7 @@ import fcntl
 import json
 import os
 import secrets
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ RUNTIME = Path("/run/ringleaf")
 INTERFACES = Path("/sys/class/net")
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 NAME_DIGITS = 4
+FOLDER = "ringleaf-net-"
 
 
 @dataclass(slots=True)
@@ -37,6 +39,7 @@ class Record:
         interfaces: In the root namespace, with their indices; 0 if the name says whose it is.
         switches: Where P4Runtime serves them, as HOST:PORT/DEVICE.
         files: Sockets and the like.
+        folder: A temporary one for logs, if there is one; it goes with the network.
     """
 
     name: str
@@ -45,10 +48,19 @@ class Record:
     interfaces: dict[str, int] = field(default_factory=dict)
     switches: dict[str, str] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
+    folder: str = ""
 
     @property
     def path(self) -> Path:
         return runtime_dir() / f"{self.name}.json"
+
+    def make_folder(self) -> Path:
+        """Make the temporary folder."""
+        folder = Path(tempfile.gettempdir(), f"{FOLDER}{self.name}")
+        self.folder = str(folder)
+        self.save()
+        folder.mkdir(mode=0o700)
+        return folder
 
     def save(self) -> None:
         """Write it, whole or not at all."""
@@ -82,7 +94,8 @@ def new_record() -> Record:
             name = "r" + "".join(secrets.choice(DIGITS) for _ in range(NAME_DIGITS))
             record = Record(name, identify(os.getpid()))
             taken = any(each.name.startswith(f"{name}-") for each in INTERFACES.iterdir())
-            if not taken and not record.path.exists():
+            kept = Path(tempfile.gettempdir(), f"{FOLDER}{name}").exists()  # of one that failed
+            if not taken and not kept and not record.path.exists():
                 record.save()
                 return record
 
@@ -125,6 +138,8 @@ def remove(record: Record, *, with_owner: bool = False) -> None:
             delete_interface(name)
     for file in record.files:
         Path(file).unlink(missing_ok=True)
+    if Path(record.folder).name.startswith(FOLDER):  # never another tree, whatever is on record
+        shutil.rmtree(record.folder, ignore_errors=True)
     record.path.unlink(missing_ok=True)
 
 

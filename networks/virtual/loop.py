@@ -168,9 +168,17 @@ def await_idle(words: Words, at: int, port: int) -> None:
 
 
 @inline
+def find_port(words: Words, node: int, local: int) -> int:
+    """The port that a switch knows by a number, -1 if there is none."""
+    if 1 <= local <= words[words[node + s.BLOCK_AT] + PORT_COUNT]:
+        return words[node + s.FIRST_PORT] + local - 1
+    return words[node + s.CPU_AT] if 0 < local == words[node + s.CPU_PORT] else -1
+
+
+@inline
 def arrive_again(words: Words, at: int, node: int, packet: int, now_ps: int) -> None:
     """Let a packet come in once more, at this instant, by the port that it came by."""
-    port = words[node + s.FIRST_PORT] + words[row_of(words, packet) + IN_PORT] - 1
+    port = find_port(words, node, words[row_of(words, packet) + IN_PORT])
     push_event(words, words[at + s.HEAP_AT], now_ps, AGAIN | port << 3 | packet << 32)
 
 
@@ -262,12 +270,12 @@ def drain(arena: Arena, at: int, port: int, now_ps: int) -> None:
 def forward(arena: Arena, at: int, node: int, count: int, now_ps: int) -> None:
     """Take `count` packets from the outbox to the queues of their ports, or to ingress again."""
     words = arena.words
-    ports = words[words[node + s.BLOCK_AT] + PORT_COUNT]
     outbox = words[OUTBOX_AT]
     for row in range(outbox, outbox + 2 * count, 2):
         packet, out = words[row], words[row + 1]
-        if 1 <= out <= ports:
-            enqueue(arena, at, words[node + s.FIRST_PORT] + out - 1, packet, now_ps)
+        port = find_port(words, node, out)
+        if port >= 0:
+            enqueue(arena, at, port, packet, now_ps)
         elif out == AGAIN_PORT:
             arrive_again(words, at, node, packet, now_ps)
         else:

@@ -72,6 +72,8 @@ AGENT_COUNT = 6
 TURN = 7  # which of them may transmit next
 BUSIED_PS = 8  # the last instant in which events of the switch's own (an idle port) were handled
 BUSIED = 9  # how many they were in that instant
+CPU_PORT = 10  # what a switch calls the port of its controllers; 0: it has none
+CPU_AT = 11  # that port, which is not among those from FIRST_PORT on
 NODE_WORDS = 16
 
 # An agent's row.

@@ -20,6 +20,7 @@ from switches.switch import Switch
 
 Clock = Callable[[], int]
 Transmit = Callable[[int, bytes], None]
+Inject = Callable[[bytes], None]
 
 POOL_PACKETS = OUTBOX_ROWS + 8
 
@@ -37,6 +38,8 @@ class Device:
             `simple_switch_grpc --cpu-port`; None for nowhere.
         clock: Tells the time in ps; by default since the device was made.
         transmit: Is given what leaves the other ports.
+        inject: Takes what controllers send, for the CPU port, where another than `process` moves
+            packets; what leaves by that port is then told by `packet_in`.
         make_switch: Makes the switch of a new pipeline, where the default one does not do.
         lock: Where the packets' mover has one already; else the device has its own.
         name: For errors and lists.
@@ -50,6 +53,7 @@ class Device:
         cpu_port: int | None = None,
         clock: Clock | None = None,
         transmit: Transmit | None = None,
+        inject: Inject | None = None,
         make_switch: Callable[[Program], Switch] | None = None,
         lock: AbstractContextManager[object] | None = None,
         name: str | None = None,
@@ -68,6 +72,7 @@ class Device:
         self._cpu_port = cpu_port
         self._clock = clock or _clock()
         self._transmit = transmit
+        self._inject = inject or self._enter
 
     @property
     def switch(self) -> Switch:
@@ -89,7 +94,7 @@ class Device:
             out = []
             for out_port, packet in self.switch.process(port, data, self._clock()):
                 if out_port == self._cpu_port:
-                    self._packet_in(packet)
+                    self.packet_in(packet)
                 elif out_port <= self._ports:
                     out.append((out_port, packet))
                     if self._transmit:
@@ -108,7 +113,15 @@ class Device:
             if self._cpu_port is None:
                 raise ConfigError("device has no CPU port, got a packet", Code.FAILED_PRECONDITION)
             data = join_packet(header, message)
-        self.process(self._cpu_port, data)
+        self._inject(data)
+
+    def packet_in(self, data: bytes) -> None:
+        """Tell the primary controller what has left by the CPU port; too short a packet is lost."""
+        with self.lock:
+            header = self.switch.program.schema.controller_header("packet_in")
+            message = split_packet(header, data)
+            if message is not None:
+                self.controllers.send_packet(message)
 
     def writable(self) -> Switch:
         """Return the switch that controllers write and read, having told it the time.
@@ -161,11 +174,9 @@ class Device:
                 for digest in self.digests.add(number, message, configs, now_ps):
                     self.controllers.send_digest(self.switch, digest)
 
-    def _packet_in(self, data: bytes) -> None:
-        header = self.switch.program.schema.controller_header("packet_in")
-        message = split_packet(header, data)
-        if message is not None:
-            self.controllers.send_packet(message)
+    def _enter(self, data: bytes) -> None:
+        assert self._cpu_port is not None
+        self.process(self._cpu_port, data)
 
     def _make_switch(self, program: Program) -> Switch:
         """Return a switch with an arena of its own."""
