@@ -11,7 +11,7 @@ STAMP := $(VENV)/.ready
 
 # NAME=value for `make exp` becomes an option of `ringleaf run`; an empty one is not passed on.
 NAMES := TOPO ALGO SIZE MIN MAX FACTOR HOSTS RATE DELAY LOSS DUP REORDER SEED DTYPE LANES SLOTS \
-         MTU WINDOW ROUTES ECN QUEUE SCHEDULER NET SWITCH SCALE RECORD OUT SPEC
+         MTU WINDOW ROUTES ECN QUEUE SCHEDULER NET SWITCH SCALE STALL RECORD OUT SPEC
 FLAG_TOPO := --topo
 FLAG_ALGO := --algo
 FLAG_SIZE := --size
@@ -37,6 +37,7 @@ FLAG_DTYPE := --dtype
 FLAG_NET := --net
 FLAG_SWITCH := --switch
 FLAG_SCALE := --scale
+FLAG_STALL := --stall
 FLAG_RECORD := --record
 FLAG_OUT := --out
 FLAG_SPEC := --spec

@@ -78,6 +78,7 @@ def run_command(
     net: str | None = _option("net"),
     switch: str | None = _option("switch"),
     scale: str | None = _option("scale"),
+    stall: str | None = _option("stall"),
     record: str | None = _option("record"),
     out: str | None = _option("out"),
     pcap: Annotated[bool, typer.Option("--pcap", help=OPTIONS["pcap"].help)] = False,
@@ -98,7 +99,7 @@ def run_command(
         "hosts": hosts, "rate": rate, "delay": delay, "loss": loss, "duplicate": duplicate,
         "reorder": reorder, "seed": seed, "dtype": dtype, "lanes": lanes, "slots": slots,
         "mtu": mtu, "window": window, "routes": routes, "ecn": ecn, "queue": queue, "net": net,
-        "switch": switch, "scale": scale, "record": record, "out": out,
+        "switch": switch, "scale": scale, "stall": stall, "record": record, "out": out,
         "pcap": "yes" if pcap else None,
     }  # fmt: skip
     given = read_spec(spec) if spec else {}

@@ -14,6 +14,7 @@ import torch
 
 from collectives.schedule import Schedule
 from experiments.options import VIRTUAL, Spec
+from ringleaf.units import PS_PER_S
 from topologies import registry
 from topologies.graph import hosts as all_hosts
 
@@ -153,7 +154,12 @@ def connecting(spec: Spec, graph: nx.Graph[str]) -> Iterator[Connect]:
             capture: Path | None,
             record: Path | None = None,
         ) -> Network:
-            return MininetNetwork(testbed, _options(spec, in_network), seed=spec.seed)
+            return MininetNetwork(
+                testbed,
+                _options(spec, in_network),
+                seed=spec.seed,
+                stall_s=spec.stall_ps / PS_PER_S,
+            )
 
         yield connect_live
 

@@ -123,6 +123,9 @@ OPTIONS: dict[str, Option] = {
         "divide links' rates by this, if not by 1, or on mininet by "
         f"{LIVE_SCALES['embedded']}, with bmv2 {LIVE_SCALES['bmv2']}",
     ),
+    "stall": Option(
+        "--stall", "STALL", "30s", "on mininet, give up when nothing gets through for so long"
+    ),
     "pcap": Option("--pcap", "PCAP", "no", "write every port's packets as nanosecond pcap"),
     "record": Option(
         "--record", "RECORD", "", "folder for traces: what each switch received and sent, to replay"
@@ -157,6 +160,7 @@ class Spec:
     net: str
     switch: str
     scale: int
+    stall_ps: int
     pcap: bool
     record: Path | None
     out: Path
@@ -231,6 +235,7 @@ def resolve(given: Mapping[str, str]) -> Spec:
         net=choose("net", "network", texts["net"], NETWORKS),
         switch=choose("switch", "kind", texts["switch"], SWITCHES),
         scale=whole_number("scale", texts["scale"] or _default_scale(texts), 1),
+        stall_ps=_some_time("stall", texts["stall"]),
         pcap=_yes("pcap", texts["pcap"]),
         record=Path(texts["record"]) if texts["record"] else None,
         out=Path(texts["out"] or Path("runs") / run_name(given)),
@@ -328,6 +333,13 @@ def whole_number(where: str, text: str, least: int, most: int | None = None) -> 
     if most is not None and value > most:
         raise ConfigError(f"{where}: must be at most {most}, got {text!r}")
     return value
+
+
+def _some_time(where: str, text: str) -> int:
+    time_ps = parse_time(text, where)
+    if not time_ps:
+        raise ConfigError(f"{where}: must be more than 0, got {text!r}")
+    return time_ps
 
 
 def _one_of(where: str, text: str, valid: tuple[int, ...]) -> int:

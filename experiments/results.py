@@ -137,6 +137,17 @@ def write_config(folder: Path, run: Run, *, given: Mapping[str, str], started: s
 
 def write_results(folder: Path, run: Run) -> None:
     """Write what figures and reports are made of; figures of an incomplete run are as good."""
+    write_rows(folder, run)
+    arrays: dict[str, Any] = {}
+    for (algo, size_bytes), series in run.series.items():
+        arrays["links"] = np.array(series.links)
+        arrays[f"{algo}.{size_bytes}.bin_ps"] = np.array(series.bin_ps)
+        arrays[f"{algo}.{size_bytes}.bytes"] = series.size_bytes
+    np.savez_compressed(folder / "links.npz", **arrays)
+
+
+def write_rows(folder: Path, run: Run) -> None:
+    """Write all but the links' loads, so that what is measured outlives whatever comes next."""
     names = [f.name for f in fields(Row)]
     with (folder / "results.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, names, lineterminator="\n")
@@ -153,12 +164,6 @@ def write_results(folder: Path, run: Run) -> None:
             "rows": [asdict(row) for row in run.rows],
         },
     )
-    arrays: dict[str, Any] = {}
-    for (algo, size_bytes), series in run.series.items():
-        arrays["links"] = np.array(series.links)
-        arrays[f"{algo}.{size_bytes}.bin_ps"] = np.array(series.bin_ps)
-        arrays[f"{algo}.{size_bytes}.bytes"] = series.size_bytes
-    np.savez_compressed(folder / "links.npz", **arrays)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -58,11 +58,14 @@ def _measure(
 ) -> None:
     for line in table.head(run):
         emit(line)
+    folder = experiment.spec.out
+    (folder / "links.npz").unlink(missing_ok=True)  # an earlier run's
     with _progress(experiment.measurements, emit) as step:
         for measurement in experiment.run(connect):
             row = measurement.row
             run.rows.append(row)
             run.series[row.algo, row.size_bytes] = measurement.series
+            results.write_rows(folder, run)
             log.append(_log_line(measurement))
             step(table.line(row))
     for line in table.foot(run):

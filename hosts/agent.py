@@ -29,6 +29,7 @@ HOST = 4  # index of the host
 COMPLETIONS_AT = 5  # the completion ring that this host reports to
 RETRANSMISSIONS = 6  # packets sent more than once, for the table
 REFUSALS = 7  # of packets for which no receive was posted, likewise
+PROGRESS = 8  # grows with all that gets through; who waits in vain is known by it
 AGENT_WORDS = 16  # an agent's own words start here
 
 # Completion ring: count, capacity, then rows of COMPLETION_WORDS.

@@ -15,7 +15,7 @@ virtual time and in a process of its own.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -112,6 +112,16 @@ class RankExecutor:
     @property
     def done(self) -> bool:
         return self._left == 0
+
+    def waits(self, names: Sequence[str]) -> list[str]:
+        """What it has asked for and not got, for people; `names` are the nodes'."""
+        sends, receives = _by_peer(self._sending), _by_peer(self._receiving)
+        aggregates = sum(row.stream == NETWORK for row in self._in_flight.values())
+        return [
+            *(f"{names[peer]} to take {_messages(count)}" for peer, count in sends.items()),
+            *(f"{_messages(count)} from {names[peer]}" for peer, count in receives.items()),
+            *(["the switches to aggregate"] if aggregates else []),
+        ]
 
     def start(self) -> None:
         for stream in self._plan.receives:
@@ -259,3 +269,15 @@ class RankExecutor:
         self._receiving[row.stream] -= 1
         self._post_receives(row.stream)
         self._count(row, self._applied)
+
+
+def _by_peer(counts: Mapping[Stream, int]) -> dict[int, int]:
+    found: dict[int, int] = defaultdict(int)
+    for stream, count in counts.items():
+        if count:
+            found[stream.peer] += count
+    return found
+
+
+def _messages(count: int) -> str:
+    return "a message" if count == 1 else f"{count} messages"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import types
 
-from hosts.agent import RETRANSMISSIONS, complete
+from hosts.agent import PROGRESS, RETRANSMISSIONS, complete
 from hosts.rc.queue import has_credit, offer, set_deadline
 from hosts.rc.state import (
     ACK_EVERY,
@@ -189,6 +189,7 @@ def acknowledge(arena: Arena, at: int, number: int, qp: Qp, before_psn: int, now
     if 0 <= state[TIMED_PSN] < before_psn:
         take_sample(arena, at, qp, now_ps)
     state[ACKED_PSN] = before_psn
+    arena.words[at + PROGRESS] += 1
     mtu = arena.words[at + MTU]
     while state[SENDS_FIRST] < state[SENDS_END]:
         row = (state[SENDS_FIRST] % RING) * REQUEST_WORDS

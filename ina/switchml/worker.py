@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from hosts.agent import READY, RETRANSMISSIONS, complete
+from hosts.agent import PROGRESS, READY, RETRANSMISSIONS, complete
 from ina.switchml.scaling import (
     dequantise,
     fill_nan,
@@ -335,6 +335,7 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     head = view.head
     if is_awaited(worker, head, view.row[HEAD_LEN]):
         slot = get16(head, POOL_INDEX_AT) & (MAX_SLOTS - 1)
+        arena.words[at + PROGRESS] += 1
         unlink_slot(worker, slot)
         take_sample(worker, slot, now_ps)
         end_backoff(worker)

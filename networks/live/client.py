@@ -19,6 +19,7 @@ from ringleaf.errors import BackendError
 
 READY_TIMEOUT_S = 300.0  # a new machine compiles first
 POLL_S = 0.02
+ANSWER_TIMEOUT_S = 120.0  # it lays out hundreds of switches in seconds
 
 
 class Daemon:
@@ -112,6 +113,7 @@ class Daemon:
             one = socket.socket(socket.AF_UNIX)
             try:
                 one.connect(str(self._control))
+                one.settimeout(ANSWER_TIMEOUT_S)
             except (FileNotFoundError, ConnectionRefusedError):
                 one.close()
                 time.sleep(POLL_S)  # it loads, and may compile

@@ -27,6 +27,9 @@ from ringleaf.errors import BackendError
 
 START_AFTER_NS = 20_000_000  # time for every host to hear when to start
 READY_S = 60.0
+STALL_S = 30.0
+EXPLAIN_S = 5.0  # in which a host that is not dead says what it waits for
+MOST_EXPLAINED = 16  # hosts
 LOOK_S = 1.0  # how often to see whether there is progress
 
 
@@ -48,8 +51,9 @@ class Crew:
         watched: Descriptors that become readable when a process ends without which there is no
             network, and its name.
         check: Says more about what has ended, by raising.
+        explain: What may be why nothing gets through.
         seed: Of losses.
-        stall_s: No report of any agent for so long is an error.
+        stall_s: If nothing gets through to anybody for so long, that is an error.
     """
 
     def __init__(
@@ -60,14 +64,16 @@ class Crew:
         *,
         watched: Mapping[int, str],
         check: Callable[[], None] = lambda: None,
+        explain: Callable[[], Sequence[str]] = tuple,
         seed: int = 1,
-        stall_s: float = 60.0,
+        stall_s: float = STALL_S,
     ) -> None:
         self._places = places
         self._endpoints = endpoints
         self._store = store
         self._watched = watched
         self._check = check
+        self._explain = explain
         self._seed = seed
         self._stall_s = stall_s
         self._members: list[_Member] = []
@@ -112,7 +118,7 @@ class Crew:
         self._tell({"start": time.monotonic_ns() + START_AFTER_NS})
         time.sleep(START_AFTER_NS / 1e9)  # as they do
         stopwatch.start()
-        finish = self._gather("finished", None)
+        finish = self._gather("finished", self._stall_s)
         stopwatch.stop()
         self._tell({"stop": True})
         counters = self._gather("counters", READY_S)
@@ -143,8 +149,19 @@ class Crew:
             except OSError:
                 raise _death(member) from None
 
-    def _gather(self, kind: str, limit_s: float | None) -> list[Any]:
-        """Wait until every host has said its `kind` of thing; return what, in their order."""
+    def _gather(self, kind: str, limit_s: float) -> list[Any]:
+        """Wait until every host has said its `kind` of thing; return what, in their order.
+
+        Raises:
+            BackendError: If nothing has happened for so long, or a process ends.
+        """
+        heard = self._listen(kind, limit_s)
+        if len(heard) < len(self._members):
+            raise self._stall(kind, heard, limit_s)
+        return [heard[number] for number in range(len(self._members))]
+
+    def _listen(self, kind: str, limit_s: float) -> dict[int, Any]:
+        """What hosts say, by number, until all have, or there is no progress for so long."""
         heard: dict[int, Any] = {}
         before, since = -1, time.monotonic()
         while len(heard) < len(self._members):
@@ -161,9 +178,9 @@ class Crew:
             done = int(self._progress.sum())
             if done != before:
                 before, since = done, time.monotonic()
-            elif time.monotonic() - since > (limit_s or self._stall_s):
-                raise self._stall(kind, heard)
-        return [heard[number] for number in range(len(self._members))]
+            elif time.monotonic() - since > limit_s:
+                break
+        return heard
 
     def _check_watched(self, ready: set[int]) -> None:
         for descriptor, name in self._watched.items():
@@ -171,11 +188,22 @@ class Crew:
                 self._check()
                 raise BackendError(f"{name}: its process has ended in the middle of a run")
 
-    def _stall(self, kind: str, heard: Mapping[int, Any]) -> BackendError:
-        left = [m.name for number, m in enumerate(self._members) if number not in heard]
+    def _stall(self, kind: str, heard: Mapping[int, Any], limit_s: float) -> BackendError:
+        """Who is not done, and waits for whom."""
+        left = [number for number in range(len(self._members)) if number not in heard]
+        self._tell({"explain": True})
+        answers = self._listen("waits", EXPLAIN_S)
+        lines = [
+            f"  {self._members[number].name}: {answers.get(number, 'does not answer')}"
+            for number in left[:MOST_EXPLAINED]
+        ]
+        if len(left) > MOST_EXPLAINED:
+            lines.append(f"  and {len(left) - MOST_EXPLAINED} more")
+        lines.extend(f"  {line}" for line in self._explain())
+        names = ", ".join(self._members[number].name for number in left)
         return BackendError(
-            f"run: nothing has happened for {self._stall_s:.0f} s, got hosts that are not "
-            f"{kind}: {', '.join(left)}"
+            f"run: nothing has got through for {limit_s:.0f} s, got hosts that are not {kind}: "
+            + "\n".join([names, *lines])
         )
 
 

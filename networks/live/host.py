@@ -1,8 +1,8 @@
 """One host of a live network: a process in the host's network namespace that runs its node.
 
 It is forked with all hosts' state in memory, and uses its own host's. What it says to the process
-that forked it are messages of JSON over a socket: {"ready"}, {"finished"}, {"counters"}, {"error"};
-it is told {"start"} and {"stop"}.
+that forked it are messages of JSON over a socket: {"ready"}, {"finished"}, {"waits"}, {"counters"},
+{"error"}; it is told {"start"}, {"explain"} and {"stop"}.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import torch
 
 import networks.virtual.loop as loop
 import networks.virtual.state as s
-from hosts.agent import REFUSALS, RETRANSMISSIONS
+from hosts.agent import PROGRESS, REFUSALS, RETRANSMISSIONS
 from networks.hosts.endpoints import Endpoints
 from networks.hosts.execution import Execution, Operation
 from networks.live.engine import Engine, Line, Node
@@ -65,7 +65,7 @@ class Job:
     endpoints: Endpoints
     store: Store
     operation: Operation
-    progress: npt.NDArray[np.int64]  # per host, in shared memory: reports that agents have made
+    progress: npt.NDArray[np.int64]  # per host, in shared memory: grows with what gets through
     seed: int
 
 
@@ -119,6 +119,7 @@ class _Host:
     def __init__(self, place: Place, number: int, job: Job, control: socket.socket) -> None:
         self._number = number
         self._job = job
+        self._reports = 0
         self._control = control
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
@@ -146,9 +147,9 @@ class _Host:
         self._start(start_ps)
         if not self._operation.left:
             self._finish(start_ps)
-        while not self._is_told():
+        while not self._must_stop():
             self._advance(start_ps)
-        self._control.recv(MESSAGE_BYTES)  # or to close it would take back what we say
+            self._note_progress()
         _say(self._control, {"counters": self._counters(time.process_time() - cpu_s)})
 
     def _start(self, start_ps: int) -> None:
@@ -162,16 +163,38 @@ class _Host:
         start_ns = json.loads(self._control.recv(MESSAGE_BYTES))["start"]
         return self._engine.now_ps + (start_ns - time.monotonic_ns()) * PS_PER_NS
 
-    def _is_told(self) -> bool:
-        """Whether it is told to stop, or nobody is left to tell."""
-        return bool(self._poll.poll(0))
+    def _must_stop(self) -> bool:
+        """Whether it is told to stop, or nobody is left to tell; answers if asked."""
+        if not self._poll.poll(0):
+            return False
+        text = self._control.recv(MESSAGE_BYTES)
+        if not text or "stop" in json.loads(text):
+            return True
+        _say(self._control, {"waits": self._waits()})
+        return False
+
+    def _waits(self) -> str:
+        names = self._job.endpoints.groups[self._operation.group].nodes
+        parts = [
+            part for executor in self._operation.executors.values() for part in executor.waits(names)
+        ]
+        again = self._sum(RETRANSMISSIONS)
+        return f"waits for {', '.join(parts) or 'nothing'} ({again} packets sent again)"
+
+    def _note_progress(self) -> None:
+        self._job.progress[self._number] = self._reports + self._sum(PROGRESS)
+
+    def _sum(self, word: int) -> int:
+        """A counter that all agents have, added up."""
+        words = self._job.store.arena.words
+        return sum(int(words[at + word]) for at in self._blocks)
 
     def _advance(self, start_ps: int) -> None:
         """Serve until agents report, at most for a turn."""
         if self._engine.serve(self._engine.now_ps + TURN_PS) != loop.REPORTED:
             return
         waited = bool(self._operation.left)
-        self._job.progress[self._number] += self._execution.dispatch()[0] is not None
+        self._reports += self._execution.dispatch()[0] is not None
         if waited and not self._operation.left:
             self._finish(start_ps)
 
@@ -187,12 +210,11 @@ class _Host:
         loop.wake(self._job.store.arena, self._engine.at, number, now_ps)
 
     def _counters(self, cpu_s: float) -> dict[str, Any]:
-        words = self._job.store.arena.words
         net = self._engine.network()
         own = net.ports[0]
         return {
-            "retransmissions": sum(int(words[at + RETRANSMISSIONS]) for at in self._blocks),
-            "refusals": sum(int(words[at + REFUSALS]) for at in self._blocks),
+            "retransmissions": self._sum(RETRANSMISSIONS),
+            "refusals": self._sum(REFUSALS),
             "tx_line_bytes": int(own[s.TX_BYTES]),
             "lost": int(own[s.LOST]),
             "packet_hops": int(net.state[s.HOPS]),

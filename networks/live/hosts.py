@@ -13,22 +13,20 @@ import torch
 from collectives.schedule import Schedule
 from networks.groups import whole
 from networks.hosts.endpoints import Endpoints
-from networks.live.crew import Crew
+from networks.live.crew import STALL_S, Crew
 from networks.live.host import Place
 from networks.live.processor import Clock, Stopwatch
 from networks.options import Options
 from ringleaf.arena import Store
 from ringleaf.packets import OUTBOX_ROWS, make_pool
 from ringleaf.units import PS_PER_MS
-from topologies.graph import attachment, hosts, link
+from topologies.graph import hosts
 from topologies.routing import base_rtt_ps, routes
 
 POOL_PACKETS = 4 * OUTBOX_ROWS
 HEADERS_BYTES = 128  # more than any of ours has before and behind its payload
 LEAST_HEAD_BYTES = 2048  # SwitchML's packets don't keep to the MTU
 ALLOWANCE_PS = 5 * PS_PER_MS  # by which the operating system may lengthen a round trip
-STALL_S = 60.0
-STALL_TIMES = 50  # and so often what a rank's tensor takes on its line
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +52,6 @@ class LiveHosts:
 
     def __init__(self, graph: nx.Graph[str], options: Options, *, seed: int = 1) -> None:
         self._seed = seed
-        self._rate_bps = min(
-            link(graph, host, attachment(graph, host)).rate_bps for host in hosts(graph)
-        )
         self._store = Store(shared=True)
         make_pool(
             self._store,
@@ -96,6 +91,8 @@ class LiveHosts:
         watched: Mapping[int, str] | None = None,
         check: Callable[[], None] = lambda: None,
         switches_s: Clock = lambda: 0.0,
+        explain: Callable[[], Sequence[str]] = tuple,
+        stall_s: float = STALL_S,
     ) -> Outcome:
         """Run a collective on the ranks' tensors, in place.
 
@@ -107,12 +104,13 @@ class LiveHosts:
                 no network -> its name.
             check: Says more about what has ended, by raising.
             switches_s: Tells what switches' processes have used of the processors so far.
+            explain: What may be why nothing gets through.
+            stall_s: If nothing gets through to anybody for so long, that is an error.
 
         Raises:
             ConfigError: If schedule, tensors and hosts don't fit one another.
             BackendError: If a process ends before its time, or nothing happens any more.
         """
-        bits = 8 * tensors[0].numel() * tensors[0].element_size()
         with (
             self._endpoints.operation(schedule, tensors) as operation,
             Crew(
@@ -122,7 +120,8 @@ class LiveHosts:
                 watched=watched or {},
                 check=check,
                 seed=self._seed,
-                stall_s=STALL_S + STALL_TIMES * bits / self._rate_bps,
+                explain=explain,
+                stall_s=stall_s,
             ) as crew,
         ):
             stopwatch = Stopwatch(switches_s)

@@ -186,6 +186,18 @@ class Fabric:
             if status is not None:
                 raise BackendError(f"{host.name}: its shell has ended, got status {status}")
 
+    def cut_links(self) -> list[str]:
+        """The links that carry nothing, for people."""
+        found = []
+        for switch in self.net.switches:
+            for port, line in enumerate(switch.lines, start=1):
+                state = _state(line.interface)
+                if state != "up":
+                    peer = neighbors(self.graph, switch.name)[port]
+                    what = f"link {switch.name} to {peer}: {line.interface} is {state}"
+                    found.append(f"{what}; ip link set {line.interface} up")
+        return found
+
     def watched(self) -> dict[int, str]:
         """Descriptors that become readable when a switch's process ends -> its name."""
         return {child.descriptor: child.name for child in self._runtime.children}
@@ -229,6 +241,14 @@ def _netem_wanted(graph: nx.Graph[str], settings: Settings) -> str | None:
         Line("", 1, data["link"].delay_ps, settings.loss) for _, _, data in graph.edges(data=True)
     )
     return next(filter(None, map(netem_options, lines)), None)
+
+
+def _state(interface: str) -> str:
+    """RFC 2863's operational state of an interface; `lowerlayerdown` if its other end is down."""
+    try:
+        return (INTERFACES / interface / "operstate").read_text().strip()
+    except OSError:
+        return "gone"
 
 
 def _kernel_counters(interface: str) -> dict[str, int]:

@@ -14,6 +14,7 @@ import torch
 
 from collectives.schedule import Schedule
 from ina.registry import program_of
+from networks.live.crew import STALL_S
 from networks.live.engine import Line
 from networks.live.host import Place
 from networks.live.hosts import LiveHosts, Outcome
@@ -73,15 +74,20 @@ class Testbed:
 class MininetNetwork:
     """Hosts on a testbed, for one collective after the other.
 
+    A run in which nothing gets through to anybody for `stall_s` ends with an error.
+
     Raises:
         ConfigError: If topology, program and options don't fit one another, or something is
             missing that the network needs.
         BackendError: If a switch does not start, or refuses what it is told.
     """
 
-    def __init__(self, testbed: Testbed, options: Options, *, seed: int = 1) -> None:
+    def __init__(
+        self, testbed: Testbed, options: Options, *, seed: int = 1, stall_s: float = STALL_S
+    ) -> None:
         self.graph = testbed.graph
         self._options = options
+        self._stall_s = stall_s
         self._hosts = LiveHosts(self.graph, options, seed=seed)
         written = forwarding_entities(
             self.graph, ecmp=options.ecmp, ecn_packets=options.ecn_packets
@@ -113,6 +119,8 @@ class MininetNetwork:
             watched=self._fabric.watched(),
             check=self._fabric.check,
             switches_s=self._fabric.cpu_s,
+            explain=self._fabric.cut_links,
+            stall_s=self._stall_s,
         )
         wall_s = time.monotonic() - wall_s
         moved = _difference(self._fabric.counters(), before)

@@ -131,7 +131,7 @@ def remove(record: Record, *, with_owner: bool = False) -> None:
         kill(record.owner)
     for identity in record.processes.values():
         kill(identity)
-    for identity in list(_inside(record.name)):
+    for identity in list(inside(record.name)):
         kill(identity)
     for name, index in record.interfaces.items():
         if is_ours(record.name, name, index):
@@ -158,7 +158,7 @@ def delete_interface(name: str) -> None:
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
 
-def _inside(network: str) -> Iterator[Identity]:
+def inside(network: str) -> Iterator[Identity]:
     """The processes in other network namespaces that have an interface of this network's."""
     own = os.stat("/proc/self/ns/net").st_ino
     for entry in Path("/proc").iterdir():

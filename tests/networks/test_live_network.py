@@ -1,10 +1,7 @@
 """Live networks through real commands, as root: pings through P4, and nothing left in the end."""
 
 import contextlib
-import json
-import os
 import re
-import select
 import signal
 import subprocess
 import sys
@@ -12,87 +9,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from live_commands import BOTH, COMMAND, LIVE, PATIENCE_S, Foreign, Leavings, end, run, start
 
-from networks.live.processes import Identity, identify, is_running
-from networks.mininet.preflight import check_machine
-from networks.mininet.state import INTERFACES, clean_stale, runtime_dir
-from ringleaf.errors import ConfigError
-from switches import bmv2
+from networks.live.processes import identify, is_running
+from networks.mininet.state import INTERFACES, clean_stale
 
-ROOT = Path(__file__).resolve().parents[2]
 TOPO = "leafspine,leaves=2,spines=2,hosts=2"
 ALL_PAIRS = "0% dropped (12/12 received)"
-CLI = [sys.executable, "-m", "experiments.cli", "net"]
-PATIENCE_S = 200  # a new machine compiles first
+CLI = [*COMMAND, "net"]
+pytestmark = LIVE
 
 
-def why_not() -> str | None:
-    """What is missing here, if anything."""
-    try:
-        check_machine(interactive=True)
-    except ConfigError as error:
-        return " ".join(str(error).split())
-    return None
-
-
-MISSING = why_not()
-pytestmark = [pytest.mark.live, pytest.mark.skipif(MISSING is not None, reason=str(MISSING))]
-BOTH = [
-    "embedded",
-    pytest.param(
-        "bmv2",
-        marks=[
-            pytest.mark.bmv2,
-            pytest.mark.skipif(not bmv2.is_there(), reason="BMv2 is not installed"),
-        ],
-    ),
-]
-
-
-def run(*command: str, text: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
-        input=text,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-
-
-def heed_interrupts() -> None:
-    """A process started in the background, as a CI job may be, has its interrupts ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-class Running:
+class Running(Leavings):
     """A network that `ringleaf net` runs, with commands to come."""
 
-    def __init__(self, switch: str) -> None:
-        self.process = subprocess.Popen(
-            [*CLI, TOPO, "--switch", switch],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            preexec_fn=heed_interrupts,
-        )
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
         line = self.read_line()
-        match = re.match(r"# (r\w+): 4 hosts, 4 switches", line)
-        assert match, line
-        self.name = match[1]
-        record = json.loads(self.state.read_text())
-        self.processes: dict[str, Identity] = {
-            name: (pid, start) for name, (pid, start) in record["processes"].items()
-        }
-
-    @property
-    def state(self) -> Path:
-        return runtime_dir() / f"{self.name}.json"
+        assert re.match(r"# r\w+: 4 hosts, 4 switches", line), line
+        super().__init__(process.pid)
 
     def read_line(self) -> str:
         assert self.process.stdout
@@ -110,64 +45,31 @@ class Running:
         output, _ = self.process.communicate(timeout=PATIENCE_S)
         return self.process.returncode, output
 
-    def left(self) -> list[str]:
-        """What there still is of it."""
-        interfaces = [
-            each.name for each in INTERFACES.iterdir() if each.name.startswith(f"{self.name}-")
-        ]
-        processes = [name for name, identity in self.processes.items() if is_running(identity)]
-        files = [path.name for path in runtime_dir().glob(f"{self.name}*")]
-        return [*interfaces, *processes, *files]
-
 
 @contextlib.contextmanager
 def running(switch: str) -> Iterator[Running]:
     """A network; whatever a test does with it, it is gone in the end."""
-    network = Running(switch)
+    process = start("net", TOPO, "--switch", switch)
     try:
-        yield network
+        yield Running(process)
     finally:
-        network.process.kill()
-        network.process.wait()
+        end(process)
         clean_stale()
-        for pipe in (network.process.stdin, network.process.stdout):
-            assert pipe
-            with contextlib.suppress(BrokenPipeError):
-                pipe.close()
-
-
-@pytest.fixture
-def foreign() -> Iterator[tuple[str, Identity]]:
-    """A veth and a namespace with a process that are not ours."""
-    name = f"f{os.getpid()}"
-    add = ["ip", "link", "add", "name", f"{name}a", "type", "veth", "peer", "name", f"{name}b"]
-    subprocess.run(add, check=True)
-    with subprocess.Popen(["mnexec", "-n", "cat"], stdin=subprocess.PIPE) as process:
-        yield f"{name}a", identify(process.pid)
-        process.kill()
-    subprocess.run(["ip", "link", "delete", "dev", f"{name}a"], check=True)
 
 
 @pytest.mark.parametrize("switch", BOTH)
 def test_all_pairs_ping_through_p4(switch: str) -> None:
     with running(switch) as network:
         assert network.left()
+        inside = f"{network.name}-h0-0"
+        network.write(f"h0 ip link show dev {inside}; ethtool -k {inside}; cat /proc/net/if_inet6")
+        network.write("h0 ip neighbour show")
         network.write("pingall")
         code, output = network.end()
 
         assert ALL_PAIRS in output
         assert code == 0
         assert network.left() == []
-
-
-@pytest.mark.parametrize("switch", BOTH)
-def test_interfaces_carry_frames_as_they_are(switch: str) -> None:
-    with running(switch) as network:
-        inside = f"{network.name}-h0-0"
-        network.write(f"h0 ip link show dev {inside}; ethtool -k {inside}; cat /proc/net/if_inet6")
-        network.write("h0 ip neighbour show")
-        _, output = network.end()
-
         assert "mtu 9000" in output
         for offload in ("tx-checksumming", "rx-checksumming", "generic-receive-offload"):
             assert f"{offload}: off" in output
@@ -176,10 +78,9 @@ def test_interfaces_carry_frames_as_they_are(switch: str) -> None:
         assert output.count("PERMANENT") == 3
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_leave_nothing(number: int) -> None:
+def test_to_be_told_to_end_leaves_nothing() -> None:
     with running("embedded") as network:
-        code, _ = network.end(number)
+        code, _ = network.end(signal.SIGTERM)
 
         assert code == 130
         assert network.left() == []
@@ -187,7 +88,7 @@ def test_signals_leave_nothing(number: int) -> None:
 
 @pytest.mark.parametrize("switch", BOTH)
 def test_clean_removes_all_of_a_killed_network_and_nothing_else(
-    switch: str, foreign: tuple[str, Identity]
+    switch: str, foreign: Foreign
 ) -> None:
     with running(switch) as other, running(switch) as network:
         network.write("h1 sleep 12345 &")
@@ -204,34 +105,9 @@ def test_clean_removes_all_of_a_killed_network_and_nothing_else(
         assert f"# {other.name}: process {other.process.pid} runs it" in done.stdout
         assert network.left() == []
         assert not is_running(sleeper)
-        veth, stranger = foreign
-        assert (INTERFACES / veth).exists()
-        assert is_running(stranger)
+        assert foreign.untouched()
         other.write("pingall")
         assert ALL_PAIRS in other.end()[1]
-
-
-def test_the_next_start_removes_what_a_killed_network_left() -> None:
-    with running("embedded") as network:
-        network.end(signal.SIGKILL)
-        with running("embedded"):
-            assert network.left() == []
-
-
-@pytest.mark.parametrize(("switch", "victim"), [("embedded", "switch daemon"), ("bmv2", "s1")])
-def test_a_switch_that_ends_is_named(switch: str, victim: str) -> None:
-    if switch == "bmv2" and not bmv2.is_there():
-        pytest.skip("BMv2 is not installed")
-    with running(switch) as network:
-        descriptor = os.pidfd_open(network.processes[victim][0])
-        os.kill(network.processes[victim][0], signal.SIGKILL)
-        select.select([descriptor], [], [], PATIENCE_S)
-        os.close(descriptor)
-        code, output = network.end()
-
-        assert f"ringleaf: {victim}: has ended, got signal 9; see " in output
-        assert code == 1
-        assert network.left() == []
 
 
 PROGRAM_TWICE = """
