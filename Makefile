@@ -95,7 +95,7 @@ bench: $(STAMP)  ## Measure Ringleaf's own speed (ONLY=engine|startup|network|pe
 net: $(STAMP)  ## Bring a live network up (root): make net TOPO=fattree,k=4 [SWITCH=bmv2]
 	@$(BIN)/ringleaf net '$(or $(TOPO),fattree)' $(if $(SWITCH),--switch '$(SWITCH)') \
 	  $(if $(HOSTS),--hosts '$(HOSTS)') $(if $(RATE),--rate '$(RATE)') $(if $(DELAY),--delay '$(DELAY)') \
-	  $(if $(LOSS),--loss '$(LOSS)') $(if $(OUT),--out '$(OUT)')
+	  $(if $(LOSS),--loss '$(LOSS)') $(if $(OUT),--out '$(OUT)') $(ARGS)
 
 clean-net: $(STAMP)  ## Remove what killed live networks have left (ALL=1: running ones, too)
 	@$(BIN)/ringleaf net clean $(if $(ALL),--all)

@@ -36,6 +36,9 @@ def net_command(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where the switches' logs shall be.")
     ] = None,
+    cpu_port: Annotated[
+        int, typer.Option("--cpu-port", help="Where controllers' packets come and go.")
+    ] = 510,
     all_: Annotated[
         bool, typer.Option("--all", help="With clean: networks that run, too.")
     ] = False,
@@ -56,7 +59,13 @@ def net_command(
 
     rate_bps, delay_ps = parse_rate(rate, "rate"), parse_time(delay, "delay")
     graph = build_topology(topo, rate_bps=rate_bps, delay_ps=delay_ps, hosts=hosts)
-    settings = Settings(switch=switch, scale=1, loss=parse_fraction(loss, "loss"), run_dir=out)
+    settings = Settings(
+        switch=switch,
+        scale=1,
+        loss=parse_fraction(loss, "loss"),
+        cpu_port=cpu_port,
+        run_dir=out,
+    )
     check_machine(bmv2=switch == "bmv2", interactive=True)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)  # as Ctrl-C does

@@ -22,7 +22,7 @@ import torch
 
 from collectives.codec import Codec
 from collectives.schedule import Op, chunk_ranges
-from hosts.plan import MAX_POSTED, Plan, Row, Stream
+from hosts.plan import MAX_POSTED, NETWORK, Plan, Row, Stream
 from hosts.staging import depth, lay_out, room_bytes
 
 

@@ -176,7 +176,9 @@ class _Host:
     def _waits(self) -> str:
         names = self._job.endpoints.groups[self._operation.group].nodes
         parts = [
-            part for executor in self._operation.executors.values() for part in executor.waits(names)
+            part
+            for executor in self._operation.executors.values()
+            for part in executor.waits(names)
         ]
         again = self._sum(RETRANSMISSIONS)
         return f"waits for {', '.join(parts) or 'nothing'} ({again} packets sent again)"

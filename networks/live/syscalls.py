@@ -32,7 +32,7 @@ _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32
 
 def send_batch(descriptor: int, messages: int, count: int) -> int:
     """`sendmmsg(2)`: send `count` packets of an array of `struct mmsghdr`; how many went."""
-    return int(_C.sendmmsg(descriptor, ctypes.c_void_p(messages), count, 0))
+    return int(_C.sendmmsg(int(descriptor), ctypes.c_void_p(int(messages)), int(count), 0))
 
 
 @compiled_as(send_batch)
@@ -42,7 +42,9 @@ def _compiled_send_batch(descriptor: Any, messages: Any, count: Any) -> Callable
 
 def await_input(descriptors: int, count: int, timeout: int) -> int:
     """`ppoll(2)`: wait for one of an array of `struct pollfd`, or for a `struct timespec`."""
-    return int(_C.ppoll(ctypes.c_void_p(descriptors), count, ctypes.c_void_p(timeout), None))
+    return int(
+        _C.ppoll(ctypes.c_void_p(int(descriptors)), int(count), ctypes.c_void_p(int(timeout)), None)
+    )
 
 
 @compiled_as(await_input)
@@ -52,7 +54,7 @@ def _compiled_await_input(descriptors: Any, count: Any, timeout: Any) -> Callabl
 
 def read_clock(timespec: int) -> int:
     """`clock_gettime(2)` of the monotonic clock into a `struct timespec`."""
-    return int(_C.clock_gettime(CLOCK_MONOTONIC, ctypes.c_void_p(timespec)))
+    return int(_C.clock_gettime(CLOCK_MONOTONIC, ctypes.c_void_p(int(timespec))))
 
 
 @compiled_as(read_clock)

@@ -13,7 +13,7 @@ from typing import Any, Self
 import networkx as nx
 from mininet.net import Mininet
 
-from networks.live.engine import Line
+from networks.live.engine import CPU_PORT, Line
 from networks.mininet.links import MTU_BYTES
 from networks.mininet.preflight import check_machine
 from networks.mininet.programming import program_switches
@@ -22,7 +22,7 @@ from networks.mininet.shaping import netem_options
 from networks.mininet.state import INTERFACES, clean_stale
 from networks.mininet.switches import Bmv2Switch, EmbeddedSwitch, P4Switch
 from networks.mininet.topo import GraphTopo
-from ringleaf.errors import BackendError, choose
+from ringleaf.errors import BackendError, ConfigError, choose
 from topologies.graph import link, neighbors, switches
 
 SCALE = 1000
@@ -41,6 +41,7 @@ class Settings:
         scheduler: Of each switch port's queues, as `switches/schedulers.py` reads it.
         mtu_bytes: Of all interfaces, as IP counts: without the Ethernet header.
         seed: Of the switches' losses and random numbers.
+        cpu_port: What switches call the port of their controllers.
         run_dir: Where logs are kept; None for a temporary folder that goes when all went well.
     """
 
@@ -51,10 +52,13 @@ class Settings:
     scheduler: str = "strict"
     mtu_bytes: int = MTU_BYTES
     seed: int = 1
+    cpu_port: int = CPU_PORT
     run_dir: Path | None = None
 
     def __post_init__(self) -> None:
         choose("mininet", "switch", self.switch, SWITCHES)
+        if not 1 <= self.cpu_port <= CPU_PORT:
+            raise ConfigError(f"CPU port: must be in [1, {CPU_PORT}], got {self.cpu_port}")
 
 
 class Fabric:
@@ -95,7 +99,9 @@ class Fabric:
     def __enter__(self) -> Self:
         clean_stale()
         self.net: Any = None
-        self._runtime = Runtime(self.settings.run_dir, seed=self.settings.seed)
+        self._runtime = Runtime(
+            self.settings.run_dir, seed=self.settings.seed, cpu_port=self.settings.cpu_port
+        )
         try:
             self._build()
         except BaseException:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -160,3 +160,14 @@ class Foreign:
         except OSError:
             return False
         return same and (INTERFACES / self._veth).exists()
+
+
+@contextlib.contextmanager
+def strangers() -> Iterator[Foreign]:
+    name = f"f{os.getpid()}"
+    add = ["ip", "link", "add", "name", f"{name}a", "type", "veth", "peer", "name", f"{name}b"]
+    subprocess.run(add, check=True)
+    with subprocess.Popen(["mnexec", "-n", "cat"], stdin=subprocess.PIPE) as process:
+        yield Foreign(f"{name}a", identify(process.pid))
+        process.kill()
+    subprocess.run(["ip", "link", "delete", "dev", f"{name}a"], check=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_commands import LIVE, ON_BMV2, PATIENCE_S, Foreign, Leavings, end, start
+from live_commands import LIVE, ON_BMV2, PATIENCE_S, Leavings, end, start, strangers
 
 from networks.mininet.state import clean_stale
 
@@ -71,10 +71,8 @@ def experiment(folder: Path, switch: str = "embedded") -> Iterator[Experiment]:
         pytest.param("bmv2", "s1", "s1: has ended, got signal 9; see ", marks=ON_BMV2),
     ],
 )
-def test_who_dies_is_named(
-    switch: str, victim: str, message: str, tmp_path: Path, foreign: Foreign
-) -> None:
-    with experiment(tmp_path, switch) as running:
+def test_who_dies_is_named(switch: str, victim: str, message: str, tmp_path: Path) -> None:
+    with strangers() as foreign, experiment(tmp_path, switch) as running:
         agent = running.agent("h1")
         os.kill(agent if victim == "h1" else running.processes[victim][0], signal.SIGKILL)
         code, output = running.wait()
@@ -102,9 +100,9 @@ def test_a_cut_link_is_named_with_who_waits_for_whom(tmp_path: Path) -> None:
 
 
 def test_the_next_start_removes_what_a_kill_has_left_and_ctrl_c_leaves_nothing(
-    tmp_path: Path, foreign: Foreign
+    tmp_path: Path,
 ) -> None:
-    with experiment(tmp_path / "first") as killed:
+    with strangers() as foreign, experiment(tmp_path / "first") as killed:
         killed.agent("h0")
         killed.process.kill()
         killed.wait()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_commands import BOTH, COMMAND, LIVE, PATIENCE_S, Foreign, Leavings, end, run, start
+from live_commands import BOTH, COMMAND, LIVE, PATIENCE_S, Leavings, end, run, start, strangers
 
 from networks.live.processes import identify, is_running
 from networks.mininet.state import INTERFACES, clean_stale
@@ -88,9 +88,9 @@ def test_to_be_told_to_end_leaves_nothing() -> None:
 
 @pytest.mark.parametrize("switch", BOTH)
 def test_clean_removes_all_of_a_killed_network_and_nothing_else(
-    switch: str, foreign: Foreign
+    switch: str,
 ) -> None:
-    with running(switch) as other, running(switch) as network:
+    with strangers() as foreign, running(switch) as other, running(switch) as network:
         network.write("h1 sleep 12345 &")
         network.write("h1 echo sleeper $!")
         while not (found := re.match(r"sleeper (\d+)", network.read_line())):
