@@ -32,6 +32,7 @@ from pathlib import Path
 import finsy as fy
 from networks.live.engine import Line
 from networks.mininet.runtime import Runtime
+from switches import Program
 
 CPU_PORT, PROGRAM = 64, Path("tests/switches/programs/controller.json")
 FRAME = bytes.fromhex("0000000000070200000000010800") + bytes(range(46))
@@ -63,6 +64,8 @@ async def out_by(found, link, port):
         return "no such port"
     return await asyncio.get_running_loop().sock_recv(link, 2000) == FRAME
 
+if switch == "embedded":
+    Program.load(PROGRAM).prepare()  # a new machine compiles, for longer than finsy waits
 runtime = Runtime(Path(folder), cpu_port=CPU_PORT)
 try:
     start = dict(embedded=runtime.add_embedded, bmv2=runtime.add_bmv2)[switch]
