@@ -1,0 +1,190 @@
+"""A worker's packets in flight: what waits to be sent, and what waits for its answer.
+
+A packet is known by its slot, of which a worker has a fixed number; each slot has one packet
+at a time. Slots in flight are linked in the order of sending, and all have the same timeout, so
+the first is overdue first. The timeout comes from the measured round trip (RFC 6298).
+
+A flight is FLIGHT_WORDS words among an agent's own.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hosts.fifo import FIFO_COUNT, FIFO_ROOM, FIFO_ROWS, FIFO_WORDS, Fifo, fifo_pop, fifo_push
+from ringleaf.arena import Arena, Store, Words
+from ringleaf.compiled import inline
+from ringleaf.units import FOREVER_PS
+from ringleaf.views import window
+
+# A flight's words; its fifo of slots that have a packet to send comes first.
+SLOTS = FIFO_WORDS
+ROWS_AT = FIFO_WORDS + 1
+MIN_TIMEOUT_PS = FIFO_WORDS + 2
+TIMEOUT_PS = FIFO_WORDS + 3  # the present one
+SMOOTHED_PS = FIFO_WORDS + 4  # round trip; 0 before the first sample
+VARIATION_PS = FIFO_WORDS + 5
+BACKED_OFF_PS = FIFO_WORDS + 6  # when the timeout was last doubled
+FLIGHT_WORDS = FIFO_WORDS + 7
+
+# A slot's words. Slots in flight are a doubly linked ring; row `slots` holds its ends.
+SENT_PS = 0
+ATTEMPTS = 1  # packets sent for what the slot has now
+WAITS = 2  # 1 while in the fifo
+NEXT = 3  # slot sent after this one, or NOT_IN_FLIGHT
+PREVIOUS = 4
+SLOT_WORDS = 5
+NOT_IN_FLIGHT = -1
+
+FIRST_TIMEOUTS = 4  # times the least timeout, before there is a round trip
+MAX_BACKOFF = 64  # times the least timeout
+
+
+class Flight(NamedTuple):
+    state: Words  # (FLIGHT_WORDS,)
+    slots: Words  # (slots + 1, SLOT_WORDS), flat
+    fifo: Fifo
+
+
+def make_flight(store: Store, at: int, slots: int, min_timeout_ps: int) -> None:
+    """Lay out a flight of so many slots at word `at`."""
+    fifo_at = store.allocate("words", slots)
+    rows_at = store.allocate("words", (slots + 1) * SLOT_WORDS)
+    state = store.arena.words[at : at + FLIGHT_WORDS]
+    state[FIFO_ROWS], state[FIFO_ROOM] = fifo_at, slots
+    state[SLOTS], state[ROWS_AT] = slots, rows_at
+    state[MIN_TIMEOUT_PS], state[TIMEOUT_PS] = min_timeout_ps, FIRST_TIMEOUTS * min_timeout_ps
+    rows = store.arena.words[rows_at:][: (slots + 1) * SLOT_WORDS].reshape(-1, SLOT_WORDS)
+    rows[:, NEXT] = NOT_IN_FLIGHT
+    rows[slots, [NEXT, PREVIOUS]] = slots
+
+
+@inline
+def open_flight(arena: Arena, at: int) -> Flight:
+    words = arena.words
+    slots, rows_at = words[at + SLOTS], words[at + ROWS_AT]
+    return Flight(
+        window(words, at, FLIGHT_WORDS),
+        window(words, rows_at, (slots + 1) * SLOT_WORDS),
+        Fifo(window(words, at, FIFO_WORDS), window(words, words[at + FIFO_ROWS], slots)),
+    )
+
+
+@inline
+def has_waiting(flight: Flight) -> bool:
+    return bool(flight.state[FIFO_COUNT] > 0)
+
+
+@inline
+def push_slot(flight: Flight, slot: int) -> None:
+    """Queue the slot for sending, once."""
+    row = slot * SLOT_WORDS
+    if not flight.slots[row + WAITS]:
+        flight.slots[row + WAITS] = 1
+        fifo_push(flight.fifo, slot)
+
+
+@inline
+def pop_slot(flight: Flight) -> int:
+    slot = fifo_pop(flight.fifo)
+    flight.slots[slot * SLOT_WORDS + WAITS] = 0
+    return slot
+
+
+@inline
+def link_slot(flight: Flight, slot: int, now_ps: int) -> None:
+    """Put the slot behind all others in flight."""
+    slots = flight.slots
+    row = slot * SLOT_WORDS
+    ends = flight.state[SLOTS] * SLOT_WORDS
+    last = slots[ends + PREVIOUS]
+    slots[row + SENT_PS] = now_ps
+    slots[row + PREVIOUS] = last
+    slots[row + NEXT] = flight.state[SLOTS]
+    slots[last * SLOT_WORDS + NEXT] = slot
+    slots[ends + PREVIOUS] = slot
+
+
+@inline
+def unlink_slot(flight: Flight, slot: int) -> None:
+    slots = flight.slots
+    row = slot * SLOT_WORDS
+    after, before = slots[row + NEXT], slots[row + PREVIOUS]
+    if after != NOT_IN_FLIGHT:
+        slots[before * SLOT_WORDS + NEXT] = after
+        slots[after * SLOT_WORDS + PREVIOUS] = before
+        slots[row + NEXT] = NOT_IN_FLIGHT
+
+
+@inline
+def first_slot(flight: Flight) -> int:
+    """The slot that has been in flight longest; the number of slots if none is."""
+    return flight.slots[flight.state[SLOTS] * SLOT_WORDS + NEXT]  # type: ignore[no-any-return]
+
+
+@inline
+def deadline_ps(flight: Flight) -> int:
+    """When the first slot is overdue."""
+    first = first_slot(flight)
+    if first == flight.state[SLOTS]:
+        return FOREVER_PS
+    sent_ps = flight.slots[first * SLOT_WORDS + SENT_PS]
+    return sent_ps + flight.state[TIMEOUT_PS]  # type: ignore[no-any-return]
+
+
+@inline
+def take_sample(flight: Flight, slot: int, now_ps: int) -> None:
+    """Update the averages from a round trip (RFC 6298), one of `slots` in the same time.
+
+    As many samples per round trip would make the averages forget within a fraction of
+    one, hence the smaller gains (RFC 7323, appendix G). Ambiguous ones don't count (Karn).
+    """
+    state = flight.state
+    row = slot * SLOT_WORDS
+    if flight.slots[row + ATTEMPTS] != 1:
+        return
+    sample_ps = now_ps - flight.slots[row + SENT_PS]
+    if state[SMOOTHED_PS] == 0:
+        state[SMOOTHED_PS] = sample_ps
+        state[VARIATION_PS] = sample_ps // 2
+    else:
+        error_ps = sample_ps - state[SMOOTHED_PS]
+        state[VARIATION_PS] += (abs(error_ps) - state[VARIATION_PS]) // (4 * state[SLOTS])
+        state[SMOOTHED_PS] += error_ps // (8 * state[SLOTS])
+
+
+@inline
+def end_backoff(flight: Flight) -> None:
+    """Set the timeout as the averages say: an answer has shown that packets get through.
+
+    Karn would keep a doubled timeout until there is a round trip without retransmission. But
+    with many workers and links, each block is sent again by somebody even at modest loss.
+    """
+    state = flight.state
+    if state[SMOOTHED_PS] == 0:
+        state[TIMEOUT_PS] = FIRST_TIMEOUTS * state[MIN_TIMEOUT_PS]
+    else:
+        timeout_ps = state[SMOOTHED_PS] + 4 * state[VARIATION_PS]
+        state[TIMEOUT_PS] = max(timeout_ps, state[MIN_TIMEOUT_PS])
+
+
+@inline
+def queue_overdue(flight: Flight, now_ps: int) -> bool:
+    """Queue the slots whose timeout is over; return whether there are any."""
+    is_overdue = False
+    while deadline_ps(flight) <= now_ps:
+        is_overdue = True
+        slot = first_slot(flight)
+        unlink_slot(flight, slot)
+        push_slot(flight, slot)
+    return is_overdue
+
+
+@inline
+def back_off(flight: Flight, now_ps: int) -> None:
+    """Double the timeout, once per timeout (RFC 6298, 5.5)."""
+    state = flight.state
+    if state[BACKED_OFF_PS] + state[TIMEOUT_PS] <= now_ps:
+        state[BACKED_OFF_PS] = now_ps
+        most_ps = MAX_BACKOFF * state[MIN_TIMEOUT_PS]
+        state[TIMEOUT_PS] = min(2 * state[TIMEOUT_PS], most_ps)

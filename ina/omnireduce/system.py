@@ -1,0 +1,212 @@
+"""OmniReduce as one of the systems that a network can aggregate by (`ina.registry`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import networkx as nx
+import torch
+
+from hosts.agent import HostAgent
+from ina.omnireduce import aggregator, worker
+from ina.omnireduce.ledger import make_aggregator
+from ina.omnireduce.state import Address, check_lanes, make_worker
+from ina.omnireduce.wire import BLOCK, MAX_SLOTS, values_at
+from ina.systems import Share
+from ina.tensors import FLOAT32, INT32, MOST_WAITING
+from ringleaf.arena import Arena, Store
+from ringleaf.errors import ConfigError, ProtocolError
+from ringleaf.units import serialize_ps
+from topologies.addresses import ipv4, mac
+from topologies.graph import attachment, index, link
+
+LINE_OVERHEAD_BYTES = 24  # preamble, FCS and gap of Ethernet
+DTYPES = {torch.float32: FLOAT32, torch.int32: INT32}
+LEAST_SLOTS = 8
+MOST_SLOTS = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class OmniReduceJob:
+    """One job on a network; agents are workers, in rank order, then aggregators."""
+
+    agents: Sequence[HostAgent]
+    entities: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # switches just forward
+
+    def start(
+        self,
+        arena: Arena,
+        rank: int,
+        address: int,
+        elements: int,
+        tag: int,
+        dtype: torch.dtype,
+        now_ps: int,
+        priority: int = 0,
+    ) -> int:
+        """Aggregate a rank's memory in place; return the worker that reports `tag` (b) when done.
+
+        Raises:
+            ConfigError: If aggregators can't add up this type.
+            ProtocolError: If too many tensors are under way.
+        """
+        if dtype not in DTYPES:
+            names = " and ".join(str(each) for each in DTYPES)
+            raise ConfigError(f"omnireduce: adds up {names}, got {dtype}")
+        at = self.agents[rank].block
+        accepted = worker.start_tensor(
+            arena, at, address, address, elements, DTYPES[dtype], tag, priority, now_ps
+        )
+        if not accepted:
+            raise ProtocolError(
+                f"omnireduce rank {rank}: at most {MOST_WAITING} tensors wait, got one more"
+            )
+        return at
+
+
+class OmniReduce:
+    """The system."""
+
+    name = "omnireduce"
+    layers = "ina.omnireduce.layers"
+
+    def program(self, lanes: int) -> str:
+        """Name of the P4 program: switches forward, whatever the packets hold.
+
+        Raises:
+            ConfigError: If a packet can't hold so many values.
+        """
+        check_lanes("omnireduce", lanes)
+        return "forward"
+
+    def join(
+        self,
+        graph: nx.Graph[str],
+        store: Store,
+        *,
+        number: int,
+        members: Sequence[str],
+        servers: Sequence[str],
+        share: Share,
+        ring: int,
+        lanes: int,
+        slots: int | None,
+        rtt_ps: int,
+    ) -> OmniReduceJob:
+        """Make a job.
+
+        Args:
+            graph: A topology.
+            store: Where the agents go.
+            number: Of the job, 1 to 255.
+            members: The workers' hosts, in rank order.
+            servers: The aggregators' hosts, to which slots are dealt; none: each worker's host
+                has an aggregator, too.
+            share: Nothing of what switches have is needed.
+            ring: Completion ring that workers report to.
+            lanes: Values in a full packet.
+            slots: Packets in flight per worker; None: twice what a path holds at the rate at
+                which all workers can send to the aggregators.
+            rtt_ps: The longest round trip.
+
+        Raises:
+            ConfigError: If a number is out of range.
+        """
+        columns = check_lanes(f"omnireduce job {number}", lanes)
+        places = tuple(servers or members)
+        packet_bytes = values_at(columns) + 4 * columns * BLOCK + LINE_OVERHEAD_BYTES
+        crowd = max(len(members) / len(places), 1.0)  # packets that meet at an aggregator's port
+        turn_ps = round(serialize_ps(packet_bytes, _least_rate(graph, places)) * crowd)
+        if slots is None:
+            slots = min(max(2 * rtt_ps // turn_ps, LEAST_SLOTS, len(places)), MOST_SLOTS)
+        if not 0 < slots <= MAX_SLOTS:
+            raise ConfigError(
+                f"omnireduce job {number}: slots must be 1 to {MAX_SLOTS}, got {slots}"
+            )
+        agents = make_agents(
+            graph,
+            store,
+            number=number,
+            members=members,
+            places=places,
+            ring=ring,
+            lanes=lanes,
+            slots=slots,
+            min_timeout_ps=2 * max(rtt_ps, slots * turn_ps),
+        )
+        return OmniReduceJob(agents)
+
+    def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
+        """How far each element of the result may be from the exact sum (float64).
+
+        Values are added one after the other: with n of them and u = 2^-24, the error is
+        at most (n - 1) u / (1 - (n - 1) u) times the sum of magnitudes (Higham, "Accuracy and
+        stability of numerical algorithms", 4.2).
+        """
+        del lanes  # values are added as they are
+        if tensors[0].dtype == torch.int32:
+            return torch.zeros(tensors[0].shape, dtype=torch.float64)
+        rounding = (len(tensors) - 1) * 2.0**-24
+        magnitudes = torch.stack([tensor.double().abs() for tensor in tensors]).sum(dim=0)
+        return magnitudes * (rounding / (1 - rounding))
+
+
+SYSTEM = OmniReduce()
+
+
+def _least_rate(graph: nx.Graph[str], names: Sequence[str]) -> int:
+    return min(link(graph, host, attachment(graph, host)).rate_bps for host in names)
+
+
+def make_agents(
+    graph: nx.Graph[str],
+    store: Store,
+    *,
+    number: int,
+    members: Sequence[str],
+    places: Sequence[str],
+    ring: int,
+    lanes: int,
+    slots: int,
+    min_timeout_ps: int,
+    first_round: int = 0,
+) -> list[HostAgent]:
+    """Return a job's workers, in their order, then its aggregators."""
+    workers, aggregators = (
+        [Address(mac(graph, host, 1), ipv4(graph, host)) for host in names]
+        for names in (members, places)
+    )
+    agents = []
+    for rank, host in enumerate(members):
+        at = make_worker(
+            store,
+            host=index(host),
+            ring=ring,
+            job=number,
+            rank=rank,
+            own=workers[rank],
+            aggregators=aggregators,
+            slots=slots,
+            lanes=lanes,
+            min_timeout_ps=min_timeout_ps,
+            first_round=first_round,
+        )
+        agents.append(HostAgent(index(host), worker, at))
+    for which, host in enumerate(places):
+        at = make_aggregator(
+            store,
+            host=index(host),
+            ring=ring,
+            job=number,
+            number=which,
+            aggregators=len(places),
+            own=aggregators[which],
+            workers=workers,
+            slots=slots,
+            lanes=lanes,
+            first_round=first_round,
+        )
+        agents.append(HostAgent(index(host), aggregator, at))
+    return agents

@@ -1,0 +1,63 @@
+"""Blocks of values: found, copied out of packets, added."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ina.tensors import FLOAT32
+from ringleaf.arena import Arena, Bytes
+from ringleaf.compiled import copy_items, inline
+from ringleaf.packets import HEAD_LEN, PAYLOAD_AT, PAYLOAD_LEN, Packet
+
+
+@inline
+def is_zero(memory: Bytes, start: int, end: int) -> bool:
+    """Whether no bit is set: -0.0 and NaN are not zero."""
+    words = memory[start:end].view(np.uint32)
+    bits = np.uint32(0)
+    for i in range(words.size):
+        bits |= words[i]
+    return bool(bits == 0)
+
+
+@inline
+def copy_values(
+    arena: Arena, view: Packet, first_at: int, offset: int, target: int, count: int
+) -> None:
+    """Copy bytes of a packet from `first_at` + `offset` on to memory.
+
+    They may lie in the head, or in the payload, or begin in one and go on in the other.
+    """
+    start = first_at + offset
+    head_len = view.row[HEAD_LEN]
+    in_head = min(max(head_len - start, 0), count)
+    copy_items(arena.memory, target, view.head, start, in_head)
+    payload = view.row[PAYLOAD_AT] + max(start - head_len, 0)
+    copy_items(arena.memory, target + in_head, arena.memory, payload, count - in_head)
+
+
+@inline
+def bytes_from(view: Packet, at: int) -> int:
+    """Bytes that a packet has from an offset on."""
+    return int(view.row[HEAD_LEN] + view.row[PAYLOAD_LEN] - at)
+
+
+@inline
+def clear(memory: Bytes, start: int, end: int) -> None:
+    for i in range(start, end):
+        memory[i] = 0
+
+
+@inline
+def add_block(memory: Bytes, target: int, source: int, count_bytes: int, dtype: int) -> None:
+    """Add values to others: float32 rounded to nearest, or int32 that wraps around."""
+    if dtype == FLOAT32:
+        sums = memory[target : target + count_bytes].view(np.float32)
+        terms = memory[source : source + count_bytes].view(np.float32)
+        for i in range(sums.size):
+            sums[i] = sums[i] + terms[i]
+    else:
+        whole = memory[target : target + count_bytes].view(np.uint32)
+        parts = memory[source : source + count_bytes].view(np.uint32)
+        for i in range(whole.size):
+            whole[i] = np.uint32((np.int64(whole[i]) + np.int64(parts[i])) & 0xFFFFFFFF)

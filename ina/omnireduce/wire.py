@@ -1,0 +1,94 @@
+"""OmniReduce on the wire; the header's numbers are big-endian, values are as in memory.
+
+Ethernet | IPv4 | UDP | header, 12 bytes and 4 per column | blocks of 32 values of 4 bytes:
+
+    bits    field
+    0:4     message   1 update (worker to aggregator), 2 result (aggregator to worker)
+    4:8     type      0 float32, 1 int32
+    8:16    job       1 to 255
+    16:32   slot
+    32:64   round     of the slot, mod 2^32
+    64:80   worker    rank of the one that sends the update, or gets the result
+    80:88   present   bit c: a block of column c follows
+    88:96   columns   how many the slot has
+    96:     next      32 bits per column: a block's position in it, or NONE
+
+A slot of c columns sees to those blocks of a tensor that lie in its columns. In each round
+all its workers send an update, and get a result. A column has one position at a time, at first
+0; the result names the next one. An update holds the worker's blocks there, of those that
+aren't zero, and where the worker's next block behind it is that is not zero. The result holds
+the sums, of those blocks that anybody had, and the least of the workers' next positions. So
+blocks that are zero everywhere are skipped (the first of each column, too, is sent only if it is
+not zero: the bits say so).
+
+Aggregators and workers have UDP ports of their own, as both may be on one host.
+"""
+
+from __future__ import annotations
+
+from ringleaf.compiled import inline
+from ringleaf.errors import ConfigError
+from ringleaf.headers import UDP_PAYLOAD_AT
+
+# Offsets from the start of the frame.
+MESSAGE_AT = UDP_PAYLOAD_AT
+JOB_AT = UDP_PAYLOAD_AT + 1
+SLOT_AT = UDP_PAYLOAD_AT + 2
+ROUND_AT = UDP_PAYLOAD_AT + 4
+WORKER_AT = UDP_PAYLOAD_AT + 8
+PRESENT_AT = UDP_PAYLOAD_AT + 10
+COLUMNS_AT = UDP_PAYLOAD_AT + 11
+NEXT_AT = UDP_PAYLOAD_AT + 12
+
+UPDATE = 1
+RESULT = 2
+NONE = 0xFFFFFFFF
+ROUND_MASK = 0xFFFFFFFF
+
+BLOCK = 32
+"""Values in a block."""
+
+BLOCK_BYTES = 4 * BLOCK
+MAX_COLUMNS = 8
+MAX_SLOTS = 1 << 16
+MAX_WORKERS = 1 << 16
+
+FIRST_UDP_PORT = 0xB700
+UDP_PORTS = 16
+JOBS = 256
+
+
+@inline
+def values_at(columns: int) -> int:
+    """Where blocks start in a frame."""
+    return NEXT_AT + 4 * columns
+
+
+@inline
+def count_bits(mask: int) -> int:
+    """How many of a mask's MAX_COLUMNS bits are set."""
+    count = 0
+    for bit in range(MAX_COLUMNS):
+        count += mask >> bit & 1
+    return count
+
+
+def check_job(where: str, job: int) -> int:
+    """Return `job` if a packet can name it.
+
+    Raises:
+        ConfigError: If not.
+    """
+    if not 0 < job < JOBS:
+        raise ConfigError(f"{where}: job must be 1 to {JOBS - 1}, got {job!r}")
+    return job
+
+
+def aggregator_port(job: int) -> int:
+    """The UDP port that a job's updates go to, and results come from."""
+    return FIRST_UDP_PORT + job % UDP_PORTS
+
+
+def worker_port(job: int) -> int:
+    """The UDP port that a job's results go to, and updates come from."""
+    return FIRST_UDP_PORT + UDP_PORTS + job % UDP_PORTS

@@ -1,0 +1,372 @@
+"""A rank's side of OmniReduce: an agent that streams blocks that are not zero to aggregators.
+
+Of a tensor's blocks, block k lies in column k mod (slots x columns), at the position of the
+quotient; columns are dealt to slots, a few neighbouring ones each. So a slot's packet holds
+neighbouring blocks if there are some, and slots get equal parts of a tensor whose non-zero
+elements lie together. A slot has one packet in flight, and the result of one round releases
+the next.
+
+Rounds are counted through all tensors of the job. That, and that an aggregator waits for all
+workers in every round, is what lets packets be lost, repeated or late (the paper's algorithm 2).
+What a packet in flight refers to is overwritten only when its result has come; by then the
+aggregator looks at no more than the head of a copy of it.
+
+A packet without result is sent again after a timeout from the measured round trip (RFC 6298).
+
+Source:
+    Fei, Ho, Sahu, Canini and Sapio, "Efficient sparse collective communication and its
+    application to accelerate distributed deep learning", SIGCOMM '21, section 3 and
+    appendix A.
+"""
+
+from __future__ import annotations
+
+from numba import types
+
+from hosts.agent import READY, RETRANSMISSIONS, TIMER_AT_PS, complete
+from ina.flight import (
+    ATTEMPTS,
+    SLOT_WORDS,
+    back_off,
+    deadline_ps,
+    end_backoff,
+    has_waiting,
+    link_slot,
+    pop_slot,
+    push_slot,
+    queue_overdue,
+    take_sample,
+    unlink_slot,
+)
+from ina.omnireduce.state import (
+    AGGREGATORS,
+    BLOCKS,
+    COLUMNS,
+    IS_BUSY,
+    JOB,
+    NEXTS,
+    POSITIONS,
+    PRESENT,
+    RANK,
+    ROUND,
+    ROW_WORDS,
+    SLOTS,
+    SLOTS_LEFT,
+    STAGING_AT,
+    TEMPLATE_BYTES,
+    TEMPLATES_AT,
+    Worker,
+    open_worker,
+)
+from ina.omnireduce.values import bytes_from, clear, copy_values, is_zero
+from ina.omnireduce.wire import (
+    BLOCK,
+    BLOCK_BYTES,
+    COLUMNS_AT,
+    JOB_AT,
+    MESSAGE_AT,
+    NEXT_AT,
+    NONE,
+    PRESENT_AT,
+    RESULT,
+    ROUND_AT,
+    ROUND_MASK,
+    SLOT_AT,
+    UPDATE,
+    WORKER_AT,
+    count_bits,
+    values_at,
+)
+from ina.tensors import (
+    COUNT,
+    DTYPE,
+    PRIORITY,
+    SOURCE_AT,
+    TAG,
+    TARGET_AT,
+    next_tensor,
+    post_tensor,
+)
+from ringleaf.arena import Arena
+from ringleaf.compiled import ARENA, compiled, copy_items, handler, inline
+from ringleaf.headers import (
+    IP_LENGTH_AT,
+    IP_TOS_AT,
+    UDP_LENGTH_AT,
+    UDP_PAYLOAD_AT,
+    get16,
+    get32,
+    put16,
+    put32,
+    write_ip_checksum,
+)
+from ringleaf.packets import (
+    HEAD_LEN,
+    PAYLOAD_AT,
+    PAYLOAD_LEN,
+    Packet,
+    allocate_packet,
+    open_packet,
+)
+
+REDUCED = 1
+"""What a worker reports of each tensor. a: count of its elements, b: its tag."""
+
+
+@inline
+def block_range(worker: Worker, slot: int, column: int, position: int) -> tuple[int, int]:
+    """Bytes from the start of the current tensor to a block and to its end."""
+    state = worker.state
+    width = state[SLOTS] * state[COLUMNS]
+    first = (position * width + slot * state[COLUMNS] + column) * BLOCK
+    return 4 * first, 4 * min(first + BLOCK, worker.tensors.state[COUNT])
+
+
+@inline
+def next_position(arena: Arena, worker: Worker, slot: int, column: int, position: int) -> int:
+    """The column's first position from this one on whose block is not zero, or NONE."""
+    state = worker.state
+    width = state[SLOTS] * state[COLUMNS]
+    source = worker.tensors.state[SOURCE_AT]
+    while position * width + slot * state[COLUMNS] + column < state[BLOCKS]:
+        start, end = block_range(worker, slot, column, position)
+        if not is_zero(arena.memory, source + start, source + end):
+            return position
+        position += 1
+    return NONE
+
+
+@inline
+def stage_block(
+    arena: Arena, worker: Worker, slot: int, column: int, position: int, target: int
+) -> None:
+    """Copy a block to where the packet refers to, zeros behind its end."""
+    start, end = block_range(worker, slot, column, position)
+    source = worker.tensors.state[SOURCE_AT]
+    copy_items(arena.memory, target, arena.memory, source + start, end - start)
+    clear(arena.memory, target + end - start, target + BLOCK_BYTES)
+
+
+@inline
+def begin_round(arena: Arena, worker: Worker, slot: int) -> None:
+    """Gather the worker's blocks at the slot's positions, and have them sent."""
+    row = slot * ROW_WORDS
+    rows = worker.rows
+    columns = worker.state[COLUMNS]
+    target = worker.state[STAGING_AT] + slot * columns * BLOCK_BYTES
+    rows[row + PRESENT] = 0
+    for column in range(columns):
+        position = rows[row + POSITIONS + column]
+        if position != NONE and rows[row + NEXTS + column] == position:
+            stage_block(arena, worker, slot, column, position, target)
+            target += BLOCK_BYTES
+            rows[row + PRESENT] |= 1 << column
+            after = next_position(arena, worker, slot, column, position + 1)
+            rows[row + NEXTS + column] = after
+    push_slot(worker.flight, slot)
+
+
+@inline
+def begin_slot(arena: Arena, worker: Worker, slot: int) -> None:
+    """Put the slot's columns at the start of the current tensor."""
+    row = slot * ROW_WORDS
+    rows = worker.rows
+    columns = worker.state[COLUMNS]
+    for column in range(columns):
+        exists = slot * columns + column < worker.state[BLOCKS]
+        rows[row + POSITIONS + column] = 0 if exists else NONE
+        rows[row + NEXTS + column] = next_position(arena, worker, slot, column, 0)
+    rows[row + IS_BUSY] = 1
+    worker.flight.slots[slot * SLOT_WORDS + ATTEMPTS] = 0
+    begin_round(arena, worker, slot)
+
+
+@inline
+def begin_tensors(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
+    """Fill the slots with the next tensor that waits; empty ones are done at once."""
+    state = worker.state
+    while state[SLOTS_LEFT] == 0 and next_tensor(worker.tensors):
+        blocks = (worker.tensors.state[COUNT] + BLOCK - 1) // BLOCK
+        slots = min(state[SLOTS], (blocks + state[COLUMNS] - 1) // state[COLUMNS])
+        state[BLOCKS], state[SLOTS_LEFT] = blocks, slots
+        for slot in range(slots):
+            begin_slot(arena, worker, slot)
+            arena.words[at + READY] = 1
+        if blocks == 0:
+            report_tensor(arena, at, worker, now_ps)
+
+
+@inline
+def report_tensor(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
+    current = worker.tensors.state
+    complete(arena, at, REDUCED, current[COUNT], current[TAG], now_ps)
+
+
+@compiled(types.boolean(ARENA, *[types.int64] * 8))
+def start_tensor(
+    arena: Arena,
+    at: int,
+    source_at: int,
+    target_at: int,
+    count: int,
+    dtype: int,
+    tag: int,
+    priority: int,
+    now_ps: int,
+) -> bool:
+    """Sum a tensor over all workers; False, and nothing is done, while too many wait already.
+
+    All workers of a job start the same tensors in the same order. REDUCED is reported when the
+    sum is there; until then the source must stay as it is.
+
+    Args:
+        arena: Where the worker is.
+        at: The worker.
+        source_at: Offset of the elements in arena.memory, a multiple of 4.
+        target_at: Offset of the sum; must be `source_at`, as blocks that are zero everywhere
+            are not written.
+        count: Elements of 4 bytes, none to any number.
+        dtype: FLOAT32 (added in the order of ranks) or INT32 (wraps around).
+        tag: Given back with REDUCED.
+        priority: DSCP's class selector in its packets, 0 to 7, the most urgent.
+        now_ps: The time.
+    """
+    worker = open_worker(arena, at)
+    if not post_tensor(worker.tensors, source_at, target_at, count, dtype, tag, priority):
+        return False
+    if worker.state[SLOTS_LEFT] == 0:
+        begin_tensors(arena, at, worker, now_ps)
+    return True
+
+
+@inline
+def make_update(arena: Arena, worker: Worker, slot: int) -> int:
+    """Return the packet of the slot's round."""
+    state = worker.state
+    row = slot * ROW_WORDS
+    columns, present = state[COLUMNS], worker.rows[row + PRESENT]
+    packet = allocate_packet(arena)
+    view = open_packet(arena, packet)
+    head = view.head
+    end = values_at(columns)
+    template = state[TEMPLATES_AT] + slot % state[AGGREGATORS] * TEMPLATE_BYTES
+    copy_items(head, 0, arena.bytes, template, end)
+    current = worker.tensors.state
+    head[MESSAGE_AT] = UPDATE << 4 | current[DTYPE]
+    head[IP_TOS_AT] |= current[PRIORITY] << 5
+    head[PRESENT_AT] = present
+    put16(head, SLOT_AT, slot)
+    put32(head, ROUND_AT, worker.rows[row + ROUND] & ROUND_MASK)
+    for column in range(columns):
+        put32(head, NEXT_AT + 4 * column, worker.rows[row + NEXTS + column])
+    refer(view, end, state[STAGING_AT] + slot * columns * BLOCK_BYTES, present)
+    return packet
+
+
+@inline
+def refer(view: Packet, end: int, blocks_at: int, present: int) -> None:
+    """End a packet's head, and let the blocks in memory follow it."""
+    size = count_bits(present) * BLOCK_BYTES
+    view.row[HEAD_LEN] = end
+    view.row[PAYLOAD_AT], view.row[PAYLOAD_LEN] = blocks_at, size
+    udp_bytes = end - UDP_PAYLOAD_AT + size
+    put16(view.head, IP_LENGTH_AT, 28 + udp_bytes)
+    put16(view.head, UDP_LENGTH_AT, 8 + udp_bytes)
+    write_ip_checksum(view.head)
+
+
+@handler
+def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
+    """Return the packet of the slot that has waited longest."""
+    worker = open_worker(arena, at)
+    flight = worker.flight
+    packet = -1
+    while packet < 0 and has_waiting(flight):
+        slot = pop_slot(flight)
+        if not worker.rows[slot * ROW_WORDS + IS_BUSY]:
+            continue  # the result came before the retransmission was sent
+        packet = make_update(arena, worker, slot)
+        if flight.slots[slot * SLOT_WORDS + ATTEMPTS] > 0:
+            arena.words[at + RETRANSMISSIONS] += 1
+        flight.slots[slot * SLOT_WORDS + ATTEMPTS] += 1
+        link_slot(flight, slot, now_ps)
+    arena.words[at + TIMER_AT_PS] = deadline_ps(flight)
+    arena.words[at + READY] = has_waiting(flight)
+    return packet
+
+
+@inline
+def is_awaited(worker: Worker, view: Packet) -> bool:
+    """Whether a packet is the result of a round that is under way, and whole."""
+    state = worker.state
+    head = view.head
+    columns = state[COLUMNS]
+    first = values_at(columns)
+    if view.row[HEAD_LEN] < first or head[COLUMNS_AT] != columns:
+        return False
+    slot = get16(head, SLOT_AT)
+    if head[MESSAGE_AT] >> 4 != RESULT or head[JOB_AT] != state[JOB] or slot >= state[SLOTS]:
+        return False
+    row = slot * ROW_WORDS
+    return bool(
+        worker.rows[row + IS_BUSY]
+        and get32(head, ROUND_AT) == worker.rows[row + ROUND] & ROUND_MASK
+        and get16(head, WORKER_AT) == state[RANK]
+        and bytes_from(view, first) >= count_bits(int(head[PRESENT_AT])) * BLOCK_BYTES
+    )
+
+
+@inline
+def take_result(arena: Arena, worker: Worker, slot: int, view: Packet) -> None:
+    """Write the sums that a result holds, and go on to the positions that it names."""
+    row = slot * ROW_WORDS
+    rows, columns = worker.rows, worker.state[COLUMNS]
+    first, target = values_at(columns), worker.tensors.state[TARGET_AT]
+    offset = 0
+    is_busy = 0
+    for column in range(columns):
+        if int(view.head[PRESENT_AT]) >> column & 1:
+            start, end = block_range(worker, slot, column, rows[row + POSITIONS + column])
+            copy_values(arena, view, first, offset, target + start, end - start)
+            offset += BLOCK_BYTES
+        position = get32(view.head, NEXT_AT + 4 * column)
+        rows[row + POSITIONS + column] = position
+        is_busy |= position != NONE
+    rows[row + ROUND] += 1
+    rows[row + IS_BUSY] = is_busy
+    worker.flight.slots[slot * SLOT_WORDS + ATTEMPTS] = 0
+    if is_busy:
+        begin_round(arena, worker, slot)
+    else:
+        worker.state[SLOTS_LEFT] -= 1
+
+
+@handler
+def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
+    """Take a result."""
+    worker = open_worker(arena, at)
+    view = open_packet(arena, packet)
+    flight = worker.flight
+    if is_awaited(worker, view):
+        slot = get16(view.head, SLOT_AT)
+        unlink_slot(flight, slot)
+        take_sample(flight, slot, now_ps)
+        end_backoff(flight)
+        take_result(arena, worker, slot, view)
+        if worker.state[SLOTS_LEFT] == 0:
+            report_tensor(arena, at, worker, now_ps)
+            begin_tensors(arena, at, worker, now_ps)
+        arena.words[at + TIMER_AT_PS] = deadline_ps(flight)
+        arena.words[at + READY] = has_waiting(flight)
+    return 0
+
+
+@handler
+def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
+    """Queue what is overdue."""
+    flight = open_worker(arena, at).flight
+    if queue_overdue(flight, now_ps):
+        arena.words[at + READY] = 1
+        back_off(flight, now_ps)
+    arena.words[at + TIMER_AT_PS] = deadline_ps(flight)
+    return 0
