@@ -158,6 +158,14 @@ _ALL = (
         in_network=True,
     ),
     Algorithm(
+        "omnireduce",
+        Collective.ALLREDUCE,
+        "OmniReduce",
+        lambda r: aggregate.in_network_allreduce(r.ranks, "omnireduce"),
+        lambda r: aggregate.in_network_cost(r.ranks, r.size_bytes, r.fabric),
+        in_network=True,
+    ),
+    Algorithm(
         "ssar-double",
         Collective.ALLREDUCE,
         "SparCML, SSAR recursive doubling",

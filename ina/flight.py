@@ -119,7 +119,7 @@ def unlink_slot(flight: Flight, slot: int) -> None:
 @inline
 def first_slot(flight: Flight) -> int:
     """The slot that has been in flight longest; the number of slots if none is."""
-    return flight.slots[flight.state[SLOTS] * SLOT_WORDS + NEXT]  # type: ignore[no-any-return]
+    return flight.slots[flight.state[SLOTS] * SLOT_WORDS + NEXT]
 
 
 @inline
@@ -129,7 +129,7 @@ def deadline_ps(flight: Flight) -> int:
     if first == flight.state[SLOTS]:
         return FOREVER_PS
     sent_ps = flight.slots[first * SLOT_WORDS + SENT_PS]
-    return sent_ps + flight.state[TIMEOUT_PS]  # type: ignore[no-any-return]
+    return sent_ps + flight.state[TIMEOUT_PS]
 
 
 @inline

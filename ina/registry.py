@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib import import_module
 
-from ina import switchml
+from ina import omnireduce, switchml
 from ina.systems import System
 from ringleaf.errors import ConfigError, choose
 
-SYSTEMS: dict[str, System] = {system.name: system for system in (switchml.SYSTEM,)}
+SYSTEMS: dict[str, System] = {
+    system.name: system for system in (switchml.SYSTEM, omnireduce.SYSTEM)
+}
 
 
 def load_layers() -> None:

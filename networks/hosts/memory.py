@@ -30,12 +30,16 @@ class Memory:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._agents_bytes = store.memory_used
 
     def make_room(self, size_bytes: int) -> None:
-        """Take back all that was given out, and see to it that so much can be."""
-        self._store.release_memory()
+        """Take back all that was given out, and see to it that so much can be.
+
+        What was registered before this was made, by agents, stays theirs.
+        """
+        self._store.release_memory(self._agents_bytes)
         self._store.register_memory(size_bytes)
-        self._store.release_memory()
+        self._store.release_memory(self._agents_bytes)
 
     def take_bytes(self, size_bytes: int) -> int:
         """Return the address of so many bytes."""

@@ -79,7 +79,7 @@ class VirtualNetwork:
             self.store,
             size=POOL_PACKETS,
             head_bytes=max(self.program.head_bytes, LEAST_HEAD_BYTES)
-            + (options.mtu if options.record else 0),  # payloads are pinned
+            + (max(options.mtu, 4 * options.lanes) if options.record else 0),  # payloads are pinned
             field_count=self.program.field_count,
             lane_count=self.program.lane_count,
         )

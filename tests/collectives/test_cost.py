@@ -228,6 +228,7 @@ def test_requests_that_make_no_sense_are_refused() -> None:
             ask(2, size_bytes=-4)
 
 
-def test_only_switchml_is_in_the_network() -> None:
-    assert [name for name, algorithm in ALGORITHMS.items() if algorithm.in_network] == ["switchml"]
+def test_what_is_in_the_network_is_known_to_be() -> None:
+    in_network = [name for name, algorithm in ALGORITHMS.items() if algorithm.in_network]
+    assert in_network == ["switchml", "omnireduce"]
     assert all(name == algorithm.name for name, algorithm in ALGORITHMS.items())

@@ -6,7 +6,7 @@ Switches only forward, so there are none: a packet goes to the host whose addres
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -179,7 +179,8 @@ class Network:
         return results
 
     def _read(self, at: int, size: int, dtype: np.dtype[Any]) -> np.ndarray:
-        return self.store.arena.memory[at : at + size].view(dtype).copy()
+        values: np.ndarray = self.store.arena.memory[at : at + size].view(dtype).copy()
+        return values
 
     def _start(self, rank: int, part: np.ndarray) -> int:
         place = self.store.register_memory(part.nbytes)
@@ -193,12 +194,8 @@ class Network:
 
 def in_order(parts: np.ndarray) -> np.ndarray:
     """The sum as it must be, to the bit: rank after rank."""
-    total = parts[0].copy()
+    total: np.ndarray = parts[0].copy()
     with np.errstate(all="ignore"):
         for part in parts[1:]:
             total += part
     return total
-
-
-def words_of(values: Sequence[int]) -> np.ndarray:
-    return np.array(values, np.uint32).view(np.float32)
