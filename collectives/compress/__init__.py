@@ -1,0 +1,1 @@
+"""Lossy compression of gradients, before and after any allreduce; pure torch."""

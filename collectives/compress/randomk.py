@@ -1,0 +1,32 @@
+"""Random-k: send elements at random positions, the same ones on all ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from collectives.compress.share import Share
+
+
+@dataclass(frozen=True, slots=True)
+class RandomK:
+    """Positions come from the step's seed, so that sums are no denser than what is added.
+
+    Values are not scaled up: error feedback makes up for what is not sent.
+
+    Source:
+        Stich, Cordonnier and Jaggi, "Sparsified SGD with memory", NeurIPS 2018.
+    """
+
+    share: Share
+    name: str = "randomk"
+
+    def select(self, values: torch.Tensor, seed: int) -> torch.Tensor:
+        """Return the elements of `values` that `seed` picks."""
+        generator = torch.Generator().manual_seed(seed)
+        order = torch.randperm(values.numel(), generator=generator)
+        chosen = order[: self.share.of(values.numel())]
+        result = torch.zeros_like(values)
+        result[chosen] = values[chosen]
+        return result

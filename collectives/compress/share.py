@@ -1,0 +1,38 @@
+"""How much a compressor sends: `1%`, `0.01`, or a number of elements, `100`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+from ringleaf.errors import ConfigError
+from ringleaf.units import parse_fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A fraction of the elements, or, if that is 0, a number of them."""
+
+    fraction: float
+    count: int = 0
+
+    def of(self, elements: int) -> int:
+        """How many of so many elements; at least one, if there is any."""
+        wanted = ceil(self.fraction * elements - 1e-9) if self.fraction else self.count
+        return min(max(wanted, 1), elements)
+
+
+def parse_share(text: str, where: str) -> Share:
+    """The share that a text names.
+
+    Raises:
+        ConfigError: If it is none, or nothing.
+    """
+    if text.isdigit() and int(text) > 0:
+        return Share(0.0, int(text))
+    if text.strip() == "100%":
+        return Share(1.0)
+    share = Share(parse_fraction(text, where))
+    if not share.fraction:
+        raise ConfigError(f"{where}: must be above 0, got {text!r}")
+    return share

@@ -1,0 +1,30 @@
+"""Top-k: send the elements of largest magnitude, each rank its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from collectives.compress.share import Share
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """Of equal magnitudes, any may be taken; NaN is larger than all.
+
+    Source:
+        Aji and Heafield, "Sparse communication for distributed gradient descent", EMNLP 2017.
+    """
+
+    share: Share
+    name: str = "topk"
+
+    def select(self, values: torch.Tensor, seed: int) -> torch.Tensor:
+        """Return the largest elements of `values`; `seed` does not matter."""
+        del seed
+        magnitudes = values.abs() if values.is_floating_point() else values.double().abs()
+        chosen = magnitudes.topk(self.share.of(values.numel()), sorted=False).indices
+        result = torch.zeros_like(values)
+        result[chosen] = values[chosen]
+        return result
