@@ -91,7 +91,10 @@ def test_without_feedback_the_rest_is_lost() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("top", "compress: unknown compressor, got 'top'; valid: topk, randomk; did you mean 'topk'"),
+        (
+            "top",
+            "compress: unknown compressor, got 'top'; valid: topk, randomk; did you mean 'topk'",
+        ),
         ("topk", "compress: topk: not understood, got ''"),
         ("topk:0", "compress: topk: must be above 0, got '0'"),
         ("randomk:120%", "compress: randomk: must be in .0, 1., got '120%'"),
