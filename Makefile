@@ -45,7 +45,7 @@ RUN_FLAGS = $(foreach o,$(NAMES),$(if $($(o)),$(FLAG_$(o)) '$($(o))')) \
             $(if $(filter-out 0 no,$(PCAP)),--pcap)
 
 .DEFAULT_GOAL := help
-.PHONY: help exp replay test trace bench bench-live net clean-net shell venv-shell lint format p4 topo pin clean distclean venv
+.PHONY: help exp step replay test trace bench bench-live net clean-net shell venv-shell lint format p4 topo pin clean distclean venv
 
 help:  ## Show this text
 	@echo 'Usage: make TARGET [NAME=value ...]'
@@ -77,6 +77,11 @@ exp: $(STAMP)  ## Run an experiment: table, figures, report.html
 
 topo: $(STAMP)  ## Draw a topology: make topo TOPO=fattree,k=4
 	@$(BIN)/ringleaf topo show '$(or $(TOPO),fattree)' $(if $(OUT),--out '$(OUT)')
+
+step: $(STAMP)  ## Step through a collective: make step ALGO=ring RANKS=4 [ELEMENTS= TOPO= LOSS= HTML=]
+	@$(BIN)/ringleaf step '$(or $(ALGO),ring)' $(if $(RANKS),--ranks '$(RANKS)') \
+	  $(if $(ELEMENTS),--elements '$(ELEMENTS)') $(if $(TOPO),--topo '$(TOPO)') $(if $(LOSS),--loss '$(LOSS)') \
+	  $(if $(SEED),--seed '$(SEED)') $(if $(SLOTS),--slots '$(SLOTS)') $(if $(HTML),--html '$(HTML)') $(ARGS)
 
 replay: $(STAMP)  ## Replay traces of switches: make replay TRACE=tests/traces
 	@$(if $(TRACE),,echo 'make: replay: TRACE must be a trace, or a folder of some; make replay TRACE=...' >&2; exit 2)

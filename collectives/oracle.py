@@ -96,7 +96,17 @@ def execute_chunks(
 
 
 def _execute_chunk(schedule: Schedule, rows: list[Row], values: list[torch.Tensor]) -> None:
-    """Replace the ranks' `values`; tensors are never changed, so they can be shared."""
+    for _ in apply_rows(schedule, rows, values):
+        pass
+
+
+def apply_rows(
+    schedule: Schedule, rows: list[Row], values: list[torch.Tensor]
+) -> Iterator[torch.Tensor]:
+    """Replace the nodes' `values` of one chunk, row by row; yield what each row brought.
+
+    Tensors are never changed, so they can be shared.
+    """
     for _, step in groupby(rows, attrgetter("step")):
         concurrent = list(step)
         # All of them before the first write.
@@ -109,6 +119,7 @@ def _execute_chunk(schedule: Schedule, rows: list[Row], values: list[torch.Tenso
                 values[row.dst] = values[row.dst] + value
             else:
                 values[row.dst] = value
+            yield value
 
 
 def _arriving(schedule: Schedule, row: Row, values: list[torch.Tensor]) -> torch.Tensor:

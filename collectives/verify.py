@@ -64,13 +64,40 @@ def verify(schedule: Schedule, *, strict: bool = False) -> Proof:
     identical = True
     for chunk, rows in enumerate(rows_by_chunk(schedule)):
         contents = _Contents(schedule, chunk, strict)
-        for _, step in groupby(rows, lambda numbered: numbered[1].step):
-            contents.run_step(list(step))
+        for _ in contents.run(rows):
+            pass
         contents.check_results()
         waits += contents.waits
         landings += contents.landings
         identical = identical and contents.identical()
     return Proof(tuple(sorted(waits)), tuple(sorted(landings)), identical)
+
+
+@dataclass(frozen=True, slots=True)
+class Contributions:
+    """Whose contributions a row brought, and what its chunk holds after it on every rank.
+
+    Each is a set of bits; bit r is rank r's.
+    """
+
+    row: int
+    brought: int
+    held: tuple[int, ...]  # index = rank
+
+
+def contributions(schedule: Schedule) -> Iterator[Contributions]:
+    """Yield what each row does, chunk after chunk, in row order within a chunk.
+
+    Raises:
+        ScheduleError: If the schedule is not right, at the latest when its chunk is over.
+    """
+    check(schedule)
+    for chunk, rows in enumerate(rows_by_chunk(schedule)):
+        contents = _Contents(schedule, chunk, strict=False)
+        for number, value in contents.run(rows):
+            held = tuple(each.contributions for each in contents.values)
+            yield Contributions(number, value.contributions, held)
+        contents.check_results()
 
 
 def demanded(schedule: Schedule, rank: int, chunk: int) -> int | None:
@@ -132,13 +159,19 @@ class _Contents:
         self.values += [_Value(0, 0, server, 0) for server in range(ranks, nodes)]
         self.unseen = [0] * nodes
 
-    def run_step(self, step: list[tuple[int, Row]]) -> None:
+    def run(self, rows: list[tuple[int, Row]]) -> Iterator[tuple[int, _Value]]:
+        """Apply the rows; yield the number of each, and what it brought."""
+        for _, step in groupby(rows, lambda numbered: numbered[1].step):
+            yield from self._run_step(list(step))
+
+    def _run_step(self, step: list[tuple[int, Row]]) -> Iterator[tuple[int, _Value]]:
         first = len(self.numbers)
         self.numbers += (number for number, _ in step)
         arriving = [self._send(place, row) for place, (_, row) in enumerate(step, first)]
-        for place, ((number, row), value) in enumerate(zip(step, arriving, strict=True), first):
+        for place, ((number, row), brought) in enumerate(zip(step, arriving, strict=True), first):
+            value = brought
             if isinstance(row, Transfer) and row.op is Op.REDUCE:
-                value = self._add([self.values[row.dst], value], number)
+                value = self._add([self.values[row.dst], brought], number)
             written = row.ranks if isinstance(row, Aggregate) else (row.dst,)
             if all(self.values[rank].number == value.number for rank in written):
                 raise ScheduleError(
@@ -147,6 +180,7 @@ class _Contents:
                 )
             for rank in written:
                 self._write(rank, value, place, first)
+            yield number, brought
 
     def _send(self, place: int, row: Row) -> _Value:
         if isinstance(row, Transfer):

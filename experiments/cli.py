@@ -14,6 +14,7 @@ from experiments.console import FAILURE, Debug, say
 from experiments.console import guard as _guard
 from experiments.fuzz import command as fuzz_command
 from experiments.options import OPTIONS, as_plain, read_spec, resolve, whole_number
+from experiments.stepper import command as step_command
 
 app = typer.Typer(
     name="ringleaf",
@@ -28,6 +29,7 @@ app.add_typer(topo_app, name="topo")
 stf_command.register(app)
 fuzz_command.register(app)
 net_command.register(app)
+step_command.register(app)
 
 
 def _option(name: str) -> Any:

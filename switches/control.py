@@ -12,6 +12,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from ringleaf.arena import Store
 from ringleaf.errors import Code, ConfigError
 from switches.digests import Digests
@@ -223,6 +225,14 @@ class ControlPlane:
     def read_register(self, name: str, index: int) -> int:
         words = self._externs.register(name, index)
         return sum(int(word) << 64 * i for i, word in enumerate(words))
+
+    def read_registers(self, name: str) -> dict[int, int]:
+        """Return the cells of a register that are not zero, by index."""
+        words = self._externs.register_cells(name)
+        return {
+            index: sum(int(word) << 64 * i for i, word in enumerate(words[index]))
+            for index in np.flatnonzero(words.any(axis=1)).tolist()
+        }
 
     def read_counter(self, name: str, index: int) -> Count:
         """Return what an indirect counter has counted."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from ringleaf.arena import Fields, Lanes, Store
 from ringleaf.errors import ConfigError, choose
 from switches.generate.state import LANE_STATE_AT, STATE_AT
@@ -44,6 +46,17 @@ class Externs:
         array, block = (arena.lanes, LANE_STATE_AT) if cells.in_lanes else (arena.fields, STATE_AT)
         at = self._start(block) + cells.start + index * cells.stride
         return array[at : at + cells.words]
+
+    def register_cells(self, name: str) -> Fields | Lanes:
+        """Return a copy of all of a register's words, of shape (size, words)."""
+        registers = self._source.registers
+        choose(self._name, "register", name, registers)
+        cells = self._state.registers[name]
+        arena = self._store.arena
+        array, block = (arena.lanes, LANE_STATE_AT) if cells.in_lanes else (arena.fields, STATE_AT)
+        first = self._start(block) + cells.start
+        starts = first + cells.stride * np.arange(registers[name].size)
+        return array[starts[:, None] + np.arange(cells.words)]
 
     def write_register(self, name: str, index: int, value: int) -> None:
         words = self.register(name, index)

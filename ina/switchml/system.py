@@ -12,6 +12,8 @@ import torch
 
 import ina.switchml.worker as worker
 from hosts.agent import HostAgent
+from ina.reading import Fact
+from ina.switchml import reading
 from ina.switchml.control import ENTRIES, Job, entities
 from ina.switchml.scaling import error_bounds
 from ina.switchml.state import FLOAT32, INT32, TENSORS, make_worker
@@ -20,6 +22,7 @@ from ina.systems import Share
 from ringleaf.arena import Arena, Store
 from ringleaf.errors import ConfigError, ProtocolError
 from ringleaf.units import serialize_ps
+from switches.control import ControlPlane
 from topologies.addresses import ipv4, mac
 from topologies.graph import index, link
 from topologies.trees import aggregation_tree
@@ -164,6 +167,24 @@ class SwitchML:
             return torch.zeros(tensors[0].shape, dtype=torch.float64)
         parts = np.stack([tensor.numpy() for tensor in tensors])
         return torch.from_numpy(error_bounds(parts, lanes))
+
+    def read_entry(
+        self, graph: nx.Graph[str], switch: ControlPlane, index: int, cells: Mapping[str, int]
+    ) -> Sequence[Fact]:
+        """What an entry of the registers says, for people."""
+        return reading.read_entry(graph, switch, index, cells)
+
+    def read_packet(self, data: bytes) -> str:
+        """What a packet is, for people."""
+        return reading.read_packet(data)
+
+    def read_values(self, data: bytes) -> Sequence[int]:
+        """The whole numbers that a packet carries."""
+        return reading.read_values(data)
+
+    def read_counter(self, name: str, row: int) -> str:
+        """What a row of a counter counts, for people."""
+        return reading.read_counter(name, row)
 
 
 SYSTEM = SwitchML()

@@ -25,10 +25,19 @@ class Consumer(Protocol):
 
 
 class CaptureBuffer:
-    """Room for what the ports that have CAPTURE set send and receive."""
+    """Room for what the ports that have CAPTURE set send and receive.
+
+    With `each_event` it is full once it holds anything, so the loop returns after every event
+    in which packets were sent or received, and before the next.
+    """
 
     def __init__(
-        self, store: Store, network: int, *, longest_bytes: int = LONGEST_FRAME_BYTES
+        self,
+        store: Store,
+        network: int,
+        *,
+        longest_bytes: int = LONGEST_FRAME_BYTES,
+        each_event: bool = False,
     ) -> None:
         self._store = store
         self._network = network
@@ -37,6 +46,8 @@ class CaptureBuffer:
         reserve_rows = most_ports + 1  # an event sends at most one packet per port of a switch
         reserve = reserve_rows * longest_bytes
         room, rows = max(BUFFER_BYTES, 2 * reserve), max(BUFFER_ROWS, 2 * reserve_rows)
+        if each_event:
+            rows = reserve_rows
         rows_at = store.allocate("words", s.CAPTURE_ROW_WORDS * rows)
         bytes_at = store.allocate("bytes", room)
         state = open_network(store.arena, network).state

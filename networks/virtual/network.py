@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from networks.virtual.pcap import PortPcaps
 from networks.virtual.record import Recorder
 from networks.virtual.room import make_room
 from networks.virtual.state import open_network
+from networks.virtual.watch import Sight, Watch
 from ringleaf.arena import Store
 from ringleaf.errors import BackendError
 from ringleaf.packets import make_pool
@@ -95,8 +96,18 @@ class VirtualNetwork:
         rows = open_network(self.store.arena, self._network).agents
         self._number = {at: number for number, at in enumerate(rows[:, s.AGENT_AT].tolist())}
         consumers = self._consumers(seed)
-        self._capture = Capture(self.store, self._network, consumers) if consumers else None
+        self._capture: Capture | Watch | None = None
+        if consumers:
+            self._capture = Capture(self.store, self._network, consumers)
         self._execution = Execution(self.endpoints, self.store, self._wake)
+
+    def watch(self, see: Callable[[Sequence[Sight]], None]) -> None:
+        """Have `see` called after each event in which packets came or left, before the next one.
+
+        What switches and tensors hold then is what that event has left. Not while recording.
+        """
+        assert self._capture is None, "a network that captures can't be watched"
+        self._capture = Watch(self.store, self._network, places(self.graph), see)
 
     def _consumers(self, seed: int) -> list[Consumer]:
         """Those who get the packets that the loop captures."""

@@ -85,3 +85,12 @@ def test_traces_take_an_example_or_a_packet() -> None:
     assert " ".join(plain.split()).endswith("--html 'a b.html'")
     assert "trace 'x.p4' --packet 'x.pcap#1'" in " ".join(given)
     assert "--port '3'" in " ".join(given)
+
+
+def test_stepping_takes_a_collective_and_its_options() -> None:
+    plain = make("-n", "step").replace("\\\n", " ")
+    given = make("-n", "step", "ALGO=tree", "RANKS=4", "ELEMENTS=8", "TOPO=fattree,k=4", "LOSS=5%")
+
+    assert plain.split()[-2:] == ["step", "'ring'"]
+    words = " ".join(given.replace("\\\n", " ").split())
+    assert words.endswith("step 'tree' --ranks '4' --elements '8' --topo 'fattree,k=4' --loss '5%'")

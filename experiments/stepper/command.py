@@ -1,0 +1,91 @@
+"""`ringleaf step`: its options, and who shows the story."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from experiments.console import Debug, guard, say
+from ringleaf.errors import ConfigError
+
+if TYPE_CHECKING:
+    from experiments.stepper.story import Story
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("step")(step_command)
+
+
+@guard
+def step_command(
+    algo: Annotated[str, typer.Argument(help="A collective; a wrong name lists the valid.")],
+    ranks: Annotated[
+        int | None, typer.Option("--ranks", "-n", help="How many; default 4, or TOPO's hosts.")
+    ] = None,
+    elements: Annotated[
+        int | None, typer.Option("--elements", help="Numbers per rank; default: two per chunk.")
+    ] = None,
+    topo: Annotated[
+        str | None, typer.Option("--topo", help="Default: one switch. fattree,k=4 ...")
+    ] = None,
+    segments: Annotated[
+        int | None, typer.Option("--segments", help="Pieces in the pipelines of trees and chains.")
+    ] = None,
+    root: Annotated[int, typer.Option("--root", help="Of a broadcast or reduce.")] = 0,
+    lanes: Annotated[int, typer.Option("--lanes", help="In-network: values per packet.")] = 64,
+    slots: Annotated[
+        int | None, typer.Option("--slots", help="In-network: packets in flight per rank.")
+    ] = None,
+    loss: Annotated[str, typer.Option("--loss", help="In-network: of packets: 5%.")] = "0",
+    seed: Annotated[int, typer.Option("--seed", help="Of the numbers, and of losses.")] = 1,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write a page that needs no network.")
+    ] = None,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Text, as pipes get it: for screen readers.")
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Step through a collective: who sends what to whom, and what ranks, links, switches hold."""
+    from experiments.stepper.plain import lines
+    from experiments.stepper.telling import Request, tell
+
+    request = Request(
+        algo,
+        ranks=ranks,
+        elements=elements,
+        topo=topo,
+        segments=segments,
+        root=root,
+        lanes=lanes,
+        slots=slots,
+        loss=loss,
+        seed=seed,
+    )
+    story = tell(request)
+    if html is not None:
+        _write_page(story, html)
+        say(f"# page: {html}")
+    if plain or (html is None and not sys.stdout.isatty()):
+        for line in lines(story):
+            say(line)
+    elif html is None:
+        from experiments.stepper.terminal import Stepper
+
+        Stepper(story).run()
+
+
+def _write_page(story: Story, path: Path) -> None:
+    from experiments.stepper.page import render
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(render(story), encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"step: can't write the page, got {str(path)!r}: {error.strerror}"
+        ) from error

@@ -1,0 +1,186 @@
+"""A collective really run, in virtual time, and what hosts and switches hold after each event.
+
+Numbers say what is added up, not whose. So the job runs again with tracers for numbers: rank r
+brings 4^r, and the base-4 digits of a sum are how often each rank is in it (a window of
+`WINDOW` ranks per run). Packets come and go at the same times whatever they carry, so events of
+the runs match. It is always the P4 program that adds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import networkx as nx
+import numpy as np
+import torch
+
+from collectives.schedule import Schedule
+from ina.reading import Fact, Readable
+from networks.options import Options
+from networks.virtual import VirtualNetwork
+from networks.virtual.watch import Sight
+from switches import Switch
+
+WINDOW = 15  # ranks per run: 30 bits, as sums are of 31 and a sign
+FEWEST_LANES = 4  # registers numbered alike that are taken for lanes, not for scalars
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One index of a switch's registers: scalars by the last part of their names, and lanes."""
+
+    scalars: Mapping[str, int]
+    lanes: tuple[int, ...]
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Packets that came and left, and what was there then."""
+
+    sights: tuple[Sight, ...]
+    held: Mapping[str, Mapping[int, Held]]  # by switch and index; of the switches at the packets
+    counted: Mapping[str, Mapping[str, int]]  # by switch: packets of each counter's rows
+    tensors: tuple[tuple[int, ...], ...]  # by rank
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One run with the numbers that were asked for, and its twins with tracers, a window each."""
+
+    events: tuple[Event, ...]
+    traced: tuple[tuple[Event, ...], ...]
+    readable: Readable | None
+
+    def who(self, values: Sequence[int]) -> tuple[int, ...]:
+        """Whose contributions are in a number, given what each window's run has in its place."""
+        found = []
+        for window, value in enumerate(values):
+            for digit in range(WINDOW):
+                rank = WINDOW * window + digit
+                found += [rank] * (value >> 2 * digit & 3)
+        return tuple(found)
+
+
+def observe(
+    graph: nx.Graph[str],
+    options: Options,
+    schedule: Schedule,
+    inputs: Sequence[torch.Tensor],
+    seed: int,
+) -> Observed:
+    """Run the schedule on whole numbers (int32), with tracers too.
+
+    Raises:
+        ConfigError: If options, topology and system don't fit one another.
+    """
+    events = _run(graph, options, schedule, inputs, seed)
+    windows = range(-(-schedule.ranks // WINDOW))
+    traced = [_run(graph, options, schedule, _tracers(inputs, window), seed) for window in windows]
+    assert all(len(twin) == len(events) for twin in traced), "time depends on what is added"
+    system = options.system
+    return Observed(events, tuple(traced), system if isinstance(system, Readable) else None)
+
+
+def _tracers(inputs: Sequence[torch.Tensor], window: int) -> list[torch.Tensor]:
+    tensors = [torch.zeros_like(tensor) for tensor in inputs]
+    for digit, tensor in enumerate(tensors[WINDOW * window : WINDOW * (window + 1)]):
+        tensor.fill_(1 << 2 * digit)
+    return tensors
+
+
+def _run(
+    graph: nx.Graph[str],
+    options: Options,
+    schedule: Schedule,
+    inputs: Sequence[torch.Tensor],
+    seed: int,
+) -> tuple[Event, ...]:
+    network = VirtualNetwork(graph, options, seed=seed)
+    tensors = network.tensors(inputs[0].numel(), inputs[0].dtype, schedule)
+    for tensor, given in zip(tensors, inputs, strict=True):
+        tensor.copy_(given)
+    readers = {name: _Reader(graph, switch, options) for name, switch in network.switches.items()}
+    events: list[Event] = []
+
+    def see(sights: Sequence[Sight]) -> None:
+        here = sorted({sight.place.node for sight in sights} & readers.keys())
+        events.append(
+            Event(
+                tuple(sights),
+                {name: readers[name].held() for name in here},
+                {name: readers[name].counted() for name in here},
+                tuple(tuple(tensor.tolist()) for tensor in tensors),
+            )
+        )
+
+    network.watch(see)
+    with np.errstate(over="ignore"):  # sums of uint64 wrap, where nothing is compiled
+        network.run(schedule, tensors)
+        network.close()
+    return tuple(events)
+
+
+class _Reader:
+    """Reads a switch's registers through its control plane."""
+
+    def __init__(self, graph: nx.Graph[str], switch: Switch, options: Options) -> None:
+        self._graph = graph
+        self._switch = switch
+        self._system = options.system
+        self._scalars, self._lanes = split_lanes(list(switch.program.source.registers))
+        self._counters = {
+            name: counter.size for name, counter in switch.program.source.counters.items()
+        }
+
+    def held(self) -> dict[int, Held]:
+        """What is not zero, by index."""
+        cells = {name: self._switch.read_registers(name) for name in self._scalars + self._lanes}
+        indices = sorted({index for found in cells.values() for index in found})
+        return {index: self._held(cells, index) for index in indices}
+
+    def counted(self) -> dict[str, int]:
+        """Packets of each row of each indirect counter, by what it counts."""
+        return {
+            self._name_row(_last(name), row): self._switch.read_counter(name, row).packets
+            for name, size in self._counters.items()
+            for row in range(size)
+        }
+
+    def _name_row(self, counter: str, row: int) -> str:
+        if isinstance(self._system, Readable):
+            return self._system.read_counter(counter, row)
+        return f"{counter}[{row}]"
+
+    def _held(self, cells: Mapping[str, Mapping[int, int]], index: int) -> Held:
+        scalars = {_last(name): cells[name].get(index, 0) for name in self._scalars}
+        lanes = tuple(_signed(cells[name].get(index, 0)) for name in self._lanes)
+        if isinstance(self._system, Readable):
+            facts = tuple(self._system.read_entry(self._graph, self._switch, index, scalars))
+        else:
+            facts = tuple(Fact(name, str(value)) for name, value in scalars.items())
+            facts = (Fact("index", str(index)), *facts)
+        return Held(scalars, lanes, facts)
+
+
+def split_lanes(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Registers that are by themselves, and those of the largest family numbered alike."""
+    families: dict[str, list[tuple[int, str]]] = {}
+    for name in names:
+        if match := re.fullmatch(r"(.*?)(\d+)", name):
+            families.setdefault(match[1], []).append((int(match[2]), name))
+    largest = max(families.values(), key=len, default=[])
+    if len(largest) < FEWEST_LANES:
+        return list(names), []
+    lanes = [name for _, name in sorted(largest)]
+    return [name for name in names if name not in set(lanes)], lanes
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 32) if word >> 31 else word

@@ -1,0 +1,211 @@
+"""Frames of what packets did: one for each that arrived somewhere, or was lost on its way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from experiments.stepper.observed import Event, Held, Observed
+from experiments.stepper.story import (
+    Action,
+    BufferChange,
+    Buffers,
+    Cell,
+    Entry,
+    EntryChange,
+    Frame,
+    show_who,
+)
+from networks.virtual.watch import Sight
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a run comes to."""
+
+    cells: tuple[str, ...]
+    first: Buffers
+    frames: tuple[Frame, ...]
+
+
+def packet_frames(observed: Observed, inputs: Sequence[Sequence[int]]) -> Told:
+    """Tell a run, packet by packet."""
+    teller = _Teller(observed, [tuple(tensor) for tensor in inputs])
+    return Told(teller.names, teller.first, tuple(teller.frames()))
+
+
+class _Teller:
+    def __init__(self, observed: Observed, inputs: list[tuple[int, ...]]) -> None:
+        self._observed = observed
+        self._ranks = len(inputs)
+        self._ranges = _ranges(observed, len(inputs[0]))
+        self.names = tuple(_name(start, stop) for start, stop in self._ranges)
+        self.first: Buffers = tuple(
+            tuple(Cell((rank,), tensor[start:stop]) for start, stop in self._ranges)
+            for rank, tensor in enumerate(inputs)
+        )
+        self._buffers = [list(cells) for cells in self.first]
+        self._entries: dict[str, dict[int, Entry]] = {}
+        self._counted: dict[str, dict[str, int]] = {}
+
+    def frames(self) -> Iterator[Frame]:
+        step, time_ps = -1, -1
+        for number, event in enumerate(self._observed.events):
+            for frame in self._frames_of(number, event):
+                assert frame.time_ps is not None
+                if frame.time_ps != time_ps:
+                    step, time_ps = step + 1, frame.time_ps
+                yield replace(frame, step=step)
+
+    def _frames_of(self, number: int, event: Event) -> Iterator[Frame]:
+        for place, sight in enumerate(event.sights):
+            if not sight.sent:
+                yield self._arrival(number, place, event)
+        for place, sight in enumerate(event.sights):
+            if sight.lost:
+                yield self._loss(number, place, sight)
+
+    def _loss(self, number: int, place: int, sight: Sight) -> Frame:
+        packet = self._describe(sight.data)
+        near, far = sight.place.node, sight.place.peer
+        return Frame(
+            0,
+            Action.LOST,
+            f"{near} → {far}: {packet} is lost",
+            f"The link loses it; {far} knows nothing of it.",
+            _label(packet),
+            (near, far),
+            len(sight.data),
+            self._carried(number, place, sight),
+            time_ps=sight.time_ps,
+        )
+
+    def _arrival(self, number: int, place: int, event: Event) -> Frame:
+        sight = event.sights[place]
+        near, far = sight.place.peer, sight.place.node
+        packet = self._describe(sight.data)
+        entries = tuple(self._entry_changes(number, event))
+        buffers = tuple(self._buffer_changes(number, event))
+        at_switch = far in event.held
+        text = self._at_switch(far, event, entries) if at_switch else self._at_host(event, buffers)
+        return Frame(
+            0,
+            Action.UP if at_switch else Action.DOWN,
+            f"{near} → {far}: {packet}",
+            text,
+            _label(packet),
+            (near, far),
+            len(sight.data),
+            self._carried(number, place, sight),
+            buffers,
+            entries,
+            sight.time_ps,
+        )
+
+    def _entry_changes(self, number: int, event: Event) -> Iterator[EntryChange]:
+        for switch, held in event.held.items():
+            known = self._entries.setdefault(switch, {})
+            for index in sorted(held.keys() | known.keys()):
+                before = known.get(index)
+                after = self._entry(number, switch, index, held[index]) if index in held else None
+                if before != after:
+                    yield EntryChange(switch, index, before, after)
+                    if after is None:
+                        del known[index]
+                    else:
+                        known[index] = after
+
+    def _entry(self, number: int, switch: str, index: int, held: Held) -> Entry:
+        if not held.lanes:
+            return Entry(held.facts, None)
+        twins = [twin[number].held[switch].get(index) for twin in self._observed.traced]
+        who = self._observed.who([twin.lanes[0] if twin else 0 for twin in twins])
+        return Entry(held.facts, Cell(who, held.lanes))
+
+    def _buffer_changes(self, number: int, event: Event) -> Iterator[BufferChange]:
+        for rank, tensor in enumerate(event.tensors):
+            for cell, (start, stop) in enumerate(self._ranges):
+                before = self._buffers[rank][cell]
+                twins = [twin[number].tensors[rank] for twin in self._observed.traced]
+                who = self._observed.who([twin[start] for twin in twins])
+                after = Cell(who, tensor[start:stop])
+                if before != after:
+                    self._buffers[rank][cell] = after
+                    yield BufferChange(rank, cell, before, after)
+
+    def _describe(self, data: bytes) -> str:
+        readable = self._observed.readable
+        return (readable.read_packet(data) if readable else "") or _dissect(data)
+
+    def _carried(self, number: int, place: int, sight: Sight) -> Cell | None:
+        readable = self._observed.readable
+        numbers = readable.read_values(sight.data) if readable else ()
+        if not numbers:
+            return None
+        twins = [twin[number].sights[place].data for twin in self._observed.traced]
+        assert readable is not None
+        who = self._observed.who([readable.read_values(twin)[0] for twin in twins])
+        return Cell(who, tuple(numbers))
+
+    def _at_switch(self, switch: str, event: Event, entries: tuple[EntryChange, ...]) -> str:
+        sent = [sight for sight in event.sights if sight.sent]
+        said = "".join(f", counted as {name!r}" for name in self._newly_counted(switch, event))
+        if sent:
+            to = ", ".join(sight.place.peer for sight in sent)
+            return f"{switch} sends to {to}: {self._describe(sent[0].data)}{said}."
+        if not entries:
+            return f"{switch} changes nothing, and sends nothing at once{said}."
+        missing = [
+            name
+            for change in entries
+            if change.after is not None
+            for fact in change.after.facts
+            for name, there in fact.bits
+            if not there
+        ]
+        waits = f", and waits for {', '.join(missing)}" if missing else ""
+        verb = "adds it" if any(change.before for change in entries) else "keeps it"
+        return f"{switch} {verb}{waits}{said}."
+
+    def _newly_counted(self, switch: str, event: Event) -> list[str]:
+        before = self._counted.get(switch, {})
+        self._counted[switch] = dict(event.counted[switch])
+        return [n for n, count in event.counted[switch].items() if count > before.get(n, 0)]
+
+    def _at_host(self, event: Event, buffers: tuple[BufferChange, ...]) -> str:
+        parts = [
+            f"Rank {change.rank} now has {show_who(change.after.who, self._ranks)} "
+            f"in {self.names[change.cell]}."
+            for change in buffers
+        ] or ["It changes nothing there."]
+        parts += [f"It sends {self._describe(sight.data)}." for sight in event.sights if sight.sent]
+        return " ".join(parts)
+
+
+def _ranges(observed: Observed, elements: int) -> list[tuple[int, int]]:
+    """Cut tensors where neighbours were ever of different contributions."""
+    cuts = {0, elements}
+    for run in observed.traced:
+        for tensor in {tensor for event in run for tensor in event.tensors}:
+            cuts.update(i for i, (a, b) in enumerate(pairwise(tensor), 1) if a != b)
+    return list(pairwise(sorted(cuts)))
+
+
+def _name(start: int, stop: int) -> str:
+    return f"elements {start}-{stop - 1}" if stop - start > 1 else f"element {start}"
+
+
+def _label(packet: str) -> str:
+    return packet.partition(",")[0]
+
+
+def _dissect(data: bytes) -> str:
+    """What scapy makes of a packet of a system that does not explain itself."""
+    from scapy.layers.l2 import Ether
+
+    from ina.registry import load_layers
+
+    load_layers()
+    summary: str = Ether(data).summary()
+    return summary.rpartition(" / ")[2] or summary

@@ -1,0 +1,292 @@
+"""What there is to see of one collective: a first state and frames, each with what it changes.
+
+A story is data, computed once. Who shows it walks with a `Cursor`, forwards and backwards;
+position 0 is before anything has happened, position k is after frame k.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from itertools import pairwise
+
+import networkx as nx
+
+from ina.reading import Fact
+
+SHORTENED = 5
+"""So many ranks are written as runs."""
+
+Way = tuple[str, str]
+"""One direction of a link: from, to."""
+
+
+class Action(Enum):
+    """What happens in a frame."""
+
+    REDUCE = "reduce"  # the receiver adds what comes to what it has
+    COPY = "copy"  # it takes it in its place
+    UP = "packet"  # a packet reaches a switch
+    DOWN = "delivery"  # a packet reaches a host
+    LOST = "loss"  # a link loses it
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A range of one tensor: whose contributions are added up in it, and the sums."""
+
+    who: tuple[int, ...]  # ranks, sorted; one that was added twice is there twice
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a switch's registers, as its program has left it."""
+
+    facts: tuple[Fact, ...]
+    total: Cell | None  # what its lanes hold; None if the program has no lanes
+
+
+@dataclass(frozen=True, slots=True)
+class BufferChange:
+    """A cell is another; `rank` is a server's number if it is no rank's."""
+
+    rank: int
+    cell: int
+    before: Cell
+    after: Cell
+
+
+@dataclass(frozen=True, slots=True)
+class EntryChange:
+    """A switch's entry is another; None: all of it is zero."""
+
+    switch: str
+    index: int
+    before: Entry | None
+    after: Entry | None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One message, or one packet on one link. Those of a step are concurrent."""
+
+    step: int
+    action: Action
+    title: str
+    text: str
+    label: str  # what moves, in a word or two
+    path: tuple[str, ...]  # nodes, from the sender to the receiver
+    size_bytes: int
+    carries: Cell | None
+    buffers: tuple[BufferChange, ...] = ()
+    entries: tuple[EntryChange, ...] = ()
+    time_ps: int | None = None  # in virtual time, if packets were really sent
+
+    @property
+    def ways(self) -> list[Way]:
+        """The directions of links that it takes."""
+        return list(pairwise(self.path))
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What one direction of a link carries."""
+
+    messages: int
+    size_bytes: int
+
+
+Buffers = tuple[tuple[Cell, ...], ...]
+"""Cells by rank; servers come after the ranks."""
+Goals = tuple[tuple[tuple[int, ...] | None, ...], ...]
+"""By rank and cell: whose contributions must be there in the end; None if that doesn't matter."""
+
+
+@dataclass(frozen=True)
+class Story:
+    """A collective from its inputs to its results.
+
+    Attributes:
+        title: Which collective.
+        summary: Of what size.
+        command: Would tell it again.
+        graph: The topology; node i is on host i.
+        ranks: How many contribute; nodes beyond them are servers.
+        cells: Names of the ranges that buffers are cut into.
+        first: What nodes hold before frame 0.
+        goals: What they must hold after the last.
+        frames: What happens.
+        exact: Whether sums must be right to the last bit; not if messages are written lossily.
+    """
+
+    title: str
+    summary: str
+    command: str
+    graph: nx.Graph[str]
+    ranks: int
+    cells: tuple[str, ...]
+    first: Buffers
+    goals: Goals
+    frames: tuple[Frame, ...]
+    exact: bool = True
+
+    @cached_property
+    def steps(self) -> int:
+        return self.frames[-1].step + 1 if self.frames else 0
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """The position before each step, and after the last one."""
+        firsts = [k for k, (a, b) in enumerate(pairwise(self.frames), 1) if a.step != b.step]
+        return (0, *firsts, len(self.frames)) if self.frames else (0,)
+
+    @cached_property
+    def loads(self) -> tuple[dict[Way, Load], ...]:
+        """By step: what each direction of each link carries in it, if anything."""
+        loads: list[dict[Way, Load]] = [{} for _ in range(self.steps)]
+        for frame in self.frames:
+            for way in frame.ways:
+                known = loads[frame.step].get(way, Load(0, 0))
+                loads[frame.step][way] = Load(
+                    known.messages + 1, known.size_bytes + frame.size_bytes
+                )
+        return tuple(loads)
+
+    def total(self, who: tuple[int, ...], cell: int) -> tuple[int, ...]:
+        """What these ranks' inputs add up to."""
+        parts = [self.first[rank][cell].numbers for rank in who]
+        return tuple(map(sum, zip(*parts, strict=True)))
+
+    @cached_property
+    def has_entries(self) -> bool:
+        """Whether switches hold anything at any time."""
+        return any(frame.entries for frame in self.frames)
+
+
+class Cursor:
+    """A place in a story, and the state there.
+
+    Attributes:
+        position: Frames that have happened.
+        buffers: Cells by rank, now.
+        entries: Entries that are not zero, by switch and index, now.
+        carried: Bytes that each direction of each link has carried up to now.
+    """
+
+    def __init__(self, story: Story) -> None:
+        self.story = story
+        self.position = 0
+        self.buffers = [list(cells) for cells in story.first]
+        self.entries: dict[tuple[str, int], Entry] = {}
+        self.carried: Counter[Way] = Counter()
+
+    @property
+    def frame(self) -> Frame | None:
+        """What has happened last; None at the start."""
+        return self.story.frames[self.position - 1] if self.position else None
+
+    @property
+    def at_end(self) -> bool:
+        return self.position == len(self.story.frames)
+
+    def go(self, position: int) -> None:
+        """Walk to a position, or as near to it as the story goes."""
+        wanted = max(0, min(position, len(self.story.frames)))
+        while self.position < wanted:
+            self._apply(self.story.frames[self.position])
+            self.position += 1
+        while self.position > wanted:
+            self.position -= 1
+            self._undo(self.story.frames[self.position])
+
+    def go_step(self, by: int) -> None:
+        """Walk to where the next step ends (1), or where this one or the last begins (-1)."""
+        starts = self.story.starts
+        if by > 0:
+            self.go(next((s for s in starts if s > self.position), starts[-1]))
+        else:
+            self.go(next((s for s in reversed(starts) if s < self.position), 0))
+
+    def done(self, rank: int, cell: int) -> bool:
+        """Whether a rank's cell holds what it must in the end: the right sum of the right ranks."""
+        goal = self.story.goals[rank][cell]
+        if goal is None or self.buffers[rank][cell].who != goal:
+            return False
+        right = self.story.total(goal, cell)
+        return not self.story.exact or self.buffers[rank][cell].numbers == right
+
+    def right(self) -> tuple[int, int]:
+        """How many cells hold what they must, and how many there are of which that is asked."""
+        asked = [
+            (rank, cell)
+            for rank, goals in enumerate(self.story.goals)
+            for cell, goal in enumerate(goals)
+            if goal is not None
+        ]
+        return sum(self.done(rank, cell) for rank, cell in asked), len(asked)
+
+    def _apply(self, frame: Frame) -> None:
+        for change in frame.buffers:
+            self.buffers[change.rank][change.cell] = change.after
+        for entry in frame.entries:
+            self._set_entry(entry, entry.after)
+        for way in frame.ways:
+            self.carried[way] += frame.size_bytes
+
+    def _undo(self, frame: Frame) -> None:
+        for change in reversed(frame.buffers):
+            self.buffers[change.rank][change.cell] = change.before
+        for entry in reversed(frame.entries):
+            self._set_entry(entry, entry.before)
+        for way in frame.ways:
+            self.carried[way] -= frame.size_bytes
+
+    def _set_entry(self, change: EntryChange, entry: Entry | None) -> None:
+        if entry is None:
+            self.entries.pop((change.switch, change.index), None)
+        else:
+            self.entries[change.switch, change.index] = entry
+
+
+def members(bits: int) -> tuple[int, ...]:
+    """The numbers of the bits that are set, lowest first."""
+    return tuple(_members(bits))
+
+
+def _members(bits: int) -> Iterator[int]:
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
+
+
+def name_node(node: int, ranks: int) -> str:
+    """`rank 2`, or `server 0` beyond the ranks."""
+    return f"rank {node}" if node < ranks else f"server {node - ranks}"
+
+
+def show_who(who: tuple[int, ...], ranks: int) -> str:
+    """Σ{0,1,3}; `Σ all` is everybody's sum, {2} rank 2's own, ∅ nobody's; runs: Σ{0-5,8}."""
+    if len(who) < 2:
+        return f"{{{who[0]}}}" if who else "∅"
+    if ranks > 2 and who == tuple(range(ranks)):
+        return "Σ all"
+    parts = map(str, who) if len(who) < SHORTENED else _runs(who)
+    return f"Σ{{{','.join(parts)}}}"
+
+
+def _runs(who: tuple[int, ...]) -> Iterator[str]:
+    start = 0
+    for stop in range(1, len(who) + 1):
+        if stop < len(who) and who[stop] == who[stop - 1] + 1:
+            continue
+        run = who[start:stop]
+        if len(run) > 2:
+            yield f"{run[0]}-{run[-1]}"
+        else:
+            yield from map(str, run)
+        start = stop

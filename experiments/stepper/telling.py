@@ -1,0 +1,237 @@
+"""From options to a story: which collective, on which topology, from what data."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, replace
+
+import networkx as nx
+import torch
+
+from collectives.registry import Algorithm, find_algorithm
+from collectives.schedule import Schedule
+from collectives.verify import demanded
+from experiments.network import build_topology, fold_hierarchy
+from experiments.options import LANES
+from experiments.stepper.story import Goals, Story, members
+from experiments.stepper.transfers import first_buffers, transfer_frames
+from ringleaf.errors import ConfigError
+from ringleaf.units import PS_PER_US, format_time, parse_fraction
+from topologies.graph import hosts
+
+RANKS = 4  # unless asked for, or given by the topology
+ELEMENTS = 8  # at least, and two for each chunk
+MOST_RANKS = 64  # more can't be told apart
+MOST_FRAMES = 10_000
+PACKETS_PER_RANK = 4  # of in-network aggregation, so that both versions of its slots are used
+MOST_PACKETS = 64  # per rank
+SLOTS = 2
+LARGEST = 9  # numbers are from 1 on, to be added up in one's head
+RATE_BPS = 100_000_000_000
+DELAY_PS = PS_PER_US
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What somebody wants to step through; None: whatever fits."""
+
+    algo: str
+    ranks: int | None = None
+    elements: int | None = None
+    topo: str | None = None
+    segments: int | None = None
+    root: int = 0
+    lanes: int = LANES[0]
+    slots: int | None = None
+    loss: str = "0"
+    seed: int = 1
+
+
+def tell(request: Request) -> Story:
+    """Compute the story.
+
+    Raises:
+        ConfigError: If options don't fit one another.
+        ScheduleError: If the algorithm can't do it.
+        TopologyError: If there is no such topology.
+    """
+    algorithm = find_algorithm(request.algo)
+    _check(request, algorithm)
+    graph, ranks = _place(request, algorithm)
+    tell_it = _tell_packets if algorithm.in_network else _tell_transfers
+    story = tell_it(request, algorithm, graph, ranks)
+    if len(story.frames) > MOST_FRAMES:
+        raise ConfigError(
+            f"step: at most {MOST_FRAMES} frames, got {len(story.frames)}; "
+            "take fewer ranks or elements"
+        )
+    return story
+
+
+def _check(request: Request, algorithm: Algorithm) -> None:
+    for name in ("ranks", "elements", "segments", "slots"):
+        value = getattr(request, name)
+        if value is not None and value < 1:
+            raise ConfigError(f"step: {name} must be >= 1, got {value}")
+    if request.lanes not in LANES:
+        raise ConfigError(f"step: lanes must be one of {list(LANES)}, got {request.lanes}")
+    if parse_fraction(request.loss, "step: loss") and not algorithm.in_network:
+        raise ConfigError(
+            f"step: only packets can be lost, got loss {request.loss!r} for the transfers of "
+            f"{algorithm.name}; take an algorithm that aggregates in the network"
+        )
+
+
+def _place(request: Request, algorithm: Algorithm) -> tuple[nx.Graph[str], int]:
+    """The topology that was asked for, or a single switch; and how many of its hosts are ranks.
+
+    The others are the schedule's servers.
+    """
+    ranks = request.ranks if request.topo else request.ranks or RANKS
+    if ranks is None:
+        graph = _topology(request, None)
+        found = len(hosts(graph))
+        ranks = found - _schedule(request, algorithm, graph, found, 0).servers
+    if not 2 <= ranks <= MOST_RANKS:
+        raise ConfigError(f"step: ranks must be 2 to {MOST_RANKS}, got {ranks}; give --ranks")
+    graph = _topology(request, ranks)
+    servers = _schedule(request, algorithm, graph, ranks, 0).servers
+    return (_topology(request, ranks + servers) if servers else graph), ranks
+
+
+def _topology(request: Request, wanted: int | None) -> nx.Graph[str]:
+    topo = request.topo or f"leafspine,leaves=1,spines=0,hosts={wanted}"
+    return build_topology(topo, rate_bps=RATE_BPS, delay_ps=DELAY_PS, hosts=wanted)
+
+
+def _schedule(
+    request: Request, algorithm: Algorithm, graph: nx.Graph[str], ranks: int, size_bytes: int
+) -> Schedule:
+    return algorithm.build(
+        ranks,
+        size_bytes=size_bytes,
+        hierarchy=fold_hierarchy(graph.graph["hierarchy"], ranks),
+        segments=request.segments,
+        root=request.root,
+    )
+
+
+def _inputs(request: Request, ranks: int, elements: int) -> list[torch.Tensor]:
+    generator = torch.Generator().manual_seed(request.seed)
+    return [
+        torch.randint(1, LARGEST + 1, (elements,), generator=generator, dtype=torch.int32)
+        for _ in range(ranks)
+    ]
+
+
+def _tell_transfers(
+    request: Request, algorithm: Algorithm, graph: nx.Graph[str], ranks: int
+) -> Story:
+    elements = request.elements or 0
+    schedule = _schedule(request, algorithm, graph, ranks, 4 * (elements or ELEMENTS))
+    elements = elements or schedule.chunks * max(-(-ELEMENTS // schedule.chunks), 2)
+    if elements < schedule.chunks:
+        raise ConfigError(
+            f"step: elements must be {schedule.chunks} or more, one for each chunk of "
+            f"{algorithm.name} among {ranks} ranks, got {elements}"
+        )
+    inputs = _inputs(request, ranks, elements)
+    frames = transfer_frames(schedule, inputs, graph)
+    steps = frames[-1].step + 1 if frames else 0
+    return Story(
+        title=_title(algorithm),
+        summary=(
+            f"{ranks} ranks with {elements} numbers each, in {schedule.chunks} "
+            f"chunk{'s' * (schedule.chunks > 1)}; {len(frames)} transfers in {steps} steps"
+        ),
+        command=_command(request, ranks, elements),
+        graph=graph,
+        ranks=ranks,
+        cells=tuple(f"chunk {chunk}" for chunk in range(schedule.chunks)),
+        first=first_buffers(schedule, inputs),
+        goals=_goals(schedule, list(range(schedule.chunks))),
+        frames=frames,
+        exact=schedule.codec is None or schedule.codec.is_lossless,
+    )
+
+
+def _tell_packets(
+    request: Request, algorithm: Algorithm, graph: nx.Graph[str], ranks: int
+) -> Story:
+    run_uncompiled()
+    from experiments.stepper.observed import observe
+    from experiments.stepper.packets import packet_frames
+    from ina.registry import find_system
+    from networks.options import Options
+
+    elements = request.elements or PACKETS_PER_RANK * request.lanes
+    schedule = _schedule(request, algorithm, graph, ranks, 4 * elements)
+    most = MOST_PACKETS * request.lanes
+    if not schedule.chunks <= elements <= most:
+        raise ConfigError(
+            f"step: elements must be {schedule.chunks} to {most}, {MOST_PACKETS} packets from "
+            f"each rank, got {elements}"
+        )
+    inputs = _inputs(request, ranks, elements)
+    slots = request.slots or SLOTS
+    options = Options(
+        system=find_system(algorithm.name),
+        lanes=request.lanes,
+        slots=slots,
+        loss=parse_fraction(request.loss, "step: loss"),
+    )
+    if schedule.servers:
+        options = replace(options, servers=schedule.servers)
+    observed = observe(graph, options, schedule, inputs, request.seed)
+    told = packet_frames(observed, [tensor.tolist() for tensor in inputs])
+    time_ps = told.frames[-1].time_ps or 0
+    lost = sum(sight.lost for event in observed.events for sight in event.sights)
+    return Story(
+        title=_title(algorithm),
+        summary=(
+            f"{ranks} ranks with {elements} numbers each, {request.lanes} to a packet, in {slots} "
+            f"slots of the switches; {len(told.frames)} packets and hops, {lost} lost, in "
+            f"{format_time(time_ps)} of virtual time"
+        ),
+        command=_command(request, ranks, elements),
+        graph=graph,
+        ranks=ranks,
+        cells=told.cells,
+        first=told.first,
+        goals=_goals(schedule, [0] * len(told.cells)),
+        frames=told.frames,
+    )
+
+
+def _goals(schedule: Schedule, chunks: list[int]) -> Goals:
+    """What each rank's cells must hold, given the chunk that each is of."""
+    return tuple(
+        tuple(
+            None if (bits := demanded(schedule, rank, chunk)) is None else members(bits)
+            for chunk in chunks
+        )
+        for rank in range(schedule.nodes)
+    )
+
+
+def _title(algorithm: Algorithm) -> str:
+    """`ring allreduce`; the collective is left out where the name has it."""
+    collective = algorithm.collective.value.replace("_", "-")
+    words = algorithm.title if collective in algorithm.title else f"{algorithm.title} {collective}"
+    return words[0].upper() + words[1:]
+
+
+def _command(request: Request, ranks: int, elements: int) -> str:
+    given = [f"ringleaf step {request.algo} --ranks {ranks} --elements {elements}"]
+    default = Request(request.algo)
+    for name in ("topo", "segments", "root", "lanes", "slots", "loss", "seed"):
+        if getattr(request, name) != getattr(default, name):
+            given.append(f"--{name} {getattr(request, name)}")
+    return " ".join(given)
+
+
+def run_uncompiled() -> None:
+    """Have Numba, if it is not imported yet, compile nothing: it takes longer than the job."""
+    if "numba" not in sys.modules:
+        os.environ["NUMBA_DISABLE_JIT"] = "1"

@@ -1,0 +1,181 @@
+"""Frames of transfers between ranks: contributions are the verifier's, numbers the oracle's.
+
+Nothing here knows any algorithm, so every schedule can be stepped through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import networkx as nx
+import torch
+
+from collectives.oracle import apply_rows, message_bytes
+from collectives.schedule import (
+    Aggregate,
+    Message,
+    Op,
+    Schedule,
+    chunk_ranges,
+    messages,
+    rows_by_chunk,
+)
+from collectives.verify import contributions
+from experiments.stepper.story import (
+    Action,
+    BufferChange,
+    Buffers,
+    Cell,
+    Frame,
+    members,
+    name_node,
+    show_who,
+)
+from topologies.routing import dealt, path, routes
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What a row brought, and what it left on the ranks that it wrote."""
+
+    brought: Cell
+    left: dict[int, Cell]
+
+
+def first_buffers(schedule: Schedule, inputs: Sequence[torch.Tensor]) -> Buffers:
+    """What each node has before anything has happened, chunk by chunk; servers have zeros."""
+    ranges = chunk_ranges(inputs[0].numel(), schedule.chunks)
+    ranks = tuple(
+        tuple(Cell((rank,), tuple(tensor[a:b].tolist())) for a, b in ranges)
+        for rank, tensor in enumerate(inputs)
+    )
+    server = tuple(Cell((), (0,) * (b - a)) for a, b in ranges)
+    return ranks + (server,) * schedule.servers
+
+
+def transfer_frames(
+    schedule: Schedule, inputs: Sequence[torch.Tensor], graph: nx.Graph[str]
+) -> tuple[Frame, ...]:
+    """One frame per message, in the schedule's order.
+
+    Raises:
+        ScheduleError: If the schedule is not right.
+    """
+    done = _execute(schedule, inputs)
+    buffers = [list(cells) for cells in first_buffers(schedule, inputs)]
+    frames = []
+    row = 0
+    find = _Finder(graph)
+    sizes = message_bytes(schedule, inputs)
+    for message, size_bytes in zip(messages(schedule), sizes, strict=True):
+        chunks = _chunks(message)
+        rows = [done[row + i] for i in range(len(chunks))]
+        row += len(chunks)
+        changes = tuple(
+            BufferChange(rank, chunk, buffers[rank][chunk], cell)
+            for chunk, each in zip(chunks, rows, strict=True)
+            for rank, cell in each.left.items()
+        )
+        for change in changes:
+            buffers[change.rank][change.cell] = change.after
+        frames.append(_frame(schedule, message, rows, changes, find, size_bytes))
+    return tuple(frames)
+
+
+def _execute(schedule: Schedule, inputs: Sequence[torch.Tensor]) -> dict[int, _Done]:
+    """Follow each chunk twice, with numbers and with contributions; by row."""
+    proved = {each.row: each for each in contributions(schedule)}
+    done: dict[int, _Done] = {}
+    ranges = chunk_ranges(inputs[0].numel(), schedule.chunks)
+    for (start, stop), rows in zip(ranges, rows_by_chunk(schedule), strict=True):
+        values = [tensor[start:stop] for tensor in inputs]
+        values += [torch.zeros_like(values[0])] * schedule.servers
+        brought = apply_rows(schedule, [row for _, row in rows], values)
+        for (number, row), value in zip(rows, brought, strict=True):
+            held = proved[number].held
+            written = row.ranks if isinstance(row, Aggregate) else (row.dst,)
+            done[number] = _Done(
+                Cell(members(proved[number].brought), tuple(value.tolist())),
+                {rank: Cell(members(held[rank]), tuple(values[rank].tolist())) for rank in written},
+            )
+    return done
+
+
+def _chunks(message: Message | Aggregate) -> range:
+    if isinstance(message, Aggregate):
+        return range(message.chunk, message.chunk + 1)
+    return range(message.start, message.stop)
+
+
+class _Finder:
+    """Paths between ranks, as the network's switches are told them."""
+
+    def __init__(self, graph: nx.Graph[str]) -> None:
+        self._graph = graph
+        self._table = dealt(graph, routes(graph))
+
+    def __call__(self, src: int, dst: int) -> tuple[str, ...]:
+        return tuple(path(self._graph, f"h{src}", f"h{dst}", table=self._table))
+
+
+def _frame(
+    schedule: Schedule,
+    message: Message | Aggregate,
+    rows: list[_Done],
+    changes: tuple[BufferChange, ...],
+    find: _Finder,
+    size_bytes: int,
+) -> Frame:
+    chunks = name_chunks(_chunks(message))
+    who = {each.brought.who for each in rows}
+    carries = rows[0].brought if len(who) == 1 else None
+    brings = show_who(rows[0].brought.who, schedule.ranks) if carries else "what it has of them"
+    numbers = tuple(number for each in rows for number in each.brought.numbers)
+    if carries is not None:
+        carries = Cell(carries.who, numbers)
+    if isinstance(message, Aggregate):
+        return Frame(
+            message.step,
+            Action.COPY,
+            f"the network adds up {chunks} of {len(message.ranks)} ranks",
+            f"Each of them gets {brings}.",
+            chunks,
+            (),
+            size_bytes,
+            carries,
+            changes,
+        )
+    adds = message.op is Op.REDUCE
+    left = _left(schedule, message, changes)
+    return Frame(
+        message.step,
+        Action.REDUCE if adds else Action.COPY,
+        f"{_node(schedule, message.src)} sends {chunks} to {_node(schedule, message.dst)}, which "
+        f"{'adds' if adds else 'keeps'} {'it' if len(rows) == 1 else 'them'}",
+        f"It brings {brings}. {left}",
+        chunks,
+        find(message.src, message.dst),
+        size_bytes,
+        carries,
+        changes,
+    )
+
+
+def _left(schedule: Schedule, message: Message, changes: tuple[BufferChange, ...]) -> str:
+    """What the receiver has after it."""
+    receiver = _node(schedule, message.dst).capitalize()
+    held = {change.after.who for change in changes}
+    if len(held) > 1:
+        return f"{receiver} now has {len(changes)} chunks anew."
+    (who,) = held
+    return f"{receiver} now has {show_who(who, schedule.ranks)} there."
+
+
+def _node(schedule: Schedule, node: int) -> str:
+    return name_node(node, schedule.ranks)
+
+
+def name_chunks(chunks: range) -> str:
+    """`chunk 2`, or `chunks 2-5`."""
+    return f"chunk {chunks[0]}" if len(chunks) == 1 else f"chunks {chunks[0]}-{chunks[-1]}"

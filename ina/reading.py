@@ -1,0 +1,46 @@
+"""What a system's registers and packets mean, for people who step through it.
+
+A system with the methods of `Readable` explains itself; what the others have is shown as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import networkx as nx
+
+if TYPE_CHECKING:
+    from switches.control import ControlPlane
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something about an entry of a switch's registers.
+
+    A bitmap names its bits, from the lowest on, and says of each whether it is set.
+    """
+
+    name: str
+    text: str
+    bits: tuple[tuple[str, bool], ...] = ()
+
+
+@runtime_checkable
+class Readable(Protocol):
+    """A system that explains itself."""
+
+    def read_entry(
+        self, graph: nx.Graph[str], switch: ControlPlane, index: int, cells: Mapping[str, int]
+    ) -> Sequence[Fact]:
+        """What the scalar registers of one index say, by the last part of their names."""
+
+    def read_packet(self, data: bytes) -> str:
+        """What a packet is, in a few words; "" if it is none of this system's."""
+
+    def read_values(self, data: bytes) -> Sequence[int]:
+        """The whole numbers that a packet carries; none if it has none, or is not ours."""
+
+    def read_counter(self, name: str, row: int) -> str:
+        """What a row of a counter counts, in a few words, given the last part of its name."""

@@ -1,0 +1,102 @@
+"""What SwitchML's registers and packets mean: slots, versions, bitmaps of children."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import networkx as nx
+import numpy as np
+
+from ina.reading import Fact
+from ina.switchml.wire import (
+    BLOCK_AT,
+    FIRST_UDP_PORT,
+    HEADER_BYTES,
+    MESSAGE_AT,
+    POOL_INDEX_AT,
+    RESULT,
+    SIZE_NONE,
+    UDP_PORTS,
+    VALUES_AT,
+    VERSION_SHIFT,
+)
+from ringleaf.headers import UDP_DST_AT
+from switches.control import ControlPlane
+from topologies.graph import neighbor_at
+
+MEMBERS = "SwitchML.aggregation.members"
+BLOCK_BITS = 32  # of an owner; the job is above
+
+EVENTS = ("stranger", "malformed", "stale", "waiting", "answered", "sent again")
+"""Rows of the counter `events`, as `p4/include/aggregation.p4` numbers them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """An entry of the table of members: a child, or the parent, of a job."""
+
+    job: int
+    port: int
+    arguments: dict[str, int]
+
+
+def read_entry(
+    graph: nx.Graph[str], switch: ControlPlane, index: int, cells: Mapping[str, int]
+) -> list[Fact]:
+    """Slot, version, block, children in the sum, and whether it is a sum or the result."""
+    job, block = divmod(cells["owners"], 1 << BLOCK_BITS)
+    children = [m for m in _members(switch) if m.job == job and "child" in m.arguments]
+    base = children[0].arguments["base"] if children else 0
+    bits = {m.arguments["child"]: neighbor_at(graph, switch.name, m.port) for m in children}
+    bitmap = cells["bitmaps"]
+    state = "result" if cells["published"] else "sum"
+    if state == "sum" and children and bitmap == children[0].arguments["children"]:
+        state = "complete"  # and on its way to the parent
+    facts = [
+        Fact("slot", str((index - base) // 2)),
+        Fact("version", str((index - base) % 2)),
+        Fact("block", str(block)),
+        Fact(
+            "bitmap",
+            f"{bitmap:0{len(bits)}b}",
+            tuple((bits[bit], bool(bitmap & bit)) for bit in sorted(bits)),
+        ),
+        Fact("holds", state),
+    ]
+    return [Fact("job", str(job)), *facts] if job != 1 else facts
+
+
+def _members(switch: ControlPlane) -> Iterator[_Member]:
+    actions = switch.program.source.actions
+    for entry in switch.entries(MEMBERS):
+        names = actions[entry.action].parameters
+        (job, _), (port, _) = entry.match
+        yield _Member(job, port, dict(zip(names, entry.arguments, strict=True)))
+
+
+def read_packet(data: bytes) -> str:
+    """Say `update of block 3, slot 1 version 1`; "" of a packet that is not SwitchML's."""
+    port = int.from_bytes(data[UDP_DST_AT : UDP_DST_AT + 2])
+    if not FIRST_UDP_PORT <= port < FIRST_UDP_PORT + UDP_PORTS:
+        return ""
+    header = data[MESSAGE_AT : MESSAGE_AT + HEADER_BYTES]
+    kind = "result" if header[0] >> 4 == RESULT else "update"
+    if header[0] & 7 == SIZE_NONE:
+        kind += " (exponent only)"
+    block = int.from_bytes(data[BLOCK_AT : BLOCK_AT + 4])
+    pool = int.from_bytes(data[POOL_INDEX_AT : POOL_INDEX_AT + 2])
+    slot, version = pool & (1 << VERSION_SHIFT) - 1, pool >> VERSION_SHIFT
+    return f"{kind} of block {block}, slot {slot} version {version}"
+
+
+def read_values(data: bytes) -> tuple[int, ...]:
+    """The packet's lanes, signed."""
+    if not read_packet(data) or data[MESSAGE_AT] & 7 == SIZE_NONE:
+        return ()
+    return tuple(np.frombuffer(data[VALUES_AT:], ">i4").tolist())
+
+
+def read_counter(name: str, row: int) -> str:
+    """The event that a row of `events` counts."""
+    return EVENTS[row] if name == "events" and row < len(EVENTS) else f"{name}[{row}]"

@@ -1,0 +1,67 @@
+"""A network watched event by event: what came, what left, and time to look around after each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import networks.virtual.state as s
+from networks.virtual.capture import CaptureBuffer
+from networks.virtual.fabric import Place
+from networks.virtual.state import Rows, open_network
+from ringleaf.arena import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A packet that arrived at a port, or was sent by it; `lost` if its link then lost it."""
+
+    time_ps: int
+    place: Place
+    data: bytes
+    sent: bool
+    lost: bool
+
+
+class Watch:
+    """Tells `see` the packets of each event, all at once, before the next event."""
+
+    def __init__(
+        self,
+        store: Store,
+        network: int,
+        places: Sequence[Place],
+        see: Callable[[Sequence[Sight]], None],
+    ) -> None:
+        self._store = store
+        self._network = network
+        self._places = places
+        self._see = see
+        self._buffer = CaptureBuffer(store, network, each_event=True)
+        ports = self._ports()
+        ports[:, s.CAPTURE] |= s.CAPTURE_SENT | s.CAPTURE_RECEIVED
+        self._lost = ports[:, s.LOST].copy()
+
+    def flush(self) -> None:
+        rows = self._buffer.take().tolist()
+        losses, self._lost = self._lost, self._ports()[:, s.LOST].copy()
+        losing = self._lost > losses
+        captured = self._store.arena.bytes
+        sights = [
+            Sight(
+                time_ps,
+                self._places[port],
+                captured[start : start + size].tobytes(),
+                sent=order == s.SENT,
+                lost=order == s.SENT and bool(losing[port]),
+            )
+            for time_ps, port, start, size, order in rows
+        ]
+        if sights:
+            self._see(sights)
+
+    def close(self, now_ps: int) -> None:
+        self.flush()
+
+    def _ports(self) -> Rows:
+        return open_network(self._store.arena, self._network).ports

@@ -1,0 +1,171 @@
+"""In-network aggregation: what is shown is what the P4 program and the hosts really hold."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from collectives.registry import ALGORITHMS
+from experiments.network import build_topology
+from experiments.stepper.observed import Observed, observe, split_lanes
+from experiments.stepper.packets import packet_frames
+from experiments.stepper.story import Action, Cursor, EntryChange, Story
+from experiments.stepper.telling import Request, tell
+from ina.registry import find_system
+from ina.switchml.reading import EVENTS, read_counter, read_packet, read_values
+from networks.options import Options
+from topologies.graph import hosts
+
+ROOT = Path(__file__).resolve().parents[3]
+TWO_LEVELS = "leafspine,leaves=2,spines=1,hosts=2"
+
+
+@pytest.fixture(scope="module")
+def calm() -> Story:
+    return tell(Request("switchml", ranks=3))
+
+
+@pytest.fixture(scope="module")
+def stormy() -> Story:
+    """Two levels of switches, and losses of every kind."""
+    return tell(Request("switchml", topo=TWO_LEVELS, loss="10%", seed=4))
+
+
+def changes(story: Story) -> list[EntryChange]:
+    return [change for frame in story.frames for change in frame.entries]
+
+
+def fact(change: EntryChange, name: str) -> str:
+    assert change.after is not None
+    return {each.name: each.text for each in change.after.facts}[name]
+
+
+def test_all_ranks_end_with_the_sum(calm: Story, stormy: Story) -> None:
+    for story in (calm, stormy):
+        cursor = Cursor(story)
+        cursor.go(len(story.frames))
+        assert cursor.right() == (4 * story.ranks, 4 * story.ranks)
+
+
+def test_slots_versions_and_bitmaps_go_as_in_the_paper(calm: Story) -> None:
+    """Two slots with two versions each; a bitmap fills, and then it is the result."""
+    seen = [
+        (fact(c, "slot"), fact(c, "version"), fact(c, "block"), fact(c, "bitmap"), fact(c, "holds"))
+        for c in changes(calm)
+        if c.index == 1
+    ]
+
+    assert seen == [
+        ("0", "1", "2", "001", "sum"),
+        ("0", "1", "2", "011", "sum"),
+        ("0", "1", "2", "111", "result"),
+    ]
+    assert sorted({c.index for c in changes(calm)}) == [0, 1, 2, 3]
+
+
+def test_a_sum_holds_whom_the_bitmap_names(stormy: Story) -> None:
+    """Tracers went through the switch's adders; bitmaps are the program's own account."""
+    below = {"s0": (0, 1), "s1": (2, 3)}
+    for change in changes(stormy):
+        assert change.after is not None
+        assert change.after.total is not None
+        (bits,) = [each.bits for each in change.after.facts if each.bits]
+        if fact(change, "holds") == "result":
+            assert change.after.total.who == (0, 1, 2, 3)
+            continue
+        named = [below.get(name) or (int(name[1:]),) for name, there in bits if there]
+        assert change.after.total.who == tuple(sorted(sum(named, ())))
+
+
+def test_losses_are_shown_and_nothing_is_added_twice(stormy: Story) -> None:
+    lost = [frame for frame in stormy.frames if frame.action is Action.LOST]
+
+    assert len(lost) >= 3
+    assert all(not frame.buffers and not frame.entries for frame in lost)
+    held = [c.after.who for frame in stormy.frames for c in frame.buffers]
+    assert all(len(set(who)) == len(who) for who in held)
+    assert any("counted as" in frame.text for frame in stormy.frames)
+
+
+def test_packets_and_hops_are_told_in_the_order_of_time(stormy: Story) -> None:
+    times = [frame.time_ps for frame in stormy.frames]
+
+    assert times == sorted(times, key=lambda time_ps: time_ps or 0)
+    for frame in stormy.frames:
+        assert stormy.graph.has_edge(*frame.path)
+        assert frame.size_bytes == 308  # 52 of headers, 64 lanes
+        assert frame.carries is not None
+
+
+def watched(ranks: int, *, system: object = None) -> Observed:
+    graph = build_topology(
+        f"leafspine,leaves=1,spines=0,hosts={ranks}", rate_bps=10**11, delay_ps=10**6, hosts=None
+    )
+    options = Options(system=find_system("switchml"), lanes=64, slots=1)
+    if system is not None:
+        options = replace(options, system=system)  # type: ignore[arg-type]
+    inputs = [torch.arange(64, dtype=torch.int32) + rank for rank in range(ranks)]
+    return observe(graph, options, ALGORITHMS["switchml"].build(len(hosts(graph))), inputs, 1)
+
+
+def test_many_ranks_take_several_runs_of_tracers() -> None:
+    observed = watched(17)
+    told = packet_frames(observed, [list(range(rank, rank + 64)) for rank in range(17)])
+
+    assert len(observed.traced) == 2
+    last = told.frames[-1].buffers[0].after
+    assert last.who == tuple(range(17))
+    assert last.numbers[:2] == (136, 153)
+
+
+class Mute:
+    """SwitchML, but it explains nothing."""
+
+    def __init__(self) -> None:
+        system = find_system("switchml")
+        self.name, self.layers = system.name, system.layers
+        self.program, self.join, self.error_bound = (
+            system.program, system.join, system.error_bound,
+        )  # fmt: skip
+
+
+def test_a_system_that_explains_nothing_is_shown_as_it_is() -> None:
+    told = packet_frames(watched(2, system=Mute()), [list(range(64)), list(range(1, 65))])
+
+    (change,) = told.frames[0].entries
+    assert change.after is not None
+    assert [each.name for each in change.after.facts] == [
+        "index", "owners", "bitmaps", "published", "exponents",
+    ]  # fmt: skip
+    assert fact(change, "bitmaps") == "1"
+    assert change.after.total is not None
+    assert change.after.total.who == (0,)
+    assert told.frames[0].title.startswith("h0 → s0: SwitchML")
+    assert told.frames[-1].buffers[0].after.who == (0, 1)
+
+
+def test_lanes_are_told_from_scalars() -> None:
+    assert split_lanes(["c.a", "c.r1", "c.r0", "c.r2", "c.r10", "c.x1"]) == (
+        ["c.a", "c.x1"],
+        ["c.r0", "c.r1", "c.r2", "c.r10"],
+    )
+    assert split_lanes(["r0", "r1"]) == (["r0", "r1"], [])
+
+
+def test_events_are_numbered_as_in_the_program() -> None:
+    source = (ROOT / "p4" / "include" / "aggregation.p4").read_text()
+    found = dict(re.findall(r"const bit<32> (\w+) = (\d+);", source))
+
+    assert int(found.pop("EVENTS")) == len(EVENTS) == len(found)
+    for name, row in found.items():
+        assert read_counter("events", int(row)) == name.lower().replace("_", " ")
+    assert read_counter("others", 1) == "others[1]"
+
+
+def test_other_packets_are_not_switchmls() -> None:
+    assert read_packet(bytes(60)) == ""
+    assert read_values(bytes(60)) == ()

@@ -1,0 +1,193 @@
+"""The page: what it holds without a browser, and what it does in headless Chromium."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.stepper.layout import lay_out
+from experiments.stepper.page import render
+from experiments.stepper.story import Cursor, Story, show_who
+from experiments.stepper.telling import Request, tell
+from topologies import registry
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--hide-scrollbars",
+)
+
+DRIVER = """
+<script>
+const log = [];
+const note = (name) => log.push([name, {
+  hash: location.hash,
+  title: document.getElementById("title").textContent,
+  count: document.getElementById("count").textContent,
+  who: [...document.querySelectorAll("#buffers .who")].map((cell) => cell.textContent),
+  changed: document.querySelectorAll("#buffers .changed").length,
+  done: document.querySelectorAll("#buffers .done").length,
+  rows: [...document.querySelectorAll("#switches tbody tr, #switches table > tr")].map((row) =>
+    [...row.cells].map((cell) => cell.textContent)),
+  pills: [...document.querySelectorAll(".pill text")].map((pill) => pill.textContent),
+  links: document.querySelectorAll(".linkrow").length,
+  play: document.getElementById("play").textContent,
+  wide: document.documentElement.scrollWidth - innerWidth,
+}]);
+const press = (key) => document.body.dispatchEvent(
+  new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+const click = (id) => document.getElementById(id).click();
+const end = () => { const out = document.createElement("pre"); out.id = "log";
+  out.textContent = JSON.stringify(log); document.body.append(out); };
+"""
+
+WALK = (
+    DRIVER
+    + """
+note("opened");
+for (const key of ["ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "End", "Home"]) {
+  press(key); note(key);
+}
+for (const id of ["next", "step-next", "back", "step-back", "last", "first"]) {
+  click(id); note(`#${id}`);
+}
+document.getElementById("scrub").value = 5;
+document.getElementById("scrub").dispatchEvent(new Event("input"));
+note("scrub");
+document.querySelectorAll(".frame")[8].click();
+note("row");
+location.hash = "#step=2";
+setTimeout(() => {
+  note("hash");
+  press("End"); press("ArrowLeft"); press("ArrowLeft"); press(" "); note("play");
+  setTimeout(() => { note("played"); click("play"); note("again"); press(" "); end(); }, 9000);
+}, 50);
+</script>
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def ring() -> Story:
+    return tell(Request("ring", ranks=4, elements=8))
+
+
+@pytest.fixture(scope="module")
+def switchml() -> Story:
+    return tell(Request("switchml", topo="leafspine,leaves=2,spines=1,hosts=2"))
+
+
+def story_of(page: str) -> dict[str, Any]:
+    found = re.search(r'id="story">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    data: dict[str, Any] = json.loads(found[1])
+    return data
+
+
+def test_the_page_asks_the_network_for_nothing(ring: Story) -> None:
+    page = render(ring)
+
+    assert re.findall(r'(?:src|href)="(?!data:|#)[^"]*"|@import|url\(|fetch\(', page) == []
+    assert re.findall(r"https?://(?!www\.w3\.org/2000/svg)\S+", page) == []
+
+
+def test_without_a_script_it_is_the_transcript(ring: Story) -> None:
+    page = unescape(render(ring))
+
+    for frame in ring.frames:
+        assert f"<b>{frame.title}</b>" in page
+        assert frame.text in page
+    assert page.count('class="stage"') == ring.steps
+
+
+def test_the_script_gets_the_same_states_as_python(switchml: Story) -> None:
+    data = story_of(render(switchml))
+    buffers = [list(row) for row in data["first"]]
+    cursor = Cursor(switchml)
+
+    for number, frame in enumerate(data["frames"], 1):
+        for rank, cell, before, after in frame["buffers"]:
+            assert buffers[rank][cell] == before
+            buffers[rank][cell] = after
+        cursor.go(number)
+        for rank, cells in enumerate(cursor.buffers):
+            for cell, held in enumerate(cells):
+                who, text, numbers = data["cells"][buffers[rank][cell]]
+                assert (tuple(who), text, tuple(numbers)) == (
+                    held.who, show_who(held.who, 4), held.numbers,
+                )  # fmt: skip
+
+
+@pytest.mark.parametrize("family", registry.TOPOLOGIES)
+def test_every_topology_has_a_drawing_without_nodes_on_nodes(family: str) -> None:
+    layout = lay_out(registry.build(family))
+
+    places = sorted(layout.at.values())
+    assert len(set(places)) == len(places)
+    assert all(0 < x < layout.width and 0 < y < layout.height for x, y in places)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+class TestInChromium:
+    def browse(self, folder: Path, page: str, script: str, size: str, at: str = "") -> str:
+        """Return the document as it is when the script is over; time is virtual."""
+        assert CHROMIUM is not None
+        file = folder / "page.html"
+        file.write_text(page.replace("</body>", f"{script}</body>"))
+        done = subprocess.run(
+            [
+                CHROMIUM, *FLAGS, f"--user-data-dir={folder / 'profile'}", f"--window-size={size}",
+                "--virtual-time-budget=20000", "--dump-dom", f"file://{file}{at}",
+            ],
+            capture_output=True, text=True, check=True, timeout=120,
+        )  # fmt: skip
+        return done.stdout
+
+    def log(self, document: str) -> dict[str, dict[str, Any]]:
+        found = re.search(r'<pre id="log">(.*?)</pre>', document, re.DOTALL)
+        assert found is not None, document[-2000:]
+        return dict(json.loads(unescape(found[1])))
+
+    def test_keys_buttons_and_time_walk_through_it(self, tmp_path: Path, ring: Story) -> None:
+        log = self.log(self.browse(tmp_path, render(ring), WALK, "1280,800"))
+
+        at = {name: int(seen["hash"].removeprefix("#step=")) for name, seen in log.items()}
+        assert at == {
+            "opened": 0, "ArrowRight": 1, "ArrowDown": 4, "ArrowLeft": 3, "ArrowUp": 0, "End": 24,
+            "Home": 0, "#next": 1, "#step-next": 4, "#back": 3, "#step-back": 0, "#last": 24,
+            "#first": 0, "scrub": 5, "row": 9, "hash": 2, "play": 23, "played": 24, "again": 1,
+        }  # fmt: skip
+        assert log["ArrowRight"]["title"] == ring.frames[0].title
+        assert log["ArrowDown"]["title"].startswith("4 at once: h0→h1, h1→h2")
+        assert log["ArrowDown"]["pills"] == ["chunk 0", "chunk 1", "chunk 2", "chunk 3"]
+        assert (log["ArrowDown"]["changed"], log["ArrowRight"]["changed"]) == (4, 1)
+        assert log["ArrowDown"]["links"] == 8
+        assert (log["End"]["done"], log["End"]["who"]) == (16, ["Σ all"] * 16)
+        assert log["Home"]["who"] == [f"{{{rank}}}" for rank in range(4) for _ in range(4)]
+        assert "Pause" in log["play"]["play"]
+        assert "Play" in log["played"]["play"]
+        assert max(seen["wide"] for seen in log.values()) <= 0
+
+    def test_switches_on_a_phone_from_a_link(self, tmp_path: Path, switchml: Story) -> None:
+        script = f'{DRIVER}note("there"); press("ArrowLeft"); note("back"); end();</script>'
+
+        log = self.log(self.browse(tmp_path, render(switchml), script, "390,844", "#step=2"))
+
+        assert log["there"]["hash"] == "#step=2"
+        assert log["there"]["rows"][0][:5] == ["0", "0", "0", "h0h1", "complete"]
+        assert log["there"]["rows"][0][5].startswith("Σ{0,1} = ")
+        assert log["back"]["rows"][0][4] == "sum"
+        assert max(seen["wide"] for seen in log.values()) <= 0

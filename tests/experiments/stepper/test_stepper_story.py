@@ -1,0 +1,174 @@
+"""Every collective tells a right story, and one can walk it both ways."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collectives.oracle import execute
+from collectives.registry import ALGORITHMS
+from collectives.schedule import chunk_ranges
+from experiments.stepper.plain import lines
+from experiments.stepper.story import Action, Cursor, Story, show_who
+from experiments.stepper.telling import Request, tell
+from ringleaf.errors import ConfigError, TopologyError
+from topologies.routing import dealt, path, routes
+
+BETWEEN_RANKS = sorted(name for name, each in ALGORITHMS.items() if not each.in_network)
+
+stories = st.builds(
+    lambda algo, ranks, segments: tell(Request(algo, ranks=ranks, segments=segments)),
+    st.sampled_from(BETWEEN_RANKS),
+    st.integers(2, 9),
+    st.none() | st.integers(1, 3),
+)
+
+
+def state(cursor: Cursor) -> tuple[object, ...]:
+    carried = {way: size for way, size in cursor.carried.items() if size}
+    return cursor.position, cursor.buffers, cursor.entries, carried
+
+
+def fresh(story: Story, position: int) -> Cursor:
+    cursor = Cursor(story)
+    cursor.go(position)
+    return cursor
+
+
+@settings(max_examples=40, deadline=None)
+@given(stories)
+def test_a_story_ends_with_what_the_oracle_says(story: Story) -> None:
+    cursor = fresh(story, len(story.frames))
+
+    right, asked = cursor.right()
+    assert right == asked > 0
+    assert cursor.at_end
+
+
+@pytest.mark.parametrize("name", BETWEEN_RANKS)
+def test_numbers_are_the_oracles_at_the_end(name: str) -> None:
+    story = tell(Request(name, ranks=5, elements=31))
+    schedule = ALGORITHMS[name].build(5, size_bytes=124, hierarchy=(5,))
+    inputs = [torch.tensor([n for cell in row for n in cell.numbers]) for row in story.first]
+
+    cursor = fresh(story, len(story.frames))
+
+    ranges = chunk_ranges(31, schedule.chunks)
+    for rank, result in enumerate(execute(schedule, inputs)):
+        assert [cell.numbers for cell in cursor.buffers[rank]] == [
+            tuple(result[start:stop].tolist()) for start, stop in ranges
+        ]
+
+
+@settings(max_examples=30, deadline=None)
+@given(stories, st.data())
+def test_a_walk_to_and_fro_ends_where_a_direct_one_does(story: Story, data: st.DataObject) -> None:
+    cursor = Cursor(story)
+    for _ in range(4):
+        if data.draw(st.booleans()):
+            cursor.go_step(data.draw(st.sampled_from([-1, 1])))
+        else:
+            cursor.go(data.draw(st.integers(-2, len(story.frames) + 2)))
+        assert state(cursor) == state(fresh(story, cursor.position))
+
+
+@settings(max_examples=20, deadline=None)
+@given(stories)
+def test_what_is_sent_is_what_was_there_before_the_step(story: Story) -> None:
+    """Transfers of one step are concurrent, in whatever order they are told."""
+    for start, stop in zip(story.starts, story.starts[1:], strict=False):
+        before = fresh(story, start).buffers
+        for frame in story.frames[start:stop]:
+            if frame.carries is None:
+                continue
+            sender = int(frame.path[0][1:])
+            cells = [before[sender][change.cell] for change in frame.buffers]
+            assert {cell.who for cell in cells} == {frame.carries.who}
+            assert sum((cell.numbers for cell in cells), ()) == frame.carries.numbers
+
+
+def test_transfers_take_the_networks_routes_and_links_carry_them() -> None:
+    story = tell(Request("ring", topo="fattree,k=4"))
+    table = dealt(story.graph, routes(story.graph))
+
+    for frame in story.frames:
+        assert list(frame.path) == path(story.graph, frame.path[0], frame.path[-1], table=table)
+    assert all(
+        load.messages == 1 for load in story.loads[0].values()
+    )  # suffix routing: no contention
+    sent = sum(load.size_bytes for (a, _), load in story.loads[0].items() if a.startswith("h"))
+    assert sent == 16 * 8
+
+
+def test_steps_stop_at_their_ends() -> None:
+    cursor = Cursor(tell(Request("ring", ranks=3)))
+    seen = []
+    while not cursor.at_end:
+        cursor.go_step(1)
+        seen.append(cursor.position)
+    assert seen == [3, 6, 9, 12]
+    cursor.go(7)
+    cursor.go_step(-1)
+    assert cursor.position == 6
+
+
+@pytest.mark.parametrize(
+    ("who", "ranks", "text"),
+    [
+        ((2,), 4, "{2}"),
+        ((0, 1, 3), 4, "Σ{0,1,3}"),
+        ((0, 1, 2, 3), 4, "Σ all"),
+        ((0, 1), 2, "Σ{0,1}"),
+        ((0, 1, 2, 3, 4, 7), 9, "Σ{0-4,7}"),
+        ((1, 1), 4, "Σ{1,1}"),
+    ],
+)
+def test_contributions_are_written_as_sets(who: tuple[int, ...], ranks: int, text: str) -> None:
+    assert show_who(who, ranks) == text
+
+
+def test_the_text_tells_everything() -> None:
+    told = "\n".join(lines(tell(Request("ring", ranks=4, elements=8))))
+
+    assert "4 ranks with 8 numbers each, in 4 chunks; 24 transfers in 6 steps" in told
+    assert "rank 2 sends chunk 1 to rank 3, which adds it" in told
+    assert "rank 3, chunk 1: {3} = 8 9 -> Σ{1,2,3} = 14 21" in told
+    assert told.endswith("16 of 16 cells hold what they must: all right")
+
+
+def test_reduces_and_copies_are_told_apart() -> None:
+    story = tell(Request("ring", ranks=3))
+
+    assert [frame.action for frame in story.frames] == [Action.REDUCE] * 6 + [Action.COPY] * 6
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (Request("ring", ranks=1), "step: ranks must be 2 to 64, got 1"),
+        (Request("ring", ranks=0), "step: ranks must be >= 1, got 0"),
+        (Request("ring", ranks=65), "step: ranks must be 2 to 64, got 65"),
+        (Request("ring", elements=3), "elements must be 4 or more, one for each chunk of ring"),
+        (Request("ring", elements=0), "step: elements must be >= 1, got 0"),
+        (Request("rings"), "did you mean 'ring'"),
+        (Request("ring", loss="5%"), "only packets can be lost, got loss '5%'"),
+        (Request("switchml", loss="1"), "step: loss: must be in"),
+        (Request("switchml", lanes=8), r"lanes must be one of \[64, 256\], got 8"),
+        (
+            Request("switchml", elements=100_000),
+            "elements must be 1 to 4096, 64 packets from each rank, got",
+        ),
+        (Request("ring", topo="fatree"), "did you mean 'fattree'"),
+        (Request("alltoall", ranks=64, segments=0), "step: segments must be >= 1, got 0"),
+    ],
+)
+def test_what_does_not_fit_is_refused(request_: Request, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        tell(request_)
+
+
+def test_too_small_a_topology_is_refused() -> None:
+    with pytest.raises(TopologyError, match="16 hosts, 17 are wanted"):
+        tell(Request("ring", topo="fattree,k=4", ranks=17))
