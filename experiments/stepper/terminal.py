@@ -79,7 +79,8 @@ class Stepper(App[None]):
         self._show()
 
     def on_resize(self) -> None:
-        self._show()
+        if self.query("#card"):  # the first time there may be none yet
+            self._show()
 
     @property
     def playing(self) -> bool:
