@@ -32,7 +32,7 @@ def rank_color(rank: int) -> str:
 
 
 class Stepper(App[None]):
-    """Shows one story, and the state at one position of it."""
+    """Shows one story, and the state at one position of it; plays one frame per `pace_s`."""
 
     CSS = """
     Screen { layout: vertical; }
@@ -64,7 +64,7 @@ class Stepper(App[None]):
         self.title = story.title
         self._from = 0  # frames from here on are those that are shown
         self._widths = widths(story)
-        self._pace_s = PACE_S
+        self.pace_s = PACE_S
         self._player: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -109,16 +109,17 @@ class Stepper(App[None]):
             return
         if self.cursor.at_end:
             self._go(0)
-        self._player = self.set_interval(self._pace_s, self._play_on)
-        self._play_on()
+        self._player = self.set_interval(self.pace_s, self.play_on)
+        self.play_on()
 
     def action_pace(self, factor: float) -> None:
-        self._pace_s = min(max(self._pace_s * factor, FASTEST), SLOWEST)
+        self.pace_s = min(max(self.pace_s * factor, FASTEST), SLOWEST)
         if self._player is not None:
             self._player.stop()
-            self._player = self.set_interval(self._pace_s, self._play_on)
+            self._player = self.set_interval(self.pace_s, self.play_on)
 
-    def _play_on(self) -> None:
+    def play_on(self) -> None:
+        """Go one on; at the end, stop."""
         if self.cursor.at_end:
             self._stop()
         self._go(self.cursor.position + 1)

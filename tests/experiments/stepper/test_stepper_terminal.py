@@ -83,16 +83,20 @@ def test_a_step_shows_all_that_is_concurrent(ring: Story) -> None:
 
 def test_playing_goes_on_to_the_end_and_can_be_paused(ring: Story) -> None:
     async def act(app: Stepper, pilot: Pilot[None]) -> None:
-        await pilot.press("plus", "plus", "plus", "plus", "end", "left", "left", "space")
+        app.pace_s = 3600  # the test is the clock
+        await pilot.press("end", "left", "left", "space")
         assert app.playing
         assert app.cursor.position == 23
         await pilot.press("space")
         assert not app.playing
         await pilot.press("space")
-        app._play_on()
-        app._play_on()
+        app.play_on()
+        app.play_on()
         assert app.cursor.at_end
         assert not app.playing
+        app.pace_s = 1
+        await pilot.press("plus", "plus", "minus")
+        assert app.pace_s == 0.5
 
     drive(ring, act, SMALL)
 
