@@ -11,6 +11,7 @@ from collectives import (
     blueconnect,
     double_tree,
     halving_doubling,
+    parameter_server,
     ring,
     rooted,
     tree,
@@ -28,7 +29,7 @@ class Request:
     """What an algorithm may want to know; most look at `ranks` only.
 
     `hierarchy` is the topology's, innermost first; `segments` None leaves the number of
-    pieces in a pipeline to the cost model.
+    pieces in a pipeline to the cost model. `servers` nodes help besides the ranks.
     """
 
     ranks: int
@@ -37,6 +38,7 @@ class Request:
     segments: int | None = None
     root: int = 0
     fabric: Fabric = IDEAL
+    servers: int = 0
 
     def __post_init__(self) -> None:
         check_ranks("collective", self.ranks)
@@ -64,13 +66,14 @@ class Algorithm:
         segments: int | None = None,
         root: int = 0,
         fabric: Fabric = IDEAL,
+        servers: int = 0,
     ) -> Schedule:
         """Return the schedule for `ranks` ranks; one rank alone has an empty one.
 
         Raises:
             ScheduleError: If an argument does not fit the algorithm.
         """
-        request = Request(ranks, size_bytes, tuple(hierarchy), segments, root, fabric)
+        request = Request(ranks, size_bytes, tuple(hierarchy), segments, root, fabric, servers)
         return self.schedule_for(request)
 
     def cost(
@@ -82,13 +85,14 @@ class Algorithm:
         segments: int | None = None,
         root: int = 0,
         fabric: Fabric = IDEAL,
+        servers: int = 0,
     ) -> Cost:
         """Return the closed form's figures for the schedule that `build` returns.
 
         Raises:
             ScheduleError: If an argument does not fit the algorithm.
         """
-        request = Request(ranks, size_bytes, tuple(hierarchy), segments, root, fabric)
+        request = Request(ranks, size_bytes, tuple(hierarchy), segments, root, fabric, servers)
         return self.cost_of(request)
 
 
@@ -109,6 +113,11 @@ def _tree_segments(r: Request) -> int:
 def _double_tree_segments(r: Request) -> int:
     best = double_tree.double_tree_segments
     return best(r.ranks, r.size_bytes, r.fabric) if r.segments is None else r.segments
+
+
+def _ps_segments(r: Request) -> int:
+    best = parameter_server.parameter_server_segments
+    return best(r.ranks, r.size_bytes, r.fabric, r.servers) if r.segments is None else r.segments
 
 
 _ALL = (
@@ -150,6 +159,15 @@ _ALL = (
         lambda r: blueconnect.blueconnect_cost(r.ranks, r.hierarchy, r.size_bytes, r.fabric),
     ),
     Algorithm(
+        "ps",
+        Collective.ALLREDUCE,
+        "parameter servers",
+        lambda r: parameter_server.parameter_server_allreduce(r.ranks, r.servers, _ps_segments(r)),
+        lambda r: parameter_server.parameter_server_cost(
+            r.ranks, r.size_bytes, r.fabric, r.servers, _ps_segments(r)
+        ),
+    ),
+    Algorithm(
         "switchml",
         Collective.ALLREDUCE,
         "SwitchML",
@@ -185,6 +203,14 @@ _ALL = (
         "SparCML, DSAR split and all-gather",
         lambda r: sparcml.split_allgather(r.ranks, dense_result=True),
         lambda r: sparcml.split_allgather_cost(r.ranks, r.size_bytes, r.fabric),
+    ),
+    Algorithm(
+        "atp",
+        Collective.ALLREDUCE,
+        "ATP",
+        lambda r: aggregate.in_network_allreduce(r.ranks, "atp"),
+        lambda r: aggregate.in_network_cost(r.ranks, r.size_bytes, r.fabric),
+        in_network=True,
     ),
     Algorithm(
         "reducescatter",

@@ -54,8 +54,6 @@ class Op(Enum):
     REDUCE = "reduce"  # dst[chunk] += src[chunk]
     COPY = "copy"  # dst[chunk] = src[chunk]
 
-    __hash__ = object.__hash__  # Enum's is written in Python, and streams are keys of many dicts
-
 
 ALL_OPS = frozenset(Op)
 

@@ -94,7 +94,10 @@ def test_blueconnect_sends_as_much_as_a_ring_with_fewer_latencies(inner: int, ou
     assert cost.latency_terms <= ring.latency_terms
 
 
-EXACT = ("ring", "halvingdoubling", "blueconnect", "switchml", "reducescatter", "allgather")
+EXACT = (
+    *("ring", "halvingdoubling", "blueconnect", "ps", "switchml", "atp"),
+    *("reducescatter", "allgather"),
+)
 
 
 @pytest.mark.parametrize("name", [*EXACT, "alltoall", "broadcast", "reduce"])
@@ -229,6 +232,6 @@ def test_requests_that_make_no_sense_are_refused() -> None:
 
 
 def test_what_is_in_the_network_is_known_to_be() -> None:
-    in_network = [name for name, algorithm in ALGORITHMS.items() if algorithm.in_network]
-    assert in_network == ["switchml", "omnireduce"]
+    in_network = {name for name, algorithm in ALGORITHMS.items() if algorithm.in_network}
+    assert in_network == {"switchml", "atp", "omnireduce"}
     assert all(name == algorithm.name for name, algorithm in ALGORITHMS.items())

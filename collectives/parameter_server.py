@@ -1,0 +1,105 @@
+"""Parameter servers: each adds up its part of the tensor for all ranks, and gives them the sum.
+
+Servers are nodes of their own, or the ranks themselves (co-located), each for its share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from collectives.cost import Cost, Fabric, best_segments, most_segments
+from collectives.schedule import Collective, Op, Schedule, Transfer, check_ranks, check_segments
+from ringleaf.errors import ScheduleError
+
+
+def parameter_server_allreduce(ranks: int, servers: int = 0, segments: int = 1) -> Schedule:
+    """Every rank sends each server its chunk of a segment, and gets it back summed.
+
+    Segments follow one another, so that a server's port sends sums while it receives what is
+    next. Co-located servers (0) have one segment: theirs are as many as the ranks anyway.
+    Ranks begin with different servers, and servers with different ranks, so that ports
+    share the load at any time.
+
+    Args:
+        ranks: At least 1.
+        servers: Nodes after the ranks; 0: each rank is a server.
+        segments: Pieces in the pipeline through servers that are not co-located.
+
+    Raises:
+        ScheduleError: If a number is out of range.
+
+    Source:
+        Li et al., "Scaling distributed machine learning with the parameter server", OSDI 2014;
+        co-located as in Jiang et al., "A unified architecture for accelerating distributed DNN
+        training" (BytePS), OSDI 2020.
+    """
+    check_ranks("parameter_server_allreduce", ranks)
+    check_segments("parameter_server_allreduce", segments)
+    if servers < 0:
+        raise ScheduleError(f"parameter_server_allreduce: servers must be >= 0, got {servers}")
+    if servers == 0:
+        segments = 1
+    share = servers or ranks
+    rows = [
+        row
+        for step in range(segments + 1)
+        for row in (*_gather(ranks, servers, segments, step), *_scatter(ranks, servers, step - 1))
+    ]
+    return Schedule(
+        Collective.ALLREDUCE, "ps", ranks, share * segments, tuple(rows), servers=servers
+    )
+
+
+def _gather(ranks: int, servers: int, segments: int, segment: int) -> Iterator[Transfer]:
+    """What ranks send of a segment, in the step of its number."""
+    if segment == segments:
+        return
+    count, first = servers or ranks, ranks if servers else 0
+    for turn in range(count):
+        for rank in range(ranks):
+            server = (rank + turn) % count
+            if first + server != rank:
+                chunk = segment * count + server
+                yield Transfer(segment, rank, first + server, chunk, Op.REDUCE)
+
+
+def _scatter(ranks: int, servers: int, segment: int) -> Iterator[Transfer]:
+    """What servers send of a segment, one step later."""
+    if segment < 0:
+        return
+    count, first = servers or ranks, ranks if servers else 0
+    for turn in range(ranks):
+        for server in range(count):
+            rank = (server + turn) % ranks
+            if first + server != rank:
+                chunk = segment * count + server
+                yield Transfer(segment + 1, first + server, rank, chunk, Op.COPY)
+
+
+def parameter_server_cost(
+    ranks: int, size_bytes: int, fabric: Fabric, servers: int, segments: int
+) -> Cost:
+    """The busiest ports, of ranks or of servers, one segment longer than it takes to gather.
+
+    A co-located server's port carries (n - 1) chunks each way, twice.
+    """
+    if ranks < 2 and not servers:
+        return Cost(0, 0, 0)
+    alpha_ps = fabric.worst_latency_ps(ranks + servers)
+    if not servers:
+        messages, chunk = 2 * (ranks - 1), size_bytes / ranks
+        return Cost(2 * alpha_ps + messages * fabric.port_ps(chunk), round(messages * chunk), 2)
+    chunk = size_bytes / (servers * segments)
+    turn_ps = max(ranks, servers) * fabric.port_ps(chunk)
+    sent = max(ranks / servers, 1) * size_bytes
+    return Cost(2 * alpha_ps + (segments + 1) * turn_ps, round(sent), 2)
+
+
+def parameter_server_segments(ranks: int, size_bytes: int, fabric: Fabric, servers: int) -> int:
+    """Into how many pieces the model would cut the tensor."""
+    if not servers:
+        return 1
+    return best_segments(
+        lambda pieces: parameter_server_cost(ranks, size_bytes, fabric, servers, pieces).time_ps,
+        most_segments(size_bytes // servers, ranks, rows_per_segment=2 * ranks * servers),
+    )
