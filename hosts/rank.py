@@ -23,7 +23,7 @@ import torch
 from collectives.codec import Codec
 from collectives.schedule import Op, chunk_ranges
 from hosts.plan import MAX_POSTED, NETWORK, Plan, Row, Stream
-from hosts.staging import depth, lay_out, room_bytes, staging_bytes
+from hosts.staging import depth, lay_out, room_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,6 @@ class RankExecutor:
             for stream, rows in plan.receives.items()
         }
         self._free = lay_out(plan, self._ranges, item, staging, ahead_bytes)
-        spare = staging_bytes(plan, self._ranges, item, ahead_bytes=ahead_bytes)
-        self._memory = [(address, tensor.numel() * item), (staging, spare)]
 
     @property
     def receives(self) -> bool:
@@ -124,18 +122,6 @@ class RankExecutor:
             *(f"{_messages(count)} from {names[peer]}" for peer, count in receives.items()),
             *(["the switches to aggregate"] if aggregates else []),
         ]
-
-    def touch(self) -> list[tuple[int, int]]:
-        """Look at every row; return the registered memory that will be used, (address, bytes).
-
-        For a process that was forked: to look at an object is to count a reference, so that its
-        page has to be copied, for which there is more time before a run than in it.
-        """
-        for rows in (*self._plan.sends.values(), *self._plan.receives.values()):
-            for row in rows:
-                for each in (row.stream, row.after_writes, row.after_sends):
-                    len(each)
-        return self._memory
 
     def start(self) -> None:
         for stream in self._plan.receives:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib import import_module
 
-from ina import omnireduce, switchml
+from ina import atp, omnireduce, switchml
 from ina.systems import System
 from ringleaf.errors import ConfigError, choose
 
 SYSTEMS: dict[str, System] = {
-    system.name: system for system in (switchml.SYSTEM, omnireduce.SYSTEM)
+    system.name: system for system in (atp.SYSTEM, omnireduce.SYSTEM, switchml.SYSTEM)
 }
 
 
@@ -32,6 +32,9 @@ def find_system(name: str) -> System:
 FORWARD = "forward"
 """The program of switches that aggregate nothing."""
 
+TOGETHER = (("atp", "switchml"),)
+"""Systems that there is a program for which serves them all, by their names in order."""
+
 
 def program_of(systems: Iterable[System], lanes: int) -> str:
     """Name of the P4 program for switches that serve these systems' jobs.
@@ -39,7 +42,10 @@ def program_of(systems: Iterable[System], lanes: int) -> str:
     Raises:
         ConfigError: If there is none.
     """
-    names = sorted({system.program(lanes) for system in systems} - {FORWARD})
-    if len(names) > 1:
+    programs = {system.name: system.program(lanes) for system in systems}
+    names = sorted(name for name, program in programs.items() if program != FORWARD)
+    if not names:
+        return FORWARD
+    if len(names) > 1 and tuple(names) not in TOGETHER:
         raise ConfigError(f"program: no P4 program serves several systems, got {names}")
-    return names[0] if names else FORWARD
+    return programs[names[0]] if len(names) == 1 else f"{'-'.join(names)}-{lanes}"

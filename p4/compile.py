@@ -37,6 +37,10 @@ TARGETS = (
     Target("tensorexpress", "tensorexpress.p4"),
     Target("switchml-64", "switchml.p4", ("-DLANES=64",)),
     Target("switchml-256", "switchml.p4", ("-DLANES=256",)),
+    Target("atp-64", "atp.p4", ("-DLANES=64",)),
+    Target("atp-256", "atp.p4", ("-DLANES=256",)),
+    Target("atp-switchml-64", "atp.p4", ("-DLANES=64", "-DSWITCHML")),
+    Target("atp-switchml-256", "atp.p4", ("-DLANES=256", "-DSWITCHML")),
     Target("router", "router.p4", _SOME_HEADERS),
     Target("acl", "acl.p4", _SOME_HEADERS),
 )

@@ -13,7 +13,7 @@ PAGE_BYTES = 4096
 
 
 def item_bytes(dtype: torch.dtype) -> int:
-    return dtype.itemsize
+    return torch.empty(0, dtype=dtype).element_size()
 
 
 def aligned(size_bytes: int) -> int:

@@ -16,7 +16,6 @@ import signal
 import socket
 import time
 import traceback
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,12 +26,11 @@ import torch
 
 import networks.virtual.loop as loop
 import networks.virtual.state as s
-from hosts.agent import PROGRESS, REFUSALS, RETRANSMISSIONS, UDP_PORT_HIGH, UDP_PORT_LOW
+from hosts.agent import PROGRESS, REFUSALS, RETRANSMISSIONS
 from networks.hosts.endpoints import Endpoints
 from networks.hosts.execution import Execution, Operation
 from networks.live.engine import Engine, Line, Node
 from networks.live.processes import hurry
-from networks.live.warmth import deaf_sockets, populate, warm_torch
 from ringleaf.arena import Store
 from ringleaf.errors import BackendError, RingleafError
 from ringleaf.units import PS_PER_MS, PS_PER_NS
@@ -129,7 +127,6 @@ class _Host:
         self._blocks = [agent.block for agent in agents]
         self._engine = Engine(job.store, ring=job.endpoints.ring, seed=job.seed + number)
         self._engine.build([Node(place.name, [place.line], agents=agents)])
-        self._deaf = deaf_sockets(self._udp_ports())
         self._woken: dict[int, None] | None = {}  # agents that wait for the start
         self._execution = Execution(job.endpoints, job.store, self._wake)
         node = job.endpoints.node_of(job.operation.group, number)
@@ -139,9 +136,9 @@ class _Host:
 
     def run(self) -> None:
         """Say ready, run the node at the time that is then given, and serve until told to stop."""
-        self._warm_up()
-        # Nobody shall send what nobody awaits yet.
-        self._execution.start(self._operation, self._engine.now_ps)
+        self._execution.start(
+            self._operation, self._engine.now_ps
+        )  # nobody shall send what nobody awaits yet
         _say(self._control, {"ready": True})
         start_ps = self._hear_start()
         while self._engine.serve(start_ps) == loop.REPORTED:
@@ -154,17 +151,6 @@ class _Host:
             self._advance(start_ps)
             self._note_progress()
         _say(self._control, {"counters": self._counters(time.process_time() - cpu_s)})
-
-    def _udp_ports(self) -> Iterator[int]:
-        words = self._job.store.arena.words
-        for at in self._blocks:
-            yield from range(words[at + UDP_PORT_LOW], words[at + UDP_PORT_HIGH] + 1)
-
-    def _warm_up(self) -> None:
-        """Do at leisure what is slow at the first time."""
-        warm_torch(self._operation.dtype)
-        for executor in self._operation.executors.values():
-            populate(self._job.store.arena.memory, executor.touch())
 
     def _start(self, start_ps: int) -> None:
         """Let agents send what they have been given so far."""

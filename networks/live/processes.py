@@ -11,7 +11,7 @@ import os
 import select
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ringleaf.errors import BackendError
@@ -21,7 +21,6 @@ Identity = tuple[int, int]
 
 PR_SET_PDEATHSIG = 1
 NICENESS = -15
-REAL_TIME = 1  # the least of the real-time priorities
 STOP_TIMEOUT_S = 10.0
 LAST_LINES = 5  # of a log, that are shown when its process has ended
 
@@ -37,29 +36,10 @@ def die_with_parent(number: int = signal.SIGKILL) -> None:
 def hurry() -> None:
     """Have the kernel run this process, and threads it will make, before ordinary ones.
 
-    Packets that wait for the processor look like a slow network. A nice value would count within
-    a session only (sched(7), autogroups), and a timer of an ordinary process may be late by 50 us.
-    All who hurry are equals: a switch that goes before hosts has them woken for each packet, and
-    one that waits its turn finds several. Ordinary processes keep a twentieth of the time.
+    Packets that wait for the processor look like a slow network.
     """
-    try:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(REAL_TIME))
-    except OSError:  # this process may not, or its control group
-        with contextlib.suppress(PermissionError):
-            os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
-
-
-@contextlib.contextmanager
-def hurrying() -> Iterator[None]:
-    """Hurry for a while; only the calling thread, and only as far as it may."""
-    before = os.sched_getscheduler(0), os.sched_getparam(0)
-    with contextlib.suppress(OSError):
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(REAL_TIME))
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            os.sched_setscheduler(0, *before)
+    with contextlib.suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
 
 
 def identify(pid: int) -> Identity:

@@ -1,8 +1,7 @@
 """Links between Mininet's nodes: veth pairs that carry frames as they are, and nothing else.
 
 The kernel must not touch what it carries: offloads would leave checksums to hardware that isn't
-there and glue packets together, IPv6 would send packets of its own. Scatter-gather alone stays on,
-or each frame would be copied once more to lie in one piece.
+there and glue packets together, IPv6 would send packets of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from mininet.link import Intf, Link
 from ringleaf.errors import BackendError
 
 MTU_BYTES = 9000
-OFFLOADS = ("rx", "tx", "tso", "gso", "gro", "rxvlan", "txvlan")
+OFFLOADS = ("rx", "tx", "sg", "tso", "gso", "gro", "rxvlan", "txvlan")
 PORT_RATE_BPS = 10**9  # where nobody says another
 
 

@@ -1,4 +1,5 @@
-/* Repetition for the values of a packet: EACH_LANE(M) is M(0) M(1) ... M(LANES - 1).
+/* What packets that carry values have in common, and repetition for these: EACH_LANE(M) is
+ * M(0) M(1) ... M(LANES - 1).
  * P4 has no arrays that an action may add up, so each lane is a field and a register of its
  * own; what is done to one lane must read the same for all, as then an engine can loop. */
 
@@ -24,3 +25,20 @@
 #else
 #error "LANES must be 64 or 256"
 #endif
+
+#if LANES == 64
+const bit<3> SIZE_LANES = 1;  // 256 bytes
+#else
+const bit<3> SIZE_LANES = 3;  // 1024 bytes
+#endif
+
+header udp_rest_h {  // what follows the ports
+    bit<16> length;
+    bit<16> checksum;
+}
+
+#define LANE_FIELD(i) bit<32> d##i;
+
+header lanes_h {
+    EACH_LANE(LANE_FIELD)
+}

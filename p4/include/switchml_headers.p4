@@ -9,17 +9,6 @@ const bit<4> UPDATE = 1;  // worker to root: values, or a sum of them
 const bit<4> RESULT = 2;  // root to workers: the sum of all
 
 const bit<3> SIZE_NONE = 7;  // an exponent without values
-#if LANES == 64
-const bit<3> SIZE_LANES = 1;  // 256 bytes
-#else
-const bit<3> SIZE_LANES = 3;  // 1024 bytes
-#endif
-
-header udp_rest_h {  // what follows the ports
-    bit<16> length;
-    bit<16> checksum;
-}
-
 header switchml_h {
     bit<4> message;
     bit<1> unused;
@@ -30,12 +19,6 @@ header switchml_h {
     bit<15> slot;
     bit<8> exponent;  // for the next round's block in this slot, as IEEE 754 biases it
     bit<8> reserved;  // aligns the lanes to 4 bytes
-}
-
-#define LANE_FIELD(i) bit<32> d##i;
-
-header lanes_h {
-    EACH_LANE(LANE_FIELD)
 }
 
 /* What a member of the tree may send, and what an update of it leads to. */

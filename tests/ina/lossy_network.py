@@ -6,7 +6,8 @@ The switches are the engine's, one packet at a time, so that a test can watch ev
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,14 +21,22 @@ from hosts.agent import (
     READY,
     RETRANSMISSIONS,
     TIMER_AT_PS,
+    UDP_PORT_HIGH,
+    UDP_PORT_LOW,
+    HostAgent,
     make_ring,
     take_completions,
 )
-from ina.switchml.control import Job, check_jobs, entities
+from ina.atp import control as atp_control
+from ina.atp.scaling import error_bounds as atp_error_bounds
+from ina.atp.system import make_agents
+from ina.switchml import control as switchml_control
+from ina.switchml import worker as switchml_worker
 from ina.switchml.scaling import error_bounds
-from ina.switchml.state import FLOAT32, INT32, make_worker
-from ina.switchml.worker import fire_timer, receive, start_tensor, transmit
+from ina.switchml.state import make_worker
+from ina.tensors import FLOAT32, INT32
 from ringleaf.arena import Store
+from ringleaf.headers import UDP_DST_AT
 from ringleaf.packets import free_packet, make_pool, read_packet, write_packet
 from ringleaf.units import FOREVER_PS
 from switches import Program, Switch
@@ -56,9 +65,18 @@ Fate = Callable[[str, str, bytes], list[int]]
 """(from, to, packet) -> how long each copy takes that arrives, in picoseconds."""
 
 
+Job = switchml_control.Job | atp_control.Job
+
+
 @cache
-def program(lanes: int) -> Program:
-    return Program.load(BUILD / f"switchml-{lanes}.json")
+def program(name: str) -> Program:
+    return Program.load(BUILD / f"{name}.json")
+
+
+def program_name(jobs: Sequence[Job]) -> str:
+    """The program for all of these jobs' systems."""
+    systems = {"atp" if isinstance(job, atp_control.Job) else "switchml" for job in jobs}
+    return f"{'-'.join(sorted(systems))}-{jobs[0].lanes}"
 
 
 def on_time(_src: str, _dst: str, _packet: bytes) -> list[int]:
@@ -114,21 +132,72 @@ class Run:
             assert self.results[0].tolist() == self.parts.sum(axis=0, dtype=np.int32).tolist()
         elif count:
             error = np.abs(self.results[0] - self.parts.astype(np.float64).sum(axis=0))
-            bounds = error_bounds(self.parts, self.job.lanes)
+            if isinstance(self.job, atp_control.Job):
+                bounds = atp_error_bounds(self.parts)
+            else:
+                bounds = error_bounds(self.parts, self.job.lanes)
             assert (error <= bounds).all(), f"off by {(error / bounds).max()} bounds"
 
 
+@dataclass(frozen=True)
+class Party:
+    """One job on the network: what switches are told of it, and its agents, workers first."""
+
+    entities: Mapping[str, Sequence[Any]]
+    agents: Sequence[HostAgent]
+
+
+def atp_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: int) -> Party:
+    agents = make_agents(
+        graph,
+        store,
+        job,
+        ring=ring,
+        min_timeout_ps=MIN_TIMEOUT_PS,
+        quiet_ps=4 * DELAY_PS,
+        first_sequence=first,
+    )
+    return Party(atp_control.entities(graph, job), agents)
+
+
+def switchml_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: int) -> Party:
+    """A job on all hosts; job j aggregates at its own root."""
+    members = hosts(graph)
+    workers = [
+        make_worker(
+            store,
+            host=index(host),
+            ring=ring,
+            job=job.number,
+            workers=len(members),
+            slots=job.slots,
+            lanes=job.lanes,
+            mac=mac(graph, host, 1),
+            address=ipv4(graph, host),
+            min_timeout_ps=MIN_TIMEOUT_PS,
+            first_round=first,
+        )
+        for host in members
+    ]
+    agents = [HostAgent(number, switchml_worker, at) for number, at in enumerate(workers)]
+    tree = aggregation_tree(graph, members, index=job.number)
+    return Party(switchml_control.entities(graph, tree, job), agents)
+
+
 class Network:
-    """Jobs on all hosts of a topology; job j aggregates at its own root."""
+    """Jobs of one or several systems on a topology.
+
+    `first` is the round, or sequence number, that they begin with.
+    """
 
     def __init__(
         self,
         graph: nx.Graph[str],
         jobs: Sequence[Job],
         fate: Fate = on_time,
-        first_round: int = 0,
+        first: int = 0,
     ) -> None:
-        check_jobs(jobs)
+        switchml_control.check_jobs([job for job in jobs if isinstance(job, switchml_control.Job)])
         self.graph = graph
         self.fate = fate
         self.jobs = jobs
@@ -136,7 +205,7 @@ class Network:
         self.hops: list[tuple[str, str, bytes]] = []
         self.events: list[tuple[int, int, str, str, bytes]] = []
         self.store = Store(1 << 20)
-        code = program(jobs[0].lanes)
+        code = program(program_name(jobs))
         make_pool(
             self.store,
             size=2048,
@@ -145,10 +214,17 @@ class Network:
             lane_count=code.lane_count,
         )
         self.ring = make_ring(self.store, 1024)
-        self.switches = self._make_switches(code)
-        self.workers = [
-            [self._make_worker(job, host, first_round) for host in hosts(graph)] for job in jobs
+        self.parties = [
+            (atp_party if isinstance(job, atp_control.Job) else switchml_party)(
+                graph, self.store, self.ring, job, first
+            )
+            for job in jobs
         ]
+        self.switches = self._make_switches(code)
+        self.agents: dict[str, list[HostAgent]] = defaultdict(list)
+        for party in self.parties:
+            for agent in party.agents:
+                self.agents[f"h{agent.host}"].append(agent)
 
     def _make_switches(self, code: Program) -> dict[str, Switch]:
         routes = forwarding_entities(self.graph)
@@ -157,26 +233,10 @@ class Network:
             ports = len(neighbors(self.graph, name))
             made[name] = Switch(code, self.store, ports, name)
             made[name].write(routes[name])
-        for job in self.jobs:
-            tree = aggregation_tree(self.graph, hosts(self.graph), index=job.number)
-            for name, told in entities(self.graph, tree, job).items():
+        for party in self.parties:
+            for name, told in party.entities.items():
                 made[name].write(told)
         return made
-
-    def _make_worker(self, job: Job, host: str, first_round: int) -> int:
-        return make_worker(
-            self.store,
-            host=index(host),
-            ring=self.ring,
-            job=job.number,
-            workers=len(hosts(self.graph)),
-            slots=job.slots,
-            lanes=job.lanes,
-            mac=mac(self.graph, host, 1),
-            address=ipv4(self.graph, host),
-            min_timeout_ps=MIN_TIMEOUT_PS,
-            first_round=first_round,
-        )
 
     @property
     def words(self) -> Any:
@@ -184,7 +244,8 @@ class Network:
 
     @property
     def retransmissions(self) -> int:
-        return sum(int(self.words[at + RETRANSMISSIONS]) for ats in self.workers for at in ats)
+        blocks = [agent.block for party in self.parties for agent in party.agents]
+        return sum(int(self.words[at + RETRANSMISSIONS]) for at in blocks)
 
     def send(self, src: str, dst: str, packet: bytes) -> None:
         self.hops.append((src, dst, packet))
@@ -200,15 +261,18 @@ class Network:
                 self.send(dst, neighbors(self.graph, dst)[out_port], copy)
             return
         row = write_packet(self.store.arena, packet)
-        for ats in self.workers:  # a worker knows its job's packets
-            receive(self.store.arena, ats[index(dst)], row, self.now_ps)
+        udp_port = int.from_bytes(packet[UDP_DST_AT : UDP_DST_AT + 2], "big")
+        for agent in self.agents[dst]:
+            at = agent.block
+            if self.words[at + UDP_PORT_LOW] <= udp_port <= self.words[at + UDP_PORT_HIGH]:
+                agent.protocol.receive(self.store.arena, at, row, self.now_ps)
         free_packet(self.store.arena, row)
 
     def transmit_all(self) -> None:
-        for ats in self.workers:
-            for host, at in zip(hosts(self.graph), ats, strict=True):
-                while self.words[at + READY]:
-                    packet = transmit(self.store.arena, at, 0, self.now_ps)
+        for host, agents in self.agents.items():
+            for agent in agents:
+                while self.words[agent.block + READY]:
+                    packet = agent.protocol.transmit(self.store.arena, agent.block, 0, self.now_ps)
                     if packet >= 0:
                         data = read_packet(self.store.arena, packet)
                         free_packet(self.store.arena, packet)
@@ -216,22 +280,31 @@ class Network:
 
     def run(self, reports: int, limit: int = 100_000) -> None:
         """Run until the workers have reported so often; fail if they never do."""
-        timers = [at for ats in self.workers for at in ats]
+        agents = [agent for party in self.parties for agent in party.agents]
         for _ in range(limit):
             self.transmit_all()
             reports -= len(take_completions(self.store.arena, self.ring))
             if reports == 0:
                 return
-            timer_ps, at = min((int(self.words[at + TIMER_AT_PS]), at) for at in timers)
+            timers = [int(self.words[agent.block + TIMER_AT_PS]) for agent in agents]
+            timer_ps = min(timers)
             event_ps = self.events[0][0] if self.events else FOREVER_PS
             assert min(timer_ps, event_ps) < FOREVER_PS, "nothing is left to happen"
             if timer_ps < event_ps:
                 self.now_ps = timer_ps
-                fire_timer(self.store.arena, at, 0, self.now_ps)
+                due = agents[timers.index(timer_ps)]
+                due.protocol.fire_timer(self.store.arena, due.block, 0, self.now_ps)
             else:
                 self.now_ps, _, src, dst, packet = heapq.heappop(self.events)
                 self.arrive(src, dst, packet)
         raise AssertionError("the workers do not come to an end")
+
+    def settle(self) -> None:
+        """Let everything arrive that is on its way; nobody may lack anything any more."""
+        while self.events:
+            self.transmit_all()
+            self.now_ps, _, src, dst, packet = heapq.heappop(self.events)
+            self.arrive(src, dst, packet)
 
     def reduce(self, *tensors: np.ndarray) -> list[Run]:
         """Sum one tensor per job, all at once; tensors are shaped (ranks, elements)."""
@@ -254,6 +327,8 @@ class Network:
         arena = self.store.arena
         arena.memory[place : place + part.nbytes] = part.view(np.uint8)
         dtype = INT32 if part.dtype == np.int32 else FLOAT32
-        at = self.workers[job][rank]
-        assert start_tensor(arena, at, place, place, part.size, dtype, 0, 0, self.now_ps)
+        worker: Any = self.parties[job].agents[rank]
+        assert worker.protocol.start_tensor(
+            arena, worker.block, place, place, part.size, dtype, 0, 0, self.now_ps
+        )
         return place

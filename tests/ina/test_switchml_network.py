@@ -123,7 +123,7 @@ def test_block_numbers_wrap_around(shape: tuple[int, ...]) -> None:
     graph = tree_of(shape)
     slots = 3
     fate = misbehaving(rng, 0.1, 0.1, 0.1)
-    network = Network(graph, [Job(9, slots)], fate, first_round=2**32 // slots - 2)
+    network = Network(graph, [Job(9, slots)], fate, first=2**32 // slots - 2)
 
     for run in network.reduce(floats(rng, len(hosts(graph)), 64 * 20)):
         run.check()

@@ -11,6 +11,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
+from ina.atp import wire as atp_wire
 from ina.switchml import wire
 from ringleaf.arena import Store
 from ringleaf.packets import make_pool
@@ -76,3 +77,41 @@ def switchml(
         body += b"".join((value % 2**32).to_bytes(4, "big") for value in padded)
     port = wire.udp_port(job)
     return bytes(udp(dst="239.190.224.3", sport=port, dport=port) / Raw(body))
+
+
+def atp(
+    message: int,
+    *,
+    values: Sequence[int] = (),
+    flags: int = 0,
+    job: int = 3,
+    server: int = 0,
+    sequence: int = 0,
+    aggregator: int = 7,
+    workers: int = 0,
+    sender: int = 0,
+    lanes: int = 64,
+    dst: str = "10.0.1.1",
+    tos: int = 2,
+) -> bytes:
+    """An ATP packet with zeros behind `values`."""
+    body = b"".join(
+        number.to_bytes(width, "big")
+        for number, width in (
+            (message << 4 | flags, 1),
+            (job, 1),
+            (server, 1),
+            (atp_wire.SIZES[lanes], 1),
+            (sequence, 4),
+            (aggregator, 2),
+            (atp_wire.NO_PROPOSAL, 2),
+            (workers, 8),
+            (sender, 1),
+            (0, 1),
+        )
+    )
+    padded = [*values, *[0] * (lanes - len(values))]
+    body += b"".join((value % 2**32).to_bytes(4, "big") for value in padded)
+    is_gradient = message != atp_wire.PARAMETER
+    port = (atp_wire.gradient_port if is_gradient else atp_wire.parameter_port)(job)
+    return bytes(udp(dst=dst, tos=tos, sport=port, dport=port) / Raw(body))

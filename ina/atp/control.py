@@ -1,0 +1,150 @@
+"""What switches must be told of an ATP job: who aggregates what, and the results' way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+from zlib import crc32
+
+import finsy as fy
+import networkx as nx
+
+from ina.atp.wire import MAX_SERVERS, MAX_WORKERS, SIZES, check_job
+from ringleaf.errors import ConfigError
+from topologies.graph import attachment, port
+from topologies.trees import aggregation_tree
+
+AGGREGATORS = {64: 8192, 256: 2048}
+"""Register entries of the program for so many lanes, as `p4/atp.p4` has them."""
+
+GROUPS_PER_JOB = 256
+"""A server's multicast group is 256 * (1 + server) + job; SwitchML's groups are below."""
+
+Entities: TypeAlias = list[fy.P4TableEntry | fy.P4MulticastGroupEntry]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job: who takes part, and what it may use.
+
+    Args:
+        number: 1 to 255.
+        workers: Hosts, at most 64; worker w is bit w of bitmaps.
+        servers: Hosts of its parameter servers; workers' hosts may be among them.
+        aggregators: Of each switch, the first so many; all jobs may have the same.
+        window: Blocks of which a worker can be ahead of another, a power of two.
+        lanes: Values in a packet.
+
+    Raises:
+        ConfigError: If it does not fit the program.
+    """
+
+    number: int
+    workers: tuple[str, ...]
+    servers: tuple[str, ...]
+    aggregators: int
+    window: int
+    lanes: int = 64
+
+    def __post_init__(self) -> None:
+        where = f"atp job {self.number}"
+        check_job("atp", self.number)
+        if self.lanes not in SIZES:
+            raise ConfigError(f"{where}: lanes must be one of {list(SIZES)}, got {self.lanes!r}")
+        if not 0 < len(self.workers) <= MAX_WORKERS:
+            raise ConfigError(
+                f"{where}: there must be 1 to {MAX_WORKERS} workers, got {len(self.workers)}"
+            )
+        if not 0 < len(self.servers) <= MAX_SERVERS:
+            raise ConfigError(
+                f"{where}: there must be 1 to {MAX_SERVERS} parameter servers, "
+                f"got {len(self.servers)}; SERVERS=1 makes the last host one"
+            )
+        most = AGGREGATORS[self.lanes]
+        if not 0 < self.aggregators <= most:
+            raise ConfigError(
+                f"{where}: a switch has 1 to {most} aggregators of {self.lanes} lanes, "
+                f"got {self.aggregators!r}"
+            )
+        if self.window < 1 or self.window & (self.window - 1):
+            raise ConfigError(f"{where}: window must be a power of two, got {self.window!r}")
+
+
+def first_aggregators(job: Job) -> list[int]:
+    """The aggregator that each position of the window begins with.
+
+    A hash, as jobs do not know of one another; with linear probing, so that a job does not
+    collide with itself while there are enough.
+    """
+    taken: set[int] = set()
+    found = []
+    for position in range(job.window):
+        key = bytes([job.number]) + position.to_bytes(4, "big")
+        aggregator = crc32(key) % job.aggregators
+        if len(taken) == job.aggregators:
+            taken.clear()
+        while aggregator in taken:
+            aggregator = (aggregator + 1) % job.aggregators
+        taken.add(aggregator)
+        found.append(aggregator)
+    return found
+
+
+def entities(graph: nx.Graph[str], job: Job) -> dict[str, Entities]:
+    """The P4Runtime entities of every switch that the job needs, besides those that forward.
+
+    Raises:
+        TopologyError: If a server's switch can't reach all workers.
+    """
+    found: dict[str, Entities] = {}
+    for server, host in enumerate(job.servers):
+        tree = aggregation_tree(graph, job.workers, root=attachment(graph, host))
+        for switch, children in tree.children.items():
+            ports = [port(graph, switch, child) for child in children]
+            found.setdefault(switch, []).extend(_delivery(job, server, ports))
+        for switch, complete in _complete_sets(graph, job, host):
+            found.setdefault(switch, []).append(_share(job, server, complete))
+    return found
+
+
+def _complete_sets(graph: nx.Graph[str], job: Job, host: str) -> Iterator[tuple[str, int]]:
+    """Switches that aggregate for a server, and the workers that each of them waits for.
+
+    They are the workers' racks, of their own workers, and the server's rack, of all. A rack with
+    one worker has nothing to add.
+    """
+    racks: dict[str, int] = {}
+    for number, worker in enumerate(job.workers):
+        rack = attachment(graph, worker)
+        racks[rack] = racks.get(rack, 0) | 1 << number
+    racks[attachment(graph, host)] = (1 << len(job.workers)) - 1
+    return ((switch, workers) for switch, workers in racks.items() if workers & (workers - 1))
+
+
+def _delivery(job: Job, server: int, ports: Sequence[int]) -> Entities:
+    group = GROUPS_PER_JOB * (1 + server) + job.number
+    return [
+        fy.P4MulticastGroupEntry(group, replicas=list(ports)),
+        _entry("deliveries", job, server, "multicast", group=group),
+    ]
+
+
+def _share(job: Job, server: int, complete: int) -> fy.P4TableEntry:
+    return _entry(
+        "shares",
+        job,
+        server,
+        "aggregate",
+        complete=complete,
+        aggregators=job.aggregators,
+        window=job.window,
+    )
+
+
+def _entry(table: str, job: Job, server: int, action: str, **arguments: int) -> fy.P4TableEntry:
+    return fy.P4TableEntry(
+        table,
+        match=fy.P4TableMatch(job=job.number, server=server),
+        action=fy.P4TableAction(action, **arguments),
+    )

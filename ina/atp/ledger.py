@@ -1,0 +1,177 @@
+"""What a parameter server keeps: its own words, and an entry per block that may be under way.
+
+A worker may be a window ahead of another, and results are kept until all workers have them, so
+there are two windows of entries, found by sequence number modulo their count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import NamedTuple
+
+from hosts.agent import AGENT_WORDS, make_agent
+from hosts.fifo import FIFO_ROOM, FIFO_ROWS, FIFO_WORDS, Fifo
+from ina.atp.state import Address
+from ina.atp.wire import (
+    HEADER_BYTES,
+    JOB_AT,
+    MAX_WORKERS,
+    MESSAGE_AT,
+    PARAMETER,
+    SERVER_AT,
+    SIZES,
+    VALUES_AT,
+    check_job,
+    gradient_port,
+    group_address,
+    group_mac,
+    parameter_port,
+    worker_set,
+)
+from ringleaf.arena import Arena, Lanes, Store, Words
+from ringleaf.compiled import inline
+from ringleaf.errors import ConfigError
+from ringleaf.headers import write_udp
+from ringleaf.views import window
+
+# The server's words.
+JOB = 0
+LANES = 1
+COMPLETE = 2  # the set of all workers
+ENTRIES = 3
+ROWS_AT = 4
+SUMS_AT = 5  # in arena.words
+RESULTS_AT = 6  # in arena.lanes
+SCRATCH_AT = 7  # in arena.lanes
+TEMPLATES_AT = 8  # in arena.bytes: heads of parameters to all workers, and to each
+NUMBER = 9
+PROPOSALS_AT = 10  # all aggregators, shuffled
+AGGREGATORS = 11
+PROPOSED = 12  # proposals made
+QUIET_PS = 13  # for so long after a result, what is sent again was sent before it came
+SIZE = 14  # code of LANES
+WORKERS = 15
+ANSWERS = 16  # fifo of what is to be sent
+OWN_WORDS = ANSWERS + FIFO_WORDS
+
+# An entry's words.
+SEQUENCE = 0  # modulo 2^32; -1 before the first
+ARRIVED = 1  # the set of workers whose values are in the sum
+IS_RAW = 2  # 1: raw values are summed up, for others do not fit
+IS_DONE = 3  # 1: the result is there
+COLLIDED = 4  # 1: some switch had no aggregator for a gradient
+IS_CONGESTED = 5  # 1: a gradient had met a long queue
+INTEGERS = 6
+AGGREGATOR = 7
+PROPOSAL = 8
+ANSWERED_PS = 9  # when the result was sent to all
+DSCP = 10  # of a gradient, in the upper 6 of 8 bits; parameters have the same
+ENTRY_WORDS = 11
+
+# An answer is entry | kind << 24 | (0: all, or 1 + worker) << 28.
+RESULT = 0
+ASK = 1  # for raw values
+KIND_SHIFT = 24
+TARGET_SHIFT = 28
+
+
+class Server(NamedTuple):
+    """One parameter server; rows are flat."""
+
+    state: Words  # (OWN_WORDS,)
+    rows: Words  # (entries, ENTRY_WORDS)
+    sums: Words  # (entries, lanes), int64, or the bits of float64
+    results: Lanes  # (entries, lanes)
+    scratch: Lanes  # (lanes,)
+    answers: Fifo
+
+
+def make_server(
+    store: Store,
+    *,
+    host: int,
+    ring: int,
+    job: int,
+    number: int,
+    own: Address,
+    workers: Sequence[Address],
+    positions: int,
+    aggregators: int,
+    lanes: int,
+    quiet_ps: int,
+) -> int:
+    """Return the offset of a parameter server.
+
+    Args:
+        store: Where it lives.
+        host: Its host's index.
+        ring: Completion ring; servers report nothing.
+        job: The job's number, as the workers have it.
+        number: The server's, from 0.
+        own: Its host.
+        workers: The job's workers, by number.
+        positions: The workers' window.
+        aggregators: How many the switches have.
+        lanes: Values in a packet, 64 or 256.
+        quiet_ps: A round trip: what comes again sooner after a result is not answered.
+
+    Raises:
+        ConfigError: If a number is out of range.
+    """
+    where = f"atp server on h{host}"
+    check_job(where, job)
+    if not 0 < len(workers) <= MAX_WORKERS:
+        raise ConfigError(f"{where}: workers must be 1 to {MAX_WORKERS}, got {len(workers)}")
+    port = gradient_port(job)
+    entries = 2 * positions
+    at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(port, port))
+    state_at = at + AGENT_WORDS
+    room = 4 * entries + len(workers)  # what does not fit is asked for again
+    rows_at = store.allocate("words", entries * ENTRY_WORDS)
+    sums_at = store.allocate("words", entries * lanes)
+    answers_at = store.allocate("words", room)
+    proposals_at = store.allocate("words", aggregators)
+    results_at = store.allocate("lanes", entries * lanes)
+    scratch_at = store.allocate("lanes", lanes)
+    templates_at = store.allocate("bytes", VALUES_AT * (1 + len(workers)))
+    words = store.arena.words
+    state = words[state_at : state_at + OWN_WORDS]
+    state[JOB], state[NUMBER], state[LANES] = job, number, lanes
+    state[COMPLETE], state[ENTRIES] = worker_set((1 << len(workers)) - 1), entries
+    state[ROWS_AT], state[SUMS_AT], state[RESULTS_AT] = rows_at, sums_at, results_at
+    state[SCRATCH_AT], state[TEMPLATES_AT] = scratch_at, templates_at
+    state[PROPOSALS_AT], state[AGGREGATORS] = proposals_at, aggregators
+    state[QUIET_PS], state[SIZE], state[WORKERS] = quiet_ps, SIZES[lanes], len(workers)
+    state[ANSWERS + FIFO_ROWS], state[ANSWERS + FIFO_ROOM] = answers_at, room
+    words[rows_at : rows_at + entries * ENTRY_WORDS : ENTRY_WORDS] = -1
+    shuffled = list(range(aggregators))
+    Random(f"{job} {number}").shuffle(shuffled)
+    words[proposals_at : proposals_at + aggregators] = shuffled
+    group = Address(group_mac(job, number), group_address(job, number))
+    for target, address in enumerate([group, *workers]):
+        head = store.arena.bytes[templates_at + VALUES_AT * target :][:VALUES_AT]
+        macs, addresses = (own.mac, address.mac), (own.ipv4, address.ipv4)
+        ports = (port, parameter_port(job))
+        write_udp(head, macs, addresses, ports, HEADER_BYTES)
+        head[MESSAGE_AT] = PARAMETER << 4
+        head[JOB_AT], head[SERVER_AT] = job, number
+    return at
+
+
+@inline
+def open_server(arena: Arena, at: int) -> Server:
+    words = arena.words
+    own = at + AGENT_WORDS
+    entries, lanes, answers = words[own + ENTRIES], words[own + LANES], own + ANSWERS
+    return Server(
+        window(words, own, OWN_WORDS),
+        window(words, words[own + ROWS_AT], entries * ENTRY_WORDS),
+        window(words, words[own + SUMS_AT], entries * lanes),
+        window(arena.lanes, words[own + RESULTS_AT], entries * lanes),
+        window(arena.lanes, words[own + SCRATCH_AT], lanes),
+        Fifo(
+            window(words, answers, FIFO_WORDS),
+            window(words, words[answers + FIFO_ROWS], words[answers + FIFO_ROOM]),
+        ),
+    )

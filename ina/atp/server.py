@@ -1,0 +1,285 @@
+"""A parameter server of ATP: an agent that adds up what switches left apart, and answers all.
+
+Each gradient says whose values are in it. It is added if none of them are in the block's sum,
+and takes the sum's place if all of them are; otherwise it is dropped, for its workers will send
+again, alone if need be. So each worker's values count once, whatever is lost, repeated or late.
+
+When all are there, the result goes to the job's group, on its way frees the block's aggregators,
+and is kept for who asks again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hosts.agent import READY
+from hosts.fifo import FIFO_COUNT, FIFO_ROOM, fifo_pop, fifo_push
+from ina.atp.ledger import (
+    AGGREGATOR,
+    AGGREGATORS,
+    ANSWERED_PS,
+    ARRIVED,
+    ASK,
+    COLLIDED,
+    COMPLETE,
+    DSCP,
+    ENTRIES,
+    ENTRY_WORDS,
+    INTEGERS,
+    IS_CONGESTED,
+    IS_DONE,
+    IS_RAW,
+    JOB,
+    KIND_SHIFT,
+    LANES,
+    NUMBER,
+    PROPOSAL,
+    PROPOSALS_AT,
+    PROPOSED,
+    QUIET_PS,
+    RESULT,
+    SEQUENCE,
+    SIZE,
+    TARGET_SHIFT,
+    TEMPLATES_AT,
+    WORKERS,
+    Server,
+    open_server,
+)
+from ina.atp.scaling import add_floats, add_integers, dequantise, has_overflowed, narrow, wrap
+from ina.atp.wire import (
+    AGGREGATOR_AT,
+    COLLISION,
+    CONGESTED,
+    GRADIENT,
+    HEADER_BYTES,
+    JOB_AT,
+    MESSAGE_AT,
+    NO_PROPOSAL,
+    PROPOSAL_AT,
+    RAW,
+    RESEND,
+    SENDER_AT,
+    SEQUENCE_AT,
+    SEQUENCE_MASK,
+    SERVER_AT,
+    SIZE_AT,
+    SIZE_MASK,
+    SIZE_NONE,
+    VALUES_AT,
+    get_sequence,
+    get_workers,
+    put_workers,
+)
+from ina.atp.wire import INTEGERS as INTEGERS_FLAG
+from ringleaf.arena import Arena, Bytes
+from ringleaf.compiled import copy_items, handler, inline, signed
+from ringleaf.headers import (
+    ECN_MARKED,
+    ECN_MASK,
+    IP_LENGTH_AT,
+    IP_TOS_AT,
+    UDP_LENGTH_AT,
+    get16,
+    put16,
+    put32,
+    write_ip_checksum,
+)
+from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
+from ringleaf.views import swap_items, window
+
+ALL = 0
+
+
+@inline
+def answer(server: Server, entry: int, kind: int, target: int) -> None:
+    """Queue a parameter; if there is no room, whoever lacks it will ask again."""
+    if server.answers.state[FIFO_COUNT] < server.answers.state[FIFO_ROOM]:
+        fifo_push(server.answers, entry | kind << KIND_SHIFT | target << TARGET_SHIFT)
+
+
+@inline
+def is_ours(server: Server, head: Bytes, size: int) -> bool:
+    """Whether a packet is a whole gradient for this server."""
+    state = server.state
+    return bool(
+        size >= VALUES_AT + 4 * state[LANES]
+        and head[MESSAGE_AT] >> 4 == GRADIENT
+        and head[JOB_AT] == state[JOB]
+        and head[SERVER_AT] == state[NUMBER]
+        and head[SIZE_AT] & SIZE_MASK == state[SIZE]
+        and head[SENDER_AT] < state[WORKERS]
+    )
+
+
+@inline
+def begin_block(server: Server, entry: int, head: Bytes) -> None:
+    row = entry * ENTRY_WORDS
+    rows = server.rows
+    for i in range(ENTRY_WORDS):
+        rows[row + i] = 0
+    rows[row + SEQUENCE] = get_sequence(head)
+    rows[row + INTEGERS] = head[SIZE_AT] & INTEGERS_FLAG
+    rows[row + AGGREGATOR] = get16(head, AGGREGATOR_AT)
+    rows[row + PROPOSAL] = NO_PROPOSAL
+    rows[row + DSCP] = signed(head[IP_TOS_AT]) & ~ECN_MASK
+
+
+@inline
+def find_entry(server: Server, head: Bytes) -> int:
+    """The entry of a gradient's block; -1 if the block is older than what is kept."""
+    sequence = get_sequence(head)
+    entry = sequence & (server.state[ENTRIES] - 1)
+    there = server.rows[entry * ENTRY_WORDS + SEQUENCE]
+    if sequence != there:
+        ahead = (sequence - there) & SEQUENCE_MASK  # serial arithmetic, RFC 1982
+        if there >= 0 and ahead > SEQUENCE_MASK >> 1:
+            return -1
+        begin_block(server, entry, head)
+    return int(entry)
+
+
+@inline
+def sum_raw(server: Server, entry: int) -> None:
+    """Give up the block's sum, and ask all workers for their values as they are."""
+    server.rows[entry * ENTRY_WORDS + IS_RAW] = 1
+    server.rows[entry * ENTRY_WORDS + ARRIVED] = 0
+    answer(server, entry, ASK, ALL)
+
+
+@inline
+def add_lanes(server: Server, entry: int, workers: int) -> None:
+    """Add the scratch lanes, or put them in the sum's place, if they hold no worker twice."""
+    row = entry * ENTRY_WORDS
+    rows, lanes = server.rows, server.state[LANES]
+    arrived = rows[row + ARRIVED]
+    if arrived & workers and arrived & ~workers:
+        return
+    if arrived & workers and arrived == workers:
+        return
+    sums = window(server.sums, entry * lanes, lanes)
+    if arrived == 0 or arrived & workers:
+        for i in range(lanes):
+            sums[i] = 0
+    if rows[row + IS_RAW] and not rows[row + INTEGERS]:
+        add_floats(sums.view(np.float64), server.scratch.view(np.float32))
+    else:
+        add_integers(sums, server.scratch.view(np.int32))
+    rows[row + ARRIVED] = arrived | workers
+
+
+@inline
+def add_gradient(server: Server, entry: int, head: Bytes) -> None:
+    """Take a gradient of a block whose result is not there yet."""
+    row = entry * ENTRY_WORDS
+    rows = server.rows
+    if head[MESSAGE_AT] & COLLISION:
+        rows[row + COLLIDED] = 1
+    if head[IP_TOS_AT] & ECN_MASK == ECN_MARKED:
+        rows[row + IS_CONGESTED] = 1
+    is_raw = bool(head[MESSAGE_AT] & RAW)
+    swap_items(server.scratch, 0, head, VALUES_AT, server.state[LANES])
+    if is_raw and not rows[row + IS_RAW]:
+        sum_raw(server, entry)
+    if is_raw == bool(rows[row + IS_RAW]):
+        if not is_raw and has_overflowed(server.scratch.view(np.int32)):
+            sum_raw(server, entry)
+        else:
+            add_lanes(server, entry, get_workers(head))
+    elif head[MESSAGE_AT] & RESEND:  # it missed the question
+        answer(server, entry, ASK, 1 + signed(head[SENDER_AT]))
+
+
+@inline
+def finish_block(arena: Arena, server: Server, entry: int, now_ps: int) -> None:
+    """Write the result, propose another aggregator if this one was taken, and answer all."""
+    row = entry * ENTRY_WORDS
+    state, rows = server.state, server.rows
+    lanes = state[LANES]
+    sums = window(server.sums, entry * lanes, lanes)
+    results = window(server.results, entry * lanes, lanes)
+    if rows[row + INTEGERS]:
+        wrap(sums, results)
+    elif rows[row + IS_RAW]:
+        narrow(sums.view(np.float64), results.view(np.float32))
+    else:
+        dequantise(sums, results.view(np.float32))
+    if rows[row + COLLIDED]:
+        place = state[PROPOSED] % state[AGGREGATORS]
+        rows[row + PROPOSAL] = arena.words[state[PROPOSALS_AT] + place]
+        state[PROPOSED] += 1
+    rows[row + IS_DONE] = 1
+    rows[row + ANSWERED_PS] = now_ps
+    answer(server, entry, RESULT, ALL)
+
+
+@handler
+def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
+    """Take a gradient."""
+    server = open_server(arena, at)
+    view = open_packet(arena, packet)
+    head = view.head
+    if not is_ours(server, head, view.row[HEAD_LEN]):
+        return 0
+    entry = find_entry(server, head)
+    if entry >= 0:
+        row = entry * ENTRY_WORDS
+        if not server.rows[row + IS_DONE]:
+            add_gradient(server, entry, head)
+            if server.rows[row + ARRIVED] == server.state[COMPLETE]:
+                finish_block(arena, server, entry, now_ps)
+        elif (
+            head[MESSAGE_AT] & RESEND
+            and now_ps - server.rows[row + ANSWERED_PS] >= server.state[QUIET_PS]
+        ):
+            answer(server, entry, RESULT, 1 + signed(head[SENDER_AT]))
+        arena.words[at + READY] = server.answers.state[FIFO_COUNT] > 0
+    return 0
+
+
+@inline
+def make_parameter(arena: Arena, server: Server, entry: int, kind: int, target: int) -> int:
+    row = entry * ENTRY_WORDS
+    state, rows = server.state, server.rows
+    lanes = 0 if kind == ASK else state[LANES]
+    packet = allocate_packet(arena)
+    view = open_packet(arena, packet)
+    head = view.head
+    copy_items(head, 0, arena.bytes, state[TEMPLATES_AT] + VALUES_AT * target, VALUES_AT)
+    head[IP_TOS_AT] |= rows[row + DSCP]
+    put16(head, IP_LENGTH_AT, 28 + HEADER_BYTES + 4 * lanes)
+    put16(head, UDP_LENGTH_AT, 8 + HEADER_BYTES + 4 * lanes)
+    write_ip_checksum(head)
+    if rows[row + IS_RAW]:
+        head[MESSAGE_AT] |= RAW
+    if rows[row + IS_CONGESTED]:
+        head[MESSAGE_AT] |= CONGESTED
+    put32(head, SEQUENCE_AT, rows[row + SEQUENCE])
+    put16(head, AGGREGATOR_AT, rows[row + AGGREGATOR])
+    put16(head, PROPOSAL_AT, rows[row + PROPOSAL])
+    put_workers(head, rows[row + ARRIVED])
+    head[SIZE_AT] = rows[row + INTEGERS] | (SIZE_NONE if kind == ASK else state[SIZE])
+    swap_items(head, VALUES_AT, server.results, entry * state[LANES], lanes)
+    view.row[HEAD_LEN] = VALUES_AT + 4 * lanes
+    return packet
+
+
+@handler
+def transmit(arena: Arena, at: int, _packet: int, _now_ps: int) -> int:
+    """Return the parameter that has waited longest, unless it is not true any more."""
+    server = open_server(arena, at)
+    packet = -1
+    while packet < 0 and server.answers.state[FIFO_COUNT] > 0:
+        item = fifo_pop(server.answers)
+        entry = item & (1 << KIND_SHIFT) - 1
+        kind = item >> KIND_SHIFT & 15
+        if server.rows[entry * ENTRY_WORDS + IS_DONE] == (kind == RESULT):
+            packet = make_parameter(arena, server, entry, kind, item >> TARGET_SHIFT)
+    arena.words[at + READY] = server.answers.state[FIFO_COUNT] > 0
+    return packet
+
+
+@handler
+def fire_timer(_arena: Arena, _at: int, _packet: int, _now_ps: int) -> int:
+    """A server waits for workers to send again, and has no timer."""
+    return 0

@@ -1,0 +1,178 @@
+"""What an ATP worker keeps: its own words, a row per position of its window, and its tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from hosts.agent import AGENT_WORDS, make_agent
+from ina.atp.wire import (
+    GRADIENT,
+    HEADER_BYTES,
+    JOB_AT,
+    MAX_WORKERS,
+    MESSAGE_AT,
+    SENDER_AT,
+    SERVER_AT,
+    SIZE_AT,
+    SIZES,
+    VALUES_AT,
+    check_job,
+    gradient_port,
+    parameter_port,
+    put_workers,
+    worker_set,
+)
+from ina.flight import FLIGHT_WORDS, Flight, make_flight, open_flight
+from ina.tensors import TENSORS_WORDS, Tensors, make_tensors, open_tensors
+from ringleaf.arena import Arena, Lanes, Store, Words
+from ringleaf.compiled import inline
+from ringleaf.errors import ConfigError
+from ringleaf.headers import write_udp
+from ringleaf.views import window
+
+# The worker's words. Sequence numbers are whole here, and modulo 2^32 on the wire.
+JOB = 0
+SERVERS = 1
+LANES = 2
+WINDOW = 3  # positions, a power of two
+TEMPLATES_AT = 4  # in arena.bytes: heads of gradients, by server
+SCRATCH_AT = 5  # in arena.lanes
+ROWS_AT = 6
+FIRST = 7  # sequence number of the current tensor's first block
+END = 8  # of the block behind its last one
+BASE = 9  # all before it have their results
+NEXT = 10  # the next one to send
+ALLOWED = 11  # the congestion window, in packets
+INCREASE = 12  # what it grows by in a round trip
+ROUND_END = 13  # when BASE gets here, a round trip is over
+CONGESTED = 14  # 1: something in this round trip met a long queue, or was lost
+SENDINGS = 15  # packets sent
+LATEST_AT = 16
+FLIGHT = 17
+TENSORS = FLIGHT + FLIGHT_WORDS
+OWN_WORDS = TENSORS + TENSORS_WORDS
+
+# A position's words.
+SEQUENCE = 0  # of the block that waits for its result, or ANSWERED
+IS_RAW = 1  # 1: it must go as it is
+AGGREGATOR = 2
+SENDING = 3  # number of its latest sending
+POSITION_WORDS = 4
+ANSWERED = -1
+
+LATEST = 3
+"""Of each server, the latest of the sendings that it has answered are kept, latest first."""
+
+GROWTH_BYTES = 1500  # of the congestion window in a round trip: one segment (RFC 5681)
+
+
+class Worker(NamedTuple):
+    """One worker; rows are flat."""
+
+    state: Words  # (OWN_WORDS,)
+    rows: Words  # (window, POSITION_WORDS)
+    latest: Words  # (servers, LATEST)
+    flight: Flight  # slots are positions
+    tensors: Tensors
+    scratch: Lanes  # (lanes,)
+
+
+class Address(NamedTuple):
+    """A host's port."""
+
+    mac: int
+    ipv4: int
+
+
+def make_worker(
+    store: Store,
+    *,
+    host: int,
+    ring: int,
+    job: int,
+    number: int,
+    own: Address,
+    servers: Sequence[Address],
+    aggregators: Sequence[int],
+    lanes: int,
+    min_timeout_ps: int,
+    first_sequence: int = 0,
+) -> int:
+    """Return the offset of a worker that has no tensor yet.
+
+    Args:
+        store: Where it lives.
+        host: Its host's index.
+        ring: Completion ring it reports to.
+        job: The job's number, 1 to 255; jobs of one host differ modulo 16 (their UDP ports).
+        number: The worker's, from 0 to 63.
+        own: Its host.
+        servers: The job's parameter servers. As all that follows, the same for all workers.
+        aggregators: Those that the job begins with, one per position of the window, of
+            which there must be a power of two.
+        lanes: Values in a packet, 64 or 256.
+        min_timeout_ps: Floor of the retransmission timeout; 4 times as much is its value
+            before any sample, and 64 times as much its most.
+        first_sequence: Number of the job's first block.
+
+    Raises:
+        ConfigError: If a number is out of range.
+    """
+    where = f"atp worker on h{host}"
+    check_job(where, job)
+    positions = len(aggregators)
+    if lanes not in SIZES:
+        raise ConfigError(f"{where}: lanes must be one of {list(SIZES)}, got {lanes!r}")
+    if not 0 <= number < MAX_WORKERS:
+        raise ConfigError(f"{where}: number must be 0 to {MAX_WORKERS - 1}, got {number!r}")
+    if positions < 1 or positions & (positions - 1):
+        raise ConfigError(f"{where}: the window must be a power of two, got {positions}")
+    if min_timeout_ps < 1:
+        raise ConfigError(f"{where}: min_timeout_ps must be above 0, got {min_timeout_ps!r}")
+    port = parameter_port(job)
+    at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(port, port))
+    state_at = at + AGENT_WORDS
+    rows_at = store.allocate("words", positions * POSITION_WORDS)
+    latest_at = store.allocate("words", LATEST * len(servers))
+    templates_at = store.allocate("bytes", VALUES_AT * len(servers))
+    scratch_at = store.allocate("lanes", lanes)
+    make_flight(store, state_at + FLIGHT, positions, min_timeout_ps)
+    make_tensors(store, state_at + TENSORS)
+    state = store.arena.words[state_at : state_at + OWN_WORDS]
+    state[JOB], state[SERVERS], state[LANES], state[WINDOW] = job, len(servers), lanes, positions
+    state[TEMPLATES_AT], state[SCRATCH_AT], state[ROWS_AT] = templates_at, scratch_at, rows_at
+    state[FIRST] = state[END] = state[BASE] = state[NEXT] = first_sequence
+    state[ROUND_END] = first_sequence
+    # What a path holds; the window is twice that. The published client begins as high.
+    state[ALLOWED] = max(1, positions // 2)
+    state[INCREASE] = max(1, GROWTH_BYTES // (VALUES_AT + 4 * lanes))
+    state[LATEST_AT] = latest_at
+    store.arena.words[latest_at : latest_at + LATEST * len(servers)] = -1
+    rows = store.arena.words[rows_at:][: positions * POSITION_WORDS].reshape(-1, POSITION_WORDS)
+    rows[:, SEQUENCE] = ANSWERED
+    rows[:, AGGREGATOR] = aggregators
+    for server, address in enumerate(servers):
+        head = store.arena.bytes[templates_at + VALUES_AT * server :][:VALUES_AT]
+        macs, addresses = (own.mac, address.mac), (own.ipv4, address.ipv4)
+        ports = (parameter_port(job), gradient_port(job))
+        write_udp(head, macs, addresses, ports, HEADER_BYTES + 4 * lanes)
+        head[MESSAGE_AT] = GRADIENT << 4
+        head[JOB_AT], head[SERVER_AT], head[SIZE_AT] = job, server, SIZES[lanes]
+        head[SENDER_AT] = number
+        put_workers(head, worker_set(1 << number))
+    return at
+
+
+@inline
+def open_worker(arena: Arena, at: int) -> Worker:
+    words = arena.words
+    own = at + AGENT_WORDS
+    return Worker(
+        window(words, own, OWN_WORDS),
+        window(words, words[own + ROWS_AT], words[own + WINDOW] * POSITION_WORDS),
+        window(words, words[own + LATEST_AT], words[own + SERVERS] * LATEST),
+        open_flight(arena, own + FLIGHT),
+        open_tensors(arena, own + TENSORS),
+        window(arena.lanes, words[own + SCRATCH_AT], words[own + LANES]),
+    )

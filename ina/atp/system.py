@@ -1,0 +1,204 @@
+"""ATP as one of the systems that a network can aggregate by (`ina.registry`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import torch
+
+from hosts.agent import HostAgent
+from ina.atp import server, worker
+from ina.atp.control import AGGREGATORS, Job, entities, first_aggregators
+from ina.atp.ledger import make_server
+from ina.atp.scaling import error_bounds
+from ina.atp.state import Address, make_worker
+from ina.atp.wire import SIZES, VALUES_AT
+from ina.systems import Share
+from ina.tensors import FLOAT32, INT32, MOST_WAITING
+from ringleaf.arena import Arena, Store
+from ringleaf.errors import ConfigError, ProtocolError
+from ringleaf.units import serialize_ps
+from topologies.addresses import ipv4, mac
+from topologies.graph import attachment, index, link
+
+LINE_OVERHEAD_BYTES = 24  # preamble, FCS and gap of Ethernet
+DTYPES = {torch.float32: FLOAT32, torch.int32: INT32}
+LEAST_WINDOW = 8
+MOST_WINDOW = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class AtpJob:
+    """One job on a network; agents are workers, in rank order, then parameter servers."""
+
+    entities: Mapping[str, Sequence[Any]]
+    agents: Sequence[HostAgent]
+
+    def start(
+        self,
+        arena: Arena,
+        rank: int,
+        address: int,
+        elements: int,
+        tag: int,
+        dtype: torch.dtype,
+        now_ps: int,
+        priority: int = 0,
+    ) -> int:
+        """Aggregate a rank's memory in place; return the worker that reports `tag` (b) when done.
+
+        Raises:
+            ConfigError: If switches can't add up this type.
+            ProtocolError: If too many tensors are under way.
+        """
+        if dtype not in DTYPES:
+            names = " and ".join(str(each) for each in DTYPES)
+            raise ConfigError(f"atp: adds up {names}, got {dtype}")
+        at = self.agents[rank].block
+        accepted = worker.start_tensor(
+            arena, at, address, address, elements, DTYPES[dtype], tag, priority, now_ps
+        )
+        if not accepted:
+            raise ProtocolError(
+                f"atp rank {rank}: at most {MOST_WAITING} tensors wait, got one more"
+            )
+        return at
+
+
+class Atp:
+    """The system."""
+
+    name = "atp"
+    layers = "ina.atp.layers"
+
+    def program(self, lanes: int) -> str:
+        """Name of the P4 program for packets of so many values.
+
+        Raises:
+            ConfigError: If there is none.
+        """
+        if lanes not in SIZES:
+            raise ConfigError(f"atp: lanes must be one of {list(SIZES)}, got {lanes!r}")
+        return f"atp-{lanes}"
+
+    def join(
+        self,
+        graph: nx.Graph[str],
+        store: Store,
+        *,
+        number: int,
+        members: Sequence[str],
+        servers: Sequence[str],
+        share: Share,
+        ring: int,
+        lanes: int,
+        slots: int | None,
+        rtt_ps: int,
+    ) -> AtpJob:
+        """Make a job.
+
+        Args:
+            graph: A topology.
+            store: Where the agents go.
+            number: Of the job, 1 to 255.
+            members: The workers' hosts, in rank order, at most 64.
+            servers: Hosts of the parameter servers, to which blocks are dealt; none: each
+                worker's host has one, so that no link carries more than the others.
+            share: Its `entries` are the aggregators of each switch, which all jobs may take.
+            ring: Completion ring that workers report to.
+            lanes: Values in a packet.
+            slots: Packets in flight per worker, rounded up to a power of two; None: twice what a
+                path holds.
+            rtt_ps: The longest round trip.
+
+        Raises:
+            ConfigError: If it does not fit the switches.
+        """
+        self.program(lanes)
+        packet_ps = _packet_ps(graph, [*members, *servers], lanes)
+        if slots is None:
+            slots = min(max(2 * rtt_ps // packet_ps, LEAST_WINDOW), MOST_WINDOW)
+        job = Job(
+            number,
+            tuple(members),
+            tuple(servers or members),
+            aggregators=AGGREGATORS[lanes] if share.entries is None else share.entries,
+            window=1 << (slots - 1).bit_length(),
+            lanes=lanes,
+        )
+        timeout_ps = 2 * max(rtt_ps, job.window * packet_ps)
+        agents = make_agents(
+            graph, store, job, ring=ring, min_timeout_ps=timeout_ps, quiet_ps=rtt_ps
+        )
+        return AtpJob(entities(graph, job), agents)
+
+    def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
+        """How far each element of the result may be from the exact sum (float64)."""
+        del lanes  # every value is scaled alike
+        if tensors[0].dtype == torch.int32:
+            return torch.zeros(tensors[0].shape, dtype=torch.float64)
+        parts = np.stack([tensor.numpy() for tensor in tensors])
+        return torch.from_numpy(error_bounds(parts))
+
+
+SYSTEM = Atp()
+
+
+def _packet_ps(graph: nx.Graph[str], names: Sequence[str], lanes: int) -> int:
+    """How long the slowest of these hosts' lines takes for a packet."""
+    rate_bps = min(link(graph, host, attachment(graph, host)).rate_bps for host in names)
+    return serialize_ps(VALUES_AT + 4 * lanes + LINE_OVERHEAD_BYTES, rate_bps)
+
+
+def make_agents(
+    graph: nx.Graph[str],
+    store: Store,
+    job: Job,
+    *,
+    ring: int,
+    min_timeout_ps: int,
+    quiet_ps: int,
+    first_sequence: int = 0,
+) -> list[HostAgent]:
+    """Return a job's workers, in their order, then its parameter servers."""
+    workers, servers = (
+        [Address(mac(graph, host, 1), ipv4(graph, host)) for host in names]
+        for names in (job.workers, job.servers)
+    )
+    aggregators = first_aggregators(job)
+    agents = []
+    for number, host in enumerate(job.workers):
+        at = make_worker(
+            store,
+            host=index(host),
+            ring=ring,
+            job=job.number,
+            number=number,
+            own=workers[number],
+            servers=servers,
+            aggregators=aggregators,
+            lanes=job.lanes,
+            min_timeout_ps=min_timeout_ps,
+            first_sequence=first_sequence,
+        )
+        agents.append(HostAgent(index(host), worker, at))
+    for number, host in enumerate(job.servers):
+        at = make_server(
+            store,
+            host=index(host),
+            ring=ring,
+            job=job.number,
+            number=number,
+            own=servers[number],
+            workers=workers,
+            positions=job.window,
+            aggregators=job.aggregators,
+            lanes=job.lanes,
+            quiet_ps=quiet_ps,
+        )
+        agents.append(HostAgent(index(host), server, at))
+    return agents

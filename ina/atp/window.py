@@ -1,0 +1,103 @@
+"""A worker's window: what may be sent, what is taken for lost, and how congestion narrows it."""
+
+from __future__ import annotations
+
+from ina.atp.state import (
+    AGGREGATOR,
+    ALLOWED,
+    ANSWERED,
+    BASE,
+    CONGESTED,
+    END,
+    INCREASE,
+    IS_RAW,
+    LATEST,
+    NEXT,
+    POSITION_WORDS,
+    ROUND_END,
+    SENDING,
+    SEQUENCE,
+    SERVERS,
+    WINDOW,
+    Worker,
+)
+from ina.atp.wire import NO_PROPOSAL
+from ina.flight import ATTEMPTS, SLOT_WORDS, first_slot, push_slot, unlink_slot
+from ringleaf.compiled import inline
+
+
+@inline
+def send_more(worker: Worker) -> None:
+    """Queue the blocks that the window has room for."""
+    state = worker.state
+    while state[NEXT] < min(state[END], state[BASE] + state[ALLOWED]):
+        position = state[NEXT] & (state[WINDOW] - 1)
+        row = position * POSITION_WORDS
+        worker.rows[row + SEQUENCE] = state[NEXT]
+        worker.rows[row + IS_RAW] = 0
+        worker.flight.slots[position * SLOT_WORDS + ATTEMPTS] = 0
+        push_slot(worker.flight, position)
+        state[NEXT] += 1
+
+
+@inline
+def end_round(worker: Worker) -> None:
+    """Once per round trip, halve the window or let it grow (AIMD).
+
+    The published code looks at the mark of every window of acknowledgements alike.
+    """
+    state = worker.state
+    if state[BASE] < state[ROUND_END]:
+        return
+    if state[CONGESTED]:
+        state[ALLOWED] = max(1, state[ALLOWED] // 2)
+    else:
+        state[ALLOWED] = min(state[WINDOW], state[ALLOWED] + state[INCREASE])
+    state[CONGESTED] = 0
+    state[ROUND_END] = state[NEXT]
+
+
+@inline
+def settle(worker: Worker, position: int, proposal: int) -> None:
+    """Note that a block has its result, and move the window's base over all that have."""
+    state, rows = worker.state, worker.rows
+    row = position * POSITION_WORDS
+    rows[row + SEQUENCE] = ANSWERED
+    if proposal != NO_PROPOSAL:
+        rows[row + AGGREGATOR] = proposal
+    while state[BASE] < state[NEXT]:
+        base = (state[BASE] & (state[WINDOW] - 1)) * POSITION_WORDS
+        if rows[base + SEQUENCE] != ANSWERED:
+            break
+        state[BASE] += 1
+
+
+@inline
+def note_answer(worker: Worker, position: int) -> None:
+    """Remember the latest sendings that the block's server has answered."""
+    row = position * POSITION_WORDS
+    sending = worker.rows[row + SENDING]
+    first = LATEST * (worker.rows[row + SEQUENCE] % worker.state[SERVERS])
+    for i in range(first, first + LATEST):
+        if sending > worker.latest[i]:
+            worker.latest[i], sending = sending, worker.latest[i]
+
+
+@inline
+def resend_passed(worker: Worker) -> None:
+    """Queue again what has been in flight longest, if its server has answered three later ones.
+
+    Three duplicate acknowledgements, that is (RFC 5681), but for each packet by itself. Servers
+    are reached by different paths, on which nothing overtakes.
+    """
+    state, flight = worker.state, worker.flight
+    while True:
+        position = first_slot(flight)
+        if position == state[WINDOW]:
+            return
+        row = position * POSITION_WORDS
+        last = LATEST * (worker.rows[row + SEQUENCE] % state[SERVERS]) + LATEST - 1
+        if worker.rows[row + SENDING] >= worker.latest[last]:
+            return
+        unlink_slot(flight, position)
+        push_slot(flight, position)

@@ -1,0 +1,134 @@
+"""ATP on the wire, as `p4/include/atp_headers.p4` has it; numbers are big-endian.
+
+Ethernet | IPv4 | UDP | header, 22 bytes | 32-bit lanes, or none. Gradients go to the parameter
+server, to port 0xA700 + job mod 16; parameters, to port 0xA710 + job mod 16, to the job's group or
+to one worker.
+
+    bits     field
+    0:4      message     1 gradient (workers to server), 2 parameter (server to workers)
+    4:5      resend      a gradient that this worker has sent before
+    5:6      collision   set by a switch: another block held the aggregator
+    6:7      raw         lanes are the worker's float32 or int32 as they are; switches only
+                         forward. A parameter without lanes asks for such a gradient
+    7:8      congested   of a parameter: a gradient of this block was marked (ECN)
+    8:16     job         1 to 255
+    16:24    server      of the job's parameter servers, from 0
+    24:28    unused      0
+    28:29    integers    1: the tensor is of int32, 0: of float32
+    29:32    size        1: 64 lanes, 3: 256 lanes, 7: none
+    32:64    sequence    of the job's blocks, through all tensors, modulo 2^32
+    64:80    aggregator  that the block uses in all switches
+    80:96    proposal    of a parameter: aggregator of the block one window later; 0xFFFF: same
+    96:160   workers     whose values are in the sum; bit w is worker w
+    160:168  sender      the worker that sent the packet
+    168:176  reserved    0; aligns the lanes to 4 bytes
+
+A gradient's lanes are fixed-point numbers (see `scaling`); a parameter's are the result as it goes
+into the tensor, so that all workers have the same bits.
+
+The published format has no UDP (a protocol of its own under IPv4), a sequence number of 16 bits,
+and one bitmap and fan-in degree per level; here bitmaps name workers on both levels.
+"""
+
+from __future__ import annotations
+
+from ringleaf.arena import Bytes
+from ringleaf.compiled import inline, signed
+from ringleaf.errors import ConfigError
+from ringleaf.headers import UDP_PAYLOAD_AT, get32, put32
+
+# Offsets from the start of the frame.
+MESSAGE_AT = UDP_PAYLOAD_AT
+JOB_AT = UDP_PAYLOAD_AT + 1
+SERVER_AT = UDP_PAYLOAD_AT + 2
+SIZE_AT = UDP_PAYLOAD_AT + 3
+SEQUENCE_AT = UDP_PAYLOAD_AT + 4
+AGGREGATOR_AT = UDP_PAYLOAD_AT + 8
+PROPOSAL_AT = UDP_PAYLOAD_AT + 10
+WORKERS_AT = UDP_PAYLOAD_AT + 12
+SENDER_AT = UDP_PAYLOAD_AT + 20
+VALUES_AT = UDP_PAYLOAD_AT + 22
+HEADER_BYTES = VALUES_AT - UDP_PAYLOAD_AT
+
+GRADIENT = 1
+PARAMETER = 2
+
+# Flags beside the message.
+RESEND = 8
+COLLISION = 4
+RAW = 2
+CONGESTED = 1
+
+INTEGERS = 8  # beside the size
+SIZE_MASK = 7
+SIZE_NONE = 7
+SIZES = {64: 1, 256: 3}
+"""Code of each number of lanes that there is a program for."""
+
+NO_PROPOSAL = 0xFFFF
+SEQUENCE_MASK = 0xFFFFFFFF
+MAX_WORKERS = 64
+MAX_SERVERS = 255
+JOBS = 256
+
+FIRST_UDP_PORT = 0xA700
+UDP_PORTS = 16  # of either direction
+
+_GROUPS = 239 << 24 | 0xA7 << 16  # 239.0.0.0/8 is for local use (RFC 2365)
+_GROUP_MACS = 0x01005E << 24  # RFC 1112, 6.4
+
+
+def check_job(where: str, job: int) -> int:
+    """Return `job` if a packet can name it.
+
+    Raises:
+        ConfigError: If not.
+    """
+    if not 0 < job < JOBS:
+        raise ConfigError(f"{where}: job must be 1 to {JOBS - 1}, got {job!r}")
+    return job
+
+
+def gradient_port(job: int) -> int:
+    """The UDP port of a job's parameter servers; jobs that share a host must not share one."""
+    return FIRST_UDP_PORT + job % UDP_PORTS
+
+
+def parameter_port(job: int) -> int:
+    """The UDP port of a job's workers."""
+    return FIRST_UDP_PORT + UDP_PORTS + job % UDP_PORTS
+
+
+def group_address(job: int, server: int) -> int:
+    """The IPv4 address that a server's parameters go to, 239.167.job.server."""
+    return _GROUPS | job << 8 | server
+
+
+def group_mac(job: int, server: int) -> int:
+    """The Ethernet address of `group_address`."""
+    return _GROUP_MACS | group_address(job, server) & 0x7FFFFF
+
+
+def worker_set(bits: int) -> int:
+    """A set of up to 64 workers as the int64 that the arena holds."""
+    return bits - (1 << 64) if bits >> 63 else bits
+
+
+@inline
+def get_sequence(head: Bytes) -> int:
+    return signed(get32(head, SEQUENCE_AT))
+
+
+@inline
+def get_workers(head: Bytes) -> int:
+    """The set of workers in a packet, as int64."""
+    high = signed(get32(head, WORKERS_AT))
+    if high >= 1 << 31:
+        high -= 1 << 32
+    return high << 32 | signed(get32(head, WORKERS_AT + 4))
+
+
+@inline
+def put_workers(head: Bytes, workers: int) -> None:
+    put32(head, WORKERS_AT, (workers >> 32) & 0xFFFFFFFF)
+    put32(head, WORKERS_AT + 4, workers & 0xFFFFFFFF)

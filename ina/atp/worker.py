@@ -1,0 +1,316 @@
+"""A worker of ATP: an agent that streams tensors through aggregators to parameter servers.
+
+Of a tensor's blocks (64 or 256 elements, as many as a packet has lanes), numbered through all
+tensors of the job, block s goes to parameter server s mod servers, and names the aggregator that
+position s mod window has. Its result may propose another one for the block that has this position
+next; all workers have the result before they send that, so all name the same one.
+
+A packet without result is sent again, marked so, when three that were sent later have theirs, or
+after a timeout from the measured round trip (RFC 6298).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+
+from hosts.agent import READY, RETRANSMISSIONS, TIMER_AT_PS, complete
+from ina.atp.scaling import copy_integers, quantise
+from ina.atp.state import (
+    AGGREGATOR,
+    BASE,
+    CONGESTED,
+    END,
+    FIRST,
+    IS_RAW,
+    JOB,
+    LANES,
+    NEXT,
+    POSITION_WORDS,
+    SENDING,
+    SENDINGS,
+    SEQUENCE,
+    SERVERS,
+    TEMPLATES_AT,
+    WINDOW,
+    Worker,
+    open_worker,
+)
+from ina.atp.window import end_round, note_answer, resend_passed, send_more, settle
+from ina.atp.wire import (
+    AGGREGATOR_AT,
+    INTEGERS,
+    JOB_AT,
+    MESSAGE_AT,
+    PARAMETER,
+    PROPOSAL_AT,
+    RAW,
+    RESEND,
+    SEQUENCE_AT,
+    SEQUENCE_MASK,
+    SIZE_AT,
+    SIZE_MASK,
+    SIZE_NONE,
+    VALUES_AT,
+    get_sequence,
+)
+from ina.atp.wire import CONGESTED as CONGESTED_FLAG
+from ina.flight import (
+    ATTEMPTS,
+    SLOT_WORDS,
+    back_off,
+    deadline_ps,
+    end_backoff,
+    has_waiting,
+    link_slot,
+    pop_slot,
+    push_slot,
+    queue_overdue,
+    take_sample,
+    unlink_slot,
+)
+from ina.tensors import (
+    COUNT,
+    DTYPE,
+    INT32,
+    PRIORITY,
+    SOURCE_AT,
+    TAG,
+    TARGET_AT,
+    next_tensor,
+    post_tensor,
+)
+from ringleaf.arena import Arena, Bytes
+from ringleaf.compiled import ARENA, compiled, copy_items, handler, inline, signed
+from ringleaf.headers import (
+    ECN_MARKED,
+    ECN_MASK,
+    IP_TOS_AT,
+    get16,
+    put16,
+    put32,
+    write_ip_checksum,
+    write_priority,
+)
+from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
+from ringleaf.views import swap_items, window
+
+REDUCED = 1
+"""What a worker reports of each tensor. a: count of its elements, b: its tag."""
+
+
+@inline
+def report_tensor(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
+    tensor = worker.tensors.state
+    complete(arena, at, REDUCED, tensor[COUNT], tensor[TAG], now_ps)
+
+
+@inline
+def begin_tensors(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
+    """Fill the window with the next tensor that waits; empty ones are done at once."""
+    state = worker.state
+    while state[BASE] == state[END] and next_tensor(worker.tensors):
+        state[FIRST] = state[END]
+        state[END] += (worker.tensors.state[COUNT] + state[LANES] - 1) // state[LANES]
+        if state[BASE] == state[END]:
+            report_tensor(arena, at, worker, now_ps)
+    send_more(worker)
+    arena.words[at + READY] = has_waiting(worker.flight)
+
+
+@compiled(types.boolean(ARENA, *[types.int64] * 8))
+def start_tensor(
+    arena: Arena,
+    at: int,
+    source_at: int,
+    target_at: int,
+    count: int,
+    dtype: int,
+    tag: int,
+    priority: int,
+    now_ps: int,
+) -> bool:
+    """Sum a tensor over all workers; False, and nothing is done, while 64 wait already.
+
+    All workers of a job start the same tensors in the same order. REDUCED is reported when the
+    sum is there; until then the source must stay as it is.
+
+    Args:
+        arena: Where the worker is.
+        at: The worker.
+        source_at: Offset of the elements in arena.memory.
+        target_at: Offset of the sum; may be `source_at`, and must not overlap it otherwise.
+        count: Elements of 4 bytes, none to any number.
+        dtype: FLOAT32 (see `scaling` for what is lost) or INT32 (wraps around).
+        tag: Given back with REDUCED.
+        priority: DSCP's class selector in its packets, 0 to 7, the most urgent.
+        now_ps: The time.
+    """
+    worker = open_worker(arena, at)
+    if not post_tensor(worker.tensors, source_at, target_at, count, dtype, tag, priority):
+        return False
+    if worker.state[BASE] == worker.state[END]:
+        begin_tensors(arena, at, worker, now_ps)
+    return True
+
+
+@inline
+def elements_of(worker: Worker, sequence: int) -> int:
+    """How many elements a block of the current tensor has; less than lanes in the last one."""
+    lanes = worker.state[LANES]
+    before = (sequence - worker.state[FIRST]) * lanes
+    return min(lanes, worker.tensors.state[COUNT] - before)
+
+
+@inline
+def write_lanes(arena: Arena, worker: Worker, position: int, lanes: Bytes) -> None:
+    """Write a position's block into a packet, zeros behind its end; note if it must go raw."""
+    state, tensor = worker.state, worker.tensors.state
+    row = position * POSITION_WORDS
+    sequence = worker.rows[row + SEQUENCE]
+    count = elements_of(worker, sequence)
+    start = tensor[SOURCE_AT] + 4 * (sequence - state[FIRST]) * state[LANES]
+    if not worker.rows[row + IS_RAW]:
+        block = window(arena.memory, start, 4 * count)
+        scratch = worker.scratch.view(np.int32)
+        if tensor[DTYPE] == INT32:
+            fits = copy_integers(block.view(np.int32), scratch)
+        else:
+            fits = quantise(block.view(np.float32), scratch)
+        worker.rows[row + IS_RAW] = not fits
+    if worker.rows[row + IS_RAW]:
+        swap_items(lanes, 0, arena.memory, start, count)
+    else:
+        swap_items(lanes, 0, worker.scratch, 0, count)
+    for i in range(4 * count, 4 * state[LANES]):
+        lanes[i] = 0
+
+
+@inline
+def make_gradient(arena: Arena, worker: Worker, position: int) -> int:
+    """Return the packet of a position's block."""
+    state = worker.state
+    row = position * POSITION_WORDS
+    sequence = worker.rows[row + SEQUENCE]
+    packet = allocate_packet(arena)
+    view = open_packet(arena, packet)
+    head = view.head
+    template = state[TEMPLATES_AT] + VALUES_AT * (sequence % state[SERVERS])
+    copy_items(head, 0, arena.bytes, template, VALUES_AT)
+    write_lanes(arena, worker, position, window(head, VALUES_AT, 4 * state[LANES]))
+    if worker.flight.slots[position * SLOT_WORDS + ATTEMPTS] > 0:
+        head[MESSAGE_AT] |= RESEND
+    if worker.rows[row + IS_RAW]:
+        head[MESSAGE_AT] |= RAW
+    if worker.tensors.state[DTYPE] == INT32:
+        head[SIZE_AT] |= INTEGERS
+    if worker.tensors.state[PRIORITY] != 0:
+        write_priority(head, worker.tensors.state[PRIORITY])
+        write_ip_checksum(head)
+    put32(head, SEQUENCE_AT, sequence & SEQUENCE_MASK)
+    put16(head, AGGREGATOR_AT, worker.rows[row + AGGREGATOR])
+    view.row[HEAD_LEN] = VALUES_AT + 4 * state[LANES]
+    return packet
+
+
+@handler
+def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
+    """Return the packet of the position that has waited longest."""
+    worker = open_worker(arena, at)
+    packet = -1
+    while packet < 0 and has_waiting(worker.flight):
+        position = pop_slot(worker.flight)
+        row = position * POSITION_WORDS
+        if worker.rows[row + SEQUENCE] < 0:
+            continue  # the result came before the retransmission was sent
+        packet = make_gradient(arena, worker, position)
+        attempts = position * SLOT_WORDS + ATTEMPTS
+        if worker.flight.slots[attempts] > 0:
+            arena.words[at + RETRANSMISSIONS] += 1
+        worker.flight.slots[attempts] += 1
+        worker.rows[row + SENDING] = worker.state[SENDINGS]
+        worker.state[SENDINGS] += 1
+        link_slot(worker.flight, position, now_ps)
+        arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
+    arena.words[at + READY] = has_waiting(worker.flight)
+    return packet
+
+
+@inline
+def awaited_position(worker: Worker, head: Bytes, size: int) -> int:
+    """The position that a packet is a parameter for; -1 if none waits, as for a duplicate."""
+    state = worker.state
+    if size < VALUES_AT or head[JOB_AT] != state[JOB] or head[MESSAGE_AT] >> 4 != PARAMETER:
+        return -1
+    if head[SIZE_AT] & SIZE_MASK != SIZE_NONE and size < VALUES_AT + 4 * state[LANES]:
+        return -1
+    ahead = (get_sequence(head) - state[BASE]) & SEQUENCE_MASK
+    if ahead >= state[NEXT] - state[BASE]:
+        return -1
+    position = (state[BASE] + ahead) & (state[WINDOW] - 1)
+    waits = worker.rows[position * POSITION_WORDS + SEQUENCE] == state[BASE] + ahead
+    return position if waits else -1
+
+
+@inline
+def send_raw(worker: Worker, position: int) -> None:
+    """Send a block as it is: its sum has overflowed, or another worker's values do not fit."""
+    row = position * POSITION_WORDS
+    if not worker.rows[row + IS_RAW]:
+        worker.rows[row + IS_RAW] = 1
+        unlink_slot(worker.flight, position)
+        push_slot(worker.flight, position)
+
+
+@inline
+def take_result(arena: Arena, worker: Worker, position: int, head: Bytes, now_ps: int) -> None:
+    """Keep what a result holds, and see what it says about other packets."""
+    state, tensor = worker.state, worker.tensors.state
+    sequence = worker.rows[position * POSITION_WORDS + SEQUENCE]
+    target = tensor[TARGET_AT] + 4 * (sequence - state[FIRST]) * state[LANES]
+    swap_items(arena.memory, target, head, VALUES_AT, elements_of(worker, sequence))
+    is_marked = head[IP_TOS_AT] & ECN_MASK == ECN_MARKED
+    if head[MESSAGE_AT] & CONGESTED_FLAG or is_marked:
+        state[CONGESTED] = 1
+    unlink_slot(worker.flight, position)
+    take_sample(worker.flight, position, now_ps)
+    end_backoff(worker.flight)
+    note_answer(worker, position)
+    settle(worker, position, signed(get16(head, PROPOSAL_AT)))
+    end_round(worker)
+    resend_passed(worker)
+
+
+@handler
+def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
+    """Take a result, or be asked for raw values."""
+    worker = open_worker(arena, at)
+    state = worker.state
+    view = open_packet(arena, packet)
+    head = view.head
+    position = awaited_position(worker, head, view.row[HEAD_LEN])
+    if position >= 0:
+        if head[SIZE_AT] & SIZE_MASK == SIZE_NONE:
+            send_raw(worker, position)
+        else:
+            take_result(arena, worker, position, head, now_ps)
+            if state[BASE] == state[END]:
+                report_tensor(arena, at, worker, now_ps)
+                begin_tensors(arena, at, worker, now_ps)
+            else:
+                send_more(worker)
+        arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
+        arena.words[at + READY] = has_waiting(worker.flight)
+    return 0
+
+
+@handler
+def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
+    """Queue what is overdue, a sign of congestion."""
+    worker = open_worker(arena, at)
+    if queue_overdue(worker.flight, now_ps):
+        worker.state[CONGESTED] = 1
+        back_off(worker.flight, now_ps)
+    arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
+    arena.words[at + READY] = has_waiting(worker.flight)
+    return 0

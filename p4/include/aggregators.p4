@@ -1,0 +1,220 @@
+/* ATP (Lao et al., NSDI 2021) at one switch: aggregators that blocks of all jobs take as they
+ * come, and a parameter server behind it that adds up what found none.
+ *
+ * A block (job, sequence) takes the aggregator that its packets name, unless another holds it:
+ * then its packets go on, marked, and the parameter server proposes another one for later. An
+ * aggregator keeps the sum of the workers in its bitmap, and their congestion marks. When all
+ * workers below this switch are in it, the sum goes to the parameter server, and stays here
+ * until the result, which passes here on its way to the workers, frees the aggregator. Something
+ * sent again is a sign of loss: it takes along what the aggregator has, and frees it.
+ *
+ * Two switches of a path do so: that of the worker's rack, and that of the parameter server's,
+ * which adds up whatever comes, sums of racks and single gradients that collided below. Both
+ * know from a table which workers are complete (the paper's packets carry the numbers, as fan-in
+ * degrees; with sets nothing can be counted twice).
+ *
+ * An aggregator keeps its block's number when it is freed. What comes late for this block then
+ * goes on, where the published switch would take an aggregator for something that will never
+ * be complete. For the same reason a block may take one that an older block of its own job
+ * holds if no worker can be so far behind.
+ *
+ * The including program defines headers_t with `ipv4`, `atp` and `lanes`, and metadata_t with
+ * `share` and `taken`. */
+
+/* The first packet of a block overwrites all. Index: the aggregator. */
+#define DECLARE_VALUE(i) register<bit<32>>(AGGREGATORS) v##i;
+#define STORE_VALUE(i) v##i.write(index, hdr.lanes.d##i);
+#define LOAD_VALUE(i) v##i.read(hdr.lanes.d##i, index);
+
+/* Saturating, and stuck once saturated: 0x7fffffff and 0x80000000 say that a sum has
+ * overflowed, whatever comes after, so that the parameter server can tell. */
+#define HAS_OVERFLOWED(x) (x - 0x7fffffff <= 1)
+#define ADD_VALUE(i)                                                         \
+    {                                                                        \
+        bit<32> sum;                                                         \
+        v##i.read(sum, index);                                               \
+        if (!HAS_OVERFLOWED(hdr.lanes.d##i)) {                               \
+            hdr.lanes.d##i =                                                 \
+                (bit<32>)((int<32>)hdr.lanes.d##i |+| (int<32>)sum);         \
+        }                                                                    \
+        if (HAS_OVERFLOWED(sum)) {                                           \
+            hdr.lanes.d##i = sum;                                            \
+        }                                                                    \
+        v##i.write(index, hdr.lanes.d##i);                                   \
+    }
+
+/* What becomes of a packet; rows of the counter `outcomes`. */
+const bit<32> TAKEN = 0;      // its block takes the aggregator
+const bit<32> ADDED = 1;      // joins its block's sum
+const bit<32> COMPLETED = 2;  // joins as the last one, and goes on as the sum
+const bit<32> REPEATED = 3;   // is in the sum already, and is dropped
+const bit<32> PASSED = 4;     // goes on alone: nobody is waited for, or can't be added
+const bit<32> COLLIDED = 5;   // goes on alone: another block holds the aggregator
+const bit<32> MERGED = 6;     // sent again; takes along what the aggregator has, and frees it
+const bit<32> REPLACED = 7;   // sent again; what the aggregator has goes in its place
+const bit<32> CROSSED = 8;    // sent again; goes on alone, as some of it is there, and some not
+const bit<32> FREED = 9;      // a result, which frees the aggregator
+const bit<32> OUTCOMES = 10;
+
+control Aggregators(inout headers_t hdr, inout metadata_t meta,
+                    inout standard_metadata_t standard_metadata) {
+    register<bit<40>>(AGGREGATORS) holders;    // job ++ sequence; job 0 is nobody's
+    register<bit<64>>(AGGREGATORS) arrived;    // workers in the sum; 0: free
+    register<bit<1>>(AGGREGATORS) congestion;  // a gradient in the sum met a long queue
+    EACH_LANE(DECLARE_VALUE)
+    counter(OUTCOMES, CounterType.packets) outcomes;
+
+    bit<32> index;
+    bit<40> holder;
+    bit<40> claim;
+    bit<32> ahead;
+    bit<64> present;
+    bit<1> is_congested;
+    bit<32> outcome;
+
+    /* Only forwarded, as by the switches between racks. */
+    action pass_on() {
+        meta.share.complete = 0;
+    }
+
+    action aggregate(bit<64> complete, bit<32> aggregators, bit<32> window) {
+        meta.share = { complete, aggregators, window };
+    }
+
+    /* A parameter server may be in a rack with workers and in another rack without. */
+    table shares {
+        key = {
+            hdr.atp.job: exact @name("job");
+            hdr.atp.server: exact @name("server");
+        }
+        actions = { aggregate; pass_on; }
+        default_action = pass_on();
+        size = SHARES;
+    }
+
+    action discard() {
+        mark_to_drop(standard_metadata);
+        meta.taken = 1;
+    }
+
+    action multicast(bit<16> group) {
+        standard_metadata.mcast_grp = group;
+        meta.taken = 1;
+    }
+
+    /* The way of a result to all workers. */
+    table deliveries {
+        key = {
+            hdr.atp.job: exact @name("job");
+            hdr.atp.server: exact @name("server");
+        }
+        actions = { multicast; discard; }
+        default_action = discard();
+        size = SHARES;
+    }
+
+    action look_up() {
+        index = (bit<32>)hdr.atp.aggregator;
+        claim = hdr.atp.job ++ hdr.atp.sequence;
+        holders.read(holder, index);
+        arrived.read(present, index);
+        ahead = hdr.atp.sequence - holder[31:0];  // serial arithmetic, RFC 1982
+    }
+
+    action free() {
+        arrived.write(index, 0);
+    }
+
+    action take_aggregator() {
+        holders.write(index, claim);
+        arrived.write(index, hdr.atp.workers);
+        congestion.write(index, (bit<1>)(hdr.ipv4.ecn == ECN_MARKED));
+        EACH_LANE(STORE_VALUE)
+    }
+
+    /* A sum carries the mark of any packet that is in it. */
+    action join_congestion() {
+        congestion.read(is_congested, index);
+        hdr.ipv4.ecn = hdr.ipv4.ecn | (is_congested ++ is_congested);
+        congestion.write(index, (bit<1>)(hdr.ipv4.ecn == ECN_MARKED));
+    }
+
+    action add() {
+        hdr.atp.workers = hdr.atp.workers | present;
+        arrived.write(index, hdr.atp.workers);
+        EACH_LANE(ADD_VALUE)
+    }
+
+    action load() {
+        hdr.atp.workers = present;
+        EACH_LANE(LOAD_VALUE)
+    }
+
+    action mark_collision() {
+        hdr.atp.collision = 1;
+    }
+
+    action decide(bit<32> decision) {
+        outcome = decision;
+        outcomes.count(decision);
+    }
+
+    apply {
+        if (hdr.atp.message == PARAMETER) {
+            look_up();
+            if (holder == claim && present != 0) {
+                decide(FREED);
+                free();
+            }
+            if (hdr.ipv4.dst[31:28] == MULTICAST_PREFIX) {
+                deliveries.apply();
+            }
+        } else if (hdr.lanes.isValid()) {
+            shares.apply();
+            if (meta.share.complete != 0 && (bit<32>)hdr.atp.aggregator < meta.share.aggregators) {
+                look_up();
+                if (holder == claim && present == 0 || (hdr.atp.workers & ~meta.share.complete) != 0
+                    || hdr.atp.workers == meta.share.complete && hdr.atp.resend == 0) {
+                    decide(PASSED);
+                } else if (holder == claim) {
+                    if ((hdr.atp.workers & ~present) == 0) {
+                        decide(hdr.atp.resend == 1 ? REPLACED : REPEATED);
+                    } else if ((hdr.atp.workers & present) != 0) {
+                        decide(hdr.atp.resend == 1 ? CROSSED : PASSED);
+                    } else if (hdr.atp.resend == 1) {
+                        decide(MERGED);
+                    } else if ((hdr.atp.workers | present) == meta.share.complete) {
+                        decide(COMPLETED);
+                    } else {
+                        decide(ADDED);
+                    }
+                } else if (hdr.atp.resend == 1) {
+                    decide(PASSED);
+                } else if (present == 0 || (holder[39:32] == hdr.atp.job
+                                            && ahead < 0x80000000
+                                            && ahead >= meta.share.window)) {
+                    decide(TAKEN);
+                } else {
+                    decide(COLLIDED);
+                }
+
+                if (outcome == TAKEN) {
+                    take_aggregator();
+                } else if (outcome == ADDED || outcome == COMPLETED || outcome == MERGED) {
+                    join_congestion();
+                    add();
+                } else if (outcome == REPLACED) {
+                    join_congestion();
+                    load();
+                } else if (outcome == COLLIDED) {
+                    mark_collision();
+                }
+                if (outcome == TAKEN || outcome == ADDED || outcome == REPEATED) {
+                    discard();
+                } else if (outcome >= MERGED) {
+                    free();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,392 @@
+"""ATP from tensor to tensor, through the real P4 program, on links that misbehave."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lossy_network import DELAY_PS, Fate, Network, misbehaving, on_time, tree_of
+from scapy.layers.inet import IP
+from scapy.layers.l2 import Ether
+from test_switchml_network import floats, integers
+
+from hosts.agent import AGENT_WORDS
+from ina.atp.control import Job
+from ina.atp.state import ALLOWED, INCREASE
+from ina.atp.wire import (
+    COLLISION,
+    GRADIENT,
+    MESSAGE_AT,
+    PARAMETER,
+    RAW,
+    RESEND,
+    SEQUENCE_AT,
+    WORKERS_AT,
+)
+from ina.switchml.control import Job as SwitchMLJob
+from ringleaf.headers import ECN_MARKED
+from topologies.graph import hosts
+from topologies.registry import build
+
+ONE_RACK, TWO_RACKS, THREE_TIERS = (5,), (2, 3), (2, 2, 2)
+SHAPES = [(2,), ONE_RACK, TWO_RACKS, (3, 2), THREE_TIERS]
+
+
+def job_on(
+    graph: nx.Graph[str],
+    servers: int = 1,
+    *,
+    number: int = 1,
+    aggregators: int = 64,
+    window: int = 8,
+    lanes: int = 64,
+) -> Job:
+    """All hosts; the last ones are servers, or each has one if there are to be none."""
+    names = hosts(graph)
+    workers = names[: len(names) - servers]
+    return Job(
+        number,
+        tuple(workers),
+        tuple(names[len(workers) :] or names),
+        aggregators=aggregators,
+        window=window,
+        lanes=lanes,
+    )
+
+
+def wide(rng: Random, ranks: int, count: int) -> np.ndarray:
+    """Some values that do not fit, and sums that saturate on the way."""
+    return floats(rng, ranks, count) * np.float32(10.0 ** rng.randint(-2, 3))
+
+
+def message(packet: bytes) -> int:
+    return packet[MESSAGE_AT] >> 4
+
+
+def sequence(packet: bytes) -> int:
+    return int.from_bytes(packet[SEQUENCE_AT : SEQUENCE_AT + 4], "big")
+
+
+def free_aggregators(network: Network) -> bool:
+    """Whether no switch keeps anything."""
+    return not any(
+        switch.read_register("Atp.aggregators.arrived", aggregator)
+        for switch in network.switches.values()
+        for aggregator in range(64)
+    )
+
+
+@settings(max_examples=30)
+@given(
+    shape=st.sampled_from(SHAPES),
+    servers=st.integers(0, 3),
+    seed=st.integers(0, 2**32 - 1),
+    loss=st.sampled_from([0.0, 0.01, 0.1, 0.3]),
+    twice=st.sampled_from([0.0, 0.1]),
+    late=st.sampled_from([0.0, 0.3]),
+    aggregators=st.sampled_from([1, 2, 5, 8, 64]),
+    window=st.sampled_from([1, 2, 8]),
+    counts=st.lists(st.integers(0, 700), min_size=1, max_size=3),
+)
+def test_every_sum_is_right_whatever_links_do(
+    shape: tuple[int, ...],
+    servers: int,
+    seed: int,
+    loss: float,
+    twice: float,
+    late: float,
+    aggregators: int,
+    window: int,
+    counts: list[int],
+) -> None:
+    rng = Random(seed)
+    graph = tree_of(shape)
+    servers = min(servers, len(hosts(graph)) - 1)
+    job = job_on(graph, servers, number=rng.randint(1, 255), aggregators=aggregators, window=window)
+    network = Network(graph, [job], misbehaving(rng, loss, twice, late))
+
+    for count in counts:
+        make = rng.choice([floats, integers, wide])
+        for run in network.reduce(make(rng, len(job.workers), count)):
+            run.check()
+
+
+@settings(max_examples=5)
+@given(
+    spec=st.sampled_from(
+        [
+            *("fattree,k=4", "leafspine,leaves=3,spines=2,hosts=3", "torus2d,x=3,y=4"),
+            *("bcube,n=4,k=1", "hammingmesh,a=2,b=2,x=2,y=2"),
+        ]
+    ),
+    servers=st.integers(0, 2),
+    seed=st.integers(0, 2**32 - 1),
+    strange=st.sampled_from([0.0, 0.02]),
+)
+def test_sums_are_right_on_every_topology(
+    spec: str, servers: int, seed: int, strange: float
+) -> None:
+    rng = Random(seed)
+    graph = build(spec)
+    job = job_on(graph, servers)
+    network = Network(graph, [job], misbehaving(rng, strange, strange, strange))
+
+    for count in (rng.randint(1, 1000), 65):
+        for run in network.reduce(floats(rng, len(job.workers), count)):
+            run.check()
+
+
+@settings(max_examples=8)
+@given(
+    shape=st.sampled_from([ONE_RACK, TWO_RACKS, THREE_TIERS]),
+    seed=st.integers(0, 2**32 - 1),
+    strange=st.sampled_from([0.0, 0.1]),
+    aggregators=st.sampled_from([1, 3, 16]),
+    beside_switchml=st.booleans(),
+)
+def test_jobs_share_too_few_aggregators(
+    shape: tuple[int, ...], seed: int, strange: float, aggregators: int, beside_switchml: bool
+) -> None:
+    rng = Random(seed)
+    graph = tree_of(shape)
+    jobs = [
+        job_on(graph, servers, number=number, aggregators=aggregators)
+        for number, servers in ((1, 1), (2, 0), (30, 2))
+    ]
+    ranks = [len(job.workers) for job in jobs]
+    everyone: list[Job | SwitchMLJob] = [*jobs, *[SwitchMLJob(1, 3)] * beside_switchml]
+    ranks += [len(hosts(graph))] * beside_switchml
+    network = Network(graph, everyone, misbehaving(rng, strange, strange, strange))
+
+    for _ in range(2):
+        tensors = [floats(rng, each, rng.randint(0, 600)) for each in ranks]
+        for run in network.reduce(*tensors):
+            run.check()
+
+
+@pytest.mark.parametrize("shape", [ONE_RACK, TWO_RACKS])
+def test_packets_of_256_lanes(shape: tuple[int, ...]) -> None:
+    rng = Random(1)
+    graph = tree_of(shape)
+    job = job_on(graph, lanes=256)
+    network = Network(graph, [job], misbehaving(rng, 0.1, 0.1, 0.1))
+
+    for make in (floats, integers, wide):
+        for run in network.reduce(make(rng, len(job.workers), 2000)):
+            run.check()
+
+
+@pytest.mark.parametrize("servers", [1, 3])
+def test_sequence_numbers_wrap_around(servers: int) -> None:
+    rng = Random(2)
+    graph = tree_of((3, 2))
+    job = job_on(graph, servers)
+    fate = misbehaving(rng, 0.1, 0.1, 0.1)
+    network = Network(graph, [job], fate, first=2**32 - 10)
+
+    for _ in range(2):
+        for run in network.reduce(floats(rng, len(job.workers), 64 * 20)):
+            run.check()
+    seen = {sequence(packet) for _, _, packet in network.hops}
+    assert {2**32 - 10, 2**32 - 1, 0, 29} <= seen
+
+
+def test_64_workers() -> None:
+    graph = tree_of((8, 8))
+    names = hosts(graph)
+    job = Job(1, tuple(names), (names[5],), aggregators=64, window=4)
+    network = Network(graph, [job], misbehaving(Random(3), 0.01, 0.01, 0.01))
+
+    (run,) = network.reduce(integers(Random(3), 64, 300))
+
+    run.check()
+
+
+def test_nan_and_infinity_come_back_where_they_were() -> None:
+    graph = tree_of(TWO_RACKS)
+    job = job_on(graph)
+    parts = np.ones((len(job.workers), 200), np.float32)
+    parts[1, 70], parts[2, 130], parts[3, 199] = np.nan, np.inf, 1e30
+
+    (run,) = Network(graph, [job]).reduce(parts)
+
+    expected = parts.sum(axis=0)
+    for result in run.results:
+        assert result.tolist() == pytest.approx(expected.tolist(), nan_ok=True)
+
+
+def test_a_quiet_network_carries_each_block_once_per_link_and_direction() -> None:
+    graph = tree_of(TWO_RACKS)  # racks s1: h0 to h2, s2: h3, h4 and the server h5
+    job = job_on(graph)
+    network = Network(graph, [job])
+    network.reduce(np.ones((5, 64 * 10), np.float32))
+
+    assert network.retransmissions == 0
+    each = Counter((src, dst) for src, dst, _ in network.hops)
+    gradients = {("s1", "s0"), ("s0", "s2"), ("s2", "h5"), *((f"h{i}", "s1") for i in range(3))}
+    gradients |= {("h3", "s2"), ("h4", "s2")}
+    parameters = {(dst, src) for src, dst in gradients}
+    assert each == dict.fromkeys(gradients | parameters, 10)
+    network.settle()
+    assert free_aggregators(network)
+
+
+def lose(network_hops: list[tuple[int, str, str]]) -> Fate:
+    """Lose what is listed (message, from, to), once per time that it is there."""
+    left = Counter(network_hops)
+
+    def fate(src: str, dst: str, packet: bytes) -> list[int]:
+        key = (message(packet), src, dst)
+        if left[key]:
+            left[key] -= 1
+            return []
+        return [DELAY_PS]
+
+    return fate
+
+
+@pytest.mark.parametrize(
+    "losses",
+    [
+        [(GRADIENT, "h0", "s1")],
+        [(GRADIENT, "s1", "s0")],
+        [(GRADIENT, "s2", "h5")],
+        [(PARAMETER, "h5", "s2")],
+        [(PARAMETER, "s0", "s1")],
+        [(PARAMETER, "s1", "h0")],
+        [(GRADIENT, "h0", "s1")] * 2,
+        [(GRADIENT, "h0", "s1"), (GRADIENT, "h1", "s1"), (GRADIENT, "h3", "s2")],
+        [(GRADIENT, "s1", "s0")] * 2,
+        [(GRADIENT, "s1", "s0"), (PARAMETER, "h5", "s2")],
+        [(PARAMETER, "s1", "h0"), (PARAMETER, "s1", "h0")],
+        [(GRADIENT, "h0", "s1"), (PARAMETER, "h5", "s2"), (PARAMETER, "s1", "h0")],
+    ],
+)
+@pytest.mark.parametrize("blocks", [1, 9])
+def test_a_lost_packet_is_made_good(losses: list[tuple[int, str, str]], blocks: int) -> None:
+    graph = tree_of(TWO_RACKS)
+    network = Network(graph, [job_on(graph)], lose(losses))
+
+    for run in network.reduce(floats(Random(4), 5, 64 * blocks)):
+        run.check()
+    network.settle()
+    assert free_aggregators(network)
+    assert network.retransmissions > 0
+
+
+def test_a_resend_takes_the_partial_sum_along() -> None:
+    graph = tree_of((4,))
+    network = Network(graph, [job_on(graph)], lose([(GRADIENT, "h0", "s0")]))
+    (run,) = network.reduce(np.ones((3, 64), np.float32))
+
+    run.check()
+    to_server = [packet for src, dst, packet in network.hops if (src, dst) == ("s0", "h3")]
+    assert all(packet[MESSAGE_AT] & RESEND for packet in to_server)
+    # h0 times out first, and takes h1 and h2 along.
+    assert to_server[0][WORKERS_AT + 7] == 0b111
+
+
+def test_what_was_sent_before_three_answered_ones_is_sent_again_at_once() -> None:
+    graph = tree_of((3,))
+    network = Network(graph, [job_on(graph)], lose([(GRADIENT, "h0", "s0")]))
+
+    for run in network.reduce(floats(Random(5), 2, 64 * 16)):
+        run.check()
+    assert network.now_ps < 40 * DELAY_PS  # the first timeout would be after 80
+
+
+def test_collisions_lead_to_other_aggregators() -> None:
+    """Two jobs begin with the same few, and find their own among many."""
+    graph = tree_of((3,))
+    jobs = [job_on(graph, number=number, aggregators=24) for number in (1, 2)]
+    network = Network(graph, jobs)
+    tensors = [floats(Random(6), 2, 64 * 150) for _ in jobs]
+
+    for run in network.reduce(*tensors):
+        run.check()
+    collided = [
+        bool(packet[MESSAGE_AT] & COLLISION)
+        for _, dst, packet in network.hops
+        if dst == "h2" and message(packet) == GRADIENT
+    ]
+    half = len(collided) // 2
+    assert sum(collided[:half]) > sum(collided[half:]) == 0
+
+
+def test_only_overflowing_blocks_go_raw() -> None:
+    graph = tree_of((4,))
+    parts = np.full((3, 64 * 4), 100.0, np.float32)
+    parts[:, 64:128] = 1500.0  # each fits, their sum does not
+    parts[1, 130] = 5000.0  # does not fit
+    network = Network(graph, [job_on(graph)])
+
+    (run,) = network.reduce(parts)
+
+    run.check()
+    raw = {sequence(packet) for _, _, packet in network.hops if packet[MESSAGE_AT] & RAW}
+    assert raw == {1, 2}
+
+
+def test_saturated_sums_do_not_come_back() -> None:
+    """Overflow up and then down again by a third worker must not look like a sum."""
+    graph = tree_of((2, 2))
+    for order in ([2000.0, 2000.0, -2000.0], [-2000.0, -1000.0, 2000.0]):
+        parts = np.tile(np.array(order, np.float32)[:, None], (1, 64))
+
+        (run,) = Network(graph, [job_on(graph)]).reduce(parts)
+
+        assert run.results.tolist() == [[sum(order)] * 64] * 3
+
+
+def test_congestion_marks_reach_all_workers_through_a_sum() -> None:
+    """One marked gradient of one of three workers halves the windows of all, once."""
+    graph = tree_of((4,))
+    job = job_on(graph, window=64)
+    network = Network(graph, [job])
+    send = network.send
+    unmarked = [True]
+
+    def mark(src: str, dst: str, packet: bytes) -> None:
+        if unmarked[0] and src == "h1" and message(packet) == GRADIENT:
+            unmarked[0] = False
+            packet = with_mark(packet)
+        send(src, dst, packet)
+
+    network.send = mark  # type: ignore[method-assign]
+    network.reduce(np.ones((3, 64 * 32), np.float32))
+
+    own = [agent.block + AGENT_WORDS for agent in network.parties[0].agents[:3]]
+    assert [network.words[at + ALLOWED] - network.words[at + INCREASE] for at in own] == [16] * 3
+
+
+def with_mark(packet: bytes) -> bytes:
+    """A packet that has met a long queue."""
+    frame = Ether(packet)
+    frame[IP].tos |= ECN_MARKED
+    del frame[IP].chksum
+    return bytes(frame)
+
+
+def test_an_aggregator_left_behind_is_taken_over_by_its_own_job() -> None:
+    """A late duplicate takes an aggregator for a block that is over; a later block gets it."""
+    graph = tree_of((3,))
+    network = Network(graph, [job_on(graph, aggregators=2, window=2)], on_time)
+    network.reduce(np.ones((2, 64 * 2), np.float32))
+    first = next(packet for src, _, packet in network.hops if src == "h0")
+    network.settle()
+    network.reduce(np.ones((2, 64 * 3), np.float32))
+    network.settle()
+    network.send("h0", "s0", first)
+    network.settle()
+
+    network.hops.clear()
+    (run,) = network.reduce(np.ones((2, 64 * 10), np.float32))
+
+    run.check()
+    network.settle()
+    assert free_aggregators(network)
