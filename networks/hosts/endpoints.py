@@ -148,6 +148,7 @@ class Endpoints:
         *,
         group: int = 0,
         channel: int = 0,
+        priority: int = 0,
     ) -> Operation:
         """Return a collective that a network can start, once.
 
@@ -158,6 +159,7 @@ class Endpoints:
             staging: By node, addresses of as much memory as `staging` says.
             group: Who does it.
             channel: Not in use by another of the group's.
+            priority: Of its packets: 0 to 7, the most urgent.
         """
         for tensor in tensors[schedule.ranks :]:
             tensor.zero_()
@@ -175,7 +177,7 @@ class Endpoints:
             for node, plan in enumerate(parts)
         }
         assert all(tensor.numel() == elements for tensor in tensors)
-        return Operation(group, channel, schedule.ranks, dtype, executors)
+        return Operation(group, channel, schedule.ranks, dtype, executors, priority)
 
     def staging(self, parts: Sequence[Plan], elements: int, chunks: int, item: int) -> list[int]:
         """Bytes that each node's executor needs for what has arrived too early."""
@@ -188,19 +190,28 @@ class Endpoints:
         Raises:
             ConfigError: If not.
         """
-        ranks, servers = len(self.groups[group].hosts), len(self.groups[group].servers)
+        ranks = len(self.groups[group].hosts)
         if schedule.ranks != ranks or len(tensors) != ranks:
             raise ConfigError(
                 f"run: schedule and tensors must be for {ranks} ranks, "
                 f"got {schedule.ranks} and {len(tensors)}"
             )
+        kinds = sorted({f"{tuple(tensor.shape)} {tensor.dtype}" for tensor in tensors})
+        if len(kinds) > 1 or tensors[0].dim() != 1:
+            raise ConfigError(f"run: tensors must be alike and of one dimension, got {kinds}")
+        self.check_group(schedule, group=group)
+
+    def check_group(self, schedule: Schedule, *, group: int = 0) -> None:
+        """See to it that a group has all that a schedule for its ranks needs.
+
+        Raises:
+            ConfigError: If not.
+        """
+        servers = len(self.groups[group].servers)
         if schedule.servers > servers:
             raise ConfigError(
                 f"run: the schedule must do with {servers} servers, got {schedule.servers}"
             )
-        kinds = sorted({f"{tuple(tensor.shape)} {tensor.dtype}" for tensor in tensors})
-        if len(kinds) > 1 or tensors[0].dim() != 1:
-            raise ConfigError(f"run: tensors must be alike and of one dimension, got {kinds}")
         wants = any(isinstance(row, Aggregate) for row in schedule.rows)
         if wants and group not in self.aggregators:
             raise ConfigError(

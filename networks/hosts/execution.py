@@ -37,6 +37,7 @@ class Operation:
     ranks: int
     dtype: torch.dtype
     executors: Mapping[int, RankExecutor]  # by node: of those that are here
+    priority: int = 0  # of its packets, 0 to 7
     finish_ps: dict[int, int] = field(default_factory=dict)  # by node: when it had its result
     left: set[int] = field(default_factory=set)  # nodes that are not done
 

@@ -1,0 +1,1 @@
+"""Flow schedulers: which gradients go when, with what priority, and how fast."""

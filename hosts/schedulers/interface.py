@@ -1,0 +1,85 @@
+"""What a flow scheduler is asked, and what it answers.
+
+It coordinates all jobs: every rank starts a job's pieces in the order in which it releases them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hosts.training.pieces import Piece
+
+LEVELS = 8
+"""Priorities that packets can carry: 0 is least urgent, 7 most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A piece of a job that is ready, or under way."""
+
+    job: int
+    piece: Piece
+    size_bytes: int
+    ready_ps: int  # when it became ready
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known of a job."""
+
+    layers: int
+    iterations: int | None
+    iterations_done: int
+    size_bytes: int  # of its gradient
+    compute_ps: int  # of an iteration
+    weight: float  # its importance
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Start an item now.
+
+    Args:
+        item: One that waits.
+        priority: 0 to 7, in its packets; switches serve higher ones first.
+        rate_bps: At most what each rank sends it with; None: as fast as it can.
+    """
+
+    item: Item
+    priority: int = 0
+    rate_bps: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a scheduler decides by."""
+
+    now_ps: int
+    waiting: Sequence[Item]  # in the order in which they became ready
+    under_way: Sequence[Release]
+    jobs: Mapping[int, Standing]
+
+
+class Scheduler(Protocol):
+    """Decides what to release; asked again whenever something has changed."""
+
+    name: str
+    title: str
+    partition_bytes: int | None  # how it wants gradients cut, unless the job says otherwise
+
+    def release(self, now: Situation) -> list[Release]:
+        """Return what to start now, in this order.
+
+        A job has `CHANNELS` at most under way; what is beyond waits until it is asked again.
+        """
+
+
+CHANNELS = 8
+"""Collectives of one job that may be under way at a time."""
+
+
+def of_job(now: Situation, job: int) -> list[Release]:
+    """What is under way of a job."""
+    return [release for release in now.under_way if release.item.job == job]

@@ -1,0 +1,35 @@
+"""JPAS (Zhou et al., JNCA 2020): jobs in an early stage first, all packets of a job alike.
+
+Early iterations improve a model most, so a job's flows get a network priority by its progress, and
+jobs of equal progress one by their weight. Within a job it is first in, first out.
+"""
+
+from __future__ import annotations
+
+from hosts.schedulers.fifo import Fifo
+from hosts.schedulers.interface import LEVELS, Release, Situation, Standing
+
+
+def stage(job: Standing) -> tuple[float, float]:
+    """What jobs are ordered by: progress, then the negative of their weight."""
+    progress = job.iterations_done / job.iterations if job.iterations else 1.0
+    return progress, -job.weight
+
+
+class Jpas(Fifo):
+    """The scheduler."""
+
+    name = "jpas"
+    title = "JPAS"
+
+    def release(self, now: Situation) -> list[Release]:
+        """As first in, first out, with the priority of the job."""
+        order = sorted(now.jobs, key=lambda job: (stage(now.jobs[job]), job))
+        level = {job: max(LEVELS - 1 - place, 0) for place, job in enumerate(order)}
+        return [
+            Release(each.item, level[each.item.job])
+            for each in sorted(super().release(now), key=lambda each: -level[each.item.job])
+        ]
+
+
+SCHEDULER = Jpas()

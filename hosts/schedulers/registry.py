@@ -1,0 +1,26 @@
+"""The flow schedulers by name. A new one is a file of its own and a line here."""
+
+from __future__ import annotations
+
+from hosts.schedulers import fifo, jpas, layer_priority, tensorexpress
+from hosts.schedulers.interface import Scheduler
+from ringleaf.errors import choose
+
+SCHEDULERS: dict[str, Scheduler] = {
+    scheduler.name: scheduler
+    for scheduler in (
+        fifo.SCHEDULER,
+        layer_priority.SCHEDULER,
+        tensorexpress.SCHEDULER,
+        jpas.SCHEDULER,
+    )
+}
+
+
+def find_scheduler(name: str) -> Scheduler:
+    """Return the scheduler of that name.
+
+    Raises:
+        ConfigError: Naming the valid ones.
+    """
+    return SCHEDULERS[choose("scheduler", "scheduler", name, SCHEDULERS)]

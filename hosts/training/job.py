@@ -1,0 +1,129 @@
+"""A data-parallel training job as a state machine: computes, and says which gradients are ready.
+
+Sans-I/O: it is told the time and which pieces are reduced. All ranks compute alike. A layer's
+forward pass waits for its gradient of the iteration before (which updates its weights), so
+communication overlaps with the backward pass, and with the forward passes of layers in front.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hosts.training.model import Model
+from hosts.training.pieces import Piece
+from ringleaf.units import FOREVER_PS
+
+
+@dataclass(slots=True)
+class Iteration:
+    """What was measured of one iteration, in picoseconds."""
+
+    start_ps: int
+    end_ps: int = FOREVER_PS  # when all of its gradients are reduced
+    backward_ps: int = FOREVER_PS  # when its backward pass ended
+    waits_ps: list[int] = field(default_factory=list)  # per layer: its forward pass waited
+
+
+class TrainingJob:
+    """One job.
+
+    Args:
+        model: What is trained.
+        pieces: Of its gradient, as `pieces.cut` gives them.
+        iterations: How many; None: until nobody asks any more.
+        start_ps: When it starts.
+    """
+
+    def __init__(
+        self, model: Model, pieces: list[Piece], *, iterations: int | None, start_ps: int = 0
+    ) -> None:
+        self.model = model
+        self.pieces = pieces
+        self.iterations = iterations
+        self.start_ps = start_ps
+        self.history: list[Iteration] = []
+        self._lacking = [0] * len(model.layers)  # pieces not reduced yet, by layer
+        self._pieces_left = 0
+        self.reducing = -1  # the iteration whose gradients are under way, or were last
+        self._ready: list[Piece] = []
+        self._waiting_since_ps = -1
+        self._layer = -1
+        self._backward = False
+        self._next_ps = start_ps
+
+    @property
+    def done(self) -> bool:
+        """Whether its last gradient is reduced."""
+        return len(self.history) == self.iterations and self.history[-1].end_ps < FOREVER_PS
+
+    def next_ps(self) -> int:
+        """When the present computation ends; `FOREVER_PS` while it waits for the network."""
+        return self._next_ps
+
+    def take_ready(self) -> list[Piece]:
+        """Return the pieces that have become ready, each once."""
+        ready, self._ready = self._ready, []
+        return ready
+
+    def reach(self, now_ps: int) -> None:
+        """The present computation has ended: go on with the next."""
+        assert now_ps >= self._next_ps
+        if self._layer < 0:
+            self._start_iteration(now_ps)
+        elif self._backward:
+            self._end_backward(now_ps)
+        else:
+            self._end_forward(now_ps)
+
+    def reduced(self, piece: Piece, now_ps: int) -> None:
+        """A piece's sum has come to all ranks."""
+        for layer in piece.layers:
+            self._lacking[layer] -= 1
+        self._pieces_left -= 1
+        if not self._pieces_left:
+            self.history[self.reducing].end_ps = now_ps
+        if self._waiting_since_ps >= 0 and not self._lacking[self._layer]:
+            self._begin_forward(now_ps)
+
+    def _start_iteration(self, now_ps: int) -> None:
+        self.history.append(Iteration(now_ps))
+        self._backward = False
+        self._layer = 0
+        self._want_forward(now_ps)
+
+    def _want_forward(self, now_ps: int) -> None:
+        """Begin a layer's forward pass, once its weights are new."""
+        self._waiting_since_ps = now_ps
+        if self._lacking[self._layer]:
+            self._next_ps = FOREVER_PS
+        else:
+            self._begin_forward(now_ps)
+
+    def _begin_forward(self, now_ps: int) -> None:
+        self.history[-1].waits_ps.append(now_ps - self._waiting_since_ps)
+        self._waiting_since_ps = -1
+        self._next_ps = now_ps + self.model.layers[self._layer].forward_ps
+
+    def _end_forward(self, now_ps: int) -> None:
+        if self._layer + 1 < len(self.model.layers):
+            self._layer += 1
+            self._want_forward(now_ps)
+            return
+        self._backward = True  # all weights are new, so nothing of the last iteration is under way
+        self.reducing = len(self.history) - 1
+        for piece in self.pieces:
+            for layer in piece.layers:
+                self._lacking[layer] += 1
+        self._pieces_left = len(self.pieces)
+        self._next_ps = now_ps + self.model.layers[self._layer].backward_ps
+
+    def _end_backward(self, now_ps: int) -> None:
+        self._ready += [piece for piece in self.pieces if piece.front == self._layer]
+        if self._layer > 0:
+            self._layer -= 1
+            self._next_ps = now_ps + self.model.layers[self._layer].backward_ps
+            return
+        self.history[-1].backward_ps = now_ps
+        self._layer = -1
+        last = len(self.history) == self.iterations
+        self._next_ps = FOREVER_PS if last else now_ps

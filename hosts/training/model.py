@@ -1,0 +1,131 @@
+"""A model as a list of layers: how long each computes, and how large its gradient is.
+
+Its file is YAML:
+
+    name: resnet50
+    source: where shapes and times come from
+    dtype: float32
+    layers:
+      - {name: conv1, elements: 9408, forward: 1.2ms, backward: 2.4ms}
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ringleaf.errors import ConfigError, choose
+from ringleaf.units import parse_time
+
+MODELS = Path(__file__).parent / "models"
+DTYPE_BYTES = {"float32": 4, "int32": 4}
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer; `elements` of gradient, times in picoseconds for one iteration on one rank."""
+
+    name: str
+    elements: int
+    forward_ps: int
+    backward_ps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Layers from the front (what a forward pass begins with) to the back."""
+
+    name: str
+    source: str
+    dtype: str
+    layers: tuple[Layer, ...]
+
+    @property
+    def elements(self) -> int:
+        return sum(layer.elements for layer in self.layers)
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all gradients."""
+        return self.elements * DTYPE_BYTES[self.dtype]
+
+    @property
+    def compute_ps(self) -> int:
+        """An iteration, if nobody had to wait for gradients."""
+        return sum(layer.forward_ps + layer.backward_ps for layer in self.layers)
+
+
+def names() -> list[str]:
+    """The models that come with Ringleaf."""
+    return sorted(path.stem for path in MODELS.glob("*.yaml"))
+
+
+def load_model(name: str) -> Model:
+    """Read a model: one of `names`, or a file.
+
+    Raises:
+        ConfigError: If there is none, or it does not make sense.
+    """
+    if name.endswith((".yaml", ".yml")):
+        return read_model(Path(name))
+    return read_model(MODELS / f"{choose('model', 'model', name, names())}.yaml")
+
+
+def read_model(path: Path) -> Model:
+    """Read a model's file.
+
+    Raises:
+        ConfigError: If it can't be read, or does not make sense.
+    """
+    import yaml
+
+    where = f"model {path}"
+    try:
+        data = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise ConfigError(f"{where}: can't read, got {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(data, dict) or not isinstance(data.get("layers"), list):
+        raise ConfigError(f"{where}: must be a mapping with a list 'layers', got {_kind(data)}")
+    layers = tuple(_layer(f"{where}: layer {i}", row) for i, row in enumerate(data["layers"]))
+    if not sum(layer.elements for layer in layers):
+        raise ConfigError(f"{where}: must have a gradient, got {len(layers)} layers without any")
+    dtype = choose(where, "dtype", str(data.get("dtype", "float32")), DTYPE_BYTES)
+    return Model(str(data.get("name", path.stem)), str(data.get("source", "")), dtype, layers)
+
+
+def _kind(data: Any) -> str:
+    return f"keys {', '.join(map(str, data))}" if isinstance(data, dict) else type(data).__name__
+
+
+def _layer(where: str, row: Any) -> Layer:
+    if not isinstance(row, dict) or not {"elements", "forward", "backward"} <= set(row):
+        raise ConfigError(f"{where}: must have elements, forward and backward, got {row!r}")
+    elements = row["elements"]
+    if not isinstance(elements, int) or elements < 0:
+        raise ConfigError(f"{where}: elements must be a whole number >= 0, got {elements!r}")
+    return Layer(
+        str(row.get("name", "")),
+        elements,
+        parse_time(str(row["forward"]), f"{where}: forward"),
+        parse_time(str(row["backward"]), f"{where}: backward"),
+    )
+
+
+def scaled(model: Model, size: float, compute: float) -> Model:
+    """The model with gradients and compute times multiplied, for quick looks.
+
+    Each layer that had a gradient keeps an element at least.
+    """
+    layers = tuple(
+        Layer(
+            layer.name,
+            max(round(layer.elements * size), 1) if layer.elements else 0,
+            round(layer.forward_ps * compute),
+            round(layer.backward_ps * compute),
+        )
+        for layer in model.layers
+    )
+    return Model(model.name, model.source, model.dtype, layers)

@@ -1,0 +1,267 @@
+"""Directs training jobs on a network: between their state machines, a scheduler and operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import torch
+
+from collectives.schedule import Schedule
+from hosts.plan import Plan, plans
+from hosts.schedulers.interface import (
+    CHANNELS,
+    Item,
+    Release,
+    Scheduler,
+    Situation,
+    Standing,
+)
+from hosts.training.job import TrainingJob
+from hosts.training.pieces import Piece
+from networks.hosts.endpoints import Endpoints
+from networks.hosts.execution import Operation
+from networks.hosts.memory import aligned, item_bytes
+from ringleaf.units import FOREVER_PS
+
+
+class Ledger(Protocol):
+    """Gives gradients, and looks at their sums."""
+
+    def fill(self, job: int, piece: Piece, tensors: Sequence[torch.Tensor]) -> None:
+        """Write what each rank contributes."""
+
+    def check(
+        self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[torch.Tensor]
+    ) -> None:
+        """Look at what each rank has got."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A job and how its group reduces gradients.
+
+    Args:
+        job: Its state machine.
+        schedule_for: The collective for so many elements.
+        dtype: Of the gradients.
+        weight: Its importance, to schedulers.
+        endless: Others don't wait for it: background traffic.
+    """
+
+    job: TrainingJob
+    schedule_for: Callable[[int], Schedule]
+    dtype: torch.dtype
+    weight: float = 1.0
+    endless: bool = False
+
+
+@dataclass(slots=True)
+class _Ready:
+    """What a job's collectives need, made before time begins."""
+
+    gradients: list[torch.Tensor]  # by rank
+    schedules: dict[int, Schedule]  # by elements
+    servers: list[list[torch.Tensor]]  # by channel and server
+    staging: list[list[int]]  # by channel and node
+    channels: dict[int, Release] = field(default_factory=dict)  # in use
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """When a piece was ready, started and reduced, in picoseconds."""
+
+    job: int
+    iteration: int
+    piece: Piece
+    priority: int
+    ready_ps: int
+    start_ps: int
+    end_ps: int
+
+
+class TrainingDirector:
+    """A `Director` of one job for each of the network's groups.
+
+    Args:
+        endpoints: The network's hosts, idle.
+        assignments: By group.
+        scheduler: Decides what goes when.
+        ledger: Knows what gradients are.
+    """
+
+    def __init__(
+        self,
+        endpoints: Endpoints,
+        assignments: Sequence[Assignment],
+        scheduler: Scheduler,
+        ledger: Ledger,
+    ) -> None:
+        self._endpoints = endpoints
+        self._assignments = assignments
+        self._scheduler = scheduler
+        self._ledger = ledger
+        self._waiting: list[Item] = []
+        self._started: dict[tuple[int, int], tuple[Release, int]] = {}  # by group and channel
+        self._now_ps = 0
+        self.stretches: list[Stretch] = []
+        self._ready = self._prepare()
+
+    def start(self, now_ps: int) -> None:
+        self.reach(now_ps)
+
+    def next_ps(self) -> int:
+        if all(each.job.done or each.endless for each in self._assignments):
+            return FOREVER_PS
+        return min(each.job.next_ps() for each in self._assignments)
+
+    def reach(self, now_ps: int) -> None:
+        self._now_ps = now_ps
+        for each in self._assignments:
+            while each.job.next_ps() <= now_ps:
+                each.job.reach(now_ps)
+        self._collect()
+
+    def finish(self, operation: Operation, now_ps: int) -> None:
+        self._now_ps = now_ps
+        release, start_ps = self._started.pop((operation.group, operation.channel))
+        del self._ready[operation.group].channels[operation.channel]
+        item = release.item
+        job, ready = self._assignments[item.job].job, self._ready[item.job]
+        self._ledger.check(
+            item.job,
+            item.piece,
+            ready.schedules[item.piece.elements],
+            [tensor[item.piece.start : item.piece.stop] for tensor in ready.gradients],
+        )
+        iteration = job.reducing
+        self.stretches.append(
+            Stretch(
+                item.job, iteration, item.piece, release.priority, item.ready_ps, start_ps, now_ps
+            )
+        )
+        job.reduced(item.piece, now_ps)
+        self._collect()
+
+    def take_operations(self) -> list[Operation]:
+        if all(each.job.done or each.endless for each in self._assignments):
+            return []
+        situation = Situation(
+            self._now_ps,
+            tuple(self._waiting),
+            tuple(release for release, _ in self._started.values()),
+            {number: self._standing(number) for number in range(len(self._assignments))},
+        )
+        released = []
+        for release in self._scheduler.release(situation):
+            if len(self._ready[release.item.job].channels) < CHANNELS:
+                self._waiting.remove(release.item)
+                released.append(self._launch(release))
+        return released
+
+    def _collect(self) -> None:
+        """Take note of what has become ready."""
+        for number, each in enumerate(self._assignments):
+            item = item_bytes(each.dtype)
+            for piece in each.job.take_ready():
+                self._waiting.append(Item(number, piece, piece.elements * item, self._now_ps))
+
+    def _standing(self, number: int) -> Standing:
+        each = self._assignments[number]
+        return Standing(
+            layers=len(each.job.model.layers),
+            iterations=each.job.iterations,
+            iterations_done=each.job.reducing if each.job.iterations else 0,
+            size_bytes=each.job.model.size_bytes,
+            compute_ps=each.job.model.compute_ps,
+            weight=each.weight,
+        )
+
+    def _launch(self, release: Release) -> Operation:
+        number, piece = release.item.job, release.item.piece
+        ready = self._ready[number]
+        channel = min(set(range(CHANNELS)) - set(ready.channels))
+        ready.channels[channel] = release
+        self._started[number, channel] = release, self._now_ps
+        schedule = ready.schedules[piece.elements]
+        gradients = [tensor[piece.start : piece.stop] for tensor in ready.gradients]
+        self._ledger.fill(number, piece, gradients)
+        return self._endpoints.operate(
+            schedule,
+            plans(schedule, piece.elements),
+            gradients + [server[: piece.elements] for server in ready.servers[channel]],
+            ready.staging[channel],
+            group=number,
+            channel=channel,
+            priority=release.priority,
+        )
+
+    def _prepare(self) -> list[_Ready]:
+        """Make queue pairs and memory for all that will ever run."""
+        schedules = [
+            {size: each.schedule_for(size) for size in _sizes(each)} for each in self._assignments
+        ]
+        needs = [self._need(number, made) for number, made in enumerate(schedules)]
+        self._endpoints.memory.make_room(sum(need.total_bytes for need in needs))
+        return [
+            self._make(number, made, need)
+            for number, (made, need) in enumerate(zip(schedules, needs, strict=True))
+        ]
+
+    def _need(self, number: int, schedules: dict[int, Schedule]) -> _Need:
+        """Connect a job's nodes on all channels, and work out how much memory it needs."""
+        each = self._assignments[number]
+        group = self._endpoints.groups[number]
+        item = item_bytes(each.dtype)
+        staging = [0] * len(group.nodes)
+        for elements, schedule in schedules.items():
+            self._endpoints.check_group(schedule, group=number)
+            parts: list[Plan] = plans(schedule, elements)
+            for channel in range(CHANNELS):
+                self._endpoints.connect(parts, group=number, channel=channel)
+            wanted = self._endpoints.staging(parts, elements, schedule.chunks, item)
+            for node, size in enumerate(wanted):
+                staging[node] = max(staging[node], size)
+        servers = max(schedule.servers for schedule in schedules.values())
+        return _Need(
+            rank_bytes=each.job.model.elements * item,
+            ranks=len(group.hosts),
+            server_bytes=max(schedules) * item,
+            servers=servers,
+            staging=staging,
+        )
+
+    def _make(self, number: int, schedules: dict[int, Schedule], need: _Need) -> _Ready:
+        memory, dtype = self._endpoints.memory, self._assignments[number].dtype
+        elements = self._assignments[number].job.model.elements
+        return _Ready(
+            [memory.take(elements, dtype) for _ in range(need.ranks)],
+            schedules,
+            [
+                [memory.take(max(schedules), dtype) for _ in range(need.servers)]
+                for _ in range(CHANNELS)
+            ],
+            [[memory.take_bytes(size) for size in need.staging] for _ in range(CHANNELS)],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """Memory of one job."""
+
+    rank_bytes: int
+    ranks: int
+    server_bytes: int
+    servers: int
+    staging: list[int]  # by node
+
+    @property
+    def total_bytes(self) -> int:
+        per_channel = self.servers * aligned(self.server_bytes)
+        per_channel += sum(aligned(size) for size in self.staging)
+        return self.ranks * aligned(self.rank_bytes) + CHANNELS * per_channel
+
+
+def _sizes(each: Assignment) -> set[int]:
+    return {piece.elements for piece in each.job.pieces}
