@@ -53,6 +53,7 @@ class Connections:
         self._nodes = [[index(host) for host in group.nodes] for group in groups]
         self._qps: list[dict[Flow, int]] = [{} for _ in self._hosts]  # by host
         self._flows: list[list[Flow]] = [[] for _ in self._hosts]  # by host, then QP
+        self._priority: dict[tuple[int, int, int], int] = {}  # by group, channel and host
         self.agents = [
             self._make_agent(host, options, ring=ring, rtt_ps=rtt_ps)
             for host in range(len(self._hosts))
@@ -85,6 +86,15 @@ class Connections:
 
     def flow(self, host: int, qp: int) -> Flow:
         return self._flows[host][qp]
+
+    def prioritise(self, group: int, channel: int, node: int, priority: int) -> None:
+        """Give all that a node sends on a channel from now on a priority, 0 to 7."""
+        host = self._nodes[group][node]
+        if self._priority.get((group, channel, host), 0) != priority:
+            self._priority[group, channel, host] = priority
+            for number, flow in enumerate(self._flows[host]):
+                if (flow.group, flow.channel) == (group, channel):
+                    rc.set_priority(self._store.arena, self.agents[host], number, priority)
 
     def connect(self, group: int, channel: int, node: int, streams: Iterable[Stream]) -> None:
         """See to it that a node has queue pairs for these; the agents must be idle."""

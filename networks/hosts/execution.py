@@ -65,6 +65,7 @@ class Execution:
         self._active[place] = operation
         for node, executor in operation.executors.items():
             operation.finish_ps[node] = now_ps
+            self._endpoints.connections.prioritise(*place, node, operation.priority)
             executor.start()
             self._issue(operation, node, now_ps)
         operation.left = {n for n, executor in operation.executors.items() if not executor.done}
@@ -139,7 +140,7 @@ class Execution:
             tag = request.tag | operation.channel << CHANNEL_SHIFT
             elements = size // item_bytes(operation.dtype)
             return endpoints.aggregators[operation.group].start(
-                arena, node, address, elements, tag, operation.dtype, now_ps
+                arena, node, address, elements, tag, operation.dtype, now_ps, operation.priority
             )
         host = self._hosts[operation.group][node]
         at = endpoints.connections.agents[host]

@@ -192,13 +192,14 @@ class VirtualNetwork:
                 self._advance(FOREVER_PS)
         return meter.result([operation.finish_ps[rank] for rank in range(schedule.ranks)])
 
-    def play(self, director: Director) -> None:
+    def play(self, director: Director) -> RunResult:
         """Let a director run collectives, several at a time, until it has nothing to come.
 
         Raises:
             BackendError: If nothing is left to happen and collectives are not done.
         """
         under_way = 0
+        meter = self.meter()
         director.start(self.now_ps)
         while True:
             for operation in director.take_operations():
@@ -209,7 +210,7 @@ class VirtualNetwork:
                     director.finish(operation, self.now_ps)
             next_ps = director.next_ps()
             if next_ps == FOREVER_PS and not under_way:
-                return
+                return meter.result([self.now_ps])
             for operation in self._advance(next_ps):
                 under_way -= 1
                 director.finish(operation, self.now_ps)

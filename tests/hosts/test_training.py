@@ -1,0 +1,128 @@
+"""Training jobs: gradients cut into pieces, and what a job computes and waits for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hosts.training.job import TrainingJob
+from hosts.training.model import Layer, Model, read_model, scaled
+from hosts.training.pieces import Piece, cut
+from ringleaf.errors import ConfigError
+from ringleaf.units import FOREVER_PS
+
+layers = st.builds(
+    Layer,
+    st.just("layer"),
+    st.integers(0, 5000),
+    st.integers(0, 100),
+    st.integers(0, 100),
+)
+models = (
+    st.lists(layers, min_size=1, max_size=8)
+    .filter(lambda found: any(layer.elements for layer in found))
+    .map(lambda found: Model("model", "", "float32", tuple(found)))
+)
+
+
+@given(models, st.integers(0, 20_000), st.none() | st.integers(1, 8000))
+def test_pieces_cover_the_gradient_once(
+    model: Model, fuse_bytes: int, partition_bytes: int | None
+) -> None:
+    pieces = cut(model, fuse_bytes=fuse_bytes, partition_bytes=partition_bytes)
+    edges = [0, *(piece.stop for piece in pieces)]
+    assert [piece.start for piece in pieces] == edges[:-1]
+    assert edges[-1] == model.elements
+    assert all(piece.elements > 0 for piece in pieces)
+    if partition_bytes is not None:
+        assert all(piece.elements <= max(partition_bytes // 4, 1) for piece in pieces)
+    fronts = [piece.front for piece in pieces]
+    assert fronts == sorted(fronts, reverse=True)  # as backward passes make them
+
+
+class Lag:
+    """A network that reduces each piece some time after it became ready."""
+
+    def __init__(self, lags: list[int]) -> None:
+        self._lags = lags
+        self.under_way: list[tuple[int, Piece]] = []
+        self._count = 0
+
+    def take(self, pieces: list[Piece], now_ps: int) -> None:
+        for piece in pieces:
+            lag = self._lags[self._count % len(self._lags)]
+            self._count += 1
+            self.under_way.append((now_ps + lag, piece))
+
+
+def play(job: TrainingJob, lags: list[int]) -> None:
+    network = Lag(lags)
+    while not job.done:
+        times = [time_ps for time_ps, _ in network.under_way]
+        now_ps = min([job.next_ps(), *times])
+        assert now_ps < FOREVER_PS, "nothing will happen any more"
+        if job.next_ps() <= now_ps:
+            job.reach(now_ps)
+            network.take(job.take_ready(), now_ps)
+            continue
+        first = min(network.under_way, key=lambda each: each[0])
+        network.under_way.remove(first)
+        job.reduced(first[1], now_ps)
+    assert not network.under_way
+
+
+@given(models, st.lists(st.integers(0, 300), min_size=1, max_size=9), st.integers(1, 4))
+def test_a_job_ends_and_its_waits_are_what_time_it_lost(
+    model: Model, lags: list[int], iterations: int
+) -> None:
+    job = TrainingJob(model, cut(model), iterations=iterations, start_ps=7)
+    play(job, lags)
+    assert len(job.history) == iterations
+    at_ps = 7
+    for each in job.history:
+        assert each.start_ps == at_ps
+        assert len(each.waits_ps) == len(model.layers)
+        at_ps = each.backward_ps
+        assert each.backward_ps - each.start_ps == model.compute_ps + sum(each.waits_ps)
+        assert each.end_ps >= each.backward_ps
+    assert sum(job.history[0].waits_ps) == 0
+
+
+@given(models)
+def test_nobody_waits_for_a_network_that_takes_no_time(model: Model) -> None:
+    job = TrainingJob(model, cut(model), iterations=3)
+    play(job, [0])
+    assert [each.end_ps - each.start_ps for each in job.history] == [model.compute_ps] * 3
+
+
+def test_model_files(tmp_path: Path) -> None:
+    path = tmp_path / "two.yaml"
+    path.write_text(
+        "name: two\nlayers:\n"
+        "  - {name: a, elements: 10, forward: 1us, backward: 2us}\n"
+        "  - {name: b, elements: 20, forward: 3us, backward: 4us}\n"
+    )
+    model = read_model(path)
+    assert (model.elements, model.size_bytes, model.compute_ps) == (30, 120, 10_000_000)
+    half = scaled(model, 0.5, 2.0)
+    assert (half.elements, half.compute_ps) == (15, 20_000_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("layers: 3", "must be a mapping with a list 'layers'"),
+        ("layers: [{elements: 1}]", "layer 0: must have elements, forward and backward"),
+        ("layers: [{elements: -1, forward: 1us, backward: 1us}]", "elements must be a whole"),
+        ("layers: [{elements: 0, forward: 1us, backward: 1us}]", "must have a gradient"),
+        ("layers: [", "not YAML"),
+    ],
+)
+def test_what_is_wrong_with_a_model_file_is_said(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "model.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=complaint):
+        read_model(path)
