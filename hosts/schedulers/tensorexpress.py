@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from hosts.schedulers.interface import LEVELS, Item, Release, Situation, Standing, of_job
 
-PARTITION_BYTES = 4 << 20
-
 
 def urgency(item: Item, job: Standing) -> int:
     """7 for the layers in front, down to 0."""
@@ -22,7 +20,7 @@ class TensorExpress:
 
     name = "tensorexpress"
     title = "TensorExpress"
-    partition_bytes: int | None = PARTITION_BYTES
+    partition_bytes: int | None = None  # packets overtake, so tensors need not be cut
 
     def release(self, now: Situation) -> list[Release]:
         """Of each job and priority the first that waits, unless one is under way."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import pytest
 import torch
@@ -56,6 +57,10 @@ class Ledger:
         self.checked.append((job, piece.number))
 
 
+def schedule_for(algorithm: str, elements: int) -> Schedule:
+    return ALGORITHMS[algorithm].build(2, size_bytes=4 * elements)
+
+
 def train(scheduler: str, algorithms: Sequence[str]) -> tuple[list[TrainingJob], Ledger]:
     graph = registry.build(
         "leafspine,leaves=2,spines=2,hosts=2", rate_bps=100 * 10**9, delay_ps=10**6, hosts=None
@@ -74,7 +79,7 @@ def train(scheduler: str, algorithms: Sequence[str]) -> tuple[list[TrainingJob],
                 iterations=2,
                 start_ps=i * PS_PER_US,
             ),
-            lambda elements, name=algorithm: ALGORITHMS[name].build(2, size_bytes=4 * elements),
+            partial(schedule_for, algorithm),
             torch.int32,
         )
         for i, algorithm in enumerate(algorithms)
