@@ -85,11 +85,13 @@ def talk(fabric: Fabric) -> None:
     if sys.stdin.isatty():
         CLI(fabric.net)
         return
-    cli = _batch(CLI)(fabric.net, script=os.devnull)
-    for line in sys.stdin:
-        if cli.onecmd(line.strip()):
-            break
-        sys.stdout.flush()
+    idle, kept = os.pipe()  # else it takes what comes while a host's command runs for its input
+    with os.fdopen(idle) as nothing, os.fdopen(kept, "w"):
+        cli = _batch(CLI)(fabric.net, stdin=nothing, script=os.devnull)
+        for line in sys.stdin:
+            if cli.onecmd(line.strip()):
+                break
+            sys.stdout.flush()
 
 
 def _batch(kind: Any) -> Any:
