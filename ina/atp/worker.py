@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from hosts.agent import READY, RETRANSMISSIONS, TIMER_AT_PS, complete
+from hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS, complete
 from ina.atp.scaling import copy_integers, quantise
 from ina.atp.state import (
     AGGREGATOR,
@@ -293,6 +293,7 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
         if head[SIZE_AT] & SIZE_MASK == SIZE_NONE:
             send_raw(worker, position)
         else:
+            arena.words[at + PROGRESS] += 1
             take_result(arena, worker, position, head, now_ps)
             if state[BASE] == state[END]:
                 report_tensor(arena, at, worker, now_ps)

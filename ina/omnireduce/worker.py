@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from numba import types
 
-from hosts.agent import READY, RETRANSMISSIONS, TIMER_AT_PS, complete
+from hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS, complete
 from ina.flight import (
     ATTEMPTS,
     SLOT_WORDS,
@@ -349,6 +349,7 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     flight = worker.flight
     if is_awaited(worker, view):
         slot = get16(view.head, SLOT_AT)
+        arena.words[at + PROGRESS] += 1
         unlink_slot(flight, slot)
         take_sample(flight, slot, now_ps)
         end_backoff(flight)
