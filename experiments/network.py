@@ -142,6 +142,7 @@ def connecting(spec: Spec, graph: nx.Graph[str]) -> Iterator[Connect]:
         scheduler=spec.scheduler,
         seed=spec.seed,
         run_dir=spec.out,
+        captures=spec.pcap or spec.record is not None,
         **({} if spec.queue_bytes is None else {"queue_bytes": spec.queue_bytes}),
     )
     with Testbed(graph, settings) as testbed:
@@ -156,7 +157,7 @@ def connecting(spec: Spec, graph: nx.Graph[str]) -> Iterator[Connect]:
         ) -> Network:
             return MininetNetwork(
                 testbed,
-                _options(spec, in_network),
+                _options(spec, in_network, capture=capture, record=record),
                 seed=spec.seed,
                 stall_s=spec.stall_ps / PS_PER_S,
             )

@@ -361,7 +361,7 @@ def _check_network(spec: Spec) -> None:
             f"scheduler: BMv2's ports have strict priority only, got {spec.scheduler!r}; "
             "take switch=embedded"
         )
-    for name in ("duplicate", "reorder", "pcap", "record"):
+    for name in ("duplicate", "reorder"):
         if getattr(spec, name):
             raise ConfigError(
                 f"{name}: not on a live network, got {getattr(spec, name)!r}; take net={VIRTUAL}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 from ringleaf.errors import ConfigError
 
@@ -48,7 +49,7 @@ def parse_time(text: str, where: str = "time") -> int:
     if text.strip() == "0":
         return 0
     match = _split(where, text, r"(\d+(?:\.\d+)?)\s*(ps|ns|us|ms|s)", "1us or 500ns")
-    return round(float(match[1]) * _TIME_PS[match[2].lower()])
+    return round(Fraction(match[1]) * _TIME_PS[match[2].lower()])  # exact: hours are 2^53 ps
 
 
 def parse_fraction(text: str, where: str = "fraction") -> float:

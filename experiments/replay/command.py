@@ -128,6 +128,8 @@ def _replay_one(folder: Path, request: Request, emit: Emit) -> TraceResult:
 def _replay_or_fail(folder: Path, request: Request, emit: Emit, started: float) -> TraceResult:
     notes = _check_files(folder, request)
     trace = open_trace(folder, with_expected=not request.update)
+    if trace.manifest.unknown:
+        notes.append(f"not known from the recording: {', '.join(trace.manifest.unknown)}")
     rules = _rules(request, trace.manifest)
     if request.update:
         rate = _update(trace)

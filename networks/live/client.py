@@ -80,6 +80,23 @@ class Daemon:
     def remove(self, name: str) -> None:
         self._ask("remove", name=name)
 
+    def record(self, folder: Path) -> None:
+        """Record each switch from when it next gets a program.
+
+        Raises:
+            BackendError: If that goes on already, or there is something in the folder.
+        """
+        self._ask("record", folder=str(folder.resolve()))
+
+    def save(self) -> list[str]:
+        """End the recording, and write a trace per switch; return their folders' names.
+
+        Raises:
+            BackendError: If nothing is recorded, or the disk is full.
+        """
+        names: list[str] = self._ask("save")
+        return names
+
     def counters(self) -> dict[str, list[dict[str, int]]]:
         """Per switch, per port: what was sent, lost, dropped and received."""
         found: dict[str, list[dict[str, int]]] = self._ask("counters")

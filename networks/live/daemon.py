@@ -2,8 +2,9 @@
 
 It serves P4Runtime on one port, a device per switch, and takes commands as lines of JSON on a Unix
 socket: {"add": {"name", "device", "lines"}}, {"add_all": {"switches": [those of add, ...]}},
-{"remove": {"name"}}, {"counters": {}}, {"status": {}}, {"stop": {}}. Each is answered by one line:
-{"result": ...} or {"error": text}. When the socket answers, the daemon is ready.
+{"remove": {"name"}}, {"record": {"folder"}}, {"save": {}}, {"counters": {}}, {"status": {}},
+{"stop": {}}. Each is answered by one line: {"result": ...} or {"error": text}. When the socket
+answers, the daemon is ready.
 """
 
 from __future__ import annotations
@@ -49,6 +50,14 @@ class Commands:
 
     def remove(self, name: str) -> None:
         self._server.remove(self._fleet.remove(name))
+
+    def record(self, folder: str) -> None:
+        """Record each switch from when it next gets a program."""
+        self._fleet.record(Path(folder))
+
+    def save(self) -> list[str]:
+        """End the recording, and write a trace per switch; return their folders' names."""
+        return self._fleet.save()
 
     def counters(self) -> dict[str, list[dict[str, int]]]:
         return self._fleet.counters()

@@ -160,6 +160,11 @@ class Engine:
         """Time since the engine was first built."""
         return int(now_of(self.store.arena, self.live))
 
+    @property
+    def turn_ps(self) -> int:
+        """What was due by then has been done, if `serve` did not return CAPTURED; nothing later."""
+        return int(self.store.arena.words[self.live + v.TURN_PS])
+
     def serve(self, until_ps: int) -> int:
         """Serve until agents report, time is up, or someone asks; return which of them it was."""
         assert self._sockets is not None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import networks.virtual.state as s
 from networks.live.engine import CPU_PORT, Engine, Line, Node
+from networks.live.record import Recorder
 from networks.live.turns import Turns
 from networks.virtual.loop import CAPTURED
 from ringleaf.arena import Store
@@ -50,6 +52,7 @@ class Fleet:
         self._members: dict[str, _Member] = {}
         self._stopped = False
         self._turn = 0
+        self._recorder: Recorder | None = None
         self.turns = Turns(self._engine.ask)
 
     @property
@@ -113,8 +116,10 @@ class Fleet:
         while not self._stopped:
             with self.turns.turn():
                 self._refresh()
-                reason = self._engine.serve(self._engine.now_ps + TURN_PS)
-                assert reason != CAPTURED, "nobody has asked for a capture"
+                until_ps = self._engine.now_ps + TURN_PS
+                while self._engine.serve(until_ps) == CAPTURED:
+                    assert self._recorder is not None
+                    self._recorder.flush()
                 self._poll()
 
     def _poll(self) -> None:
@@ -132,6 +137,31 @@ class Fleet:
         """End `run`, from any thread."""
         self._stopped = True
         self._engine.ask()
+
+    def record(self, folder: Path) -> None:
+        """Record each switch from when it next gets a program.
+
+        Raises:
+            ConfigError: If that goes on already, or there is something in the folder.
+        """
+        with self.turns:
+            if self._recorder is not None:
+                raise ConfigError(f"record: goes on already, got {str(folder)!r}; save it first")
+            self._recorder = Recorder(self._engine, folder, seed=self._seed)
+
+    def save(self) -> list[str]:
+        """End the recording, and write a trace per switch; return their folders' names.
+
+        Raises:
+            ConfigError: If nothing is recorded.
+            BackendError: If the disk does not take it.
+        """
+        with self.turns:
+            recorder, self._recorder = self._recorder, None
+            if recorder is None:
+                raise ConfigError("save: nothing is recorded, got no 'record' before")
+            recorder.stop()
+        return recorder.save()
 
     def close(self) -> None:
         self._engine.close()
@@ -170,7 +200,9 @@ class Fleet:
         return self._members[name]
 
     def _rebuild(self) -> None:
-        """Lay all switches out anew; what was on its way is lost."""
+        """Lay all switches out anew; what was on its way is lost, and recordings end."""
+        if self._recorder is not None:
+            self._recorder.stop()
         empty_pool(self._store)
         self._engine.build([member.node for member in self._members.values()])
 
@@ -183,7 +215,10 @@ class Fleet:
             lane_count=program.lane_count,
         )
         program.prepare()  # compiled now, and not with the first packet
-        return Switch(program, self._store, ports, name, seed=self._seed, cpu_port=self._cpu_port)
+        switch = Switch(program, self._store, ports, name, seed=self._seed, cpu_port=self._cpu_port)
+        if self._recorder is not None:
+            self._recorder.watch(switch)
+        return switch
 
     def _refresh(self) -> None:
         """Let packets go through the switches that controllers have committed."""
@@ -191,10 +226,21 @@ class Fleet:
             pipelines = member.device.pipelines
             switch = pipelines.committed.switch if pipelines.is_committed else None
             if switch is not member.node.switch:
-                member.node.switch = switch
-                self._engine.replace_switch(index, switch)
+                self._replace(index, member, switch)
             if switch is not None:
                 switch.commit()  # what controllers have written since the last turn
+                if self._recorder is not None:
+                    self._recorder.note_writes(index)
+
+    def _replace(self, index: int, member: _Member, switch: Switch | None) -> None:
+        """Let packets go through another switch; a recording begins when ports are idle."""
+        recorder = self._recorder
+        if recorder is not None and switch is not None and switch.entities.journal is not None:
+            pipeline = member.device.pipelines.committed
+            if not recorder.begin(index, member.node.name, member.node.lines, pipeline):
+                switch = None  # mute until then
+        member.node.switch = switch
+        self._engine.replace_switch(index, switch)
 
 
 def parse_line(data: dict[str, Any]) -> Line:

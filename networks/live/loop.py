@@ -220,6 +220,7 @@ def serve(arena: Arena, at: int, live: int, rings: Bytes, until_ps: int) -> int:
     before = -1
     while True:
         now_ps = clock_ps(words, scratch) - words[live + v.START_PS]
+        words[live + v.TURN_PS] = now_ps
         reason = turn(arena, at, live, rings, now_ps)
         if reason:
             return reason

@@ -15,6 +15,7 @@ POLL_AT = 2  # `struct pollfd` of all sockets, then of the wake-up descriptor
 SCRATCH_AT = 3  # two words
 START_PS = 4  # of the monotonic clock: what is time 0 here
 ASKED = 5  # 1: return to Python as soon as may be
+TURN_PS = 6  # when the last turn began: what was due by then has been done
 LIVE_WORDS = 16
 
 # A socket's row.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -17,11 +18,13 @@ from networks.live.engine import CPU_PORT, Line
 from networks.mininet.links import MTU_BYTES
 from networks.mininet.preflight import check_machine
 from networks.mininet.programming import program_switches
+from networks.mininet.recording import Recording
 from networks.mininet.runtime import Runtime
 from networks.mininet.shaping import netem_options
 from networks.mininet.state import INTERFACES, clean_stale
 from networks.mininet.switches import Bmv2Switch, EmbeddedSwitch, P4Switch
 from networks.mininet.topo import GraphTopo
+from networks.traces.writer import check_folder
 from ringleaf.errors import BackendError, ConfigError, choose
 from topologies.graph import link, neighbors, switches
 
@@ -43,6 +46,7 @@ class Settings:
         seed: Of the switches' losses and random numbers.
         cpu_port: What switches call the port of their controllers.
         run_dir: Where logs are kept; None for a temporary folder that goes when all went well.
+        captures: Whether BMv2 switches are started such that they can be recorded; others can.
     """
 
     switch: str = "embedded"
@@ -54,6 +58,7 @@ class Settings:
     seed: int = 1
     cpu_port: int = CPU_PORT
     run_dir: Path | None = None
+    captures: bool = False
 
     def __post_init__(self) -> None:
         choose("mininet", "switch", self.switch, SWITCHES)
@@ -93,14 +98,18 @@ class Fabric:
         self.graph = graph
         self.settings = settings
         self._what = (program, p4info, entities)
-        bmv2 = settings.switch == "bmv2"
-        check_machine(bmv2=bmv2, netem_for=_netem_wanted(graph, settings))
+        check_machine(bmv2=self._is_bmv2, netem_for=_netem_wanted(graph, settings))
 
     def __enter__(self) -> Self:
         clean_stale()
         self.net: Any = None
+        self._recording: Recording | None = None
+        settings = self.settings
         self._runtime = Runtime(
-            self.settings.run_dir, seed=self.settings.seed, cpu_port=self.settings.cpu_port
+            settings.run_dir,
+            seed=settings.seed,
+            cpu_port=settings.cpu_port,
+            captures=settings.captures and self._is_bmv2,
         )
         try:
             self._build()
@@ -116,6 +125,10 @@ class Fabric:
         traceback: TracebackType | None,
     ) -> None:
         self._close(keep_logs=isinstance(error, Exception))
+
+    @property
+    def _is_bmv2(self) -> bool:
+        return self.settings.switch == "bmv2"
 
     @property
     def name(self) -> str:
@@ -157,6 +170,34 @@ class Fabric:
         for switch in self.net.switches:
             switch.run_program(program, p4info, entities.get(switch.name, ()))
         program_switches(filter(None, (switch.target() for switch in self.net.switches)))
+
+    def record(self, folder: Path, *, mask: Sequence[str] = ()) -> None:
+        """Record what each switch receives and sends, from its next program on.
+
+        Args:
+            folder: For the traces, a folder each; new or empty.
+            mask: What of packets depends on queues: with BMv2, of which they are not known, a
+                replay leaves it out of the comparison.
+
+        Raises:
+            ConfigError: If there is something in the folder, or `captures` is not set.
+            BackendError: If that goes on already.
+        """
+        check_folder(folder)
+        lines = {switch.name: switch.lines for switch in self.net.switches}
+        kind = SWITCHES[self.settings.switch]
+        self._recording = kind.make_recording(self._runtime, lines, folder, mask=mask)
+
+    def save_recording(self) -> None:
+        """End the recording, if there is one, and write the traces.
+
+        Raises:
+            BackendError: If the disk is full, or the like.
+        """
+        recording, self._recording = self._recording, None
+        if recording is not None:
+            targets = {switch.name: switch.target() for switch in self.net.switches}
+            recording.save(targets)
 
     def counters(self) -> dict[str, list[dict[str, int]]]:
         """Per switch, per port (from 1, in order): packets and bytes since the network started.
@@ -235,6 +276,8 @@ class Fabric:
 
     def _close(self, *, keep_logs: bool) -> None:
         """Take all away; switches first, or they would see their interfaces go."""
+        with contextlib.suppress(BackendError):  # what led to a failure is worth keeping
+            self.save_recording()
         self._runtime.stop_switches()
         if self.net is not None:
             self.net.stop()

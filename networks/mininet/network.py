@@ -20,6 +20,7 @@ from networks.live.host import Place
 from networks.live.hosts import LiveHosts, Outcome
 from networks.live.processor import Usage
 from networks.mininet.fabric import Fabric, Settings
+from networks.mininet.recording import Folders
 from networks.options import Options
 from networks.virtual.fabric import places
 from networks.virtual.meter import RunResult
@@ -27,6 +28,8 @@ from switches.forwarding import forwarding_entities
 from topologies.graph import attachment, hosts, link, switches
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
+ECN_FIELDS = ("IP.tos", "IP.chksum")  # what a switch changes that marks a packet
+SOURCE_FIELDS = ("Ether.src", "IP.src", "IP.chksum")  # of results: of the packet that came last
 FRAMING_BYTES = 24  # preamble, FCS and gap of Ethernet
 
 Counters = Mapping[str, Sequence[Mapping[str, int]]]
@@ -60,13 +63,26 @@ class Testbed:
             self._fabric.__exit__(kind, error, traceback)
             self._fabric = None
 
-    def program(self, name: str, entities: Mapping[str, Sequence[Any]]) -> Fabric:
-        """Return the fabric, its switches running a program of ours, tables and registers new."""
+    def program(
+        self,
+        name: str,
+        entities: Mapping[str, Sequence[Any]],
+        *,
+        record: Path | None = None,
+        mask: Sequence[str] = (),
+    ) -> Fabric:
+        """Return the fabric, its switches running a program of ours, tables and registers new.
+
+        With a folder to `record` to, all that they do from then on is recorded.
+        """
         path = BUILD / f"{name}.json"
+        is_new = self._fabric is None
         if self._fabric is None:
             fabric = Fabric(self.graph, self.settings, program=path, entities=entities)
             self._fabric = fabric.__enter__()
-        else:
+        if record is not None:
+            self._fabric.record(record, mask=mask)
+        if record is not None or not is_new:
             self._fabric.program(path, entities=entities)
         return self._fabric
 
@@ -96,7 +112,18 @@ class MininetNetwork:
         entities = {name: [*written[name], *told.get(name, [])] for name in switches(self.graph)}
         systems = [group.system for group in self._hosts.groups if group.system is not None]
         name = program_of(systems, options.lanes)
-        self._fabric = testbed.program(name, entities)
+        self._folders = None
+        if options.record is not None or options.capture is not None:
+            self._folders = Folders(options.record, options.capture)
+        self._fabric = testbed.program(
+            name,
+            entities,
+            record=self._folders.traces if self._folders else None,
+            mask=(
+                *(ECN_FIELDS if options.ecn_packets else ()),
+                *(SOURCE_FIELDS if systems else ()),
+            ),
+        )
 
     def tensors(
         self, elements: int, dtype: torch.dtype = torch.float32, schedule: Schedule | None = None
@@ -131,7 +158,14 @@ class MininetNetwork:
         return summarise(self.graph, outcome, moved, wall_s=wall_s, usage=usage)
 
     def close(self) -> None:
-        """Nothing: the testbed stays up."""
+        """Write what was recorded; the testbed stays up.
+
+        Raises:
+            BackendError: If the disk is full, or the like.
+        """
+        if self._folders is not None:
+            self._fabric.save_recording()
+            self._folders.close(self.graph)
 
     def _place(self, host: str) -> Place:
         wire = link(self.graph, host, attachment(self.graph, host))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ class Target:
     program: Path
     p4info: Path
     entities: Sequence[Any]
+    leftovers: Sequence[Any] = ()  # of its former program: to be deleted before this one comes
 
 
 def program_switches(targets: Iterable[Target]) -> None:
@@ -92,5 +93,6 @@ def _program(target: Target, schema: Any) -> None:
     with Controller(target.address, target.device, target.name) as controller:
         controller.await_ready()
         controller.take_control()
+        controller.write([-replace(entity) for entity in target.leftovers], schema)
         controller.set_pipeline(target.program, schema)
         controller.write(target.entities)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import os
+import shutil
 import socket
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,10 +30,16 @@ class Runtime:
         run_dir: For logs; None for a temporary folder, which stays only if something goes wrong.
         seed: Of the embedded switches.
         cpu_port: What switches call the port of their controllers.
+        captures: Whether BMv2 switches write down all packets, in a folder of that name.
     """
 
     def __init__(
-        self, run_dir: Path | None = None, *, seed: int = 1, cpu_port: int = CPU_PORT
+        self,
+        run_dir: Path | None = None,
+        *,
+        seed: int = 1,
+        cpu_port: int = CPU_PORT,
+        captures: bool = False,
     ) -> None:
         self.record: Record = new_record()
         self._owner = os.getpid()
@@ -39,6 +47,9 @@ class Runtime:
         self._cpu_port = cpu_port
         self.run_dir = run_dir or self.record.make_folder()
         self.run_dir.mkdir(parents=True, exist_ok=True)
+        self.captures: Path | None = None
+        if captures:
+            self.captures = Path(tempfile.mkdtemp(prefix="bmv2-captures-", dir=self.run_dir))
         self._daemon: Daemon | None = None
         self._address = ""
         self._switches: dict[str, Child] = {}
@@ -145,6 +156,8 @@ class Runtime:
         if keep_logs:
             self.record.folder = ""
         remove(self.record)
+        if self.captures is not None:
+            shutil.rmtree(self.captures, ignore_errors=True)
 
     def _start_bmv2(
         self, name: str, device: int, lines: Sequence[Line], thrift: int, grpc: int
@@ -155,9 +168,10 @@ class Runtime:
             for option in ("-i", f"{port}@{line.interface}")
         ]
         log = self.run_dir / f"{name}.log"
+        captures = [] if self.captures is None else [f"--pcap={self.captures}"]
         command = [
             *(BMV2, "--no-p4", "--device-id", str(device), "--thrift-port", str(thrift)),
-            *("--log-file", str(self.run_dir / name), "-L", "warn", *interfaces),
+            *("--log-file", str(self.run_dir / name), "-L", "warn", *captures, *interfaces),
             *("--", "--grpc-server-addr", f"127.0.0.1:{grpc}", "--cpu-port", str(self._cpu_port)),
             *("--priority-queues", str(PRIORITY_QUEUES)),
         ]

@@ -12,19 +12,22 @@ from __future__ import annotations
 
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from finsy import P4CloneSessionEntry, P4MulticastGroupEntry
 from mininet.node import Switch
 
 from networks.live.engine import Line
+from networks.mininet.bmv2_recording import Bmv2Recording
 from networks.mininet.links import VethInterface
 from networks.mininet.preflight import check_machine, has_qdisc
 from networks.mininet.programming import Target, program_switches
+from networks.mininet.recording import EmbeddedRecording, Recording
 from networks.mininet.runtime import Runtime
 from networks.mininet.shaping import disciplines, netem_options
-from ringleaf.errors import BackendError
+from ringleaf.errors import BackendError, ConfigError
 
 
 class P4Switch(Switch):
@@ -40,6 +43,7 @@ class P4Switch(Switch):
     """
 
     shared: ClassVar[Runtime | None] = None
+    keeps_replication: ClassVar[bool] = False  # when it gets another program
 
     def __init__(
         self,
@@ -55,6 +59,7 @@ class P4Switch(Switch):
         super().__init__(name, **params)
         self.device = int(self.dpid, 16) + 1
         self._what = (program, p4info, entities)
+        self._leftovers: Sequence[Any] = ()
         self.runtime = runtime
         self._batch = batch
 
@@ -74,10 +79,15 @@ class P4Switch(Switch):
         assert self.runtime is not None, "not started"
         address, _, device = self.runtime.record.switches[self.name].rpartition("/")
         info = Path(p4info) if p4info else Path(program).with_suffix(".p4info.txtpb")
-        return Target(self.name, address, int(device), Path(program), info, entities)
+        return Target(
+            self.name, address, int(device), Path(program), info, entities, self._leftovers
+        )
 
     def run_program(self, program: Path, p4info: Path | None, entities: Sequence[Any]) -> None:
         """Say what it is to run; takes effect when it is programmed."""
+        if self.keeps_replication:
+            kinds = (P4MulticastGroupEntry, P4CloneSessionEntry)
+            self._leftovers = [each for each in self._what[2] if isinstance(each, kinds)]
         self._what = (program, p4info, entities)
 
     def start(self, controllers: Any) -> None:
@@ -109,6 +119,25 @@ class P4Switch(Switch):
         raise NotImplementedError
 
     @classmethod
+    def make_recording(
+        cls,
+        runtime: Runtime,
+        switches: Mapping[str, Sequence[Line]],
+        folder: Path,
+        *,
+        mask: Sequence[str],
+    ) -> Recording:
+        """Record what the runtime's switches of this kind do from their next program on.
+
+        Args:
+            runtime: Theirs.
+            switches: Their lines, by port from 1.
+            folder: For the traces, a folder each.
+            mask: What a replay can't compare where it does not know how long queues were.
+        """
+        raise NotImplementedError
+
+    @classmethod
     def batchShutdown(cls, switches: Sequence[Any], **_: Any) -> Sequence[Any]:  # noqa: N802
         """Stop switches together, as Mininet does once their links are gone."""
         for switch in switches:
@@ -136,9 +165,27 @@ class EmbeddedSwitch(P4Switch):
     def start_all(cls, runtime: Runtime, switches: dict[str, tuple[int, Sequence[Line]]]) -> None:
         runtime.add_embedded(switches)
 
+    @classmethod
+    def make_recording(
+        cls,
+        runtime: Runtime,
+        switches: Mapping[str, Sequence[Line]],
+        folder: Path,
+        *,
+        mask: Sequence[str],
+    ) -> Recording:
+        """Have the daemon do it: it knows queues, and needs no mask."""
+        return EmbeddedRecording(runtime.daemon, folder)
+
 
 class Bmv2Switch(P4Switch):
-    """`simple_switch_grpc`; what its links' rates and delays are is up to the kernel."""
+    """`simple_switch_grpc`; what its links' rates and delays are is up to the kernel.
+
+    Its packet replication engine outlives programs: a group that is inserted anew has the old
+    members, too, so that each gets every packet twice.
+    """
+
+    keeps_replication = True
 
     @classmethod
     def start_all(cls, runtime: Runtime, switches: dict[str, tuple[int, Sequence[Line]]]) -> None:
@@ -147,6 +194,24 @@ class Bmv2Switch(P4Switch):
         check_machine(bmv2=True, netem_for=asked)
         shape(lines)
         runtime.add_bmv2(switches)
+
+    @classmethod
+    def make_recording(
+        cls,
+        runtime: Runtime,
+        switches: Mapping[str, Sequence[Line]],
+        folder: Path,
+        *,
+        mask: Sequence[str],
+    ) -> Recording:
+        """Take it from BMv2's own captures.
+
+        Raises:
+            ConfigError: If there are none.
+        """
+        if runtime.captures is None:
+            raise ConfigError("record: BMv2 writes no captures, got a Runtime without 'captures'")
+        return Bmv2Recording(runtime.captures, switches, folder, mask=mask)
 
 
 def shape(lines: Iterable[Line]) -> None:

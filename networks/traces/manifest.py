@@ -14,6 +14,7 @@
     until_ps: 1000                  # stop there; else when nothing is left to happen
     arrivals: arrivals.npy          # exact times and order, see `networks.traces.trace`
     compare: {mask: [IP.ttl], window: 8, ignore_order: false}  # as the options of these names
+    unknown: [times of leaving]     # what whoever recorded it could not know
 
 All but the first two, `program` and `ports` may be left out. Packets are in `in/port1.pcap` and so
 on, those expected in `out/port1.pcap`; a port without a file has none.
@@ -49,7 +50,7 @@ MAX_NS = 1 << 62
 
 _KEYS = (
     *("format", "version", "switch", "program", "p4info", "entries", "later", "ports", "seed"),
-    *("origin_ns", "until_ps", "arrivals", "compare"),
+    *("origin_ns", "until_ps", "arrivals", "compare", "unknown"),
 )
 _COMPARE_KEYS = ("mask", "window", "ignore_order")
 
@@ -84,6 +85,7 @@ class Manifest:
     mask: tuple[str, ...] = ()
     window: str | None = None
     ignore_order: bool = False
+    unknown: tuple[str, ...] = ()
 
     def input(self, port: int) -> Path:
         return self.folder / "in" / f"port{port}.pcap"
@@ -117,23 +119,49 @@ def _port_as_plain(port: Port) -> dict[str, Any]:
 
 def write_manifest(manifest: Manifest) -> None:
     """Write what `read_manifest` reads; paths as from the trace's folder."""
-    entries = [write.path for write in manifest.writes if write.at_ps == 0]
+    first, later = _split_writes(manifest)
     data: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "switch": manifest.switch,
         "program": str(manifest.program),
         **({"p4info": str(manifest.p4info)} if manifest.p4info else {}),
-        **({"entries": str(entries[0])} if entries else {}),
+        **({"entries": str(first)} if first else {}),
+        **({"later": later} if later else {}),
         "seed": manifest.seed,
         "ports": {
             number: _port_as_plain(port) for number, port in enumerate(manifest.ports, start=1)
         },
-        "origin_ns": manifest.origin_ns or 0,
+        **({"origin_ns": manifest.origin_ns} if manifest.origin_ns is not None else {}),
         "until_ps": manifest.until_ps,
-        "arrivals": ARRIVALS,
+        **({"arrivals": str(manifest.arrivals)} if manifest.arrivals else {}),
+        **({"compare": _compare(manifest)} if _compare(manifest) else {}),
+        **({"unknown": list(manifest.unknown)} if manifest.unknown else {}),
     }
     (manifest.folder / NAME).write_text(yaml.safe_dump(data, sort_keys=False))
+
+
+def _split_writes(manifest: Manifest) -> tuple[Path | None, list[dict[str, str]]]:
+    """What is written before the first packet, and what is at its time."""
+    first = [write.path for write in manifest.writes if write.at_ps == 0]
+    later = [
+        {"at": f"{write.at_ps}ps", "entries": str(write.path)}
+        for write in manifest.writes
+        if write.at_ps > 0
+    ]
+    return first[0] if first else None, later
+
+
+def _compare(manifest: Manifest) -> dict[str, Any]:
+    """What of `compare` is not as by default."""
+    known: dict[str, Any] = {}
+    if manifest.mask:
+        known["mask"] = list(manifest.mask)
+    if manifest.window is not None:
+        known["window"] = manifest.window
+    if manifest.ignore_order:
+        known["ignore_order"] = True
+    return known
 
 
 def _mapping(where: str, value: object) -> dict[str, Any]:
@@ -169,6 +197,7 @@ class _Reader:
             mask=tuple(str(field) for field in self._list("compare: mask", compare.get("mask"))),
             window=None if window is None else str(window),
             ignore_order=self._bool("compare: ignore_order", compare.get("ignore_order", False)),
+            unknown=tuple(str(each) for each in self._list("unknown", self._data.get("unknown"))),
         )
 
     def _check_format(self) -> None:

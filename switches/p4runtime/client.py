@@ -101,15 +101,20 @@ class Controller:
         kind = p4r.SetForwardingPipelineConfigResponse
         self._call("SetForwardingPipelineConfig", request, kind)
 
-    def write(self, entities: Any) -> None:
+    def write(self, entities: Any, schema: P4Schema | None = None) -> None:
         """Write P4Runtime entities, as `Switch.write` does.
+
+        Args:
+            entities: One, or several in order.
+            schema: Of the program that runs, where `set_pipeline` was not called before.
 
         Raises:
             BackendError: If the switch refuses one.
         """
         items = entities if isinstance(entities, Iterable) else [entities]
-        assert self._schema is not None, "without P4Info nothing can be encoded"
-        updates = [_with_verb(item).encode_update(self._schema) for item in items]
+        known = schema or self._schema
+        assert known is not None, "without P4Info nothing can be encoded"
+        updates = [_with_verb(item).encode_update(known) for item in items]
         for start in range(0, len(updates), BATCH):
             request = p4r.WriteRequest(
                 device_id=self._device,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from finsy.proto import p4r
+
 from ringleaf.errors import Code
 from switches.p4runtime.arrays import Arrays
 from switches.p4runtime.digest_entries import DigestEntries
@@ -16,10 +18,12 @@ from switches.p4runtime.replication import Replication
 from switches.p4runtime.schema import Schema, TableInfo
 from switches.p4runtime.table_entries import TableEntries
 from switches.p4runtime.value_sets import ValueSets
-from switches.updates import Entry
+from switches.updates import DELETE, INSERT, MODIFY, Entry
 
 if TYPE_CHECKING:
     from switches.control import ControlPlane
+
+_TYPES = {INSERT: p4r.Update.INSERT, MODIFY: p4r.Update.MODIFY, DELETE: p4r.Update.DELETE}
 
 
 class Entities:
@@ -27,6 +31,7 @@ class Entities:
 
     def __init__(self, switch: ControlPlane, schema: Schema) -> None:
         self.schema = schema
+        self.journal: list[Any] | None = None  # p4.v1.Update of all writes, for who sets it
         self.notes = Notes()
         plane = self._plane = Plane(switch, schema, self.notes)
         self.table_entries = TableEntries(plane)
@@ -68,6 +73,8 @@ class Entities:
         """
         kind = self._kind(entity, self._writers)
         self._writers[kind](verb, getattr(entity, kind))
+        if self.journal is not None:
+            self.journal.append(p4r.Update(type=_TYPES[verb], entity=entity))
 
     def read(self, entity: Any) -> Iterator[Any]:
         """Return the entities that one selects, which may be a wildcard.

@@ -99,9 +99,7 @@ def test_live_networks_are_slower_unless_told_otherwise() -> None:
     assert (live.net, live.switch, live.scale) == ("mininet", "bmv2", 10)
 
 
-@pytest.mark.parametrize(
-    ("option", "value"), [("duplicate", "1%"), ("reorder", "1%"), ("pcap", "yes"), ("record", "x")]
-)
+@pytest.mark.parametrize(("option", "value"), [("duplicate", "1%"), ("reorder", "1%")])
 def test_what_live_networks_cannot_do_is_refused(option: str, value: str) -> None:
     with pytest.raises(ConfigError, match=f"{option}: not on a live network, got .*net=virtual"):
         resolve({"net": "mininet", option: value})

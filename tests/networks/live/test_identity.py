@@ -1,6 +1,11 @@
-"""The same SwitchML job in virtual time and live gives the same bits."""
+"""The same SwitchML job in virtual time and live gives the same bits, and can be replayed."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,34 +15,86 @@ from collectives.registry import ALGORITHMS
 from experiments.network import build_topology
 from ina.registry import SYSTEMS
 from networks.options import Options
+from networks.traces.pcap_read import read_packets
+from networks.traces.trace import open_trace
 from networks.virtual import VirtualNetwork
+from switches import bmv2
 
 pytest.importorskip("mininet", reason="needs Mininet")
 from networks.mininet.fabric import Settings
 from networks.mininet.network import MininetNetwork, Testbed
 
 pytestmark = needs_root
-ELEMENTS = 5000
+ROOT = Path(__file__).resolve().parents[3]
+TOPOLOGY = "leafspine,leaves=2,spines=1,hosts=2"
+ELEMENTS = 1500
+Tensors = list[torch.Tensor]
+GRAPH = build_topology(TOPOLOGY, rate_bps=10**8, delay_ps=10**6, hosts=None)
 
 
-def test_switchml_gives_the_same_tensors_live() -> None:
-    topology = "leafspine,leaves=2,spines=1,hosts=2"
-    graph = build_topology(topology, rate_bps=10**8, delay_ps=10**6, hosts=None)
-    options = Options(system=SYSTEMS["switchml"])
-    schedule = ALGORITHMS["switchml"].build(
-        4, size_bytes=4 * ELEMENTS, hierarchy=graph.graph["hierarchy"]
+def run(network: VirtualNetwork | MininetNetwork, algorithm: str) -> tuple[Tensors, int]:
+    """Run the job; return the ranks' results, and how many packets were sent again."""
+    schedule = ALGORITHMS[algorithm].build(
+        4, size_bytes=4 * ELEMENTS, hierarchy=GRAPH.graph["hierarchy"]
     )
     generator = torch.Generator().manual_seed(7)
-    inputs = [torch.randn(ELEMENTS, generator=generator) for _ in range(4)]
-    results = []
-    with Testbed(graph, Settings(scale=1)) as testbed:
-        for network in (MininetNetwork(testbed, options), VirtualNetwork(graph, options)):
-            tensors = network.tensors(ELEMENTS, torch.float32, schedule)
-            for tensor, given in zip(tensors, inputs, strict=True):
-                tensor.copy_(given)
-            network.run(schedule, tensors)
-            results.append([tensor.clone() for tensor in tensors])
+    tensors = network.tensors(ELEMENTS, torch.float32, schedule)
+    for tensor in tensors:
+        tensor.copy_(torch.randn(ELEMENTS, generator=generator))
+    result = network.run(schedule, tensors)
+    network.close()
+    return [tensor.clone() for tensor in tensors], result.retransmissions
 
-    live, virtual = results
+
+def replay(folder: Path, *options: str) -> tuple[int, str]:
+    """Replay as people do; return the exit status, and what was printed."""
+    command = [sys.executable, "-m", "experiments.cli", "replay", str(folder), *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def check_captures(traces: Path, captures: Path) -> None:
+    """Each switch's port has sent something, and its capture has all of it."""
+    for name in ("s0", "s1", "s2"):
+        for number, sent in enumerate(open_trace(traces / name).expected, start=1):
+            assert sent is not None
+            assert len(read_packets(captures / f"{name}-{number}.pcap")) == len(sent) > 0
+    assert len(read_packets(captures / "h0-1.pcap")) > 0
+
+
+def test_what_embedded_switches_do_is_the_same_in_virtual_time_and_again(tmp_path: Path) -> None:
+    options = Options(system=SYSTEMS["switchml"], record=tmp_path / "t", capture=tmp_path / "c")
+
+    with Testbed(GRAPH, Settings(scale=1)) as testbed:
+        live, _ = run(MininetNetwork(testbed, options), "switchml")
+    virtual, _ = run(VirtualNetwork(GRAPH, Options(system=SYSTEMS["switchml"])), "switchml")
+
     assert all(torch.equal(a, b) for a, b in zip(live, virtual, strict=True))
     assert all(torch.equal(a, live[0]) for a in live)
+    status, printed = replay(tmp_path / "t", "--times")
+    assert status == 0, printed
+    assert "3 traces: 3 equal" in printed
+    check_captures(tmp_path / "t", tmp_path / "c")
+
+
+@pytest.mark.bmv2
+@pytest.mark.skipif(not bmv2.is_there(), reason="BMv2 is not installed")
+def test_what_bmv2_does_is_the_same_in_virtual_time_and_here(tmp_path: Path) -> None:
+    """Of what SwitchML's packets do that were sent twice, it matters in which order they came."""
+    system = Options(system=SYSTEMS["switchml"], slots=2)
+
+    with Testbed(GRAPH, Settings(switch="bmv2", scale=1, captures=True)) as testbed:
+        options = replace(system, record=tmp_path / "switchml")
+        live, again = run(MininetNetwork(testbed, options), "switchml")
+        options = Options(record=tmp_path / "ring", capture=tmp_path / "c")
+        run(MininetNetwork(testbed, options), "ring")
+    virtual, _ = run(VirtualNetwork(GRAPH, system), "switchml")
+
+    assert all(torch.equal(a, b) for a, b in zip(live, virtual, strict=True))
+    assert open_trace(tmp_path / "switchml" / "s2").manifest.unknown
+    folders = ["ring"] if again else ["ring", "switchml"]
+    for folder in folders:
+        status, printed = replay(tmp_path / folder)
+        assert status == 0, printed
+        assert "3 traces: 3 equal" in printed
+    check_captures(tmp_path / "ring", tmp_path / "c")

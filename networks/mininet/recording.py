@@ -1,0 +1,88 @@
+"""What a live network's switches receive and send, as traces; and traces as captures of ports."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Protocol
+
+import networkx as nx
+
+from networks.live.client import Daemon
+from networks.mininet.programming import Target
+from networks.traces.pcap_write import HEADER
+from networks.traces.writer import check_folder
+from networks.virtual.fabric import places
+from topologies.graph import hosts, port
+
+
+class Recording(Protocol):
+    """One kind of switches' recordings; made before the switches get their programs."""
+
+    def save(self, targets: Mapping[str, Target]) -> None:
+        """End it, and write a trace per switch; of each is said what it runs."""
+
+
+class EmbeddedRecording:
+    """The daemon records its switches, each from its next program on.
+
+    Raises:
+        BackendError: If it records already.
+    """
+
+    def __init__(self, daemon: Daemon, folder: Path) -> None:
+        self._daemon = daemon
+        self._daemon.record(folder)
+
+    def save(self, targets: Mapping[str, Target]) -> None:
+        """Write the traces; the daemon knows what its switches run."""
+        self._daemon.save()
+
+
+class Folders:
+    """Where one run's traces go, and from there its captures of ports.
+
+    Args:
+        record: For traces, if they are wanted; new or empty.
+        capture: For a capture per port, if they are wanted.
+
+    Raises:
+        ConfigError: If there is something in the folder for traces.
+    """
+
+    def __init__(self, record: Path | None, capture: Path | None) -> None:
+        self._closing = ExitStack()
+        self._capture = capture
+        if record is None:
+            passing = tempfile.TemporaryDirectory(prefix="ringleaf-record-")
+            record = Path(self._closing.enter_context(passing))
+        check_folder(record)
+        self.traces = record
+
+    def close(self, graph: nx.Graph[str]) -> None:
+        """Copy what ports have sent, and remove what is not wanted."""
+        with self._closing:
+            if self._capture is not None:
+                copy_captures(graph, self.traces, self._capture)
+
+
+def copy_captures(graph: nx.Graph[str], traces: Path, folder: Path) -> None:
+    """Write `<node>-<port>.pcap` for every port: what it has sent.
+
+    A host's is what its switch has received of that; what the link has lost is not in it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    ends = set(hosts(graph))
+    for place in places(graph):
+        source = traces / place.node / "out" / f"port{place.port}.pcap"
+        if place.node in ends:
+            number = port(graph, place.peer, place.node)
+            source = traces / place.peer / "in" / f"port{number}.pcap"
+        target = folder / f"{place.node}-{place.port}.pcap"
+        if source.exists():
+            shutil.copyfile(source, target)
+        else:
+            target.write_bytes(HEADER)
