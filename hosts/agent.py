@@ -47,11 +47,15 @@ class HostProtocol(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HostAgent:
-    """An agent on a host: the host's index, the agent's handlers and its block."""
+    """An agent on a host: the host's index, the agent's handlers and its block.
+
+    `owner` is the number of the group that all of its packets are for, if it has but one.
+    """
 
     host: int
     protocol: HostProtocol
     block: int
+    owner: int = 0
 
 
 class Completion(NamedTuple):

@@ -28,6 +28,7 @@ MARK = 8  # for whoever holds the packet
 AGAIN = 9  # 0; of a packet on its way to ingress again: instance_type | field list << 8
 PASSES = 10  # how often it came round
 TWIN = 11  # the clone that egress has made of it
+OWNER = 12  # number of the group that it is sent for, where there are several
 ROW_WORDS = 16
 
 # Pool geometry, at fixed places in `arena.words`, so that any component finds it.

@@ -24,9 +24,11 @@ from hosts.rc.state import (
     make_rc,
     set_priority,
 )
-from hosts.rc.wire import PACKET_OVERHEAD_BYTES
+from hosts.rc.wire import DEFAULT_PARTITION, FULL_MEMBER, PACKET_OVERHEAD_BYTES
 
 __all__ = [
+    "DEFAULT_PARTITION",
+    "FULL_MEMBER",
     "MTU",
     "OVERRUN",
     "PACKET_OVERHEAD_BYTES",

@@ -7,6 +7,8 @@ from ringleaf.headers import UDP_PAYLOAD_AT
 
 UDP_PORT = 4791
 DEFAULT_PARTITION = 0xFFFF
+FULL_MEMBER = 0x8000  # the bit of a partition key above the partition's number (10.9.2)
+PARTITION_NUMBER = 0x7FFF
 
 # Opcodes of the reliable connection service.
 SEND_FIRST = 0x00

@@ -53,6 +53,10 @@ class Connections:
         self._nodes = [[index(host) for host in group.nodes] for group in groups]
         self._qps: list[dict[Flow, int]] = [{} for _ in self._hosts]  # by host
         self._flows: list[list[Flow]] = [[] for _ in self._hosts]  # by host, then QP
+        self._partitions = [
+            rc.FULL_MEMBER | group.number if len(groups) > 1 else rc.DEFAULT_PARTITION
+            for group in groups
+        ]
         self._priority: dict[tuple[int, int, int], int] = {}  # by group, channel and host
         self.agents = [
             self._make_agent(host, options, ring=ring, rtt_ps=rtt_ps)
@@ -121,6 +125,7 @@ class Connections:
                 macs=(self._mac(end), self._mac(other)),
                 addresses=(self._ip(end), self._ip(other)),
                 source_port=FIRST_SOURCE_PORT + (end * 131 + number) % SOURCE_PORTS,
+                partition=self._partitions[group],
             )
 
     def _mac(self, host: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import networkx as nx
 import torch
@@ -244,9 +245,10 @@ class Endpoints:
     def _by_host(self, count: int) -> list[list[HostAgent]]:
         by_host = [[HostAgent(i, rc, at)] for i, at in enumerate(self.connections.agents)]
         assert len(by_host) == count
-        for aggregator in self.aggregators.values():
+        for group, aggregator in self.aggregators.items():
             for agent in aggregator.agents:
-                by_host[agent.host].append(agent)
+                owned = replace(agent, owner=self.groups[group].number)
+                by_host[agent.host].append(owned)
         return by_host
 
     def _take_plans(self, schedule: Schedule, elements: int) -> list[Plan]:

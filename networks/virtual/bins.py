@@ -13,19 +13,21 @@ from switches.queues import CLASS_BYTES, CLASSES
 
 
 @inline
-def count_bin(words: Words, at: int, port: int, now_ps: int, size: int) -> None:
-    """Add what goes on a line to the bin of now."""
+def count_bin(words: Words, at: int, port: int, owner: int, now_ps: int, size: int) -> None:
+    """Add what goes on a line, for somebody, to the bin of now."""
     bins = words[at + s.BINS]
+    rows = words[at + s.PORTS] * words[at + s.OWNERS]
     since_ps = now_ps - words[at + s.BINS_FROM_PS]
     while since_ps >= bins * words[at + s.BIN_PS]:
         start = words[at + s.BINS_AT]
-        for first in range(start, start + words[at + s.PORTS] * bins, bins):
+        for first in range(start, start + rows * bins, bins):
             for i in range(bins // 2):
                 words[first + i] = words[first + 2 * i] + words[first + 2 * i + 1]
             for i in range(bins // 2, bins):
                 words[first + i] = 0
         words[at + s.BIN_PS] *= 2
-    words[words[at + s.BINS_AT] + port * bins + since_ps // words[at + s.BIN_PS]] += size
+    series = words[at + s.BINS_AT] + (port * words[at + s.OWNERS] + owner) * bins
+    words[series + since_ps // words[at + s.BIN_PS]] += size
 
 
 @inline

@@ -46,6 +46,7 @@ def lay_out(
     *,
     ring: int,
     seed: int,
+    owners: int = 1,
 ) -> int:
     """Lay the network out in `store`, with each host's agents; return its block's offset."""
     ports = places(graph)
@@ -64,6 +65,7 @@ def lay_out(
         ring=ring,
         bins=options.bins,
         seed=seed,
+        owners=owners,
     )
     if options.watch_queues:
         watch_queues(store, at)
@@ -113,7 +115,7 @@ def _fill_hosts(net: Network, agents: Sequence[Sequence[HostAgent]], *, first_no
 
 def fill_agent(row: Words, agent: HostAgent, node: int) -> None:
     """Enter an agent that is on a node into the network's table."""
-    row[s.AGENT_AT], row[s.AGENT_NODE] = agent.block, node
+    row[s.AGENT_AT], row[s.AGENT_NODE], row[s.AGENT_OWNER] = agent.block, node, agent.owner
     row[s.RECEIVE] = address_of(agent.protocol.receive)
     row[s.TRANSMIT] = address_of(agent.protocol.transmit)
     row[s.FIRE_TIMER] = address_of(agent.protocol.fire_timer)

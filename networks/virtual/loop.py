@@ -12,6 +12,7 @@ from numba import types
 
 import networks.virtual.state as s
 from hosts.agent import READY, TIMER_AT_PS, UDP_PORT_HIGH, UDP_PORT_LOW
+from hosts.rc.wire import PARTITION_AT, PARTITION_NUMBER
 from networks.virtual.bins import count_bin, note_queues
 from networks.virtual.heap import CAPACITY, COUNT, first_time_ps, pop_event, push_event
 from networks.virtual.state import agent_row, node_row, port_row
@@ -33,6 +34,7 @@ from ringleaf.packets import (
     MARK,
     OUTBOX_AT,
     OUTBOX_ROWS,
+    OWNER,
     PAYLOAD_AT,
     PAYLOAD_LEN,
     POOL_FREE,
@@ -129,13 +131,14 @@ def send(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
     """Put a packet on the line of an idle port."""
     words = arena.words
     here = port_row(words, at, port)
-    line = line_bytes(row_bytes(words, row_of(words, packet)))
+    row = row_of(words, packet)
+    line = line_bytes(row_bytes(words, row))
     rate = words[here + s.RATE_BPS]
     done_ps = now_ps + (line * (8 * PS_PER_S) + rate - 1) // rate
     words[here + s.BUSY_UNTIL_PS] = done_ps
     words[here + s.TX_BYTES] += line
     words[here + s.TX_PACKETS] += 1
-    count_bin(words, at, port, now_ps, line)
+    count_bin(words, at, port, words[row + OWNER], now_ps, line)
     if words[here + s.CAPTURE]:
         if words[here + s.CAPTURE] & s.CAPTURE_SENT:
             capture(arena, at, port, packet, now_ps, s.SENT)
@@ -292,6 +295,16 @@ def cross_switch(arena: Arena, at: int, node: int, port: int, packet: int, now_p
 
 
 @inline
+def note_owner(arena: Arena, agent: int, packet: int) -> None:
+    """Write down for which group a host sends a packet."""
+    words = arena.words
+    owner = words[agent + s.AGENT_OWNER]
+    if owner == 0:
+        owner = get16(open_packet(arena, packet).head, PARTITION_AT) & PARTITION_NUMBER
+    words[row_of(words, packet) + OWNER] = owner
+
+
+@inline
 def offer_port(arena: Arena, at: int, node: int, now_ps: int) -> None:
     """Give an idle port of a host to the next agent that has something to send."""
     words = arena.words
@@ -305,6 +318,8 @@ def offer_port(arena: Arena, at: int, node: int, now_ps: int) -> None:
             packet = handler_at(words[agent + s.TRANSMIT])(arena, block, 0, now_ps)
             arm_timer(words, at, number, now_ps)
             if packet >= 0:
+                if words[at + s.OWNERS] > 1:
+                    note_owner(arena, agent, packet)
                 send(arena, at, words[node + s.FIRST_PORT], packet, now_ps)
                 return
 

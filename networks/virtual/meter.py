@@ -40,6 +40,8 @@ class RunResult:
     packet_hops: int  # arrivals at switches and hosts
     events: int
     wall_s: float  # that the run took us
+    owner_series: dict[Direction, npt.NDArray[np.int64]] = field(default_factory=dict)
+    """Likewise, by group number: (numbers, bins); of one group alone, (1, bins)."""
     peak_class_bytes: list[int] = field(default_factory=list)  # likewise, by class, 0 first
     queue_bin_ps: int = 0
     queue_series: dict[Direction, npt.NDArray[np.int64]] = field(default_factory=dict)
@@ -108,6 +110,7 @@ class Meter:
         hosts = net.nodes[-self._hosts :, s.FIRST_PORT]
         finish = [done - self._start_ps for done in finish_ps]
         used = int(np.flatnonzero(net.bins.any(axis=0)).max(initial=0)) + 1  # last acks come later
+        loads = net.bins.reshape(len(self._links), -1, net.bins.shape[1])[:, :, :used]
         moved: dict[str, Any] = {name: now[name] - old for name, old in self._before.items()}
         return RunResult(
             time_ps=max(finish),
@@ -115,7 +118,8 @@ class Meter:
             wire_bytes=sent[hosts].tolist(),
             link_bytes=dict(zip(self._links, sent.tolist(), strict=True)),
             bin_ps=int(net.state[s.BIN_PS]),
-            link_series={name: net.bins[i, :used].copy() for i, name in enumerate(self._links)},
+            link_series={name: loads[i].sum(axis=0) for i, name in enumerate(self._links)},
+            owner_series={name: loads[i].copy() for i, name in enumerate(self._links)},
             peak_queue_bytes=int(self._queues(net)[:, PEAK_BYTES].max(initial=0)),
             wall_s=time.perf_counter() - self._wall_s,
             peak_class_bytes=self._queues(net)[:, CLASS_PEAKS : CLASS_PEAKS + CLASSES]

@@ -161,7 +161,13 @@ class VirtualNetwork:
             [self.endpoints.agents(host) for host in range(self.endpoints.hosts)],
             ring=self.endpoints.ring,
             seed=seed,
+            owners=self._owners,
         )
+
+    @property
+    def _owners(self) -> int:
+        """Groups' numbers are below this; 1: there is but one group."""
+        return max(group.number for group in self.groups) + 1 if len(self.groups) > 1 else 1
 
     def tensors(
         self, elements: int, dtype: torch.dtype = torch.float32, schedule: Schedule | None = None

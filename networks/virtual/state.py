@@ -26,7 +26,7 @@ RANDOM_AT = 8  # in arena.fields
 DUPLICATE = 9  # probabilities are in units of 2**-53
 REORDER = 10
 JITTER_PS = 11  # a reordered or duplicated packet is late by up to this
-BINS_AT = 12  # per port, BINS counts of bytes on the line
+BINS_AT = 12  # per port and owner, BINS counts of bytes on the line
 BINS = 13
 BIN_PS = 14  # width of a bin, doubled when time runs past the last
 BINS_FROM_PS = 15  # when the first bin starts
@@ -43,6 +43,7 @@ CAPTURE_RESERVE = 25  # bytes that one event may capture at most
 CAPTURE_RESERVE_ROWS = 26
 QUEUE_BINS_AT = 27  # per port and class, BINS counts of the most bytes queued; 0: not wanted
 QUEUE_BIN_PS = 28
+OWNERS = 29  # groups are numbered below this; 1: whose packets they are does not matter
 NETWORK_WORDS = 32
 
 # A port's row. Its number is global; its switch knows it by LOCAL_PORT.
@@ -83,6 +84,7 @@ TRANSMIT = 2
 FIRE_TIMER = 3
 AGENT_NODE = 4
 TIMER_PS = 5  # time of its timer event on the heap
+AGENT_OWNER = 6  # number of its group; 0: partition keys tell
 AGENT_ROW_WORDS = 8
 
 SWITCH = 0
@@ -109,12 +111,20 @@ class Network(NamedTuple):
     ports: Rows  # (ports, PORT_WORDS)
     nodes: Rows  # (nodes, NODE_WORDS)
     agents: Rows  # (agents, AGENT_ROW_WORDS)
-    bins: Rows  # (ports, BINS)
+    bins: Rows  # (ports * OWNERS, BINS)
     queue_bins: Rows  # (ports * CLASSES, BINS); without rows, if not wanted
 
 
 def make_network(
-    store: Store, *, ports: int, nodes: int, agents: int, ring: int, bins: int, seed: int
+    store: Store,
+    *,
+    ports: int,
+    nodes: int,
+    agents: int,
+    ring: int,
+    bins: int,
+    seed: int,
+    owners: int = 1,
 ) -> int:
     """Lay out an empty network of so many of each; return its block's offset."""
     at = store.allocate("words", NETWORK_WORDS)
@@ -122,7 +132,7 @@ def make_network(
         PORTS_AT: store.allocate("words", ports * PORT_WORDS),
         NODES_AT: store.allocate("words", nodes * NODE_WORDS),
         AGENTS_AT: store.allocate("words", agents * AGENT_ROW_WORDS),
-        BINS_AT: store.allocate("words", ports * bins),
+        BINS_AT: store.allocate("words", ports * owners * bins),
         HEAP_AT: make_heap(store, 1 << 16),
         RANDOM_AT: store.allocate("fields", 1),
     }
@@ -130,7 +140,7 @@ def make_network(
     for word, offset in tables.items():
         state[word] = offset
     state[PORTS], state[NODES], state[AGENTS], state[BINS] = ports, nodes, agents, bins
-    state[RING_AT] = ring
+    state[RING_AT], state[OWNERS] = ring, owners
     store.arena.fields[tables[RANDOM_AT]] = np.uint64(seed)
     open_network(store.arena, at).agents[:, TIMER_PS] = FOREVER_PS
     return at
@@ -157,7 +167,7 @@ def open_network(arena: Arena, at: int) -> Network:
         table(PORTS_AT, ports, PORT_WORDS),
         table(NODES_AT, nodes, NODE_WORDS),
         table(AGENTS_AT, agents, AGENT_ROW_WORDS),
-        table(BINS_AT, ports, bins),
+        table(BINS_AT, ports * int(words[at + OWNERS]), bins),
         table(QUEUE_BINS_AT, ports * CLASSES if words[at + QUEUE_BINS_AT] else 0, bins),
     )
 
