@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from experiments.console import guard as _guard
 from experiments.fuzz import command as fuzz_command
 from experiments.options import OPTIONS, as_plain, read_spec, resolve, whole_number
 from experiments.stepper import command as step_command
+from ringleaf.errors import ConfigError
 
 app = typer.Typer(
     name="ringleaf",
@@ -104,6 +106,11 @@ def run_command(
         "switch": switch, "scale": scale, "stall": stall, "record": record, "out": out,
         "pcap": "yes" if pcap else None,
     }  # fmt: skip
+    from experiments.jobs import session as jobs
+
+    if spec and jobs.is_jobs(spec):
+        _run_jobs(spec, {name: value for name, value in typed.items() if value is not None})
+        return
     given = read_spec(spec) if spec else {}
     given |= {name: value for name, value in typed.items() if value is not None}
     if dry_run:
@@ -115,6 +122,20 @@ def run_command(
     if as_json:
         say((resolve(given).out / "summary.json").read_text().rstrip())
     if any(row.wrong for row in run.rows):
+        raise typer.Exit(FAILURE)
+
+
+def _run_jobs(spec: Path, typed: Mapping[str, str]) -> None:
+    """Run an experiment with training jobs, which has all of its options in the file."""
+    from experiments.jobs import session
+
+    surplus = sorted(set(typed) - {"out"})
+    if surplus:
+        raise ConfigError(
+            f"spec {spec}: of jobs: options must be in the file, got --{', --'.join(surplus)}"
+        )
+    out = Path(typed["out"]) if "out" in typed else None
+    if any(row.wrong for row in session.run(spec, out, emit=say)):
         raise typer.Exit(FAILURE)
 
 

@@ -72,7 +72,7 @@ def draw_all(folder: Path, run: Run, graph: nx.Graph[str]) -> Drawn:
     """Write every figure that the run has data for to `folder`/figures."""
     target = folder / "figures"
     target.mkdir(exist_ok=True)
-    with _matplotlib():
+    with matplotlib_style():
         svgs = {
             "time": _save(draw_time(run), target / "time"),
             "busbw": _save(draw_busbw(run), target / "busbw"),
@@ -91,11 +91,12 @@ def _draw_bytes(target: Path, graph: nx.Graph[str], row: Row, series: LinkSeries
     figure = topology.make_figure(
         graph, edge_values=values, value_label="MB sent, headers included", title=title
     )
-    return _write(figure, target / f"bytes-{row.algo}")
+    return write_figure(figure, target / f"bytes-{row.algo}")
 
 
 @contextmanager
-def _matplotlib() -> Iterator[None]:
+def matplotlib_style() -> Iterator[None]:
+    """How all of our figures look."""
     import matplotlib as mpl
 
     mpl.use("agg")
@@ -103,7 +104,7 @@ def _matplotlib() -> Iterator[None]:
         yield
 
 
-def _write(figure: Figure, stem: Path) -> bytes:
+def write_figure(figure: Figure, stem: Path) -> bytes:
     """Write PNG and PDF; return the former."""
     figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None, "Creator": "Ringleaf"})
     png = stem.with_suffix(".png")
@@ -117,7 +118,7 @@ def _save(figure: Figure, stem: Path) -> str:
 
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # laid out once, not anew for each format
-    _write(figure, stem)
+    write_figure(figure, stem)
     text = io.StringIO()
     figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
     plt.close(figure)

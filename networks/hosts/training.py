@@ -99,7 +99,7 @@ class TrainingDirector:
         ledger: Ledger,
     ) -> None:
         self._endpoints = endpoints
-        self._assignments = assignments
+        self.assignments = assignments
         self._scheduler = scheduler
         self._ledger = ledger
         self._waiting: list[Item] = []
@@ -112,13 +112,13 @@ class TrainingDirector:
         self.reach(now_ps)
 
     def next_ps(self) -> int:
-        if all(each.job.done or each.endless for each in self._assignments):
+        if all(each.job.done or each.endless for each in self.assignments):
             return FOREVER_PS
-        return min(each.job.next_ps() for each in self._assignments)
+        return min(each.job.next_ps() for each in self.assignments)
 
     def reach(self, now_ps: int) -> None:
         self._now_ps = now_ps
-        for each in self._assignments:
+        for each in self.assignments:
             while each.job.next_ps() <= now_ps:
                 each.job.reach(now_ps)
         self._collect()
@@ -128,7 +128,7 @@ class TrainingDirector:
         release, start_ps = self._started.pop((operation.group, operation.channel))
         del self._ready[operation.group].channels[operation.channel]
         item = release.item
-        job, ready = self._assignments[item.job].job, self._ready[item.job]
+        job, ready = self.assignments[item.job].job, self._ready[item.job]
         self._ledger.check(
             item.job,
             item.piece,
@@ -145,13 +145,13 @@ class TrainingDirector:
         self._collect()
 
     def take_operations(self) -> list[Operation]:
-        if all(each.job.done or each.endless for each in self._assignments):
+        if all(each.job.done or each.endless for each in self.assignments):
             return []
         situation = Situation(
             self._now_ps,
             tuple(self._waiting),
             tuple(release for release, _ in self._started.values()),
-            {number: self._standing(number) for number in range(len(self._assignments))},
+            {number: self._standing(number) for number in range(len(self.assignments))},
         )
         released = []
         for release in self._scheduler.release(situation):
@@ -162,13 +162,13 @@ class TrainingDirector:
 
     def _collect(self) -> None:
         """Take note of what has become ready."""
-        for number, each in enumerate(self._assignments):
+        for number, each in enumerate(self.assignments):
             item = item_bytes(each.dtype)
             for piece in each.job.take_ready():
                 self._waiting.append(Item(number, piece, piece.elements * item, self._now_ps))
 
     def _standing(self, number: int) -> Standing:
-        each = self._assignments[number]
+        each = self.assignments[number]
         return Standing(
             layers=len(each.job.model.layers),
             iterations=each.job.iterations,
@@ -200,7 +200,7 @@ class TrainingDirector:
     def _prepare(self) -> list[_Ready]:
         """Make queue pairs and memory for all that will ever run."""
         schedules = [
-            {size: each.schedule_for(size) for size in _sizes(each)} for each in self._assignments
+            {size: each.schedule_for(size) for size in _sizes(each)} for each in self.assignments
         ]
         needs = [self._need(number, made) for number, made in enumerate(schedules)]
         self._endpoints.memory.make_room(sum(need.total_bytes for need in needs))
@@ -211,7 +211,7 @@ class TrainingDirector:
 
     def _need(self, number: int, schedules: dict[int, Schedule]) -> _Need:
         """Connect a job's nodes on all channels, and work out how much memory it needs."""
-        each = self._assignments[number]
+        each = self.assignments[number]
         group = self._endpoints.groups[number]
         item = item_bytes(each.dtype)
         staging = [0] * len(group.nodes)
@@ -233,8 +233,8 @@ class TrainingDirector:
         )
 
     def _make(self, number: int, schedules: dict[int, Schedule], need: _Need) -> _Ready:
-        memory, dtype = self._endpoints.memory, self._assignments[number].dtype
-        elements = self._assignments[number].job.model.elements
+        memory, dtype = self._endpoints.memory, self.assignments[number].dtype
+        elements = self.assignments[number].job.model.elements
         return _Ready(
             [memory.take(elements, dtype) for _ in range(need.ranks)],
             schedules,

@@ -1,0 +1,1 @@
+"""Training jobs that share a network: what a spec with `jobs:` runs."""

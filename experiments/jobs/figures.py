@@ -1,0 +1,155 @@
+"""Figures of jobs that share a network. Same cases, same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from experiments.figures import matplotlib_style, write_figure
+from experiments.jobs.results import Case, JobRow
+from ringleaf.units import PS_PER_MS, PS_PER_S
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Mid tones, to be told apart on white and on dark, and by the colour-blind.
+COLORS = ("#3f7fd1", "#e08a2b", "#1f9d8b", "#d62f5c", "#9467bd", "#92703c", "#5f6b7a", "#7a8b2f")
+
+
+def draw_all(folder: Path, cases: Sequence[Case]) -> list[Path]:
+    """Write every figure as PNG and PDF; return the PNGs."""
+    import matplotlib.pyplot as plt
+
+    folder.mkdir(parents=True, exist_ok=True)
+    most = max(case.combination.count for case in cases)
+    crowded = [case for case in cases if case.combination.count == most]
+    drawn: list[tuple[str, Callable[[], Figure]]] = [
+        ("jct", lambda: draw_bars(cases, "job completion time (ms)", lambda row: row.jct_ps)),
+        (
+            "wait",
+            lambda: draw_bars(
+                cases, "waiting for the front layers (ms per iteration)", lambda r: r.front_wait_ps
+            ),
+        ),
+        ("links", lambda: draw_links(crowded)),
+        ("queues", lambda: draw_queues(crowded)),
+    ]
+    paths = []
+    with matplotlib_style():
+        for name, draw in drawn:
+            figure = draw()
+            write_figure(figure, folder / name)
+            plt.close(figure)
+            paths.append(folder / f"{name}.png")
+    return paths
+
+
+def draw_bars(cases: Sequence[Case], label: str, value: Callable[[JobRow], int]) -> Figure:
+    """Bars of jobs' mean: a panel per number of jobs, a group per algorithm; dots are jobs."""
+    import matplotlib.pyplot as plt
+
+    figure: Figure
+    counts = _values(cases, lambda case: str(case.combination.count))
+    algos = _values(cases, lambda case: case.combination.algo)
+    orders = _values(cases, lambda case: case.combination.order)
+    figure, panels = plt.subplots(
+        1, len(counts), figsize=(1.5 + 4.2 * len(counts), 3.6), sharey=True, squeeze=False,
+        layout="constrained",
+    )  # fmt: skip
+    width = 0.8 / len(orders)
+    for axes, count in zip(panels[0], counts, strict=True):
+        for case in cases:
+            if str(case.combination.count) != count:
+                continue
+            place = orders.index(case.combination.order)
+            x = algos.index(case.combination.algo) + (place - (len(orders) - 1) / 2) * width
+            times = [value(row) / PS_PER_MS for row in case.rows]
+            axes.bar(x, fmean(times), 0.92 * width, color=COLORS[place % len(COLORS)])
+            axes.plot([x] * len(times), times, ".", color="#1f2328", markersize=3)
+        axes.set_xticks(range(len(algos)), algos)
+        axes.set_title(f"{count} jobs", fontsize=10)
+        axes.grid(axis="x", visible=False)
+    panels[0][0].set_ylabel(label)
+    for place, order in enumerate(orders):
+        panels[0][0].bar(0, 0, color=COLORS[place % len(COLORS)], label=order)
+    figure.legend(loc="outside lower center", ncols=len(orders), fontsize=9)
+    return figure
+
+
+def draw_links(cases: Sequence[Case]) -> Figure:
+    """Each case's busiest link over time, jobs stacked in colours."""
+    figure, grid = _grid(cases)
+    for axes, case in grid:
+        assert case.link_series is not None
+        times_ms = np.arange(case.link_series.shape[1]) * case.bin_ps / PS_PER_MS
+        full = case.link_rate_bps / 8 * case.bin_ps / PS_PER_S  # bytes per bin
+        loads = (
+            100 * case.link_series[1:] / full
+            if len(case.link_series) > 1
+            else (100 * case.link_series / full)
+        )
+        axes.stackplot(times_ms, loads, colors=COLORS, step="post", linewidth=0)
+        axes.set_ylim(0, 105)
+        axes.text(0.99, 0.97, case.link, transform=axes.transAxes, ha="right", va="top", fontsize=7)
+    jobs = max(len(case.rows) for case in cases)
+    _name_jobs(figure, jobs)
+    figure.supylabel("load of the busiest link (%)", fontsize=10)
+    figure.supxlabel("virtual time (ms)", fontsize=10)
+    return figure
+
+
+def draw_queues(cases: Sequence[Case]) -> Figure:
+    """Each case's fullest queue over time, classes stacked: the most that a bin of time saw."""
+    figure, grid = _grid(cases)
+    shown: set[int] = set()
+    for axes, case in grid:
+        assert case.queue_series is not None
+        times_ms = np.arange(case.queue_series.shape[1]) * case.queue_bin_ps / PS_PER_MS
+        axes.stackplot(times_ms, case.queue_series / 1024, colors=COLORS, step="post", linewidth=0)
+        shown |= {int(level) for level in np.flatnonzero(case.queue_series.any(axis=1))}
+        axes.text(
+            0.99, 0.97, case.queue, transform=axes.transAxes, ha="right", va="top", fontsize=7
+        )
+    first = figure.axes[0]
+    for level in sorted(shown):
+        first.bar(0, 0, color=COLORS[level % len(COLORS)], label=f"priority {level}")
+    figure.legend(loc="outside upper center", ncols=8, fontsize=9)
+    figure.supylabel("in the fullest queue (KiB)", fontsize=10)
+    figure.supxlabel("virtual time (ms)", fontsize=10)
+    return figure
+
+
+def _name_jobs(figure: Figure, jobs: int) -> None:
+    first = figure.axes[0]
+    for job in range(jobs):
+        first.bar(0, 0, color=COLORS[job % len(COLORS)], label=f"job {job + 1}")
+    figure.legend(loc="outside upper center", ncols=jobs, fontsize=9)
+
+
+def _grid(cases: Sequence[Case]) -> tuple[Figure, list[tuple[Axes, Case]]]:
+    """Panels by algorithm (rows) and order (columns)."""
+    import matplotlib.pyplot as plt
+
+    algos = _values(cases, lambda case: case.combination.algo)
+    orders = _values(cases, lambda case: case.combination.order)
+    figure, panels = plt.subplots(
+        len(algos), len(orders), figsize=(1 + 2.6 * len(orders), 1 + 1.5 * len(algos)),
+        sharex=True, sharey=True, squeeze=False, layout="constrained",
+    )  # fmt: skip
+    found = []
+    for case in cases:
+        row, column = algos.index(case.combination.algo), orders.index(case.combination.order)
+        axes = panels[row][column]
+        axes.set_title(f"{case.combination.algo}, {case.combination.order}", fontsize=9)
+        axes.tick_params(labelsize=8)
+        found.append((axes, case))
+    return figure, found
+
+
+def _values(cases: Sequence[Case], of: Callable[[Case], str]) -> list[str]:
+    return list(dict.fromkeys(of(case) for case in cases))

@@ -1,0 +1,99 @@
+"""What runs of jobs leave behind: rows for a table, and series for figures."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from networks.hosts.training import Stretch
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """One job in one case; times in picoseconds of virtual time."""
+
+    jobs: int  # that share the network
+    algo: str
+    order: str
+    job: int  # from 1
+    model: str
+    ranks: int
+    iterations: int
+    jct_ps: int  # from its start to its last gradient's sum
+    iteration_ps: int  # on average
+    compute_ps: int  # an iteration, if nobody waited
+    wait_ps: int  # for gradients, per iteration that has some before it
+    front_wait_ps: int  # of that, before the first quarter of the layers
+    size_bytes: int  # of the gradient
+    wrong: int
+    retransmissions: int  # of the case
+    drops: int  # of the case
+    peak_queue_bytes: int  # of the case
+    busiest_percent: float  # load of the case's busiest link while jobs ran
+    fairness: float  # Jain's index of the jobs' speeds, relative to computing alone
+    packet_hops: int  # of the case
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """How many jobs, how they reduce, and who orders their gradients."""
+
+    count: int
+    algo: str
+    order: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.count}-{self.algo}-{self.order}"
+
+
+@dataclass(slots=True)
+class Case:
+    """One combination: its jobs' rows, and what happened over time."""
+
+    combination: Combination
+    rows: list[JobRow]
+    stretches: list[Stretch] = field(default_factory=list)
+    bin_ps: int = 0
+    link: str = ""  # the busiest
+    link_series: npt.NDArray[np.int64] | None = None  # (group numbers, bins) bytes on it
+    link_rate_bps: int = 0
+    queue_bin_ps: int = 0
+    queue: str = ""  # the fullest
+    queue_series: npt.NDArray[np.int64] | None = None  # (classes, bins) bytes in it
+    memory: list[tuple[int, list[int]]] = field(default_factory=list)  # time_ps, entries by job
+    wall_s: float = 0.0
+
+
+def jain(values: Sequence[float]) -> float:
+    """Jain's fairness index (Jain, Chiu and Hawe, DEC-TR-301, 1984): 1 if all are equal."""
+    total, squares = sum(values), sum(value * value for value in values)
+    return total * total / (len(values) * squares) if squares else 1.0
+
+
+def write_rows(folder: Path, rows: Iterable[JobRow]) -> None:
+    """Write `results.csv`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "results.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, [f.name for f in fields(JobRow)], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(asdict(row) for row in rows)
+
+
+def write_summary(folder: Path, rows: Sequence[JobRow], config: dict[str, Any]) -> None:
+    """Write `summary.json`."""
+    summary = {
+        "schema_version": 1,
+        "time": "virtual",
+        "wrong": sum(row.wrong for row in rows),
+        "config": config,
+        "rows": [asdict(row) for row in rows],
+    }
+    (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")

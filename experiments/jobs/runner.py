@@ -1,0 +1,153 @@
+"""Runs every combination of an experiment with jobs, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property, partial
+from itertools import product
+from typing import Any
+
+import torch
+
+from collectives.cost import Fabric
+from collectives.registry import ALGORITHMS
+from collectives.schedule import Schedule
+from experiments.bounds import Bounds
+from experiments.jobs.ledger import GradientLedger
+from experiments.jobs.results import Case, Combination
+from experiments.jobs.spec import JobsSpec
+from experiments.jobs.summary import summarise
+from experiments.network import build_topology, fold_hierarchy
+from hosts.schedulers.registry import SCHEDULERS
+from hosts.training.job import TrainingJob
+from hosts.training.pieces import cut
+from ringleaf.errors import ConfigError
+from topologies.graph import hosts
+
+DTYPE = torch.float32
+
+
+class JobsExperiment:
+    """A spec with its topology.
+
+    Raises:
+        ConfigError: If the jobs don't fit the topology.
+        TopologyError: If there is no such topology.
+    """
+
+    def __init__(self, spec: JobsSpec) -> None:
+        self.spec = spec
+        self.graph = build_topology(
+            spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=None
+        )
+        available = len(hosts(self.graph))
+        if spec.hosts > available:
+            raise ConfigError(
+                f"jobs: must fit the {available} hosts of {self.graph.graph['name']}, "
+                f"got {spec.hosts} with {spec.servers} servers for each of {len(spec.jobs)}"
+            )
+        self.combinations = [
+            Combination(*each) for each in product(spec.counts, spec.algos, spec.orders)
+        ]
+
+    def run(self) -> Iterator[Case]:
+        """Yield each case when it has been run."""
+        for combination in self.combinations:
+            yield self._case(combination)
+
+    def places(self, count: int) -> list[tuple[list[str], list[str]]]:
+        """Hosts of the first `count` jobs' ranks, and of their servers."""
+        names = hosts(self.graph)
+        needs = [job.ranks + self.spec.servers for job in self.spec.jobs[:count]]
+        if self.spec.placement == "packed":
+            taken = [names[sum(needs[:i]) : sum(needs[: i + 1])] for i in range(count)]
+        else:
+            taken = _deal(names, needs)
+        return [
+            (found[: job.ranks], found[job.ranks :])
+            for job, found in zip(self.spec.jobs, taken, strict=False)
+        ]
+
+    def _case(self, combination: Combination) -> Case:
+        from ina.registry import SYSTEMS  # compiles, or loads what is compiled
+        from networks.groups import Group
+        from networks.hosts.training import Assignment, TrainingDirector
+        from networks.options import Options
+        from networks.virtual import VirtualNetwork
+
+        spec, algorithm = self.spec, ALGORITHMS[combination.algo]
+        system = SYSTEMS.get(combination.algo) if algorithm.in_network else None
+        jobs = spec.jobs[: combination.count]
+        groups = [
+            Group(number, tuple(ranks), tuple(servers), system)
+            for number, (ranks, servers) in enumerate(self.places(combination.count), start=1)
+        ]
+        room: dict[str, Any] = {}
+        if spec.queue_bytes is not None:
+            room["queue_bytes"] = spec.queue_bytes
+        options = Options(
+            mtu=spec.mtu_bytes,
+            lanes=spec.lanes,
+            switch_entries=spec.entries,
+            ecn_packets=spec.ecn_packets,
+            loss=spec.loss,
+            scheduler=spec.scheduler,
+            watch_queues=True,
+            **room,
+        )
+        network = VirtualNetwork(self.graph, options, groups=groups, seed=spec.seed)
+        order = SCHEDULERS[combination.order]
+        assignments = [
+            Assignment(
+                TrainingJob(
+                    job.model,
+                    cut(
+                        job.model,
+                        fuse_bytes=spec.fuse_bytes,
+                        partition_bytes=order.partition_bytes,
+                    ),
+                    iterations=job.iterations,
+                    start_ps=job.start_ps,
+                ),
+                partial(self._schedule, combination.algo, job.ranks),
+                DTYPE,
+                weight=job.weight,
+                endless=job.iterations is None,
+            )
+            for job in jobs
+        ]
+        ledger = GradientLedger(
+            max(job.model.elements for job in jobs),
+            max(job.ranks for job in jobs),
+            seed=spec.seed,
+            systems=[system] * len(jobs),
+            lanes=spec.lanes,
+            check=spec.check,
+        )
+        director = TrainingDirector(network.endpoints, assignments, order, ledger)
+        outcome = network.play(director)
+        return summarise(self.graph, combination, jobs, director, outcome, ledger)
+
+    def _schedule(self, algo: str, ranks: int, elements: int) -> Schedule:
+        return ALGORITHMS[algo].build(
+            ranks,
+            size_bytes=elements * 4,
+            hierarchy=fold_hierarchy(self.graph.graph["hierarchy"], ranks),
+            fabric=self._fabric,
+            servers=self.spec.servers,
+        )
+
+    @cached_property
+    def _fabric(self) -> Fabric:
+        return Bounds(self.graph).fabric
+
+
+def _deal(names: list[str], needs: list[int]) -> list[list[str]]:
+    """Deal hosts to jobs in turn, so that neighbours belong to different ones."""
+    taken: list[list[str]] = [[] for _ in needs]
+    left = iter(names)
+    while any(len(found) < need for found, need in zip(taken, needs, strict=True)):
+        for found, need in zip(taken, needs, strict=True):
+            if len(found) < need:
+                found.append(next(left))
+    return taken

@@ -1,0 +1,72 @@
+"""A run of jobs from start to end: table on stdout, progress on stderr, files in its folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from experiments.jobs import figures, results, table
+from experiments.jobs.results import Case, JobRow
+from experiments.jobs.runner import JobsExperiment
+from experiments.jobs.spec import read_jobs
+
+Emit = Callable[[str], None]
+
+
+def is_jobs(path: Path) -> bool:
+    """Whether a spec is one of jobs."""
+    import yaml
+
+    try:
+        data = yaml.safe_load(path.read_text())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return False  # whoever reads it next says what is wrong
+    return isinstance(data, dict) and "jobs" in data
+
+
+def run(path: Path, out: Path | None, *, emit: Emit) -> list[JobRow]:
+    """Do what a spec says, and leave everything in the run directory.
+
+    If it is interrupted, what was measured so far is written, and the interruption goes on.
+
+    Raises:
+        RingleafError: If the spec, the topology or the network does not allow it.
+    """
+    torch.set_num_threads(1)  # additions are short: waking a second thread takes longer
+    experiment = JobsExperiment(read_jobs(path))
+    folder = out or Path("runs") / path.stem
+    rows: list[JobRow] = []
+    cases: list[Case] = []
+    for text in table.head(experiment):
+        emit(text)
+    try:
+        for number, case in enumerate(experiment.run(), start=1):
+            cases.append(case)
+            rows += case.rows
+            results.write_rows(folder, rows)
+            for row in case.rows:
+                emit(table.line(row))
+            _note_progress(number, len(experiment.combinations))
+    finally:
+        if cases:
+            _write(folder, path, cases, rows, emit)
+    return rows
+
+
+def _note_progress(done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        end = "\r" if done < total else "\n"
+        sys.stderr.write(f"\r\x1b[Kcase {done} of {total}{end}")
+
+
+def _write(folder: Path, path: Path, cases: list[Case], rows: list[JobRow], emit: Emit) -> None:
+    (folder / "spec.yaml").write_text(path.read_text())
+    results.write_summary(folder, rows, {"spec": path.name})
+    hops = sum(case.rows[0].packet_hops for case in cases)
+    for text in table.foot(rows, hops, sum(case.wall_s for case in cases)):
+        emit(text)
+    for figure in figures.draw_all(folder / "figures", cases):
+        emit(f"# figure: {figure}")

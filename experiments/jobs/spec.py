@@ -1,0 +1,195 @@
+"""What an experiment with training jobs is made of.
+
+A YAML file, in which lists of `counts`, `algo` and `order` are swept:
+
+    topo: fattree
+    jobs:
+      - {model: resnet50, ranks: 3, iterations: 3, start: 0us}
+      - {model: vgg16, ranks: 3, iterations: 3, start: 100us, weight: 2}
+    counts: [1, 2]          # how many of the jobs, from the first
+    algo: [ring, ps, switchml, atp]
+    order: [fifo, layers, tensorexpress, jpas]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hosts.schedulers.registry import SCHEDULERS
+from hosts.training.model import Model, load_model, scaled
+from ringleaf.errors import ConfigError, choose
+from ringleaf.units import parse_rate, parse_size, parse_time
+
+PLACEMENTS = ("spread", "packed")
+
+_JOB_KEYS = ("model", "ranks", "iterations", "start", "weight", "size", "compute", "background")
+_KEYS: dict[str, Any] = {
+    "topo": "fattree",
+    "rate": "100G",
+    "delay": "1us",
+    "jobs": None,
+    "counts": None,  # all jobs
+    "algo": ["ring"],
+    "order": ["fifo"],
+    "placement": "spread",
+    "servers": 1,
+    "size": 1.0,
+    "compute": 1.0,
+    "fuse": "0",
+    "lanes": 256,
+    "mtu": 4096,
+    "entries": None,
+    "queue": None,
+    "ecn": 0,
+    "scheduler": "strict",
+    "loss": 0.0,
+    "seed": 1,
+    "check": True,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """One job; times in picoseconds."""
+
+    model: Model
+    ranks: int
+    iterations: int | None  # None: background, as long as others run
+    start_ps: int
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobsSpec:
+    """The experiment: every combination of `counts`, `algos` and `orders`."""
+
+    topo: str
+    rate_bps: int
+    delay_ps: int
+    jobs: tuple[JobSpec, ...]
+    counts: tuple[int, ...]
+    algos: tuple[str, ...]
+    orders: tuple[str, ...]
+    placement: str
+    servers: int  # hosts of each job that are servers
+    fuse_bytes: int
+    lanes: int
+    mtu_bytes: int
+    entries: int | None
+    queue_bytes: int | None
+    ecn_packets: int
+    scheduler: str  # of the switches' queues
+    loss: float
+    seed: int
+    check: bool
+
+    @property
+    def hosts(self) -> int:
+        """Hosts that all jobs take together."""
+        return sum(job.ranks + self.servers for job in self.jobs)
+
+
+def read_jobs(path: Path) -> JobsSpec:
+    """Read an experiment.
+
+    Raises:
+        ConfigError: Saying what is wrong with the file.
+    """
+    import yaml
+
+    where = f"spec {path}"
+    try:
+        data = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise ConfigError(f"{where}: can't read, got {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(data, dict) or not isinstance(data.get("jobs"), list) or not data["jobs"]:
+        raise ConfigError(f"{where}: must be a mapping with a list 'jobs', got {data!r:.80}")
+    return parse_jobs(data, where)
+
+
+def parse_jobs(data: Mapping[str, Any], where: str) -> JobsSpec:
+    """The experiment that a mapping describes.
+
+    Raises:
+        ConfigError: Naming the key, what was got and what is valid.
+    """
+    for key in data:
+        choose(where, "key", str(key), _KEYS)
+    given = _KEYS | dict(data)
+    jobs = tuple(_job(f"{where}: job {i + 1}", row, given) for i, row in enumerate(data["jobs"]))
+    counts = tuple(_whole(where, "counts", n, 1, len(jobs)) for n in _list(given["counts"]))
+    return JobsSpec(
+        topo=str(given["topo"]),
+        rate_bps=parse_rate(str(given["rate"]), f"{where}: rate"),
+        delay_ps=parse_time(str(given["delay"]), f"{where}: delay"),
+        jobs=jobs,
+        counts=counts or (len(jobs),),
+        algos=_algorithms(where, _list(given["algo"])),
+        orders=tuple(choose(where, "order", str(n), SCHEDULERS) for n in _list(given["order"])),
+        placement=choose(where, "placement", str(given["placement"]), PLACEMENTS),
+        servers=_whole(where, "servers", given["servers"], 0),
+        fuse_bytes=parse_size(str(given["fuse"]), f"{where}: fuse") if given["fuse"] != "0" else 0,
+        lanes=_whole(where, "lanes", given["lanes"], 1),
+        mtu_bytes=_whole(where, "mtu", given["mtu"], 256, 4096),
+        entries=None if given["entries"] is None else _whole(where, "entries", given["entries"], 1),
+        queue_bytes=given["queue"] and parse_size(str(given["queue"]), f"{where}: queue"),
+        ecn_packets=_whole(where, "ecn", given["ecn"], 0),
+        scheduler=str(given["scheduler"]),
+        loss=_number(where, "loss", given["loss"], least=0.0),
+        seed=_whole(where, "seed", given["seed"], 0),
+        check=bool(given["check"]),
+    )
+
+
+def _list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _job(where: str, row: Any, given: Mapping[str, Any]) -> JobSpec:
+    if not isinstance(row, dict) or "model" not in row:
+        raise ConfigError(f"{where}: must be a mapping with a 'model', got {row!r}")
+    for key in row:
+        choose(where, "key", str(key), _JOB_KEYS)
+    size, compute = (
+        _number(where, key, row.get(key, given[key]), least=0.0) for key in ("size", "compute")
+    )
+    iterations = None
+    if not row.get("background", False):
+        iterations = _whole(where, "iterations", row.get("iterations", 3), 1)
+    return JobSpec(
+        scaled(load_model(str(row["model"])), size, compute),
+        _whole(where, "ranks", row.get("ranks", 4), 1),
+        iterations,
+        parse_time(str(row.get("start", "0us")), f"{where}: start"),
+        _number(where, "weight", row.get("weight", 1.0), least=0.0),
+    )
+
+
+def _algorithms(where: str, names: list[Any]) -> tuple[str, ...]:
+    from collectives.registry import ALGORITHMS
+    from collectives.schedule import Collective
+
+    known = {n: a for n, a in ALGORITHMS.items() if a.collective is Collective.ALLREDUCE}
+    return tuple(choose(where, "algo", str(name), known) for name in names)
+
+
+def _whole(where: str, key: str, value: Any, least: int, most: int | None = None) -> int:
+    limit = "" if most is None else f" and at most {most}"
+    if not isinstance(value, int) or value < least or (most is not None and value > most):
+        raise ConfigError(
+            f"{where}: {key} must be a whole number, at least {least}{limit}, got {value!r}"
+        )
+    return value
+
+
+def _number(where: str, key: str, value: Any, *, least: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < least:
+        raise ConfigError(f"{where}: {key} must be a number, at least {least:g}, got {value!r}")
+    return float(value)

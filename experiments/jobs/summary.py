@@ -1,0 +1,109 @@
+"""From what happened in a case to its rows and series."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+import networkx as nx
+
+from experiments.jobs.ledger import GradientLedger
+from experiments.jobs.results import Case, Combination, JobRow, jain
+from experiments.jobs.spec import JobSpec
+from hosts.training.job import TrainingJob
+from ringleaf.units import FOREVER_PS, PS_PER_S
+from topologies.graph import link
+
+if TYPE_CHECKING:
+    from networks.hosts.training import TrainingDirector
+    from networks.virtual import RunResult
+
+Direction = tuple[str, str]
+
+
+def summarise(
+    graph: nx.Graph[str],
+    combination: Combination,
+    jobs: Sequence[JobSpec],
+    director: TrainingDirector,
+    outcome: RunResult,
+    ledger: GradientLedger,
+) -> Case:
+    """The case's rows, a line per job, and the series of its busiest link and fullest queue."""
+    trained = [assignment.job for assignment in director.assignments]
+    busiest, load = _busiest(graph, outcome)
+    fullest = max(outcome.queue_series, key=lambda name: int(outcome.queue_series[name].max()))
+    fairness = jain([_speed(job) for job in trained if _ended(job)])
+    rows = [
+        JobRow(
+            jobs=combination.count,
+            algo=combination.algo,
+            order=combination.order,
+            job=number + 1,
+            model=job.model.name,
+            ranks=job.ranks,
+            iterations=len(_ended(trained[number])),
+            size_bytes=job.model.size_bytes,
+            compute_ps=job.model.compute_ps,
+            wrong=ledger.wrong[number],
+            retransmissions=outcome.retransmissions,
+            drops=outcome.drops,
+            peak_queue_bytes=outcome.peak_queue_bytes,
+            busiest_percent=round(100 * load, 3),
+            fairness=round(fairness, 6),
+            packet_hops=outcome.packet_hops,
+            **_times(trained[number]),
+        )
+        for number, job in enumerate(jobs)
+    ]
+    return Case(
+        combination,
+        rows,
+        stretches=director.stretches,
+        bin_ps=outcome.bin_ps,
+        link=" to ".join(busiest),
+        link_series=outcome.owner_series[busiest],
+        link_rate_bps=link(graph, *busiest).rate_bps,
+        queue_bin_ps=outcome.queue_bin_ps,
+        queue=" to ".join(fullest),
+        queue_series=outcome.queue_series[fullest],
+        wall_s=outcome.wall_s,
+    )
+
+
+def _ended(job: TrainingJob) -> list[int]:
+    """Durations of the iterations that are complete, gradients and all."""
+    return [each.end_ps - each.start_ps for each in job.history if each.end_ps < FOREVER_PS]
+
+
+def _speed(job: TrainingJob) -> float:
+    """1: as fast as if nobody had to wait; over all iterations, which overlap."""
+    done = [each for each in job.history if each.end_ps < FOREVER_PS]
+    return job.model.compute_ps * len(done) / max(done[-1].end_ps - job.start_ps, 1)
+
+
+def _times(job: TrainingJob) -> dict[str, int]:
+    done = [each for each in job.history if each.end_ps < FOREVER_PS]
+    if not done:
+        return {"jct_ps": 0, "iteration_ps": 0, "wait_ps": 0, "front_wait_ps": 0}
+    jct_ps = done[-1].end_ps - job.start_ps
+    front = -(-len(job.model.layers) // 4)
+    later = [each.waits_ps for each in done[1:]]
+    return {
+        "jct_ps": jct_ps,
+        "iteration_ps": jct_ps // len(done),
+        "wait_ps": round(fmean(map(sum, later))) if later else 0,
+        "front_wait_ps": round(fmean(sum(waits[:front]) for waits in later)) if later else 0,
+    }
+
+
+def _busiest(graph: nx.Graph[str], outcome: RunResult) -> tuple[Direction, float]:
+    """The direction of a link that was loaded most, and its load."""
+    took_s = max(outcome.time_ps, 1) / PS_PER_S
+
+    def load(direction: Direction) -> float:
+        return outcome.link_bytes[direction] * 8 / (link(graph, *direction).rate_bps * took_s)
+
+    busiest = max(outcome.link_bytes, key=load)
+    return busiest, load(busiest)

@@ -1,0 +1,78 @@
+"""The table on stdout: `#` is commentary, every row is for awk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from experiments.jobs.results import JobRow
+from experiments.jobs.runner import JobsExperiment
+from ringleaf.units import PS_PER_MS, format_rate, format_time
+
+_COLUMNS = (
+    ("jobs", "", 5),
+    ("algo", "", 10),
+    ("order", "", 13),
+    ("job", "", 3),
+    ("model", "", 11),
+    ("ranks", "", 5),
+    ("JCT", "(ms)", 9),
+    ("iteration", "(ms)", 9),
+    ("compute", "(ms)", 8),
+    ("wait", "(ms)", 8),
+    ("front", "(ms)", 8),
+    ("fair", "", 6),
+    ("%busiest", "", 8),
+    ("queue", "(KiB)", 7),
+    ("#wrong", "", 6),
+    ("retx", "", 5),
+)
+
+
+def head(experiment: JobsExperiment) -> Iterator[str]:
+    """Lines before the first row."""
+    spec = experiment.spec
+    yield (
+        f"# Ringleaf: {len(spec.jobs)} training jobs on {experiment.graph.graph['name']}, "
+        f"{format_rate(spec.rate_bps)} and {format_time(spec.delay_ps)} per link, "
+        f"{spec.placement}; virtual time; seed {spec.seed}"
+    )
+    yield "# JCT: from a job's start to its last sum; wait: of forward passes for gradients, per"
+    yield "# iteration; front: of that, the first quarter of the layers; fair: Jain's index"
+    yield "#"
+    yield "#" + _line(name for name, _, _ in _COLUMNS)[1:]
+    yield "#" + _line(unit for _, unit, _ in _COLUMNS)[1:]
+
+
+def line(row: JobRow) -> str:
+    """One row."""
+    times = (row.jct_ps, row.iteration_ps, row.compute_ps, row.wait_ps, row.front_wait_ps)
+    return _line(
+        (
+            str(row.jobs),
+            row.algo,
+            row.order,
+            str(row.job),
+            row.model,
+            str(row.ranks),
+            *(f"{time_ps / PS_PER_MS:.3f}" for time_ps in times),
+            f"{row.fairness:.3f}",
+            f"{row.busiest_percent:.1f}",
+            f"{row.peak_queue_bytes / 1024:.0f}",
+            str(row.wrong),
+            str(row.retransmissions),
+        )
+    )
+
+
+def foot(rows: Sequence[JobRow], hops: int, wall_s: float) -> Iterator[str]:
+    """Lines after the last row."""
+    wrong = sum(row.wrong for row in rows)
+    yield f"# wrong values: {wrong} {'OK' if not wrong else 'FAILED'}"
+    rate = hops / max(wall_s, 1e-9) / 1e6
+    yield f"# {hops / 1e6:.1f} M packet-hops in {wall_s:.1f} s: {rate:.2f} M/s"
+
+
+def _line(cells: Iterable[str]) -> str:
+    return " ".join(
+        f"{cell:>{width}}" for cell, (_, _, width) in zip(cells, _COLUMNS, strict=True)
+    ).rstrip()
