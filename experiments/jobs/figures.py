@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from experiments.figures import matplotlib_style, write_figure
 from experiments.jobs.results import Case, JobRow
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 # Mid tones, to be told apart on white and on dark, and by the colour-blind.
 COLORS = ("#3f7fd1", "#e08a2b", "#1f9d8b", "#d62f5c", "#9467bd", "#92703c", "#5f6b7a", "#7a8b2f")
+
+
+STEPS = 120  # of a time series in a panel
 
 
 def draw_all(folder: Path, cases: Sequence[Case]) -> list[Path]:
@@ -86,14 +90,11 @@ def draw_links(cases: Sequence[Case]) -> Figure:
     figure, grid = _grid(cases)
     for axes, case in grid:
         assert case.link_series is not None
-        times_ms = np.arange(case.link_series.shape[1]) * case.bin_ps / PS_PER_MS
-        full = case.link_rate_bps / 8 * case.bin_ps / PS_PER_S  # bytes per bin
-        loads = (
-            100 * case.link_series[1:] / full
-            if len(case.link_series) > 1
-            else (100 * case.link_series / full)
-        )
-        axes.stackplot(times_ms, loads, colors=COLORS, step="post", linewidth=0)
+        owners = case.link_series[1:] if len(case.link_series) > 1 else case.link_series
+        step, sums = _coarse(owners, np.add)
+        full = case.link_rate_bps / 8 * step * case.bin_ps / PS_PER_S  # bytes per step
+        times_ms = np.arange(sums.shape[1]) * step * case.bin_ps / PS_PER_MS
+        axes.stackplot(times_ms, 100 * sums / full, colors=COLORS, step="post", linewidth=0)
         axes.set_ylim(0, 105)
         axes.text(0.99, 0.97, case.link, transform=axes.transAxes, ha="right", va="top", fontsize=7)
     jobs = max(len(case.rows) for case in cases)
@@ -109,15 +110,16 @@ def draw_queues(cases: Sequence[Case]) -> Figure:
     shown: set[int] = set()
     for axes, case in grid:
         assert case.queue_series is not None
-        times_ms = np.arange(case.queue_series.shape[1]) * case.queue_bin_ps / PS_PER_MS
-        axes.stackplot(times_ms, case.queue_series / 1024, colors=COLORS, step="post", linewidth=0)
+        step, most = _coarse(case.queue_series, np.maximum)
+        times_ms = np.arange(most.shape[1]) * step * case.queue_bin_ps / PS_PER_MS
+        axes.stackplot(times_ms, most / 1024, colors=COLORS, step="post", linewidth=0)
         shown |= {int(level) for level in np.flatnonzero(case.queue_series.any(axis=1))}
         axes.text(
             0.99, 0.97, case.queue, transform=axes.transAxes, ha="right", va="top", fontsize=7
         )
     first = figure.axes[0]
     for level in sorted(shown):
-        first.bar(0, 0, color=COLORS[level % len(COLORS)], label=f"priority {level}")
+        first.fill_between([], [], color=COLORS[level % len(COLORS)], label=f"priority {level}")
     figure.legend(loc="outside upper center", ncols=8, fontsize=9)
     figure.supylabel("in the fullest queue (KiB)", fontsize=10)
     figure.supxlabel("virtual time (ms)", fontsize=10)
@@ -127,7 +129,7 @@ def draw_queues(cases: Sequence[Case]) -> Figure:
 def _name_jobs(figure: Figure, jobs: int) -> None:
     first = figure.axes[0]
     for job in range(jobs):
-        first.bar(0, 0, color=COLORS[job % len(COLORS)], label=f"job {job + 1}")
+        first.fill_between([], [], color=COLORS[job % len(COLORS)], label=f"job {job + 1}")
     figure.legend(loc="outside upper center", ncols=jobs, fontsize=9)
 
 
@@ -147,8 +149,15 @@ def _grid(cases: Sequence[Case]) -> tuple[Figure, list[tuple[Axes, Case]]]:
         axes = panels[row][column]
         axes.set_title(f"{case.combination.algo}, {case.combination.order}", fontsize=9)
         axes.tick_params(labelsize=8)
+        axes.set_xlim(left=0)
         found.append((axes, case))
     return figure, found
+
+
+def _coarse(series: npt.NDArray[np.int64], join: np.ufunc) -> tuple[int, npt.NDArray[np.int64]]:
+    """Join neighbouring bins until there are `STEPS` at most; return how many, and the result."""
+    step = -(-series.shape[1] // STEPS)
+    return step, join.reduceat(series, np.arange(0, series.shape[1], step), axis=1)
 
 
 def _values(cases: Sequence[Case], of: Callable[[Case], str]) -> list[str]:

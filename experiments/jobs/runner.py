@@ -88,6 +88,7 @@ class JobsExperiment:
         options = Options(
             mtu=spec.mtu_bytes,
             lanes=spec.lanes,
+            ecmp=spec.routes == "ecmp",
             switch_entries=spec.entries,
             ecn_packets=spec.ecn_packets,
             loss=spec.loss,

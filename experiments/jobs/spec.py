@@ -24,12 +24,14 @@ from ringleaf.errors import ConfigError, choose
 from ringleaf.units import parse_rate, parse_size, parse_time
 
 PLACEMENTS = ("spread", "packed")
+ROUTES = ("dealt", "ecmp")
 
 _JOB_KEYS = ("model", "ranks", "iterations", "start", "weight", "size", "compute", "background")
 _KEYS: dict[str, Any] = {
     "topo": "fattree",
     "rate": "100G",
     "delay": "1us",
+    "routes": "dealt",
     "jobs": None,
     "counts": None,  # all jobs
     "algo": ["ring"],
@@ -73,6 +75,7 @@ class JobsSpec:
     counts: tuple[int, ...]
     algos: tuple[str, ...]
     orders: tuple[str, ...]
+    routes: str
     placement: str
     servers: int  # hosts of each job that are servers
     fuse_bytes: int
@@ -131,6 +134,7 @@ def parse_jobs(data: Mapping[str, Any], where: str) -> JobsSpec:
         counts=counts or (len(jobs),),
         algos=_algorithms(where, _list(given["algo"])),
         orders=tuple(choose(where, "order", str(n), SCHEDULERS) for n in _list(given["order"])),
+        routes=choose(where, "routes", str(given["routes"]), ROUTES),
         placement=choose(where, "placement", str(given["placement"]), PLACEMENTS),
         servers=_whole(where, "servers", given["servers"], 0),
         fuse_bytes=parse_size(str(given["fuse"]), f"{where}: fuse") if given["fuse"] != "0" else 0,

@@ -99,11 +99,14 @@ def _times(job: TrainingJob) -> dict[str, int]:
 
 
 def _busiest(graph: nx.Graph[str], outcome: RunResult) -> tuple[Direction, float]:
-    """The direction of a link that was loaded most, and its load."""
+    """The direction of a link that was loaded most, of those that most jobs share; its load."""
     took_s = max(outcome.time_ps, 1) / PS_PER_S
 
     def load(direction: Direction) -> float:
         return outcome.link_bytes[direction] * 8 / (link(graph, *direction).rate_bps * took_s)
 
-    busiest = max(outcome.link_bytes, key=load)
+    def sharing(direction: Direction) -> int:
+        return int(outcome.owner_series[direction].any(axis=1).sum())
+
+    busiest = max(outcome.link_bytes, key=lambda each: (sharing(each), load(each)))
     return busiest, load(busiest)
