@@ -55,7 +55,7 @@ def link_lines(story: Story, step: int, most: int = 3) -> list[str]:
     more = f" and {len(same) - most} more" if len(same) > most else ""
     plural = "s" if top.messages > 1 else ""
     return [
-        f"busiest of {len(loads)} links: {shown}{more} with {top.messages} message{plural}, "
+        f"busiest of {len(loads)} link{'s' * (len(loads) > 1)}: {shown}{more} with {top.messages} message{plural}, "
         f"{top.size_bytes} bytes"
     ]
 
