@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments import cli
+from experiments import cli, session
 
 COURSE = Path(__file__).resolve().parents[3] / "docs" / "course"
 BLOCK = re.compile(r"^```text\n\$ ringleaf (.*)\n((?:.*\n)*?)```$", re.MULTILINE)
@@ -49,6 +49,8 @@ def test_a_command_prints_what_the_page_shows(
     tmp_path: Path,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    # Figures take longer than all else, and are tested elsewhere.
+    monkeypatch.setattr(session, "draw", lambda folder, *_: folder / "report.html")
 
     with pytest.raises(SystemExit) as exited:
         cli.app(shlex.split(command))

@@ -18,6 +18,7 @@ from experiments.stepper.telling import Request, tell
 from ina.registry import find_system
 from ina.switchml.reading import EVENTS, read_counter, read_packet, read_values
 from networks.options import Options
+from ringleaf.errors import ConfigError
 from topologies.graph import hosts
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -146,6 +147,11 @@ def test_a_system_that_explains_nothing_is_shown_as_it_is() -> None:
     assert change.after.total.who == (0,)
     assert told.frames[0].title.startswith("h0 → s0: SwitchML")
     assert told.frames[-1].buffers[0].after.who == (0, 1)
+
+
+def test_what_depends_on_the_numbers_is_not_traced_in_windows() -> None:
+    with pytest.raises(ConfigError, match="more than 15 ranks can't be traced, got 16"):
+        tell(Request("omnireduce", ranks=16))
 
 
 def test_lanes_are_told_from_scalars() -> None:
