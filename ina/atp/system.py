@@ -11,17 +11,19 @@ import numpy as np
 import torch
 
 from hosts.agent import HostAgent
-from ina.atp import server, worker
+from ina.atp import reading, server, worker
 from ina.atp.control import AGGREGATORS, Job, entities, first_aggregators
 from ina.atp.ledger import make_server
 from ina.atp.scaling import error_bounds
 from ina.atp.state import Address, make_worker
 from ina.atp.wire import SIZES, VALUES_AT
+from ina.reading import Fact
 from ina.systems import Share
 from ina.tensors import FLOAT32, INT32, MOST_WAITING
 from ringleaf.arena import Arena, Store
 from ringleaf.errors import ConfigError, ProtocolError
 from ringleaf.units import serialize_ps
+from switches.control import ControlPlane
 from topologies.addresses import ipv4, mac
 from topologies.graph import attachment, index, link
 
@@ -143,6 +145,24 @@ class Atp:
             return torch.zeros(tensors[0].shape, dtype=torch.float64)
         parts = np.stack([tensor.numpy() for tensor in tensors])
         return torch.from_numpy(error_bounds(parts))
+
+    def read_entry(
+        self, graph: nx.Graph[str], switch: ControlPlane, index: int, cells: Mapping[str, int]
+    ) -> Sequence[Fact]:
+        """What an aggregator's registers say, for people."""
+        return reading.read_entry(graph, switch, index, cells)
+
+    def read_packet(self, data: bytes) -> str:
+        """What a packet is, for people."""
+        return reading.read_packet(data)
+
+    def read_values(self, data: bytes) -> Sequence[int]:
+        """The whole numbers that a packet carries."""
+        return reading.read_values(data)
+
+    def read_counter(self, name: str, row: int) -> str:
+        """What a row of a counter counts, for people."""
+        return reading.read_counter(name, row)
 
 
 SYSTEM = Atp()

@@ -1,0 +1,104 @@
+"""What ATP's registers and packets mean: aggregators, whose block each holds, and who is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import networkx as nx
+import numpy as np
+
+from ina.atp.wire import (
+    AGGREGATOR_AT,
+    COLLISION,
+    FIRST_UDP_PORT,
+    GRADIENT,
+    INTEGERS,
+    MESSAGE_AT,
+    RESEND,
+    SEQUENCE_AT,
+    SIZE_AT,
+    SIZE_MASK,
+    SIZE_NONE,
+    UDP_PORTS,
+    VALUES_AT,
+)
+from ina.reading import Fact, rows_of
+from ringleaf.headers import UDP_DST_AT
+from switches.control import ControlPlane
+from topologies.graph import hosts
+
+SEQUENCE_BITS = 32  # of a holder; the job is above
+
+OUTCOMES = (
+    "taken",
+    "added",
+    "completed",
+    "repeated",
+    "passed",
+    "collided",
+    "merged",
+    "replaced",
+    "crossed",
+    "freed",
+)
+"""Rows of the counter `outcomes`, as `p4/include/aggregators.p4` numbers them."""
+
+
+def read_entry(
+    graph: nx.Graph[str], switch: ControlPlane, index: int, cells: Mapping[str, int]
+) -> list[Fact]:
+    """Aggregator, block, workers in the sum, and whether it is free."""
+    job, block = divmod(cells["holders"], 1 << SEQUENCE_BITS)
+    arrived, complete = cells["arrived"], _complete(switch, job)
+    names = hosts(graph)  # worker w is rank w's host
+    waited = [bit for bit in range(complete.bit_length()) if complete >> bit & 1]
+    state = "sum" if arrived else "free"
+    if arrived and arrived == complete:
+        state = "complete"
+    facts = [
+        Fact("aggregator", str(index)),
+        Fact("block", str(block)),
+        Fact(
+            "bitmap",
+            f"{arrived:0{len(waited)}b}",
+            tuple((names[bit], bool(arrived >> bit & 1)) for bit in waited),
+        ),
+        Fact("holds", state),
+    ]
+    return [Fact("job", str(job)), *facts] if job != 1 else facts
+
+
+def _complete(switch: ControlPlane, job: int) -> int:
+    """The workers of a job that the switch waits for, for whichever of its servers."""
+    workers = 0
+    for row in rows_of(switch, "shares"):
+        if row.keys[0] == job:
+            workers |= row.arguments.get("complete", 0)
+    return workers
+
+
+def read_packet(data: bytes) -> str:
+    """Say `gradient of block 3, aggregator 17`; "" of a packet that is not ATP's."""
+    port = int.from_bytes(data[UDP_DST_AT : UDP_DST_AT + 2])
+    if not FIRST_UDP_PORT <= port < FIRST_UDP_PORT + 2 * UDP_PORTS:
+        return ""
+    flags = data[MESSAGE_AT]
+    kind = "gradient" if flags >> 4 == GRADIENT else "parameters"
+    block = int.from_bytes(data[SEQUENCE_AT : SEQUENCE_AT + 4])
+    aggregator = int.from_bytes(data[AGGREGATOR_AT : AGGREGATOR_AT + 2])
+    notes = ", sent again" * bool(flags & RESEND) + ", collided" * bool(flags & COLLISION)
+    return f"{kind} of block {block}, aggregator {aggregator}{notes}"
+
+
+def read_values(data: bytes) -> tuple[int, ...]:
+    """The packet's lanes, if they are whole numbers."""
+    if not read_packet(data) or not data[SIZE_AT] & INTEGERS:
+        return ()
+    if data[SIZE_AT] & SIZE_MASK == SIZE_NONE:
+        return ()
+    return tuple(np.frombuffer(data[VALUES_AT:], ">i4").tolist())
+
+
+def read_counter(name: str, row: int) -> str:
+    """The outcome that a row of `outcomes` counts."""
+    return OUTCOMES[row] if name == "outcomes" and row < len(OUTCOMES) else f"{name}[{row}]"
