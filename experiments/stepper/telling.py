@@ -60,6 +60,8 @@ def tell(request: Request) -> Story:
     algorithm = find_algorithm(request.algo)
     _check(request, algorithm)
     graph, ranks = _place(request)
+    if not 2 <= ranks <= MOST_RANKS:
+        raise ConfigError(f"step: ranks must be 2 to {MOST_RANKS}, got {ranks}; give --ranks")
     tell_it = _tell_packets if algorithm.in_network else _tell_transfers
     story = tell_it(request, algorithm, graph, ranks)
     if len(story.frames) > MOST_FRAMES:
