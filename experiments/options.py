@@ -72,8 +72,8 @@ OPTIONS: dict[str, Option] = {
         "--algo",
         "ALGO",
         ",".join(ALGORITHMS),
-        "one or several, by comma; sparse ones: omnireduce, ssar-double, ssar-split, dsar-split; "
-        "or one of reducescatter, allgather, broadcast, reduce, alltoall",
+        "one or several, by comma; others are ps and atp; sparse ones: omnireduce, ssar-double, "
+        "ssar-split, dsar-split; or one of reducescatter, allgather, broadcast, reduce, alltoall",
     ),
     "size": Option("--size", "SIZE", "", "bytes per rank: 4MiB, 64K, or several: 1K,1M"),
     "min": Option("--min -b", "MIN", "1K", "sweep from this size (nccl-tests' -b)"),
