@@ -397,9 +397,9 @@ def make_help() -> str:
     for option in OPTIONS.values():
         text = option.help + (f" [{option.default}]" if option.default else "")
         first, *others = textwrap.wrap(text, 76)
-        lines.append(f"  {option.variable + '=':<10}{first}")
-        lines += [" " * 12 + other for other in others]
-    return "\n".join((*lines, f"  {'SPEC=':<10}YAML file of these options, in small letters"))
+        lines.append(f"  {option.variable + '=':<11}{first}")
+        lines += [" " * 13 + other for other in others]
+    return "\n".join((*lines, f"  {'SPEC=':<11}YAML file of these options, in small letters"))
 
 
 if __name__ == "__main__":
