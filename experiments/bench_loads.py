@@ -16,6 +16,8 @@ import finsy as fy
 import networkx as nx
 import numpy as np
 
+from ina.atp import control as atp_control
+from ina.atp import wire as atp_wire
 from ina.switchml import control, wire
 from switches.forwarding import forwarding_entities
 from topologies import registry
@@ -94,6 +96,27 @@ def _switchml(name: str) -> Load:
         list(_updates(graph, lanes)),
         number_at=wire.BLOCK_AT,
         number_step=2 * _SLOTS,  # a packet's slot and version are right for every such block
+    )
+
+
+def _atp(name: str) -> Load:
+    """Two windows of blocks, as 8 workers of the server's rack send them, and their results.
+
+    Eight gradients go on as one sum, and one result goes to eight workers.
+    """
+    graph = _star()
+    lanes = int(name.rpartition("-")[2])
+    names = tuple(hosts(graph))
+    job = atp_control.Job(
+        _JOB, names, names[-1:], aggregators=2 * _SLOTS, window=_SLOTS, lanes=lanes
+    )
+    return Load(
+        build_path(name),
+        graph.degree[_SWITCH],
+        [*_routes(graph), *atp_control.entities(graph, job)[_SWITCH]],
+        list(_blocks(graph, lanes)),
+        number_at=atp_wire.SEQUENCE_AT,
+        number_step=2 * _SLOTS,
     )
 
 
@@ -187,6 +210,8 @@ LOADS: dict[str, Callable[[str], Load]] = {
     "forward": _forward,
     "switchml-64": _switchml,
     "switchml-256": _switchml,
+    "atp-64": _atp,
+    "atp-256": _atp,
     "router": _router,
     "acl": _acl,
 }
@@ -250,3 +275,37 @@ def _updates(graph: nx.Graph[str], lanes: int) -> Iterator[Packet]:
             )
             frame = _udp(graph, host, to, wire.udp_port(_JOB), head + body)
             yield port(graph, _SWITCH, host), frame
+
+
+def _blocks(graph: nx.Graph[str], lanes: int) -> Iterator[Packet]:
+    """Gradients of all hosts, of which the last one is the server, and then the result."""
+    *_, server = hosts(graph)
+    to = mac(graph, server, 1), ipv4(graph, server)
+    group = atp_wire.group_mac(_JOB, 0), atp_wire.group_address(_JOB, 0)
+    values = np.random.default_rng(1).integers(-1000, 1000, (_HOSTS, lanes))
+    bodies: Sequence[bytes] = [row.astype(">i4").tobytes() for row in values]
+    upward, downward = atp_wire.gradient_port(_JOB), atp_wire.parameter_port(_JOB)
+    for block in range(2 * _SLOTS):
+        for number, (host, body) in enumerate(zip(hosts(graph), bodies, strict=True)):
+            head = _atp_header(atp_wire.GRADIENT, lanes, block, number)
+            yield port(graph, _SWITCH, host), _udp(graph, host, to, upward, head + body)
+        head = _atp_header(atp_wire.PARAMETER, lanes, block, 0)
+        frame = _udp(graph, server, group, downward, head + bodies[0])
+        yield port(graph, _SWITCH, server), frame
+
+
+def _atp_header(message: int, lanes: int, block: int, worker: int) -> bytes:
+    """A block's packet; it has the aggregator of its number."""
+    return struct.pack(
+        "!BBBBIHHQBB",
+        message << 4,
+        _JOB,
+        0,
+        atp_wire.SIZES[lanes],
+        block,
+        block,
+        atp_wire.NO_PROPOSAL,
+        1 << worker,
+        worker,
+        0,
+    )

@@ -35,8 +35,10 @@ _COLORS = {
     "halvingdoubling": "#1f9d8b",
     "blueconnect": "#9467bd",
     "switchml": "#d62f5c",
+    "atp": "#2f8fb5",
+    "ps": "#5f6b7a",
 }
-_OTHER_COLORS = ("#7a8b2f", "#5f6b7a", "#c05fb0", "#2f8fb5")
+_OTHER_COLORS = ("#7a8b2f", "#c05fb0")
 _MARKERS = "osD^vPX*"
 _INK = "#1f2328"  # replaced by the page's own in SVG
 _STYLE = {

@@ -1,10 +1,11 @@
-"""What a SwitchML worker keeps: its own words, a row per slot, and the tensors that wait."""
+"""What a SwitchML worker keeps: its own words, a row per slot, its flight and its tensors."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from hosts.agent import AGENT_WORDS, make_agent
+from ina.flight import FLIGHT_WORDS, Flight, make_flight, open_flight
 from ina.switchml.scaling import headroom_bits
 from ina.switchml.wire import (
     HEADER_BYTES,
@@ -19,14 +20,13 @@ from ina.switchml.wire import (
     group_mac,
     udp_port,
 )
+from ina.tensors import TENSORS_WORDS, Tensors, make_tensors, open_tensors
 from ringleaf.arena import Arena, Bytes, Store, Words
 from ringleaf.compiled import inline
 from ringleaf.errors import ConfigError
 from ringleaf.headers import write_udp
 from ringleaf.units import FOREVER_PS
-
-FLOAT32 = 0
-INT32 = 1
+from ringleaf.views import window
 
 # The worker's words.
 JOB = 0
@@ -34,58 +34,30 @@ SLOTS = 1
 LANES = 2
 BITS = 3  # headroom_bits of the job's workers
 SLOTS_AT = 4
-FIFO_AT = 5  # ring of slots that have a packet to send
-FIFO_FIRST = 6
-FIFO_COUNT = 7
-TENSORS_AT = 8  # ring of tensors that wait for the current one
-TENSORS_FIRST = 9
-TENSORS_COUNT = 10
-TEMPLATES_AT = 11  # in arena.bytes: heads of packets without and with lanes
-BLOCKS = 12  # of the current tensor
-BLOCKS_LEFT = 13  # without result; 0 while there is no tensor
-MIN_TIMEOUT_PS = 14
-TIMEOUT_PS = 15  # the present one
-SMOOTHED_PS = 16  # round trip; 0 before the first sample
-VARIATION_PS = 17
-BACKED_OFF_PS = 18  # when the timeout was last doubled
-CURRENT = 19  # the current tensor: TENSOR_WORDS
-OWN_WORDS = 32
+TEMPLATES_AT = 5  # in arena.bytes: heads of packets without and with lanes
+BLOCKS = 6  # of the current tensor
+BLOCKS_LEFT = 7  # without result; 0 while there is no tensor
+FLIGHT = 8
+TENSORS = FLIGHT + FLIGHT_WORDS
+OWN_WORDS = TENSORS + TENSORS_WORDS
 
-# A slot's words. Slots in flight are a doubly linked ring, in the order of sending; row
-# `slots` holds its ends.
+# A slot's words, besides those of its flight.
 ROUND = 0
 POSITION = 1  # block of the current tensor; below 0: only the exponent of block + slots
 EXPONENT = 2  # the workers' largest, of the block at POSITION
-SENT_PS = 3
-ATTEMPTS = 4  # packets sent in this round
-WAITS = 5  # 1 while in the fifo
-NEXT = 6  # slot sent after this one, or NOT_IN_FLIGHT
-PREVIOUS = 7
-SLOT_WORDS = 8
-NOT_IN_FLIGHT = -1
+SLOT_WORDS = 3
 IDLE = FOREVER_PS  # a position behind all blocks
 
-# A tensor's words.
-SOURCE_AT = 0  # bytes in arena.memory
-TARGET_AT = 1
-COUNT = 2
-DTYPE = 3
-TAG = 4
-PRIORITY = 5
-TENSOR_WORDS = 6
-TENSORS = 64
-
 TEMPLATE_BYTES = 64
-FIRST_TIMEOUTS = 4  # times the least timeout, before there is a round trip
 
 
 class Worker(NamedTuple):
     """One worker; rows are flat."""
 
     state: Words  # (OWN_WORDS,)
-    slots: Words  # (slots + 1, SLOT_WORDS)
-    fifo: Words  # (slots,)
-    tensors: Words  # (TENSORS, TENSOR_WORDS)
+    slots: Words  # (slots, SLOT_WORDS)
+    flight: Flight
+    tensors: Tensors
 
 
 def make_worker(
@@ -132,20 +104,16 @@ def make_worker(
     bits = headroom_bits(workers)
     port = udp_port(job)
     at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(port, port))
-    slots_at = store.allocate("words", (slots + 1) * SLOT_WORDS)
-    fifo_at = store.allocate("words", slots)
-    tensors_at = store.allocate("words", TENSORS * TENSOR_WORDS)
+    slots_at = store.allocate("words", slots * SLOT_WORDS)
     templates_at = store.allocate("bytes", 2 * TEMPLATE_BYTES)
+    make_flight(store, at + AGENT_WORDS + FLIGHT, slots, min_timeout_ps)
+    make_tensors(store, at + AGENT_WORDS + TENSORS)
     state = store.arena.words[at + AGENT_WORDS :][:OWN_WORDS]
     state[JOB], state[SLOTS], state[LANES], state[BITS] = job, slots, lanes, bits
-    state[SLOTS_AT], state[FIFO_AT], state[TENSORS_AT] = slots_at, fifo_at, tensors_at
-    state[TEMPLATES_AT] = templates_at
-    state[MIN_TIMEOUT_PS], state[TIMEOUT_PS] = min_timeout_ps, FIRST_TIMEOUTS * min_timeout_ps
-    rows = store.arena.words[slots_at:][: (slots + 1) * SLOT_WORDS].reshape(-1, SLOT_WORDS)
+    state[SLOTS_AT], state[TEMPLATES_AT] = slots_at, templates_at
+    rows = store.arena.words[slots_at:][: slots * SLOT_WORDS].reshape(-1, SLOT_WORDS)
     rows[:, ROUND] = first_round
     rows[:, POSITION] = IDLE
-    rows[:, NEXT] = NOT_IN_FLIGHT
-    rows[slots, [NEXT, PREVIOUS]] = slots
     for place, count in enumerate((0, lanes)):
         template = store.arena.bytes[templates_at + place * TEMPLATE_BYTES :][:TEMPLATE_BYTES]
         _write_template(template, job, mac, address, count)
@@ -165,12 +133,9 @@ def _write_template(head: Bytes, job: int, mac: int, address: int, lanes: int) -
 def open_worker(arena: Arena, at: int) -> Worker:
     words = arena.words
     own = at + AGENT_WORDS
-    slots = words[own + SLOTS]
-    slots_at, fifo_at = words[own + SLOTS_AT], words[own + FIFO_AT]
-    tensors_at = words[own + TENSORS_AT]
     return Worker(
-        words[own : own + OWN_WORDS],
-        words[slots_at : slots_at + (slots + 1) * SLOT_WORDS],
-        words[fifo_at : fifo_at + slots],
-        words[tensors_at : tensors_at + TENSORS * TENSOR_WORDS],
+        window(words, own, OWN_WORDS),
+        window(words, words[own + SLOTS_AT], words[own + SLOTS] * SLOT_WORDS),
+        open_flight(arena, own + FLIGHT),
+        open_tensors(arena, own + TENSORS),
     )

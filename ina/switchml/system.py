@@ -16,9 +16,10 @@ from ina.reading import Fact
 from ina.switchml import reading
 from ina.switchml.control import ENTRIES, Job, entities
 from ina.switchml.scaling import error_bounds
-from ina.switchml.state import FLOAT32, INT32, TENSORS, make_worker
+from ina.switchml.state import make_worker
 from ina.switchml.wire import SIZES, VALUES_AT
 from ina.systems import Share
+from ina.tensors import FLOAT32, INT32, MOST_WAITING
 from ringleaf.arena import Arena, Store
 from ringleaf.errors import ConfigError, ProtocolError
 from ringleaf.units import serialize_ps
@@ -72,7 +73,7 @@ class SwitchMLJob:
         )
         if not accepted:
             raise ProtocolError(
-                f"switchml rank {rank}: at most {TENSORS} tensors wait, got one more"
+                f"switchml rank {rank}: at most {MOST_WAITING} tensors wait, got one more"
             )
         return at
 

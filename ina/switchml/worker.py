@@ -15,7 +15,21 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from hosts.agent import PROGRESS, READY, RETRANSMISSIONS, complete
+from hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS, complete
+from ina.flight import (
+    ATTEMPTS,
+    back_off,
+    deadline_ps,
+    end_backoff,
+    has_waiting,
+    link_slot,
+    pop_slot,
+    push_slot,
+    queue_overdue,
+    take_sample,
+    unlink_slot,
+)
+from ina.flight import SLOT_WORDS as FLIGHT_SLOT_WORDS
 from ina.switchml.scaling import (
     dequantise,
     fill_nan,
@@ -26,46 +40,21 @@ from ina.switchml.scaling import (
     unpack,
 )
 from ina.switchml.state import (
-    ATTEMPTS,
     BITS,
     BLOCKS,
     BLOCKS_LEFT,
-    COUNT,
-    CURRENT,
-    DTYPE,
     EXPONENT,
-    FIFO_COUNT,
-    FLOAT32,
     IDLE,
     JOB,
     LANES,
     POSITION,
-    PRIORITY,
     ROUND,
     SLOT_WORDS,
     SLOTS,
-    SOURCE_AT,
-    TAG,
-    TARGET_AT,
     TEMPLATE_BYTES,
     TEMPLATES_AT,
-    TENSOR_WORDS,
-    TENSORS,
-    TENSORS_COUNT,
-    TENSORS_FIRST,
     Worker,
     open_worker,
-)
-from ina.switchml.window import (
-    back_off,
-    end_backoff,
-    link_slot,
-    pop_slot,
-    push_slot,
-    queue_overdue,
-    set_timer,
-    take_sample,
-    unlink_slot,
 )
 from ina.switchml.wire import (
     BLOCK_AT,
@@ -80,6 +69,17 @@ from ina.switchml.wire import (
     SPECIAL,
     VALUES_AT,
     VERSION_SHIFT,
+)
+from ina.tensors import (
+    COUNT,
+    DTYPE,
+    FLOAT32,
+    PRIORITY,
+    SOURCE_AT,
+    TAG,
+    TARGET_AT,
+    next_tensor,
+    post_tensor,
 )
 from ringleaf.arena import Arena, Bytes
 from ringleaf.compiled import ARENA, compiled, copy_items, handler, inline
@@ -103,8 +103,8 @@ def begin_round(worker: Worker, slot: int, position: int, exponent: int) -> None
     row = slot * SLOT_WORDS
     worker.slots[row + POSITION] = position
     worker.slots[row + EXPONENT] = exponent
-    worker.slots[row + ATTEMPTS] = 0
-    push_slot(worker, slot)
+    worker.flight.slots[slot * FLIGHT_SLOT_WORDS + ATTEMPTS] = 0
+    push_slot(worker.flight, slot)
 
 
 @inline
@@ -116,16 +116,11 @@ def block_number(worker: Worker, slot: int) -> int:
 @inline
 def begin_tensors(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
     """Fill the slots with the next tensor that waits; empty ones are done at once."""
-    state = worker.state
-    while state[TENSORS_COUNT] > 0 and state[BLOCKS_LEFT] == 0:
-        row = state[TENSORS_FIRST] * TENSOR_WORDS
-        for i in range(TENSOR_WORDS):
-            state[CURRENT + i] = worker.tensors[row + i]
-        state[TENSORS_FIRST] = (state[TENSORS_FIRST] + 1) % TENSORS
-        state[TENSORS_COUNT] -= 1
-        blocks = (state[CURRENT + COUNT] + state[LANES] - 1) // state[LANES]
+    state, tensor = worker.state, worker.tensors.state
+    while state[BLOCKS_LEFT] == 0 and next_tensor(worker.tensors):
+        blocks = (tensor[COUNT] + state[LANES] - 1) // state[LANES]
         state[BLOCKS] = state[BLOCKS_LEFT] = blocks
-        before = state[SLOTS] if state[CURRENT + DTYPE] == FLOAT32 else 0
+        before = state[SLOTS] if tensor[DTYPE] == FLOAT32 else 0
         for slot in range(min(state[SLOTS], blocks)):
             begin_round(worker, slot, slot - before, 0)
             arena.words[at + READY] = 1
@@ -135,8 +130,7 @@ def begin_tensors(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
 
 @inline
 def report_tensor(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
-    state = worker.state
-    complete(arena, at, REDUCED, state[CURRENT + COUNT], state[CURRENT + TAG], now_ps)
+    complete(arena, at, REDUCED, worker.tensors.state[COUNT], worker.tensors.state[TAG], now_ps)
 
 
 @compiled(types.boolean(ARENA, *[types.int64] * 8))
@@ -168,18 +162,9 @@ def start_tensor(
         now_ps: The time.
     """
     worker = open_worker(arena, at)
-    state = worker.state
-    if state[TENSORS_COUNT] == TENSORS:
+    if not post_tensor(worker.tensors, source_at, target_at, count, dtype, tag, priority):
         return False
-    row = (state[TENSORS_FIRST] + state[TENSORS_COUNT]) % TENSORS * TENSOR_WORDS
-    worker.tensors[row + SOURCE_AT] = source_at
-    worker.tensors[row + TARGET_AT] = target_at
-    worker.tensors[row + COUNT] = count
-    worker.tensors[row + DTYPE] = dtype
-    worker.tensors[row + TAG] = tag
-    worker.tensors[row + PRIORITY] = priority
-    state[TENSORS_COUNT] += 1
-    if state[BLOCKS_LEFT] == 0:
+    if worker.state[BLOCKS_LEFT] == 0:
         begin_tensors(arena, at, worker, now_ps)
     return True
 
@@ -194,16 +179,16 @@ def block_start(worker: Worker, position: int) -> int:
 def block_end(worker: Worker, position: int) -> int:
     """Bytes from the start of the current tensor to the end of a block, less in the last one."""
     state = worker.state
-    return 4 * min((position + 1) * state[LANES], state[CURRENT + COUNT])
+    return 4 * min((position + 1) * state[LANES], worker.tensors.state[COUNT])
 
 
 @inline
 def own_exponent(arena: Arena, worker: Worker, position: int) -> int:
     """The exponent of this worker's block at `position`; 0 where there is none."""
     state = worker.state
-    if state[CURRENT + DTYPE] != FLOAT32 or position >= state[BLOCKS]:
+    if worker.tensors.state[DTYPE] != FLOAT32 or position >= state[BLOCKS]:
         return 0
-    source = state[CURRENT + SOURCE_AT]
+    source = worker.tensors.state[SOURCE_AT]
     start, end = block_start(worker, position), block_end(worker, position)
     return max_exponent(arena.memory[source + start : source + end].view(np.float32))
 
@@ -215,12 +200,12 @@ def write_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
     row = slot * SLOT_WORDS
     position, exponent = worker.slots[row + POSITION], worker.slots[row + EXPONENT]
     start, end = block_start(worker, position), block_end(worker, position)
-    source = state[CURRENT + SOURCE_AT]
+    source = worker.tensors.state[SOURCE_AT]
     block = arena.memory[source + start : source + end]
     size = block.size
     if exponent == SPECIAL:
         size = 0
-    elif state[CURRENT + DTYPE] == FLOAT32:
+    elif worker.tensors.state[DTYPE] == FLOAT32:
         quantise(block.view(np.float32), lanes, shift_of(exponent, state[BITS]))
     else:
         pack(block.view(np.int32), lanes)
@@ -235,11 +220,11 @@ def read_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
     row = slot * SLOT_WORDS
     position, exponent = worker.slots[row + POSITION], worker.slots[row + EXPONENT]
     start, end = block_start(worker, position), block_end(worker, position)
-    target = state[CURRENT + TARGET_AT]
+    target = worker.tensors.state[TARGET_AT]
     block = arena.memory[target + start : target + end]
     if exponent == SPECIAL:
         fill_nan(block.view(np.float32))
-    elif state[CURRENT + DTYPE] == FLOAT32:
+    elif worker.tensors.state[DTYPE] == FLOAT32:
         dequantise(lanes, block.view(np.float32), shift_of(exponent, state[BITS]))
     else:
         unpack(lanes, block.view(np.int32))
@@ -256,8 +241,8 @@ def make_update(arena: Arena, worker: Worker, slot: int) -> int:
     head = view.head
     template = state[TEMPLATES_AT] + (TEMPLATE_BYTES if position >= 0 else 0)
     copy_items(head, 0, arena.bytes, template, VALUES_AT)
-    if state[CURRENT + PRIORITY] != 0:
-        write_priority(head, state[CURRENT + PRIORITY])
+    if worker.tensors.state[PRIORITY] != 0:
+        write_priority(head, worker.tensors.state[PRIORITY])
         write_ip_checksum(head)
     put32(head, BLOCK_AT, block_number(worker, slot))
     put16(head, POOL_INDEX_AT, version << VERSION_SHIFT | slot)
@@ -274,20 +259,20 @@ def make_update(arena: Arena, worker: Worker, slot: int) -> int:
 def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
     """Return the packet of the slot that has waited longest."""
     worker = open_worker(arena, at)
-    state = worker.state
     packet = -1
-    while packet < 0 and state[FIFO_COUNT] > 0:
-        slot = pop_slot(worker)
+    while packet < 0 and has_waiting(worker.flight):
+        slot = pop_slot(worker.flight)
         row = slot * SLOT_WORDS
         if worker.slots[row + POSITION] == IDLE:
             continue  # the result came before the retransmission was sent
         packet = make_update(arena, worker, slot)
-        if worker.slots[row + ATTEMPTS] > 0:
+        attempts = slot * FLIGHT_SLOT_WORDS + ATTEMPTS
+        if worker.flight.slots[attempts] > 0:
             arena.words[at + RETRANSMISSIONS] += 1
-        worker.slots[row + ATTEMPTS] += 1
-        link_slot(worker, slot, now_ps)
-        set_timer(arena, at, worker)
-    arena.words[at + READY] = state[FIFO_COUNT] > 0
+        worker.flight.slots[attempts] += 1
+        link_slot(worker.flight, slot, now_ps)
+        arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
+    arena.words[at + READY] = has_waiting(worker.flight)
     return packet
 
 
@@ -336,15 +321,16 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     if is_awaited(worker, head, view.row[HEAD_LEN]):
         slot = get16(head, POOL_INDEX_AT) & (MAX_SLOTS - 1)
         arena.words[at + PROGRESS] += 1
-        unlink_slot(worker, slot)
-        take_sample(worker, slot, now_ps)
-        end_backoff(worker)
+        unlink_slot(worker.flight, slot)
+        if worker.slots[slot * SLOT_WORDS + POSITION] >= 0:  # an exponent alone is much faster
+            take_sample(worker.flight, slot, now_ps)
+        end_backoff(worker.flight)
         take_result(arena, worker, slot, head)
         if worker.state[BLOCKS_LEFT] == 0:
             report_tensor(arena, at, worker, now_ps)
             begin_tensors(arena, at, worker, now_ps)
-        set_timer(arena, at, worker)
-        arena.words[at + READY] = worker.state[FIFO_COUNT] > 0
+        arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
+        arena.words[at + READY] = has_waiting(worker.flight)
     return 0
 
 
@@ -352,8 +338,8 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
 def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
     """Queue what is overdue."""
     worker = open_worker(arena, at)
-    if queue_overdue(worker, now_ps):
-        arena.words[at + READY] = 1
-        back_off(worker, now_ps)
-    set_timer(arena, at, worker)
+    if queue_overdue(worker.flight, now_ps):
+        back_off(worker.flight, now_ps)
+    arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
+    arena.words[at + READY] = has_waiting(worker.flight)
     return 0

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lossy_network import DELAY_PS, Fate, Network, misbehaving, on_time, tree_of
+from lossy_network import DELAY_PS, LINK, Fate, Network, misbehaving, on_time, tree_of
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from test_switchml_network import floats, integers
@@ -30,7 +30,7 @@ from ina.atp.wire import (
 )
 from ina.switchml.control import Job as SwitchMLJob
 from ringleaf.headers import ECN_MARKED
-from topologies.graph import hosts
+from topologies.graph import add_host, add_switch, connect, hosts, new_graph
 from topologies.registry import build
 
 ONE_RACK, TWO_RACKS, THREE_TIERS = (5,), (2, 3), (2, 2, 2)
@@ -390,3 +390,29 @@ def test_an_aggregator_left_behind_is_taken_over_by_its_own_job() -> None:
     run.check()
     network.settle()
     assert free_aggregators(network)
+
+
+def test_goat_figure_2() -> None:
+    """Two racks of two workers, one aggregator per switch, blocks in turn: A1 B1 C1 A2 B2 C2.
+
+    Fang et al., "GOAT", IWQoS 2023: with ATP the racks' switches emit 5 packets each, and the third
+    one 7 to the server, 17 in all (their own placement needs 5, 5 and 3).
+    """
+    graph = new_graph("goat", (5,))
+    for number in range(3):
+        add_switch(graph, number, 0, "", (0, 0))
+    for host, switch in enumerate(("s1", "s1", "s2", "s2", "s0")):
+        connect(graph, switch, add_host(graph, host, (0, 0)), LINK)
+    for rack in ("s1", "s2"):
+        connect(graph, "s0", rack, LINK)
+
+    def fate(src: str, dst: str, packet: bytes) -> list[int]:
+        is_second = src in ("h1", "h3") and message(packet) == GRADIENT
+        return [2 * DELAY_PS if is_second else DELAY_PS]
+
+    network = Network(graph, [job_on(graph, aggregators=1, window=8)], fate)
+    for run in network.reduce(np.ones((4, 64 * 3), np.float32)):
+        run.check()
+
+    sent = Counter((src, dst) for src, dst, packet in network.hops if message(packet) == GRADIENT)
+    assert (sent["s1", "s0"], sent["s2", "s0"], sent["s0", "h4"]) == (5, 5, 7)

@@ -10,8 +10,9 @@ from scapy.layers.l2 import Ether
 
 from hosts.agent import make_ring
 from ina.switchml import wire
-from ina.switchml.state import FLOAT32, make_worker
+from ina.switchml.state import make_worker
 from ina.switchml.worker import start_tensor, transmit
+from ina.tensors import FLOAT32
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.packets import make_pool, read_packet

@@ -19,10 +19,11 @@ from hosts.agent import (
     make_ring,
     take_completions,
 )
-from ina.switchml.state import FLOAT32, INT32, TENSORS, make_worker
-from ina.switchml.window import MAX_BACKOFF
+from ina.flight import MAX_BACKOFF
+from ina.switchml.state import make_worker
 from ina.switchml.wire import BLOCK_AT, MESSAGE_AT, POOL_INDEX_AT, RESULT, SIZE_NONE, VALUES_AT
 from ina.switchml.worker import REDUCED, fire_timer, receive, start_tensor, transmit
+from ina.tensors import FLOAT32, INT32, MOST_WAITING
 from ringleaf.arena import Arena, Store
 from ringleaf.errors import ConfigError
 from ringleaf.packets import POOL_FREE, POOL_SIZE, free_packet, make_pool, read_packet, write_packet
@@ -341,10 +342,10 @@ def test_only_so_many_tensors_wait() -> None:
     echo = Echo()
     at = echo.put(np.ones(1, np.float32))
 
-    accepted = [echo.start(at, 1) for _ in range(TENSORS + 2)]
+    accepted = [echo.start(at, 1) for _ in range(MOST_WAITING + 2)]
 
-    assert accepted == [True] * (TENSORS + 1) + [False]
-    assert len(echo.run()) == TENSORS + 1
+    assert accepted == [True] * (MOST_WAITING + 1) + [False]
+    assert len(echo.run()) == MOST_WAITING + 1
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,144 @@
+"""What becomes of two jobs when a switch has too few aggregators for both.
+
+`python -m experiments.bench_sharing`, in virtual time. ATP's jobs take what is free, and what finds
+nothing goes to their parameter servers; SwitchML's have half of the entries each, and a smaller
+window the fewer those are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from collectives.aggregate import in_network_allreduce
+from experiments.console import say
+from hosts.plan import plans
+from ina.registry import find_system
+from networks.groups import Group
+from networks.hosts.execution import Operation
+from networks.hosts.memory import aligned
+from networks.virtual import Options, VirtualNetwork
+from ringleaf.units import FOREVER_PS
+from topologies.registry import build
+
+TOPOLOGY = "leafspine,leaves=1,spines=1,hosts=10"
+WORKERS = 4
+ELEMENTS = 1 << 18
+LANES = 64
+ENTRIES = (1024, 512, 256, 192, 128, 96, 64, 32, 16, 8, 4, 2)
+TOTAL = sum(range(1, WORKERS + 1))  # each worker's tensor is full of its number
+COLLIDED = 5  # row of `outcomes`, see p4/include/aggregators.p4
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """How two jobs did on one switch."""
+
+    entries: int
+    goodputs_bps: tuple[float, ...]  # of each job: bits of a tensor over its time
+    collisions: int  # gradients that found no aggregator
+    resent: int
+    wrong: int
+
+
+@dataclass(slots=True)
+class AtOnce:
+    """Starts all operations together, and notes when each is done."""
+
+    operations: list[Operation]
+    done_ps: dict[int, int] = field(default_factory=dict)
+
+    def start(self, now_ps: int) -> None:
+        pass
+
+    def take_operations(self) -> list[Operation]:
+        taken, self.operations = self.operations, []
+        return taken
+
+    def next_ps(self) -> int:
+        return FOREVER_PS
+
+    def reach(self, now_ps: int) -> None:
+        pass
+
+    def finish(self, operation: Operation, now_ps: int) -> None:
+        self.done_ps[operation.group] = now_ps
+
+
+def share(name: str, entries: int, *, elements: int = ELEMENTS) -> Sharing:
+    """Let two jobs of a system reduce a tensor each, with so many entries in the switch.
+
+    Raises:
+        ConfigError: If the system can't do with so few.
+    """
+    system = find_system(name)
+    groups = [
+        Group(
+            number,
+            tuple(f"h{host}" for host in range(first, first + WORKERS)),
+            (f"h{2 * WORKERS + number - 1}",) if name == "atp" else (),
+            system,
+        )
+        for number, first in ((1, 0), (2, WORKERS))
+    ]
+    options = Options(lanes=LANES, switch_entries=entries, ecn_packets=64)
+    network = VirtualNetwork(build(TOPOLOGY), options, groups=groups)
+    schedule = in_network_allreduce(WORKERS, name)
+    endpoints = network.endpoints
+    endpoints.memory.make_room(2 * WORKERS * aligned(4 * elements))
+    tensors = [
+        [endpoints.memory.take(elements, torch.float32).fill_(rank + 1) for rank in range(WORKERS)]
+        for _ in groups
+    ]
+    director = AtOnce(
+        [
+            endpoints.operate(schedule, plans(schedule, elements), each, [0] * WORKERS, group=group)
+            for group, each in enumerate(tensors)
+        ]
+    )
+    meter = network.meter()
+    network.play(director)
+    done = [director.done_ps[number] for number in range(len(groups))]
+    return Sharing(
+        entries,
+        tuple(32e12 * elements / each_ps for each_ps in done),
+        _collisions(network) if name == "atp" else 0,
+        meter.result(done).retransmissions,
+        sum(int((tensor != TOTAL).sum()) for each in tensors for tensor in each),
+    )
+
+
+def _collisions(network: VirtualNetwork) -> int:
+    counter = "Atp.aggregators.outcomes"
+    return sum(
+        switch.read_counter(counter, COLLIDED).packets for switch in network.switches.values()
+    )
+
+
+def table(entries: Sequence[int]) -> list[str]:
+    """Rows for the terminal, of both systems."""
+    rows = [
+        f"# two jobs of {WORKERS} workers, 1 MiB each, on one switch; virtual time",
+        "#  system entries  job 1  job 2  collided  resent #wrong",
+        "#                 Gbit/s Gbit/s   packets packets",
+    ]
+    for name in ("atp", "switchml"):
+        for count in entries:
+            found = share(name, count)
+            one, two = (bps / 1e9 for bps in found.goodputs_bps)
+            rows.append(
+                f"{name:>9} {count:>7} {one:>6.1f} {two:>6.1f} "
+                f"{found.collisions:>9} {found.resent:>7} {found.wrong:>6}"
+            )
+    return rows
+
+
+def main() -> None:
+    for row in table(ENTRIES):
+        say(row)
+
+
+if __name__ == "__main__":
+    main()
