@@ -42,7 +42,8 @@ FLAG_RECORD := --record
 FLAG_OUT := --out
 FLAG_SPEC := --spec
 RUN_FLAGS = $(foreach o,$(NAMES),$(if $($(o)),$(FLAG_$(o)) '$($(o))')) \
-            $(if $(filter-out 0 no,$(PCAP)),--pcap)
+            $(if $(filter-out 0 no,$(PCAP)),--pcap) \
+            $(if $(filter command,$(origin CC)),--cc '$(CC)') # from elsewhere, CC is a compiler
 
 .DEFAULT_GOAL := help
 .PHONY: help exp step replay test trace bench bench-live net clean-net shell venv-shell lint format p4 topo pin clean distclean venv

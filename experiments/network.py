@@ -185,6 +185,7 @@ def _options(
         window=spec.window,
         ecmp=spec.routes == "ecmp",
         scheduler=spec.scheduler,
+        congestion=spec.cc,
         ecn_packets=spec.ecn_packets,
         loss=spec.loss,
         duplicate=spec.duplicate,

@@ -32,6 +32,9 @@ LANES = (64, 256)
 MTUS = (256, 512, 1024, 2048, 4096)
 """Payload bytes per packet that RoCEv2 knows (InfiniBand specification, path MTU)."""
 
+ECN_PACKETS = 24
+"""DCTCP's threshold for 10 Gbit/s, 65 packets of 1.5 kB, in packets of 4 KiB."""
+
 ROUTES = ("dealt", "ecmp")
 
 VIRTUAL = "virtual"
@@ -72,8 +75,8 @@ OPTIONS: dict[str, Option] = {
         "--algo",
         "ALGO",
         ",".join(ALGORITHMS),
-        "one or several, by comma; sparse ones: omnireduce, ssar-double, ssar-split, dsar-split; "
-        "or one of reducescatter, allgather, broadcast, reduce, alltoall",
+        "one or several, by comma; others are ps and atp; sparse ones: omnireduce, ssar-double, "
+        "ssar-split, dsar-split; or one of reducescatter, allgather, broadcast, reduce, alltoall",
     ),
     "size": Option("--size", "SIZE", "", "bytes per rank: 4MiB, 64K, or several: 1K,1M"),
     "min": Option("--min -b", "MIN", "1K", "sweep from this size (nccl-tests' -b)"),
@@ -98,7 +101,14 @@ OPTIONS: dict[str, Option] = {
         "dealt: each host is reached by one of the equal paths; ecmp: flows are hashed to paths",
     ),
     "ecn": Option(
-        "--ecn", "ECN", "0", "mark packets from this queue depth on, in packets; 0: never"
+        "--ecn",
+        "ECN",
+        "",
+        "mark packets from this queue depth on, in packets; 0: never "
+        f"[0, or {ECN_PACKETS} if CC needs marks]",
+    ),
+    "cc": Option(
+        "--cc", "CC", "fixed", "hosts' congestion control: fixed (window), dctcp or dcqcn"
     ),
     "queue": Option("--queue", "QUEUE", "", "room in each port's queue: 1MiB"),
     "scheduler": Option(
@@ -154,6 +164,7 @@ class Spec:
     mtu_bytes: int
     window: int | None
     routes: str
+    cc: str
     ecn_packets: int
     queue_bytes: int | None
     scheduler: str
@@ -229,7 +240,8 @@ def resolve(given: Mapping[str, str]) -> Spec:
         mtu_bytes=_one_of("mtu", texts["mtu"], MTUS),
         window=_optional(texts["window"], lambda text: whole_number("window", text, 1)),
         routes=choose("routes", "way", texts["routes"], ROUTES),
-        ecn_packets=whole_number("ecn", texts["ecn"], 0),
+        cc=texts["cc"],
+        ecn_packets=_ecn_packets(texts["ecn"], texts["cc"]),
         queue_bytes=_optional(texts["queue"], lambda text: parse_size(text, "queue")),
         scheduler=_scheduler(texts["scheduler"]),
         net=choose("net", "network", texts["net"], NETWORKS),
@@ -307,6 +319,13 @@ def _size(where: str, text: str, unit_bytes: int) -> int:
     return size_bytes
 
 
+def _ecn_packets(text: str, cc: str) -> int:
+    from hosts.congestion.registry import find_controller  # imports Numba, which takes a second
+
+    needed = find_controller(cc).wants_marks
+    return whole_number("ecn", text, 0) if text else ECN_PACKETS * needed
+
+
 def _scheduler(text: str) -> str:
     from switches.schedulers import parse_scheduler  # imports Numba, which takes a second
 
@@ -378,9 +397,9 @@ def make_help() -> str:
     for option in OPTIONS.values():
         text = option.help + (f" [{option.default}]" if option.default else "")
         first, *others = textwrap.wrap(text, 76)
-        lines.append(f"  {option.variable + '=':<10}{first}")
-        lines += [" " * 12 + other for other in others]
-    return "\n".join((*lines, f"  {'SPEC=':<10}YAML file of these options, in small letters"))
+        lines.append(f"  {option.variable + '=':<11}{first}")
+        lines += [" " * 13 + other for other in others]
+    return "\n".join((*lines, f"  {'SPEC=':<11}YAML file of these options, in small letters"))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ A system with the methods of `Readable` explains itself; what the others have is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -25,6 +25,25 @@ class Fact:
     name: str
     text: str
     bits: tuple[tuple[str, bool], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An entry of a table as a system's control plane wrote it: values of keys, and arguments."""
+
+    keys: tuple[int, ...]
+    arguments: Mapping[str, int]
+
+
+def rows_of(switch: ControlPlane, table: str) -> Iterator[Row]:
+    """Yield a table's entries; `table` is the last part of its name."""
+    actions = switch.program.source.actions
+    for info in switch.program.schema.tables.values():
+        if info.name.rpartition(".")[2] == table:
+            for entry in switch.entries(info.name):
+                names = actions[entry.action].parameters
+                keys = tuple(value for value, _ in entry.match)
+                yield Row(keys, dict(zip(names, entry.arguments, strict=True)))
 
 
 @runtime_checkable

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from hosts.congestion.registry import find_controller
 from ina.systems import System
 from ringleaf.errors import ConfigError
 from switches.schedulers import parse_scheduler
@@ -25,6 +26,7 @@ class Options:
     ecmp: bool = False  # split flows by hash; False: each host is reached by one path
     queue_bytes: int = 4 << 20  # per switch port
     scheduler: str = "strict"  # of ports' queues, as `switches/schedulers.py` reads it
+    congestion: str = "fixed"  # a controller of `hosts/congestion`
     ecn_packets: int = 0  # mark from this queue depth on; 0: never
     loss: float = 0.0  # probabilities, per packet and link
     duplicate: float = 0.0
@@ -43,6 +45,7 @@ class Options:
 
     def __post_init__(self) -> None:
         parse_scheduler(self.scheduler)
+        find_controller(self.congestion)
         for name in ("loss", "duplicate", "reorder"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"options: {name} must be in [0, 1), got {getattr(self, name)}")

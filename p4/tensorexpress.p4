@@ -24,7 +24,8 @@ header udp_rest_h {  // what follows the ports
 header bth_h {
     bit<8> opcode;
     bit<8> flags;
-    bit<16> partition;
+    bit<1> full_member;
+    bit<15> partition;
     bit<8> notices;  // FECN, BECN
     bit<24> dest_qp;
     bit<8> ack_request;

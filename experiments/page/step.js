@@ -74,7 +74,7 @@
     }
     const tight = many > 72 || names.length > 8;
     const head = element("tr", "", element("th", ""));
-    for (const name of names) head.append(element("th", "", names.length > 8 ? name.replace(/^\D*/, "") : name));
+    for (const name of names) head.append(element("th", "", names.length > 8 ? name.replace(/^\D*/, "") : name.replace(/^elements? /, "")));
     const body = element("tbody");
     buffers.forEach((row, rank) => {
       const mark = element("i");
@@ -230,14 +230,14 @@
         layers.routes.append(drawn("path", { d: line(frame.path[i], to, ASIDE), class: `route${lost}` }), head(frame.path[i], to, lost));
       });
       for (const end of [frame.path[0], frame.path.at(-1)]) glyphs.get(end).classList.add("end");
-      const width = 6.7 * frame.label.length + 14, pill = drawn("g", { class: `pill${lost}` });
+      const width = 6.7 * frame.label.length + (lost ? 28 : 14), pill = drawn("g", { class: `pill${lost}` });
       pill.append(drawn("rect", { x: -width / 2, y: -10, width, height: 20, rx: 10 }), drawn("text", {}, frame.label + (lost ? " ✕" : "")));
-      if (lost) pill.firstChild.setAttribute("width", width + 14);
       layers.pills.append(pill);
       pills.push([pill, frame.path.slice(1).map((to, i) => [frame.path[i], to]), lost ? 0.5 : 1]);
     }
     showLinks(loads, active);
-    const settle = (share) => pills.forEach(([pill, ways, end]) => pill.setAttribute("transform", `translate(${point(ways, share * end)})`));
+    const magnify = Math.min(1.7, Math.max(1, map.width / 480));  // large maps are shown small
+    const settle = (share) => pills.forEach(([pill, ways, end]) => pill.setAttribute("transform", `translate(${point(ways, share * end)}) scale(${magnify})`));
     const REST = 0.7;  // of the way, so that ends can be seen
     if (!animate || calm) return settle(REST);
     const begin = performance.now(), lasts = (0.6 * PACE_MS) / get("speed").value;

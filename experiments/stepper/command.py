@@ -36,6 +36,9 @@ def step_command(
         int | None, typer.Option("--segments", help="Pieces in the pipelines of trees and chains.")
     ] = None,
     root: Annotated[int, typer.Option("--root", help="Of a broadcast or reduce.")] = 0,
+    servers: Annotated[
+        int, typer.Option("--servers", help="Hosts that help besides the ranks: parameter servers.")
+    ] = 0,
     lanes: Annotated[int, typer.Option("--lanes", help="In-network: values per packet.")] = 64,
     slots: Annotated[
         int | None, typer.Option("--slots", help="In-network: packets in flight per rank.")
@@ -61,6 +64,7 @@ def step_command(
         topo=topo,
         segments=segments,
         root=root,
+        servers=servers,
         lanes=lanes,
         slots=slots,
         loss=loss,

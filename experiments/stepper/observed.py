@@ -21,6 +21,7 @@ from ina.reading import Fact, Readable
 from networks.options import Options
 from networks.virtual import VirtualNetwork
 from networks.virtual.watch import Sight
+from ringleaf.errors import ConfigError
 from switches import Switch
 
 WINDOW = 15  # ranks per run: 30 bits, as sums are of 31 and a sign
@@ -74,12 +75,17 @@ def observe(
     """Run the schedule on whole numbers (int32), with tracers too.
 
     Raises:
-        ConfigError: If options, topology and system don't fit one another.
+        ConfigError: If options, topology and system don't fit one another, or there are too many
+            ranks for a system that sends nothing for zeros.
     """
     events = _run(graph, options, schedule, inputs, seed)
     windows = range(-(-schedule.ranks // WINDOW))
     traced = [_run(graph, options, schedule, _tracers(inputs, window), seed) for window in windows]
-    assert all(len(twin) == len(events) for twin in traced), "time depends on what is added"
+    if any(len(twin) != len(events) for twin in traced):
+        raise ConfigError(
+            f"step: what {schedule.algorithm} sends depends on the numbers, so more than {WINDOW} "
+            f"ranks can't be traced, got {schedule.ranks}"
+        )
     system = options.system
     return Observed(events, tuple(traced), system if isinstance(system, Readable) else None)
 

@@ -45,7 +45,7 @@ def render(story: Story) -> str:
         '<h2 id="title"></h2><p id="text"></p></div>',
         f'<h2 class="label">{escape(_where(story))}</h2>',
         '<div id="map"></div>',
-        '<h2 class="label">Links in this step</h2><div id="links"></div>',
+        '<h2 class="label" id="links-label">Links in this step</h2><div id="links"></div>',
         "</section>",
         '<section id="state" aria-label="State" hidden>',
         '<h2 class="label">Buffers: whose contributions each rank holds</h2>',

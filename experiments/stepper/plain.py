@@ -53,11 +53,9 @@ def link_lines(story: Story, step: int, most: int = 3) -> list[str]:
     same = [way for way, load in loads if load == top]
     shown = ", ".join(f"{a}→{b}" for a, b in same[:most])
     more = f" and {len(same) - most} more" if len(same) > most else ""
-    plural = "s" if top.messages > 1 else ""
-    return [
-        f"busiest of {len(loads)} links: {shown}{more} with {top.messages} message{plural}, "
-        f"{top.size_bytes} bytes"
-    ]
+    links = f"{len(loads)} links" if len(loads) > 1 else "1 link"
+    messages = f"{top.messages} messages" if top.messages > 1 else "1 message"
+    return [f"busiest of {links}: {shown}{more} with {messages}, {top.size_bytes} bytes"]
 
 
 def busiest(loads: dict[tuple[str, str], Load]) -> list[tuple[tuple[str, str], Load]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import networkx as nx
 import torch
@@ -42,6 +42,7 @@ class Request:
     topo: str | None = None
     segments: int | None = None
     root: int = 0
+    servers: int = 0
     lanes: int = LANES[0]
     slots: int | None = None
     loss: str = "0"
@@ -58,7 +59,9 @@ def tell(request: Request) -> Story:
     """
     algorithm = find_algorithm(request.algo)
     _check(request, algorithm)
-    graph, ranks = _place(request, algorithm)
+    graph, ranks = _place(request)
+    if not 2 <= ranks <= MOST_RANKS:
+        raise ConfigError(f"step: ranks must be 2 to {MOST_RANKS}, got {ranks}; give --ranks")
     tell_it = _tell_packets if algorithm.in_network else _tell_transfers
     story = tell_it(request, algorithm, graph, ranks)
     if len(story.frames) > MOST_FRAMES:
@@ -74,6 +77,8 @@ def _check(request: Request, algorithm: Algorithm) -> None:
         value = getattr(request, name)
         if value is not None and value < 1:
             raise ConfigError(f"step: {name} must be >= 1, got {value}")
+    if request.servers < 0:
+        raise ConfigError(f"step: servers must be >= 0, got {request.servers}")
     if request.lanes not in LANES:
         raise ConfigError(f"step: lanes must be one of {list(LANES)}, got {request.lanes}")
     if parse_fraction(request.loss, "step: loss") and not algorithm.in_network:
@@ -83,26 +88,18 @@ def _check(request: Request, algorithm: Algorithm) -> None:
         )
 
 
-def _place(request: Request, algorithm: Algorithm) -> tuple[nx.Graph[str], int]:
+def _place(request: Request) -> tuple[nx.Graph[str], int]:
     """The topology that was asked for, or a single switch; and how many of its hosts are ranks.
 
-    The others are the schedule's servers.
+    The last hosts are the servers.
     """
-    ranks = request.ranks if request.topo else request.ranks or RANKS
-    if ranks is None:
-        graph = _topology(request, None)
-        found = len(hosts(graph))
-        ranks = found - _schedule(request, algorithm, graph, found, 0).servers
-    if not 2 <= ranks <= MOST_RANKS:
-        raise ConfigError(f"step: ranks must be 2 to {MOST_RANKS}, got {ranks}; give --ranks")
-    graph = _topology(request, ranks)
-    servers = _schedule(request, algorithm, graph, ranks, 0).servers
-    return (_topology(request, ranks + servers) if servers else graph), ranks
-
-
-def _topology(request: Request, wanted: int | None) -> nx.Graph[str]:
-    topo = request.topo or f"leafspine,leaves=1,spines=0,hosts={wanted}"
-    return build_topology(topo, rate_bps=RATE_BPS, delay_ps=DELAY_PS, hosts=wanted)
+    ranks, servers, topo = request.ranks, request.servers, request.topo
+    if topo is None:
+        ranks = ranks or RANKS
+        topo = f"leafspine,leaves=1,spines=0,hosts={ranks + servers}"
+    wanted = None if ranks is None else ranks + servers
+    graph = build_topology(topo, rate_bps=RATE_BPS, delay_ps=DELAY_PS, hosts=wanted)
+    return graph, len(hosts(graph)) - servers
 
 
 def _schedule(
@@ -114,6 +111,7 @@ def _schedule(
         hierarchy=fold_hierarchy(graph.graph["hierarchy"], ranks),
         segments=request.segments,
         root=request.root,
+        servers=request.servers,
     )
 
 
@@ -180,9 +178,8 @@ def _tell_packets(
         lanes=request.lanes,
         slots=slots,
         loss=parse_fraction(request.loss, "step: loss"),
+        servers=request.servers,
     )
-    if schedule.servers:
-        options = replace(options, servers=schedule.servers)
     observed = observe(graph, options, schedule, inputs, request.seed)
     told = packet_frames(observed, [tensor.tolist() for tensor in inputs])
     time_ps = told.frames[-1].time_ps or 0
@@ -225,7 +222,7 @@ def _title(algorithm: Algorithm) -> str:
 def _command(request: Request, ranks: int, elements: int) -> str:
     given = [f"ringleaf step {request.algo} --ranks {ranks} --elements {elements}"]
     default = Request(request.algo)
-    for name in ("topo", "segments", "root", "lanes", "slots", "loss", "seed"):
+    for name in ("topo", "segments", "root", "servers", "lanes", "slots", "loss", "seed"):
         if getattr(request, name) != getattr(default, name):
             given.append(f"--{name} {getattr(request, name)}")
     return " ".join(given)

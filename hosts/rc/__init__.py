@@ -21,6 +21,7 @@ from hosts.rc.state import (
     WINDOW,
     add_qp,
     connect_qp,
+    control_qp,
     make_rc,
     set_priority,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "WINDOW",
     "add_qp",
     "connect_qp",
+    "control_qp",
     "fire_timer",
     "make_rc",
     "post_receive",

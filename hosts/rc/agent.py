@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from hosts.agent import READY, TIMER_AT_PS
 from hosts.fifo import FIFO_COUNT, open_fifo
+from hosts.rc.congestion import receive_notice, tend
 from hosts.rc.queue import offer, sendable, take_sender
 from hosts.rc.receiver import is_whole, make_answer, receive_data
 from hosts.rc.sender import expire, make_data, receive_answer
 from hosts.rc.state import (
     ANSWERS_AT,
+    CONTROL_AT,
     DEADLINE_PS,
     IN_SENDERS,
     LEVELS,
     QP_COUNT,
-    WINDOW,
     open_qp,
 )
-from hosts.rc.wire import ACKNOWLEDGE, DEST_QP_AT, OPCODE_AT
+from hosts.rc.wire import ACKNOWLEDGE, CNP, DEST_QP_AT, OPCODE_AT
 from ringleaf.arena import Arena
 from ringleaf.compiled import handler
 from ringleaf.headers import get24
@@ -36,7 +37,7 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
         number = take_sender(arena, at)
         qp = open_qp(arena, at, number)
         qp.state[IN_SENDERS] = 0
-        if sendable(qp, words[at + WINDOW], now_ps):
+        if sendable(qp, now_ps):
             packet = make_data(arena, at, qp, now_ps)
             offer(arena, at, number, qp, now_ps)
     words[at + READY] = answers.state[FIFO_COUNT] + words[at + LEVELS] > 0
@@ -53,6 +54,8 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     qp = open_qp(arena, at, number)
     if head[OPCODE_AT] == ACKNOWLEDGE:
         receive_answer(arena, at, number, qp, head, now_ps)
+    elif head[OPCODE_AT] == CNP:
+        receive_notice(arena, at, qp, now_ps)
     else:
         receive_data(arena, at, number, qp, packet, now_ps)
     return 0
@@ -67,5 +70,8 @@ def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
         qp = open_qp(arena, at, number)
         if qp.state[DEADLINE_PS] <= now_ps:
             expire(arena, at, number, qp, now_ps)
+        if qp.state[CONTROL_AT]:
+            tend(arena, at, qp, now_ps)
+            offer(arena, at, number, qp, now_ps)
         words[at + TIMER_AT_PS] = min(words[at + TIMER_AT_PS], qp.state[DEADLINE_PS])
     return 0

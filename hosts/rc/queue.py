@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from hosts.agent import READY, TIMER_AT_PS
+from hosts.congestion.control import CNP_DUE
 from hosts.fifo import FIFO_COUNT, FIFO_WORDS, fifo_pop, fifo_push, open_fifo
 from hosts.rc.state import (
     ACKED_PSN,
+    ALLOWED,
     ANSWERS_AT,
+    CONTROL_AT,
     DEADLINE_PS,
+    FREE_AT_PS,
     HOLD_UNTIL_PS,
     IN_SENDERS,
     LEVELS,
@@ -20,7 +24,6 @@ from hosts.rc.state import (
     SENDS_CURRENT,
     SYNDROME,
     TIMEOUT_PS,
-    WINDOW,
     Qp,
 )
 from ringleaf.arena import Arena
@@ -34,12 +37,13 @@ def has_credit(qp: Qp) -> bool:
 
 
 @inline
-def sendable(qp: Qp, window: int, now_ps: int) -> bool:
-    """Whether the QP has a packet that window, credits and RNR wait allow to go now."""
+def sendable(qp: Qp, now_ps: int) -> bool:
+    """Whether the QP has a packet that window, pacing, credits and RNR wait allow to go now."""
     state = qp.state
     return (
         state[NEXT_PSN] < state[POSTED_PSN]
-        and state[NEXT_PSN] - state[ACKED_PSN] < window
+        and state[NEXT_PSN] - state[ACKED_PSN] < state[ALLOWED]
+        and state[FREE_AT_PS] <= now_ps
         and state[HOLD_UNTIL_PS] <= now_ps
         and has_credit(qp)
     )
@@ -49,15 +53,18 @@ def sendable(qp: Qp, window: int, now_ps: int) -> bool:
 def offer(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> None:
     """Queue the QP for sending, once, if it has something to send."""
     state = qp.state
-    if sendable(qp, arena.words[at + WINDOW], now_ps):
+    if sendable(qp, now_ps):
         if not state[IN_SENDERS]:
             state[IN_SENDERS] = 1
             level = state[PRIORITY]
             fifo_push(open_fifo(arena, at + SENDERS_AT + level * FIFO_WORDS), number)
             arena.words[at + LEVELS] |= 1 << level
             arena.words[at + READY] = 1
-    elif state[NEXT_PSN] < state[POSTED_PSN] and state[DEADLINE_PS] == FOREVER_PS:
-        set_deadline(arena, at, qp, now_ps + state[TIMEOUT_PS])  # nothing else brings it back
+    elif state[NEXT_PSN] < state[POSTED_PSN]:
+        if state[FREE_AT_PS] > now_ps:
+            arena.words[at + TIMER_AT_PS] = min(arena.words[at + TIMER_AT_PS], state[FREE_AT_PS])
+        elif state[DEADLINE_PS] == FOREVER_PS:
+            set_deadline(arena, at, qp, now_ps + state[TIMEOUT_PS])  # nothing else brings it back
 
 
 @inline
@@ -76,9 +83,16 @@ def take_sender(arena: Arena, at: int) -> int:
 
 
 @inline
+def is_owing(arena: Arena, qp: Qp) -> bool:
+    """Whether an answer of the QP waits to be sent."""
+    control = qp.state[CONTROL_AT]
+    return qp.state[SYNDROME] >= 0 or (control > 0 and arena.words[control + CNP_DUE] == 1)
+
+
+@inline
 def owe(arena: Arena, at: int, number: int, qp: Qp, syndrome: int) -> None:
     """Queue an acknowledgement; of those still waiting to be sent, a NAK says more."""
-    if qp.state[SYNDROME] < 0:
+    if not is_owing(arena, qp):
         fifo_push(open_fifo(arena, at + ANSWERS_AT), number)
         arena.words[at + READY] = 1
     qp.state[SYNDROME] = max(qp.state[SYNDROME], syndrome)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from numba import types
 
 from hosts.agent import REFUSALS, complete
-from hosts.fifo import fifo_pop, open_fifo
+from hosts.congestion.control import CNP_DUE
+from hosts.fifo import fifo_pop, fifo_push, open_fifo
+from hosts.rc.congestion import count_mark, write_notices
 from hosts.rc.queue import owe
 from hosts.rc.sender import write_head
 from hosts.rc.state import (
     ADVERTISED,
     ANSWERS_AT,
+    CONTROL_AT,
     EXPECTED_PSN,
     GAP_REPORTED,
     OVERRUN,
@@ -29,9 +32,13 @@ from hosts.rc.wire import (
     ACK_HEAD_BYTES,
     ACK_REQUEST_AT,
     ACKNOWLEDGE,
+    BECN,
+    CNP,
+    CNP_BYTES,
     CREDITS,
     HEAD_BYTES,
     ICRC_BYTES,
+    NOTICES_AT,
     OPCODE_AT,
     PSN_AT,
     PSN_MASK,
@@ -70,10 +77,32 @@ def post_receive(
 
 
 @inline
+def make_notice(arena: Arena, qp: Qp) -> int:
+    """Return a congestion notification packet."""
+    packet = allocate_packet(arena)
+    write_head(arena, qp, packet, CNP, 0, CNP_BYTES)
+    head = open_packet(arena, packet).head
+    head[NOTICES_AT] = BECN
+    for i in range(HEAD_BYTES, HEAD_BYTES + CNP_BYTES):
+        head[i] = 0
+    write_ip_checksum(head)
+    open_packet(arena, packet).row[HEAD_LEN] = HEAD_BYTES + CNP_BYTES
+    return packet
+
+
+@inline
 def make_answer(arena: Arena, at: int) -> int:
-    """Return the acknowledgement that has waited longest, as a packet."""
-    qp = open_qp(arena, at, fifo_pop(open_fifo(arena, at + ANSWERS_AT)))
+    """Return the answer that has waited longest, as a packet."""
+    answers = open_fifo(arena, at + ANSWERS_AT)
+    number = fifo_pop(answers)
+    qp = open_qp(arena, at, number)
     state = qp.state
+    control = state[CONTROL_AT]
+    if control > 0 and arena.words[control + CNP_DUE]:
+        arena.words[control + CNP_DUE] = 0
+        if state[SYNDROME] >= 0:
+            fifo_push(answers, number)
+        return make_notice(arena, qp)
     packet = allocate_packet(arena)
     syndrome = state[SYNDROME]
     state[SYNDROME] = -1
@@ -87,6 +116,8 @@ def make_answer(arena: Arena, at: int) -> int:
         syndrome = ACK | code
     head[SYNDROME_AT] = syndrome
     put24(head, SYNDROME_AT + 1, state[RECEIVES_FIRST] & PSN_MASK)  # messages completed
+    if control > 0:
+        write_notices(arena, qp, head)
     write_ip_checksum(head)
     open_packet(arena, packet).row[HEAD_LEN] = ACK_HEAD_BYTES
     return packet
@@ -133,6 +164,8 @@ def receive_data(arena: Arena, at: int, number: int, qp: Qp, packet: int, now_ps
     view = open_packet(arena, packet)
     opcode = view.head[OPCODE_AT]
     psn = full_number(get24(view.head, PSN_AT), state[EXPECTED_PSN])
+    if state[CONTROL_AT]:
+        count_mark(arena, at, number, qp, view.head, now_ps)
     if psn < state[EXPECTED_PSN]:
         owe(arena, at, number, qp, ACK)  # a duplicate: the acknowledgement was lost
     elif psn > state[EXPECTED_PSN]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from numba import types
 
 from hosts.agent import PROGRESS, RETRANSMISSIONS, complete
+from hosts.rc.congestion import note_ack, note_loss, pace
 from hosts.rc.queue import has_credit, offer, set_deadline
 from hosts.rc.state import (
     ACK_EVERY,
     ACKED_PSN,
+    CONTROL_AT,
     DEADLINE_PS,
     HOLD_UNTIL_PS,
     LIMIT,
@@ -134,13 +136,16 @@ def make_data(arena: Arena, at: int, qp: Qp, now_ps: int) -> int:
     write_head(arena, qp, packet, opcode_of(psn == first_psn, is_last), psn, length)
     view = open_packet(arena, packet)
     head = view.head
-    if is_last or state[PROBING] or (psn + 1) % words[at + ACK_EVERY] == 0:
+    every = 1 if state[CONTROL_AT] else words[at + ACK_EVERY]  # or a window may close on its own
+    if is_last or state[PROBING] or (psn + 1) % every == 0:
         head[ACK_REQUEST_AT] = 0x80
     state[PROBING] = 0
     write_ip_checksum(head)
     view.row[PAYLOAD_AT] = qp.sends[row] + offset
     view.row[PAYLOAD_LEN] = length
     state[NEXT_PSN] = psn + 1
+    if state[CONTROL_AT]:
+        pace(arena, qp, length, now_ps)
     if is_last:
         state[SENDS_CURRENT] += 1
     if psn < state[SENT_PSN]:
@@ -221,10 +226,14 @@ def receive_answer(arena: Arena, at: int, number: int, qp: Qp, head: Bytes, now_
         if limit > state[LIMIT]:
             state[LIMIT] = limit
             state[HOLD_UNTIL_PS] = 0
-    is_news = before >= state[ACKED_PSN]
+    packets = before - state[ACKED_PSN]
+    is_news = packets >= 0
     acknowledge(arena, at, number, qp, before, now_ps)
+    if state[CONTROL_AT]:
+        note_ack(arena, at, qp, head, packets, now_ps)
     if syndrome == SEQUENCE_NAK and is_news:
         go_back(qp)
+        note_loss(arena, at, qp, 0, now_ps)
     elif syndrome == RNR_NAK and is_news:
         go_back(qp)
         state[LIMIT] = min(state[LIMIT], state[SENDS_FIRST])
@@ -245,4 +254,5 @@ def expire(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> None:
         most_ps = MAX_BACKOFF * arena.words[at + MIN_TIMEOUT_PS]
         state[TIMEOUT_PS] = min(2 * state[TIMEOUT_PS], most_ps)  # RFC 6298, 5.5
         go_back(qp)
+        note_loss(arena, at, qp, 1, now_ps)
     offer(arena, at, number, qp, now_ps)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hosts.agent import AGENT_WORDS, HOST, make_agent
+from hosts.congestion.control import Controller, make_control
 from hosts.fifo import FIFO_COUNT, FIFO_FIRST, FIFO_ROOM, FIFO_ROWS, FIFO_WORDS
 from hosts.rc.wire import DEFAULT_PARTITION, DEST_QP_AT, HEAD_BYTES, PARTITION_AT, UDP_PORT
 from ringleaf.arena import Arena, Store, Words
@@ -63,6 +64,9 @@ LIMIT = 25  # messages before this one have credit
 PROBING = 26  # 1: one packet may go without credit
 ADVERTISED = 27  # the LIMIT that the peer was last told
 PRIORITY = 28  # of all it sends, 0 to PRIORITIES - 1
+CONTROL_AT = 29  # block of its congestion control, 0: none
+ALLOWED = 30  # packets in flight
+FREE_AT_PS = 31  # when pacing lets the next packet go
 QP_WORDS = 32
 
 RING = 256  # work requests per QP and direction
@@ -164,10 +168,30 @@ def connect_qp(
     state[DEADLINE_PS] = FOREVER_PS
     state[TIMEOUT_PS] = 4 * words[at + MIN_TIMEOUT_PS]
     state[LIMIT] = 1  # before anything is known
+    state[ALLOWED] = words[at + WINDOW]
     head = store.arena.bytes[template_at : template_at + HEAD_BYTES]
     write_udp(head, macs, addresses, (source_port, UDP_PORT), 0)
     put16(head, PARTITION_AT, partition)
     put24(head, DEST_QP_AT, peer_qp + 1)
+
+
+def control_qp(
+    store: Store, at: int, number: int, controller: Controller, *, line_bps: int, rtt_ps: int
+) -> None:
+    """Put queue pair `number` under congestion control; it must be connected, and idle.
+
+    Args:
+        store: Where it lives.
+        at: Its agent.
+        number: Of the queue pair; the peer's must be under the same control.
+        controller: Of `hosts.congestion`.
+        line_bps: Rate of the host's line.
+        rtt_ps: Of the longest path, without queues.
+    """
+    window = int(store.arena.words[at + WINDOW])
+    block = make_control(store, controller, window=window, line_bps=line_bps, rtt_ps=rtt_ps)
+    start = int(store.arena.words[at + QPS_AT]) + number * QP_WORDS
+    store.arena.words[start + CONTROL_AT] = block
 
 
 def set_priority(arena: Arena, at: int, number: int, priority: int) -> None:

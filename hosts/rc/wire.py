@@ -16,10 +16,13 @@ SEND_MIDDLE = 0x01
 SEND_LAST = 0x02
 SEND_ONLY = 0x04
 ACKNOWLEDGE = 0x11
+CNP = 0x81  # congestion notification packet (annex A17.9.3): BTH and 16 reserved bytes
+CNP_BYTES = 16
 
 # Offsets in the frame.
 OPCODE_AT = UDP_PAYLOAD_AT
 PARTITION_AT = UDP_PAYLOAD_AT + 2
+NOTICES_AT = UDP_PAYLOAD_AT + 4
 DEST_QP_AT = UDP_PAYLOAD_AT + 5
 ACK_REQUEST_AT = UDP_PAYLOAD_AT + 8
 PSN_AT = UDP_PAYLOAD_AT + 9
@@ -36,6 +39,9 @@ CREDIT_MASK = 0x1F
 RNR_NAK = 0x20
 SEQUENCE_NAK = 0x60
 PSN_MASK = 0xFFFFFF
+
+BECN = 0x40
+MARKS_MASK = 0x3F  # BTH's reserved bits beside it
 
 
 @inline

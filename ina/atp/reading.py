@@ -1,4 +1,4 @@
-"""What ATP's registers and packets mean: aggregators, blocks, sets of workers."""
+"""What ATP's registers and packets mean: aggregators, whose block each holds, and who is in it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from ina.atp.wire import (
     COLLISION,
     FIRST_UDP_PORT,
     GRADIENT,
-    HEADER_BYTES,
     INTEGERS,
     MESSAGE_AT,
-    RAW,
     RESEND,
     SEQUENCE_AT,
     SIZE_AT,
@@ -23,18 +21,25 @@ from ina.atp.wire import (
     SIZE_NONE,
     UDP_PORTS,
     VALUES_AT,
-    WORKERS_AT,
 )
-from ina.reading import Fact
+from ina.reading import Fact, rows_of
 from ringleaf.headers import UDP_DST_AT
 from switches.control import ControlPlane
+from topologies.graph import hosts
 
-SHARES = "Atp.aggregators.shares"
 SEQUENCE_BITS = 32  # of a holder; the job is above
 
 OUTCOMES = (
-    *("took an aggregator", "added", "added as the last", "repeated", "passed"),
-    *("collided", "sent again, merged", "sent again, replaced", "sent again, crossed", "freed"),
+    "taken",
+    "added",
+    "completed",
+    "repeated",
+    "passed",
+    "collided",
+    "merged",
+    "replaced",
+    "crossed",
+    "freed",
 )
 """Rows of the counter `outcomes`, as `p4/include/aggregators.p4` numbers them."""
 
@@ -42,19 +47,21 @@ OUTCOMES = (
 def read_entry(
     graph: nx.Graph[str], switch: ControlPlane, index: int, cells: Mapping[str, int]
 ) -> list[Fact]:
-    """Aggregator, block, workers in the sum, and whether it is complete."""
-    del graph  # workers go by their numbers, wherever they are
+    """Aggregator, block, workers in the sum, and whether it is free."""
     job, block = divmod(cells["holders"], 1 << SEQUENCE_BITS)
     arrived, complete = cells["arrived"], _complete(switch, job)
-    bits = [bit for bit in range(complete.bit_length()) if complete >> bit & 1]
-    state = "free" if not arrived else "complete" if arrived == complete else "sum"
+    names = hosts(graph)  # worker w is rank w's host
+    waited = [bit for bit in range(complete.bit_length()) if complete >> bit & 1]
+    state = "sum" if arrived else "free"
+    if arrived and arrived == complete:
+        state = "complete"
     facts = [
         Fact("aggregator", str(index)),
         Fact("block", str(block)),
         Fact(
             "bitmap",
-            f"{arrived:0{complete.bit_length()}b}",
-            tuple((f"worker {bit}", bool(arrived >> bit & 1)) for bit in bits),
+            f"{arrived:0{len(waited)}b}",
+            tuple((names[bit], bool(arrived >> bit & 1)) for bit in waited),
         ),
         Fact("holds", state),
     ]
@@ -62,49 +69,36 @@ def read_entry(
 
 
 def _complete(switch: ControlPlane, job: int) -> int:
-    """The workers that this switch waits for, for any of the job's servers."""
-    actions, found = switch.program.source.actions, 0
-    for entry in switch.entries(SHARES):
-        if entry.match[0][0] == job:
-            names = actions[entry.action].parameters
-            found |= dict(zip(names, entry.arguments, strict=True)).get("complete", 0)
-    return found
+    """The workers of a job that the switch waits for, for whichever of its servers."""
+    workers = 0
+    for row in rows_of(switch, "shares"):
+        if row.keys[0] == job:
+            workers |= row.arguments.get("complete", 0)
+    return workers
 
 
 def read_packet(data: bytes) -> str:
-    """Say `gradient of block 3, aggregator 1, workers 0 2`; "" of a packet that is not ATP's."""
+    """Say `gradient of block 3, aggregator 17`; "" of a packet that is not ATP's."""
     port = int.from_bytes(data[UDP_DST_AT : UDP_DST_AT + 2])
     if not FIRST_UDP_PORT <= port < FIRST_UDP_PORT + 2 * UDP_PORTS:
         return ""
-    if len(data) < MESSAGE_AT + HEADER_BYTES:
-        return ""
-    flags, block = data[MESSAGE_AT], int.from_bytes(data[SEQUENCE_AT : SEQUENCE_AT + 4])
-    if flags >> 4 != GRADIENT:
-        if data[SIZE_AT] & SIZE_MASK == SIZE_NONE:
-            return f"question for raw values of block {block}"
-        return f"result of block {block}"
-    marks = [
-        name
-        for flag, name in ((RESEND, "sent again"), (RAW, "raw"), (COLLISION, "collided"))
-        if flags & flag
-    ]
-    workers = int.from_bytes(data[WORKERS_AT : WORKERS_AT + 8])
-    numbers = " ".join(str(bit) for bit in range(workers.bit_length()) if workers >> bit & 1)
+    flags = data[MESSAGE_AT]
+    kind = "gradient" if flags >> 4 == GRADIENT else "parameters"
+    block = int.from_bytes(data[SEQUENCE_AT : SEQUENCE_AT + 4])
     aggregator = int.from_bytes(data[AGGREGATOR_AT : AGGREGATOR_AT + 2])
-    kind = f"gradient ({', '.join(marks)})" if marks else "gradient"
-    return f"{kind} of block {block}, aggregator {aggregator}, workers {numbers}"
+    notes = ", sent again" * bool(flags & RESEND) + ", collided" * bool(flags & COLLISION)
+    return f"{kind} of block {block}, aggregator {aggregator}{notes}"
 
 
 def read_values(data: bytes) -> tuple[int, ...]:
-    """The packet's lanes, signed, if they are whole numbers."""
-    if not read_packet(data) or data[SIZE_AT] & SIZE_MASK == SIZE_NONE:
+    """The packet's lanes, if they are whole numbers."""
+    if not read_packet(data) or not data[SIZE_AT] & INTEGERS:
         return ()
-    is_fixed = data[MESSAGE_AT] >> 4 == GRADIENT and not data[MESSAGE_AT] & RAW
-    if not is_fixed and not data[SIZE_AT] & INTEGERS:
+    if data[SIZE_AT] & SIZE_MASK == SIZE_NONE:
         return ()
     return tuple(np.frombuffer(data[VALUES_AT:], ">i4").tolist())
 
 
 def read_counter(name: str, row: int) -> str:
-    """What became of the packets that a row of `outcomes` counts."""
+    """The outcome that a row of `outcomes` counts."""
     return OUTCOMES[row] if name == "outcomes" and row < len(OUTCOMES) else f"{name}[{row}]"

@@ -149,7 +149,7 @@ class Atp:
     def read_entry(
         self, graph: nx.Graph[str], switch: ControlPlane, index: int, cells: Mapping[str, int]
     ) -> Sequence[Fact]:
-        """What an entry of the registers says, for people."""
+        """What an aggregator's registers say, for people."""
         return reading.read_entry(graph, switch, index, cells)
 
     def read_packet(self, data: bytes) -> str:

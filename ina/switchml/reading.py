@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import networkx as nx
 import numpy as np
 
-from ina.reading import Fact
+from ina.reading import Fact, rows_of
 from ina.switchml.wire import (
     BLOCK_AT,
     FIRST_UDP_PORT,
@@ -25,20 +24,10 @@ from ringleaf.headers import UDP_DST_AT
 from switches.control import ControlPlane
 from topologies.graph import neighbor_at
 
-MEMBERS = "SwitchML.aggregation.members"
 BLOCK_BITS = 32  # of an owner; the job is above
 
 EVENTS = ("stranger", "malformed", "stale", "waiting", "answered", "sent again")
 """Rows of the counter `events`, as `p4/include/aggregation.p4` numbers them."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Member:
-    """An entry of the table of members: a child, or the parent, of a job."""
-
-    job: int
-    port: int
-    arguments: dict[str, int]
 
 
 def read_entry(
@@ -46,9 +35,12 @@ def read_entry(
 ) -> list[Fact]:
     """Slot, version, block, children in the sum, and whether it is a sum or the result."""
     job, block = divmod(cells["owners"], 1 << BLOCK_BITS)
-    children = [m for m in _members(switch) if m.job == job and "child" in m.arguments]
+    members = [row for row in rows_of(switch, "members") if row.keys[0] == job]
+    children = [row for row in members if "child" in row.arguments]
     base = children[0].arguments["base"] if children else 0
-    bits = {m.arguments["child"]: neighbor_at(graph, switch.name, m.port) for m in children}
+    bits = {
+        row.arguments["child"]: neighbor_at(graph, switch.name, row.keys[1]) for row in children
+    }
     bitmap = cells["bitmaps"]
     state = "result" if cells["published"] else "sum"
     if state == "sum" and children and bitmap == children[0].arguments["children"]:
@@ -65,14 +57,6 @@ def read_entry(
         Fact("holds", state),
     ]
     return [Fact("job", str(job)), *facts] if job != 1 else facts
-
-
-def _members(switch: ControlPlane) -> Iterator[_Member]:
-    actions = switch.program.source.actions
-    for entry in switch.entries(MEMBERS):
-        names = actions[entry.action].parameters
-        (job, _), (port, _) = entry.match
-        yield _Member(job, port, dict(zip(names, entry.arguments, strict=True)))
 
 
 def read_packet(data: bytes) -> str:

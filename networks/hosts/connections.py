@@ -8,6 +8,7 @@ from typing import NamedTuple
 import networkx as nx
 
 from hosts import rc
+from hosts.congestion.registry import find_controller
 from hosts.plan import Stream
 from networks.groups import Group
 from networks.options import Options
@@ -52,6 +53,8 @@ class Connections:
         self._hosts = hosts(graph)
         self._nodes = [[index(host) for host in group.nodes] for group in groups]
         self._qps: list[dict[Flow, int]] = [{} for _ in self._hosts]  # by host
+        self._controller = find_controller(options.congestion)
+        self._rtt_ps = rtt_ps
         self._flows: list[list[Flow]] = [[] for _ in self._hosts]  # by host, then QP
         self._partitions = [
             rc.FULL_MEMBER | group.number if len(groups) > 1 else rc.DEFAULT_PARTITION
@@ -82,6 +85,18 @@ class Connections:
             window=window,
             min_timeout_ps=2 * rtt_ps + 4 * window * full_ps,
             rnr_wait_ps=rtt_ps,
+        )
+
+    def _control(self, host: int, number: int) -> None:
+        """Put a queue pair under the network's congestion control."""
+        name = self._hosts[host]
+        rc.control_qp(
+            self._store,
+            self.agents[host],
+            number,
+            self._controller,
+            line_bps=link(self._graph, name, attachment(self._graph, name)).rate_bps,
+            rtt_ps=self._rtt_ps,
         )
 
     def qp(self, host: int, flow: Flow) -> int:
@@ -127,6 +142,7 @@ class Connections:
                 source_port=FIRST_SOURCE_PORT + (end * 131 + number) % SOURCE_PORTS,
                 partition=self._partitions[group],
             )
+            self._control(end, number)
 
     def _mac(self, host: int) -> int:
         return mac(self._graph, self._hosts[host], 1)

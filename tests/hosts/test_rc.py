@@ -20,20 +20,26 @@ from hosts.agent import (
     make_ring,
     take_completions,
 )
+from hosts.congestion.control import CNP_GAP_PS
+from hosts.congestion.registry import CONTROLLERS, find_controller
+from hosts.rc.state import ACKED_PSN, ALLOWED, CONTROL_AT, NEXT_PSN, open_qp
 from ringleaf.arena import Store
 from ringleaf.errors import ProtocolError
+from ringleaf.headers import ECN_MARKED, IP_TOS_AT
 from ringleaf.packets import (
     POOL_FREE,
     POOL_SIZE,
     copy_packet,
     free_packet,
     make_pool,
+    open_packet,
     read_packet,
     write_packet,
 )
 from ringleaf.units import FOREVER_PS
 
 MTU = 8
+LINE_BPS = 1_000_000_000_000
 DELAY_PS = 1000
 
 
@@ -48,6 +54,8 @@ class Wire:
     flat: bool = False  # packets arrive as network interfaces give them: all in the head
     cut: float = 0.0  # how many lose their last byte on the way
     window: int = 4
+    controller: str = "fixed"
+    marks: float = 0.0  # how many meet congestion on the way
     sent: list[bytes] = field(default_factory=list)
     completions: list[Completion] = field(default_factory=list)
 
@@ -79,6 +87,14 @@ class Wire:
                 addresses=(0x0A000001 + end, 0x0A000002 - end),
                 source_port=0xC000,
             )
+            rc.control_qp(
+                self.store,
+                at,
+                0,
+                find_controller(self.controller),
+                line_bps=LINE_BPS,
+                rtt_ps=2 * DELAY_PS,
+            )
         self.flying: list[tuple[int, int, int, int]] = []
         self.now_ps = self.order = 0
 
@@ -98,6 +114,8 @@ class Wire:
         if self.rng.random() < self.loss:
             free_packet(self.store.arena, packet)
             return
+        if self.rng.random() < self.marks:
+            open_packet(self.store.arena, packet).head[IP_TOS_AT] |= ECN_MARKED
         packet = self._arrive(packet)
         late = self.rng.randrange(20 * DELAY_PS) if self.rng.random() < self.late else 0
         self.order += 1
@@ -112,11 +130,17 @@ class Wire:
         free_packet(self.store.arena, packet)
         return write_packet(self.store.arena, data[:-5] if cut else data + bytes(3))
 
+    def _is_answer(self, packet: int) -> bool:
+        return read_packet(self.store.arena, packet)[42] in (0x11, 0x81)
+
     def _drain(self) -> None:
         arena = self.store.arena
         for end, at in enumerate(self.ends):
             while arena.words[at + READY]:
                 packet = rc.transmit(arena, at, 0, self.now_ps)
+                state = open_qp(arena, at, 0).state
+                before = state[NEXT_PSN] - state[ACKED_PSN]
+                assert packet < 0 or before <= max(state[ALLOWED], 1) or self._is_answer(packet)
                 if packet >= 0:
                     self._fly(end, packet)
         self.completions += take_completions(arena, self.ring)
@@ -223,7 +247,7 @@ def test_message_longer_than_its_receive_is_reported_and_writes_nothing_beyond()
 def test_lost_packet_is_sent_again_after_a_nak() -> None:
     wire = Wire(window=8)
     wire.loss = 0.5
-    draws = iter([1.0, 1.0, 1.0, 1.0, 0.0])  # twice, loss, late of packet 1; then packet 2 is lost
+    draws = iter([1.0, 1.0, 1.0, 1.0, 1.0, 0.0])  # twice, loss, mark, late; then packet 2 is lost
     wire.rng.random = lambda: next(draws, 1.0)  # type: ignore[method-assign]
     wire.expect(1, 4096, 100, tag=0)
     wire.post(0, bytes(range(40)), 0, tag=0)
@@ -244,6 +268,8 @@ def test_lost_packet_is_sent_again_after_a_nak() -> None:
     flat=st.booleans(),
     cut=st.sampled_from([0.0, 0.1]),
     window=st.integers(1, 9),
+    controller=st.sampled_from(list(CONTROLLERS)),
+    marks=st.sampled_from([0.0, 0.3, 1.0]),
 )
 def test_messages_arrive_exactly_once_in_order(
     sizes: list[int],
@@ -255,8 +281,20 @@ def test_messages_arrive_exactly_once_in_order(
     flat: bool,
     cut: float,
     window: int,
+    controller: str,
+    marks: float,
 ) -> None:
-    wire = Wire(seed=seed, loss=loss, twice=twice, late=late, flat=flat, cut=cut, window=window)
+    wire = Wire(
+        seed=seed,
+        loss=loss,
+        twice=twice,
+        late=late,
+        flat=flat,
+        cut=cut,
+        window=window,
+        controller=controller,
+        marks=marks,
+    )
     payload = random.Random(seed)
     expected: dict[int, bytes] = {}
     for end, lengths in enumerate((sizes, back)):
@@ -355,3 +393,23 @@ def test_queue_pairs_send_by_priority_and_in_turn_among_equals(
     levels = sorted(set(priorities), reverse=True)
     members = [[n for n, p in enumerate(priorities) if p == level] for level in levels]
     assert order == [number for same in members for number in same * turns]
+
+
+def test_notices_tell_of_marks_and_come_at_most_once_per_gap() -> None:
+    """RoCEv2's CNPs (annex A17.9.3), which scapy knows; acknowledgements count marks besides."""
+    from scapy.contrib.roce import BTH
+
+    wire = Wire(window=16, controller="dctcp", marks=1.0)
+    for at in wire.ends:
+        arena = wire.store.arena
+        arena.words[open_qp(arena, at, 0).state[CONTROL_AT] + CNP_GAP_PS] = 10**9
+    wire.expect(1, 4096, 200, tag=0)
+    wire.post(0, bytes(200), 0, tag=0)
+    wire.run()
+
+    frames = [(frame, BTH(frame[42:])) for frame in wire.sent]
+    notices = [(len(frame), bth) for frame, bth in frames if bth.opcode == 0x81]
+    assert [(size, bth.becn, bth.dqpn) for size, bth in notices] == [(42 + 12 + 16 + 4, 1, 1)]
+    acks = [bth for frame, bth in frames if bth.opcode == 0x11 and frame[29] == 2]
+    assert acks[-1].resv6 == 25, "all packets came marked"
+    assert [bth.becn for bth in acks] == [int(i > 0) for i in range(len(acks))]

@@ -10,12 +10,9 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from test_atp_network import job_on
 
-from ina.atp import reading
 from ina.atp.control import Job, entities, first_aggregators
 from ina.atp.layers import ATP, ATPFloats, ATPIntegers
 from ina.atp.wire import GRADIENT, NO_PROPOSAL, PARAMETER, check_job, worker_set
-from ina.reading import Readable
-from ina.registry import SYSTEMS
 from ringleaf.errors import ConfigError
 from topologies.registry import build
 
@@ -117,25 +114,3 @@ def test_job_numbers_and_sets() -> None:
     assert check_job("x", 255) == 255
     assert worker_set((1 << 64) - 1) == -1
     assert worker_set(5) == 5
-
-
-def test_it_explains_itself() -> None:
-    graph = tree_of((3,))
-    network = Network(graph, [job_on(graph)])
-    parts = np.array([[3], [4]], np.int32)
-    network.reduce(parts)
-    network.reduce(parts)
-    sent = [(reading.read_packet(packet), packet) for _, _, packet in network.hops]
-    switch = network.switches["s0"]
-    cells = {"holders": 1 << 32 | 1, "arrived": 0b10}
-
-    assert isinstance(SYSTEMS["atp"], Readable)
-    assert sent[0][0] == "gradient of block 0, aggregator 45, workers 0"
-    assert reading.read_values(sent[0][1])[:2] == (3, 0)
-    assert sent[2][0] == "gradient of block 0, aggregator 45, workers 0 1"
-    assert sent[3][0] == "result of block 0"
-    assert reading.read_values(sent[3][1])[0] == 7
-    facts = {fact.name: fact.text for fact in reading.read_entry(graph, switch, 45, cells)}
-    assert facts == {"aggregator": "45", "block": "1", "bitmap": "10", "holds": "sum"}
-    assert reading.read_counter("outcomes", 5) == "collided"
-    assert reading.read_packet(bytes(80)) == ""

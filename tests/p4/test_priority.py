@@ -44,7 +44,7 @@ def queue_of(switch: Switch, packet: Packet) -> int:
 
 
 def roce(job: int, tos: int) -> Packet:
-    body = bytes([0, 0]) + job.to_bytes(2, "big") + bytes(8 + 20)
+    body = bytes([0, 0]) + (0x8000 | job).to_bytes(2, "big") + bytes(8 + 20)
     return udp(sport=0xC000, dport=4791, tos=tos) / Raw(body)
 
 
@@ -68,7 +68,7 @@ def test_partial_sums_and_results_keep_their_updates_class() -> None:
 
 
 @given(
-    job=st.sampled_from([1, 2, 0xFFFF]),
+    job=st.sampled_from([1, 2, 0x7FFF]),
     dscp=st.integers(0, 63),
     rows=st.dictionaries(
         st.tuples(st.sampled_from([None, 1, 2]), st.integers(0, 7)), st.integers(0, 7), max_size=6

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
@@ -15,9 +16,11 @@ from experiments.stepper.observed import Observed, observe, split_lanes
 from experiments.stepper.packets import packet_frames
 from experiments.stepper.story import Action, Cursor, EntryChange, Story
 from experiments.stepper.telling import Request, tell
+from ina.atp import reading as atp
 from ina.registry import find_system
-from ina.switchml.reading import EVENTS, read_counter, read_packet, read_values
+from ina.switchml import reading as switchml
 from networks.options import Options
+from ringleaf.errors import ConfigError
 from topologies.graph import hosts
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -148,6 +151,11 @@ def test_a_system_that_explains_nothing_is_shown_as_it_is() -> None:
     assert told.frames[-1].buffers[0].after.who == (0, 1)
 
 
+def test_what_depends_on_the_numbers_is_not_traced_in_windows() -> None:
+    with pytest.raises(ConfigError, match="more than 15 ranks can't be traced, got 16"):
+        tell(Request("omnireduce", ranks=16))
+
+
 def test_lanes_are_told_from_scalars() -> None:
     assert split_lanes(["c.a", "c.r1", "c.r0", "c.r2", "c.r10", "c.x1"]) == (
         ["c.a", "c.x1"],
@@ -156,16 +164,45 @@ def test_lanes_are_told_from_scalars() -> None:
     assert split_lanes(["r0", "r1"]) == (["r0", "r1"], [])
 
 
-def test_events_are_numbered_as_in_the_program() -> None:
-    source = (ROOT / "p4" / "include" / "aggregation.p4").read_text()
+@pytest.mark.parametrize(
+    ("program", "counter", "reader"),
+    [("aggregation", "events", switchml), ("aggregators", "outcomes", atp)],
+)
+def test_counters_rows_are_numbered_as_in_the_program(
+    program: str, counter: str, reader: ModuleType
+) -> None:
+    source = (ROOT / "p4" / "include" / f"{program}.p4").read_text()
     found = dict(re.findall(r"const bit<32> (\w+) = (\d+);", source))
 
-    assert int(found.pop("EVENTS")) == len(EVENTS) == len(found)
+    assert int(found.pop(counter.upper())) == len(found)
     for name, row in found.items():
-        assert read_counter("events", int(row)) == name.lower().replace("_", " ")
-    assert read_counter("others", 1) == "others[1]"
+        assert reader.read_counter(counter, int(row)) == name.lower().replace("_", " ")
+    assert reader.read_counter(counter, len(found)) == f"{counter}[{len(found)}]"
+    assert reader.read_counter("others", 1) == "others[1]"
 
 
-def test_other_packets_are_not_switchmls() -> None:
-    assert read_packet(bytes(60)) == ""
-    assert read_values(bytes(60)) == ()
+@pytest.mark.parametrize("servers", [0, 1])
+def test_atps_aggregators_hold_whom_their_bitmaps_name(servers: int) -> None:
+    story = tell(Request("atp", ranks=3, servers=servers, loss="5%", seed=3))
+
+    cursor = Cursor(story)
+    cursor.go(len(story.frames))
+    assert cursor.right() == (12, 12)
+    seen = set()
+    for change in changes(story):
+        assert change.after is not None
+        assert change.after.total is not None
+        (bits,) = [each.bits for each in change.after.facts if each.bits]
+        seen.add(fact(change, "holds"))
+        if fact(change, "holds") != "free":
+            assert change.after.total.who == tuple(int(n[1:]) for n, there in bits if there)
+    assert seen == {"sum", "complete", "free"}
+    assert {frame.title.split()[3] for frame in story.frames} == {"gradient", "parameters"}
+    whole = [frame.carries for frame in story.frames if "parameters of" in frame.title]
+    assert {cell.who for cell in whole if cell is not None} == {(0, 1, 2)}
+
+
+def test_other_packets_are_nobodys() -> None:
+    for reader in (switchml, atp):
+        assert reader.read_packet(bytes(60)) == ""
+        assert reader.read_values(bytes(60)) == ()

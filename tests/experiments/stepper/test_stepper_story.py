@@ -102,6 +102,21 @@ def test_transfers_take_the_networks_routes_and_links_carry_them() -> None:
     assert sent == 16 * 8
 
 
+def test_servers_hold_nothing_of_their_own() -> None:
+    story = tell(Request("ps", ranks=3, servers=2))
+
+    assert [cell.who for row in story.first for cell in row[:1]] == [(0,), (1,), (2,), (), ()]
+    assert story.frames[0].title == "rank 0 sends chunk 0 to server 0, which adds it"
+    assert story.frames[0].path == ("h0", "s0", "h3")
+    assert "server 1: chunk 0 ∅ = 0 0" in "\n".join(lines(story))
+
+
+def test_messages_have_their_encoded_size() -> None:
+    frames = tell(Request("ssar-double", ranks=2, elements=8)).frames
+
+    assert [frame.size_bytes for frame in frames] != [32] * len(frames)
+
+
 def test_steps_stop_at_their_ends() -> None:
     cursor = Cursor(tell(Request("ring", ranks=3)))
     seen = []
@@ -160,6 +175,7 @@ def test_reduces_and_copies_are_told_apart() -> None:
             Request("switchml", elements=100_000),
             "elements must be 1 to 4096, 64 packets from each rank, got",
         ),
+        (Request("ps", servers=-1), "step: servers must be >= 0, got -1"),
         (Request("ring", topo="fatree"), "did you mean 'fattree'"),
         (Request("alltoall", ranks=64, segments=0), "step: segments must be >= 1, got 0"),
     ],

@@ -1,0 +1,84 @@
+"""DCTCP: the window shrinks in proportion to how many packets met congestion.
+
+Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3; RFC 8257. Once per window of
+data, alpha = (1 - g) * alpha + g * F, where F is the fraction of its packets that were marked;
+and if any was, the window is cut by alpha / 2. Otherwise it grows by a packet per round trip.
+
+As RDMA's senders do, it starts with the whole window and not with a slow start; the first marks
+halve it, because alpha is 1 at first (RFC 8257, 3.3). A loss is as in TCP: the window is halved,
+or one packet after a timeout, from which a slow start leads back to half of what it was.
+"""
+
+from __future__ import annotations
+
+from hosts.congestion.control import IN_FLIGHT, MARKED, MOST_WINDOW, OWN, WINDOW, Controller
+from ringleaf.arena import Arena, Words
+from ringleaf.compiled import handler, inline
+
+CWND = OWN  # the window, in units of 2**-16 packets
+ALPHA = OWN + 1  # in units of 2**-20
+ACKED = OWN + 2  # packets of this window of data that are acknowledged
+MET = OWN + 3  # of these, marked
+LEFT = OWN + 4  # packets until it is over
+THRESHOLD = OWN + 5  # below this CWND, slow start
+
+ONE_PACKET = 1 << 16
+ONE = 1 << 20
+GAIN_SHIFT = 4  # g = 1/16
+
+
+def begin(block: Words) -> None:
+    block[CWND] = block[WINDOW] * ONE_PACKET
+    block[ALPHA] = ONE
+
+
+@inline
+def set_window(words: Words, at: int, cwnd: int) -> None:
+    """Keep the window between one packet and the most that makes sense."""
+    cwnd = min(max(cwnd, ONE_PACKET), words[at + MOST_WINDOW] * ONE_PACKET)
+    words[at + CWND] = cwnd
+    words[at + WINDOW] = cwnd // ONE_PACKET
+
+
+@inline
+def end_window(words: Words, at: int) -> None:
+    """A window of data is acknowledged: learn from its marks, and cut once."""
+    share = words[at + MET] * ONE // words[at + ACKED]
+    words[at + ALPHA] += (share >> GAIN_SHIFT) - (words[at + ALPHA] >> GAIN_SHIFT)
+    if words[at + MET] > 0:
+        cwnd = words[at + CWND]
+        cwnd -= cwnd * words[at + ALPHA] // (2 * ONE)
+        words[at + THRESHOLD] = 0
+        set_window(words, at, cwnd)
+    words[at + ACKED] = words[at + MET] = 0
+    words[at + LEFT] = max(words[at + IN_FLIGHT], 1)
+
+
+@handler
+def on_ack(arena: Arena, at: int, packets: int, _now_ps: int) -> int:
+    words = arena.words
+    marked = min(words[at + MARKED], packets)
+    words[at + ACKED] += packets
+    words[at + MET] += marked
+    words[at + LEFT] -= packets
+    cwnd = words[at + CWND]
+    if cwnd < words[at + THRESHOLD]:
+        set_window(words, at, cwnd + packets * ONE_PACKET)
+    elif marked == 0:
+        set_window(words, at, cwnd + packets * ONE_PACKET * ONE_PACKET // cwnd)
+    if words[at + LEFT] <= 0:
+        end_window(words, at)
+    return 0
+
+
+@handler
+def on_loss(arena: Arena, at: int, timeout: int, _now_ps: int) -> int:
+    words = arena.words
+    half = words[at + CWND] // 2
+    words[at + THRESHOLD] = half if timeout else 0
+    set_window(words, at, ONE_PACKET if timeout else half)
+    words[at + LEFT] = words[at + ACKED] = words[at + MET] = 0
+    return 0
+
+
+CONTROLLER = Controller("dctcp", begin, on_ack=on_ack, on_loss=on_loss)

@@ -1,0 +1,122 @@
+"""Between a queue pair and its congestion controller (`hosts/congestion`), on both ends.
+
+A receiver counts the packets that came marked (ECN), and says in each acknowledgement how many
+they are, modulo 64, in the six bits that BTH reserves beside FECN and BECN: as TCP does with
+Accurate ECN (RFC 9768), which loses no mark where acknowledgements are merged or lost. BECN
+says that there are new ones. If the controller wants it, it sends CNPs, too (RoCEv2, A17.9).
+"""
+
+from __future__ import annotations
+
+from hosts.agent import READY, TIMER_AT_PS
+from hosts.congestion.control import (
+    CNP_DUE,
+    CNP_FROM_PS,
+    CNP_GAP_PS,
+    IN_FLIGHT,
+    MARKED,
+    MARKS,
+    ON_ACK,
+    ON_CNP,
+    ON_LOSS,
+    ON_TIMER,
+    RATE_BPS,
+    SEEN_MARKS,
+    TOLD_MARKS,
+    WINDOW,
+)
+from hosts.congestion.control import TIMER_AT_PS as CONTROL_TIMER_AT_PS
+from hosts.fifo import fifo_push, open_fifo
+from hosts.rc.queue import is_owing
+from hosts.rc.state import ACKED_PSN, ALLOWED, ANSWERS_AT, CONTROL_AT, FREE_AT_PS, NEXT_PSN, Qp
+from hosts.rc.wire import BECN, MARKS_MASK, NOTICES_AT, PACKET_OVERHEAD_BYTES
+from ringleaf.arena import Arena, Bytes
+from ringleaf.compiled import handler_at, inline
+from ringleaf.headers import ECN_MARKED, ECN_MASK, IP_TOS_AT
+from ringleaf.units import FOREVER_PS, PS_PER_S
+
+LINE_OVERHEAD_BYTES = PACKET_OVERHEAD_BYTES + 24  # with preamble, FCS and gap
+
+
+@inline
+def tell_controller(arena: Arena, at: int, qp: Qp, event: int, argument: int, now_ps: int) -> None:
+    """Call one of the controller's handlers, and do what it says."""
+    words = arena.words
+    block = qp.state[CONTROL_AT]
+    words[block + IN_FLIGHT] = qp.state[NEXT_PSN] - qp.state[ACKED_PSN]
+    handler_at(words[block + event])(arena, block, argument, now_ps)
+    qp.state[ALLOWED] = words[block + WINDOW]
+    words[at + TIMER_AT_PS] = min(words[at + TIMER_AT_PS], words[block + CONTROL_TIMER_AT_PS])
+
+
+@inline
+def note_ack(arena: Arena, at: int, qp: Qp, head: Bytes, packets: int, now_ps: int) -> None:
+    """An acknowledgement has come, of `packets` that were not acknowledged before."""
+    words = arena.words
+    block = qp.state[CONTROL_AT]
+    count = int(head[NOTICES_AT]) & MARKS_MASK
+    if packets > 0:  # an older one's count would be taken for a lap
+        words[block + MARKED] = (count - words[block + SEEN_MARKS]) & MARKS_MASK
+        words[block + SEEN_MARKS] = count
+        tell_controller(arena, at, qp, ON_ACK, packets, now_ps)
+
+
+@inline
+def note_loss(arena: Arena, at: int, qp: Qp, timeout: int, now_ps: int) -> None:
+    if qp.state[CONTROL_AT]:
+        tell_controller(arena, at, qp, ON_LOSS, timeout, now_ps)
+
+
+@inline
+def receive_notice(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
+    """Take a CNP."""
+    if qp.state[CONTROL_AT]:
+        tell_controller(arena, at, qp, ON_CNP, 0, now_ps)
+
+
+@inline
+def tend(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
+    """See to the controller's timer."""
+    words = arena.words
+    block = qp.state[CONTROL_AT]
+    if words[block + CONTROL_TIMER_AT_PS] <= now_ps:
+        words[block + CONTROL_TIMER_AT_PS] = FOREVER_PS
+        tell_controller(arena, at, qp, ON_TIMER, 0, now_ps)
+    words[at + TIMER_AT_PS] = min(words[at + TIMER_AT_PS], words[block + CONTROL_TIMER_AT_PS])
+
+
+@inline
+def pace(arena: Arena, qp: Qp, payload_bytes: int, now_ps: int) -> None:
+    """Put the next packet off for as long as this one takes at the controller's rate."""
+    rate_bps = arena.words[qp.state[CONTROL_AT] + RATE_BPS]
+    if rate_bps > 0:
+        bits = 8 * (payload_bytes + LINE_OVERHEAD_BYTES)
+        qp.state[FREE_AT_PS] = max(qp.state[FREE_AT_PS], now_ps) + bits * PS_PER_S // rate_bps
+    else:
+        qp.state[FREE_AT_PS] = 0
+
+
+@inline
+def count_mark(arena: Arena, at: int, number: int, qp: Qp, head: Bytes, now_ps: int) -> None:
+    """Look at a data packet's ECN, and owe the sender a CNP if it is time for one."""
+    if head[IP_TOS_AT] & ECN_MASK != ECN_MARKED:
+        return
+    words = arena.words
+    block = qp.state[CONTROL_AT]
+    words[block + MARKS] += 1
+    if words[block + CNP_GAP_PS] > 0 and words[block + CNP_FROM_PS] <= now_ps:
+        words[block + CNP_FROM_PS] = now_ps + words[block + CNP_GAP_PS]
+        if not is_owing(arena, qp):
+            fifo_push(open_fifo(arena, at + ANSWERS_AT), number)
+            words[at + READY] = 1
+        words[block + CNP_DUE] = 1
+
+
+@inline
+def write_notices(arena: Arena, qp: Qp, head: Bytes) -> None:
+    """Tell the peer of marks, in an acknowledgement."""
+    words = arena.words
+    block = qp.state[CONTROL_AT]
+    marks = words[block + MARKS]
+    head[NOTICES_AT] = marks & MARKS_MASK | (BECN if marks > words[block + TOLD_MARKS] else 0)
+    words[block + TOLD_MARKS] = marks

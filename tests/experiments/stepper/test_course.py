@@ -1,0 +1,82 @@
+"""The course's commands do what its pages say: every one is run, every line shown is looked for."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from experiments import cli, session
+
+COURSE = Path(__file__).resolve().parents[3] / "docs" / "course"
+BLOCK = re.compile(r"^```text\n\$ ringleaf (.*)\n((?:.*\n)*?)```$", re.MULTILINE)
+LEFT_OUT = "..."
+
+SHOWN = [
+    pytest.param(command, shown.splitlines(), id=f"{page.stem}: {command}")
+    for page in sorted(COURSE.glob("[0-9]*.md"))
+    for command, shown in BLOCK.findall(page.read_text())
+]
+
+
+def passages(shown: list[str]) -> list[list[str]]:
+    """Lines that follow one another; what is between passages is left out."""
+    found: list[list[str]] = [[]]
+    for line in shown:
+        if line.strip() == LEFT_OUT:
+            found.append([])
+        else:
+            found[-1].append(line.rstrip())
+    return [passage for passage in found if passage]
+
+
+def find(passage: list[str], lines: list[str], start: int) -> int:
+    """Where the passage ends, from `start` on; -1 if it is not there."""
+    for at in range(start, len(lines) - len(passage) + 1):
+        if lines[at : at + len(passage)] == passage:
+            return at + len(passage)
+    return -1
+
+
+@pytest.mark.parametrize(("command", "shown"), SHOWN)
+def test_a_command_prints_what_the_page_shows(
+    command: str,
+    shown: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # Figures take longer than all else, and are tested elsewhere.
+    monkeypatch.setattr(session, "draw", lambda folder, *_: folder / "report.html")
+
+    with pytest.raises(SystemExit) as exited:
+        cli.app(shlex.split(command))
+
+    assert exited.value.code == 0
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    at = 0
+    for passage in passages(shown):
+        at = find(passage, lines, at)
+        assert at >= 0, "not printed in this order:\n" + "\n".join(passage)
+
+
+def test_there_are_four_lessons_and_all_their_commands_are_tested() -> None:
+    pages = sorted(COURSE.glob("[0-9]*.md"))
+
+    assert len(pages) == 4
+    for page in pages:
+        text = page.read_text()
+        assert text.count("\n$ ") == len(BLOCK.findall(text)) >= 3, page.name
+        assert page.name in (COURSE / "README.md").read_text()
+
+
+def test_what_is_not_printed_is_noticed() -> None:
+    lines = ["a", "b", "c"]
+
+    assert passages(["a", "...", "b", "c"]) == [["a"], ["b", "c"]]
+    assert find(["b", "c"], lines, 0) == 3
+    assert find(["a", "c"], lines, 0) == -1
+    assert find(["a"], lines, 1) == -1

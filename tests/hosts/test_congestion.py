@@ -1,0 +1,142 @@
+"""Congestion controllers, told of acknowledgements, losses, notices and time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hosts.congestion import dctcp
+from hosts.congestion.control import (
+    IN_FLIGHT,
+    MARKED,
+    RATE_BPS,
+    TIMER_AT_PS,
+    WINDOW,
+    Controller,
+    make_control,
+)
+from hosts.congestion.registry import CONTROLLERS, find_controller
+from ringleaf.arena import Store
+from ringleaf.errors import ConfigError
+from ringleaf.units import FOREVER_PS, PS_PER_US
+
+LINE_BPS = 100_000_000_000
+RTT_PS = 8 * PS_PER_US
+MOST = 64
+CLOSED = [each for each in CONTROLLERS.values() if not each.is_open]
+
+ACK = st.tuples(st.just("ack"), st.integers(1, MOST), st.integers(0, MOST))
+OTHERS = st.tuples(
+    st.sampled_from(["nak", "timeout", "cnp", "wait"]), st.integers(1, 500), st.just(0)
+)
+EVENTS = st.lists(st.one_of(ACK, ACK, OTHERS), max_size=60)
+
+
+@dataclass
+class Sender:
+    """A queue pair's block, and the time."""
+
+    controller: Controller
+    store: Store = field(default_factory=Store)
+    now_ps: int = 0
+
+    def __post_init__(self) -> None:
+        self.store.allocate("words", 64)
+        self.at = make_control(
+            self.store, self.controller, window=MOST, line_bps=LINE_BPS, rtt_ps=RTT_PS
+        )
+
+    def word(self, number: int) -> int:
+        return int(self.store.arena.words[self.at + number])
+
+    def happen(self, kind: str, number: int, marked: int) -> None:
+        words, each = self.store.arena.words, self.controller
+        words[self.at + IN_FLIGHT] = min(number, self.word(WINDOW)) if kind == "ack" else 0
+        words[self.at + MARKED] = marked
+        if kind == "wait":
+            self.wait(number * PS_PER_US)
+        elif kind == "ack":
+            each.on_ack(self.store.arena, self.at, number, self.now_ps)
+        elif kind == "cnp":
+            each.on_cnp(self.store.arena, self.at, 0, self.now_ps)
+        else:
+            each.on_loss(self.store.arena, self.at, int(kind == "timeout"), self.now_ps)
+
+    def wait(self, time_ps: int) -> None:
+        """Let time pass; timers fire."""
+        end_ps = self.now_ps + time_ps
+        while self.word(TIMER_AT_PS) <= end_ps:
+            self.now_ps = max(self.now_ps, self.word(TIMER_AT_PS))
+            self.store.arena.words[self.at + TIMER_AT_PS] = FOREVER_PS
+            self.controller.on_timer(self.store.arena, self.at, 0, self.now_ps)
+            assert self.word(TIMER_AT_PS) > self.now_ps, "time would stand still"
+        self.now_ps = end_ps
+
+    def is_open(self) -> bool:
+        return self.word(WINDOW) == MOST and self.word(RATE_BPS) in (0, LINE_BPS)
+
+
+@pytest.mark.parametrize("controller", CLOSED, ids=lambda each: each.name)
+@given(events=EVENTS)
+def test_window_and_rate_stay_within_what_the_line_carries(
+    controller: Controller, events: list[tuple[str, int, int]]
+) -> None:
+    sender = Sender(controller)
+    assert sender.is_open(), "RDMA starts at the line's rate"
+    for event in events:
+        sender.happen(*event)
+        assert 1 <= sender.word(WINDOW) <= MOST
+        assert 0 <= sender.word(RATE_BPS) <= LINE_BPS
+
+
+@pytest.mark.parametrize("controller", CLOSED, ids=lambda each: each.name)
+@given(events=EVENTS)
+def test_full_speed_comes_back_once_marks_cease_and_no_timer_is_left(
+    controller: Controller, events: list[tuple[str, int, int]]
+) -> None:
+    sender = Sender(controller)
+    for event in events:
+        sender.happen(*event)
+    for _ in range(4000):
+        if sender.is_open():
+            break
+        sender.happen("ack", sender.word(WINDOW), 0)
+        sender.wait(RTT_PS)
+    assert sender.is_open()
+    sender.wait(100 * RTT_PS)
+    assert sender.word(TIMER_AT_PS) == FOREVER_PS
+
+
+@given(events=EVENTS)
+def test_dctcps_alpha_is_a_fraction(events: list[tuple[str, int, int]]) -> None:
+    sender = Sender(dctcp.CONTROLLER)
+    for event in events:
+        sender.happen(*event)
+        assert 0 <= sender.word(dctcp.ALPHA) <= dctcp.ONE
+
+
+def test_dctcp_cuts_once_per_window_and_by_half_of_alpha() -> None:
+    sender = Sender(dctcp.CONTROLLER)
+    sender.happen("ack", MOST, MOST)
+    assert sender.word(WINDOW) == MOST // 2, "alpha is 1 at first"
+    for _ in range(400):
+        sender.happen("ack", MOST, 0)
+    alpha = sender.word(dctcp.ALPHA)
+    assert alpha < dctcp.ONE // 50
+    assert sender.word(WINDOW) == MOST
+
+    for packet in range(MOST):  # one packet at a time, every second marked
+        sender.store.arena.words[sender.at + IN_FLIGHT] = MOST
+        sender.store.arena.words[sender.at + MARKED] = packet % 2
+        sender.controller.on_ack(sender.store.arena, sender.at, 1, 0)
+    learnt = alpha - (alpha >> 4) + (dctcp.ONE >> 5)
+    assert sender.word(dctcp.ALPHA) == pytest.approx(learnt, abs=4)
+    assert sender.word(WINDOW) == MOST - -(-MOST * learnt // (2 * dctcp.ONE))
+
+
+def test_an_unknown_controller_is_refused() -> None:
+    with pytest.raises(ConfigError, match="cc: unknown congestion controller, got 'cubic'"):
+        find_controller("cubic")

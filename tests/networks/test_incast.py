@@ -1,0 +1,32 @@
+"""Congestion control at a link that many hosts send to at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.incast import Incast, run_incast
+from experiments.options import ECN_PACKETS
+from hosts.congestion.registry import CONTROLLERS
+
+SENDERS = 6
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, Incast]:
+    return {name: run_incast(name, senders=SENDERS, size_bytes=1 << 20) for name in CONTROLLERS}
+
+
+@pytest.mark.parametrize("name", CONTROLLERS)
+def test_the_link_is_full_and_shared_fairly(runs: dict[str, Incast], name: str) -> None:
+    assert runs[name].goodput > 0.97
+    assert runs[name].jain > 0.9
+    assert runs[name].result.drops == 0
+
+
+def test_a_fixed_window_fills_the_queue_and_dctcp_keeps_it_at_its_threshold(
+    runs: dict[str, Incast],
+) -> None:
+    threshold_bytes = ECN_PACKETS * 4096
+
+    assert 0.5 * threshold_bytes < runs["dctcp"].mean_queue_bytes < 1.5 * threshold_bytes
+    assert runs["fixed"].mean_queue_bytes > 4 * threshold_bytes
