@@ -81,6 +81,7 @@
       const heading = element("th", "", mark, many > 600 ? `${rank}` : nodes[rank]);
       heading.scope = "row";
       mark.style.setProperty("--h", hue(rank));
+      if (rank >= ranks) mark.style.background = "var(--soft)";
       const line = element("tr", "", heading);
       row.forEach((number, cell) => {
         const [who, text, values] = cells[number], goal = story.goals[rank][cell];
@@ -176,8 +177,9 @@
     for (const name of ["wires", "loads", "routes", "nodes", "pills"]) svg.append((layers[name] = drawn("g", {})));
     for (const [a, b] of map.links) layers.wires.append(drawn("path", { d: line(a, b), class: "wire" }));
     for (const [name, x, y, isHost, label] of map.nodes) {
-      const width = isHost ? 34 : 40, box = drawn("g", { class: `node${isHost ? " rank" : ""}` });
-      if (isHost) box.style.setProperty("--h", hue(rankOf(name)));
+      const width = isHost ? 34 : 40, isRank = isHost && rankOf(name) < ranks;
+      const box = drawn("g", { class: `node${isRank ? " rank" : ""}` });
+      if (isRank) box.style.setProperty("--h", hue(rankOf(name)));
       box.append(drawn("rect", { x: x - width / 2, y: y - 13, width, height: 26, rx: isHost ? 5 : 13 }), drawn("text", { x, y }, name));
       box.append(drawn("title", {}, label === name ? name : `${name}: ${label}`));
       layers.nodes.append(box);

@@ -165,7 +165,7 @@ class _Teller:
             if not there
         ]
         waits = f", and waits for {', '.join(missing)}" if missing else ""
-        verb = "adds it" if any(change.before for change in entries) else "keeps it"
+        verb = "adds it" if any(_grows(change) for change in entries) else "keeps it"
         return f"{switch} {verb}{waits}{said}."
 
     def _newly_counted(self, switch: str, event: Event) -> list[str]:
@@ -181,6 +181,14 @@ class _Teller:
         ] or ["It changes nothing there."]
         parts += [f"It sends {self._describe(sight.data)}." for sight in event.sights if sight.sent]
         return " ".join(parts)
+
+
+def _grows(change: EntryChange) -> bool:
+    """Whether a sum has got more addends; else something new has taken the place of the old."""
+    before, after = change.before, change.after
+    if before is None or after is None or before.total is None or after.total is None:
+        return False
+    return set(before.total.who) < set(after.total.who)
 
 
 def _ranges(observed: Observed, elements: int) -> list[tuple[int, int]]:

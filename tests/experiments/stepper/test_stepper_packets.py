@@ -70,6 +70,13 @@ def test_slots_versions_and_bitmaps_go_as_in_the_paper(calm: Story) -> None:
     assert sorted({c.index for c in changes(calm)}) == [0, 1, 2, 3]
 
 
+def test_a_block_that_takes_a_slot_is_not_called_added() -> None:
+    story = tell(Request("switchml", ranks=2, slots=1))
+
+    said = [frame.text for frame in story.frames if frame.entries and "waits" in frame.text]
+    assert said == ["s0 keeps it, and waits for h1."] * 4
+
+
 def test_a_sum_holds_whom_the_bitmap_names(stormy: Story) -> None:
     """Tracers went through the switch's adders; bitmaps are the program's own account."""
     below = {"s0": (0, 1), "s1": (2, 3)}
