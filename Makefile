@@ -10,7 +10,8 @@ SHELL_STAMP := $(SHELL_VENV)/.ready
 STAMP := $(VENV)/.ready
 
 # NAME=value for `make exp` becomes an option of `ringleaf run`; an empty one is not passed on.
-NAMES := TOPO ALGO SIZE MIN MAX FACTOR HOSTS RATE DELAY LOSS DUP REORDER SEED DTYPE LANES SLOTS \
+NAMES := TOPO ALGO SIZE MIN MAX FACTOR HOSTS SERVERS RATE DELAY LOSS DUP REORDER SEED DTYPE DENSITY \
+         CLUSTER OVERLAP COMPRESS LANES SLOTS \
          MTU WINDOW ROUTES ECN QUEUE SCHEDULER NET SWITCH SCALE STALL RECORD OUT SPEC
 FLAG_TOPO := --topo
 FLAG_ALGO := --algo
@@ -19,12 +20,17 @@ FLAG_MIN := --min
 FLAG_MAX := --max
 FLAG_FACTOR := --factor
 FLAG_HOSTS := --hosts
+FLAG_SERVERS := --servers
 FLAG_RATE := --rate
 FLAG_DELAY := --delay
 FLAG_LOSS := --loss
 FLAG_DUP := --duplicate
 FLAG_REORDER := --reorder
 FLAG_SEED := --seed
+FLAG_DENSITY := --density
+FLAG_CLUSTER := --cluster
+FLAG_OVERLAP := --overlap
+FLAG_COMPRESS := --compress
 FLAG_LANES := --lanes
 FLAG_SLOTS := --slots
 FLAG_MTU := --mtu

@@ -14,7 +14,7 @@ Headers and acknowledgements are not counted, nor is waiting for whole packets a
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, permutations
 
@@ -43,6 +43,7 @@ class _Move:
     alone_ps: int  # from its first byte leaving to its last one there, if nothing else moves
     begin_ps: int = 0
     after_ps: int = 0  # that at least follow when it is there
+    by_hosts: bool = False  # no switch aggregates
 
 
 class Bounds:
@@ -54,9 +55,23 @@ class Bounds:
         rates = [self._ways.access_bps(rank) for rank in range(len(self._ways.hosts))]
         self.fabric = Fabric(rate_bps=max(rates), alpha_ps=self._ways.delays_ps)
 
-    def least_ps(self, schedule: Schedule, size_bytes: int, element_bytes: int) -> int:
-        """The largest of the bounds, for tensors of `size_bytes`."""
-        moves = self._moves(schedule, size_bytes, element_bytes)
+    def least_ps(
+        self,
+        schedule: Schedule,
+        size_bytes: int,
+        element_bytes: int,
+        *,
+        moved_bytes: Sequence[int] | None = None,
+    ) -> int:
+        """The largest of the bounds, for tensors of `size_bytes`.
+
+        `moved_bytes`, in the order of `messages`, is where what moves depends on the data; what
+        is aggregated is then taken to go by hosts, and not up a tree of switches.
+        """
+        if moved_bytes is None:
+            moves = self._moves(schedule, size_bytes, element_bytes)
+        else:
+            moves = self._with_sizes(schedule, moved_bytes)
         chain_ps = _look_ahead(moves)
         _look_back(moves)
         return max(chain_ps, self._ports_ps(moves), self._fabric_ps(moves))
@@ -72,6 +87,13 @@ class Bounds:
                 moved_bytes = edges[what.chunk + 1] - edges[what.chunk]
             if moved_bytes:
                 moves.append(self._move(what, moved_bytes))
+        return moves
+
+    def _with_sizes(self, schedule: Schedule, moved_bytes: Sequence[int]) -> list[_Move]:
+        pairs = zip(messages(schedule), moved_bytes, strict=True)
+        moves = [self._move(what, size) for what, size in pairs if size]
+        for move in moves:
+            move.by_hosts = True
         return moves
 
     def _move(self, what: Message | Aggregate, size_bytes: int) -> _Move:
@@ -116,7 +138,7 @@ class Bounds:
         for move in moves:
             if isinstance(move.what, Message):
                 flows[move.what.dst][move.what.src] += move.size_bytes
-            else:
+            elif not move.by_hosts:
                 loads.update(self._tree_loads(move.what, move.size_bytes))
         for dst, by_source in flows.items():
             loads.update(self._ways.must_pass(dst, by_source))

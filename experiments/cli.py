@@ -14,7 +14,8 @@ from experiments import net_command, stf_command
 from experiments.console import FAILURE, Debug, say
 from experiments.console import guard as _guard
 from experiments.fuzz import command as fuzz_command
-from experiments.options import OPTIONS, as_plain, read_spec, resolve, whole_number
+from experiments.options import OPTIONS, as_plain, resolve, whole_number
+from experiments.spec_file import read_cases
 from experiments.stepper import command as step_command
 from ringleaf.errors import ConfigError
 
@@ -65,6 +66,7 @@ def run_command(
     max_: str | None = _option("max"),
     factor: str | None = _option("factor"),
     hosts: str | None = _option("hosts"),
+    servers: str | None = _option("servers"),
     rate: str | None = _option("rate"),
     delay: str | None = _option("delay"),
     loss: str | None = _option("loss"),
@@ -72,6 +74,10 @@ def run_command(
     reorder: str | None = _option("reorder"),
     seed: str | None = _option("seed"),
     dtype: str | None = _option("dtype"),
+    density: str | None = _option("density"),
+    cluster: str | None = _option("cluster"),
+    overlap: str | None = _option("overlap"),
+    compress: str | None = _option("compress"),
     lanes: str | None = _option("lanes"),
     slots: str | None = _option("slots"),
     mtu: str | None = _option("mtu"),
@@ -100,23 +106,32 @@ def run_command(
     """Run collectives on a topology: table, figures, report."""
     typed = {
         "topo": topo, "algo": algo, "size": size, "min": min_, "max": max_, "factor": factor,
-        "hosts": hosts, "rate": rate, "delay": delay, "loss": loss, "duplicate": duplicate,
+        "hosts": hosts, "servers": servers, "density": density, "cluster": cluster,
+        "overlap": overlap, "compress": compress, "rate": rate, "delay": delay, "loss": loss,
+        "duplicate": duplicate,
         "reorder": reorder, "seed": seed, "dtype": dtype, "lanes": lanes, "slots": slots,
         "mtu": mtu, "window": window, "routes": routes, "ecn": ecn, "queue": queue, "net": net,
         "switch": switch, "scale": scale, "stall": stall, "record": record, "out": out,
         "pcap": "yes" if pcap else None,
     }  # fmt: skip
+    more = {name: value for name, value in typed.items() if value is not None}
     from experiments.jobs import session as jobs
 
     if spec and jobs.is_jobs(spec):
-        _run_jobs(spec, {name: value for name, value in typed.items() if value is not None})
+        _run_jobs(spec, more)
         return
-    given = read_spec(spec) if spec else {}
-    given |= {name: value for name, value in typed.items() if value is not None}
+    cases = [case | more for case in (read_cases(spec) if spec else [{}])]
+    given = cases[0]
     if dry_run:
-        say(json.dumps(as_plain(resolve(given)), indent=2))
+        for case in cases:
+            say(json.dumps(as_plain(resolve(case)), indent=2))
         return
-    from experiments import session
+    from experiments import session, sweep
+
+    if spec and len(cases) > 1:
+        if not sweep.run(cases, name=spec.stem, emit=_ignore if as_json else say):
+            raise typer.Exit(FAILURE)
+        return
 
     run = session.run(given, emit=_ignore if as_json else say)
     if as_json:

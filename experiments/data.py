@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 
@@ -23,6 +24,38 @@ def make_tensors(seed: int, ranks: int, count: int, dtype: str) -> list[torch.Te
         torch.randint(-_INTEGERS, _INTEGERS, (count,), generator=generator, dtype=torch.int32)
         for generator in generators
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Sparsity:
+    """Where tensors are not zero.
+
+    Attributes:
+        density: Share of the elements of each rank.
+        cluster: They come in runs of so many, which start at multiples of that.
+        overlap: Share of a rank's runs that are where all other ranks have one, too; the
+            others are anywhere.
+    """
+
+    density: float = 1.0
+    cluster: int = 1
+    overlap: float = 0.0
+
+    def thin(self, seed: int, tensors: Sequence[torch.Tensor]) -> None:
+        """Set all other elements to zero, in place."""
+        if self.density == 1 or not tensors[0].numel():
+            return
+        runs = -(-tensors[0].numel() // self.cluster)
+        kept = round(self.density * runs)
+        common = round(self.overlap * kept)
+        order = torch.randperm(runs, generator=torch.Generator().manual_seed(seed))
+        for rank, tensor in enumerate(tensors):
+            generator = torch.Generator().manual_seed(seed * 1_000_003 + rank + 1_000_000)
+            others = order[common:][torch.randperm(runs - common, generator=generator)]
+            is_zero = torch.ones(runs, dtype=torch.bool)
+            is_zero[order[:common]] = False
+            is_zero[others[: kept - common]] = False
+            tensor[is_zero.repeat_interleave(self.cluster)[: tensor.numel()]] = 0
 
 
 def count_different(

@@ -37,8 +37,12 @@ _COLORS = {
     "switchml": "#d62f5c",
     "atp": "#2f8fb5",
     "ps": "#5f6b7a",
+    "omnireduce": "#c05fb0",
+    "ssar-double": "#e08a2b",
+    "ssar-split": "#1f9d8b",
+    "dsar-split": "#7a8b2f",
 }
-_OTHER_COLORS = ("#7a8b2f", "#c05fb0")
+_OTHER_COLORS = ("#4f9f5f", "#a05050")
 _MARKERS = "osD^vPX*"
 _INK = "#1f2328"  # replaced by the page's own in SVG
 _STYLE = {
@@ -76,12 +80,12 @@ def draw_all(folder: Path, run: Run, graph: nx.Graph[str]) -> Drawn:
     target.mkdir(exist_ok=True)
     with matplotlib_style():
         svgs = {
-            "time": _save(draw_time(run), target / "time"),
-            "busbw": _save(draw_busbw(run), target / "busbw"),
+            "time": save(draw_time(run), target / "time"),
+            "busbw": save(draw_busbw(run), target / "busbw"),
         }
         panels = largest(run)
         if panels:
-            svgs["links"] = _save(draw_links(run, graph, panels), target / "links")
+            svgs["links"] = save(draw_links(run, graph, panels), target / "links")
     return Drawn(svgs, {row.algo: _draw_bytes(target, graph, row, s) for row, s in panels})
 
 
@@ -114,7 +118,7 @@ def write_figure(figure: Figure, stem: Path) -> bytes:
     return png.read_bytes()
 
 
-def _save(figure: Figure, stem: Path) -> str:
+def save(figure: Figure, stem: Path) -> str:
     """Write PNG and PDF; return SVG."""
     import matplotlib.pyplot as plt
 

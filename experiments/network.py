@@ -182,6 +182,7 @@ def _options(
         mtu=spec.mtu_bytes,
         lanes=spec.lanes,
         slots=spec.slots,
+        servers=spec.servers,
         window=spec.window,
         ecmp=spec.routes == "ecmp",
         scheduler=spec.scheduler,

@@ -83,6 +83,9 @@ OPTIONS: dict[str, Option] = {
     "max": Option("--max -e", "MAX", "16M", "sweep to this size (-e)"),
     "factor": Option("--factor -f", "FACTOR", "4", "each size this many times the one before (-f)"),
     "hosts": Option("--hosts", "HOSTS", "", "ranks, if not all hosts of the topology"),
+    "servers": Option(
+        "--servers", "SERVERS", "0", "of the hosts, the last ones: they have no rank, and help"
+    ),
     "rate": Option("--rate", "RATE", "100G", "of every link, in bit/s: 100G, 25Gbps"),
     "delay": Option("--delay", "DELAY", "1us", "of every link: 1us, 500ns"),
     "loss": Option("--loss", "LOSS", "0", "of packets on every link: 0.1%, 0.001"),
@@ -90,8 +93,25 @@ OPTIONS: dict[str, Option] = {
     "reorder": Option("--reorder", "REORDER", "0", "of packets on every link come late"),
     "seed": Option("--seed", "SEED", "1", "of data, losses and all else that is random"),
     "dtype": Option("--dtype", "DTYPE", "float32", "of the tensors: float32 or int32"),
-    "lanes": Option("--lanes", "LANES", "256", "values per SwitchML packet: 64 or 256"),
-    "slots": Option("--slots", "SLOTS", "", "SwitchML's slots, if not as the links need"),
+    "density": Option(
+        "--density", "DENSITY", "100%", "of each rank's elements that are not zero: 1%"
+    ),
+    "cluster": Option(
+        "--cluster", "CLUSTER", "1", "non-zero elements come in runs of so many; 1: at random"
+    ),
+    "overlap": Option(
+        "--overlap", "OVERLAP", "0%", "of these runs that are at the same place on all ranks: 50%"
+    ),
+    "compress": Option(
+        "--compress",
+        "COMPRESS",
+        "",
+        "what of the tensors is sent, on each rank: topk:1%, randomk:1%, or a number: topk:100",
+    ),
+    "lanes": Option("--lanes", "LANES", "256", "values per aggregated packet: 64 or 256"),
+    "slots": Option(
+        "--slots", "SLOTS", "", "slots, or packets in flight per worker, if not as links need"
+    ),
     "mtu": Option("--mtu", "MTU", "4096", "payload bytes per packet: 256, 512, 1024, 2048, 4096"),
     "window": Option("--window", "WINDOW", "", "packets in flight per connection, likewise"),
     "routes": Option(
@@ -152,6 +172,7 @@ class Spec:
     algos: tuple[str, ...]
     sizes_bytes: tuple[int, ...]
     hosts: int | None
+    servers: int
     rate_bps: int
     delay_ps: int
     loss: float
@@ -159,6 +180,10 @@ class Spec:
     reorder: float
     seed: int
     dtype: str
+    density: float
+    cluster: int
+    overlap: float
+    compress: str
     lanes: int
     slots: int | None
     mtu_bytes: int
@@ -185,34 +210,6 @@ def as_plain(spec: Spec) -> dict[str, Any]:
     return plain | {"out": str(spec.out), "record": str(spec.record) if spec.record else None}
 
 
-def read_spec(path: Path) -> dict[str, str]:
-    """Options of a YAML file, as if typed: `{topo: fattree, size: [1K, 1M]}`.
-
-    Raises:
-        ConfigError: If the file can't be read, is not YAML, or has a key that is no option.
-    """
-    import yaml
-
-    try:
-        data = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise ConfigError(f"spec: can't read, got {str(path)!r}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        problem = " ".join(str(error).split())
-        raise ConfigError(f"spec {path}: not YAML: {problem}") from error
-    if not isinstance(data, dict):
-        raise ConfigError(
-            f"spec {path}: must be a mapping like 'topo: fattree', got {type(data).__name__}"
-        )
-    return {
-        choose(f"spec {path}", "option", str(k), OPTIONS): _as_typed(v) for k, v in data.items()
-    }
-
-
-def _as_typed(value: Any) -> str:
-    return ",".join(str(v) for v in value) if isinstance(value, list) else str(value)
-
-
 def resolve(given: Mapping[str, str]) -> Spec:
     """Check the options that were given and fill in the rest.
 
@@ -228,6 +225,7 @@ def resolve(given: Mapping[str, str]) -> Spec:
         algos=_algorithms(texts["algo"]),
         sizes_bytes=_sizes(texts, given, DTYPES[dtype]),
         hosts=_optional(texts["hosts"], lambda text: whole_number("hosts", text, 2, MAX_HOSTS)),
+        servers=whole_number("servers", texts["servers"], 0, MAX_HOSTS),
         rate_bps=parse_rate(texts["rate"], "rate"),
         delay_ps=parse_time(texts["delay"], "delay"),
         loss=parse_fraction(texts["loss"], "loss"),
@@ -235,6 +233,10 @@ def resolve(given: Mapping[str, str]) -> Spec:
         reorder=parse_fraction(texts["reorder"], "reorder"),
         seed=whole_number("seed", texts["seed"], 0),
         dtype=dtype,
+        density=_share("density", texts["density"]),
+        cluster=whole_number("cluster", texts["cluster"], 1),
+        overlap=_share("overlap", texts["overlap"]),
+        compress=_compress(texts["compress"]),
         lanes=_one_of("lanes", texts["lanes"], LANES),
         slots=_optional(texts["slots"], lambda text: whole_number("slots", text, 1)),
         mtu_bytes=_one_of("mtu", texts["mtu"], MTUS),
@@ -330,6 +332,19 @@ def _scheduler(text: str) -> str:
     from switches.schedulers import parse_scheduler  # imports Numba, which takes a second
 
     parse_scheduler(text)
+    return text
+
+
+def _share(where: str, text: str) -> float:
+    """A fraction that may also be the whole."""
+    return 1.0 if text.strip() in ("100%", "1") else parse_fraction(text, where)
+
+
+def _compress(text: str) -> str:
+    if text:
+        from collectives.compress.registry import parse_compressor  # imports torch
+
+        parse_compressor(text)
     return text
 
 

@@ -11,14 +11,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from collectives.compress.compressor import Feedback
+from collectives.compress.registry import parse_compressor
+from collectives.oracle import message_bytes
 from collectives.registry import ALGORITHMS, Algorithm
 from collectives.schedule import Collective, Schedule
 from experiments import results
 from experiments.bounds import Bounds
-from experiments.data import count_different, count_outside, make_tensors
-from experiments.network import Connect, build_topology, connect, scale_rates
+from experiments.data import Sparsity, count_different, count_outside, make_tensors
+from experiments.network import (
+    Connect,
+    build_topology,
+    connect,
+    fold_hierarchy,
+    scale_rates,
+)
 from experiments.options import DTYPES, Spec, as_plain
 from experiments.results import LinkSeries, Row, Run
+from ina.systems import SkipsZeros
 from ringleaf.errors import ConfigError
 from ringleaf.units import PS_PER_S
 from topologies.graph import hosts, switches
@@ -63,7 +73,12 @@ class Experiment:
             spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
         )
         self.graph = scale_rates(graph, spec.scale)
-        self.ranks = len(hosts(self.graph))
+        self.ranks = len(hosts(self.graph)) - spec.servers
+        if self.ranks < 2:
+            raise ConfigError(
+                f"servers: must leave two hosts at least to be ranks, got {spec.servers} "
+                f"of {len(hosts(self.graph))}"
+            )
 
     def _one_collective(self) -> Collective:
         first = self.algorithms[0]
@@ -78,6 +93,12 @@ class Experiment:
     @cached_property
     def _bounds(self) -> Bounds:
         return Bounds(self.graph)
+
+    @cached_property
+    def _hierarchy(self) -> tuple[int, ...]:
+        """Sizes of groups of ranks that are near one another."""
+        sizes: tuple[int, ...] = self.graph.graph["hierarchy"]
+        return fold_hierarchy(sizes, self.ranks) if self.spec.servers else sizes
 
     def new_run(self) -> Run:
         """The run that the measurements are for, still empty."""
@@ -101,16 +122,26 @@ class Experiment:
         """Yield each measurement when it is made: all algorithms at one size, then at the next."""
         for size_bytes in self.spec.sizes_bytes:
             count = size_bytes // DTYPES[self.spec.dtype]
-            inputs = make_tensors(self.spec.seed, self.ranks, count, self.spec.dtype)
+            inputs = self._inputs(count)
             for algorithm in self.algorithms:
                 yield self._measure(connect, algorithm, size_bytes, inputs)
+
+    def _inputs(self, count: int) -> list[torch.Tensor]:
+        """What each rank brings: as sparse as wanted, and then what its compressor leaves."""
+        spec = self.spec
+        inputs = make_tensors(spec.seed, self.ranks, count, spec.dtype)
+        Sparsity(spec.density, spec.cluster, spec.overlap).thin(spec.seed, inputs)
+        if not spec.compress:
+            return inputs
+        compressor = parse_compressor(spec.compress)
+        return [Feedback(compressor).before(tensor, spec.seed) for tensor in inputs]
 
     def schedule(self, algorithm: Algorithm, size_bytes: int) -> Schedule:
         """What an algorithm makes of this topology, at one size."""
         return algorithm.build(
             self.ranks,
             size_bytes=size_bytes,
-            hierarchy=self.graph.graph["hierarchy"],
+            hierarchy=self._hierarchy,
             fabric=self._bounds.fabric,
         )
 
@@ -135,9 +166,27 @@ class Experiment:
         outcome = network.run(schedule, tensors)
         network.close()
         wrong = self._count_wrong(algorithm, schedule, inputs, tensors)
-        bound_ps = self._bounds.least_ps(schedule, size_bytes, DTYPES[self.spec.dtype])
+        bound_ps = self._bounds.least_ps(
+            schedule,
+            size_bytes,
+            DTYPES[self.spec.dtype],
+            moved_bytes=self._moved_bytes(algorithm, schedule, inputs),
+        )
         row = self._row(algorithm, size_bytes, outcome, wrong=wrong, bound_ps=bound_ps)
         return Measurement(row, _series(outcome), outcome.wall_s, outcome)
+
+    def _moved_bytes(
+        self, algorithm: Algorithm, schedule: Schedule, inputs: list[torch.Tensor]
+    ) -> list[int] | None:
+        """Least bytes of each message and aggregation, where that depends on the data."""
+        if schedule.codec is not None:
+            return message_bytes(schedule, inputs)
+        if not algorithm.in_network:
+            return None
+        from ina.registry import find_system
+
+        system = find_system(algorithm.name)
+        return [system.least_bytes(inputs)] if isinstance(system, SkipsZeros) else None
 
     @property
     def _pcaps(self) -> Path | None:
@@ -186,7 +235,7 @@ class Experiment:
             bound_ps=bound_ps,
             bound_percent=100 * bound_ps / max(outcome.time_ps, 1),
             wrong=wrong,
-            wire_bytes=max(outcome.wire_bytes),
+            wire_bytes=max(outcome.wire_bytes[: self.ranks]),
             retransmissions=outcome.retransmissions,
             drops=outcome.drops,
             lost=outcome.lost,

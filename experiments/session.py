@@ -21,8 +21,10 @@ from ringleaf.errors import ConfigError
 Emit = Callable[[str], None]
 
 
-def run(given: Mapping[str, str], *, emit: Emit, connect: Connect | None = None) -> Run:
-    """Do what the options say, and leave everything in the run directory.
+def run(
+    given: Mapping[str, str], *, emit: Emit, connect: Connect | None = None, drawn: bool = True
+) -> Run:
+    """Do what the options say, and leave everything in the run directory, figures if `drawn`.
 
     If it is interrupted, what was measured so far is written, and the interruption goes on.
 
@@ -47,7 +49,7 @@ def run(given: Mapping[str, str], *, emit: Emit, connect: Connect | None = None)
     finally:
         results.write_results(spec.out, run)
         results.write_log(spec.out, log)
-        if run.rows:
+        if run.rows and drawn:
             page = draw(spec.out, run, experiment.graph, make_command(given))
             emit(f"# report: {page}")
     return run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from experiments.results import Row, Run
 from ringleaf.units import PS_PER_US, format_rate, format_size, format_time
@@ -39,10 +40,27 @@ def head(run: Run) -> Iterator[str]:
         if options[name]
     )
     yield f"# {run.conduct}; {trouble or 'no losses'}; seed {options['seed']}"
+    yield from _sparsity(options)
     yield "# algbw = size/time; busbw = algbw x 2(n-1)/n; bound: least time of this algorithm here"
     yield "#"
     yield column_names()
     yield "#" + _line(unit for _, unit, _ in _COLUMNS)[1:]
+
+
+def _sparsity(options: dict[str, Any]) -> Iterator[str]:
+    """What tensors are like, if not dense, and who helps."""
+    said = []
+    if options.get("density", 1) != 1:
+        said.append(
+            f"{100 * options['density']:g} % of the elements are not zero, in runs of "
+            f"{options['cluster']}, {100 * options['overlap']:g} % of them the same on all ranks"
+        )
+    if options.get("compress"):
+        said.append(f"compressed by {options['compress']}")
+    if options.get("servers"):
+        said.append(f"{options['servers']} more hosts are servers")
+    if said:
+        yield f"# {'; '.join(said)}"
 
 
 def column_names() -> str:

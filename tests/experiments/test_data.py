@@ -1,9 +1,11 @@
 from collections.abc import Sequence
 
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from collectives.registry import ALGORITHMS
-from experiments.data import count_different, count_outside, make_tensors
+from experiments.data import Sparsity, count_different, count_outside, make_tensors
 
 
 def test_same_seed_same_tensors_and_ranks_differ() -> None:
@@ -66,3 +68,32 @@ def test_bound_is_asked_for_whole_blocks() -> None:
     assert count_outside(inputs, inputs, bound, block=100) == 0
     assert sum(asked) == 100_000
     assert all(count % 100 == 0 for count in asked)
+
+
+@given(
+    density=st.sampled_from((0.0, 0.01, 0.25, 0.9)),
+    cluster=st.sampled_from((1, 32, 100)),
+    overlap=st.sampled_from((0.0, 0.5, 1.0)),
+    count=st.sampled_from((0, 1, 2000)),
+)
+def test_tensors_are_as_sparse_as_asked_for(
+    density: float, cluster: int, overlap: float, count: int
+) -> None:
+    tensors = [torch.ones(count) for _ in range(3)]
+    Sparsity(density, cluster, overlap).thin(7, tensors)
+    runs = -(-count // cluster)
+    kept = round(density * runs)
+    padded = [torch.nn.functional.pad(t, (0, runs * cluster - count)) for t in tensors]
+    places = [each.view(runs, cluster).any(dim=1) for each in padded]
+    for tensor, present in zip(padded, places, strict=True):
+        assert int(present.sum()) == (kept if runs else 0)
+        whole = present.repeat_interleave(cluster)[:count]
+        assert torch.equal(tensor[:count] != 0, whole)
+    everywhere = places[0] & places[1] & places[2]
+    assert int(everywhere.sum()) >= round(overlap * kept)
+
+
+def test_dense_tensors_stay_as_they_are() -> None:
+    tensors = make_tensors(1, 2, 100, "float32")
+    Sparsity().thin(1, tensors)
+    assert torch.equal(torch.stack(tensors), torch.stack(make_tensors(1, 2, 100, "float32")))

@@ -4,7 +4,8 @@ import pytest
 
 from collectives.registry import ALGORITHMS
 from experiments import options
-from experiments.options import OPTIONS, make_command, read_spec, resolve, run_name
+from experiments.options import OPTIONS, make_command, resolve, run_name
+from experiments.spec_file import read_cases
 from ringleaf.errors import ConfigError
 
 
@@ -114,7 +115,8 @@ def test_yaml_is_read_as_if_typed(tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
     path.write_text("topo: leafspine\nsize: [1K, 1M]\nseed: 3\npcap: true\nloss: 0.1%\n")
 
-    spec = resolve(read_spec(path))
+    (case,) = read_cases(path)
+    spec = resolve(case)
 
     assert (spec.topo, spec.sizes_bytes, spec.seed, spec.pcap, spec.loss) == (
         "leafspine", (1024, 1 << 20), 3, True, 0.001,
@@ -133,12 +135,12 @@ def test_wrong_yaml_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "spec.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=message):
-        read_spec(path)
+        read_cases(path)
 
 
 def test_missing_spec_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"spec: can't read, got '.*none.yaml': No such file"):
-        read_spec(tmp_path / "none.yaml")
+        read_cases(tmp_path / "none.yaml")
 
 
 def test_run_directory_says_what_is_not_default() -> None:

@@ -1,0 +1,113 @@
+"""Speed-up over a ring against density, with what the papers' formulas allow, from `sweep.csv`."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collectives.sparse.models import BEST_PS, Setting, ring_ps
+from experiments.figures import color_of, matplotlib_style, save
+from ringleaf.units import format_rate, format_size, parse_fraction
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Line = Mapping[str, str]
+
+BLOCK = 32
+"""Values in a block of OmniReduce."""
+
+HOPS = 2
+"""Links between two hosts of a rack."""
+
+
+def fits(path: Path) -> bool:
+    """Whether a sweep is over densities and has a ring to compare with."""
+    lines = _read(path)
+    return bool(lines) and "density" in lines[0] and any(line["algo"] == "ring" for line in lines)
+
+
+def draw(path: Path) -> Path:
+    """Write `speedup.png` and `.pdf` beside the sweep; return the former."""
+    import matplotlib.pyplot as plt
+
+    lines = _read(path)
+    patterns = list(dict.fromkeys(line.get("cluster", "") for line in lines))
+    sizes = list(dict.fromkeys(line["ranks"] for line in lines))
+    with matplotlib_style():
+        figure, grid = plt.subplots(
+            len(patterns), len(sizes), figsize=(4.9 * len(sizes), 3.7 * len(patterns)),
+            squeeze=False, sharex=True, sharey="row", layout="constrained",
+        )  # fmt: skip
+        for row, pattern in zip(grid, patterns, strict=True):
+            for axes, ranks in zip(row, sizes, strict=True):
+                chosen = [
+                    line
+                    for line in lines
+                    if (line.get("cluster", ""), line["ranks"]) == (pattern, ranks)
+                ]
+                _panel(axes, chosen, pattern)
+            row[0].set_ylabel("speed-up over ring, dense")
+        for axes in grid[-1]:
+            axes.set_xlabel("elements that are not zero (%)")
+        handles, labels = grid[0][0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=9)
+        first = lines[0]
+        figure.suptitle(
+            f"Allreduce of {format_size(int(first['size_bytes']))} at "
+            f"{format_rate(int(first['rate_bps']))}\ndashed: least time by the papers' formulas",
+            fontsize=10,
+        )
+        save(figure, path.parent / "speedup")
+    return path.parent / "speedup.png"
+
+
+def _read(path: Path) -> list[Line]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _share(text: str) -> float:
+    return 1.0 if text in ("", "100%", "1") else parse_fraction(text, "density")
+
+
+def _panel(axes: Axes, lines: Sequence[Line], pattern: str) -> None:
+    rings = {line["density"]: int(line["time_ps"]) for line in lines if line["algo"] == "ring"}
+    algos = list(dict.fromkeys(line["algo"] for line in lines if line["algo"] != "ring"))
+    for algo, marker in zip(algos, "osD^vPX*", strict=False):
+        own = sorted((line for line in lines if line["algo"] == algo), key=_density)
+        color = color_of(algo, ["ring", *algos])
+        densities = [100 * _density(line) for line in own]
+        gains = [rings[line["density"]] / int(line["time_ps"]) for line in own]
+        axes.plot(densities, gains, color=color, marker=marker, markersize=4.5, label=algo)
+        if algo in BEST_PS:
+            allowed = [_allowed(line, algo, pattern) for line in own]
+            axes.plot(densities, allowed, "--", color=color, linewidth=1, alpha=0.8)
+    axes.axhline(1, color="#808080", linewidth=1)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_major_formatter("{x:g}")
+    where = "at random places" if pattern in ("", "1") else f"in runs of {pattern}"
+    axes.set_title(f"{lines[0]['ranks']} workers, {where}", fontsize=10)
+
+
+def _density(line: Line) -> float:
+    return _share(line["density"])
+
+
+def _allowed(line: Line, algo: str, pattern: str) -> float:
+    """The speed-up if the least time that was published were reached, and a ring's too."""
+    density, run = _density(line), int(pattern or 1)
+    blocks = density if run >= BLOCK else 1 - (1 - density) ** (BLOCK / run)
+    setting = Setting(
+        ranks=int(line["ranks"]),
+        size_bytes=int(line["size_bytes"]),
+        density=density,
+        blocks=blocks,
+        rate_bps=int(line["rate_bps"]),
+        alpha_ps=HOPS * int(line["delay_ps"]),
+    )
+    return ring_ps(setting) / BEST_PS[algo](setting)

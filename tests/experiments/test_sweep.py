@@ -1,0 +1,100 @@
+"""Specs that ask for several runs, and what is made of them."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+import yaml
+
+from collectives.sparse.models import BEST_PS, Setting, ring_ps
+from experiments import sparse_figure, sweep
+from experiments.options import resolve
+from experiments.spec_file import read_cases, swept
+from ringleaf.errors import ConfigError
+
+SPECS = Path(__file__).resolve().parents[2] / "experiments" / "specs"
+
+
+def cases_of(tmp_path: Path, text: str) -> list[dict[str, str]]:
+    path = tmp_path / "spec.yaml"
+    path.write_text(text)
+    return read_cases(path)
+
+
+def test_lists_and_cases_multiply(tmp_path: Path) -> None:
+    cases = cases_of(
+        tmp_path,
+        "algo: [ring, switchml]\nsize: [1K, 2K]\nseed: [1, 2]\n"
+        "cases: [{hosts: 8}, {hosts: 16, servers: 8}]\n",
+    )
+    assert len(cases) == 4
+    assert {case["algo"] for case in cases} == {"ring,switchml"}
+    assert swept(cases) == ["hosts", "servers", "seed"]
+    assert cases[0] == {"algo": "ring,switchml", "size": "1K,2K", "seed": "1", "hosts": "8"}
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("cases: 3", "cases must be a list of mappings, got 3"),
+        ("cases: []", r"cases must be a list of mappings, got \\[\\]"),
+        ("cases: [{host: 8}]", "unknown option, got 'host'; .* did you mean 'hosts'"),
+    ],
+)
+def test_other_cases_are_refused(tmp_path: Path, text: str, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        cases_of(tmp_path, text)
+
+
+@pytest.mark.parametrize("path", sorted(SPECS.glob("sparse*.yaml")), ids=lambda path: path.stem)
+def test_specs_that_come_along_are_understood(path: Path) -> None:
+    assert yaml.safe_load(path.read_text())
+    for case in read_cases(path):
+        resolve(case)
+
+
+def test_a_sweep_over_densities_draws_speed_ups(tmp_path: Path) -> None:
+    lines: list[str] = []
+    cases = [
+        {"topo": "leafspine,leaves=1,spines=1,hosts=6", "algo": algos, "size": "64K",
+         "servers": "2", "density": density, "cluster": "64", "out": str(tmp_path)}
+        for algos in ("ring,omnireduce,ssar-split,ssar-double,dsar-split",)
+        for density in ("1%", "100%")
+    ]  # fmt: skip
+    assert sweep.run(cases, name="sparse", emit=lines.append)
+
+    with (tmp_path / sweep.FILE).open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 10
+    assert {row["density"] for row in rows} == {"1%", "100%"}
+    assert all(row["wrong"] == "0" and row["ranks"] == "4" for row in rows)
+    assert all(0 < float(row["bound_percent"]) <= 100 for row in rows)
+    assert (tmp_path / "speedup.png").stat().st_size > 10_000
+    assert (tmp_path / "density=1%" / "results.csv").exists()
+    times = {(row["algo"], row["density"]): int(row["time_ps"]) for row in rows}
+    assert times["ring", "1%"] == times["ring", "100%"]
+    for algo in BEST_PS:
+        assert times[algo, "1%"] < times[algo, "100%"]
+    assert sparse_figure.fits(tmp_path / sweep.FILE)
+
+
+def test_what_is_compressed_is_compared_as_it_is_sent(tmp_path: Path) -> None:
+    case = {"topo": "leafspine", "hosts": "3", "algo": "ring,ssar-split", "size": "16K"}
+    cases = [
+        {**case, "compress": compress, "out": str(tmp_path)} for compress in ("topk:5%", "topk:7")
+    ]
+    assert sweep.run(cases, name="compressed", emit=lambda _: None)
+
+
+def test_published_formulas_at_their_corners() -> None:
+    dense = Setting(8, 1 << 20, 1.0, 1.0, 10**11, 0)
+    gain = ring_ps(dense) / BEST_PS["omnireduce"](dense)
+    assert gain == pytest.approx(2 * 7 / 8)
+    sparse = Setting(8, 1 << 20, 0.01, 0.1, 10**11, 0)
+    assert ring_ps(sparse) / BEST_PS["omnireduce"](sparse) == pytest.approx(10 * gain)
+    assert ring_ps(sparse) / BEST_PS["ssar-split"](sparse) == pytest.approx(50)
+    assert ring_ps(sparse) / BEST_PS["ssar-double"](sparse) == pytest.approx(50 * 2 * 7 / 8 / 3)
+    assert ring_ps(sparse) / BEST_PS["dsar-split"](sparse) == pytest.approx(2)
+    assert ring_ps(dense) / BEST_PS["ssar-split"](dense) == pytest.approx(1)
