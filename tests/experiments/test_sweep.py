@@ -39,7 +39,7 @@ def test_lists_and_cases_multiply(tmp_path: Path) -> None:
     ("text", "complaint"),
     [
         ("cases: 3", "cases must be a list of mappings, got 3"),
-        ("cases: []", r"cases must be a list of mappings, got \\[\\]"),
+        ("cases: []", r"cases must be a list of mappings, got \[\]"),
         ("cases: [{host: 8}]", "unknown option, got 'host'; .* did you mean 'hosts'"),
     ],
 )
