@@ -75,7 +75,7 @@ OPTIONS: dict[str, Option] = {
         "--algo",
         "ALGO",
         ",".join(ALGORITHMS),
-        "one or several, by comma; others are ps and atp; sparse ones: omnireduce, ssar-double, "
+        "one or several, by comma; also ps, atp, and sparse ones: omnireduce, ssar-double, "
         "ssar-split, dsar-split; or one of reducescatter, allgather, broadcast, reduce, alltoall",
     ),
     "size": Option("--size", "SIZE", "", "bytes per rank: 4MiB, 64K, or several: 1K,1M"),

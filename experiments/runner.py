@@ -143,6 +143,7 @@ class Experiment:
             size_bytes=size_bytes,
             hierarchy=self._hierarchy,
             fabric=self._bounds.fabric,
+            servers=self.spec.servers,
         )
 
     def _measure(

@@ -91,7 +91,7 @@ def _panel(axes: Axes, lines: Sequence[Line], pattern: str) -> None:
     axes.xaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_major_formatter("{x:g}")
     where = "at random places" if pattern in ("", "1") else f"in runs of {pattern}"
-    axes.set_title(f"{lines[0]['ranks']} workers, {where}", fontsize=10)
+    axes.set_title(f"{lines[0]['ranks']} workers; non-zeros {where}", fontsize=10)
 
 
 def _density(line: Line) -> float:
