@@ -411,7 +411,7 @@ def make_help() -> str:
     lines = []
     for option in OPTIONS.values():
         text = option.help + (f" [{option.default}]" if option.default else "")
-        first, *others = textwrap.wrap(text, 76)
+        first, *others = textwrap.wrap(text, 76, break_on_hyphens=False)
         lines.append(f"  {option.variable + '=':<11}{first}")
         lines += [" " * 13 + other for other in others]
     return "\n".join((*lines, f"  {'SPEC=':<11}YAML file of these options, in small letters"))
