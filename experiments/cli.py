@@ -85,6 +85,7 @@ def run_command(
     routes: str | None = _option("routes"),
     ecn: str | None = _option("ecn"),
     queue: str | None = _option("queue"),
+    cc: str | None = _option("cc"),
     scheduler: str | None = _option("scheduler"),
     net: str | None = _option("net"),
     switch: str | None = _option("switch"),
@@ -112,7 +113,7 @@ def run_command(
         "duplicate": duplicate,
         "reorder": reorder, "seed": seed, "dtype": dtype, "lanes": lanes, "slots": slots,
         "mtu": mtu, "window": window, "routes": routes, "ecn": ecn, "queue": queue, "net": net,
-        "scheduler": scheduler,
+        "cc": cc, "scheduler": scheduler,
         "switch": switch, "scale": scale, "stall": stall, "record": record, "out": out,
         "pcap": "yes" if pcap else None,
     }  # fmt: skip
