@@ -59,7 +59,7 @@ def draw_bars(cases: Sequence[Case], label: str, value: Callable[[JobRow], int])
 
     figure: Figure
     counts = _values(cases, lambda case: str(case.combination.count))
-    algos = _values(cases, lambda case: case.combination.algo)
+    algos = _values(cases, _reduction)
     orders = _values(cases, lambda case: case.combination.order)
     figure, panels = plt.subplots(
         1, len(counts), figsize=(1.5 + 4.2 * len(counts), 3.6), sharey=True, squeeze=False,
@@ -71,7 +71,7 @@ def draw_bars(cases: Sequence[Case], label: str, value: Callable[[JobRow], int])
             if str(case.combination.count) != count:
                 continue
             place = orders.index(case.combination.order)
-            x = algos.index(case.combination.algo) + (place - (len(orders) - 1) / 2) * width
+            x = algos.index(_reduction(case)) + (place - (len(orders) - 1) / 2) * width
             times = [value(row) / PS_PER_MS for row in case.rows]
             axes.bar(x, fmean(times), 0.92 * width, color=COLORS[place % len(COLORS)])
             axes.plot([x] * len(times), times, ".", color="#1f2328", markersize=3)
@@ -137,7 +137,7 @@ def _grid(cases: Sequence[Case]) -> tuple[Figure, list[tuple[Axes, Case]]]:
     """Panels by algorithm (rows) and order (columns)."""
     import matplotlib.pyplot as plt
 
-    algos = _values(cases, lambda case: case.combination.algo)
+    algos = _values(cases, _reduction)
     orders = _values(cases, lambda case: case.combination.order)
     figure, panels = plt.subplots(
         len(algos), len(orders), figsize=(1 + 2.6 * len(orders), 1 + 1.5 * len(algos)),
@@ -145,9 +145,9 @@ def _grid(cases: Sequence[Case]) -> tuple[Figure, list[tuple[Axes, Case]]]:
     )  # fmt: skip
     found = []
     for case in cases:
-        row, column = algos.index(case.combination.algo), orders.index(case.combination.order)
+        row, column = algos.index(_reduction(case)), orders.index(case.combination.order)
         axes = panels[row][column]
-        axes.set_title(f"{case.combination.algo}, {case.combination.order}", fontsize=9)
+        axes.set_title(f"{_reduction(case)}, {case.combination.order}", fontsize=9)
         axes.tick_params(labelsize=8)
         axes.set_xlim(left=0)
         found.append((axes, case))
@@ -158,6 +158,12 @@ def _coarse(series: npt.NDArray[np.int64], join: np.ufunc) -> tuple[int, npt.NDA
     """Join neighbouring bins until there are `STEPS` at most; return how many, and the result."""
     step = -(-series.shape[1] // STEPS)
     return step, join.reduceat(series, np.arange(0, series.shape[1], step), axis=1)
+
+
+def _reduction(case: Case) -> str:
+    """How a case reduces, for labels: the algorithm, and what it has of switches' memory."""
+    entries = case.combination.entries
+    return case.combination.algo if entries is None else f"{case.combination.algo} {entries}"
 
 
 def _values(cases: Sequence[Case], of: Callable[[Case], str]) -> list[str]:

@@ -22,6 +22,7 @@ class JobRow:
     jobs: int  # that share the network
     algo: str
     order: str
+    entries: int | None  # of a switch, that all jobs share; None: all that it has
     job: int  # from 1
     model: str
     ranks: int
@@ -48,10 +49,7 @@ class Combination:
     count: int
     algo: str
     order: str
-
-    @property
-    def name(self) -> str:
-        return f"{self.count}-{self.algo}-{self.order}"
+    entries: int | None = None  # of a switch, that all jobs share
 
 
 @dataclass(slots=True)

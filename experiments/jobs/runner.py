@@ -47,7 +47,8 @@ class JobsExperiment:
                 f"got {spec.hosts} with {spec.servers} servers for each of {len(spec.jobs)}"
             )
         self.combinations = [
-            Combination(*each) for each in product(spec.counts, spec.algos, spec.orders)
+            Combination(*each)
+            for each in product(spec.counts, spec.algos, spec.orders, spec.entries)
         ]
 
     def run(self) -> Iterator[Case]:
@@ -89,7 +90,7 @@ class JobsExperiment:
             mtu=spec.mtu_bytes,
             lanes=spec.lanes,
             ecmp=spec.routes == "ecmp",
-            switch_entries=spec.entries,
+            switch_entries=combination.entries,
             ecn_packets=spec.ecn_packets,
             loss=spec.loss,
             scheduler=spec.scheduler,

@@ -1,6 +1,6 @@
 """What an experiment with training jobs is made of.
 
-A YAML file, in which lists of `counts`, `algo` and `order` are swept:
+A YAML file, in which lists of `counts`, `algo`, `order` and `entries` are swept:
 
     topo: fattree
     jobs:
@@ -9,6 +9,7 @@ A YAML file, in which lists of `counts`, `algo` and `order` are swept:
     counts: [1, 2]          # how many of the jobs, from the first
     algo: [ring, ps, switchml, atp]
     order: [fifo, layers, tensorexpress, jpas]
+    entries: [64, 256]      # slots or aggregators of a switch that all jobs share
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class JobSpec:
 
 @dataclass(frozen=True, slots=True)
 class JobsSpec:
-    """The experiment: every combination of `counts`, `algos` and `orders`."""
+    """The experiment: every combination of `counts`, `algos`, `orders` and `entries`."""
 
     topo: str
     rate_bps: int
@@ -81,7 +82,7 @@ class JobsSpec:
     fuse_bytes: int
     lanes: int
     mtu_bytes: int
-    entries: int | None
+    entries: tuple[int | None, ...]  # of each switch, for all jobs together; None: all it has
     queue_bytes: int | None
     ecn_packets: int
     scheduler: str  # of the switches' queues
@@ -140,7 +141,7 @@ def parse_jobs(data: Mapping[str, Any], where: str) -> JobsSpec:
         fuse_bytes=parse_size(str(given["fuse"]), f"{where}: fuse") if given["fuse"] != "0" else 0,
         lanes=_whole(where, "lanes", given["lanes"], 1),
         mtu_bytes=_whole(where, "mtu", given["mtu"], 256, 4096),
-        entries=None if given["entries"] is None else _whole(where, "entries", given["entries"], 1),
+        entries=tuple(_whole(where, "entries", n, 1) for n in _list(given["entries"])) or (None,),
         queue_bytes=given["queue"] and parse_size(str(given["queue"]), f"{where}: queue"),
         ecn_packets=_whole(where, "ecn", given["ecn"], 0),
         scheduler=str(given["scheduler"]),

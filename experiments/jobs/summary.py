@@ -40,6 +40,7 @@ def summarise(
             jobs=combination.count,
             algo=combination.algo,
             order=combination.order,
+            entries=combination.entries,
             job=number + 1,
             model=job.model.name,
             ranks=job.ranks,
