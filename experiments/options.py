@@ -82,7 +82,12 @@ OPTIONS: dict[str, Option] = {
     "min": Option("--min -b", "MIN", "1K", "sweep from this size (nccl-tests' -b)"),
     "max": Option("--max -e", "MAX", "16M", "sweep to this size (-e)"),
     "factor": Option("--factor -f", "FACTOR", "4", "each size this many times the one before (-f)"),
-    "hosts": Option("--hosts", "HOSTS", "", "ranks, if not all hosts of the topology"),
+    "hosts": Option(
+        "--hosts",
+        "HOSTS",
+        "",
+        "how many, if not all of the topology; ranks, and servers if there are",
+    ),
     "servers": Option(
         "--servers", "SERVERS", "0", "of the hosts, the last ones: they have no rank, and help"
     ),
