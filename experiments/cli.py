@@ -17,6 +17,7 @@ from experiments.fuzz import command as fuzz_command
 from experiments.options import OPTIONS, as_plain, resolve, whole_number
 from experiments.spec_file import read_cases
 from experiments.stepper import command as step_command
+from experiments.workload import command as workload_command
 from ringleaf.errors import ConfigError
 
 app = typer.Typer(
@@ -33,6 +34,7 @@ stf_command.register(app)
 fuzz_command.register(app)
 net_command.register(app)
 step_command.register(app)
+workload_command.register(app)
 
 
 def _option(name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from fractions import Fraction
 
 from ringleaf.errors import ConfigError
@@ -52,6 +53,16 @@ def parse_time(text: str, where: str = "time") -> int:
     return round(Fraction(match[1]) * _TIME_PS[match[2].lower()])  # exact: hours are 2^53 ps
 
 
+def parse_flops(text: str, where: str = "flops") -> float:
+    """Floating-point operations per second of `9.4T`, `500GFLOPS` or `1e12`."""
+    pattern = r"(\d+(?:\.\d+)?(?:e\d+)?)\s*([KMGT]?)(?:FLOPS|FLOP/s)?"
+    match = _split(where, text, pattern, "9.4T or 500GFLOPS")
+    rate = float(match[1]) * _DECIMAL[match[2].upper()]
+    if not 0 < rate < float("inf"):
+        raise ConfigError(f"{where}: must be above 0, got {text!r}")
+    return rate
+
+
 def parse_fraction(text: str, where: str = "fraction") -> float:
     """Probability of `0.1%` or `0.001`, within [0, 1)."""
     match = _split(where, text, r"(\d*\.?\d+(?:e-?\d+)?)\s*(%?)", "0.1% or 0.001")
@@ -85,6 +96,12 @@ def format_time(time_ps: float) -> str:
         if time_ps >= scale:
             return f"{time_ps / scale:.4g} {unit}"
     return f"{time_ps:.4g} ps"
+
+
+def exact_time(time_ps: int) -> str:
+    """`2.4ms`: what `parse_time` gives the same picoseconds for."""
+    unit = next((unit for unit in ("s", "ms", "us", "ns") if time_ps >= _TIME_PS[unit]), "ps")
+    return f"{(Decimal(time_ps) / _TIME_PS[unit]).normalize():f}{unit}"
 
 
 def serialize_ps(size_bytes: int, rate_bps: int) -> int:

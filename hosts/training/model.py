@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import ConfigError, choose
-from ringleaf.units import parse_time
+from ringleaf.units import exact_time, parse_time
 
 MODELS = Path(__file__).parent / "models"
 DTYPE_BYTES = {"float32": 4, "int32": 4}
@@ -112,6 +112,24 @@ def _layer(where: str, row: Any) -> Layer:
         parse_time(str(row["forward"]), f"{where}: forward"),
         parse_time(str(row["backward"]), f"{where}: backward"),
     )
+
+
+def as_yaml(model: Model) -> str:
+    """The text of a model's file, which `read_model` reads back without loss."""
+    import yaml
+
+    head = {"name": model.name, "source": model.source, "dtype": model.dtype}
+    lines = [yaml.safe_dump(head, sort_keys=False, width=98).rstrip(), "layers:"]
+    for layer in model.layers:
+        row = {
+            "name": layer.name,
+            "elements": layer.elements,
+            "forward": exact_time(layer.forward_ps),
+            "backward": exact_time(layer.backward_ps),
+        }
+        text = yaml.safe_dump(row, sort_keys=False, default_flow_style=True, width=1 << 30)
+        lines.append(f"  - {text.rstrip()}")
+    return "\n".join(lines) + "\n"
 
 
 def scaled(model: Model, size: float, compute: float) -> Model:

@@ -1,0 +1,195 @@
+"""`ringleaf workload`: list models, show one, make one of a torch module."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from experiments.console import Debug, guard, say
+from ringleaf.errors import ConfigError
+from ringleaf.units import PS_PER_NS, PS_PER_S, parse_flops
+
+if TYPE_CHECKING:
+    from experiments.workload.profile import Cost, Part
+    from experiments.workload.torch_module import Feed
+    from hosts.training.model import Layer, Model
+
+WHERE = "workload from-torch"
+
+workload_app = typer.Typer(
+    help="Models that training jobs have: list, show, make one.", no_args_is_help=True
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What `from-torch` was asked for."""
+
+    target: str
+    shape: str | None
+    batch: int
+    runs: int
+    flops_rate: str | None
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.add_typer(workload_app, name="workload")
+
+
+@workload_app.command("list")
+@guard
+def list_command(debug: Debug = False) -> None:
+    """List the models that come with Ringleaf."""
+    from experiments.workload.show import listing
+    from hosts.training.model import load_model, names
+
+    for line in listing(load_model(name) for name in names()):
+        say(line)
+
+
+@workload_app.command("show")
+@guard
+def show_command(
+    name: Annotated[str, typer.Argument(help="One of the list, or a YAML file.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Draw it to this PNG, SVG or PDF.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Show a model's layers: gradients and times, as a table or drawn to a file."""
+    from experiments.workload.show import table
+    from hosts.training.model import load_model
+
+    model = load_model(name)
+    if out is None:
+        for line in table(model):
+            say(line)
+        return
+    from experiments.workload.draw import draw
+
+    draw(model, out)
+    say(str(out))
+
+
+@workload_app.command("from-torch")
+@guard
+def from_torch_command(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODULE:FACTORY",
+            help="What makes the torch module; MODULE is installed, or lies in this folder.",
+        ),
+    ],
+    shape: Annotated[
+        str | None,
+        typer.Option("--input", help="A sample's shape: 3,224,224; can be told for linear layers."),
+    ] = None,
+    batch: Annotated[int, typer.Option("--batch", help="Samples per iteration.")] = 1,
+    runs: Annotated[int, typer.Option("--runs", help="Times are the median of so many.")] = 5,
+    flops_rate: Annotated[
+        str | None,
+        typer.Option(
+            "--flops-rate",
+            help="Don't measure: times are FLOPs by this effective rate per second, as 9.4T.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write to this YAML file; default: print.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Make a model of a torch module: its layers' gradients, and their times on this machine."""
+    from hosts.training.model import as_yaml
+
+    if out is not None and out.suffix not in (".yaml", ".yml"):
+        raise ConfigError(f"{WHERE}: out must end in .yaml, got {out}")
+    model = make_model(Request(target, shape, batch, runs, flops_rate))
+    text = as_yaml(model)
+    if out is None:
+        say(text.rstrip())
+        return
+    try:
+        out.write_text(text)
+    except OSError as error:
+        raise ConfigError(f"{WHERE}: can't write {out}, got {error.strerror}") from error
+    from experiments.workload.show import totals
+
+    say(f"# {model.name}: {len(model.layers)} layers, {totals(model)}")
+    say(str(out))
+
+
+def make_model(request: Request) -> Model:
+    """Make a model of a torch module.
+
+    Raises:
+        ConfigError: If there is no such module, it has no parameters, or can't be run.
+    """
+    from experiments.workload.profile import Profiler
+    from experiments.workload.torch_module import find_feed, find_module
+    from hosts.training.model import Model
+
+    if request.runs < 1:
+        raise ConfigError(f"{WHERE}: runs must be at least 1, got {request.runs}")
+    rate = request.flops_rate and parse_flops(request.flops_rate, f"{WHERE}: flops-rate")
+    module = find_module(request.target, WHERE)
+    if not any(parameter.requires_grad for parameter in module.parameters()):
+        raise ConfigError(f"{WHERE}: {request.target} must have parameters to train, got none")
+    feed = find_feed(module, request.shape, request.batch, WHERE)
+    profiler = Profiler(module, feed, WHERE)
+    if rate:
+        costs, scale = profiler.flops(), PS_PER_S / rate
+    else:
+        costs, scale = profiler.seconds(request.runs, _follow), PS_PER_S
+    name = request.target.rpartition(":")[2]
+    source = _source(request, feed)
+    return Model(name, source, "float32", _layers(profiler.parts, costs, scale))
+
+
+def _layers(parts: Sequence[Part], costs: Sequence[Cost], scale: float) -> tuple[Layer, ...]:
+    """Layers; times in picoseconds are costs times `scale`, to the nanosecond."""
+    from hosts.training.model import Layer
+
+    def time_ps(cost: float) -> int:
+        return round(cost * scale / PS_PER_NS) * PS_PER_NS
+
+    return tuple(
+        Layer(part.name or "module", part.elements, time_ps(cost.forward), time_ps(cost.backward))
+        for part, cost in zip(parts, costs, strict=True)
+    )
+
+
+def _source(request: Request, feed: Feed) -> str:
+    """Say where times come from."""
+    import platform
+
+    import torch
+
+    from experiments.workload.profile import WARM_UPS
+
+    made = f"ringleaf workload from-torch {request.target}, {feed}"
+    if request.flops_rate:
+        return (
+            f"{made}; times are not measured: FLOPs of convolutions and matrix products "
+            f"by {request.flops_rate} per second"
+        )
+    return (
+        f"{made}; measured with torch {torch.__version__}, {torch.get_num_threads()} threads, "
+        f"{platform.machine()}: medians of {request.runs} runs after {WARM_UPS}"
+    )
+
+
+def _follow(runs: Iterable[int]) -> Iterable[int]:
+    """Go through runs; a bar moves on a terminal only."""
+    if not sys.stderr.isatty():
+        return runs
+    from rich.console import Console
+    from rich.progress import track
+
+    return track(runs, "measuring", console=Console(stderr=True), transient=True)
