@@ -33,7 +33,7 @@ def draw(model: Model, path: Path) -> None:
     backward = [layer.backward_ps / PS_PER_MS for layer in layers]
     times.bar(places, backward, bottom=forward, color="#e08a2b", label="backward")
     times.set_ylabel("computation (ms)")
-    times.legend(frameon=False)
+    times.legend(frameon=False, ncols=2, loc="lower right", bbox_to_anchor=(1, 0.98))
     times.set_xticks(places, [layer.name for layer in layers], rotation=90, fontsize=7)
     times.set_xlim(-0.7, len(layers) - 0.3)
     for axes in (sizes, times):
