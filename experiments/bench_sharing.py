@@ -67,25 +67,24 @@ class AtOnce:
         self.done_ps[operation.group] = now_ps
 
 
-def share(name: str, entries: int, *, elements: int = ELEMENTS) -> Sharing:
-    """Let two jobs of a system reduce a tensor each, with so many entries in the switch.
+def share(names: tuple[str, str], entries: int, *, elements: int = ELEMENTS) -> Sharing:
+    """Let two jobs, each of a system, reduce a tensor each, with so many entries in the switch.
 
     Raises:
         ConfigError: If the system can't do with so few.
     """
-    system = find_system(name)
     groups = [
         Group(
             number,
             tuple(f"h{host}" for host in range(first, first + WORKERS)),
             (f"h{2 * WORKERS + number - 1}",) if name == "atp" else (),
-            system,
+            find_system(name),
         )
-        for number, first in ((1, 0), (2, WORKERS))
+        for number, first, name in ((1, 0, names[0]), (2, WORKERS, names[1]))
     ]
     options = Options(lanes=LANES, switch_entries=entries, ecn_packets=64)
     network = VirtualNetwork(build(TOPOLOGY), options, groups=groups)
-    schedule = in_network_allreduce(WORKERS, name)
+    schedule = in_network_allreduce(WORKERS)
     endpoints = network.endpoints
     endpoints.memory.make_room(2 * WORKERS * aligned(4 * elements))
     tensors = [
@@ -104,7 +103,7 @@ def share(name: str, entries: int, *, elements: int = ELEMENTS) -> Sharing:
     return Sharing(
         entries,
         tuple(32e12 * elements / each_ps for each_ps in done),
-        _collisions(network) if name == "atp" else 0,
+        _collisions(network) if "atp" in names else 0,
         meter.result(done).retransmissions,
         sum(int((tensor != TOTAL).sum()) for each in tensors for tensor in each),
     )
@@ -118,18 +117,18 @@ def _collisions(network: VirtualNetwork) -> int:
 
 
 def table(entries: Sequence[int]) -> list[str]:
-    """Rows for the terminal, of both systems."""
+    """Rows for the terminal: two jobs of each system, and one of either."""
     rows = [
         f"# two jobs of {WORKERS} workers, 1 MiB each, on one switch; virtual time",
-        "#  system entries  job 1  job 2  collided  resent #wrong",
-        "#                 Gbit/s Gbit/s   packets packets",
+        "#          systems entries  job 1  job 2  collided  resent #wrong",
+        "#                          Gbit/s Gbit/s   packets packets",
     ]
-    for name in ("atp", "switchml"):
+    for names in (("atp", "atp"), ("switchml", "switchml"), ("atp", "switchml")):
         for count in entries:
-            found = share(name, count)
+            found = share(names, count)
             one, two = (bps / 1e9 for bps in found.goodputs_bps)
             rows.append(
-                f"{name:>9} {count:>7} {one:>6.1f} {two:>6.1f} "
+                f"{' '.join(names):>18} {count:>7} {one:>6.1f} {two:>6.1f} "
                 f"{found.collisions:>9} {found.resent:>7} {found.wrong:>6}"
             )
     return rows

@@ -93,8 +93,16 @@ def test_grid_figure_1_atp(aggregated: float, rate: float, within: float) -> Non
 
 
 def test_fewer_aggregators_degrade_atp_down_to_the_parameter_server() -> None:
-    plenty, some, few = (share("atp", entries, elements=1 << 15) for entries in (1024, 96, 2))
+    plenty, some, few = (
+        share(("atp", "atp"), entries, elements=1 << 15) for entries in (1024, 96, 2)
+    )
     assert plenty.wrong == some.wrong == few.wrong == 0
     slowest = [min(found.goodputs_bps) for found in (plenty, some, few)]
     assert slowest[0] > slowest[1] > slowest[2]
     assert slowest[2] > 0.6 * 100e9 / 4 * (4 * LANES / LINE_BYTES)
+
+
+def test_jobs_of_two_systems_share_a_switch() -> None:
+    """One program has both; each system has entries of its own."""
+    found = share(("atp", "switchml"), 256, elements=1 << 15)
+    assert found.wrong == found.resent == 0
