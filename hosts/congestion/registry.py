@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hosts.congestion import dctcp, fixed
+from hosts.congestion import dcqcn, dctcp, fixed
 from hosts.congestion.control import Controller
 from ringleaf.errors import choose
 
@@ -11,6 +11,7 @@ CONTROLLERS: dict[str, Controller] = {
     for each in (
         fixed,
         dctcp,
+        dcqcn,
     )
 }
 

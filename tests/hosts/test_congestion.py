@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.congestion import dctcp
+from hosts.congestion import dcqcn, dctcp
 from hosts.congestion.control import (
     IN_FLIGHT,
     MARKED,
@@ -135,6 +135,20 @@ def test_dctcp_cuts_once_per_window_and_by_half_of_alpha() -> None:
     learnt = alpha - (alpha >> 4) + (dctcp.ONE >> 5)
     assert sender.word(dctcp.ALPHA) == pytest.approx(learnt, abs=4)
     assert sender.word(WINDOW) == MOST - -(-MOST * learnt // (2 * dctcp.ONE))
+
+
+def test_dcqcn_cuts_by_half_of_alpha_and_recovers_half_way_per_step() -> None:
+    """Zhu et al., SIGCOMM 2015, figure 7: fast recovery leads back to the rate before the cut."""
+    sender = Sender(dcqcn.CONTROLLER)
+    sender.happen("cnp", 0, 0)
+    assert sender.word(RATE_BPS) == LINE_BPS // 2
+    for step in range(1, dcqcn.RECOVERY_STEPS + 1):
+        sender.wait(dcqcn.STEP_PS)
+        assert sender.word(RATE_BPS) == pytest.approx(LINE_BPS * (1 - 0.5 ** (step + 1)), rel=1e-6)
+    sender.happen("cnp", 0, 0)
+    alpha = (1 - 1 / 256) ** dcqcn.RECOVERY_STEPS  # 1 at first, and less with each step
+    before = LINE_BPS * (1 - 0.5 ** (dcqcn.RECOVERY_STEPS + 1))
+    assert sender.word(RATE_BPS) == pytest.approx(before * (1 - alpha / 2), rel=0.01)
 
 
 def test_an_unknown_controller_is_refused() -> None:

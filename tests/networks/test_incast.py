@@ -9,6 +9,8 @@ from experiments.options import ECN_PACKETS
 from hosts.congestion.registry import CONTROLLERS
 
 SENDERS = 6
+LEAST_GOODPUT = {"fixed": 0.97, "dctcp": 0.97, "dcqcn": 0.3}
+"""DCQCN is still on its way up from the start, where alpha is 1 and every CNP halves the rate."""
 
 
 @pytest.fixture(scope="module")
@@ -17,16 +19,17 @@ def runs() -> dict[str, Incast]:
 
 
 @pytest.mark.parametrize("name", CONTROLLERS)
-def test_the_link_is_full_and_shared_fairly(runs: dict[str, Incast], name: str) -> None:
-    assert runs[name].goodput > 0.97
+def test_the_link_is_used_and_shared_fairly(runs: dict[str, Incast], name: str) -> None:
+    assert runs[name].goodput > LEAST_GOODPUT[name]
     assert runs[name].jain > 0.9
     assert runs[name].result.drops == 0
 
 
-def test_a_fixed_window_fills_the_queue_and_dctcp_keeps_it_at_its_threshold(
+def test_a_fixed_window_fills_the_queue_and_the_others_keep_it_short(
     runs: dict[str, Incast],
 ) -> None:
     threshold_bytes = ECN_PACKETS * 4096
 
     assert 0.5 * threshold_bytes < runs["dctcp"].mean_queue_bytes < 1.5 * threshold_bytes
+    assert runs["dcqcn"].mean_queue_bytes < 1.5 * threshold_bytes
     assert runs["fixed"].mean_queue_bytes > 4 * threshold_bytes
