@@ -125,7 +125,10 @@ def run_command(
     if spec and jobs.is_jobs(spec):
         _run_jobs(spec, more)
         return
-    cases = [case | more for case in (read_cases(spec) if spec else [{}])]
+    cases: list[dict[str, str]] = []
+    for case in read_cases(spec) if spec else [{}]:
+        if case | more not in cases:  # what is typed may be what they differ by
+            cases.append(case | more)
     given = cases[0]
     if dry_run:
         for case in cases:

@@ -26,7 +26,8 @@ HOPS = 2
 def fits(path: Path) -> bool:
     """Whether a sweep is over densities and has a ring to compare with."""
     lines = _read(path)
-    return bool(lines) and "density" in lines[0] and any(line["algo"] == "ring" for line in lines)
+    densities = {line["density"] for line in lines}
+    return len(densities) > 1 and any(line["algo"] == "ring" for line in lines)
 
 
 def draw(path: Path) -> Path:

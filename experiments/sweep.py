@@ -12,12 +12,15 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from experiments import session, sparse_figure
-from experiments.options import resolve
+from experiments.options import OPTIONS, resolve
 from experiments.results import Row, Run
 from experiments.session import Emit
 from experiments.spec_file import swept
 
 FILE = "sweep.csv"
+
+TOLD = ("density", "cluster", "overlap")
+"""Options that are in the file though runs don't differ by them."""
 
 
 def run(cases: Sequence[Mapping[str, str]], *, name: str, emit: Emit) -> bool:
@@ -35,13 +38,14 @@ def run(cases: Sequence[Mapping[str, str]], *, name: str, emit: Emit) -> bool:
     out = Path(cases[0].get("out") or Path("runs") / name)
     for case in cases:
         resolve(case)  # what is wrong shall be said before the first run
+    columns = list(dict.fromkeys([*names, *TOLD]))
     lines: list[dict[str, object]] = []
     for case in cases:
         place = "-".join(f"{key}={case[key]}" for key in names if key in case)
         emit(f"# {place}")
         done = session.run({**case, "out": str(out / place)}, emit=emit, drawn=False)
-        lines += _lines(case, names, done)
-        write(out / FILE, names, lines)
+        lines += _lines(case, columns, done)
+        write(out / FILE, columns, lines)
     emit(f"# sweep: {out / FILE}")
     if sparse_figure.fits(out / FILE):
         emit(f"# figure: {sparse_figure.draw(out / FILE)}")
@@ -49,7 +53,7 @@ def run(cases: Sequence[Mapping[str, str]], *, name: str, emit: Emit) -> bool:
 
 
 def _lines(case: Mapping[str, str], names: Sequence[str], done: Run) -> list[dict[str, object]]:
-    options = {name: case.get(name, "") for name in names}
+    options = {name: case.get(name, OPTIONS[name].default) for name in names}
     ranks = {"ranks": done.ranks, "rate_bps": done.rate_bps, "delay_ps": done.options["delay_ps"]}
     return [options | ranks | asdict(row) for row in done.rows]
 

@@ -58,7 +58,7 @@ def test_specs_that_come_along_are_understood(path: Path) -> None:
 def test_a_sweep_over_densities_draws_speed_ups(tmp_path: Path) -> None:
     lines: list[str] = []
     cases = [
-        {"topo": "leafspine,leaves=1,spines=1,hosts=6", "algo": algos, "size": "64K",
+        {"topo": "leafspine,leaves=1,spines=1,hosts=6", "algo": algos, "size": "32K",
          "servers": "2", "density": density, "cluster": "64", "out": str(tmp_path)}
         for algos in ("ring,omnireduce,ssar-split,ssar-double,dsar-split",)
         for density in ("1%", "100%")
