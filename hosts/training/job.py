@@ -19,7 +19,7 @@ class Iteration:
     """What was measured of one iteration, in picoseconds."""
 
     start_ps: int
-    end_ps: int = FOREVER_PS  # when all of its gradients are reduced
+    end_ps: int = FOREVER_PS  # when all of its gradients are reduced, and its passes over
     backward_ps: int = FOREVER_PS  # when its backward pass ended
     waits_ps: list[int] = field(default_factory=list)  # per layer: its forward pass waited
 
@@ -80,10 +80,15 @@ class TrainingJob:
         for layer in piece.layers:
             self._lacking[layer] -= 1
         self._pieces_left -= 1
-        if not self._pieces_left:
-            self.history[self.reducing].end_ps = now_ps
+        self._end_iteration(now_ps)
         if self._waiting_since_ps >= 0 and not self._lacking[self._layer]:
             self._begin_forward(now_ps)
+
+    def _end_iteration(self, now_ps: int) -> None:
+        """Note the end once both are there; layers in front may have no gradient."""
+        iteration = self.history[self.reducing]
+        if not self._pieces_left and iteration.backward_ps < FOREVER_PS:
+            iteration.end_ps = now_ps
 
     def _start_iteration(self, now_ps: int) -> None:
         self.history.append(Iteration(now_ps))
@@ -124,6 +129,7 @@ class TrainingJob:
             self._next_ps = now_ps + self.model.layers[self._layer].backward_ps
             return
         self.history[-1].backward_ps = now_ps
+        self._end_iteration(now_ps)
         self._layer = -1
         last = len(self.history) == self.iterations
         self._next_ps = FOREVER_PS if last else now_ps

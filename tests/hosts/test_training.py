@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hosts.training.job import TrainingJob
@@ -91,7 +91,11 @@ def test_a_job_ends_and_its_waits_are_what_time_it_lost(
     assert sum(job.history[0].waits_ps) == 0
 
 
+FROZEN_FRONT = Model("", "", "float32", (Layer("a", 0, 1, 1), Layer("b", 1, 0, 0)))
+
+
 @given(models)
+@example(FROZEN_FRONT)
 def test_nobody_waits_for_a_network_that_takes_no_time(model: Model) -> None:
     job = TrainingJob(model, cut(model), iterations=3)
     play(job, [0])
