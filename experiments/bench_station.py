@@ -137,6 +137,7 @@ class Station:
 def main() -> None:
     die_with_parent()
     hurry()
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # a switch, waked by it, goes elsewhere
     station = Station(sys.argv[1])
     sys.stdout.write(json.dumps({"ready": os.getpid()}) + "\n")
     sys.stdout.flush()

@@ -140,7 +140,7 @@ def receive(arena: Arena, at: int, socket: int, rings: Bytes, now_ps: int) -> in
             return reason
         packet = take_frame(arena, socket, rings, frame)
         rings[frame + v.STATUS_AT] = 0  # the kernel's again; only the low byte is ever set
-        words[socket + v.FRAME] = (words[socket + v.FRAME] + 1) % v.FRAMES
+        words[socket + v.FRAME] = (words[socket + v.FRAME] + 1) % words[socket + v.FRAMES]
         words[socket + v.RECEIVED] += 1
         if packet >= 0:
             handle(arena, at, ARRIVAL | words[socket + v.PORT] << 3 | packet << 32, now_ps)

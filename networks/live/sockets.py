@@ -59,7 +59,8 @@ class Sockets:
     """
 
     def __init__(self, interfaces: Sequence[str], *, bypass: bool = True) -> None:
-        self._space = mmap.mmap(-1, max(len(interfaces), 1) * v.RING_BYTES)
+        self._ring_bytes = v.frames_each(len(interfaces)) * v.FRAME_BYTES
+        self._space = mmap.mmap(-1, max(len(interfaces), 1) * self._ring_bytes)
         self.rings: Bytes = np.frombuffer(self._space, np.uint8)
         self.sockets: list[socket.socket] = []
         self._overflows = [0] * len(interfaces)
@@ -113,13 +114,14 @@ class Sockets:
     def _open(self, name: str, bypass: bool) -> socket.socket:
         one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         one.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V2)
-        ring = struct.pack("4I", BLOCK_BYTES, v.RING_BYTES // BLOCK_BYTES, v.FRAME_BYTES, v.FRAMES)
+        blocks, frames = self._ring_bytes // BLOCK_BYTES, self._ring_bytes // v.FRAME_BYTES
+        ring = struct.pack("4I", BLOCK_BYTES, blocks, v.FRAME_BYTES, frames)
         one.setsockopt(SOL_PACKET, PACKET_RX_RING, ring)
         one.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
         if bypass:
             one.setsockopt(SOL_PACKET, PACKET_QDISC_BYPASS, 1)
         one.setblocking(False)
-        self._map(one, len(self.sockets) * v.RING_BYTES)
+        self._map(one, len(self.sockets) * self._ring_bytes)
         one.bind((name, ETH_P_ALL))  # only now do frames come
         return one
 
@@ -127,7 +129,7 @@ class Sockets:
         """Put the socket's ring where its stretch of `rings` is."""
         address = self.rings.ctypes.data + at
         protection, flags = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | MAP_FIXED
-        got = _C.mmap(address, v.RING_BYTES, protection, flags, one.fileno(), 0)
+        got = _C.mmap(address, self._ring_bytes, protection, flags, one.fileno(), 0)
         if got != address:
             code = ctypes.get_errno()
             raise OSError(code, os.strerror(code))

@@ -175,7 +175,7 @@ class Runtime:
             *("--", "--grpc-server-addr", f"127.0.0.1:{grpc}", "--cpu-port", str(self._cpu_port)),
             *("--priority-queues", str(PRIORITY_QUEUES)),
         ]
-        return Child(name, command, log)
+        return Child(name, command, log, urgent=True)
 
 
 def _free_ports(count: int) -> list[int]:

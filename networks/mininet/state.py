@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 from networks.live.processes import Identity, identify, is_running, kill
@@ -113,7 +113,8 @@ def _read(path: Path) -> Record:
     data = json.loads(path.read_text())
     data["owner"] = tuple(data["owner"])
     data["processes"] = {name: tuple(pair) for name, pair in data["processes"].items()}
-    return Record(**data)
+    known = {each.name for each in fields(Record)}  # another version may have written more
+    return Record(**{name: value for name, value in data.items() if name in known})
 
 
 def clean_stale() -> list[str]:

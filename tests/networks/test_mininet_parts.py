@@ -99,6 +99,13 @@ def test_only_networks_without_an_owner_are_cleaned(folder: Path) -> None:
     assert {path.name for path in folder.iterdir()} == {"lock", own.path.name}
 
 
+def test_records_of_other_versions_are_read(folder: Path) -> None:
+    own = state.new_record()
+    own.path.write_text(json.dumps({**json.loads(own.path.read_text()), "added_later": 1}))
+
+    assert state.records() == [own]
+
+
 def test_a_number_that_another_process_has_got_is_not_killed() -> None:
     pid, start = identify(os.getpid())
 
