@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -53,6 +52,7 @@ def net_command(
         clean(all_=all_)
         return
     from experiments.network import build_topology
+    from networks.live.processes import ended_like_interrupts
     from networks.mininet.fabric import Fabric, Settings
     from networks.mininet.preflight import check_machine
     from switches.forwarding import forwarding_entities
@@ -67,9 +67,10 @@ def net_command(
         run_dir=out,
     )
     check_machine(bmv2=switch == "bmv2", interactive=True)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _end)  # as Ctrl-C does
-    with Fabric(graph, settings, program=FORWARD, entities=forwarding_entities(graph)) as fabric:
+    with (
+        ended_like_interrupts(),
+        Fabric(graph, settings, program=FORWARD, entities=forwarding_entities(graph)) as fabric,
+    ):
         say(f"# {fabric.name}: {len(fabric.net.hosts)} hosts, {len(fabric.net.switches)} switches")
         say(f"# logs: {fabric.run_dir}; make shell SWITCH=s0 opens a switch")
         talk(fabric)
@@ -124,7 +125,3 @@ def clean(*, all_: bool) -> None:
                 f"# {record.name}: process {record.owner[0]} runs it; "
                 "`ringleaf net clean --all` ends it"
             )
-
-
-def _end(number: int, frame: Any) -> None:
-    raise KeyboardInterrupt

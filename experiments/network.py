@@ -132,6 +132,7 @@ def connecting(spec: Spec, graph: nx.Graph[str]) -> Iterator[Connect]:
     if spec.net == VIRTUAL:
         yield connect
         return
+    from networks.live.processes import ended_like_interrupts
     from networks.mininet.fabric import Settings
     from networks.mininet.network import MininetNetwork, Testbed
 
@@ -145,7 +146,7 @@ def connecting(spec: Spec, graph: nx.Graph[str]) -> Iterator[Connect]:
         captures=spec.pcap or spec.record is not None,
         **({} if spec.queue_bytes is None else {"queue_bytes": spec.queue_bytes}),
     )
-    with Testbed(graph, settings) as testbed:
+    with ended_like_interrupts(), Testbed(graph, settings) as testbed:
 
         def connect_live(
             spec: Spec,

@@ -11,7 +11,8 @@ import os
 import select
 import signal
 import subprocess
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ringleaf.errors import BackendError
@@ -47,6 +48,27 @@ def hurry() -> None:
     if os.getsid(0) == os.getpid():
         with contextlib.suppress(OSError):  # not root, or a kernel without
             AUTOGROUP.write_text(str(NICENESS))
+
+
+@contextlib.contextmanager
+def ended_like_interrupts() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end what runs within as Ctrl-C does, so that it is cleaned up.
+
+    Only the main thread may ask for that; for others nothing changes.
+    """
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {each: signal.signal(each, interrupt) for each in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def identify(pid: int) -> Identity:

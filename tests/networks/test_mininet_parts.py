@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from experiments import shell
 from networks.live.engine import Line
-from networks.live.processes import identify, is_running, kill
+from networks.live.processes import ended_like_interrupts, identify, is_running, kill
 from networks.mininet import preflight, state
 from networks.mininet.shaping import disciplines, netem_options
 from ringleaf.errors import ConfigError
@@ -112,6 +113,16 @@ def test_a_number_that_another_process_has_got_is_not_killed() -> None:
     assert is_running((pid, start))
     assert not is_running((pid, start + 1))
     assert not kill((pid, start + 1))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_other_signals_end_like_interrupts(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+
+    with pytest.raises(KeyboardInterrupt), ended_like_interrupts():
+        signal.raise_signal(number)
+
+    assert signal.getsignal(number) is before
 
 
 def test_interfaces_are_ours_by_name_or_index() -> None:
