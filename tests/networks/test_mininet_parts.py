@@ -39,6 +39,22 @@ def test_all_that_is_missing_is_named_with_its_remedy(monkeypatch: pytest.Monkey
         assert f"\n  {line}" in str(caught.value)
 
 
+@pytest.mark.parametrize("absent", ["mnexec", "ip", "ethtool", "ifconfig", "tc", "ping"])
+def test_a_program_that_is_not_on_the_path_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, absent: str
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    for name in {*preflight.PROGRAMS, "tc", "ping", "simple_switch_grpc"} - {absent}:
+        (tmp_path / name).symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(ConfigError) as caught:
+        preflight.check_machine(bmv2=True, interactive=True)
+
+    (_, line) = str(caught.value).split("\n")
+    assert line.startswith(f"  {absent}: apt install ")
+
+
 @pytest.mark.parametrize(("bmv2", "wanted", "named"), [
     (True, "delay 5000us", ["htb", "netem"]),
     (True, None, ["htb"]),
