@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 import ringleaf
-from experiments import net_command, stf_command
-from experiments.console import FAILURE, Debug, say
+from experiments import net_command, run_command, stf_command
+from experiments.console import Debug, say
 from experiments.console import guard as _guard
 from experiments.fuzz import command as fuzz_command
-from experiments.options import OPTIONS, as_plain, resolve, whole_number
-from experiments.spec_file import read_cases
+from experiments.options import OPTIONS, resolve, whole_number
 from experiments.stepper import command as step_command
 from experiments.workload import command as workload_command
-from ringleaf.errors import ConfigError
 
 app = typer.Typer(
     name="ringleaf",
@@ -35,12 +31,7 @@ fuzz_command.register(app)
 net_command.register(app)
 step_command.register(app)
 workload_command.register(app)
-
-
-def _option(name: str) -> Any:
-    option = OPTIONS[name]
-    default = f"; default {option.default}" if option.default else ""
-    return typer.Option(None, *option.flags.split(), help=option.help + default)
+run_command.register(app)
 
 
 def _print_version(wanted: bool) -> None:
@@ -55,114 +46,6 @@ def _main(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show it.")
     ] = False,
 ) -> None:
-    pass
-
-
-@app.command("run")
-@_guard
-def run_command(
-    topo: str | None = _option("topo"),
-    algo: str | None = _option("algo"),
-    size: str | None = _option("size"),
-    min_: str | None = _option("min"),
-    max_: str | None = _option("max"),
-    factor: str | None = _option("factor"),
-    hosts: str | None = _option("hosts"),
-    servers: str | None = _option("servers"),
-    rate: str | None = _option("rate"),
-    delay: str | None = _option("delay"),
-    loss: str | None = _option("loss"),
-    duplicate: str | None = _option("duplicate"),
-    reorder: str | None = _option("reorder"),
-    seed: str | None = _option("seed"),
-    dtype: str | None = _option("dtype"),
-    density: str | None = _option("density"),
-    cluster: str | None = _option("cluster"),
-    overlap: str | None = _option("overlap"),
-    compress: str | None = _option("compress"),
-    lanes: str | None = _option("lanes"),
-    slots: str | None = _option("slots"),
-    mtu: str | None = _option("mtu"),
-    window: str | None = _option("window"),
-    routes: str | None = _option("routes"),
-    ecn: str | None = _option("ecn"),
-    queue: str | None = _option("queue"),
-    cc: str | None = _option("cc"),
-    scheduler: str | None = _option("scheduler"),
-    net: str | None = _option("net"),
-    switch: str | None = _option("switch"),
-    scale: str | None = _option("scale"),
-    stall: str | None = _option("stall"),
-    record: str | None = _option("record"),
-    out: str | None = _option("out"),
-    pcap: Annotated[bool, typer.Option("--pcap", help=OPTIONS["pcap"].help)] = False,
-    spec: Annotated[
-        Path | None, typer.Option("--spec", help="YAML file of these options; others go before.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the resolved options as JSON, and stop.")
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print summary.json in place of the table.")
-    ] = False,
-    debug: Debug = False,
-) -> None:
-    """Run collectives on a topology: table, figures, report."""
-    typed = {
-        "topo": topo, "algo": algo, "size": size, "min": min_, "max": max_, "factor": factor,
-        "hosts": hosts, "servers": servers, "density": density, "cluster": cluster,
-        "overlap": overlap, "compress": compress, "rate": rate, "delay": delay, "loss": loss,
-        "duplicate": duplicate,
-        "reorder": reorder, "seed": seed, "dtype": dtype, "lanes": lanes, "slots": slots,
-        "mtu": mtu, "window": window, "routes": routes, "ecn": ecn, "queue": queue, "net": net,
-        "cc": cc, "scheduler": scheduler,
-        "switch": switch, "scale": scale, "stall": stall, "record": record, "out": out,
-        "pcap": "yes" if pcap else None,
-    }  # fmt: skip
-    more = {name: value for name, value in typed.items() if value is not None}
-    from experiments.jobs import session as jobs
-
-    if spec and jobs.is_jobs(spec):
-        _run_jobs(spec, more)
-        return
-    cases: list[dict[str, str]] = []
-    for case in read_cases(spec) if spec else [{}]:
-        if case | more not in cases:  # what is typed may be what they differ by
-            cases.append(case | more)
-    given = cases[0]
-    if dry_run:
-        for case in cases:
-            say(json.dumps(as_plain(resolve(case)), indent=2))
-        return
-    from experiments import session, sweep
-
-    if spec and len(cases) > 1:
-        if not sweep.run(cases, name=spec.stem, emit=_ignore if as_json else say):
-            raise typer.Exit(FAILURE)
-        return
-
-    run = session.run(given, emit=_ignore if as_json else say)
-    if as_json:
-        say((resolve(given).out / "summary.json").read_text().rstrip())
-    if any(row.wrong for row in run.rows):
-        raise typer.Exit(FAILURE)
-
-
-def _run_jobs(spec: Path, typed: Mapping[str, str]) -> None:
-    """Run an experiment with training jobs, which has all of its options in the file."""
-    from experiments.jobs import session
-
-    surplus = sorted(set(typed) - {"out"})
-    if surplus:
-        raise ConfigError(
-            f"spec {spec}: of jobs: options must be in the file, got --{', --'.join(surplus)}"
-        )
-    out = Path(typed["out"]) if "out" in typed else None
-    if any(row.wrong for row in session.run(spec, out, emit=say)):
-        raise typer.Exit(FAILURE)
-
-
-def _ignore(line: str) -> None:
     pass
 
 
