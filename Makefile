@@ -12,7 +12,7 @@ STAMP := $(VENV)/.ready
 # NAME=value for `make exp` becomes an option of `ringleaf run`; an empty one is not passed on.
 NAMES := TOPO ALGO SIZE MIN MAX FACTOR HOSTS SERVERS RATE DELAY LOSS DUP REORDER SEED DTYPE DENSITY \
          CLUSTER OVERLAP COMPRESS LANES SLOTS \
-         MTU WINDOW ROUTES ECN QUEUE SCHEDULER NET SWITCH SCALE STALL RECORD OUT SPEC
+         MTU WINDOW ROUTES ECN QUEUE SCHEDULER PROGRAM NET SWITCH SCALE STALL RECORD OUT SPEC
 FLAG_TOPO := --topo
 FLAG_ALGO := --algo
 FLAG_SIZE := --size
@@ -39,6 +39,7 @@ FLAG_ROUTES := --routes
 FLAG_ECN := --ecn
 FLAG_QUEUE := --queue
 FLAG_SCHEDULER := --scheduler
+FLAG_PROGRAM := --program
 FLAG_DTYPE := --dtype
 FLAG_NET := --net
 FLAG_SWITCH := --switch

@@ -187,6 +187,7 @@ def _options(
         window=spec.window,
         ecmp=spec.routes == "ecmp",
         scheduler=spec.scheduler,
+        program=spec.program,
         congestion=spec.cc,
         ecn_packets=spec.ecn_packets,
         loss=spec.loss,

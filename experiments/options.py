@@ -37,6 +37,8 @@ ECN_PACKETS = 24
 
 ROUTES = ("dealt", "ecmp")
 
+PROGRAMS = ("forward", "tensorexpress")
+
 VIRTUAL = "virtual"
 MININET = "mininet"
 NETWORKS = (VIRTUAL, MININET)
@@ -142,6 +144,12 @@ OPTIONS: dict[str, Option] = {
         "strict",
         "how a port serves its 8 queues: strict, wrr or drr, with weights: drr:1,1,1,1,2,2,4,4",
     ),
+    "program": Option(
+        "--program",
+        "PROGRAM",
+        "forward",
+        "P4 of switches that aggregate nothing: forward; tensorexpress, with queues by job",
+    ),
     "net": Option(
         "--net",
         "NET",
@@ -198,6 +206,7 @@ class Spec:
     ecn_packets: int
     queue_bytes: int | None
     scheduler: str
+    program: str
     net: str
     switch: str
     scale: int
@@ -251,6 +260,7 @@ def resolve(given: Mapping[str, str]) -> Spec:
         ecn_packets=_ecn_packets(texts["ecn"], texts["cc"]),
         queue_bytes=_optional(texts["queue"], lambda text: parse_size(text, "queue")),
         scheduler=_scheduler(texts["scheduler"]),
+        program=choose("program", "program", texts["program"], PROGRAMS),
         net=choose("net", "network", texts["net"], NETWORKS),
         switch=choose("switch", "kind", texts["switch"], SWITCHES),
         scale=whole_number("scale", texts["scale"] or _default_scale(texts), 1),

@@ -36,8 +36,13 @@ TOGETHER = (("atp", "switchml"),)
 """Systems that there is a program for which serves them all, by their names in order."""
 
 
-def program_of(systems: Iterable[System], lanes: int) -> str:
+def program_of(systems: Iterable[System], lanes: int, plain: str = FORWARD) -> str:
     """Name of the P4 program for switches that serve these systems' jobs.
+
+    Args:
+        systems: Of all groups.
+        lanes: Values in their packets.
+        plain: The program, if none of them needs one of its own.
 
     Raises:
         ConfigError: If there is none.
@@ -45,7 +50,7 @@ def program_of(systems: Iterable[System], lanes: int) -> str:
     programs = {system.name: system.program(lanes) for system in systems}
     names = sorted(name for name, program in programs.items() if program != FORWARD)
     if not names:
-        return FORWARD
+        return plain
     if len(names) > 1 and tuple(names) not in TOGETHER:
         raise ConfigError(f"program: no P4 program serves several systems, got {names}")
     return programs[names[0]] if len(names) == 1 else f"{'-'.join(names)}-{lanes}"

@@ -36,6 +36,7 @@ class Options:
     lanes: int = 256
     slots: int | None = None  # per worker; None: twice the path's capacity
     switch_entries: int | None = None  # that all jobs may have in a switch; None: what there is
+    program: str = "forward"  # of switches that aggregate nothing
     servers: int = 0  # of the hosts, the last ones
     bins: int = 512  # of the link utilisation series, at most
     watch_queues: bool = False  # note what queues hold over time, too

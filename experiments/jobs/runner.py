@@ -94,6 +94,7 @@ class JobsExperiment:
             ecn_packets=spec.ecn_packets,
             loss=spec.loss,
             scheduler=spec.scheduler,
+            program=spec.program,
             watch_queues=True,
             **room,
         )

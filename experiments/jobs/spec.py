@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from experiments.options import PROGRAMS, ROUTES
 from hosts.schedulers.registry import SCHEDULERS
 from hosts.training.model import Model, load_model, scaled
 from ringleaf.errors import ConfigError, choose
 from ringleaf.units import parse_rate, parse_size, parse_time
 
 PLACEMENTS = ("spread", "packed")
-ROUTES = ("dealt", "ecmp")
 
 _JOB_KEYS = ("model", "ranks", "iterations", "start", "weight", "size", "compute", "background")
 _KEYS: dict[str, Any] = {
@@ -48,6 +48,7 @@ _KEYS: dict[str, Any] = {
     "queue": None,
     "ecn": 0,
     "scheduler": "strict",
+    "program": "forward",
     "loss": 0.0,
     "seed": 1,
     "check": True,
@@ -86,6 +87,7 @@ class JobsSpec:
     queue_bytes: int | None
     ecn_packets: int
     scheduler: str  # of the switches' queues
+    program: str  # of switches that aggregate nothing
     loss: float
     seed: int
     check: bool
@@ -145,6 +147,7 @@ def parse_jobs(data: Mapping[str, Any], where: str) -> JobsSpec:
         queue_bytes=given["queue"] and parse_size(str(given["queue"]), f"{where}: queue"),
         ecn_packets=_whole(where, "ecn", given["ecn"], 0),
         scheduler=str(given["scheduler"]),
+        program=choose(where, "program", str(given["program"]), PROGRAMS),
         loss=_number(where, "loss", given["loss"], least=0.0),
         seed=_whole(where, "seed", given["seed"], 0),
         check=bool(given["check"]),

@@ -75,7 +75,7 @@ class VirtualNetwork:
         self.now_ps = 0
         self.groups = groups or [whole(graph, options.system, options.servers)]
         systems = [group.system for group in self.groups if group.system is not None]
-        self.program = _load(program_of(systems, options.lanes))
+        self.program = _load(program_of(systems, options.lanes, options.program))
         make_pool(
             self.store,
             size=POOL_PACKETS,
