@@ -59,7 +59,8 @@ def draw_bars(cases: Sequence[Case], label: str, value: Callable[[JobRow], int])
 
     figure: Figure
     counts = _values(cases, lambda case: str(case.combination.count))
-    algos = _values(cases, _reduction)
+    reduction = _reductions(cases)
+    algos = _values(cases, reduction)
     orders = _values(cases, lambda case: case.combination.order)
     figure, panels = plt.subplots(
         1, len(counts), figsize=(1.5 + 4.2 * len(counts), 3.6), sharey=True, squeeze=False,
@@ -71,7 +72,7 @@ def draw_bars(cases: Sequence[Case], label: str, value: Callable[[JobRow], int])
             if str(case.combination.count) != count:
                 continue
             place = orders.index(case.combination.order)
-            x = algos.index(_reduction(case)) + (place - (len(orders) - 1) / 2) * width
+            x = algos.index(reduction(case)) + (place - (len(orders) - 1) / 2) * width
             times = [value(row) / PS_PER_MS for row in case.rows]
             axes.bar(x, fmean(times), 0.92 * width, color=COLORS[place % len(COLORS)])
             axes.plot([x] * len(times), times, ".", color="#1f2328", markersize=3)
@@ -99,6 +100,7 @@ def draw_links(cases: Sequence[Case]) -> Figure:
         axes.text(0.99, 0.97, case.link, transform=axes.transAxes, ha="right", va="top", fontsize=7)
     jobs = max(len(case.rows) for case in cases)
     _name_jobs(figure, jobs)
+    _fit_time(grid)
     figure.supylabel("load of the busiest link (%)", fontsize=10)
     figure.supxlabel("virtual time (ms)", fontsize=10)
     return figure
@@ -120,10 +122,20 @@ def draw_queues(cases: Sequence[Case]) -> Figure:
     first = figure.axes[0]
     for level in sorted(shown):
         first.fill_between([], [], color=COLORS[level % len(COLORS)], label=f"priority {level}")
+    _fit_time(grid)
     figure.legend(loc="outside upper center", ncols=8, fontsize=9)
     figure.supylabel("in the fullest queue (KiB)", fontsize=10)
     figure.supxlabel("virtual time (ms)", fontsize=10)
     return figure
+
+
+def _fit_time(grid: Sequence[tuple[Axes, Case]]) -> None:
+    """Let the panels' common axis go from 0 to the end of the longest case."""
+    ends_ps = []
+    for _, case in grid:
+        assert case.link_series is not None
+        ends_ps.append(case.link_series.shape[1] * case.bin_ps)
+    grid[0][0].set_xlim(0, max(ends_ps) / PS_PER_MS)
 
 
 def _name_jobs(figure: Figure, jobs: int) -> None:
@@ -137,7 +149,8 @@ def _grid(cases: Sequence[Case]) -> tuple[Figure, list[tuple[Axes, Case]]]:
     """Panels by algorithm (rows) and order (columns)."""
     import matplotlib.pyplot as plt
 
-    algos = _values(cases, _reduction)
+    reduction = _reductions(cases)
+    algos = _values(cases, reduction)
     orders = _values(cases, lambda case: case.combination.order)
     figure, panels = plt.subplots(
         len(algos), len(orders), figsize=(1 + 2.6 * len(orders), 1 + 1.5 * len(algos)),
@@ -145,11 +158,10 @@ def _grid(cases: Sequence[Case]) -> tuple[Figure, list[tuple[Axes, Case]]]:
     )  # fmt: skip
     found = []
     for case in cases:
-        row, column = algos.index(_reduction(case)), orders.index(case.combination.order)
+        row, column = algos.index(reduction(case)), orders.index(case.combination.order)
         axes = panels[row][column]
-        axes.set_title(f"{_reduction(case)}, {case.combination.order}", fontsize=9)
+        axes.set_title(f"{reduction(case)}, {case.combination.order}", fontsize=9)
         axes.tick_params(labelsize=8)
-        axes.set_xlim(left=0)
         found.append((axes, case))
     return figure, found
 
@@ -160,10 +172,11 @@ def _coarse(series: npt.NDArray[np.int64], join: np.ufunc) -> tuple[int, npt.NDA
     return step, join.reduceat(series, np.arange(0, series.shape[1], step), axis=1)
 
 
-def _reduction(case: Case) -> str:
-    """How a case reduces, for labels: the algorithm, and what it has of switches' memory."""
-    entries = case.combination.entries
-    return case.combination.algo if entries is None else f"{case.combination.algo} {entries}"
+def _reductions(cases: Sequence[Case]) -> Callable[[Case], str]:
+    """How a case reduces, for labels: its algorithm, and switches' memory if cases differ in it."""
+    if len({case.combination.entries for case in cases}) == 1:
+        return lambda case: case.combination.algo
+    return lambda case: f"{case.combination.algo} {case.combination.entries}"
 
 
 def _values(cases: Sequence[Case], of: Callable[[Case], str]) -> list[str]:
