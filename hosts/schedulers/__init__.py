@@ -1,1 +1,1 @@
-"""Flow schedulers: which gradients go when, with what priority, and how fast."""
+"""Flow schedulers: which gradients go when, and with what priority."""

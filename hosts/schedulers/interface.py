@@ -44,12 +44,10 @@ class Release:
     Args:
         item: One that waits.
         priority: 0 to 7, in its packets; switches serve higher ones first.
-        rate_bps: At most what each rank sends it with; None: as fast as it can.
     """
 
     item: Item
     priority: int = 0
-    rate_bps: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
