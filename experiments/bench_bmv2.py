@@ -29,12 +29,15 @@ def measure_bmv2(load: Load, *, packets: int) -> float:
     """Packets that `simple_switch_grpc` takes per second, by the times in what it wrote.
 
     Args:
-        load: What to send; each packet must lead to one.
-        packets: How many to send in all; SwitchML's must be a multiple of its workers' number.
+        load: What to send; as many packets must leave as come, in every round of it.
+        packets: How many to send at least; those of numbered blocks go in whole rounds, or
+            sums and results would be missing.
 
     Raises:
         BackendError: If it doesn't start, or loses packets.
     """
+    if load.number_at >= 0:
+        packets = -(-packets // len(load.packets)) * len(load.packets)
     p4info = load.path.with_name(load.path.stem + P4INFO_SUFFIX)
     with tempfile.TemporaryDirectory(prefix="ringleaf-") as folder:
         stems = {port: Path(folder, f"port{port}") for port in range(1, load.ports + 1)}

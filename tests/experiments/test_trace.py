@@ -149,7 +149,7 @@ def test_what_is_no_packet_is_refused(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["forwad", "--example"], "unknown program, got 'forwad'; valid: acl, forward,"),
+        (["forwad", "--example"], "unknown program, got 'forwad'; valid: acl, atp-256,"),
         (["forward"], "a packet is needed, got none"),
         (["forward", "--packet", "00", "--port", "600"], "ports are 0 to 510, got 600"),
         ([TABLES, "--example"], "there are examples for forward, switchml-64"),
