@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 from ringleaf.errors import ConfigError
 
@@ -48,6 +50,18 @@ def has_qdisc(*words: str) -> bool:
     It is tried on the loopback interface of a new namespace, which goes with the attempt.
     """
     return _try("tc", "qdisc", "add", "dev", "lo", "root", *words)
+
+
+@cache
+def has_priorities() -> bool:
+    """Whether the kernel has `prio`; says once, on stderr, what it means if not."""
+    there = has_qdisc("handle", "1:", "prio")
+    if not there:
+        sys.stderr.write(
+            "ringleaf: BMv2's ports serve packets in the order they come, whatever their priority:"
+            " this kernel lacks the qdisc prio; modprobe sch_prio\n"
+        )
+    return there
 
 
 def _missing(

@@ -22,7 +22,7 @@ from mininet.node import Switch
 from networks.live.engine import Line
 from networks.mininet.bmv2_recording import Bmv2Recording
 from networks.mininet.links import VethInterface
-from networks.mininet.preflight import check_machine, has_qdisc
+from networks.mininet.preflight import check_machine, has_priorities
 from networks.mininet.programming import Target, program_switches
 from networks.mininet.recording import EmbeddedRecording, Recording
 from networks.mininet.runtime import Runtime
@@ -220,7 +220,7 @@ def shape(lines: Iterable[Line]) -> None:
     Raises:
         BackendError: If `tc` refuses one.
     """
-    prio = has_qdisc("handle", "1:", "prio")
+    prio = has_priorities()
     commands = [command for line in lines for command in disciplines(line, prio=prio)]
     done = subprocess.run(
         ["tc", "-batch", "-"],
