@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -17,58 +15,19 @@ from ina.atp.ledger import make_server
 from ina.atp.scaling import error_bounds
 from ina.atp.state import Address, make_worker
 from ina.atp.wire import SIZES, VALUES_AT
+from ina.jobs import WorkersJob
 from ina.reading import Fact
 from ina.systems import Share
-from ina.tensors import FLOAT32, INT32, MOST_WAITING
-from ringleaf.arena import Arena, Store
-from ringleaf.errors import ConfigError, ProtocolError
+from ringleaf.arena import Store
+from ringleaf.errors import ConfigError
 from ringleaf.units import serialize_ps
 from switches.control import ControlPlane
 from topologies.addresses import ipv4, mac
 from topologies.graph import attachment, index, link
 
 LINE_OVERHEAD_BYTES = 24  # preamble, FCS and gap of Ethernet
-DTYPES = {torch.float32: FLOAT32, torch.int32: INT32}
 LEAST_WINDOW = 8
 MOST_WINDOW = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class AtpJob:
-    """One job on a network; agents are workers, in rank order, then parameter servers."""
-
-    entities: Mapping[str, Sequence[Any]]
-    agents: Sequence[HostAgent]
-
-    def start(
-        self,
-        arena: Arena,
-        rank: int,
-        address: int,
-        elements: int,
-        tag: int,
-        dtype: torch.dtype,
-        now_ps: int,
-        priority: int = 0,
-    ) -> int:
-        """Aggregate a rank's memory in place; return the worker that reports `tag` (b) when done.
-
-        Raises:
-            ConfigError: If switches can't add up this type.
-            ProtocolError: If too many tensors are under way.
-        """
-        if dtype not in DTYPES:
-            names = " and ".join(str(each) for each in DTYPES)
-            raise ConfigError(f"atp: adds up {names}, got {dtype}")
-        at = self.agents[rank].block
-        accepted = worker.start_tensor(
-            arena, at, address, address, elements, DTYPES[dtype], tag, priority, now_ps
-        )
-        if not accepted:
-            raise ProtocolError(
-                f"atp rank {rank}: at most {MOST_WAITING} tensors wait, got one more"
-            )
-        return at
 
 
 class Atp:
@@ -100,7 +59,7 @@ class Atp:
         lanes: int,
         slots: int | None,
         rtt_ps: int,
-    ) -> AtpJob:
+    ) -> WorkersJob:
         """Make a job.
 
         Args:
@@ -136,7 +95,7 @@ class Atp:
         agents = make_agents(
             graph, store, job, ring=ring, min_timeout_ps=timeout_ps, quiet_ps=rtt_ps
         )
-        return AtpJob(entities(graph, job), agents)
+        return WorkersJob("atp", entities(graph, job), agents, worker.start_tensor)
 
     def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
         """How far each element of the result may be from the exact sum (float64)."""

@@ -2,68 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
 
 import networkx as nx
 import torch
 
 from hosts.agent import HostAgent
+from ina.jobs import WorkersJob
 from ina.omnireduce import aggregator, worker
 from ina.omnireduce.ledger import make_aggregator
 from ina.omnireduce.state import Address, check_lanes, make_worker
 from ina.omnireduce.wire import BLOCK, MAX_SLOTS, values_at
 from ina.systems import Share
-from ina.tensors import FLOAT32, INT32, MOST_WAITING
-from ringleaf.arena import Arena, Store
-from ringleaf.errors import ConfigError, ProtocolError
+from ringleaf.arena import Store
+from ringleaf.errors import ConfigError
 from ringleaf.units import serialize_ps
 from topologies.addresses import ipv4, mac
 from topologies.graph import attachment, index, link
 
 LINE_OVERHEAD_BYTES = 24  # preamble, FCS and gap of Ethernet
-DTYPES = {torch.float32: FLOAT32, torch.int32: INT32}
 LEAST_SLOTS = 8
 MOST_SLOTS = 1 << 12
-
-
-@dataclass(frozen=True, slots=True)
-class OmniReduceJob:
-    """One job on a network; agents are workers, in rank order, then aggregators."""
-
-    agents: Sequence[HostAgent]
-    entities: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # switches just forward
-
-    def start(
-        self,
-        arena: Arena,
-        rank: int,
-        address: int,
-        elements: int,
-        tag: int,
-        dtype: torch.dtype,
-        now_ps: int,
-        priority: int = 0,
-    ) -> int:
-        """Aggregate a rank's memory in place; return the worker that reports `tag` (b) when done.
-
-        Raises:
-            ConfigError: If aggregators can't add up this type.
-            ProtocolError: If too many tensors are under way.
-        """
-        if dtype not in DTYPES:
-            names = " and ".join(str(each) for each in DTYPES)
-            raise ConfigError(f"omnireduce: adds up {names}, got {dtype}")
-        at = self.agents[rank].block
-        accepted = worker.start_tensor(
-            arena, at, address, address, elements, DTYPES[dtype], tag, priority, now_ps
-        )
-        if not accepted:
-            raise ProtocolError(
-                f"omnireduce rank {rank}: at most {MOST_WAITING} tensors wait, got one more"
-            )
-        return at
 
 
 class OmniReduce:
@@ -94,7 +53,7 @@ class OmniReduce:
         lanes: int,
         slots: int | None,
         rtt_ps: int,
-    ) -> OmniReduceJob:
+    ) -> WorkersJob:
         """Make a job.
 
         Args:
@@ -136,7 +95,7 @@ class OmniReduce:
             slots=slots,
             min_timeout_ps=2 * max(rtt_ps, slots * turn_ps),
         )
-        return OmniReduceJob(agents)
+        return WorkersJob("omnireduce", {}, agents, worker.start_tensor)  # switches just forward
 
     def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
         """How far each element of the result may be from the exact sum (float64).

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -12,6 +10,7 @@ import torch
 
 import ina.switchml.worker as worker
 from hosts.agent import HostAgent
+from ina.jobs import WorkersJob
 from ina.reading import Fact
 from ina.switchml import reading
 from ina.switchml.control import ENTRIES, Job, entities
@@ -19,9 +18,8 @@ from ina.switchml.scaling import error_bounds
 from ina.switchml.state import make_worker
 from ina.switchml.wire import SIZES, VALUES_AT
 from ina.systems import Share
-from ina.tensors import FLOAT32, INT32, MOST_WAITING
-from ringleaf.arena import Arena, Store
-from ringleaf.errors import ConfigError, ProtocolError
+from ringleaf.arena import Store
+from ringleaf.errors import ConfigError
 from ringleaf.units import serialize_ps
 from switches.control import ControlPlane
 from topologies.addresses import ipv4, mac
@@ -29,53 +27,6 @@ from topologies.graph import index, link
 from topologies.trees import aggregation_tree
 
 LINE_OVERHEAD_BYTES = 24  # preamble, FCS and gap of Ethernet
-DTYPES = {torch.float32: FLOAT32, torch.int32: INT32}
-
-
-@dataclass(frozen=True, slots=True)
-class SwitchMLJob:
-    """One job on a network; agents are workers, in rank order."""
-
-    entities: Mapping[str, Sequence[Any]]
-    agents: Sequence[HostAgent]
-
-    def start(
-        self,
-        arena: Arena,
-        rank: int,
-        address: int,
-        elements: int,
-        tag: int,
-        dtype: torch.dtype,
-        now_ps: int,
-        priority: int = 0,
-    ) -> int:
-        """Aggregate a rank's memory in place; return the worker that reports `tag` (b) when done.
-
-        Raises:
-            ConfigError: If switches can't add up this type.
-            ProtocolError: If too many tensors are under way.
-        """
-        if dtype not in DTYPES:
-            names = " and ".join(str(each) for each in DTYPES)
-            raise ConfigError(f"switchml: adds up {names}, got {dtype}")
-        at = self.agents[rank].block
-        accepted = worker.start_tensor(
-            arena,
-            at,
-            address,
-            address,
-            elements,
-            DTYPES[dtype],
-            tag,
-            priority,
-            now_ps,
-        )
-        if not accepted:
-            raise ProtocolError(
-                f"switchml rank {rank}: at most {MOST_WAITING} tensors wait, got one more"
-            )
-        return at
 
 
 class SwitchML:
@@ -107,7 +58,7 @@ class SwitchML:
         lanes: int,
         slots: int | None,
         rtt_ps: int,
-    ) -> SwitchMLJob:
+    ) -> WorkersJob:
         """Make a job, over the tree of least depth.
 
         Args:
@@ -160,7 +111,7 @@ class SwitchML:
         agents = [
             HostAgent(index(host), worker, at) for host, at in zip(members, workers, strict=True)
         ]
-        return SwitchMLJob(entities(graph, tree, job), agents)
+        return WorkersJob("switchml", entities(graph, tree, job), agents, worker.start_tensor)
 
     def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
         """How far each element of the result may be from the exact sum (float64)."""
