@@ -35,7 +35,7 @@ SIZES_BYTES = (300, 1500)
 TRIAL_S = 1.0
 LOSS_ALLOWED = 0.001
 STEP = 1.5
-HALVINGS = 4
+CLOSE = 0.05  # the search ends when what is lost and what is not are that near
 LEAST_PPS = 4000.0
 BAR = 10  # times BMv2
 
@@ -176,8 +176,7 @@ def search(attempt: Callable[[float], Trial], *, least_pps: float = LEAST_PPS) -
     """Raise the load until packets are lost, then close in on what is just forwarded."""
     good, bad, best, peak = 0.0, 0.0, 0.0, 0.0
     rate = least_pps
-    halvings = 0
-    while halvings < HALVINGS:
+    while not bad or (bad - good > CLOSE * bad and bad > least_pps / 8):
         trial = attempt(rate)
         if not trial.is_fine:
             trial = max(trial, attempt(rate), key=lambda each: -each.lost)
@@ -188,11 +187,7 @@ def search(attempt: Callable[[float], Trial], *, least_pps: float = LEAST_PPS) -
                 break  # the sender can't send more
         else:
             bad = rate
-        if not bad:
-            rate *= STEP
-        else:
-            halvings += 1
-            rate = (good + bad) / 2
+        rate = (good + bad) / 2 if bad else rate * STEP
     return Speed(best, peak)
 
 

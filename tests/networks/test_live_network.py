@@ -25,7 +25,8 @@ class Running(Leavings):
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
-        line = self.read_line()
+        lines = iter(self.read_line, "")
+        line = next(line for line in lines if not line.startswith("ringleaf: "))  # a warning
         assert re.match(r"# r\w+: 4 hosts, 4 switches", line), line
         super().__init__(process.pid)
 

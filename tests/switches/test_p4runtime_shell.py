@@ -76,7 +76,7 @@ def test_make_shell_opens_a_prompt() -> None:
 @pytest.mark.parametrize(
     ("switch", "message"),
     [
-        ("s1", "SWITCH must name one live switch, got 's1'"),
+        ("nowhere", "SWITCH must name one live switch, got 'nowhere'"),
         ("127.0.0.1:1", "nothing listens, got 127.0.0.1:1; start a switch in another terminal"),
         ("127.0.0.1:99999/3", "nothing listens"),
     ],
