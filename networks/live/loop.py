@@ -110,6 +110,16 @@ def emit(arena: Arena, socket: int, packet: int, _now_ps: int) -> int:
 
 
 @inline
+def give_back(rings: Bytes, frame: int) -> None:
+    """Let the kernel have a frame again: its whole status 0, the byte that says whose it is last.
+
+    The highest byte is set, too, while any program on the machine asks for timestamps, as ping does.
+    """
+    for byte in (3, 2, 1, 0):
+        rings[frame + v.STATUS_AT + byte] = 0
+
+
+@inline
 def take_frame(arena: Arena, socket: int, rings: Bytes, frame: int) -> int:
     """Return a frame of the ring as a packet; -1 if it is too long."""
     words = arena.words
@@ -139,7 +149,7 @@ def receive(arena: Arena, at: int, socket: int, rings: Bytes, now_ps: int) -> in
         if reason:
             return reason
         packet = take_frame(arena, socket, rings, frame)
-        rings[frame + v.STATUS_AT] = 0  # the kernel's again; only the low byte is ever set
+        give_back(rings, frame)
         words[socket + v.FRAME] = (words[socket + v.FRAME] + 1) % words[socket + v.FRAMES]
         words[socket + v.RECEIVED] += 1
         if packet >= 0:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
-import networkx as nx
 import pytest
 import torch
 from namespaces import join, namespaces, needs_root
@@ -15,6 +15,7 @@ from collectives.schedule import Schedule
 from networks.live.engine import Line
 from networks.live.host import Place
 from networks.live.hosts import LiveHosts, Outcome
+from networks.live.state import MAX_FRAMES
 from networks.options import Options
 from ringleaf.errors import BackendError
 from topologies.registry import build
@@ -23,6 +24,7 @@ pytestmark = needs_root
 RATE_BPS = 1_000_000_000
 GRAPH = "leafspine,leaves=1,spines=1,hosts=2,rate=1G"
 ELEMENTS = 20_001
+SO_TIMESTAMP = 29
 
 
 def make_places(paths: list[Path], **line: float) -> list[Place]:
@@ -32,19 +34,19 @@ def make_places(paths: list[Path], **line: float) -> list[Place]:
     ]
 
 
-def make_schedule(graph: nx.Graph[str], algorithm: str = "ring") -> Schedule:
-    return ALGORITHMS[algorithm].build(2, size_bytes=4 * ELEMENTS, hierarchy=(2,))
+def make_schedule(elements: int = ELEMENTS) -> Schedule:
+    return ALGORITHMS["ring"].build(2, size_bytes=4 * elements, hierarchy=(2,))
 
 
-def run_pair(places: list[Place], **options: float) -> Outcome:
+def run_pair(places: list[Place], elements: int = ELEMENTS, **options: float) -> Outcome:
     """Run a ring between two hosts, and compare with the oracle bit for bit."""
     graph = build(GRAPH)
     crew = LiveHosts(graph, Options(**options))  # type: ignore[arg-type]
-    schedule = make_schedule(graph)
-    tensors = crew.tensors(ELEMENTS, schedule=schedule)
+    schedule = make_schedule(elements)
+    tensors = crew.tensors(elements, schedule=schedule)
     generator = torch.Generator().manual_seed(1)
     for tensor in tensors:
-        tensor.copy_(torch.randn(ELEMENTS, generator=generator))
+        tensor.copy_(torch.randn(elements, generator=generator))
     expected = execute(schedule, [tensor.clone() for tensor in tensors])
     outcome = crew.run(schedule, tensors, places)
     for tensor, right in zip(tensors, expected, strict=True):
@@ -60,6 +62,16 @@ def test_a_ring_of_two_namespaces_gives_the_oracles_bits() -> None:
     least_ps = 4 * ELEMENTS * 8 * 1000
     assert min(outcome.finish_ps) >= least_ps, "no faster than the line"
     assert all(counted["tx_line_bytes"] > 4 * ELEMENTS for counted in outcome.counters)
+
+
+def test_rings_go_round_while_a_program_asks_for_timestamps() -> None:
+    """As ping does; the kernel then notes in each frame's status that it has one."""
+    with namespaces(2) as paths, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMP, 1)
+        join((0, "eth0"), (1, "eth0"))
+        outcome = run_pair(make_places(paths), elements=5 * MAX_FRAMES * 64, mtu=256)
+
+    assert all(each["received"] > MAX_FRAMES for each in outcome.counters)
 
 
 def test_lost_packets_are_sent_again() -> None:
