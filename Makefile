@@ -115,7 +115,7 @@ clean-net: $(STAMP)  ## Remove what killed live networks have left (ALL=1: runni
 
 bench-live: $(STAMP)  ## Measure live networks against virtual time (as root; ONLY=fidelity|pps)
 	@$(BIN)/python -m experiments.bench_live $(if $(ONLY),--only $(ONLY)) $(if $(TOPO),--topo $(TOPO)) \
-	  $(foreach o,ALGO SIZE SCALE SWITCH LOSS HOSTS LANES OUT,$(if $($(o)),$(FLAG_$(o)) '$($(o))')) \
+	  $(if $(SCALE),--scale $(SCALE)) $(foreach o,ALGO SIZE SWITCH LOSS HOSTS LANES OUT,$(if $($(o)),$(FLAG_$(o)) '$($(o))')) \
 	  $(if $(REPEATS),--repeats '$(REPEATS)')
 
 shell: $(SHELL_STAMP)  ## Open p4runtime-shell on a switch: make shell SWITCH=s1, or HOST:PORT/DEVICE

@@ -10,6 +10,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from ringleaf.errors import RingleafError, choose
 Emit = Callable[[str], None]
 
 TOPOS = ("fattree", "leafspine")
-_PASSED_ON = ("algo", "size", "scale", "switch", "loss", "hosts", "lanes")
+SCALES = ("1000", "10000")  # as live networks have it, and slow enough to leave processors idle
+_PASSED_ON = ("algo", "size", "switch", "loss", "hosts", "lanes")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="make bench-live", description=__doc__)
     parser.add_argument("--only", nargs="+", help=f"of {', '.join(SECTIONS)}")
     parser.add_argument("--topo", nargs="+", default=list(TOPOS))
+    parser.add_argument("--scale", nargs="+", default=list(SCALES))
     for name in _PASSED_ON:
         parser.add_argument(f"--{name}", help="as of `make exp`")
     parser.add_argument("--repeats", type=int, default=3)
@@ -62,11 +65,11 @@ def _fidelity(options: argparse.Namespace, emit: Emit) -> dict[str, Any]:
     figures = {}
     for line in bench_fidelity.NOTES:
         emit(line)
-    for topo in options.topo:
+    for topo, scale in product(options.topo, options.scale):
         with tempfile.TemporaryDirectory(prefix="ringleaf-") as folder:
-            asked = {**given, "topo": topo, "out": folder}
+            asked = {**given, "topo": topo, "scale": scale, "out": folder}
             rows = bench_fidelity.compare(asked, repeats=options.repeats, emit=emit)
-        figures[topo] = [bench_fidelity.as_plain(row) for row in rows]
+        figures[f"{topo}/{scale}"] = [bench_fidelity.as_plain(row) for row in rows]
     return figures
 
 

@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def run_make(*arguments: str) -> subprocess.CompletedProcess[str]:
     """As from a shell, even if this test was started by make."""
-    environment = {name: value for name, value in os.environ.items() if "MAKE" not in name}
+    ours = ("ARGS", "JOBS")  # of `make test`, which it hands on
+    environment = {k: v for k, v in os.environ.items() if "MAKE" not in k and k not in ours}
     command = ["make", "--no-print-directory", "-C", str(ROOT), *arguments]
     return subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
 
