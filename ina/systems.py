@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import networkx as nx
-import torch
 
 from hosts.agent import HostAgent
 from ringleaf.arena import Arena, Store
+
+if TYPE_CHECKING:
+    import torch  # the switches' process has none: it takes a second to load
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,22 @@
 """Packet by packet in virtual time: deterministic, real bytes, real tensors."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from networks.options import Options
-from networks.virtual.meter import RunResult
-from networks.virtual.network import VirtualNetwork
+
+if TYPE_CHECKING:
+    from networks.virtual.meter import RunResult
+    from networks.virtual.network import VirtualNetwork
 
 __all__ = ["Options", "RunResult", "VirtualNetwork"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what has torch below it when it is asked for: the switches' process never does."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from networks.virtual import meter, network
+
+    return getattr(meter if name == "RunResult" else network, name)
