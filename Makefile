@@ -96,7 +96,7 @@ replay: $(STAMP)  ## Replay traces of switches: make replay TRACE=tests/traces
 	@$(BIN)/ringleaf replay $(TRACE) $(if $(JUNIT),--junit '$(JUNIT)') $(ARGS)
 
 test: $(STAMP)  ## Run the tests, on all cores (JOBS=0: in one process)
-	$(BIN)/python -m pytest -n $(or $(JOBS),auto) --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n $(or $(JOBS),auto) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 trace: $(STAMP)  ## Follow a packet: make trace PROGRAM=forward [PACKET=HEX|FILE.pcap#N PORT= ENTRIES= HTML=]
 	@$(BIN)/ringleaf trace '$(or $(PROGRAM),forward)' $(if $(PACKET),--packet '$(PACKET)',--example) \
