@@ -203,7 +203,11 @@ class _Line:
         )  # fmt: skip
 
     def plot_bound(self, axes: Axes, values: list[float]) -> None:
-        axes.plot(self.sizes, values, "--", color=self.color, linewidth=1, alpha=0.8)
+        dash = "_" if len(values) == 1 else ""  # no line goes through one point
+        axes.plot(
+            self.sizes, values, "--", color=self.color, linewidth=1, alpha=0.8,
+            marker=dash, markersize=14,
+        )  # fmt: skip
 
 
 def _lines(run: Run) -> list[_Line]:

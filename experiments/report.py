@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.results import Row, Run
+from experiments.table import bandwidth
 from ringleaf.units import PS_PER_US, format_rate, format_size, format_time
 
 _CAPTIONS = {
@@ -104,6 +105,8 @@ def _facts(run: Run) -> Iterator[str]:
         yield f'<li class="bad"><b>{wrong:,} wrong</b><span>of {values:,} values</span></li>'
     else:
         yield f'<li class="good"><b>0 wrong</b><span>of {values:,} values, each checked</span></li>'
+    if run.cpu_bound:
+        yield f'<li class="bad"><b>CPU-bound</b><span>{escape(run.cpu_bound)}</span></li>'
     if run.rows:
         fastest, others = _fastest(run.rows)
         size = format_size(fastest.size_bytes)
@@ -180,7 +183,7 @@ def _table_row(row: Row, *, best: bool) -> str:
     kind = ' class="wrong"' if row.wrong else ' class="best"' if best else ""
     cells = (
         escape(row.algo), format_size(row.size_bytes), f"{row.time_ps / PS_PER_US:,.2f}",
-        f"{row.algbw_gb_s:.2f}", f"{row.busbw_gb_s:.2f}", f"{row.bound_ps / PS_PER_US:,.2f}",
+        bandwidth(row.algbw_gb_s), bandwidth(row.busbw_gb_s), f"{row.bound_ps / PS_PER_US:,.2f}",
     )  # fmt: skip
     share = (
         f'<td class="share" style="--share:{row.bound_percent:.1f}%">{row.bound_percent:.1f}</td>'

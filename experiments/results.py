@@ -48,6 +48,7 @@ class Row:
     lost: int  # packets that links lost
     packet_hops: int  # arrivals of packets anywhere
     events: int
+    limit: str = ""  # live: what had no processor time left, so that links were not the limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,17 @@ class Run:
     def clock(self) -> str:
         """Whose time it is, for axes."""
         return "simulated" if self.is_virtual else "wall-clock"
+
+    @property
+    def cpu_bound(self) -> str:
+        """Whose live times are the machine's, not the links', and what to do; "" if nobody's."""
+        slow = list(dict.fromkeys(row.algo for row in self.rows if row.limit))
+        if not slow:
+            return ""
+        return (
+            f"{', '.join(slow)} had no processor time left, so their times are this machine's; "
+            f"slower links leave more: SCALE={10 * self.options['scale']}"
+        )
 
     @property
     def rate_bps(self) -> int:

@@ -242,6 +242,7 @@ class Experiment:
             lost=outcome.lost,
             packet_hops=outcome.packet_hops,
             events=outcome.events,
+            limit=outcome.usage.limit if outcome.usage else "",
         )
 
 

@@ -78,8 +78,8 @@ def line(row: Row) -> str:
             row.dtype,
             row.redop,
             f"{row.time_ps / PS_PER_US:.2f}",
-            _bandwidth(row.algbw_gb_s),
-            _bandwidth(row.busbw_gb_s),
+            bandwidth(row.algbw_gb_s),
+            bandwidth(row.busbw_gb_s),
             f"{row.bound_ps / PS_PER_US:.2f}",
             f"{row.bound_percent:.1f}",
             str(row.wrong),
@@ -89,14 +89,19 @@ def line(row: Row) -> str:
     )
 
 
-def _bandwidth(gb_s: float) -> str:
-    return f"{gb_s:.2f}" if gb_s >= 0.1 else f"{gb_s:.4f}"
+def bandwidth(gb_s: float) -> str:
+    """10^9 bytes/s with two digits that count, however slow a live network's links are."""
+    if gb_s >= 0.1:
+        return f"{gb_s:.2f}"
+    return f"{gb_s:.4f}" if gb_s >= 0.001 else f"{gb_s:.1e}"
 
 
 def foot(run: Run) -> Iterator[str]:
     """Lines after the last row: was all well, and who won."""
     wrong = sum(row.wrong for row in run.rows)
     yield f"# wrong values: {wrong} {'OK' if not wrong else 'FAILED'}"
+    if run.cpu_bound:
+        yield f"# {run.cpu_bound}"
     if not run.rows:
         return
     size = max(row.size_bytes for row in run.rows)

@@ -113,7 +113,8 @@ def emit(arena: Arena, socket: int, packet: int, _now_ps: int) -> int:
 def give_back(rings: Bytes, frame: int) -> None:
     """Let the kernel have a frame again: its whole status 0, the byte that says whose it is last.
 
-    The highest byte is set, too, while any program on the machine asks for timestamps, as ping does.
+    The highest byte is set, too, while any program on the machine asks for timestamps, as ping
+    does.
     """
     for byte in (3, 2, 1, 0):
         rings[frame + v.STATUS_AT + byte] = 0

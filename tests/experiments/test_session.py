@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 import torch
 from fake_network import FakeConnect
 
-from experiments import figures, results, session
+from experiments import figures, results, session, table
 from experiments.results import Run
 from ringleaf.errors import ConfigError, TopologyError
 
@@ -62,6 +63,23 @@ def test_commentary_says_what_ran_and_whether_it_was_right(
     assert "seed 1" in text
     assert "# wrong values: 0 OK" in text
     assert "fastest at 4 KiB: switchml" in text
+
+
+def test_times_of_a_busy_machine_are_called_so(finished: tuple[Path, Run, list[str]]) -> None:
+    _, done, lines = finished
+    slow = replace(done, rows=[replace(done.rows[0], limit="all processors"), *done.rows[1:]])
+
+    assert not any("processor time" in line for line in lines)
+    assert any(
+        line.startswith("# ring had no processor time left") and line.endswith("SCALE=10")
+        for line in table.foot(slow)
+    )
+
+
+def test_bandwidths_have_digits_that_count_however_slow_links_are() -> None:
+    assert [table.bandwidth(gb_s) for gb_s in (12.346, 0.0123, 0.000062)] == [
+        "12.35", "0.0123", "6.2e-05",
+    ]  # fmt: skip
 
 
 def test_bandwidths_follow_nccl_tests(finished: tuple[Path, Run, list[str]]) -> None:
