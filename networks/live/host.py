@@ -180,8 +180,9 @@ class _Host:
             for executor in self._operation.executors.values()
             for part in executor.waits(names)
         ]
-        again = self._sum(RETRANSMISSIONS)
-        return f"waits for {', '.join(parts) or 'nothing'} ({again} packets sent again)"
+        again, full = self._sum(RETRANSMISSIONS), self._engine.sockets()[0]["overflow"]
+        found_full = f", {full} frames found its ring full" if full else ""
+        return f"waits for {', '.join(parts) or 'nothing'} ({again} packets sent again{found_full})"
 
     def _note_progress(self) -> None:
         self._job.progress[self._number] = self._reports + self._sum(PROGRESS)
