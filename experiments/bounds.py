@@ -24,6 +24,7 @@ from collectives.cost import Fabric
 from collectives.schedule import Aggregate, Message, Schedule, chunk_ranges, messages
 from experiments.ways import Outlet, Ways
 from ringleaf.units import PS_PER_S
+from topologies.detours import detours
 from topologies.graph import link
 from topologies.trees import aggregation_tree
 
@@ -138,7 +139,7 @@ class Bounds:
         for move in moves:
             if isinstance(move.what, Message):
                 flows[move.what.dst][move.what.src] += move.size_bytes
-            elif not move.by_hosts:
+            elif not move.by_hosts and not detours(self._graph):  # which may avoid the tree
                 loads.update(self._tree_loads(move.what, move.size_bytes))
         for dst, by_source in flows.items():
             loads.update(self._ways.must_pass(dst, by_source))

@@ -6,6 +6,7 @@ The same names serve the command line (`--loss`), make (`LOSS=`) and YAML (`loss
 from __future__ import annotations
 
 import hashlib
+import re
 import shlex
 import sys
 import textwrap
@@ -127,6 +128,13 @@ OPTIONS: dict[str, Option] = {
         "dealt",
         "dealt: each host is reached by one of the equal paths; ecmp: flows are hashed to paths",
     ),
+    "detours": Option(
+        "--detours",
+        "DETOURS",
+        "",
+        "ways that one host's packets to another take instead: h3-s1-h8, several by comma; ATP "
+        "adds up at the first switch that is named",
+    ),
     "ecn": Option(
         "--ecn",
         "ECN",
@@ -202,6 +210,7 @@ class Spec:
     mtu_bytes: int
     window: int | None
     routes: str
+    detours: tuple[tuple[str, ...], ...]
     cc: str
     ecn_packets: int
     queue_bytes: int | None
@@ -256,6 +265,7 @@ def resolve(given: Mapping[str, str]) -> Spec:
         mtu_bytes=_one_of("mtu", texts["mtu"], MTUS),
         window=_optional(texts["window"], lambda text: whole_number("window", text, 1)),
         routes=choose("routes", "way", texts["routes"], ROUTES),
+        detours=_detours(texts["detours"]),
         cc=texts["cc"],
         ecn_packets=_ecn_packets(texts["ecn"], texts["cc"]),
         queue_bytes=_optional(texts["queue"], lambda text: parse_size(text, "queue")),
@@ -334,6 +344,16 @@ def _size(where: str, text: str, unit_bytes: int) -> int:
             f"{where}: must be whole elements of {unit_bytes} bytes and at least one, got {text!r}"
         )
     return size_bytes
+
+
+def _detours(text: str) -> tuple[tuple[str, ...], ...]:
+    ways = [way.strip() for way in text.split(",") if way.strip()]
+    for way in ways:
+        if not re.fullmatch(r"h\d+(-s\d+)+-h\d+", way):
+            raise ConfigError(
+                f"detours: must be a host, switches and a host, got {way!r}; like h3-s1-h8"
+            )
+    return tuple(tuple(way.split("-")) for way in ways)
 
 
 def _ecn_packets(text: str, cc: str) -> int:

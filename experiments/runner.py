@@ -31,6 +31,7 @@ from experiments.results import LinkSeries, Row, Run
 from ina.systems import SkipsZeros
 from ringleaf.errors import ConfigError
 from ringleaf.units import PS_PER_S
+from topologies.detours import with_detours
 from topologies.graph import hosts, switches
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Experiment:
         graph = build_topology(
             spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
         )
-        self.graph = scale_rates(graph, spec.scale)
+        self.graph = with_detours(scale_rates(graph, spec.scale), spec.detours)
         self.ranks = len(hosts(self.graph)) - spec.servers
         if self.ranks < 2:
             raise ConfigError(

@@ -1,13 +1,18 @@
-"""The ways between hosts of a topology: least delay, widest rate, and where flows must pass."""
+"""The ways between hosts of a topology: least delay, widest rate, and where flows must pass.
+
+What has a detour goes by it, and no other way.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import pairwise
 
 import networkx as nx
 
-from topologies.graph import attachment, hosts, link, neighbors
+from topologies.detours import detours
+from topologies.graph import attachment, hosts, index, link, neighbors
 from topologies.routing import routes
 
 Outlet = tuple[str, tuple[str, ...]]
@@ -48,16 +53,30 @@ class Ways:
         at: dict[str, int] = {}
         last = self.access[dst]
         for src, size_bytes in by_source.items():
+            if (src, dst) in self._detours:
+                self._add_along(self._detours[src, dst], size_bytes, loads)
+                continue
             first = self.access[src]
             loads[self.hosts[src], (first,)] = size_bytes
             at[first] = at.get(first, 0) + size_bytes
         at[last] = sum(by_source.values())
         for switch, peers in self._next[dst].items():
             if switch in at:
-                loads[switch, peers] = at[switch]
+                loads[switch, peers] = loads.get((switch, peers), 0) + at[switch]
                 if len(peers) == 1 and peers[0] != last:
                     at[peers[0]] = at.get(peers[0], 0) + at[switch]
         return loads
+
+    @cached_property
+    def _detours(self) -> dict[tuple[int, int], tuple[str, ...]]:
+        """Nodes of each detour, by source and destination."""
+        found = detours(self.graph).items()
+        return {(index(src), index(dst)): detour.nodes for (src, dst), detour in found}
+
+    def _add_along(self, nodes: tuple[str, ...], size_bytes: int, loads: dict[Outlet, int]) -> None:
+        """Add a detour's bytes to all its outlets but the last, where all flows are together."""
+        for node, peer in list(pairwise(nodes))[:-1]:
+            loads[node, (peer,)] = loads.get((node, (peer,)), 0) + size_bytes
 
     def _next_nodes(self) -> list[dict[str, tuple[str, ...]]]:
         """By destination: switch -> the nodes that may come next, farthest switch first."""
@@ -72,7 +91,11 @@ class Ways:
     @cached_property
     def _best(self) -> list[list[tuple[int, int]]]:
         columns = [self._best_to(dst) for dst in range(len(self.hosts))]
-        return [list(row) for row in zip(*columns, strict=True)]
+        rows = [list(row) for row in zip(*columns, strict=True)]
+        for (src, dst), nodes in self._detours.items():
+            links = [link(self.graph, *ends) for ends in pairwise(nodes)]
+            rows[src][dst] = sum(one.delay_ps for one in links), min(one.rate_bps for one in links)
+        return rows
 
     def _best_to(self, dst: int) -> list[tuple[int, int]]:
         """Least delay and largest rate from each host."""

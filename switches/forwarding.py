@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import finsy as fy
 import networkx as nx
@@ -11,6 +11,7 @@ import networkx as nx
 from ringleaf.errors import ConfigError
 from ringleaf.headers import PRIORITIES
 from topologies.addresses import PREFIX_BITS, ipv4, mac, subnet
+from topologies.detours import Pair, turns
 from topologies.graph import attachment, hosts, neighbors, port
 from topologies.routing import Ports, dealt, routes
 
@@ -23,7 +24,8 @@ def forwarding_entities(
 ) -> dict[str, list[fy.P4TableEntry]]:
     """The P4Runtime entities of every switch, for `forward.p4` and all programs that include it.
 
-    The hosts of another switch share one route, to their prefix, if it is the same for all.
+    The hosts of another switch share one route, to their prefix, if it is the same for all. To
+    a host that a detour leads to, the route is a group, so that the table `detours` is looked at.
 
     Args:
         graph: A topology.
@@ -89,49 +91,87 @@ def salt(switch: str) -> int:
     return int.from_bytes(hashlib.sha256(switch.encode()).digest()[:4], "big") | 1
 
 
+class _Groups:
+    """The rows of `ecmp_nexthop` at one switch, a run of them for each group of ports."""
+
+    def __init__(self, graph: nx.Graph[str], switch: str) -> None:
+        self._graph = graph
+        self._switch = switch
+        self._bases: dict[Ports, int] = {}
+        self._rows = 0
+
+    def base(self, ports: Ports) -> int:
+        """The first row of a group."""
+        if ports not in self._bases:
+            self._bases[ports] = self._rows
+            self._rows += len(ports)
+        return self._bases[ports]
+
+    def towards(self, ports: Ports, *, group: bool) -> fy.P4TableAction:
+        """Send by the only port, or by one of a group."""
+        if len(ports) == 1 and not group:
+            return _forward(self._graph, self._switch, ports[0])
+        return fy.P4TableAction(
+            "ecmp", base=self.base(ports), count=len(ports), salt=salt(self._switch)
+        )
+
+    def entries(self) -> Iterator[fy.P4TableEntry]:
+        """The rows of all groups that were asked for."""
+        for ports, base in self._bases.items():
+            for row, number in enumerate(ports, base):
+                yield fy.P4TableEntry(
+                    "ecmp_nexthop",
+                    match=fy.P4TableMatch(nexthop=row),
+                    action=_forward(self._graph, self._switch, number),
+                )
+
+
 def _routes(
     graph: nx.Graph[str], switch: str, below: dict[str, list[str]], table: dict[str, Ports]
 ) -> Iterator[fy.P4TableEntry]:
     """All entries of one switch: a host of its own by its address, the others by prefix."""
+    groups = _Groups(graph, switch)
+    turned = turns(graph, switch)
     for host in below.get(switch, ()):
-        yield _lpm(ipv4(graph, host), 32, _forward(graph, switch, table[host][0]))
-    bases: dict[Ports, int] = {}  # ECMP group -> its first row of ecmp_nexthop
-    for leaf, members in below.items():
-        if leaf == switch:
-            continue
-        groups = dict.fromkeys(table[host] for host in members)
-        for ports in groups:
-            if len(ports) > 1 and ports not in bases:
-                bases[ports] = sum(map(len, bases))
-                yield from _members(graph, switch, ports, bases[ports])
-        if len(groups) == 1:
-            action = _towards(graph, switch, table[members[0]], bases)
-            yield _lpm(subnet(leaf), PREFIX_BITS, action)
-        else:
-            for host in members:
-                action = _towards(graph, switch, table[host], bases)
-                yield _lpm(ipv4(graph, host), 32, action)
+        yield _lpm(ipv4(graph, host), 32, groups.towards(table[host], group=False))
+    others = [
+        entry
+        for leaf, members in below.items()
+        if leaf != switch
+        for entry in _remote(graph, leaf, members, table, groups, {dst for _, dst in turned})
+    ]
+    detours = [_detour(graph, pair, groups.base((number,))) for pair, number in turned.items()]
+    yield from groups.entries()
+    yield from detours
+    yield from others
 
 
-def _towards(
-    graph: nx.Graph[str], switch: str, ports: Ports, bases: dict[Ports, int]
-) -> fy.P4TableAction:
-    """Send by the only port, or by one of a group."""
-    if len(ports) == 1:
-        return _forward(graph, switch, ports[0])
-    return fy.P4TableAction("ecmp", base=bases[ports], count=len(ports), salt=salt(switch))
-
-
-def _members(
-    graph: nx.Graph[str], switch: str, ports: Ports, base: int
+def _remote(
+    graph: nx.Graph[str],
+    leaf: str,
+    members: list[str],
+    table: dict[str, Ports],
+    groups: _Groups,
+    turned: Collection[str],
 ) -> Iterator[fy.P4TableEntry]:
-    """The rows of one ECMP group."""
-    for row, number in enumerate(ports, base):
-        yield fy.P4TableEntry(
-            "ecmp_nexthop",
-            match=fy.P4TableMatch(nexthop=row),
-            action=_forward(graph, switch, number),
-        )
+    """Routes to the hosts of another switch; by themselves those `turned`, to whom detours lead."""
+    ways = dict.fromkeys(table[host] for host in members)
+    if len(ways) == 1:
+        (ports,) = ways
+        yield _lpm(subnet(leaf), PREFIX_BITS, groups.towards(ports, group=False))
+    for host in members:
+        if len(ways) > 1 or host in turned:
+            action = groups.towards(table[host], group=host in turned)
+            yield _lpm(ipv4(graph, host), 32, action)
+
+
+def _detour(graph: nx.Graph[str], pair: Pair, row: int) -> fy.P4TableEntry:
+    src, dst = (ipv4(graph, host) for host in pair)
+    return fy.P4TableEntry(
+        "detours",
+        match=fy.P4TableMatch(src=src, dst=dst),
+        action=fy.P4TableAction("take_nexthop", row=row),
+    )
 
 
 def _lpm(address: int, prefix_bits: int, action: fy.P4TableAction) -> fy.P4TableEntry:

@@ -8,7 +8,8 @@ A topology is an `nx.Graph`. Hosts are `h0, h1, ...` in rank order, switches `s0
 - Graph attributes: `name` (a spec that builds it again), `hierarchy` (group sizes, innermost first,
   their product is the number of hosts), `routing` (a name of `topologies.routing.ROUTERS`),
   `servers` (whether each host `h{i}` forwards for others, through a switch `s{i}` of its own)
-  and `layout` (`tiers` if `pos` counts hosts by tiers, `grid` if both axes have one scale).
+  and `layout` (`tiers` if `pos` counts hosts by tiers, `grid` if both axes have one scale);
+  `detours`, if there are any (`topologies.detours`).
 - Hints for drawings: a switch's `rail` (two ends of a line that stands for it), a link's `stubs`
   (node -> vector; the link is drawn as these instead) and the graph's `frames` (corners).
 """

@@ -17,6 +17,7 @@ import networkx as nx
 
 from ringleaf.errors import TopologyError, choose
 from ringleaf.units import serialize_ps
+from topologies.detours import detours
 from topologies.graph import (
     Peers,
     attachment,
@@ -153,14 +154,17 @@ def path(
 ) -> list[str]:
     """The nodes that a packet from host `src` to host `dst` meets, both included.
 
-    `choose(switch, ports)` decides where several ports are allowed. A host reaches itself
-    without meeting anybody else. Who asks for many paths gives `table`, from `routes`.
+    `choose(switch, ports)` decides where several ports are allowed and there is no detour. A host
+    reaches itself without meeting anybody else. Who asks for many paths gives `table`, from
+    `routes`.
 
     Raises:
         TopologyError: If either is not a host.
     """
     nodes = [src, attachment(graph, src)]
     attachment(graph, dst)  # refuses what is no host
+    if (src, dst) in detours(graph):
+        return list(detours(graph)[src, dst].nodes)
     if table is None:
         table = {switch: {dst: ports} for switch, ports in routes_to(graph, dst).items()}
     if src == dst:
@@ -200,3 +204,10 @@ def base_rtt_ps(
     reply = size_bytes if reply_bytes is None else reply_bytes
     there = one_way_ps(graph, path(graph, src, dst, table=table), size_bytes)
     return there + one_way_ps(graph, path(graph, dst, src, table=table), reply)
+
+
+def longest_rtt_ps(graph: nx.Graph[str], size_bytes: int) -> int:
+    """`base_rtt_ps` of the first host to the farthest, or of a detour that takes longer."""
+    table = routes(graph)
+    pairs = [("h0", host) for host in hosts(graph)] + [*detours(graph)]
+    return max(base_rtt_ps(graph, src, dst, size_bytes, table=table) for src, dst in pairs)

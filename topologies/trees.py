@@ -27,7 +27,12 @@ class AggregationTree:
 
 
 def aggregation_tree(
-    graph: nx.Graph[str], hosts: Iterable[str], *, root: str | None = None, index: int = 0
+    graph: nx.Graph[str],
+    hosts: Iterable[str],
+    *,
+    root: str | None = None,
+    index: int = 0,
+    also: Iterable[str] = (),
 ) -> AggregationTree:
     """The tree of least depth that joins `hosts`, with few switches.
 
@@ -40,14 +45,15 @@ def aggregation_tree(
         hosts: At least one; the job's ranks.
         root: The root to take instead.
         index: For instance the job's number.
+        also: Switches that shall be in the tree, whether they join anything or not.
 
     Raises:
         TopologyError: If `hosts` is empty, names one twice or something that is no host, if
-            `root` is no switch, or if no switch reaches all hosts.
+            `root` is no switch, or if no switch reaches all that it must.
     """
     members = _members(graph, hosts)
     leaves = {host: attachment(graph, host) for host in members}
-    wanted = sorted(set(leaves.values()), key=natural)
+    wanted = sorted({*leaves.values(), *also}, key=natural)
     peers = fabric(graph)
     if root is None:
         root = _pick_root(graph.name, peers, wanted, index)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 from zlib import crc32
@@ -12,6 +12,7 @@ import networkx as nx
 
 from ina.atp.wire import MAX_SERVERS, MAX_WORKERS, SIZES, check_job
 from ringleaf.errors import ConfigError
+from topologies.detours import detours
 from topologies.graph import attachment, port
 from topologies.trees import aggregation_tree
 
@@ -99,27 +100,31 @@ def entities(graph: nx.Graph[str], job: Job) -> dict[str, Entities]:
     """
     found: dict[str, Entities] = {}
     for server, host in enumerate(job.servers):
-        tree = aggregation_tree(graph, job.workers, root=attachment(graph, host))
+        sets = _complete_sets(graph, job, host)
+        tree = aggregation_tree(graph, job.workers, root=attachment(graph, host), also=sets)
         for switch, children in tree.children.items():
-            ports = [port(graph, switch, child) for child in children]
-            found.setdefault(switch, []).extend(_delivery(job, server, ports))
-        for switch, complete in _complete_sets(graph, job, host):
+            if children:
+                ports = [port(graph, switch, child) for child in children]
+                found.setdefault(switch, []).extend(_delivery(job, server, ports))
+        for switch, complete in sets.items():
             found.setdefault(switch, []).append(_share(job, server, complete))
     return found
 
 
-def _complete_sets(graph: nx.Graph[str], job: Job, host: str) -> Iterator[tuple[str, int]]:
+def _complete_sets(graph: nx.Graph[str], job: Job, host: str) -> dict[str, int]:
     """Switches that aggregate for a server, and the workers that each of them waits for.
 
-    They are the workers' racks, of their own workers, and the server's rack, of all. A rack with
-    one worker has nothing to add.
+    They are the workers' racks, of their own workers, and the server's rack, of all; who takes a
+    detour to the server is waited for by the first switch that it names. A switch with one
+    worker has nothing to add.
     """
-    racks: dict[str, int] = {}
+    sets: dict[str, int] = {}
     for number, worker in enumerate(job.workers):
-        rack = attachment(graph, worker)
-        racks[rack] = racks.get(rack, 0) | 1 << number
-    racks[attachment(graph, host)] = (1 << len(job.workers)) - 1
-    return ((switch, workers) for switch, workers in racks.items() if workers & (workers - 1))
+        detour = detours(graph).get((worker, host))
+        switch = attachment(graph, worker) if detour is None else detour.via[0]
+        sets[switch] = sets.get(switch, 0) | 1 << number
+    sets[attachment(graph, host)] = (1 << len(job.workers)) - 1
+    return {switch: workers for switch, workers in sets.items() if workers & (workers - 1)}
 
 
 def _delivery(job: Job, server: int, ports: Sequence[int]) -> Entities:

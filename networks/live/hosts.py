@@ -20,8 +20,7 @@ from networks.options import Options
 from ringleaf.arena import Store
 from ringleaf.packets import OUTBOX_ROWS, make_pool
 from ringleaf.units import PS_PER_MS
-from topologies.graph import hosts
-from topologies.routing import base_rtt_ps, routes
+from topologies.routing import longest_rtt_ps
 
 POOL_PACKETS = 4 * OUTBOX_ROWS
 HEADERS_BYTES = 128  # more than any of ours has before and behind its payload
@@ -60,10 +59,7 @@ class LiveHosts:
             field_count=0,
             lane_count=0,
         )
-        table = routes(graph)
-        rtt_ps = ALLOWANCE_PS + max(
-            base_rtt_ps(graph, "h0", host, options.mtu, table=table) for host in hosts(graph)
-        )
+        rtt_ps = ALLOWANCE_PS + longest_rtt_ps(graph, options.mtu)
         self.groups = [whole(graph, options.system, options.servers)]
         self._endpoints = Endpoints(graph, self._store, options, self.groups, rtt_ps=rtt_ps)
 

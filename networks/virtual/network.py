@@ -34,8 +34,8 @@ from ringleaf.packets import make_pool
 from ringleaf.units import FOREVER_PS
 from switches import Program, Switch
 from switches.forwarding import forwarding_entities
-from topologies.graph import hosts, neighbors, switches
-from topologies.routing import base_rtt_ps, routes
+from topologies.graph import neighbors, switches
+from topologies.routing import longest_rtt_ps
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 POOL_PACKETS = 8192
@@ -85,10 +85,7 @@ class VirtualNetwork:
             lane_count=self.program.lane_count,
         )
         self.switches = self._make_switches(seed)
-        table = routes(graph)
-        rtt_ps = max(
-            base_rtt_ps(graph, "h0", host, options.mtu, table=table) for host in hosts(graph)
-        )
+        rtt_ps = longest_rtt_ps(graph, options.mtu)
         self.endpoints = Endpoints(graph, self.store, options, self.groups, rtt_ps=rtt_ps)
         self._tell_aggregation()
         self._network = self._lay_out(seed)

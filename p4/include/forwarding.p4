@@ -1,10 +1,12 @@
 /* Routes an IPv4 packet by its destination, over one of several equally good ports where
- * there are; drops what is not IPv4, damaged, unroutable or out of hops.
+ * there are, or where it is told for that source; drops what is not IPv4, damaged, unroutable
+ * or out of hops.
  * The including program defines headers_t with `ethernet`, `ipv4`, `ports`, and metadata_t
  * with `ecmp_group`. */
 
 #define ROUTES 4096
 #define NEXTHOPS 4096
+#define DETOURS 4096
 
 /* Queues a packet by its class selector, the upper three bits of DSCP (RFC 2474, section 4.2.2);
  * 7 is the most urgent. BMv2 drops what has a priority that it has no queue for: start it with
@@ -58,11 +60,28 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta,
         nexthop = meta.ecmp_group.base + (bit<16>)((half * (bit<32>)meta.ecmp_group.count) >> 16);
     }
 
+    action take_nexthop(bit<16> row) {
+        nexthop = row;
+    }
+
     table ipv4_lpm {
         key = { hdr.ipv4.dst: lpm @name("dst"); }
         actions = { forward; ecmp; drop; }
         default_action = drop();
         size = ROUTES;
+    }
+
+    /* Policy-based routes: what one host sends another takes the row that it is told. Looked at
+     * only where the route to that host is a group, be it one of one member, so that other
+     * packets need not pay for it. */
+    table detours {
+        key = {
+            hdr.ipv4.src: exact @name("src");
+            hdr.ipv4.dst: exact @name("dst");
+        }
+        actions = { take_nexthop; NoAction; }
+        default_action = NoAction();
+        size = DETOURS;
     }
 
     table ecmp_nexthop {
@@ -86,6 +105,7 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta,
                         hash_addresses();
                     }
                     choose_member();
+                    detours.apply();
                     ecmp_nexthop.apply();
                 }
             }

@@ -4,6 +4,7 @@ from collectives.registry import ALGORITHMS
 from experiments.bounds import Bounds
 from ringleaf.units import PS_PER_US, serialize_ps
 from topologies import registry
+from topologies.detours import with_detours
 
 GBIT_100 = 100_000_000_000
 MIB = 1 << 20
@@ -51,6 +52,20 @@ def test_oversubscribed_uplinks_bound_what_crosses_them() -> None:
 
     # Each of 4 ranks sends a chunk of 1 MiB to each of the 4 across.
     assert least_ps == serialize_ps(16 * MIB, GBIT_100)
+
+
+def test_a_detour_moves_load_to_other_links() -> None:
+    """Both ranks of a leaf send across, over one spine or each over its own."""
+    graph = registry.build("leafspine,leaves=2,spines=2,hosts=2", rate_bps=GBIT_100, delay_ps=0)
+    schedule = ALGORITHMS["alltoall"].build(4)
+
+    def least_ps(*ways: str) -> int:
+        detoured = with_detours(graph, [way.split("-") for way in ways])
+        return Bounds(detoured).least_ps(schedule, 4 * MIB, 4)
+
+    crossing = [f"h{a}-s2-h{b}" for a, b in ((0, 2), (0, 3), (1, 2), (1, 3))]
+    assert least_ps(*crossing) == serialize_ps(4 * MIB, GBIT_100)
+    assert least_ps(*crossing[:2]) == serialize_ps(3 * MIB, GBIT_100)  # hosts' own links
 
 
 def test_torus_link_and_not_its_hosts_port_bounds_a_ring() -> None:

@@ -78,6 +78,12 @@ def test_every_option_reaches_the_spec() -> None:
         ("mtu", "1500", r"mtu: unknown value, got '1500'; valid: 256, 512, 1024, 2048, 4096"),
         ("window", "0", r"window: must be at least 1, got '0'"),
         ("routes", "best", r"routes: unknown way, got 'best'; valid: dealt, ecmp"),
+        (
+            "detours",
+            "h0-h1",
+            "detours: must be a host, switches and a host, got 'h0-h1'; like h3-s1-h8",
+        ),
+        ("detours", "h0-s1-h2,s1", "detours: must be a host, switches and a host, got 's1'"),
         ("ecn", "x", r"ecn: must be a whole number, got 'x'"),
         ("queue", "-1", r"queue: not understood, got '-1'"),
         ("switch", "bmv2", r"switch: needs net=mininet, got 'bmv2'"),

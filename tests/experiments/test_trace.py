@@ -49,9 +49,9 @@ def test_a_route_is_followed_line_by_line() -> None:
     for expected in (
         "state ipv4 p4/forward.p4:32",
         "hdr.ipv4.dst 10.0.1.2",
-        "table Forwarding.ipv4_lpm p4/include/forwarding.p4:61",
+        "table Forwarding.ipv4_lpm p4/include/forwarding.p4:67",
         "hit: entry 2 [10.0.1.0/24] -> ecmp(base = 0, count = 2, salt = 3961055945 (0xec18eac9))",
-        "do hdr.ipv4.ttl = hdr.ipv4.ttl - 1 p4/include/forwarding.p4:32",
+        "do hdr.ipv4.ttl = hdr.ipv4.ttl - 1 p4/include/forwarding.p4:34",
         "hdr.ipv4.ttl 64 (0x40) -> 63 (0x3f)",
         "egress_spec is 4: 1 packet to egress",
         "packet 58 bytes out on port 4, 4 bytes changed",

@@ -30,6 +30,7 @@ from ina.atp.wire import (
 )
 from ina.switchml.control import Job as SwitchMLJob
 from ringleaf.headers import ECN_MARKED
+from topologies.detours import with_detours
 from topologies.graph import add_host, add_switch, connect, hosts, new_graph
 from topologies.registry import build
 
@@ -390,6 +391,46 @@ def test_an_aggregator_left_behind_is_taken_over_by_its_own_job() -> None:
     run.check()
     network.settle()
     assert free_aggregators(network)
+
+
+@settings(max_examples=15)
+@given(data=st.data(), seed=st.integers(0, 2**32))
+def test_gradients_that_take_detours_are_added_up_there(data: st.DataObject, seed: int) -> None:
+    """Racks s0 to s2, each joined to s3 and s4, which have no workers; the last host serves."""
+    plain = build("leafspine,leaves=3,spines=2,hosts=2")
+    via = data.draw(
+        st.lists(st.sampled_from(["", "s2", "s3", "s4", "s1-s4"]), min_size=4, max_size=4)
+    )
+    ways = [f"h{worker}-{switch}-h5".split("-") for worker, switch in enumerate(via) if switch]
+    ways = [way for way in ways if way[0] in ("h0", "h1") or "s1" not in way]
+    graph = with_detours(plain, ways)
+    rng = Random(seed)
+    jobs = [job_on(graph, number=number, aggregators=12) for number in (1, 2)]
+    network = Network(graph, jobs, misbehaving(rng, 0.05, 0.05, 0.1))
+
+    for run in network.reduce(np.ones((5, 64 * 20), np.float32)):
+        run.check()
+
+
+def test_all_aggregators_of_a_detour_are_freed() -> None:
+    graph = with_detours(
+        build("leafspine,leaves=3,spines=2,hosts=2"),
+        [("h0", "s4", "h5"), ("h2", "s4", "h5")],
+    )
+    network = Network(graph, [job_on(graph)])
+
+    (run,) = network.reduce(np.ones((5, 64 * 20), np.float32))
+
+    run.check()
+    network.settle()
+    assert free_aggregators(network)
+    detoured = [
+        (src, dst)
+        for src, dst, packet in network.hops
+        if message(packet) == GRADIENT and IP(packet[14:]).src in ("10.0.0.1", "10.0.1.1")
+    ]
+    sent = Counter(detoured)
+    assert (sent["s0", "s4"], sent["s1", "s4"], sent["s4", "s2"]) == (20, 20, 20)
 
 
 def test_goat_figure_2() -> None:

@@ -63,6 +63,19 @@ def test_a_hop_costs_one_ttl_and_keeps_the_checksum_right(switch: Switch) -> Non
     assert (port, out) == (1, bytes(want))
 
 
+def test_a_detour_is_for_one_source_and_destination(switch: Switch) -> None:
+    match = fy.P4TableMatch(src="10.0.0.7", dst="10.2.0.1")
+    action = fy.P4TableAction("take_nexthop", row=11)
+    switch.write([fy.P4TableEntry("detours", match=match, action=action)])
+
+    def ways(src: str, dst: str) -> set[int]:
+        packets = [bytes(udp(src=src, dst=dst, sport=sport)) for sport in range(40)]
+        return {port for packet in packets for port, _ in switch.process(1, packet)}
+
+    assert ways("10.0.0.7", "10.2.0.1") == {4}
+    assert ways("10.0.0.7", "10.2.0.2") == ways("10.0.0.8", "10.2.0.1") == {3, 4, 5}
+
+
 def test_the_longest_prefix_wins(switch: Switch) -> None:
     assert [port for port, _ in switch.process(1, bytes(udp(dst="10.0.1.9")))] == [2]
 

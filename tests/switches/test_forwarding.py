@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from itertools import pairwise, permutations
 from pathlib import Path
 
 import finsy as fy
 import networkx as nx
 import pytest
 
-from ringleaf.errors import ConfigError
+from ringleaf.errors import ConfigError, TopologyError
 from switches.forwarding import forwarding_entities, salt
 from topologies.addresses import ipv4, mac
+from topologies.detours import detours, with_detours
 from topologies.graph import hosts, neighbors, port, switches
 from topologies.registry import build
-from topologies.routing import dealt, routes
+from topologies.routing import dealt, path, routes
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 SPECS = ["fattree,k=4", "leafspine,leaves=3,spines=2,hosts=2", "torus2d,x=3,y=4", "bcube,n=3,k=1"]
@@ -25,6 +28,7 @@ class Tables:
     def __init__(self, entities: list[fy.P4TableEntry]) -> None:
         self.lpm: dict[tuple[int, int], fy.P4TableAction] = {}
         self.nexthops: dict[int, fy.P4TableAction] = {}
+        self.detours: dict[tuple[int, int], int] = {}
         self.threshold = -1
         for entity in entities:
             action = entity.action
@@ -36,13 +40,16 @@ class Tables:
                 assert entity.match is not None
                 assert entity.match["dst"] not in self.lpm
                 self.lpm[entity.match["dst"]] = action
+            elif entity.table_id == "detours":
+                assert entity.match is not None
+                self.detours[entity.match["src"], entity.match["dst"]] = action.args["row"]
             else:
                 assert entity.match is not None
                 assert entity.match["nexthop"] not in self.nexthops
                 self.nexthops[entity.match["nexthop"]] = action
 
-    def look_up(self, address: int) -> list[tuple[int, int]]:
-        """(port, MAC) of all that a packet to `address` may be sent to."""
+    def look_up(self, address: int, src: int = 0) -> list[tuple[int, int]]:
+        """(port, MAC) of all that a packet to `address` may be sent to, if it is from `src`."""
         for bits in range(32, -1, -1):
             action = self.lpm.get((address >> (32 - bits) << (32 - bits), bits))
             if action is not None:
@@ -53,6 +60,8 @@ class Tables:
         if action.name == "ecmp":
             base, count = action.args["base"], action.args["count"]
             hops = [self.nexthops[row] for row in range(base, base + count)]
+            if (src, address) in self.detours:
+                hops = [self.nexthops[self.detours[src, address]]]
         return [(hop.args["port"], hop.args["dmac"]) for hop in hops]
 
 
@@ -80,6 +89,40 @@ def test_without_ecmp_every_host_is_reached_by_its_dealt_port() -> None:
         assert told[switch].nexthops == {}
         for host, ports in table.items():
             assert [out for out, _ in told[switch].look_up(ipv4(graph, host))] == list(ports)
+
+
+def some_way(graph: nx.Graph[str], src: str, dst: str) -> str:
+    """The last switch that a detour can lead by."""
+    for switch in reversed(switches(graph)):
+        with suppress(TopologyError):
+            with_detours(graph, [(src, switch, dst)])
+            return switch
+    raise AssertionError("no way")
+
+
+@pytest.mark.parametrize("ecmp", [True, False])
+@pytest.mark.parametrize("spec", SPECS)
+def test_detours_change_the_ways_of_their_hosts_only(spec: str, ecmp: bool) -> None:
+    plain = build(spec)
+    ends = [("h0", "h3"), ("h1", "h5"), ("h2", "h5"), ("h5", "h2")]
+    graph = with_detours(plain, [(src, some_way(plain, src, dst), dst) for src, dst in ends])
+    tables = {name: Tables(told) for name, told in forwarding_entities(graph, ecmp=ecmp).items()}
+    before = {name: Tables(told) for name, told in forwarding_entities(plain, ecmp=ecmp).items()}
+
+    for src, dst in permutations(hosts(graph), 2):
+        here, there = ipv4(graph, src), ipv4(graph, dst)
+        turned = dict(pairwise(path(graph, src, dst)[1:-1])) if (src, dst) in detours(graph) else {}
+        for switch in tables:
+            found = tables[switch].look_up(there, here)
+            if switch in turned:
+                (number,) = (out for out, _ in found)
+                assert neighbors(graph, switch)[number] == turned[switch]
+            else:
+                assert found == before[switch].look_up(there)
+    schema = fy.P4Schema(BUILD / "forward.p4info.txtpb")
+    for told in forwarding_entities(graph, ecmp=ecmp).values():
+        for entity in told:
+            entity.encode(schema)
 
 
 def test_hosts_behind_another_switch_share_a_route_and_alike_groups_their_rows() -> None:

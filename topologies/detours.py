@@ -1,0 +1,91 @@
+"""Detours: ways that the packets of one host to another take instead of their route.
+
+A graph keeps them as its attribute `detours`, so all that ask for routes know of them. An
+aggregation system may have a worker's gradients added up at the first switch that its detour
+names, instead of in its rack: that is gradient routing (Fang et al., "GRID", 2023).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from types import MappingProxyType
+
+import networkx as nx
+
+from ringleaf.errors import TopologyError
+from topologies.graph import attachment, fabric, port
+
+Pair = tuple[str, str]
+"""Source and destination, hosts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detour:
+    """The switches that somebody named, in order, and all nodes of the way, hosts included."""
+
+    via: tuple[str, ...]
+    nodes: tuple[str, ...]
+
+
+def with_detours(graph: nx.Graph[str], ways: Iterable[Sequence[str]]) -> nx.Graph[str]:
+    """The same topology, with detours instead of those it had.
+
+    Args:
+        graph: A topology.
+        ways: Each a host, the switches to pass, and another host; between them it is the
+            shortest way.
+
+    Raises:
+        TopologyError: If a way is none, passes a switch twice, or joins hosts that another does.
+    """
+    found: dict[Pair, Detour] = {}
+    for way in ways:
+        pair = way[0], way[-1]
+        if pair in found:
+            raise TopologyError(f"detour: {pair[0]} to {pair[1]} has one already, got {_text(way)}")
+        found[pair] = Detour(tuple(way[1:-1]), _nodes(graph, way))
+    changed = graph.copy()
+    changed.graph["detours"] = MappingProxyType(found)
+    return changed
+
+
+def detours(graph: nx.Graph[str]) -> Mapping[Pair, Detour]:
+    """All detours of a topology."""
+    found: Mapping[Pair, Detour] = graph.graph.get("detours", {})
+    return found
+
+
+def turns(graph: nx.Graph[str], switch: str) -> dict[Pair, int]:
+    """What leaves a switch by a port of its own, as it is on a detour."""
+    found = {}
+    for pair, detour in detours(graph).items():
+        ahead = dict(pairwise(detour.nodes))
+        if switch in ahead and ahead[switch] != pair[1]:
+            found[pair] = port(graph, switch, ahead[switch])
+    return found
+
+
+def _nodes(graph: nx.Graph[str], way: Sequence[str]) -> tuple[str, ...]:
+    src, *via, dst = way
+    peers = fabric(graph)
+    for switch in via:
+        if switch not in peers:
+            raise TopologyError(f"detour: no such switch, got {switch!r} in {_text(way)}")
+    switches: nx.Graph[str] = graph.subgraph(peers)
+    stops = [attachment(graph, src), *via, attachment(graph, dst)]
+    nodes = [src, stops[0]]
+    for here, there in pairwise(stops):
+        if not nx.has_path(switches, here, there):
+            raise TopologyError(f"detour: no way from {here} to {there}, got {_text(way)}")
+        nodes += nx.shortest_path(switches, here, there)[1:]
+    nodes.append(dst)
+    for node in nodes:
+        if nodes.count(node) > 1:
+            raise TopologyError(f"detour: must pass a node once, got {node} twice on {_text(way)}")
+    return tuple(nodes)
+
+
+def _text(way: Sequence[str]) -> str:
+    return "-".join(way)
