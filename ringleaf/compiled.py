@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import warnings
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from numba.extending import intrinsic, overload, register_jitable
 from numba.np.arrayobj import make_array
 
 from ringleaf.arena import Arena
+from ringleaf.sources import digest
 
 warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
 
@@ -35,21 +35,8 @@ def cache_folder() -> Path:
     return Path(base) / "ringleaf"
 
 
-def _source_digest() -> str:
-    """Digest of all sources that are compiled into one another.
-
-    Numba's own cache notices a change of the file that holds a function, not of the
-    functions it inlines from other files; a folder per digest does.
-    """
-    digest = hashlib.sha256()
-    for package in _COMPILED_PACKAGES:
-        for path in sorted((_ROOT / package).rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
 if not os.environ.get("NUMBA_CACHE_DIR"):
-    numba.config.CACHE_DIR = str(cache_folder() / "numba" / _source_digest())
+    numba.config.CACHE_DIR = str(cache_folder() / "numba" / digest(_ROOT, _COMPILED_PACKAGES))
 
 _array = partial(types.Array, ndim=1, layout="C")
 

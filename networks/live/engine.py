@@ -10,9 +10,10 @@ import networks.virtual.state as s
 from hosts.agent import AGENT_WORDS, COMPLETIONS_AT, HOST, HostAgent, make_ring, take_completions
 from networks.live.loop import discard, emit, hand_over, now_of, serve
 from networks.live.sockets import Sockets
+from networks.virtual.events import ARRIVAL
 from networks.virtual.fabric import fill_agent
 from networks.virtual.heap import push_event
-from networks.virtual.loop import ARRIVAL, NEEDS_ROOM, lacks_room
+from networks.virtual.loop import NEEDS_ROOM, lacks_room
 from networks.virtual.room import make_room
 from networks.virtual.state import Network, make_network, open_network
 from ringleaf.arena import Store

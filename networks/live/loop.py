@@ -16,8 +16,9 @@ import networks.virtual.state as s
 from hosts.agent import complete
 from networks.live.state import socket_row
 from networks.live.syscalls import address_in, await_input, clock_ps, send_batch
+from networks.virtual.events import ARRIVAL
 from networks.virtual.heap import COUNT, first_time_ps, pop_event
-from networks.virtual.loop import ARRIVAL, REPORTED, UNTIL, handle, lacks_room
+from networks.virtual.loop import REPORTED, UNTIL, handle, lacks_room
 from ringleaf.arena import Arena, Bytes, Words
 from ringleaf.compiled import ARENA, compiled, copy_items, handler, inline, signed
 from ringleaf.packets import (

@@ -9,15 +9,9 @@ from __future__ import annotations
 from numba import types
 
 import networks.virtual.state as s
+from networks.virtual.crossing import cross_switch
 from networks.virtual.heap import COUNT, first_time_ps, pop_event
-from networks.virtual.loop import (
-    EMPTY,
-    UNTIL,
-    busied,
-    cross_switch,
-    handle,
-    lacks_room,
-)
+from networks.virtual.loop import EMPTY, UNTIL, busied, handle, lacks_room
 from networks.virtual.state import node_row, port_row
 from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import ARENA, compiled, copy_items, inline

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import networks.virtual.state as s
+from networks.virtual.events import ARRIVAL
 from networks.virtual.heap import push_event
-from networks.virtual.loop import ARRIVAL, EMPTY, run
+from networks.virtual.loop import EMPTY, run
 from networks.virtual.state import make_network, open_network
 from ringleaf.arena import Arena, Store
 from ringleaf.compiled import address_of, handler

@@ -1,0 +1,166 @@
+"""Packets through switches: ingress, replication, the ports' queues, egress."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import networks.virtual.state as s
+from networks.virtual.bins import note_queues
+from networks.virtual.events import AGAIN, CLONED
+from networks.virtual.heap import push_event
+from networks.virtual.lines import await_idle, send
+from networks.virtual.state import node_row, port_row
+from ringleaf.arena import Arena, Words
+from ringleaf.compiled import handler_at, inline, signed
+from ringleaf.packets import (
+    ENQUEUED_PS,
+    IN_PORT,
+    MARK,
+    OUTBOX_AT,
+    OUTBOX_ROWS,
+    TWIN,
+    free_packet,
+    open_packet,
+    row_of,
+)
+from ringleaf.units import PS_PER_US
+from switches.layout import (
+    AGAIN_PORT,
+    CLONE,
+    DEQ_QDEPTH,
+    DEQ_TIMEDELTA,
+    EGRESS_PORT,
+    ENQ_QDEPTH,
+    ENQ_TIMESTAMP,
+    PORT_COUNT,
+    PRIORITY,
+    ROUND,
+    SEND,
+)
+from switches.queues import LENGTHS, PACKETS, push
+from switches.replication import may_pass, replicate
+from switches.schedulers import pop
+
+
+@inline
+def find_port(words: Words, node: int, local: int) -> int:
+    """The port that a switch knows by a number, -1 if there is none."""
+    if 1 <= local <= words[words[node + s.BLOCK_AT] + PORT_COUNT]:
+        return words[node + s.FIRST_PORT] + local - 1
+    return words[node + s.CPU_AT] if 0 < local == words[node + s.CPU_PORT] else -1
+
+
+@inline
+def arrive_again(words: Words, at: int, node: int, packet: int, now_ps: int) -> None:
+    """Let a packet come in once more, at this instant, by the port that it came by."""
+    port = find_port(words, node, words[row_of(words, packet) + IN_PORT])
+    push_event(words, words[at + s.HEAP_AT], now_ps, AGAIN | port << 3 | packet << 32)
+
+
+@inline
+def split_off(arena: Arena, at: int, port: int, packet: int, flags: int, now_ps: int) -> bool:
+    """Do what egress has asked for besides; return whether the packet went on the line.
+
+    Clones, and a packet that goes round, are events of their own at this instant.
+    """
+    words = arena.words
+    node = node_row(words, at, words[port_row(words, at, port) + s.NODE])
+    if flags & CLONE:
+        event = CLONED | port << 3 | words[row_of(words, packet) + TWIN] << 32
+        push_event(words, words[at + s.HEAP_AT], now_ps, event)
+    if flags & SEND:
+        send(arena, at, port, packet, now_ps)
+        return True
+    if flags & ROUND and may_pass(words, words[node + s.BLOCK_AT], packet):
+        arrive_again(words, at, node, packet, now_ps)
+    else:
+        free_packet(arena, packet)
+    return False
+
+
+@inline
+def leave_switch(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> bool:
+    """Run egress on a packet that leaves its queue; return whether it went on the line.
+
+    Depths are of the packet's class, as in BMv2.
+    """
+    words = arena.words
+    here = port_row(words, at, port)
+    node = node_row(words, at, words[here + s.NODE])
+    row = row_of(words, packet)
+    enqueued_ps = words[row + ENQUEUED_PS]
+    fields = open_packet(arena, packet).fields
+    fields[EGRESS_PORT] = np.uint64(words[here + s.LOCAL_PORT])
+    fields[ENQ_TIMESTAMP] = np.uint64(enqueued_ps // PS_PER_US)
+    fields[ENQ_QDEPTH] = np.uint64(words[row + MARK])
+    fields[DEQ_TIMEDELTA] = np.uint64((now_ps - enqueued_ps) // PS_PER_US)
+    level = signed(fields[PRIORITY]) & 7
+    fields[DEQ_QDEPTH] = np.uint64(words[words[here + s.QUEUES_AT] + LENGTHS + level])
+    flags = handler_at(words[node + s.EGRESS])(arena, words[node + s.BLOCK_AT], packet, now_ps)
+    if flags > SEND:
+        return split_off(arena, at, port, packet, flags, now_ps)
+    if flags:
+        send(arena, at, port, packet, now_ps)
+        return True
+    free_packet(arena, packet)
+    return False
+
+
+@inline
+def enqueue(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
+    words = arena.words
+    here = port_row(words, at, port)
+    queues = words[here + s.QUEUES_AT]
+    level = signed(open_packet(arena, packet).fields[PRIORITY]) & 7
+    row = row_of(words, packet)
+    words[row + ENQUEUED_PS] = now_ps
+    words[row + MARK] = words[queues + LENGTHS + level]
+    if words[queues + PACKETS] == 0 and words[here + s.BUSY_UNTIL_PS] <= now_ps:
+        leave_switch(arena, at, port, packet, now_ps)
+    elif push(words, queues, packet, level):
+        await_idle(words, at, port)
+        if words[at + s.QUEUE_BINS_AT]:
+            note_queues(words, at, port, now_ps)
+    else:
+        free_packet(arena, packet)
+
+
+@inline
+def drain(arena: Arena, at: int, port: int, now_ps: int) -> None:
+    """Send from the queues of a port that fell idle, until one packet is on the line."""
+    words = arena.words
+    queues = words[port_row(words, at, port) + s.QUEUES_AT]
+    if words[at + s.QUEUE_BINS_AT]:
+        note_queues(words, at, port, now_ps)
+    went = False
+    turns = OUTBOX_ROWS  # one event may not make more packets than there is room for
+    while words[queues + PACKETS] > 0 and not went and turns > 0:
+        turns -= 1
+        went = leave_switch(arena, at, port, pop(words, queues), now_ps)
+    if words[queues + PACKETS] > 0:
+        await_idle(words, at, port)
+
+
+@inline
+def forward(arena: Arena, at: int, node: int, count: int, now_ps: int) -> None:
+    """Take `count` packets from the outbox to the queues of their ports, or to ingress again."""
+    words = arena.words
+    outbox = words[OUTBOX_AT]
+    for row in range(outbox, outbox + 2 * count, 2):
+        packet, out = words[row], words[row + 1]
+        port = find_port(words, node, out)
+        if port >= 0:
+            enqueue(arena, at, port, packet, now_ps)
+        elif out == AGAIN_PORT:
+            arrive_again(words, at, node, packet, now_ps)
+        else:
+            free_packet(arena, packet)  # as BMv2: no such port, no packet
+
+
+@inline
+def cross_switch(arena: Arena, at: int, node: int, port: int, packet: int, now_ps: int) -> None:
+    words = arena.words
+    block = words[node + s.BLOCK_AT]
+    words[row_of(words, packet) + IN_PORT] = words[port_row(words, at, port) + s.LOCAL_PORT]
+    handler_at(words[node + s.INGRESS])(arena, block, packet, now_ps)
+    forward(arena, at, node, replicate(arena, block, packet, now_ps), now_ps)

@@ -1,0 +1,9 @@
+"""What may happen in a virtual network: an event is kind | number << 3 | packet << 32."""
+
+from __future__ import annotations
+
+ARRIVAL = 0  # number: port
+IDLE = 1  # number: port
+TIMER = 2  # number: agent
+CLONED = 3  # number: port that the packet, a clone of what egress has made, is about to leave by
+AGAIN = 4  # number: port that the packet, which goes round, came by when it first did

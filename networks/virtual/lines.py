@@ -1,0 +1,117 @@
+"""Packets on links: when they are over, what is lost, doubled, late, and captured."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import networks.virtual.state as s
+from networks.virtual.bins import count_bin
+from networks.virtual.events import ARRIVAL, IDLE
+from networks.virtual.heap import push_event
+from networks.virtual.state import port_row
+from ringleaf.arena import Arena, Fields, Words
+from ringleaf.compiled import copy_items, inline, signed
+from ringleaf.packets import (
+    HEAD_LEN,
+    OWNER,
+    PAYLOAD_AT,
+    PAYLOAD_LEN,
+    TAIL_LEN,
+    copy_packet,
+    free_packet,
+    open_packet,
+    pin_payload,
+    row_bytes,
+    row_of,
+)
+from ringleaf.units import PS_PER_S
+
+MIN_FRAME_BYTES = 60  # without FCS; shorter ones are padded on the line
+LINE_OVERHEAD_BYTES = 24  # preamble 8, FCS 4, gap 12 (IEEE 802.3)
+
+
+@inline
+def line_bytes(size_bytes: int) -> int:
+    """Bytes of line time that a frame of `size_bytes`, without FCS, takes."""
+    return max(size_bytes, MIN_FRAME_BYTES) + LINE_OVERHEAD_BYTES
+
+
+@inline
+def draw(random: Fields) -> int:
+    """Return the next of 53 random bits (splitmix64, Steele et al., OOPSLA 2014)."""
+    random[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = random[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return signed((z ^ (z >> np.uint64(31))) >> np.uint64(11))
+
+
+@inline
+def happens(random: Fields, probability: int) -> bool:
+    return probability > 0 and draw(random) < probability
+
+
+@inline
+def capture(arena: Arena, at: int, port: int, packet: int, now_ps: int, order: int) -> None:
+    """Append a packet to the capture buffer: its first bit goes on the line, or all have come."""
+    words = arena.words
+    view = open_packet(arena, packet)
+    row = view.row
+    head, body, tail = row[HEAD_LEN], row[PAYLOAD_LEN], row[TAIL_LEN]
+    start = words[at + s.CAPTURE_BYTES_AT] + words[at + s.CAPTURE_USED]
+    buffer = arena.bytes[start : start + head + body + tail]
+    copy_items(buffer, 0, view.head, 0, head)
+    copy_items(buffer, head, arena.memory, row[PAYLOAD_AT], body)
+    buffer[head + body :] = 0
+    entry = words[at + s.CAPTURE_AT] + s.CAPTURE_ROW_WORDS * words[at + s.CAPTURE_COUNT]
+    words[entry] = now_ps
+    words[entry + 1] = port
+    words[entry + 2] = start
+    words[entry + 3] = buffer.size
+    words[entry + 4] = order
+    words[at + s.CAPTURE_COUNT] += 1
+    words[at + s.CAPTURE_USED] += buffer.size
+
+
+@inline
+def send(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
+    """Put a packet on the line of an idle port."""
+    words = arena.words
+    here = port_row(words, at, port)
+    row = row_of(words, packet)
+    line = line_bytes(row_bytes(words, row))
+    rate = words[here + s.RATE_BPS]
+    done_ps = now_ps + (line * (8 * PS_PER_S) + rate - 1) // rate
+    words[here + s.BUSY_UNTIL_PS] = done_ps
+    words[here + s.TX_BYTES] += line
+    words[here + s.TX_PACKETS] += 1
+    count_bin(words, at, port, words[row + OWNER], now_ps, line)
+    if words[here + s.CAPTURE]:
+        if words[here + s.CAPTURE] & s.CAPTURE_SENT:
+            capture(arena, at, port, packet, now_ps, s.SENT)
+        if words[here + s.CAPTURE] & s.PIN:
+            pin_payload(arena, packet)
+    random = arena.fields[words[at + s.RANDOM_AT] :]
+    if happens(random, words[here + s.LOSS]):
+        words[here + s.LOST] += 1
+        free_packet(arena, packet)
+        return
+    at_ps = done_ps + words[here + s.DELAY_PS]
+    target = ARRIVAL | words[here + s.PEER] << 3
+    heap = words[at + s.HEAP_AT]
+    if happens(random, words[at + s.DUPLICATE]):
+        twin = copy_packet(arena, packet)
+        late_ps = at_ps + draw(random) % (words[at + s.JITTER_PS] + 1)
+        push_event(words, heap, late_ps, target | twin << 32)
+    if happens(random, words[at + s.REORDER]):
+        at_ps += draw(random) % (words[at + s.JITTER_PS] + 1)
+    push_event(words, heap, at_ps, target | packet << 32)
+
+
+@inline
+def await_idle(words: Words, at: int, port: int) -> None:
+    """See to it that an event comes when the port falls idle."""
+    here = port_row(words, at, port)
+    if not words[here + s.DRAINING]:
+        words[here + s.DRAINING] = 1
+        push_event(words, words[at + s.HEAP_AT], words[here + s.BUSY_UNTIL_PS], IDLE | port << 3)

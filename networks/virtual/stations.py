@@ -1,0 +1,127 @@
+"""Packets at hosts: whose agent a packet is for, which agent may send, and their timers."""
+
+from __future__ import annotations
+
+import networks.virtual.state as s
+from hosts.agent import READY, TIMER_AT_PS, UDP_PORT_HIGH, UDP_PORT_LOW
+from hosts.rc.wire import PARTITION_AT, PARTITION_NUMBER
+from networks.virtual.events import TIMER
+from networks.virtual.heap import push_event
+from networks.virtual.lines import await_idle, send
+from networks.virtual.state import agent_row, node_row, port_row
+from ringleaf.arena import Arena, Words
+from ringleaf.compiled import handler_at, inline
+from ringleaf.headers import (
+    ETHERTYPE_AT,
+    ETHERTYPE_IPV4,
+    IP_PROTOCOL_AT,
+    PROTOCOL_UDP,
+    UDP_DST_AT,
+    UDP_PAYLOAD_AT,
+    get16,
+)
+from ringleaf.packets import HEAD_LEN, OWNER, free_packet, open_packet, row_of
+from ringleaf.units import FOREVER_PS
+
+
+@inline
+def note_owner(arena: Arena, agent: int, packet: int) -> None:
+    """Write down for which group a host sends a packet."""
+    words = arena.words
+    owner = words[agent + s.AGENT_OWNER]
+    if owner == 0:
+        owner = get16(open_packet(arena, packet).head, PARTITION_AT) & PARTITION_NUMBER
+    words[row_of(words, packet) + OWNER] = owner
+
+
+@inline
+def offer_port(arena: Arena, at: int, node: int, now_ps: int) -> None:
+    """Give an idle port of a host to the next agent that has something to send."""
+    words = arena.words
+    first, count = words[node + s.FIRST_AGENT], words[node + s.AGENT_COUNT]
+    for _ in range(count):
+        number = first + words[node + s.TURN]
+        words[node + s.TURN] = (words[node + s.TURN] + 1) % count
+        agent = agent_row(words, at, number)
+        block = words[agent + s.AGENT_AT]
+        if words[block + READY]:
+            packet = handler_at(words[agent + s.TRANSMIT])(arena, block, 0, now_ps)
+            arm_timer(words, at, number, now_ps)
+            if packet >= 0:
+                if words[at + s.OWNERS] > 1:
+                    note_owner(arena, agent, packet)
+                send(arena, at, words[node + s.FIRST_PORT], packet, now_ps)
+                return
+
+
+@inline
+def serve_agents(arena: Arena, at: int, node: int, now_ps: int) -> None:
+    """Send for a host's agents if its port is idle, and come back if more is waiting."""
+    words = arena.words
+    port = words[node + s.FIRST_PORT]
+    here = port_row(words, at, port)
+    if words[here + s.BUSY_UNTIL_PS] <= now_ps:
+        offer_port(arena, at, node, now_ps)
+    if words[here + s.BUSY_UNTIL_PS] <= now_ps:
+        return
+    first = words[node + s.FIRST_AGENT]
+    for number in range(first, first + words[node + s.AGENT_COUNT]):
+        if words[words[agent_row(words, at, number) + s.AGENT_AT] + READY]:
+            await_idle(words, at, port)
+            return
+
+
+@inline
+def arm_timer(words: Words, at: int, number: int, now_ps: int) -> None:
+    """Have an event no later than the agent's timer; a later one is put off when it comes.
+
+    A timer may be over when it is set: a shorter timeout counts from when a packet was sent.
+    """
+    agent = agent_row(words, at, number)
+    timer_ps = max(words[words[agent + s.AGENT_AT] + TIMER_AT_PS], now_ps)
+    if timer_ps < words[agent + s.TIMER_PS]:
+        words[agent + s.TIMER_PS] = timer_ps
+        push_event(words, words[at + s.HEAP_AT], timer_ps, TIMER | number << 3)
+
+
+@inline
+def udp_port(arena: Arena, packet: int) -> int:
+    """The destination port of a UDP packet, -1 of any other."""
+    view = open_packet(arena, packet)
+    head = view.head
+    if view.row[HEAD_LEN] < UDP_PAYLOAD_AT or get16(head, ETHERTYPE_AT) != ETHERTYPE_IPV4:
+        return -1
+    return get16(head, UDP_DST_AT) if head[IP_PROTOCOL_AT] == PROTOCOL_UDP else -1
+
+
+@inline
+def reach_host(arena: Arena, at: int, node: int, packet: int, now_ps: int) -> None:
+    words = arena.words
+    port = udp_port(arena, packet)
+    first = words[node + s.FIRST_AGENT]
+    end = first + words[node + s.AGENT_COUNT]
+    for number in range(first, end):
+        agent = agent_row(words, at, number)
+        block = words[agent + s.AGENT_AT]
+        if words[block + UDP_PORT_LOW] <= port <= words[block + UDP_PORT_HIGH]:
+            handler_at(words[agent + s.RECEIVE])(arena, block, packet, now_ps)
+            arm_timer(words, at, number, now_ps)
+            break
+    else:
+        words[at + s.UNCLAIMED] += 1
+    free_packet(arena, packet)
+    serve_agents(arena, at, node, now_ps)
+
+
+@inline
+def ring_timer(arena: Arena, at: int, number: int, now_ps: int) -> None:
+    words = arena.words
+    agent = agent_row(words, at, number)
+    if words[agent + s.TIMER_PS] != now_ps:
+        return  # an earlier event took its place
+    words[agent + s.TIMER_PS] = FOREVER_PS
+    block = words[agent + s.AGENT_AT]
+    if words[block + TIMER_AT_PS] <= now_ps:
+        handler_at(words[agent + s.FIRE_TIMER])(arena, block, 0, now_ps)
+    arm_timer(words, at, number, now_ps)
+    serve_agents(arena, at, node_row(words, at, words[agent + s.AGENT_NODE]), now_ps)
