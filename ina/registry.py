@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 
-from ina import atp, omnireduce, switchml
 from ina.systems import System
 from ringleaf.errors import ConfigError, choose
 
-SYSTEMS: dict[str, System] = {
-    system.name: system for system in (atp.SYSTEM, omnireduce.SYSTEM, switchml.SYSTEM)
-}
+_NAMES = ("atp", "omnireduce", "switchml")
+
+
+class _Systems(Mapping[str, System]):
+    """Each is loaded when it is asked for, which compiles its agents or loads them compiled."""
+
+    def __getitem__(self, name: str) -> System:
+        if name not in _NAMES:
+            raise KeyError(name)
+        system: System = import_module(f"ina.{name}").SYSTEM
+        return system
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_NAMES)
+
+    def __len__(self) -> int:
+        return len(_NAMES)
+
+
+SYSTEMS: Mapping[str, System] = _Systems()
 
 
 def load_layers() -> None:
