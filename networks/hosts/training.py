@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import torch
@@ -105,6 +105,8 @@ class TrainingDirector:
         self._waiting: list[Item] = []
         self._started: dict[tuple[int, int], tuple[Release, int]] = {}  # by group and channel
         self._now_ps = 0
+        self._changed = True  # since the scheduler was last asked
+        self._standings = [_first_standing(each) for each in assignments]
         self.stretches: list[Stretch] = []
         self._ready = self._prepare()
 
@@ -112,12 +114,13 @@ class TrainingDirector:
         self.reach(now_ps)
 
     def next_ps(self) -> int:
-        if all(each.job.done or each.endless for each in self.assignments):
+        if self._over:
             return FOREVER_PS
         return min(each.job.next_ps() for each in self.assignments)
 
     def reach(self, now_ps: int) -> None:
         self._now_ps = now_ps
+        self._changed = True
         for each in self.assignments:
             while each.job.next_ps() <= now_ps:
                 each.job.reach(now_ps)
@@ -125,6 +128,7 @@ class TrainingDirector:
 
     def finish(self, operation: Operation, now_ps: int) -> None:
         self._now_ps = now_ps
+        self._changed = True
         release, start_ps = self._started.pop((operation.group, operation.channel))
         del self._ready[operation.group].channels[operation.channel]
         item = release.item
@@ -145,7 +149,7 @@ class TrainingDirector:
         self._collect()
 
     def take_operations(self) -> list[Operation]:
-        if all(each.job.done or each.endless for each in self.assignments):
+        if not self._changed or self._over:
             return []
         situation = Situation(
             self._now_ps,
@@ -158,7 +162,13 @@ class TrainingDirector:
             if len(self._ready[release.item.job].channels) < CHANNELS:
                 self._waiting.remove(release.item)
                 released.append(self._launch(release))
+        self._changed = bool(released)
         return released
+
+    @property
+    def _over(self) -> bool:
+        """Whether all jobs are done that others wait for."""
+        return all(each.job.done or each.endless for each in self.assignments)
 
     def _collect(self) -> None:
         """Take note of what has become ready."""
@@ -168,15 +178,9 @@ class TrainingDirector:
                 self._waiting.append(Item(number, piece, piece.elements * item, self._now_ps))
 
     def _standing(self, number: int) -> Standing:
-        each = self.assignments[number]
-        return Standing(
-            layers=len(each.job.model.layers),
-            iterations=each.job.iterations,
-            iterations_done=each.job.reducing if each.job.iterations else 0,
-            size_bytes=each.job.model.size_bytes,
-            compute_ps=each.job.model.compute_ps,
-            weight=each.weight,
-        )
+        job = self.assignments[number].job
+        done = job.reducing if job.iterations else 0
+        return replace(self._standings[number], iterations_done=done)
 
     def _launch(self, release: Release) -> Operation:
         number, piece = release.item.job, release.item.piece
@@ -261,6 +265,18 @@ class _Need:
         per_channel = self.servers * aligned(self.server_bytes)
         per_channel += sum(aligned(size) for size in self.staging)
         return self.ranks * aligned(self.rank_bytes) + CHANNELS * per_channel
+
+
+def _first_standing(each: Assignment) -> Standing:
+    model = each.job.model
+    return Standing(
+        layers=len(model.layers),
+        iterations=each.job.iterations,
+        iterations_done=0,
+        size_bytes=model.size_bytes,
+        compute_ps=model.compute_ps,
+        weight=each.weight,
+    )
 
 
 def _sizes(each: Assignment) -> set[int]:
