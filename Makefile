@@ -103,7 +103,7 @@ trace: $(STAMP)  ## Follow a packet: make trace PROGRAM=forward [PACKET=HEX|FILE
 	@$(BIN)/ringleaf trace '$(or $(PROGRAM),forward)' $(if $(PACKET),--packet '$(PACKET)',--example) \
 	  $(if $(PORT),--port '$(PORT)') $(if $(ENTRIES),--entries '$(ENTRIES)') $(if $(HTML),--html '$(HTML)')
 
-bench: $(STAMP)  ## Measure Ringleaf's own speed (ONLY=engine|startup|network|peers|pps)
+bench: $(STAMP)  ## Measure Ringleaf's own speed (ONLY=engine|startup|network|peers|jobs|pps)
 	@$(BIN)/ringleaf bench $(ONLY) $(if $(OUT),--out '$(OUT)')
 
 net: $(STAMP)  ## Bring a live network up (root): make net TOPO=fattree,k=4 [SWITCH=bmv2]

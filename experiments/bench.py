@@ -252,6 +252,12 @@ def _peers(emit: Emit) -> Figures:
     return figures
 
 
+def _jobs(emit: Emit) -> Figures:
+    from experiments import bench_jobs
+
+    return bench_jobs.run(emit)
+
+
 def _pps(emit: Emit) -> Figures:
     from experiments import bench_pps
 
@@ -273,5 +279,6 @@ SECTIONS: dict[str, Callable[[Emit], Figures]] = {
     "startup": _startup,
     "network": _network,
     "peers": _peers,
+    "jobs": _jobs,
     "pps": _pps,
 }

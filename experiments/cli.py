@@ -196,7 +196,8 @@ def trace_command(
 @_guard
 def bench_command(
     sections: Annotated[
-        list[str] | None, typer.Argument(help="engine, startup, network, peers, pps; all if none.")
+        list[str] | None,
+        typer.Argument(help="engine, startup, network, peers, jobs, pps; all if none."),
     ] = None,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Where to write the figures as JSON.")

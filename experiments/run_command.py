@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from experiments.console import FAILURE, Debug, guard, say
-from experiments.options import OPTIONS, Option, as_plain, resolve
+from experiments.options import OPTIONS, VIRTUAL, Option, as_plain, resolve
 from experiments.spec_file import read_cases
 from ringleaf.errors import ConfigError
 
@@ -102,16 +102,21 @@ def run_command(
 
 
 def _run_jobs(spec: Path, typed: Mapping[str, str]) -> None:
-    """Run an experiment with training jobs, which has all of its options in the file."""
+    """Run an experiment with training jobs, which has most of its options in the file."""
     from experiments.jobs import session
 
-    surplus = sorted(set(typed) - {"out"})
+    if typed.get("net", VIRTUAL) != VIRTUAL:
+        raise ConfigError(
+            f"spec {spec}: of jobs: only in virtual time, got net={typed['net']!r}; live, hosts "
+            "are processes, and none of them orders the jobs of all yet"
+        )
+    surplus = sorted(set(typed) - {"out", "pcap", "net"})
     if surplus:
         raise ConfigError(
             f"spec {spec}: of jobs: options must be in the file, got --{', --'.join(surplus)}"
         )
     out = Path(typed["out"]) if "out" in typed else None
-    if any(row.wrong for row in session.run(spec, out, emit=say)):
+    if any(row.wrong for row in session.run(spec, out, emit=say, pcap="pcap" in typed)):
         raise typer.Exit(FAILURE)
 
 

@@ -40,6 +40,7 @@ class Options:
     servers: int = 0  # of the hosts, the last ones
     bins: int = 512  # of the link utilisation series, at most
     watch_queues: bool = False  # note what queues hold over time, too
+    watch_memory: bool = False  # note what jobs use of switches' memory over time, while directed
     capture: Path | None = None  # folder for pcaps
     record: Path | None = None  # folder for traces, one per switch
     ahead_bytes: int | None = None  # of receives posted ahead per peer; None: two windows

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ringleaf.arena import Store
+from ringleaf.arena import Fields, Lanes, Store
 from ringleaf.errors import Code, ConfigError
 from switches.digests import Digests
 from switches.externs import Externs
@@ -233,6 +233,13 @@ class ControlPlane:
             index: sum(int(word) << 64 * i for i, word in enumerate(words[index]))
             for index in np.flatnonzero(words.any(axis=1)).tolist()
         }
+
+    def register_words(self, name: str) -> Fields | Lanes:
+        """A view of all of a register, (size, words), the least significant word first.
+
+        Good until something is allocated in the store.
+        """
+        return self._externs.register_cells(name)
 
     def read_counter(self, name: str, index: int) -> Count:
         """Return what an indirect counter has counted."""

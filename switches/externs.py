@@ -48,15 +48,21 @@ class Externs:
         return array[at : at + cells.words]
 
     def register_cells(self, name: str) -> Fields | Lanes:
-        """Return a copy of all of a register's words, of shape (size, words)."""
+        """Return a view of all of a register's words, of shape (size, words)."""
         registers = self._source.registers
         choose(self._name, "register", name, registers)
         cells = self._state.registers[name]
         arena = self._store.arena
         array, block = (arena.lanes, LANE_STATE_AT) if cells.in_lanes else (arena.fields, STATE_AT)
         first = self._start(block) + cells.start
-        starts = first + cells.stride * np.arange(registers[name].size)
-        return array[starts[:, None] + np.arange(cells.words)]
+        end = first + cells.stride * (registers[name].size - 1) + cells.words
+        found: Fields | Lanes = np.ndarray(
+            (registers[name].size, cells.words),
+            array.dtype,
+            array[first:end].data,
+            strides=(cells.stride * array.itemsize, array.itemsize),
+        )
+        return found
 
     def write_register(self, name: str, index: int, value: int) -> None:
         words = self.register(name, index)

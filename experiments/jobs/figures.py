@@ -43,6 +43,8 @@ def draw_all(folder: Path, cases: Sequence[Case]) -> list[Path]:
         ("links", lambda: draw_links(crowded)),
         ("queues", lambda: draw_queues(crowded)),
     ]
+    if any(case.memory_series is not None for case in crowded):
+        drawn.append(("memory", lambda: draw_memory(crowded)))
     paths = []
     with matplotlib_style():
         for name, draw in drawn:
@@ -87,7 +89,7 @@ def draw_bars(cases: Sequence[Case], label: str, value: Callable[[JobRow], int])
 
 
 def draw_links(cases: Sequence[Case]) -> Figure:
-    """Each case's busiest link over time, jobs stacked in colours."""
+    """Each case's busiest shared link over time, jobs stacked in colours."""
     figure, grid = _grid(cases)
     for axes, case in grid:
         assert case.link_series is not None
@@ -101,7 +103,7 @@ def draw_links(cases: Sequence[Case]) -> Figure:
     jobs = max(len(case.rows) for case in cases)
     _name_jobs(figure, jobs)
     _fit_time(grid)
-    figure.supylabel("load of the busiest link (%)", fontsize=10)
+    figure.supylabel("load of the busiest shared link (%)", fontsize=10)
     figure.supxlabel("virtual time (ms)", fontsize=10)
     return figure
 
@@ -129,6 +131,30 @@ def draw_queues(cases: Sequence[Case]) -> Figure:
     return figure
 
 
+def draw_memory(cases: Sequence[Case]) -> Figure:
+    """What jobs use, stacked, of the switch that is fullest, over time; its share is dashed."""
+    shown = [case for case in cases if case.memory_series is not None]
+    figure, grid = _grid(shown, alike=False)
+    for axes, case in grid:
+        assert case.memory_series is not None
+        step, most = _fullest(case.memory_series[1:])
+        times_ms = np.arange(most.shape[1]) * step * case.memory_interval_ps / PS_PER_MS
+        axes.stackplot(times_ms, most, colors=COLORS, step="post", linewidth=0)
+        top = max(1.25 * max(most.sum(axis=0).max(), case.combination.entries or 0), 1)
+        axes.set_ylim(0, max(top, axes.get_ylim()[1]))
+        if case.combination.entries is not None:
+            axes.axhline(case.combination.entries, color="#1f2328", linewidth=0.8, linestyle="--")
+        axes.text(
+            0.99, 0.97, case.memory_switch, transform=axes.transAxes, ha="right", va="top",
+            fontsize=7,
+        )  # fmt: skip
+    _name_jobs(figure, max(len(case.rows) for case in shown))
+    _fit_time(grid)
+    figure.supylabel("slots or aggregators in use", fontsize=10)
+    figure.supxlabel("virtual time (ms)", fontsize=10)
+    return figure
+
+
 def _fit_time(grid: Sequence[tuple[Axes, Case]]) -> None:
     """Let the panels' common axis go from 0 to the end of the longest case."""
     ends_ps = []
@@ -145,8 +171,8 @@ def _name_jobs(figure: Figure, jobs: int) -> None:
     figure.legend(loc="outside upper center", ncols=jobs, fontsize=9)
 
 
-def _grid(cases: Sequence[Case]) -> tuple[Figure, list[tuple[Axes, Case]]]:
-    """Panels by algorithm (rows) and order (columns)."""
+def _grid(cases: Sequence[Case], *, alike: bool = True) -> tuple[Figure, list[tuple[Axes, Case]]]:
+    """Panels by algorithm (rows) and order (columns), of one scale if they are alike."""
     import matplotlib.pyplot as plt
 
     reduction = _reductions(cases)
@@ -154,7 +180,7 @@ def _grid(cases: Sequence[Case]) -> tuple[Figure, list[tuple[Axes, Case]]]:
     orders = _values(cases, lambda case: case.combination.order)
     figure, panels = plt.subplots(
         len(algos), len(orders), figsize=(1 + 2.6 * len(orders), 1 + 1.5 * len(algos)),
-        sharex=True, sharey=True, squeeze=False, layout="constrained",
+        sharex=True, sharey=alike or "row", squeeze=False, layout="constrained",
     )  # fmt: skip
     found = []
     for case in cases:
@@ -170,6 +196,15 @@ def _coarse(series: npt.NDArray[np.int64], join: np.ufunc) -> tuple[int, npt.NDA
     """Join neighbouring bins until there are `STEPS` at most; return how many, and the result."""
     step = -(-series.shape[1] // STEPS)
     return step, join.reduceat(series, np.arange(0, series.shape[1], step), axis=1)
+
+
+def _fullest(series: npt.NDArray[np.int64]) -> tuple[int, npt.NDArray[np.int64]]:
+    """Likewise, but keep of the joined the one whose sum is largest."""
+    step = -(-series.shape[1] // STEPS)
+    starts = np.arange(0, series.shape[1], step)
+    totals = np.split(series.sum(axis=0), starts[1:])
+    chosen = [start + int(each.argmax()) for start, each in zip(starts, totals, strict=True)]
+    return step, series[:, chosen]
 
 
 def _reductions(cases: Sequence[Case]) -> Callable[[Case], str]:

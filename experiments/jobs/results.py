@@ -38,6 +38,9 @@ class JobRow:
     drops: int  # of the case
     peak_queue_bytes: int  # of the case
     busiest_percent: float  # load of the case's busiest link while jobs ran
+    links_percent: float  # likewise, on average over the links' directions that were used
+    memory_peak: int  # most entries in use at a time in the case's fullest switch
+    memory_mean: float  # likewise, on average over time
     fairness: float  # Jain's index of the jobs' speeds, relative to computing alone
     packet_hops: int  # of the case
 
@@ -51,6 +54,12 @@ class Combination:
     order: str
     entries: int | None = None  # of a switch, that all jobs share
 
+    @property
+    def name(self) -> str:
+        """For folders: `4-switchml-fifo-64`."""
+        parts = (self.count, self.algo, self.order, self.entries)
+        return "-".join(str(part) for part in parts if part is not None)
+
 
 @dataclass(slots=True)
 class Case:
@@ -60,13 +69,15 @@ class Case:
     rows: list[JobRow]
     stretches: list[Stretch] = field(default_factory=list)
     bin_ps: int = 0
-    link: str = ""  # the busiest
+    link: str = ""  # the busiest of those that most jobs share
     link_series: npt.NDArray[np.int64] | None = None  # (group numbers, bins) bytes on it
     link_rate_bps: int = 0
     queue_bin_ps: int = 0
     queue: str = ""  # the fullest
     queue_series: npt.NDArray[np.int64] | None = None  # (classes, bins) bytes in it
-    memory: list[tuple[int, list[int]]] = field(default_factory=list)  # time_ps, entries by job
+    memory_interval_ps: int = 0
+    memory_switch: str = ""  # the fullest; "": none aggregates
+    memory_series: npt.NDArray[np.int64] | None = None  # (group numbers, samples) entries in use
     wall_s: float = 0.0
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from itertools import product
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -15,16 +16,26 @@ from collectives.schedule import Schedule
 from experiments.bounds import Bounds
 from experiments.jobs.ledger import GradientLedger
 from experiments.jobs.results import Case, Combination
-from experiments.jobs.spec import JobsSpec
+from experiments.jobs.spec import JobSpec, JobsSpec
 from experiments.jobs.summary import summarise
 from experiments.network import build_topology, fold_hierarchy
+from hosts.schedulers.interface import Scheduler
 from hosts.schedulers.registry import SCHEDULERS
 from hosts.training.job import TrainingJob
 from hosts.training.pieces import cut
 from ringleaf.errors import ConfigError
 from topologies.graph import hosts
 
+if TYPE_CHECKING:
+    from ina.systems import System
+    from networks.groups import Group
+    from networks.hosts.training import Assignment
+    from networks.options import Options
+
 DTYPE = torch.float32
+
+Tell = Callable[[float], None]
+"""Told the share of a case's sums that are there, whenever there are more."""
 
 
 class JobsExperiment:
@@ -51,10 +62,11 @@ class JobsExperiment:
             for each in product(spec.counts, spec.algos, spec.orders, spec.entries)
         ]
 
-    def run(self) -> Iterator[Case]:
-        """Yield each case when it has been run."""
+    def run(self, *, pcaps: Path | None = None, tell: Tell = lambda share: None) -> Iterator[Case]:
+        """Yield each case when it has been run; `pcaps` is for a folder per case, if wanted."""
         for combination in self.combinations:
-            yield self._case(combination)
+            folder = None if pcaps is None else pcaps / combination.name
+            yield self.case(combination, capture=folder, tell=tell)
 
     def places(self, count: int) -> list[tuple[list[str], list[str]]]:
         """Hosts of the first `count` jobs' ranks, and of their servers."""
@@ -69,24 +81,49 @@ class JobsExperiment:
             for job, found in zip(self.spec.jobs, taken, strict=False)
         ]
 
-    def _case(self, combination: Combination) -> Case:
+    def case(
+        self,
+        combination: Combination,
+        *,
+        capture: Path | None = None,
+        tell: Tell = lambda share: None,
+    ) -> Case:
+        """Run one combination."""
         from ina.registry import SYSTEMS  # compiles, or loads what is compiled
-        from networks.groups import Group
-        from networks.hosts.training import Assignment, TrainingDirector
-        from networks.options import Options
+        from networks.hosts.training import TrainingDirector
         from networks.virtual import VirtualNetwork
 
         spec, algorithm = self.spec, ALGORITHMS[combination.algo]
         system = SYSTEMS.get(combination.algo) if algorithm.in_network else None
         jobs = spec.jobs[: combination.count]
-        groups = [
-            Group(number, tuple(ranks), tuple(servers), system)
-            for number, (ranks, servers) in enumerate(self.places(combination.count), start=1)
-        ]
-        room: dict[str, Any] = {}
+        network = VirtualNetwork(
+            self.graph,
+            self._options(combination, capture),
+            groups=self._groups(combination.count, system),
+            seed=spec.seed,
+        )
+        ledger = GradientLedger(
+            max(job.model.elements for job in jobs),
+            max(job.ranks for job in jobs),
+            seed=spec.seed,
+            systems=[system] * len(jobs),
+            lanes=spec.lanes,
+            check=spec.check,
+        )
+        order = SCHEDULERS[combination.order]
+        assignments = [self._assignment(combination.algo, job, order) for job in jobs]
+        director = TrainingDirector(network.endpoints, assignments, order, ledger, tell)
+        outcome = network.play(director)
+        network.close()
+        return summarise(self.graph, combination, jobs, director, outcome, ledger)
+
+    def _options(self, combination: Combination, capture: Path | None) -> Options:
+        from networks.options import Options
+
+        spec, room = self.spec, dict[str, Any]()
         if spec.queue_bytes is not None:
             room["queue_bytes"] = spec.queue_bytes
-        options = Options(
+        return Options(
             mtu=spec.mtu_bytes,
             lanes=spec.lanes,
             ecmp=spec.routes == "ecmp",
@@ -96,40 +133,32 @@ class JobsExperiment:
             scheduler=spec.scheduler,
             program=spec.program,
             watch_queues=True,
+            watch_memory=True,
+            capture=capture,
             **room,
         )
-        network = VirtualNetwork(self.graph, options, groups=groups, seed=spec.seed)
-        order = SCHEDULERS[combination.order]
-        assignments = [
-            Assignment(
-                TrainingJob(
-                    job.model,
-                    cut(
-                        job.model,
-                        fuse_bytes=spec.fuse_bytes,
-                        partition_bytes=order.partition_bytes,
-                    ),
-                    iterations=job.iterations,
-                    start_ps=job.start_ps,
-                ),
-                partial(self._schedule, combination.algo, job.ranks),
-                DTYPE,
-                weight=job.weight,
-                endless=job.iterations is None,
-            )
-            for job in jobs
+
+    def _groups(self, count: int, system: System | None) -> list[Group]:
+        from networks.groups import Group
+
+        return [
+            Group(number, tuple(ranks), tuple(servers), system)
+            for number, (ranks, servers) in enumerate(self.places(count), start=1)
         ]
-        ledger = GradientLedger(
-            max(job.model.elements for job in jobs),
-            max(job.ranks for job in jobs),
-            seed=spec.seed,
-            systems=[system] * len(jobs),
-            lanes=spec.lanes,
-            check=spec.check,
+
+    def _assignment(self, algo: str, job: JobSpec, order: Scheduler) -> Assignment:
+        from networks.hosts.training import Assignment
+
+        pieces = cut(
+            job.model, fuse_bytes=self.spec.fuse_bytes, partition_bytes=order.partition_bytes
         )
-        director = TrainingDirector(network.endpoints, assignments, order, ledger)
-        outcome = network.play(director)
-        return summarise(self.graph, combination, jobs, director, outcome, ledger)
+        return Assignment(
+            TrainingJob(job.model, pieces, iterations=job.iterations, start_ps=job.start_ps),
+            partial(self._schedule, algo, job.ranks),
+            DTYPE,
+            weight=job.weight,
+            endless=job.iterations is None,
+        )
 
     def _schedule(self, algo: str, ranks: int, elements: int) -> Schedule:
         return ALGORITHMS[algo].build(

@@ -27,8 +27,8 @@ def is_jobs(path: Path) -> bool:
     return isinstance(data, dict) and "jobs" in data
 
 
-def run(path: Path, out: Path | None, *, emit: Emit) -> list[JobRow]:
-    """Do what a spec says, and leave everything in the run directory.
+def run(path: Path, out: Path | None, *, emit: Emit, pcap: bool = False) -> list[JobRow]:
+    """Do what a spec says, and leave everything in the run directory; pcaps if asked by either.
 
     If it is interrupted, what was measured so far is written, and the interruption goes on.
 
@@ -38,28 +38,47 @@ def run(path: Path, out: Path | None, *, emit: Emit) -> list[JobRow]:
     torch.set_num_threads(1)  # additions are short: waking a second thread takes longer
     experiment = JobsExperiment(read_jobs(path))
     folder = out or Path("runs") / path.stem
+    pcaps = folder / "pcap" if pcap or experiment.spec.pcap else None
+    progress = Progress(len(experiment.combinations))
     rows: list[JobRow] = []
     cases: list[Case] = []
     for text in table.head(experiment):
         emit(text)
     try:
-        for number, case in enumerate(experiment.run(), start=1):
+        for case in experiment.run(pcaps=pcaps, tell=progress.tell):
+            progress.finish_case()
             cases.append(case)
             rows += case.rows
             results.write_rows(folder, rows)
             for row in case.rows:
                 emit(table.line(row))
-            _note_progress(number, len(experiment.combinations))
     finally:
         if cases:
             _write(folder, path, cases, rows, emit)
     return rows
 
 
-def _note_progress(done: int, total: int) -> None:
-    if sys.stderr.isatty():
-        end = "\r" if done < total else "\n"
-        sys.stderr.write(f"\r\x1b[Kcase {done} of {total}{end}")
+class Progress:
+    """A line on the terminal's stderr, if it is one, of which percent of which case is done."""
+
+    def __init__(self, cases: int, done: int = 0) -> None:
+        self._cases = cases
+        self._done = done
+        self._shown = sys.stderr.isatty()
+
+    def tell(self, share: float) -> None:
+        """So much of the case is done."""
+        if self._shown:
+            text = f"case {self._done + 1} of {self._cases}: {100 * share:.0f} %"
+            sys.stderr.write(f"\r\x1b[K{text}\r")
+            sys.stderr.flush()
+
+    def finish_case(self) -> None:
+        """The case is done, and the line is free."""
+        self._done += 1
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
 
 
 def _write(folder: Path, path: Path, cases: list[Case], rows: list[JobRow], emit: Emit) -> None:

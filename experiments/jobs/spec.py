@@ -52,6 +52,7 @@ _KEYS: dict[str, Any] = {
     "loss": 0.0,
     "seed": 1,
     "check": True,
+    "pcap": False,
 }
 
 
@@ -91,6 +92,7 @@ class JobsSpec:
     loss: float
     seed: int
     check: bool
+    pcap: bool  # capture every port
 
     @property
     def hosts(self) -> int:
@@ -129,6 +131,8 @@ def parse_jobs(data: Mapping[str, Any], where: str) -> JobsSpec:
     given = _KEYS | dict(data)
     jobs = tuple(_job(f"{where}: job {i + 1}", row, given) for i, row in enumerate(data["jobs"]))
     counts = tuple(_whole(where, "counts", n, 1, len(jobs)) for n in _list(given["counts"]))
+    if all(job.iterations is None for job in jobs[: min(counts, default=None)]):
+        raise ConfigError(f"{where}: jobs must not all be background, got none that ends")
     return JobsSpec(
         topo=str(given["topo"]),
         rate_bps=parse_rate(str(given["rate"]), f"{where}: rate"),
@@ -151,6 +155,7 @@ def parse_jobs(data: Mapping[str, Any], where: str) -> JobsSpec:
         loss=_number(where, "loss", given["loss"], least=0.0),
         seed=_whole(where, "seed", given["seed"], 0),
         check=bool(given["check"]),
+        pcap=bool(given["pcap"]),
     )
 
 

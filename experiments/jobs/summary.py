@@ -7,6 +7,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 import networkx as nx
+import numpy as np
+import numpy.typing as npt
 
 from experiments.jobs.ledger import GradientLedger
 from experiments.jobs.results import Case, Combination, JobRow, jain
@@ -30,10 +32,13 @@ def summarise(
     outcome: RunResult,
     ledger: GradientLedger,
 ) -> Case:
-    """The case's rows, a line per job, and the series of its busiest link and fullest queue."""
+    """The case's rows, a line per job, and the series of a shared link, queue and switch."""
     trained = [assignment.job for assignment in director.assignments]
-    busiest, load = _busiest(graph, outcome)
+    shared = _shared(graph, outcome)
+    loads = _loads(graph, outcome)
     fullest = max(outcome.queue_series, key=lambda name: int(outcome.queue_series[name].max()))
+    switch, entries = _fullest(outcome)
+    in_use = entries.sum(axis=0)
     fairness = jain([_speed(job) for job in trained if _ended(job)])
     rows = [
         JobRow(
@@ -51,7 +56,10 @@ def summarise(
             retransmissions=outcome.retransmissions,
             drops=outcome.drops,
             peak_queue_bytes=outcome.peak_queue_bytes,
-            busiest_percent=round(100 * load, 3),
+            busiest_percent=round(100 * max(loads), 3),
+            links_percent=round(100 * fmean(loads), 3),
+            memory_peak=int(in_use.max(initial=0)),
+            memory_mean=round(float(in_use.mean()) if in_use.size else 0.0, 3),
             fairness=round(fairness, 6),
             packet_hops=outcome.packet_hops,
             **_times(trained[number]),
@@ -63,12 +71,15 @@ def summarise(
         rows,
         stretches=director.stretches,
         bin_ps=outcome.bin_ps,
-        link=" to ".join(busiest),
-        link_series=outcome.owner_series[busiest],
-        link_rate_bps=link(graph, *busiest).rate_bps,
+        link=" to ".join(shared),
+        link_series=outcome.owner_series[shared],
+        link_rate_bps=link(graph, *shared).rate_bps,
         queue_bin_ps=outcome.queue_bin_ps,
         queue=" to ".join(fullest),
         queue_series=outcome.queue_series[fullest],
+        memory_interval_ps=outcome.memory_interval_ps,
+        memory_switch=switch,
+        memory_series=entries if switch else None,
         wall_s=outcome.wall_s,
     )
 
@@ -99,15 +110,35 @@ def _times(job: TrainingJob) -> dict[str, int]:
     }
 
 
-def _busiest(graph: nx.Graph[str], outcome: RunResult) -> tuple[Direction, float]:
-    """The direction of a link that was loaded most, of those that most jobs share; its load."""
+def _load(graph: nx.Graph[str], outcome: RunResult, direction: Direction) -> float:
+    """Of a direction of a link, while jobs ran; 1: all of its bits."""
     took_s = max(outcome.time_ps, 1) / PS_PER_S
+    return outcome.link_bytes[direction] * 8 / (link(graph, *direction).rate_bps * took_s)
 
-    def load(direction: Direction) -> float:
-        return outcome.link_bytes[direction] * 8 / (link(graph, *direction).rate_bps * took_s)
+
+def _loads(graph: nx.Graph[str], outcome: RunResult) -> list[float]:
+    """Of the directions that carried anything."""
+    used = (direction for direction, size in outcome.link_bytes.items() if size)
+    return [_load(graph, outcome, direction) for direction in used] or [0.0]
+
+
+def _shared(graph: nx.Graph[str], outcome: RunResult) -> Direction:
+    """The direction of a link that was loaded most, of those that most jobs share."""
 
     def sharing(direction: Direction) -> int:
         return int(outcome.owner_series[direction].any(axis=1).sum())
 
-    busiest = max(outcome.link_bytes, key=lambda each: (sharing(each), load(each)))
-    return busiest, load(busiest)
+    return max(outcome.link_bytes, key=lambda each: (sharing(each), _load(graph, outcome, each)))
+
+
+def _fullest(outcome: RunResult) -> tuple[str, npt.NDArray[np.int64]]:
+    """The switch that had most entries in use at a time; how many over time, by group number."""
+
+    def use(name: str) -> tuple[int, int]:
+        in_use = outcome.memory_series[name].sum(axis=0)
+        return int(in_use.max(initial=0)), int(in_use.sum())
+
+    if not outcome.memory_series:
+        return "", np.zeros((1, 0), np.int64)
+    fullest = max(outcome.memory_series, key=use)
+    return fullest, outcome.memory_series[fullest]

@@ -22,8 +22,11 @@ _COLUMNS = (
     ("wait", "(ms)", 8),
     ("front", "(ms)", 8),
     ("fair", "", 6),
-    ("%busiest", "", 8),
+    ("busiest", "(%)", 7),
+    ("links", "(%)", 5),
     ("queue", "(KiB)", 7),
+    ("memory", "(peak)", 6),
+    ("memory", "(mean)", 6),
     ("#wrong", "", 6),
     ("retx", "", 5),
 )
@@ -39,6 +42,8 @@ def head(experiment: JobsExperiment) -> Iterator[str]:
     )
     yield "# JCT: from a job's start to its last sum; wait: of forward passes for gradients, per"
     yield "# iteration; front: of that, the first quarter of the layers; fair: Jain's index"
+    yield "# busiest: load of the busiest link; links: of all that are used, on average; memory:"
+    yield "# slots or aggregators in use in the fullest switch"
     yield "#"
     yield "#" + _line(name for name, _, _ in _COLUMNS)[1:]
     yield "#" + _line(unit for _, unit, _ in _COLUMNS)[1:]
@@ -59,7 +64,10 @@ def line(row: JobRow) -> str:
             *(f"{time_ps / PS_PER_MS:.3f}" for time_ps in times),
             f"{row.fairness:.3f}",
             f"{row.busiest_percent:.1f}",
+            f"{row.links_percent:.1f}",
             f"{row.peak_queue_bytes / 1024:.0f}",
+            str(row.memory_peak),
+            f"{row.memory_mean:.1f}",
             str(row.wrong),
             str(row.retransmissions),
         )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 
 from ina.atp.wire import (
     AGGREGATOR_AT,
@@ -22,6 +23,7 @@ from ina.atp.wire import (
     UDP_PORTS,
     VALUES_AT,
 )
+from ina.occupancy import JOB_SHIFT, words
 from ina.reading import Fact, rows_of
 from ringleaf.headers import UDP_DST_AT
 from switches.control import ControlPlane
@@ -66,6 +68,11 @@ def read_entry(
         Fact("holds", state),
     ]
     return [Fact("job", str(job)), *facts] if job != 1 else facts
+
+
+def occupied(switch: ControlPlane) -> npt.NDArray[np.int64]:
+    """Jobs of the aggregators that are not free."""
+    return (words(switch, "holders")[words(switch, "arrived") != 0] >> JOB_SHIFT).astype(np.int64)
 
 
 def _complete(switch: ControlPlane, job: int) -> int:

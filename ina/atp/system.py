@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from hosts.agent import HostAgent
@@ -110,6 +111,10 @@ class Atp:
     ) -> Sequence[Fact]:
         """What an aggregator's registers say, for people."""
         return reading.read_entry(graph, switch, index, cells)
+
+    def occupied(self, switch: ControlPlane) -> npt.NDArray[np.int64]:
+        """Jobs of the entries in use."""
+        return reading.occupied(switch)
 
     def read_packet(self, data: bytes) -> str:
         """What a packet is, for people."""

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 
+from ina.occupancy import JOB_SHIFT, words
 from ina.reading import Fact, rows_of
 from ina.switchml.wire import (
     BLOCK_AT,
@@ -57,6 +59,14 @@ def read_entry(
         Fact("holds", state),
     ]
     return [Fact("job", str(job)), *facts] if job != 1 else facts
+
+
+def occupied(switch: ControlPlane) -> npt.NDArray[np.int64]:
+    """Jobs of the slots one of whose versions has a sum that waits for its result."""
+    waits = (words(switch, "bitmaps") != 0) & (words(switch, "published") == 0)
+    owners = words(switch, "owners")[waits] >> JOB_SHIFT
+    _, first = np.unique(np.flatnonzero(waits) // 2, return_index=True)
+    return owners[first].astype(np.int64)
 
 
 def read_packet(data: bytes) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 import torch
 
 import ina.switchml.worker as worker
@@ -125,6 +126,10 @@ class SwitchML:
     ) -> Sequence[Fact]:
         """What an entry of the registers says, for people."""
         return reading.read_entry(graph, switch, index, cells)
+
+    def occupied(self, switch: ControlPlane) -> npt.NDArray[np.int64]:
+        """Jobs of the entries in use."""
+        return reading.occupied(switch)
 
     def read_packet(self, data: bytes) -> str:
         """What a packet is, for people."""

@@ -89,6 +89,7 @@ class TrainingDirector:
         assignments: By group.
         scheduler: Decides what goes when.
         ledger: Knows what gradients are.
+        tell: Called with the share of the sums that are there, of jobs that end, after each.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class TrainingDirector:
         assignments: Sequence[Assignment],
         scheduler: Scheduler,
         ledger: Ledger,
+        tell: Callable[[float], None] = lambda share: None,
     ) -> None:
         self._endpoints = endpoints
         self.assignments = assignments
@@ -106,6 +108,8 @@ class TrainingDirector:
         self._started: dict[tuple[int, int], tuple[Release, int]] = {}  # by group and channel
         self._now_ps = 0
         self._changed = True  # since the scheduler was last asked
+        self._tell = tell
+        self._reduced = 0  # pieces of jobs that end
         self._standings = [_first_standing(each) for each in assignments]
         self.stretches: list[Stretch] = []
         self._ready = self._prepare()
@@ -147,6 +151,9 @@ class TrainingDirector:
         )
         job.reduced(item.piece, now_ps)
         self._collect()
+        if not self.assignments[item.job].endless:
+            self._reduced += 1
+            self._tell(self._reduced / self._wanted)
 
     def take_operations(self) -> list[Operation]:
         if not self._changed or self._over:
@@ -169,6 +176,12 @@ class TrainingDirector:
     def _over(self) -> bool:
         """Whether all jobs are done that others wait for."""
         return all(each.job.done or each.endless for each in self.assignments)
+
+    @property
+    def _wanted(self) -> int:
+        """Pieces that will be reduced, of jobs that end."""
+        jobs = (each.job for each in self.assignments if not each.endless)
+        return sum((job.iterations or 0) * len(job.pieces) for job in jobs)
 
     def _collect(self) -> None:
         """Take note of what has become ready."""

@@ -47,5 +47,7 @@ def note_queues(words: Words, at: int, port: int, now_ps: int) -> None:
     held = words[port_row(words, at, port) + s.QUEUES_AT] + CLASS_BYTES
     cell = start + port * CLASSES * bins + since_ps // words[at + s.QUEUE_BIN_PS]
     for level in range(CLASSES):
-        if words[held + level] > 0:  # of 8 cells, each in a cache line of its own, most need no look
+        if (
+            words[held + level] > 0
+        ):  # of 8 cells, each in a cache line of its own, most need no look
             words[cell + level * bins] = max(words[cell + level * bins], words[held + level])

@@ -46,6 +46,9 @@ class RunResult:
     queue_bin_ps: int = 0
     queue_series: dict[Direction, npt.NDArray[np.int64]] = field(default_factory=dict)
     """Per switch port, if watched: most bytes queued per class and bin, (classes, bins)."""
+    memory_interval_ps: int = 0
+    memory_series: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict)
+    """Per switch that aggregates, if watched: its entries in use, (group numbers, samples)."""
     refusals: int = 0  # RNR NAKs: of packets for which no receive was posted
     overflows: int = 0  # live: frames that found a packet socket's ring full; also in `drops`
     usage: Usage | None = None  # live: of the processors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import networks.virtual.loop as loop
 import networks.virtual.state as s
 from collectives.schedule import Schedule
 from hosts.agent import take_completions
+from ina.occupancy import Occupies
 from ina.registry import program_of
 from networks.groups import Group, whole
 from networks.hosts.director import Director
@@ -23,6 +25,7 @@ from networks.options import Options
 from networks.virtual.capture import Capture, Consumer
 from networks.virtual.fabric import lay_out, places
 from networks.virtual.meter import Meter, RunResult
+from networks.virtual.occupancy import Occupancy
 from networks.virtual.pcap import PortPcaps
 from networks.virtual.record import Recorder
 from networks.virtual.room import make_room
@@ -97,6 +100,7 @@ class VirtualNetwork:
         if consumers:
             self._capture = Capture(self.store, self._network, consumers)
         self._execution = Execution(self.endpoints, self.store, self._wake)
+        self._occupancy: Occupancy | None = None
 
     def watch(self, see: Callable[[Sequence[Sight]], None]) -> None:
         """Have `see` called after each event in which packets came or left, before the next one.
@@ -203,6 +207,7 @@ class VirtualNetwork:
         """
         under_way = 0
         meter = self.meter()
+        self._occupancy = self._watch_memory()
         director.start(self.now_ps)
         while True:
             for operation in director.take_operations():
@@ -213,12 +218,36 @@ class VirtualNetwork:
                     director.finish(operation, self.now_ps)
             next_ps = director.next_ps()
             if next_ps == FOREVER_PS and not under_way:
-                return meter.result([self.now_ps])
+                return self._with_memory(meter.result([self.now_ps]))
             for operation in self._advance(next_ps):
                 under_way -= 1
                 director.finish(operation, self.now_ps)
             if self.now_ps >= next_ps:
                 director.reach(self.now_ps)
+
+    def _watch_memory(self) -> Occupancy | None:
+        """What will sample the switches that aggregate, if that is wanted and any does."""
+        found = {
+            name: self.switches[name]
+            for place, aggregator in self.endpoints.aggregators.items()
+            if isinstance(self.groups[place].system, Occupies)
+            for name in aggregator.entities
+        }
+        if not self.options.watch_memory or not found:
+            return None
+        names = [name for name in self.switches if name in found]
+        return Occupancy({name: found[name] for name in names}, self.groups, self.now_ps)
+
+    def _with_memory(self, result: RunResult) -> RunResult:
+        """The result, and how jobs used switches' memory meanwhile."""
+        if self._occupancy is None:
+            return result
+        self._occupancy.sample(self.now_ps)
+        return replace(
+            result,
+            memory_interval_ps=self._occupancy.interval_ps,
+            memory_series=self._occupancy.series(),
+        )
 
     def meter(self) -> Meter:
         """What will say how much has happened since now."""
@@ -226,7 +255,7 @@ class VirtualNetwork:
 
     def _advance(self, until_ps: int) -> list[Operation]:
         """Let time run until agents report, or to `until_ps`; return the operations then done."""
-        reason = loop.run(self.store.arena, self._network, until_ps)
+        reason = self._run(until_ps)
         if reason == loop.REPORTED:
             now_ps, done = self._execution.dispatch()
             assert now_ps is not None
@@ -241,6 +270,19 @@ class VirtualNetwork:
         else:
             raise BackendError("run: nothing will happen any more, got collectives that wait")
         return []
+
+    def _run(self, until_ps: int) -> int:
+        """Run the loop, stopping to take the samples that are due; return why it returned."""
+        while self._occupancy is not None:
+            self._occupancy.sample(self.now_ps)
+            sample_ps = self._occupancy.next_ps
+            if sample_ps >= until_ps:
+                break
+            reason = loop.run(self.store.arena, self._network, sample_ps)
+            if reason != loop.UNTIL:
+                return reason
+            self.now_ps = sample_ps
+        return loop.run(self.store.arena, self._network, until_ps)
 
     def _wake(self, agent: int, now_ps: int) -> None:
         loop.wake(self.store.arena, self._network, self._number[agent], now_ps)

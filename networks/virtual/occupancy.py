@@ -1,0 +1,74 @@
+"""Entries of switches' memory that jobs use, sampled over time from the switches' registers.
+
+As with the series of `bins.py`, the interval doubles whenever there are too many samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ina.occupancy import Occupies
+from networks.groups import Group
+from ringleaf.units import PS_PER_US
+from switches import Switch
+
+FIRST_INTERVAL_PS = PS_PER_US
+SAMPLES = 512  # at most, an even number
+
+
+class Occupancy:
+    """Samples at equal intervals.
+
+    Args:
+        switches: By name, those that aggregate.
+        groups: Of the network.
+        start_ps: When the first sample is due.
+    """
+
+    def __init__(
+        self, switches: Mapping[str, Switch], groups: Sequence[Group], start_ps: int
+    ) -> None:
+        self._switches = switches
+        self._systems: list[Occupies] = []
+        for group in groups:
+            if isinstance(group.system, Occupies) and group.system not in self._systems:
+                self._systems.append(group.system)
+        self._numbers = max(group.number for group in groups) + 1
+        self._samples = np.zeros((SAMPLES, len(switches), self._numbers), np.int64)
+        self._count = 0
+        self._start_ps = start_ps
+        self.interval_ps = FIRST_INTERVAL_PS
+
+    @property
+    def next_ps(self) -> int:
+        """When the next sample is due; it must be taken before anything later happens."""
+        return self._start_ps + self._count * self.interval_ps
+
+    def sample(self, until_ps: int) -> None:
+        """Take those that are due until then, with nothing having happened since the first."""
+        if self.next_ps > until_ps:
+            return
+        now = self._read()
+        while self.next_ps <= until_ps:
+            if self._count == SAMPLES:
+                self._samples[: SAMPLES // 2] = self._samples[::2].copy()
+                self._count //= 2
+                self.interval_ps *= 2
+            self._samples[self._count] = now
+            self._count += 1
+
+    def _read(self) -> npt.NDArray[np.int64]:
+        """Entries in use now, by switch and group number."""
+        found = np.zeros((len(self._switches), self._numbers), np.int64)
+        for row, switch in zip(found, self._switches.values(), strict=True):
+            for system in self._systems:
+                row += np.bincount(system.occupied(switch), minlength=self._numbers)
+        return found
+
+    def series(self) -> dict[str, npt.NDArray[np.int64]]:
+        """Per switch: entries in use by group number and sample, (numbers, samples)."""
+        taken = self._samples[: self._count]
+        return {name: taken[:, i].T.copy() for i, name in enumerate(self._switches)}
