@@ -104,8 +104,9 @@ def test_losses_cost_time_and_nothing_else(tmp_path: Path) -> None:
 def test_same_seed_same_bytes_even_when_packets_are_lost(tmp_path: Path) -> None:
     options = "--topo leafspine,leaves=2,spines=1,hosts=2 --size 64K --algo ring,switchml --loss 1%"
     for name in ("one", "two"):
-        assert call("run", *options.split(), "--out", tmp_path / name) == 0
+        assert call("run", *options.split(), "--pcap", "--out", tmp_path / name) == 0
 
+    assert (tmp_path / "one" / "pcap" / "switchml-65536" / "s0-1.pcap").stat().st_size > 65536
     for path in sorted((tmp_path / "one").rglob("*.*")):
         name = path.relative_to(tmp_path / "one").as_posix()
         if name not in ("config.json", "log.txt"):

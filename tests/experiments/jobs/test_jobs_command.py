@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import time
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from experiments import bench_jobs
 from experiments.cli import app
+from experiments.jobs import figures
 from experiments.jobs.results import jain
 from experiments.jobs.spec import parse_jobs
 from ringleaf.errors import ConfigError
@@ -27,15 +30,31 @@ jobs:
 counts: [1, 2]
 algo: [ring, switchml]
 order: tensorexpress
+entries: 16
 servers: 0
 lanes: 64
+loss: 0.001
+"""
+BACKGROUND = """\
+topo: leafspine,leaves=2,spines=1,hosts=2
+rate: 1G
+jobs:
+  - {{model: {model}, ranks: 2, iterations: 2}}
+  - {{model: {model}, ranks: 2, background: yes}}
+counts: [1, 2]
+servers: 0
 """
 
 
 @pytest.fixture
-def spec(tmp_path: Path) -> Path:
-    model = tmp_path / "small.yaml"
-    model.write_text(MODEL)
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "small.yaml"
+    path.write_text(MODEL)
+    return path
+
+
+@pytest.fixture
+def spec(tmp_path: Path, model: Path) -> Path:
     path = tmp_path / "two-jobs.yaml"
     path.write_text(SPEC.format(model=model))
     return path
@@ -46,12 +65,18 @@ def run(spec: Path, out: Path, *more: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def test_a_spec_of_jobs_gives_a_table_results_and_figures(spec: Path, tmp_path: Path) -> None:
-    status, text = run(spec, tmp_path / "first")
+def read_rows(out: Path) -> list[dict[str, str]]:
+    with (out / "results.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_spec_of_jobs_gives_a_table_results_and_figures_and_the_same_again(
+    spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, text = run(spec, tmp_path / "first", "--pcap")
     assert status == 0, text
     assert "wrong values: 0 OK" in text
-    with (tmp_path / "first" / "results.csv").open() as file:
-        rows = list(csv.DictReader(file))
+    rows = read_rows(tmp_path / "first")
     assert [(row["jobs"], row["algo"], row["job"]) for row in rows] == [
         ("1", "ring", "1"),
         ("1", "switchml", "1"),
@@ -60,13 +85,63 @@ def test_a_spec_of_jobs_gives_a_table_results_and_figures(spec: Path, tmp_path: 
         ("2", "switchml", "1"),
         ("2", "switchml", "2"),
     ]
-    assert all(int(row["jct_ps"]) >= 2 * int(row["compute_ps"]) for row in rows)
-    figures = {path.name for path in (tmp_path / "first" / "figures").iterdir()}
-    assert figures >= {"jct.png", "wait.png", "links.png", "queues.png"}
+    for row in rows:
+        assert int(row["jct_ps"]) >= 2 * int(row["compute_ps"])
+        assert 0 < float(row["links_percent"]) <= float(row["busiest_percent"]) <= 100
+        in_use = (float(row["memory_mean"]), int(row["memory_peak"]))
+        assert in_use == (0, 0) if row["algo"] == "ring" else 0 < in_use[0] <= in_use[1] <= 16
+    drawn = {path.name for path in (tmp_path / "first" / "figures").iterdir()}
+    assert drawn >= {"jct.png", "wait.png", "links.png", "queues.png", "memory.png"}
 
-    assert run(spec, tmp_path / "second")[0] == 0
-    first, second = ((tmp_path / n / "results.csv").read_bytes() for n in ("first", "second"))
-    assert first == second
+    monkeypatch.setattr(figures, "draw_all", lambda folder, cases: [])  # takes longest
+    assert run(spec, tmp_path / "second", "--pcap")[0] == 0
+    names = sorted(path.relative_to(tmp_path / "first") for path in (tmp_path / "first").rglob("*"))
+    captures = [name for name in names if name.suffix == ".pcap"]
+    assert Path("pcap/2-switchml-tensorexpress-16/s0-1.pcap") in captures
+    for name in (Path("results.csv"), Path("summary.json"), *captures):
+        first, second = ((tmp_path / run / name).read_bytes() for run in ("first", "second"))
+        assert first == second, name
+
+
+def test_background_goes_on_while_others_run_and_slows_them(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "draw_all", lambda folder, cases: [])
+    spec = tmp_path / "background.yaml"
+    spec.write_text(BACKGROUND.format(model=model))
+    status, text = run(spec, tmp_path / "out")
+    assert status == 0, text
+    alone, crowded, background = read_rows(tmp_path / "out")
+    assert int(crowded["jct_ps"]) > int(alone["jct_ps"])
+    assert int(crowded["iterations"]) == 2
+    assert int(background["iterations"]) >= 1
+    assert int(background["jct_ps"]) < 2 * int(crowded["jct_ps"])  # it ends with the others
+
+
+def test_jobs_on_a_live_network_are_refused(spec: Path, tmp_path: Path) -> None:
+    status, text = run(spec, tmp_path / "out", "--net", "mininet")
+    assert status == 2
+    assert "of jobs: only in virtual time, got net='mininet'" in text
+
+
+def test_a_bench_says_what_jobs_took(
+    spec: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    began_s = time.time()
+    monkeypatch.setattr(
+        bench_jobs, "_measure_apart", lambda path, case: bench_jobs.measure(path, case, began_s)
+    )
+    spec.write_text(spec.read_text().replace("[ring, switchml]", "ring"))
+    lines: list[str] = []
+
+    found = bench_jobs.run(lines.append, spec)
+
+    assert list(found) == ["1-ring-tensorexpress-16", "2-ring-tensorexpress-16"]
+    for timing in found.values():
+        assert timing["wrong"] == 0
+        assert timing["packet_hops"] > 0
+        assert timing["peak_bytes"] > timing["gradient_bytes"] == 44_000
+    assert [line.split()[0] for line in lines[2:]] == list(found)
 
 
 def test_options_beside_a_spec_of_jobs_are_refused(spec: Path, tmp_path: Path) -> None:
@@ -83,6 +158,7 @@ def test_options_beside_a_spec_of_jobs_are_refused(spec: Path, tmp_path: Path) -
         ({"counts": [3]}, "counts must be a whole number, at least 1 and at most 1, got 3"),
         ({"jobs": [{"ranks": 2}]}, "job 1: must be a mapping with a 'model'"),
         ({"jobs": [{"model": "gpt17"}]}, "gpt17"),
+        ({"jobs": [{"model": "vgg16", "background": True}]}, "must not all be background"),
         ({"loss": -1}, "loss must be a number, at least 0, got -1"),
     ],
 )

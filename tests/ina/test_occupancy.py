@@ -1,0 +1,49 @@
+"""Whose sums are in the entries of a switch, by its registers."""
+
+from __future__ import annotations
+
+import pytest
+
+from ina.occupancy import Occupies
+from ina.registry import find_system
+from networks.virtual.network import BUILD
+from switches import Program, Switch
+
+
+def cell(job: int, block: int) -> int:
+    return job << 32 | block
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "jobs"),
+    [
+        (
+            "atp",
+            {
+                "holders": {3: cell(2, 7), 5: cell(1, 9), 8: cell(1, 4)},
+                "arrived": {3: 1, 8: 6},  # that of 5 is free again
+            },
+            [2, 1],
+        ),
+        (
+            "switchml",
+            {
+                "owners": {4: cell(1, 8), 5: cell(1, 9), 8: cell(2, 4), 11: cell(3, 1)},
+                "bitmaps": {4: 1, 5: 3, 8: 7, 11: 1},
+                "published": {8: 1},  # the result is there
+            },
+            [1, 3],  # both versions of slot 2 are its
+        ),
+    ],
+)
+def test_entries_are_in_use_until_their_result_is_there(
+    name: str, cells: dict[str, dict[int, int]], jobs: list[int]
+) -> None:
+    system = find_system(name)
+    assert isinstance(system, Occupies)
+    switch = Switch.alone(Program.load(BUILD / f"{system.program(64)}.json"), ports=2)
+    for register in switch.program.source.registers:
+        for index, value in cells.get(register.rpartition(".")[2], {}).items():
+            switch.write_register(register, index, value)
+
+    assert system.occupied(switch).tolist() == jobs
