@@ -54,12 +54,17 @@ def has_qdisc(*words: str) -> bool:
 
 @cache
 def has_priorities() -> bool:
-    """Whether the kernel has `prio`; says once, on stderr, what it means if not."""
-    there = has_qdisc("handle", "1:", "prio")
+    """Whether the kernel has `u32`; says once, on stderr, what it means if not."""
+    there = _try(
+        *("sh", "-c"),
+        "tc qdisc add dev lo root handle 2: htb && "
+        "tc class add dev lo parent 2: classid 2:1 htb rate 8bit quantum 10000 && "
+        "tc filter add dev lo parent 2: protocol ip u32 match ip dsfield 0 0xe0 flowid 2:1",
+    )
     if not there:
         sys.stderr.write(
             "ringleaf: BMv2's ports serve packets in the order they come, whatever their priority:"
-            " this kernel lacks the qdisc prio; modprobe sch_prio\n"
+            " this kernel lacks the classifier u32; modprobe cls_u32\n"
         )
     return there
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from networks.live.client import Daemon
 from networks.live.engine import CPU_PORT, Line
 from networks.live.processes import Child, identify
+from networks.mininet.send_buffers import give_room
 from networks.mininet.state import Record, new_record, remove, runtime_dir
 from ringleaf.errors import BackendError
 
@@ -113,6 +114,7 @@ class Runtime:
         self.record.save()
         for name, grpc in places.items():
             _await_port(self._switches[name], grpc)
+            give_room(self._switches[name].identity[0])
 
     def remove(self, name: str) -> None:
         """End one switch."""

@@ -1,9 +1,13 @@
 """Line rates, queues, delays and losses of BMv2's ports: disciplines of their interfaces.
 
 BMv2 sends as fast as it can, so that the backlog of a slow line is in the kernel: tail drop after
-`queue_bytes`, and where the kernel has `prio`, a queue per class selector (the upper three bits
-of DSCP, RFC 2474 section 4.2.2), the greater first. BMv2's own priority queues can't do that, as
-its rates are per queue and not per port.
+`queue_bytes`, and where the kernel has the classifier `u32`, a queue per class selector (the upper
+three bits of DSCP, RFC 2474 section 4.2.2), the greater first. BMv2's own priority queues can't do
+that, as its rates are per queue and not per port.
+
+The queues are leaves of `htb` that have no rate of their own to speak of and borrow the line's: it
+lends to the most urgent first. (The least rate is a byte per second, so that each queue may have
+one packet a minute out of turn.)
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ LEAST_DELAY_PS = 100 * PS_PER_US
 LEAST_BURST_BYTES = 1_600  # less than a frame: htb lets one go while it has any credit, and owes
 BURST_S = 0.001  # of more, short messages would go faster than their line
 CLASSES = 8
+BORROWS_ALL = "rate 8bit burst 1 ceil 1tbit quantum 10000"  # a quantum, lest it is worked out
 NETEM_LIMIT = 1_000_000  # packets, on their way
 
 
@@ -30,45 +35,45 @@ def netem_options(line: Line) -> str:
     return " ".join(options)
 
 
-def disciplines(line: Line, *, prio: bool) -> list[str]:
+def disciplines(line: Line, *, priorities: bool) -> list[str]:
     """Lines for `tc -batch` that shape what an interface sends.
 
     Args:
         line: The interface, and how it is to be.
-        prio: Whether the kernel has `prio`.
+        priorities: Whether it is to have a queue per class selector.
     """
-    device, netem = f"dev {line.interface}", netem_options(line)
+    device = f"dev {line.interface}"
     burst = max(LEAST_BURST_BYTES, round(line.rate_bps / 8 * BURST_S))
     rate = f"rate {line.rate_bps}bit ceil {line.rate_bps}bit burst {burst} cburst {burst}"
     commands = [
-        f"qdisc add {device} root handle 2: htb default 1",
+        f"qdisc add {device} root handle 2: htb default {'10' if priorities else '1'}",
         f"class add {device} parent 2: classid 2:1 htb {rate}",
     ]
-    parent = "2:1"
-    if netem:  # what it lets go waits in the queue below it, which has the limit
-        commands.append(
-            f"qdisc add {device} parent {parent} handle 10: netem {netem} limit {NETEM_LIMIT}"
-        )
-        parent = "10:1"
-    if not prio:
-        return [*commands, f"qdisc add {device} parent {parent} handle 3: {_fifo(line)}"]
-    return [*commands, *_priorities(device, parent, line)]
-
-
-def _priorities(device: str, parent: str, line: Line) -> list[str]:
-    """A band per class selector: 0, the first to be sent, for the greatest."""
-    bands = " ".join([str(CLASSES - 1)] * 16)
-    commands = [
-        f"qdisc add {device} parent {parent} handle 3: prio bands {CLASSES} priomap {bands}",
-    ]
-    for band in range(1, CLASSES + 1):
-        commands.append(f"qdisc add {device} parent 3:{band} handle {16 + band}: {_fifo(line)}")
-        selector = (CLASSES - band) << 5  # in the byte that holds DSCP and ECN
-        commands.append(
-            f"filter add {device} parent 3: protocol ip prio 1 "
-            f"u32 match ip dsfield {selector:#04x} 0xe0 flowid 3:{band}"
-        )
+    if not priorities:
+        return [*commands, *_queue(device, "2:1", 0, line)]
+    for selector in range(CLASSES):
+        leaf = f"2:{0x10 + selector:x}"
+        commands += [
+            f"class add {device} parent 2:1 classid {leaf} htb {BORROWS_ALL} "
+            f"prio {CLASSES - 1 - selector}",
+            *_queue(device, leaf, selector, line),
+            f"filter add {device} parent 2: protocol ip prio 1 "
+            f"u32 match ip dsfield {selector << 5:#04x} 0xe0 flowid {leaf}",
+        ]
     return commands
+
+
+def _queue(device: str, parent: str, number: int, line: Line) -> list[str]:
+    """What waits for a class: on its way first, if lines have delays, and then for the line."""
+    commands = []
+    if netem := netem_options(line):
+        handle = f"{0x10 + number:x}:"
+        commands.append(
+            f"qdisc add {device} parent {parent} handle {handle} netem {netem} limit {NETEM_LIMIT}"
+        )
+        parent = f"{handle}1"
+    handle = f"{0x20 + number:x}:"
+    return [*commands, f"qdisc add {device} parent {parent} handle {handle} {_fifo(line)}"]
 
 
 def _fifo(line: Line) -> str:

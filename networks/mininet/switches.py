@@ -220,8 +220,8 @@ def shape(lines: Iterable[Line]) -> None:
     Raises:
         BackendError: If `tc` refuses one.
     """
-    prio = has_priorities()
-    commands = [command for line in lines for command in disciplines(line, prio=prio)]
+    priorities = has_priorities()
+    commands = [command for line in lines for command in disciplines(line, priorities=priorities)]
     done = subprocess.run(
         ["tc", "-batch", "-"],
         input="".join(f"{command}\n" for command in commands),

@@ -145,6 +145,59 @@ def test_programs_are_replaced_with_all_they_hold(switch: str, tmp_path: Path) -
     assert list(tmp_path.glob("*.log"))
 
 
+BACKLOG = """
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from networks.mininet.fabric import Fabric, Settings
+from switches.forwarding import forwarding_entities
+from topologies.registry import build
+
+RECEIVE = '''
+import socket
+endpoint = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+endpoint.bind(("", 4000))
+print("ready", flush=True)
+print(*(endpoint.recv(2000)[0] for _ in range(12)))
+'''
+SEND = '''
+import socket
+import sys
+ways = {selector: socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for selector in (0, 5, 7)}
+for selector, way in ways.items():
+    way.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, selector << 5)
+for number, selector in enumerate([0] * 8 + [5] * 2 + [7] * 2):
+    ways[selector].sendto(bytes([number]) + bytes(999), (sys.argv[1], 4000))
+'''
+
+graph = build("leafspine,leaves=1,spines=0,hosts=2", rate_bps=40_000, delay_ps=0)
+settings = Settings(switch=sys.argv[1], scale=1, run_dir=Path(sys.argv[2]))
+program = Path("p4/build/forward.json")
+with Fabric(graph, settings, program=program, entities=forwarding_entities(graph)) as fabric:
+    sender, receiver = fabric.net["h0"], fabric.net["h1"]
+    pipe = {"stdout": subprocess.PIPE, "text": True}
+    listening = receiver.popen([sys.executable, "-c", RECEIVE], **pipe)
+    listening.stdout.readline()
+    sender.popen([sys.executable, "-c", SEND, receiver.IP()]).wait()
+    print(listening.communicate()[0])
+"""
+
+
+@pytest.mark.parametrize("switch", BOTH)
+def test_urgent_packets_pass_a_backlog(switch: str, tmp_path: Path) -> None:
+    """A packet takes the line 0.2 s; the others have come by the time that the first has left."""
+    done = run(sys.executable, "-c", BACKLOG, switch, str(tmp_path))
+
+    order = [int(number) for number in done.stdout.split()]
+    assert sorted(order) == list(range(12)), done.stderr
+    assert [number for number in order if number < 8] == list(range(8))
+    assert order[-4:] == [4, 5, 6, 7]  # those before may have left before the urgent ones came
+    urgent = [number for number in order if number >= 8]
+    assert urgent[-1] == 9, "the less urgent of the two must come last"
+    assert urgent.index(10) < urgent.index(11)
+
+
 @pytest.mark.parametrize("switch", BOTH)
 def test_mininets_own_command_takes_our_switches(switch: str) -> None:
     """In namespaces of its own: when `mn` fails it kills all it takes for Mininet's."""

@@ -80,17 +80,20 @@ def test_disciplines_are_needed_only_by_bmv2(
 def test_lines_become_disciplines() -> None:
     assert netem_options(LINE) == "delay 5000us loss 1.000000%"
     assert netem_options(Line("x", 1, 99 * PS_PER_US)) == ""
-    plain = disciplines(Line("x", 8 * 10**9), prio=False)
+    plain = disciplines(Line("x", 8 * 10**9), priorities=False)
     assert plain == [
         "qdisc add dev x root handle 2: htb default 1",
         "class add dev x parent 2: classid 2:1 htb rate 8000000000bit ceil 8000000000bit "
         "burst 1000000 cburst 1000000",
-        f"qdisc add dev x parent 2:1 handle 3: bfifo limit {4 << 20}",
+        f"qdisc add dev x parent 2:1 handle 20: bfifo limit {4 << 20}",
     ]
-    sorted_out = disciplines(LINE, prio=True)
-    assert [c.split("parent ")[1].split()[0] for c in sorted_out[2:4]] == ["2:1", "10:1"]
-    assert any("dsfield 0xe0 0xe0 flowid 3:1" in command for command in sorted_out)
-    assert any("dsfield 0x00 0xe0 flowid 3:8" in command for command in sorted_out)
+    sorted_out = disciplines(LINE, priorities=True)
+    assert [c.split("parent ")[1].split()[0] for c in sorted_out[2:5]] == ["2:1", "2:10", "10:1"]
+    for selector in range(8):
+        leaf = f"2:1{selector}"
+        (made,) = (c for c in sorted_out if f"classid {leaf} " in c)
+        assert made.endswith(f" prio {7 - selector}")
+        assert any(f"dsfield {selector << 5:#04x} 0xe0 flowid {leaf}" in c for c in sorted_out)
 
 
 @pytest.fixture
