@@ -110,6 +110,11 @@ class RankExecutor:
         return self._receives
 
     @property
+    def streams(self) -> tuple[Stream, ...]:
+        """Those that it sends messages on."""
+        return tuple(self._plan.sends)
+
+    @property
     def done(self) -> bool:
         return self._left == 0
 

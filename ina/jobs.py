@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import torch
 
-from hosts.agent import HostAgent
-from ina.tensors import FLOAT32, INT32, MOST_WAITING
+from hosts.agent import AGENT_WORDS, HostAgent
+from ina.tensors import FLOAT32, INT32, MOST_TENSORS, raise_priority
 from ringleaf.arena import Arena
 from ringleaf.errors import ConfigError, ProtocolError
 
@@ -17,7 +17,7 @@ DTYPES = {torch.float32: FLOAT32, torch.int32: INT32}
 
 
 class StartTensor(Protocol):
-    """A worker module's way in; False, and nothing is done, while too many tensors wait."""
+    """A worker module's way in; False, and nothing is done, while too many are under way."""
 
     def __call__(
         self,
@@ -43,12 +43,16 @@ class WorkersJob:
         entities: What to tell each switch.
         agents: Workers in rank order, then the servers, if there are any.
         start_tensor: The workers'.
+        window_bytes: The most that a worker has in flight.
+        tensors_at: Where its tensors' words are among its own.
     """
 
     system: str
     entities: Mapping[str, Sequence[Any]]
     agents: Sequence[HostAgent]
     start_tensor: StartTensor
+    window_bytes: int
+    tensors_at: int
 
     def start(
         self,
@@ -76,6 +80,11 @@ class WorkersJob:
         )
         if not accepted:
             raise ProtocolError(
-                f"{self.system} rank {rank}: at most {MOST_WAITING} tensors wait, got one more"
+                f"{self.system} rank {rank}: at most {MOST_TENSORS} tensors may be under way, "
+                "got one more"
             )
         return at
+
+    def raise_priority(self, arena: Arena, rank: int, priority: int) -> None:
+        """Send the rest of what a rank has under way with at least this priority."""
+        raise_priority(arena, self.agents[rank].block + AGENT_WORDS + self.tensors_at, priority)

@@ -48,6 +48,10 @@ class Aggregator(Protocol):
     def agents(self) -> Sequence[HostAgent]:
         """Its agents, of workers and servers; a host may have several."""
 
+    @property
+    def window_bytes(self) -> int:
+        """The most that a worker has in flight; it takes tensors in the order of `start`."""
+
     def start(
         self,
         arena: Arena,
@@ -66,6 +70,9 @@ class Aggregator(Protocol):
         Raises:
             ConfigError: If the system can't add up this type.
         """
+
+    def raise_priority(self, arena: Arena, rank: int, priority: int) -> None:
+        """Send the rest of what a rank has under way with at least this priority."""
 
 
 class System(Protocol):

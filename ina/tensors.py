@@ -1,12 +1,19 @@
-"""Tensors that a worker has been given, one after the other.
+"""Tensors that a worker has been given: a stream, whose blocks follow one another without a gap.
 
-TENSORS_WORDS words among an agent's own: the current tensor's row, and a ring of those that wait.
+All workers of a job are given the same tensors in the same order, so all number their blocks
+alike, and a tensor's first blocks may go while those of the one before have no result yet (the
+SwitchML paper's virtual stream buffer). What was given first goes first, whatever its priority:
+who wants something urgent to overtake gives little at a time (`networks.hosts.training`).
+
+Tensors are numbered from 0; number i is in row i mod MOST_TENSORS of a ring until it and all
+before it are done. TENSORS_WORDS words among an agent's own say where that is.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from hosts.agent import complete
 from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import inline
 from ringleaf.views import window
@@ -14,31 +21,38 @@ from ringleaf.views import window
 FLOAT32 = 0
 INT32 = 1
 
-# A tensor's words; the current one's come first among those of the ring's owner.
+REDUCED = 1
+"""What a worker reports of each tensor. a: count of its elements, b: its tag."""
+
+# Words of all tensors.
+ROWS_AT = 0
+OLDEST = 1  # number of the first that is not done
+POSTED = 2  # tensors given so far
+TENSORS_WORDS = 3
+
+# A tensor's words.
 SOURCE_AT = 0  # bytes in arena.memory
 TARGET_AT = 1
 COUNT = 2
 DTYPE = 3
 TAG = 4
 PRIORITY = 5
-TENSOR_WORDS = 6
+FIRST = 6  # where its blocks begin in the stream, in the system's way
+BLOCKS = 7
+LEFT = 8  # blocks, or slots with some, that have no result yet
+TENSOR_WORDS = 9
 
-ROWS_AT = TENSOR_WORDS
-FIRST = TENSOR_WORDS + 1
-WAITING = TENSOR_WORDS + 2
-TENSORS_WORDS = TENSOR_WORDS + 3
-
-MOST_WAITING = 64
+MOST_TENSORS = 64
 
 
 class Tensors(NamedTuple):
     state: Words  # (TENSORS_WORDS,)
-    rows: Words  # (MOST_WAITING, TENSOR_WORDS), flat
+    rows: Words  # (MOST_TENSORS, TENSOR_WORDS), flat
 
 
 def make_tensors(store: Store, at: int) -> None:
     """Lay out an empty ring at word `at`."""
-    rows_at = store.allocate("words", MOST_WAITING * TENSOR_WORDS)
+    rows_at = store.allocate("words", MOST_TENSORS * TENSOR_WORDS)
     store.arena.words[at + ROWS_AT] = rows_at
 
 
@@ -47,8 +61,14 @@ def open_tensors(arena: Arena, at: int) -> Tensors:
     words = arena.words
     return Tensors(
         window(words, at, TENSORS_WORDS),
-        window(words, words[at + ROWS_AT], MOST_WAITING * TENSOR_WORDS),
+        window(words, words[at + ROWS_AT], MOST_TENSORS * TENSOR_WORDS),
     )
+
+
+@inline
+def tensor_row(number: int) -> int:
+    """Where a tensor's words are in `rows`."""
+    return number % MOST_TENSORS * TENSOR_WORDS
 
 
 @inline
@@ -60,31 +80,43 @@ def post_tensor(
     dtype: int,
     tag: int,
     priority: int,
-) -> bool:
-    """Put a tensor behind those that wait; False if there is no room."""
-    state = tensors.state
-    if state[WAITING] == MOST_WAITING:
-        return False
-    row = (state[FIRST] + state[WAITING]) % MOST_WAITING * TENSOR_WORDS
-    tensors.rows[row + SOURCE_AT] = source_at
-    tensors.rows[row + TARGET_AT] = target_at
-    tensors.rows[row + COUNT] = count
-    tensors.rows[row + DTYPE] = dtype
-    tensors.rows[row + TAG] = tag
-    tensors.rows[row + PRIORITY] = priority
-    state[WAITING] += 1
-    return True
+) -> int:
+    """Put a tensor behind the others; return its row, or -1 if there is no room."""
+    state, rows = tensors.state, tensors.rows
+    if state[POSTED] - state[OLDEST] == MOST_TENSORS:
+        return -1
+    row = tensor_row(state[POSTED])
+    rows[row + SOURCE_AT] = source_at
+    rows[row + TARGET_AT] = target_at
+    rows[row + COUNT] = count
+    rows[row + DTYPE] = dtype
+    rows[row + TAG] = tag
+    rows[row + PRIORITY] = priority
+    state[POSTED] += 1
+    return int(row)
 
 
 @inline
-def next_tensor(tensors: Tensors) -> bool:
-    """Make the first that waits the current one; False if none does."""
-    state = tensors.state
-    if state[WAITING] == 0:
-        return False
-    row = state[FIRST] * TENSOR_WORDS
-    for i in range(TENSOR_WORDS):
-        state[i] = tensors.rows[row + i]
-    state[FIRST] = (state[FIRST] + 1) % MOST_WAITING
-    state[WAITING] -= 1
-    return True
+def lay_out(tensors: Tensors, row: int, first: int, blocks: int, parts: int) -> None:
+    """Say where a tensor's blocks begin, and how many parts must have their result."""
+    tensors.rows[row + FIRST] = first
+    tensors.rows[row + BLOCKS] = blocks
+    tensors.rows[row + LEFT] = parts
+
+
+@inline
+def end_tensor(arena: Arena, at: int, tensors: Tensors, row: int, now_ps: int) -> None:
+    """Report the tensor if nothing of it is left, and give up rows that nobody needs."""
+    state, rows = tensors.state, tensors.rows
+    if rows[row + LEFT] == 0:
+        complete(arena, at, REDUCED, rows[row + COUNT], rows[row + TAG], now_ps)
+        while state[OLDEST] < state[POSTED] and rows[tensor_row(state[OLDEST]) + LEFT] == 0:
+            state[OLDEST] += 1
+
+
+def raise_priority(arena: Arena, at: int, priority: int) -> None:
+    """Send what is left of all tensors of the ring at word `at` with at least this priority."""
+    tensors = open_tensors(arena, at)
+    for number in range(tensors.state[OLDEST], tensors.state[POSTED]):
+        row = tensor_row(number)
+        tensors.rows[row + PRIORITY] = max(tensors.rows[row + PRIORITY], priority)

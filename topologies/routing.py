@@ -211,3 +211,21 @@ def longest_rtt_ps(graph: nx.Graph[str], size_bytes: int) -> int:
     table = routes(graph)
     pairs = [("h0", host) for host in hosts(graph)] + [*detours(graph)]
     return max(base_rtt_ps(graph, src, dst, size_bytes, table=table) for src, dst in pairs)
+
+
+def links_towards(
+    graph: nx.Graph[str], sources: Sequence[str], dst: str, *, table: Table
+) -> set[tuple[str, str]]:
+    """Directions of links, (from, to), that packets of these hosts to another may take.
+
+    Whatever port is chosen where several are allowed; `table` is from `routes`, or `dealt`.
+    """
+    found = {(src, attachment(graph, src)) for src in sources if src != dst}
+    met = list({switch for _, switch in found})
+    for switch in met:  # it grows
+        for number in table[switch][dst]:
+            peer = neighbor_at(graph, switch, number)
+            found.add((switch, peer))
+            if peer != dst and peer not in met:
+                met.append(peer)
+    return found

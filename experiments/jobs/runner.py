@@ -19,7 +19,6 @@ from experiments.jobs.results import Case, Combination
 from experiments.jobs.spec import JobSpec, JobsSpec
 from experiments.jobs.summary import summarise
 from experiments.network import build_topology, fold_hierarchy
-from hosts.schedulers.interface import Scheduler
 from hosts.schedulers.registry import SCHEDULERS
 from hosts.training.job import TrainingJob
 from hosts.training.pieces import cut
@@ -90,6 +89,7 @@ class JobsExperiment:
     ) -> Case:
         """Run one combination."""
         from ina.registry import SYSTEMS  # compiles, or loads what is compiled
+        from networks.hosts.credit import partition_bytes
         from networks.hosts.training import TrainingDirector
         from networks.virtual import VirtualNetwork
 
@@ -111,7 +111,14 @@ class JobsExperiment:
             check=spec.check,
         )
         order = SCHEDULERS[combination.order]
-        assignments = [self._assignment(combination.algo, job, order) for job in jobs]
+        assignments = [
+            self._assignment(
+                combination.algo,
+                job,
+                partition_bytes(network.endpoints.aggregators.get(number), order),
+            )
+            for number, job in enumerate(jobs)
+        ]
         director = TrainingDirector(network.endpoints, assignments, order, ledger, tell)
         outcome = network.play(director)
         network.close()
@@ -146,12 +153,10 @@ class JobsExperiment:
             for number, (ranks, servers) in enumerate(self.places(count), start=1)
         ]
 
-    def _assignment(self, algo: str, job: JobSpec, order: Scheduler) -> Assignment:
+    def _assignment(self, algo: str, job: JobSpec, most_bytes: int | None) -> Assignment:
         from networks.hosts.training import Assignment
 
-        pieces = cut(
-            job.model, fuse_bytes=self.spec.fuse_bytes, partition_bytes=order.partition_bytes
-        )
+        pieces = cut(job.model, fuse_bytes=self.spec.fuse_bytes, partition_bytes=most_bytes)
         return Assignment(
             TrainingJob(job.model, pieces, iterations=job.iterations, start_ps=job.start_ps),
             partial(self._schedule, algo, job.ranks),

@@ -24,6 +24,7 @@ from hosts.rc.state import (
     control_qp,
     make_rc,
     set_priority,
+    set_rate,
 )
 from hosts.rc.wire import DEFAULT_PARTITION, FULL_MEMBER, PACKET_OVERHEAD_BYTES
 
@@ -46,5 +47,6 @@ __all__ = [
     "post_send",
     "receive",
     "set_priority",
+    "set_rate",
     "transmit",
 ]

@@ -15,6 +15,8 @@ from hosts.rc.state import (
     IN_SENDERS,
     LEVELS,
     QP_COUNT,
+    RATE_BPS,
+    TURN,
     open_qp,
 )
 from hosts.rc.wire import ACKNOWLEDGE, CNP, DEST_QP_AT, OPCODE_AT
@@ -40,6 +42,10 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
         if sendable(qp, now_ps):
             packet = make_data(arena, at, qp, now_ps)
             offer(arena, at, number, qp, now_ps)
+            if qp.state[RATE_BPS] > 0:
+                words[at + TURN] = number + 1
+        elif qp.state[RATE_BPS] > 0:
+            offer(arena, at, number, qp, now_ps)  # another has used their rate: wait for the timer
     words[at + READY] = answers.state[FIFO_COUNT] + words[at + LEVELS] > 0
     return packet
 
@@ -66,12 +72,15 @@ def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
     """Expire what is due, and set the agent's timer to the earliest deadline left."""
     words = arena.words
     words[at + TIMER_AT_PS] = FOREVER_PS
-    for number in range(words[at + QP_COUNT]):
+    count = words[at + QP_COUNT]
+    for i in range(count):
+        number = (words[at + TURN] + i) % count
         qp = open_qp(arena, at, number)
         if qp.state[DEADLINE_PS] <= now_ps:
             expire(arena, at, number, qp, now_ps)
         if qp.state[CONTROL_AT]:
             tend(arena, at, qp, now_ps)
+        if qp.state[CONTROL_AT] or qp.state[RATE_BPS]:
             offer(arena, at, number, qp, now_ps)
         words[at + TIMER_AT_PS] = min(words[at + TIMER_AT_PS], qp.state[DEADLINE_PS])
     return 0

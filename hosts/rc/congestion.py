@@ -28,7 +28,19 @@ from hosts.congestion.control import (
 from hosts.congestion.control import TIMER_AT_PS as CONTROL_TIMER_AT_PS
 from hosts.fifo import fifo_push, open_fifo
 from hosts.rc.queue import is_owing
-from hosts.rc.state import ACKED_PSN, ALLOWED, ANSWERS_AT, CONTROL_AT, FREE_AT_PS, NEXT_PSN, Qp
+from hosts.rc.state import (
+    ACKED_PSN,
+    ALLOWED,
+    ANSWERS_AT,
+    CONTROL_AT,
+    FREE_AT_PS,
+    NEXT_PSN,
+    PACED_WITH,
+    QP_WORDS,
+    QPS_AT,
+    Qp,
+)
+from hosts.rc.state import RATE_BPS as QP_RATE_BPS
 from hosts.rc.wire import BECN, MARKS_MASK, NOTICES_AT, PACKET_OVERHEAD_BYTES
 from ringleaf.arena import Arena, Bytes
 from ringleaf.compiled import handler_at, inline
@@ -86,14 +98,31 @@ def tend(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
 
 
 @inline
-def pace(arena: Arena, qp: Qp, payload_bytes: int, now_ps: int) -> None:
-    """Put the next packet off for as long as this one takes at the controller's rate."""
-    rate_bps = arena.words[qp.state[CONTROL_AT] + RATE_BPS]
-    if rate_bps > 0:
-        bits = 8 * (payload_bytes + LINE_OVERHEAD_BYTES)
-        qp.state[FREE_AT_PS] = max(qp.state[FREE_AT_PS], now_ps) + bits * PS_PER_S // rate_bps
-    else:
-        qp.state[FREE_AT_PS] = 0
+def pace(arena: Arena, at: int, qp: Qp, payload_bytes: int, now_ps: int) -> None:
+    """Put the next packet off for as long as this one takes at the rates that are set."""
+    bits = 8 * (payload_bytes + LINE_OVERHEAD_BYTES)
+    start_ps = max(qp.state[FREE_AT_PS], now_ps)
+    qp.state[FREE_AT_PS] = 0
+    if qp.state[QP_RATE_BPS] > 0:
+        pace_together(arena, at, qp, start_ps + bits * PS_PER_S // qp.state[QP_RATE_BPS])
+    if qp.state[CONTROL_AT] > 0:
+        rate_bps = arena.words[qp.state[CONTROL_AT] + RATE_BPS]
+        if rate_bps > 0:
+            free_ps = start_ps + bits * PS_PER_S // rate_bps
+            qp.state[FREE_AT_PS] = max(qp.state[FREE_AT_PS], free_ps)
+
+
+@inline
+def pace_together(arena: Arena, at: int, qp: Qp, free_ps: int) -> None:
+    """Put off the next packet of a queue pair, and of those that share its rate."""
+    first = qp.state[PACED_WITH]
+    number = first
+    while True:
+        free_at = arena.words[at + QPS_AT] + number * QP_WORDS + FREE_AT_PS
+        arena.words[free_at] = max(arena.words[free_at], free_ps)
+        number = arena.words[free_at - FREE_AT_PS + PACED_WITH]
+        if number == first:
+            return
 
 
 @inline

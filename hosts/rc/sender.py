@@ -20,6 +20,7 @@ from hosts.rc.state import (
     NEXT_PSN,
     POSTED_PSN,
     PROBING,
+    RATE_BPS,
     REQUEST_WORDS,
     RING,
     RNR_WAIT_PS,
@@ -144,8 +145,8 @@ def make_data(arena: Arena, at: int, qp: Qp, now_ps: int) -> int:
     view.row[PAYLOAD_AT] = qp.sends[row] + offset
     view.row[PAYLOAD_LEN] = length
     state[NEXT_PSN] = psn + 1
-    if state[CONTROL_AT]:
-        pace(arena, qp, length, now_ps)
+    if state[CONTROL_AT] or state[RATE_BPS]:
+        pace(arena, at, qp, length, now_ps)
     if is_last:
         state[SENDS_CURRENT] += 1
     if psn < state[SENT_PSN]:

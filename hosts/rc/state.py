@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from hosts.agent import AGENT_WORDS, HOST, make_agent
@@ -31,8 +32,9 @@ RNR_WAIT_PS = AGENT_WORDS + 6
 ANSWERS_AT = AGENT_WORDS + 7  # fifo of QPs that owe an acknowledgement
 TIMEOUTS = AGENT_WORDS + 12  # for the curious
 LEVELS = AGENT_WORDS + 13  # a bit per priority: whether its fifo of senders has any
-SENDERS_AT = AGENT_WORDS + 14  # per priority, a fifo of QPs that may have data to send
-OWN_WORDS = 14 + PRIORITIES * FIFO_WORDS
+TURN = AGENT_WORDS + 14  # the queue pair after the last that sent at a shared rate
+SENDERS_AT = AGENT_WORDS + 15  # per priority, a fifo of QPs that may have data to send
+OWN_WORDS = 15 + PRIORITIES * FIFO_WORDS
 
 # A QP's words.
 PEER_QP = 0
@@ -67,7 +69,9 @@ PRIORITY = 28  # of all it sends, 0 to PRIORITIES - 1
 CONTROL_AT = 29  # block of its congestion control, 0: none
 ALLOWED = 30  # packets in flight
 FREE_AT_PS = 31  # when pacing lets the next packet go
-QP_WORDS = 32
+RATE_BPS = 32  # of a flow scheduler, 0: none; congestion control may be slower
+PACED_WITH = 33  # the next of those that keep to this rate together, a ring
+QP_WORDS = 34
 
 RING = 256  # work requests per QP and direction
 REQUEST_WORDS = 4  # address, length, tag, first PSN
@@ -210,6 +214,24 @@ def set_priority(arena: Arena, at: int, number: int, priority: int) -> None:
     arena.words[start + PRIORITY] = priority
     template_at = int(arena.words[start + TEMPLATE_AT])
     write_priority(arena.bytes[template_at : template_at + HEAD_BYTES], priority)
+
+
+def set_rate(arena: Arena, at: int, numbers: Sequence[int], rate_bps: int) -> None:
+    """Pace what these queue pairs send from now on, all together; 0: not at all.
+
+    The rate is the line's, headers and gaps included. A congestion controller that wants less
+    gets less.
+
+    Raises:
+        ProtocolError: If the rate is negative.
+    """
+    if rate_bps < 0:
+        where = f"rc on h{arena.words[at + HOST]}"
+        raise ProtocolError(f"{where}: rate_bps must be at least 0, got {rate_bps!r}")
+    for place, number in enumerate(numbers):
+        start = int(arena.words[at + QPS_AT]) + number * QP_WORDS
+        arena.words[start + RATE_BPS], arena.words[start + FREE_AT_PS] = rate_bps, 0
+        arena.words[start + PACED_WITH] = numbers[(place + 1) % len(numbers)]
 
 
 @inline

@@ -1,6 +1,6 @@
 """First in, first out: a job's gradients go one after the other, as they become ready.
 
-So do NCCL's collectives on one stream.
+So do NCCL's collectives on one stream. Hosts that send in order anyway are given several.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ class Fifo:
     name = "fifo"
     title = "first in, first out"
     partition_bytes: int | None = None
+    reorders = False
 
     def release(self, now: Situation) -> list[Release]:
-        """The first that waits of each job that has nothing under way."""
+        """Of each job that has nothing under way the first that waits; of one in order, all."""
         busy = {release.item.job for release in now.under_way}
         released = []
         for item in now.waiting:
-            if item.job not in busy:
+            if item.job not in busy or now.jobs[item.job].in_order:
                 busy.add(item.job)
                 released.append(Release(item))
         return released

@@ -35,6 +35,9 @@ class Standing:
     size_bytes: int  # of its gradient
     compute_ps: int  # of an iteration
     weight: float  # its importance
+    link_bps: int = 0  # of its hosts' slowest line
+    rivals: frozenset[int] = frozenset()  # jobs whose packets may meet its own on a link
+    in_order: bool = False  # its hosts send what was released first before all else
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +47,13 @@ class Release:
     Args:
         item: One that waits.
         priority: 0 to 7, in its packets; switches serve higher ones first.
+        rate_bps: At which each host sends its messages, all peers together, headers and gaps
+            included; 0: as fast as it goes. Aggregation agents pace themselves by results.
     """
 
     item: Item
     priority: int = 0
+    rate_bps: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +72,13 @@ class Scheduler(Protocol):
     name: str
     title: str
     partition_bytes: int | None  # how it wants gradients cut, unless the job says otherwise
+    reorders: bool  # what became ready later may go first
 
     def release(self, now: Situation) -> list[Release]:
         """Return what to start now, in this order.
 
-        A job has `CHANNELS` at most under way; what is beyond waits until it is asked again.
+        A job has `CHANNELS` at most under way, and if its hosts send in order, little more than
+        keeps them busy; what is beyond waits until the scheduler is asked again.
         """
 
 

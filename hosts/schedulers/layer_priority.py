@@ -19,6 +19,7 @@ class LayerPriority:
     name = "layers"
     title = "layer priority, partitioned"
     partition_bytes: int | None = PARTITION_BYTES
+    reorders = True
 
     def release(self, now: Situation) -> list[Release]:
         """The front-most of each job that has credit."""

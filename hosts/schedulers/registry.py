@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hosts.schedulers import fifo, jpas, layer_priority, tensorexpress
+from hosts.schedulers import fifo, jpas, layer_priority, shares, tensorexpress
 from hosts.schedulers.interface import Scheduler
 from ringleaf.errors import choose
 
@@ -13,6 +13,7 @@ SCHEDULERS: dict[str, Scheduler] = {
         layer_priority.SCHEDULER,
         tensorexpress.SCHEDULER,
         jpas.SCHEDULER,
+        shares.SCHEDULER,
     )
 }
 

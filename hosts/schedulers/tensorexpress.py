@@ -7,7 +7,7 @@ first out.
 
 from __future__ import annotations
 
-from hosts.schedulers.interface import LEVELS, Item, Release, Situation, Standing, of_job
+from hosts.schedulers.interface import LEVELS, Item, Release, Situation, Standing
 
 
 def urgency(item: Item, job: Standing) -> int:
@@ -21,16 +21,21 @@ class TensorExpress:
     name = "tensorexpress"
     title = "TensorExpress"
     partition_bytes: int | None = None  # packets overtake, so tensors need not be cut
+    reorders = True
 
     def release(self, now: Situation) -> list[Release]:
-        """Of each job and priority the first that waits, unless one is under way."""
-        busy = {(each.item.job, each.priority) for job in now.jobs for each in of_job(now, job)}
+        """Of each job and priority the first that waits, unless one is under way.
+
+        Hosts that send in order get as much as they take, the most urgent first.
+        """
+        busy = {(each.item.job, each.priority) for each in now.under_way}
+        wanted = [Release(item, urgency(item, now.jobs[item.job])) for item in now.waiting]
         released = []
-        for item in now.waiting:
-            priority = urgency(item, now.jobs[item.job])
-            if (item.job, priority) not in busy:
-                busy.add((item.job, priority))
-                released.append(Release(item, priority))
+        for each in sorted(wanted, key=lambda each: -each.priority):
+            place = each.item.job, each.priority
+            if place not in busy or now.jobs[each.item.job].in_order:
+                busy.add(place)
+                released.append(each)
         return released
 
 

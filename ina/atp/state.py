@@ -39,8 +39,8 @@ WINDOW = 3  # positions, a power of two
 TEMPLATES_AT = 4  # in arena.bytes: heads of gradients, by server
 SCRATCH_AT = 5  # in arena.lanes
 ROWS_AT = 6
-FIRST = 7  # sequence number of the current tensor's first block
-END = 8  # of the block behind its last one
+CURRENT = 7  # number of the tensor that NEXT is in, or behind
+END = 8  # behind the last block of all tensors
 BASE = 9  # all before it have their results
 NEXT = 10  # the next one to send
 ALLOWED = 11  # the congestion window, in packets
@@ -58,7 +58,8 @@ SEQUENCE = 0  # of the block that waits for its result, or ANSWERED
 IS_RAW = 1  # 1: it must go as it is
 AGGREGATOR = 2
 SENDING = 3  # number of its latest sending
-POSITION_WORDS = 4
+TENSOR = 4  # row of the block's tensor
+POSITION_WORDS = 5
 ANSWERED = -1
 
 LATEST = 3
@@ -142,7 +143,7 @@ def make_worker(
     state = store.arena.words[state_at : state_at + OWN_WORDS]
     state[JOB], state[SERVERS], state[LANES], state[WINDOW] = job, len(servers), lanes, positions
     state[TEMPLATES_AT], state[SCRATCH_AT], state[ROWS_AT] = templates_at, scratch_at, rows_at
-    state[FIRST] = state[END] = state[BASE] = state[NEXT] = first_sequence
+    state[END] = state[BASE] = state[NEXT] = first_sequence
     state[ROUND_END] = first_sequence
     # What a path holds; the window is twice that. The published client begins as high.
     state[ALLOWED] = max(1, positions // 2)

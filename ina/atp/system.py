@@ -14,7 +14,7 @@ from ina.atp import reading, server, worker
 from ina.atp.control import AGGREGATORS, Job, entities, first_aggregators
 from ina.atp.ledger import make_server
 from ina.atp.scaling import error_bounds
-from ina.atp.state import Address, make_worker
+from ina.atp.state import TENSORS, Address, make_worker
 from ina.atp.wire import SIZES, VALUES_AT
 from ina.jobs import WorkersJob
 from ina.reading import Fact
@@ -96,7 +96,14 @@ class Atp:
         agents = make_agents(
             graph, store, job, ring=ring, min_timeout_ps=timeout_ps, quiet_ps=rtt_ps
         )
-        return WorkersJob("atp", entities(graph, job), agents, worker.start_tensor)
+        return WorkersJob(
+            "atp",
+            entities(graph, job),
+            agents,
+            worker.start_tensor,
+            window_bytes=4 * job.window * lanes,
+            tensors_at=TENSORS,
+        )
 
     def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
         """How far each element of the result may be from the exact sum (float64)."""

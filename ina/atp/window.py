@@ -8,6 +8,7 @@ from ina.atp.state import (
     ANSWERED,
     BASE,
     CONGESTED,
+    CURRENT,
     END,
     INCREASE,
     IS_RAW,
@@ -18,12 +19,25 @@ from ina.atp.state import (
     SENDING,
     SEQUENCE,
     SERVERS,
+    TENSOR,
     WINDOW,
     Worker,
 )
 from ina.atp.wire import NO_PROPOSAL
 from ina.flight import ATTEMPTS, SLOT_WORDS, first_slot, push_slot, unlink_slot
+from ina.tensors import BLOCKS, FIRST, tensor_row
 from ringleaf.compiled import inline
+
+
+@inline
+def tensor_of_next(worker: Worker) -> int:
+    """The row of the tensor that the next block to send is of; there is one."""
+    state, rows = worker.state, worker.tensors.rows
+    row = tensor_row(state[CURRENT])
+    while state[NEXT] >= rows[row + FIRST] + rows[row + BLOCKS]:
+        state[CURRENT] += 1
+        row = tensor_row(state[CURRENT])
+    return int(row)
 
 
 @inline
@@ -31,10 +45,12 @@ def send_more(worker: Worker) -> None:
     """Queue the blocks that the window has room for."""
     state = worker.state
     while state[NEXT] < min(state[END], state[BASE] + state[ALLOWED]):
+        tensor = tensor_of_next(worker)
         position = state[NEXT] & (state[WINDOW] - 1)
         row = position * POSITION_WORDS
         worker.rows[row + SEQUENCE] = state[NEXT]
         worker.rows[row + IS_RAW] = 0
+        worker.rows[row + TENSOR] = tensor
         worker.flight.slots[position * SLOT_WORDS + ATTEMPTS] = 0
         push_slot(worker.flight, position)
         state[NEXT] += 1

@@ -1,8 +1,9 @@
 """A worker of ATP: an agent that streams tensors through aggregators to parameter servers.
 
-Of a tensor's blocks (64 or 256 elements, as many as a packet has lanes), numbered through all
-tensors of the job, block s goes to parameter server s mod servers, and names the aggregator that
-position s mod window has. Its result may propose another one for the block that has this position
+Of the tensors' blocks (64 or 256 elements, as many as a packet has lanes), numbered through all
+tensors of the job, which follow one another without a gap, block s goes to parameter server
+s mod servers, and names the aggregator that position s mod window has. Its result may propose
+another one for the block that has this position
 next; all workers have the result before they send that, so all name the same one.
 
 A packet without result is sent again, marked so, when three that were sent later have theirs, or
@@ -14,14 +15,13 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS, complete
+from hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
 from ina.atp.scaling import copy_integers, quantise
 from ina.atp.state import (
     AGGREGATOR,
     BASE,
     CONGESTED,
     END,
-    FIRST,
     IS_RAW,
     JOB,
     LANES,
@@ -32,6 +32,7 @@ from ina.atp.state import (
     SEQUENCE,
     SERVERS,
     TEMPLATES_AT,
+    TENSOR,
     WINDOW,
     Worker,
     open_worker,
@@ -72,12 +73,14 @@ from ina.flight import (
 from ina.tensors import (
     COUNT,
     DTYPE,
+    FIRST,
     INT32,
+    LEFT,
     PRIORITY,
     SOURCE_AT,
-    TAG,
     TARGET_AT,
-    next_tensor,
+    end_tensor,
+    lay_out,
     post_tensor,
 )
 from ringleaf.arena import Arena, Bytes
@@ -95,25 +98,15 @@ from ringleaf.headers import (
 from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
 from ringleaf.views import swap_items, window
 
-REDUCED = 1
-"""What a worker reports of each tensor. a: count of its elements, b: its tag."""
-
 
 @inline
-def report_tensor(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
-    tensor = worker.tensors.state
-    complete(arena, at, REDUCED, tensor[COUNT], tensor[TAG], now_ps)
-
-
-@inline
-def begin_tensors(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
-    """Fill the window with the next tensor that waits; empty ones are done at once."""
+def begin_tensor(arena: Arena, at: int, worker: Worker, row: int, now_ps: int) -> None:
+    """Put a new tensor's blocks behind the others; an empty one is done at once."""
     state = worker.state
-    while state[BASE] == state[END] and next_tensor(worker.tensors):
-        state[FIRST] = state[END]
-        state[END] += (worker.tensors.state[COUNT] + state[LANES] - 1) // state[LANES]
-        if state[BASE] == state[END]:
-            report_tensor(arena, at, worker, now_ps)
+    blocks = (worker.tensors.rows[row + COUNT] + state[LANES] - 1) // state[LANES]
+    lay_out(worker.tensors, row, state[END], blocks, blocks)
+    state[END] += blocks
+    end_tensor(arena, at, worker.tensors, row, now_ps)
     send_more(worker)
     arena.words[at + READY] = has_waiting(worker.flight)
 
@@ -130,7 +123,7 @@ def start_tensor(
     priority: int,
     now_ps: int,
 ) -> bool:
-    """Sum a tensor over all workers; False, and nothing is done, while 64 wait already.
+    """Sum a tensor over all workers; False, and nothing is done, while 64 are under way.
 
     All workers of a job start the same tensors in the same order. REDUCED is reported when the
     sum is there; until then the source must stay as it is.
@@ -147,33 +140,39 @@ def start_tensor(
         now_ps: The time.
     """
     worker = open_worker(arena, at)
-    if not post_tensor(worker.tensors, source_at, target_at, count, dtype, tag, priority):
+    row = post_tensor(worker.tensors, source_at, target_at, count, dtype, tag, priority)
+    if row < 0:
         return False
-    if worker.state[BASE] == worker.state[END]:
-        begin_tensors(arena, at, worker, now_ps)
+    begin_tensor(arena, at, worker, row, now_ps)
     return True
 
 
 @inline
-def elements_of(worker: Worker, sequence: int) -> int:
-    """How many elements a block of the current tensor has; less than lanes in the last one."""
-    lanes = worker.state[LANES]
-    before = (sequence - worker.state[FIRST]) * lanes
-    return min(lanes, worker.tensors.state[COUNT] - before)
+def elements_before(worker: Worker, position: int) -> int:
+    """How many elements of its tensor lie before a position's block."""
+    row = position * POSITION_WORDS
+    first = worker.tensors.rows[worker.rows[row + TENSOR] + FIRST]
+    return int((worker.rows[row + SEQUENCE] - first) * worker.state[LANES])
+
+
+@inline
+def elements_of(worker: Worker, position: int) -> int:
+    """How many elements a position's block has; less than lanes in a tensor's last one."""
+    count = worker.tensors.rows[worker.rows[position * POSITION_WORDS + TENSOR] + COUNT]
+    return min(worker.state[LANES], count - elements_before(worker, position))
 
 
 @inline
 def write_lanes(arena: Arena, worker: Worker, position: int, lanes: Bytes) -> None:
     """Write a position's block into a packet, zeros behind its end; note if it must go raw."""
-    state, tensor = worker.state, worker.tensors.state
     row = position * POSITION_WORDS
-    sequence = worker.rows[row + SEQUENCE]
-    count = elements_of(worker, sequence)
-    start = tensor[SOURCE_AT] + 4 * (sequence - state[FIRST]) * state[LANES]
+    tensor, tensors = worker.rows[row + TENSOR], worker.tensors.rows
+    count = elements_of(worker, position)
+    start = tensors[tensor + SOURCE_AT] + 4 * elements_before(worker, position)
     if not worker.rows[row + IS_RAW]:
         block = window(arena.memory, start, 4 * count)
         scratch = worker.scratch.view(np.int32)
-        if tensor[DTYPE] == INT32:
+        if tensors[tensor + DTYPE] == INT32:
             fits = copy_integers(block.view(np.int32), scratch)
         else:
             fits = quantise(block.view(np.float32), scratch)
@@ -182,7 +181,7 @@ def write_lanes(arena: Arena, worker: Worker, position: int, lanes: Bytes) -> No
         swap_items(lanes, 0, arena.memory, start, count)
     else:
         swap_items(lanes, 0, worker.scratch, 0, count)
-    for i in range(4 * count, 4 * state[LANES]):
+    for i in range(4 * count, 4 * worker.state[LANES]):
         lanes[i] = 0
 
 
@@ -191,7 +190,8 @@ def make_gradient(arena: Arena, worker: Worker, position: int) -> int:
     """Return the packet of a position's block."""
     state = worker.state
     row = position * POSITION_WORDS
-    sequence = worker.rows[row + SEQUENCE]
+    sequence, tensor = worker.rows[row + SEQUENCE], worker.rows[row + TENSOR]
+    priority = worker.tensors.rows[tensor + PRIORITY]
     packet = allocate_packet(arena)
     view = open_packet(arena, packet)
     head = view.head
@@ -202,10 +202,10 @@ def make_gradient(arena: Arena, worker: Worker, position: int) -> int:
         head[MESSAGE_AT] |= RESEND
     if worker.rows[row + IS_RAW]:
         head[MESSAGE_AT] |= RAW
-    if worker.tensors.state[DTYPE] == INT32:
+    if worker.tensors.rows[tensor + DTYPE] == INT32:
         head[SIZE_AT] |= INTEGERS
-    if worker.tensors.state[PRIORITY] != 0:
-        write_priority(head, worker.tensors.state[PRIORITY])
+    if priority != 0:
+        write_priority(head, priority)
         write_ip_checksum(head)
     put32(head, SEQUENCE_AT, sequence & SEQUENCE_MASK)
     put16(head, AGGREGATOR_AT, worker.rows[row + AGGREGATOR])
@@ -263,12 +263,19 @@ def send_raw(worker: Worker, position: int) -> None:
 
 
 @inline
+def keep_values(arena: Arena, worker: Worker, position: int, head: Bytes) -> None:
+    """Write a position's sums to where they go."""
+    tensor, rows = worker.rows[position * POSITION_WORDS + TENSOR], worker.tensors.rows
+    target = rows[tensor + TARGET_AT] + 4 * elements_before(worker, position)
+    swap_items(arena.memory, target, head, VALUES_AT, elements_of(worker, position))
+    rows[tensor + LEFT] -= 1
+
+
+@inline
 def take_result(arena: Arena, worker: Worker, position: int, head: Bytes, now_ps: int) -> None:
     """Keep what a result holds, and see what it says about other packets."""
-    state, tensor = worker.state, worker.tensors.state
-    sequence = worker.rows[position * POSITION_WORDS + SEQUENCE]
-    target = tensor[TARGET_AT] + 4 * (sequence - state[FIRST]) * state[LANES]
-    swap_items(arena.memory, target, head, VALUES_AT, elements_of(worker, sequence))
+    state = worker.state
+    keep_values(arena, worker, position, head)
     is_marked = head[IP_TOS_AT] & ECN_MASK == ECN_MARKED
     if head[MESSAGE_AT] & CONGESTED_FLAG or is_marked:
         state[CONGESTED] = 1
@@ -285,7 +292,6 @@ def take_result(arena: Arena, worker: Worker, position: int, head: Bytes, now_ps
 def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     """Take a result, or be asked for raw values."""
     worker = open_worker(arena, at)
-    state = worker.state
     view = open_packet(arena, packet)
     head = view.head
     position = awaited_position(worker, head, view.row[HEAD_LEN])
@@ -294,12 +300,10 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
             send_raw(worker, position)
         else:
             arena.words[at + PROGRESS] += 1
+            tensor = worker.rows[position * POSITION_WORDS + TENSOR]
             take_result(arena, worker, position, head, now_ps)
-            if state[BASE] == state[END]:
-                report_tensor(arena, at, worker, now_ps)
-                begin_tensors(arena, at, worker, now_ps)
-            else:
-                send_more(worker)
+            end_tensor(arena, at, worker.tensors, tensor, now_ps)
+            send_more(worker)
         arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
         arena.words[at + READY] = has_waiting(worker.flight)
     return 0

@@ -37,9 +37,8 @@ AGGREGATORS = 4  # slot s is at aggregator s mod so many
 TEMPLATES_AT = 5  # in arena.bytes: heads of updates, by aggregator
 STAGING_AT = 6  # in arena.memory: the blocks of each slot's update
 ROWS_AT = 7
-BLOCKS = 8  # of the current tensor
-SLOTS_LEFT = 9  # that have not seen all of it
-FLIGHT = 10
+NEXT_SLOT = 8  # of the next tensor's first column
+FLIGHT = 9
 TENSORS = FLIGHT + FLIGHT_WORDS
 OWN_WORDS = TENSORS + TENSORS_WORDS
 
@@ -47,7 +46,8 @@ OWN_WORDS = TENSORS + TENSORS_WORDS
 ROUND = 0  # whole here, modulo 2^32 on the wire
 IS_BUSY = 1
 PRESENT = 2  # columns whose blocks are in this round's update
-POSITIONS = 3  # by column: of the block that this round is about, or NONE
+TENSOR = 3  # number of the tensor; of the next one that will be posted if it is not busy
+POSITIONS = 4  # by column: of the block that this round is about, or NONE
 NEXTS = POSITIONS + MAX_COLUMNS  # by column: of the worker's next block that is not zero
 ROW_WORDS = NEXTS + MAX_COLUMNS
 

@@ -11,7 +11,7 @@ from hosts.agent import HostAgent
 from ina.jobs import WorkersJob
 from ina.omnireduce import aggregator, worker
 from ina.omnireduce.ledger import make_aggregator
-from ina.omnireduce.state import Address, check_lanes, make_worker
+from ina.omnireduce.state import TENSORS, Address, check_lanes, make_worker
 from ina.omnireduce.wire import BLOCK, MAX_SLOTS, values_at
 from ina.systems import Share
 from ringleaf.arena import Store
@@ -95,7 +95,14 @@ class OmniReduce:
             slots=slots,
             min_timeout_ps=2 * max(rtt_ps, slots * turn_ps),
         )
-        return WorkersJob("omnireduce", {}, agents, worker.start_tensor)  # switches just forward
+        return WorkersJob(
+            "omnireduce",
+            {},  # switches just forward
+            agents,
+            worker.start_tensor,
+            window_bytes=4 * slots * lanes,
+            tensors_at=TENSORS,
+        )
 
     def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
         """How far each element of the result may be from the exact sum (float64).

@@ -1,10 +1,11 @@
 """A rank's side of OmniReduce: an agent that streams blocks that are not zero to aggregators.
 
 Of a tensor's blocks, block k lies in column k mod (slots x columns), at the position of the
-quotient; columns are dealt to slots, a few neighbouring ones each. So a slot's packet holds
-neighbouring blocks if there are some, and slots get equal parts of a tensor whose non-zero
-elements lie together. A slot has one packet in flight, and the result of one round releases
-the next.
+quotient; columns are dealt to slots, a few neighbouring ones each, beginning where those of the
+tensor before end, and a slot goes on to its next tensor without waiting for others. So a
+slot's packet holds neighbouring blocks if there are some, and slots get equal parts of a tensor
+whose non-zero elements lie together. A slot has one packet in flight, and the result of one
+round releases the next.
 
 Rounds are counted through all tensors of the job. That, and that an aggregator waits for all
 workers in every round, is what lets packets be lost, repeated or late (the paper's algorithm 2).
@@ -23,7 +24,7 @@ from __future__ import annotations
 
 from numba import types
 
-from hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS, complete
+from hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
 from ina.flight import (
     ATTEMPTS,
     SLOT_WORDS,
@@ -40,10 +41,10 @@ from ina.flight import (
 )
 from ina.omnireduce.state import (
     AGGREGATORS,
-    BLOCKS,
     COLUMNS,
     IS_BUSY,
     JOB,
+    NEXT_SLOT,
     NEXTS,
     POSITIONS,
     PRESENT,
@@ -51,10 +52,10 @@ from ina.omnireduce.state import (
     ROUND,
     ROW_WORDS,
     SLOTS,
-    SLOTS_LEFT,
     STAGING_AT,
     TEMPLATE_BYTES,
     TEMPLATES_AT,
+    TENSOR,
     Worker,
     open_worker,
 )
@@ -78,14 +79,19 @@ from ina.omnireduce.wire import (
     values_at,
 )
 from ina.tensors import (
+    BLOCKS,
     COUNT,
     DTYPE,
+    FIRST,
+    LEFT,
+    POSTED,
     PRIORITY,
     SOURCE_AT,
-    TAG,
     TARGET_AT,
-    next_tensor,
+    end_tensor,
+    lay_out,
     post_tensor,
+    tensor_row,
 )
 from ringleaf.arena import Arena
 from ringleaf.compiled import ARENA, compiled, copy_items, handler, inline
@@ -109,26 +115,34 @@ from ringleaf.packets import (
     open_packet,
 )
 
-REDUCED = 1
-"""What a worker reports of each tensor. a: count of its elements, b: its tag."""
+
+@inline
+def row_of(worker: Worker, slot: int) -> int:
+    """Where the words of the slot's tensor are."""
+    return int(tensor_row(worker.rows[slot * ROW_WORDS + TENSOR]))
+
+
+@inline
+def block_of(worker: Worker, slot: int, column: int, position: int) -> int:
+    """Which block of its tensor lies there, if it has so many."""
+    state = worker.state
+    place = (slot - worker.tensors.rows[row_of(worker, slot) + FIRST]) % state[SLOTS]
+    return int((position * state[SLOTS] + place) * state[COLUMNS] + column)
 
 
 @inline
 def block_range(worker: Worker, slot: int, column: int, position: int) -> tuple[int, int]:
-    """Bytes from the start of the current tensor to a block and to its end."""
-    state = worker.state
-    width = state[SLOTS] * state[COLUMNS]
-    first = (position * width + slot * state[COLUMNS] + column) * BLOCK
-    return 4 * first, 4 * min(first + BLOCK, worker.tensors.state[COUNT])
+    """Bytes from the start of the slot's tensor to a block and to its end."""
+    first = block_of(worker, slot, column, position) * BLOCK
+    return 4 * first, 4 * min(first + BLOCK, worker.tensors.rows[row_of(worker, slot) + COUNT])
 
 
 @inline
 def next_position(arena: Arena, worker: Worker, slot: int, column: int, position: int) -> int:
     """The column's first position from this one on whose block is not zero, or NONE."""
-    state = worker.state
-    width = state[SLOTS] * state[COLUMNS]
-    source = worker.tensors.state[SOURCE_AT]
-    while position * width + slot * state[COLUMNS] + column < state[BLOCKS]:
+    rows, tensor = worker.tensors.rows, row_of(worker, slot)
+    source = rows[tensor + SOURCE_AT]
+    while block_of(worker, slot, column, position) < rows[tensor + BLOCKS]:
         start, end = block_range(worker, slot, column, position)
         if not is_zero(arena.memory, source + start, source + end):
             return position
@@ -142,7 +156,7 @@ def stage_block(
 ) -> None:
     """Copy a block to where the packet refers to, zeros behind its end."""
     start, end = block_range(worker, slot, column, position)
-    source = worker.tensors.state[SOURCE_AT]
+    source = worker.tensors.rows[row_of(worker, slot) + SOURCE_AT]
     copy_items(arena.memory, target, arena.memory, source + start, end - start)
     clear(arena.memory, target + end - start, target + BLOCK_BYTES)
 
@@ -168,12 +182,11 @@ def begin_round(arena: Arena, worker: Worker, slot: int) -> None:
 
 @inline
 def begin_slot(arena: Arena, worker: Worker, slot: int) -> None:
-    """Put the slot's columns at the start of the current tensor."""
-    row = slot * ROW_WORDS
+    """Put the slot's columns at the start of its tensor."""
+    row, blocks = slot * ROW_WORDS, worker.tensors.rows[row_of(worker, slot) + BLOCKS]
     rows = worker.rows
-    columns = worker.state[COLUMNS]
-    for column in range(columns):
-        exists = slot * columns + column < worker.state[BLOCKS]
+    for column in range(worker.state[COLUMNS]):
+        exists = block_of(worker, slot, column, 0) < blocks
         rows[row + POSITIONS + column] = 0 if exists else NONE
         rows[row + NEXTS + column] = next_position(arena, worker, slot, column, 0)
     rows[row + IS_BUSY] = 1
@@ -182,24 +195,31 @@ def begin_slot(arena: Arena, worker: Worker, slot: int) -> None:
 
 
 @inline
-def begin_tensors(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
-    """Fill the slots with the next tensor that waits; empty ones are done at once."""
-    state = worker.state
-    while state[SLOTS_LEFT] == 0 and next_tensor(worker.tensors):
-        blocks = (worker.tensors.state[COUNT] + BLOCK - 1) // BLOCK
-        slots = min(state[SLOTS], (blocks + state[COLUMNS] - 1) // state[COLUMNS])
-        state[BLOCKS], state[SLOTS_LEFT] = blocks, slots
-        for slot in range(slots):
+def next_tensor(arena: Arena, worker: Worker, slot: int) -> None:
+    """Have an idle slot begin with the next tensor that has a block for it, if there is one."""
+    row, tensors = slot * ROW_WORDS, worker.tensors
+    while not worker.rows[row + IS_BUSY] and worker.rows[row + TENSOR] < tensors.state[POSTED]:
+        if block_of(worker, slot, 0, 0) < tensors.rows[row_of(worker, slot) + BLOCKS]:
             begin_slot(arena, worker, slot)
-            arena.words[at + READY] = 1
-        if blocks == 0:
-            report_tensor(arena, at, worker, now_ps)
+        else:
+            worker.rows[row + TENSOR] += 1
 
 
 @inline
-def report_tensor(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
-    current = worker.tensors.state
-    complete(arena, at, REDUCED, current[COUNT], current[TAG], now_ps)
+def begin_tensor(arena: Arena, at: int, worker: Worker, row: int, now_ps: int) -> None:
+    """Deal a new tensor's columns to slots; an empty one is done at once."""
+    state = worker.state
+    blocks = (worker.tensors.rows[row + COUNT] + BLOCK - 1) // BLOCK
+    slots = min(state[SLOTS], (blocks + state[COLUMNS] - 1) // state[COLUMNS])
+    first = state[NEXT_SLOT]
+    lay_out(worker.tensors, row, first, blocks, slots)
+    state[NEXT_SLOT] = (first + slots) % state[SLOTS]
+    for i in range(state[SLOTS]):
+        slot = (first + i) % state[SLOTS]
+        if not worker.rows[slot * ROW_WORDS + IS_BUSY]:
+            next_tensor(arena, worker, slot)
+    end_tensor(arena, at, worker.tensors, row, now_ps)
+    arena.words[at + READY] = has_waiting(worker.flight)
 
 
 @compiled(types.boolean(ARENA, *[types.int64] * 8))
@@ -214,7 +234,7 @@ def start_tensor(
     priority: int,
     now_ps: int,
 ) -> bool:
-    """Sum a tensor over all workers; False, and nothing is done, while too many wait already.
+    """Sum a tensor over all workers; False, and nothing is done, while too many are under way.
 
     All workers of a job start the same tensors in the same order. REDUCED is reported when the
     sum is there; until then the source must stay as it is.
@@ -232,10 +252,10 @@ def start_tensor(
         now_ps: The time.
     """
     worker = open_worker(arena, at)
-    if not post_tensor(worker.tensors, source_at, target_at, count, dtype, tag, priority):
+    row = post_tensor(worker.tensors, source_at, target_at, count, dtype, tag, priority)
+    if row < 0:
         return False
-    if worker.state[SLOTS_LEFT] == 0:
-        begin_tensors(arena, at, worker, now_ps)
+    begin_tensor(arena, at, worker, row, now_ps)
     return True
 
 
@@ -251,9 +271,9 @@ def make_update(arena: Arena, worker: Worker, slot: int) -> int:
     end = values_at(columns)
     template = state[TEMPLATES_AT] + slot % state[AGGREGATORS] * TEMPLATE_BYTES
     copy_items(head, 0, arena.bytes, template, end)
-    current = worker.tensors.state
-    head[MESSAGE_AT] = UPDATE << 4 | current[DTYPE]
-    head[IP_TOS_AT] |= current[PRIORITY] << 5
+    tensor, rows = row_of(worker, slot), worker.tensors.rows
+    head[MESSAGE_AT] = UPDATE << 4 | rows[tensor + DTYPE]
+    head[IP_TOS_AT] |= rows[tensor + PRIORITY] << 5
     head[PRESENT_AT] = present
     put16(head, SLOT_AT, slot)
     put32(head, ROUND_AT, worker.rows[row + ROUND] & ROUND_MASK)
@@ -317,11 +337,11 @@ def is_awaited(worker: Worker, view: Packet) -> bool:
 
 
 @inline
-def take_result(arena: Arena, worker: Worker, slot: int, view: Packet) -> None:
-    """Write the sums that a result holds, and go on to the positions that it names."""
+def take_sums(arena: Arena, worker: Worker, slot: int, view: Packet) -> bool:
+    """Write the sums that a result holds; return whether it names further positions."""
     row = slot * ROW_WORDS
     rows, columns = worker.rows, worker.state[COLUMNS]
-    first, target = values_at(columns), worker.tensors.state[TARGET_AT]
+    first, target = values_at(columns), worker.tensors.rows[row_of(worker, slot) + TARGET_AT]
     offset = 0
     is_busy = 0
     for column in range(columns):
@@ -332,13 +352,26 @@ def take_result(arena: Arena, worker: Worker, slot: int, view: Packet) -> None:
         position = get32(view.head, NEXT_AT + 4 * column)
         rows[row + POSITIONS + column] = position
         is_busy |= position != NONE
-    rows[row + ROUND] += 1
-    rows[row + IS_BUSY] = is_busy
+    return bool(is_busy)
+
+
+@inline
+def take_result(
+    arena: Arena, at: int, worker: Worker, slot: int, view: Packet, now_ps: int
+) -> None:
+    """Take a round's sums, and go on with the tensor, or with the next one."""
+    row, tensor = slot * ROW_WORDS, row_of(worker, slot)
+    is_busy = take_sums(arena, worker, slot, view)
+    worker.rows[row + ROUND] += 1
     worker.flight.slots[slot * SLOT_WORDS + ATTEMPTS] = 0
     if is_busy:
         begin_round(arena, worker, slot)
     else:
-        worker.state[SLOTS_LEFT] -= 1
+        worker.rows[row + IS_BUSY] = 0
+        worker.rows[row + TENSOR] += 1
+        worker.tensors.rows[tensor + LEFT] -= 1
+        next_tensor(arena, worker, slot)
+        end_tensor(arena, at, worker.tensors, tensor, now_ps)
 
 
 @handler
@@ -353,10 +386,7 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
         unlink_slot(flight, slot)
         take_sample(flight, slot, now_ps)
         end_backoff(flight)
-        take_result(arena, worker, slot, view)
-        if worker.state[SLOTS_LEFT] == 0:
-            report_tensor(arena, at, worker, now_ps)
-            begin_tensors(arena, at, worker, now_ps)
+        take_result(arena, at, worker, slot, view, now_ps)
         arena.words[at + TIMER_AT_PS] = deadline_ps(flight)
         arena.words[at + READY] = has_waiting(flight)
     return 0

@@ -35,17 +35,17 @@ LANES = 2
 BITS = 3  # headroom_bits of the job's workers
 SLOTS_AT = 4
 TEMPLATES_AT = 5  # in arena.bytes: heads of packets without and with lanes
-BLOCKS = 6  # of the current tensor
-BLOCKS_LEFT = 7  # without result; 0 while there is no tensor
-FLIGHT = 8
+NEXT_SLOT = 6  # of the next tensor's first block
+FLIGHT = 7
 TENSORS = FLIGHT + FLIGHT_WORDS
 OWN_WORDS = TENSORS + TENSORS_WORDS
 
 # A slot's words, besides those of its flight.
 ROUND = 0
-POSITION = 1  # block of the current tensor; below 0: only the exponent of block + slots
+POSITION = 1  # block of its tensor; below 0: only the exponent of block + slots
 EXPONENT = 2  # the workers' largest, of the block at POSITION
-SLOT_WORDS = 3
+TENSOR = 3  # number of the tensor; of the next one that will be posted if it is idle
+SLOT_WORDS = 4
 IDLE = FOREVER_PS  # a position behind all blocks
 
 TEMPLATE_BYTES = 64

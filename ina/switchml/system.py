@@ -16,7 +16,7 @@ from ina.reading import Fact
 from ina.switchml import reading
 from ina.switchml.control import ENTRIES, Job, entities
 from ina.switchml.scaling import error_bounds
-from ina.switchml.state import make_worker
+from ina.switchml.state import TENSORS, make_worker
 from ina.switchml.wire import SIZES, VALUES_AT
 from ina.systems import Share
 from ringleaf.arena import Store
@@ -112,7 +112,14 @@ class SwitchML:
         agents = [
             HostAgent(index(host), worker, at) for host, at in zip(members, workers, strict=True)
         ]
-        return WorkersJob("switchml", entities(graph, tree, job), agents, worker.start_tensor)
+        return WorkersJob(
+            "switchml",
+            entities(graph, tree, job),
+            agents,
+            worker.start_tensor,
+            window_bytes=4 * slots * lanes,
+            tensors_at=TENSORS,
+        )
 
     def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
         """How far each element of the result may be from the exact sum (float64)."""

@@ -1,8 +1,9 @@
 """A host's side of SwitchML: an agent that streams tensors through the switches.
 
-Of a tensor's blocks (64 or 256 elements, as many as a packet has lanes), block k goes through
-slot k mod slots. A slot has one packet in flight, and the result of one releases the next, so
-the workers keep in step (self-clocking). A slot's rounds alternate between two versions of its
+A tensor's blocks (64 or 256 elements, as many as a packet has lanes) are dealt to slots in turn,
+beginning where those of the tensor before end: a slot goes on to its next tensor without waiting
+for others. It has one packet in flight, and the result of one releases the next, so the workers
+keep in step (self-clocking). A slot's rounds alternate between two versions of its
 state in the switches, through all tensors of the job: what a switch has of one round is
 overwritten in the round after next, which a worker begins only when it has the next round's
 result, to which every worker contributed after it had this round's.
@@ -15,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS, complete
+from hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
 from ina.flight import (
     ATTEMPTS,
     back_off,
@@ -41,18 +42,18 @@ from ina.switchml.scaling import (
 )
 from ina.switchml.state import (
     BITS,
-    BLOCKS,
-    BLOCKS_LEFT,
     EXPONENT,
     IDLE,
     JOB,
     LANES,
+    NEXT_SLOT,
     POSITION,
     ROUND,
     SLOT_WORDS,
     SLOTS,
     TEMPLATE_BYTES,
     TEMPLATES_AT,
+    TENSOR,
     Worker,
     open_worker,
 )
@@ -71,15 +72,20 @@ from ina.switchml.wire import (
     VERSION_SHIFT,
 )
 from ina.tensors import (
+    BLOCKS,
     COUNT,
     DTYPE,
+    FIRST,
     FLOAT32,
+    LEFT,
+    POSTED,
     PRIORITY,
     SOURCE_AT,
-    TAG,
     TARGET_AT,
-    next_tensor,
+    end_tensor,
+    lay_out,
     post_tensor,
+    tensor_row,
 )
 from ringleaf.arena import Arena, Bytes
 from ringleaf.compiled import ARENA, compiled, copy_items, handler, inline
@@ -92,9 +98,6 @@ from ringleaf.headers import (
     write_priority,
 )
 from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
-
-REDUCED = 1
-"""What a worker reports of each tensor. a: count of its elements, b: its tag."""
 
 
 @inline
@@ -114,23 +117,43 @@ def block_number(worker: Worker, slot: int) -> int:
 
 
 @inline
-def begin_tensors(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
-    """Fill the slots with the next tensor that waits; empty ones are done at once."""
-    state, tensor = worker.state, worker.tensors.state
-    while state[BLOCKS_LEFT] == 0 and next_tensor(worker.tensors):
-        blocks = (tensor[COUNT] + state[LANES] - 1) // state[LANES]
-        state[BLOCKS] = state[BLOCKS_LEFT] = blocks
-        before = state[SLOTS] if tensor[DTYPE] == FLOAT32 else 0
-        for slot in range(min(state[SLOTS], blocks)):
-            begin_round(worker, slot, slot - before, 0)
-            arena.words[at + READY] = 1
-        if blocks == 0:
-            report_tensor(arena, at, worker, now_ps)
+def row_of(worker: Worker, slot: int) -> int:
+    """Where the words of the slot's tensor are."""
+    return int(tensor_row(worker.slots[slot * SLOT_WORDS + TENSOR]))
 
 
 @inline
-def report_tensor(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
-    complete(arena, at, REDUCED, worker.tensors.state[COUNT], worker.tensors.state[TAG], now_ps)
+def next_tensor(worker: Worker, slot: int) -> None:
+    """Have an idle slot begin with the next tensor that has a block for it, if there is one."""
+    state, tensors = worker.state, worker.tensors
+    row = slot * SLOT_WORDS
+    worker.slots[row + POSITION] = IDLE
+    while (
+        worker.slots[row + POSITION] == IDLE and worker.slots[row + TENSOR] < tensors.state[POSTED]
+    ):
+        tensor = row_of(worker, slot)
+        position = (slot - tensors.rows[tensor + FIRST]) % state[SLOTS]
+        if position < tensors.rows[tensor + BLOCKS]:
+            before = state[SLOTS] if tensors.rows[tensor + DTYPE] == FLOAT32 else 0
+            begin_round(worker, slot, position - before, 0)
+        else:
+            worker.slots[row + TENSOR] += 1
+
+
+@inline
+def begin_tensor(arena: Arena, at: int, worker: Worker, row: int, now_ps: int) -> None:
+    """Deal a new tensor's blocks to slots; an empty one is done at once."""
+    state = worker.state
+    blocks = (worker.tensors.rows[row + COUNT] + state[LANES] - 1) // state[LANES]
+    first = state[NEXT_SLOT]
+    lay_out(worker.tensors, row, first, blocks, blocks)
+    state[NEXT_SLOT] = (first + blocks) % state[SLOTS]
+    for i in range(state[SLOTS]):
+        slot = (first + i) % state[SLOTS]
+        if worker.slots[slot * SLOT_WORDS + POSITION] == IDLE:
+            next_tensor(worker, slot)
+    end_tensor(arena, at, worker.tensors, row, now_ps)
+    arena.words[at + READY] = has_waiting(worker.flight)
 
 
 @compiled(types.boolean(ARENA, *[types.int64] * 8))
@@ -145,7 +168,7 @@ def start_tensor(
     priority: int,
     now_ps: int,
 ) -> bool:
-    """Sum a tensor over all workers; False, and nothing is done, while 64 wait already.
+    """Sum a tensor over all workers; False, and nothing is done, while 64 are under way.
 
     All workers of a job start the same tensors in the same order. REDUCED is reported when the
     sum is there; until then the source must stay as it is.
@@ -162,34 +185,33 @@ def start_tensor(
         now_ps: The time.
     """
     worker = open_worker(arena, at)
-    if not post_tensor(worker.tensors, source_at, target_at, count, dtype, tag, priority):
+    row = post_tensor(worker.tensors, source_at, target_at, count, dtype, tag, priority)
+    if row < 0:
         return False
-    if worker.state[BLOCKS_LEFT] == 0:
-        begin_tensors(arena, at, worker, now_ps)
+    begin_tensor(arena, at, worker, row, now_ps)
     return True
 
 
 @inline
 def block_start(worker: Worker, position: int) -> int:
-    """Bytes from the start of the current tensor to a block."""
+    """Bytes from the start of a tensor to a block."""
     return 4 * position * worker.state[LANES]
 
 
 @inline
-def block_end(worker: Worker, position: int) -> int:
-    """Bytes from the start of the current tensor to the end of a block, less in the last one."""
-    state = worker.state
-    return 4 * min((position + 1) * state[LANES], worker.tensors.state[COUNT])
+def block_end(worker: Worker, tensor: int, position: int) -> int:
+    """Bytes from the start of a tensor to the end of a block, less in the last one."""
+    return 4 * min((position + 1) * worker.state[LANES], worker.tensors.rows[tensor + COUNT])
 
 
 @inline
-def own_exponent(arena: Arena, worker: Worker, position: int) -> int:
+def own_exponent(arena: Arena, worker: Worker, tensor: int, position: int) -> int:
     """The exponent of this worker's block at `position`; 0 where there is none."""
-    state = worker.state
-    if worker.tensors.state[DTYPE] != FLOAT32 or position >= state[BLOCKS]:
+    rows = worker.tensors.rows
+    if rows[tensor + DTYPE] != FLOAT32 or position >= rows[tensor + BLOCKS]:
         return 0
-    source = worker.tensors.state[SOURCE_AT]
-    start, end = block_start(worker, position), block_end(worker, position)
+    source = rows[tensor + SOURCE_AT]
+    start, end = block_start(worker, position), block_end(worker, tensor, position)
     return max_exponent(arena.memory[source + start : source + end].view(np.float32))
 
 
@@ -197,15 +219,15 @@ def own_exponent(arena: Arena, worker: Worker, position: int) -> int:
 def write_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
     """Write the slot's block into a packet, zeros behind its end."""
     state = worker.state
-    row = slot * SLOT_WORDS
+    row, tensor = slot * SLOT_WORDS, row_of(worker, slot)
     position, exponent = worker.slots[row + POSITION], worker.slots[row + EXPONENT]
-    start, end = block_start(worker, position), block_end(worker, position)
-    source = worker.tensors.state[SOURCE_AT]
+    start, end = block_start(worker, position), block_end(worker, tensor, position)
+    source = worker.tensors.rows[tensor + SOURCE_AT]
     block = arena.memory[source + start : source + end]
     size = block.size
     if exponent == SPECIAL:
         size = 0
-    elif worker.tensors.state[DTYPE] == FLOAT32:
+    elif worker.tensors.rows[tensor + DTYPE] == FLOAT32:
         quantise(block.view(np.float32), lanes, shift_of(exponent, state[BITS]))
     else:
         pack(block.view(np.int32), lanes)
@@ -217,14 +239,14 @@ def write_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
 def read_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
     """Write the result of the slot's block to where the sum goes."""
     state = worker.state
-    row = slot * SLOT_WORDS
+    row, tensor = slot * SLOT_WORDS, row_of(worker, slot)
     position, exponent = worker.slots[row + POSITION], worker.slots[row + EXPONENT]
-    start, end = block_start(worker, position), block_end(worker, position)
-    target = worker.tensors.state[TARGET_AT]
+    start, end = block_start(worker, position), block_end(worker, tensor, position)
+    target = worker.tensors.rows[tensor + TARGET_AT]
     block = arena.memory[target + start : target + end]
     if exponent == SPECIAL:
         fill_nan(block.view(np.float32))
-    elif worker.tensors.state[DTYPE] == FLOAT32:
+    elif worker.tensors.rows[tensor + DTYPE] == FLOAT32:
         dequantise(lanes, block.view(np.float32), shift_of(exponent, state[BITS]))
     else:
         unpack(lanes, block.view(np.int32))
@@ -234,19 +256,20 @@ def read_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
 def make_update(arena: Arena, worker: Worker, slot: int) -> int:
     """Return the packet of the slot's round."""
     state = worker.state
-    row = slot * SLOT_WORDS
+    row, tensor = slot * SLOT_WORDS, row_of(worker, slot)
     position, version = worker.slots[row + POSITION], worker.slots[row + ROUND] & 1
+    priority = worker.tensors.rows[tensor + PRIORITY]
     packet = allocate_packet(arena)
     view = open_packet(arena, packet)
     head = view.head
     template = state[TEMPLATES_AT] + (TEMPLATE_BYTES if position >= 0 else 0)
     copy_items(head, 0, arena.bytes, template, VALUES_AT)
-    if worker.tensors.state[PRIORITY] != 0:
-        write_priority(head, worker.tensors.state[PRIORITY])
+    if priority != 0:
+        write_priority(head, priority)
         write_ip_checksum(head)
     put32(head, BLOCK_AT, block_number(worker, slot))
     put16(head, POOL_INDEX_AT, version << VERSION_SHIFT | slot)
-    head[EXPONENT_AT] = own_exponent(arena, worker, position + state[SLOTS])
+    head[EXPONENT_AT] = own_exponent(arena, worker, tensor, position + state[SLOTS])
     end = VALUES_AT
     if position >= 0:
         end += 4 * state[LANES]
@@ -297,19 +320,21 @@ def is_awaited(worker: Worker, head: Bytes, size: int) -> bool:
 
 
 @inline
-def take_result(arena: Arena, worker: Worker, slot: int, head: Bytes) -> None:
+def take_result(arena: Arena, at: int, worker: Worker, slot: int, head: Bytes, now_ps: int) -> None:
     """Keep what a result holds, and have the slot send its next block, if any."""
-    state = worker.state
-    row = slot * SLOT_WORDS
+    state, tensors = worker.state, worker.tensors
+    row, tensor = slot * SLOT_WORDS, row_of(worker, slot)
     position = worker.slots[row + POSITION]
     if position >= 0:
         read_lanes(arena, worker, slot, head[VALUES_AT : VALUES_AT + 4 * state[LANES]])
-        state[BLOCKS_LEFT] -= 1
+        tensors.rows[tensor + LEFT] -= 1
     worker.slots[row + ROUND] += 1
-    if position + state[SLOTS] < state[BLOCKS]:
+    if position + state[SLOTS] < tensors.rows[tensor + BLOCKS]:
         begin_round(worker, slot, position + state[SLOTS], int(head[EXPONENT_AT]))
     else:
-        worker.slots[row + POSITION] = IDLE
+        worker.slots[row + TENSOR] += 1
+        next_tensor(worker, slot)
+    end_tensor(arena, at, tensors, tensor, now_ps)
 
 
 @handler
@@ -325,10 +350,7 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
         if worker.slots[slot * SLOT_WORDS + POSITION] >= 0:  # an exponent alone is much faster
             take_sample(worker.flight, slot, now_ps)
         end_backoff(worker.flight)
-        take_result(arena, worker, slot, head)
-        if worker.state[BLOCKS_LEFT] == 0:
-            report_tensor(arena, at, worker, now_ps)
-            begin_tensors(arena, at, worker, now_ps)
+        take_result(arena, at, worker, slot, head, now_ps)
         arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
         arena.words[at + READY] = has_waiting(worker.flight)
     return 0

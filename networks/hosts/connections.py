@@ -61,6 +61,7 @@ class Connections:
             for group in groups
         ]
         self._priority: dict[tuple[int, int, int], int] = {}  # by group, channel and host
+        self._rates: dict[tuple[int, int, int], int] = {}  # by group, channel and host
         self.agents = [
             self._make_agent(host, options, ring=ring, rtt_ps=rtt_ps)
             for host in range(len(self._hosts))
@@ -114,6 +115,16 @@ class Connections:
             for number, flow in enumerate(self._flows[host]):
                 if (flow.group, flow.channel) == (group, channel):
                     rc.set_priority(self._store.arena, self.agents[host], number, priority)
+
+    def pace(
+        self, group: int, channel: int, node: int, streams: Sequence[Stream], rate_bps: int
+    ) -> None:
+        """Let a node send on these streams of a channel at a rate, all together; 0: any."""
+        host = self._nodes[group][node]
+        if streams and (rate_bps or self._rates.get((group, channel, host), 0)):
+            self._rates[group, channel, host] = rate_bps
+            numbers = [self._qps[host][Flow(group, channel, stream)] for stream in streams]
+            rc.set_rate(self._store.arena, self.agents[host], numbers, rate_bps)
 
     def connect(self, group: int, channel: int, node: int, streams: Iterable[Stream]) -> None:
         """See to it that a node has queue pairs for these; the agents must be idle."""

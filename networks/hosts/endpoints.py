@@ -52,7 +52,9 @@ class Endpoints:
         rtt_ps: int,
     ) -> None:
         check_groups(graph, groups)
+        self.graph = graph
         self.groups = groups
+        self._store = store
         self.ring = make_ring(store, RING_ROWS)
         self.connections = Connections(graph, store, options, groups, ring=self.ring, rtt_ps=rtt_ps)
         self.aggregators = self._join(graph, store, options, rtt_ps)
@@ -150,6 +152,7 @@ class Endpoints:
         group: int = 0,
         channel: int = 0,
         priority: int = 0,
+        rate_bps: int = 0,
     ) -> Operation:
         """Return a collective that a network can start, once.
 
@@ -161,6 +164,7 @@ class Endpoints:
             group: Who does it.
             channel: Not in use by another of the group's.
             priority: Of its packets: 0 to 7, the most urgent.
+            rate_bps: Of each host's messages, on the line; 0: as fast as it goes.
         """
         for tensor in tensors[schedule.ranks :]:
             tensor.zero_()
@@ -178,7 +182,13 @@ class Endpoints:
             for node, plan in enumerate(parts)
         }
         assert all(tensor.numel() == elements for tensor in tensors)
-        return Operation(group, channel, schedule.ranks, dtype, executors, priority)
+        return Operation(group, channel, schedule.ranks, dtype, executors, priority, rate_bps)
+
+    def raise_priority(self, group: int, priority: int) -> None:
+        """Let what a group's aggregation agents have under way be at least so urgent."""
+        if group in self.aggregators:
+            for rank in range(len(self.groups[group].hosts)):
+                self.aggregators[group].raise_priority(self._store.arena, rank, priority)
 
     def staging(self, parts: Sequence[Plan], elements: int, chunks: int, item: int) -> list[int]:
         """Bytes that each node's executor needs for what has arrived too early."""

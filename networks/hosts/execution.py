@@ -38,6 +38,7 @@ class Operation:
     dtype: torch.dtype
     executors: Mapping[int, RankExecutor]  # by node: of those that are here
     priority: int = 0  # of its packets, 0 to 7
+    rate_bps: int = 0  # that each host's queue pairs keep to together; 0: as fast as it goes
     finish_ps: dict[int, int] = field(default_factory=dict)  # by node: when it had its result
     left: set[int] = field(default_factory=set)  # nodes that are not done
 
@@ -66,6 +67,7 @@ class Execution:
         for node, executor in operation.executors.items():
             operation.finish_ps[node] = now_ps
             self._endpoints.connections.prioritise(*place, node, operation.priority)
+            self._endpoints.connections.pace(*place, node, executor.streams, operation.rate_bps)
             executor.start()
             self._issue(operation, node, now_ps)
         operation.left = {n for n, executor in operation.executors.items() if not executor.done}

@@ -20,8 +20,10 @@ from hosts.schedulers.interface import (
 )
 from hosts.training.job import TrainingJob
 from hosts.training.pieces import Piece
+from networks.hosts.credit import credit_bytes
 from networks.hosts.endpoints import Endpoints
 from networks.hosts.execution import Operation
+from networks.hosts.knowledge import Place, places
 from networks.hosts.memory import aligned, item_bytes
 from ringleaf.units import FOREVER_PS
 
@@ -65,7 +67,14 @@ class _Ready:
     schedules: dict[int, Schedule]  # by elements
     servers: list[list[torch.Tensor]]  # by channel and server
     staging: list[list[int]]  # by channel and node
+    credit_bytes: int | None
     channels: dict[int, Release] = field(default_factory=dict)  # in use
+
+    def has_room(self, size_bytes: int) -> bool:
+        """Whether something so large may start now."""
+        under_way = sum(release.item.size_bytes for release in self.channels.values())
+        is_within = self.credit_bytes is None or under_way + size_bytes <= self.credit_bytes
+        return len(self.channels) < CHANNELS and (is_within or not under_way)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +109,7 @@ class TrainingDirector:
         ledger: Ledger,
         tell: Callable[[float], None] = lambda share: None,
     ) -> None:
-        self._endpoints = endpoints
+        self.endpoints = endpoints
         self.assignments = assignments
         self._scheduler = scheduler
         self._ledger = ledger
@@ -110,9 +119,14 @@ class TrainingDirector:
         self._changed = True  # since the scheduler was last asked
         self._tell = tell
         self._reduced = 0  # pieces of jobs that end
-        self._standings = [_first_standing(each) for each in assignments]
         self.stretches: list[Stretch] = []
         self._ready = self._prepare()
+        self._standings = [
+            _first_standing(each, place, in_order=number in endpoints.aggregators)
+            for number, (each, place) in enumerate(
+                zip(assignments, places(endpoints.graph, endpoints.groups), strict=True)
+            )
+        ]
 
     def start(self, now_ps: int) -> None:
         self.reach(now_ps)
@@ -165,10 +179,16 @@ class TrainingDirector:
             {number: self._standing(number) for number in range(len(self.assignments))},
         )
         released = []
+        full: dict[int, int] = {}  # jobs without room, which nothing passes: what waits for it
         for release in self._scheduler.release(situation):
-            if len(self._ready[release.item.job].channels) < CHANNELS:
+            job = release.item.job
+            if job not in full and self._ready[job].has_room(release.item.size_bytes):
                 self._waiting.remove(release.item)
                 released.append(self._launch(release))
+            else:
+                full[job] = max(full.get(job, 0), release.priority)
+        for job, priority in full.items():
+            self.endpoints.raise_priority(job, priority)
         self._changed = bool(released)
         return released
 
@@ -204,7 +224,7 @@ class TrainingDirector:
         schedule = ready.schedules[piece.elements]
         gradients = [tensor[piece.start : piece.stop] for tensor in ready.gradients]
         self._ledger.fill(number, piece, gradients)
-        return self._endpoints.operate(
+        return self.endpoints.operate(
             schedule,
             plans(schedule, piece.elements),
             gradients + [server[: piece.elements] for server in ready.servers[channel]],
@@ -212,6 +232,7 @@ class TrainingDirector:
             group=number,
             channel=channel,
             priority=release.priority,
+            rate_bps=release.rate_bps,
         )
 
     def _prepare(self) -> list[_Ready]:
@@ -220,7 +241,7 @@ class TrainingDirector:
             {size: each.schedule_for(size) for size in _sizes(each)} for each in self.assignments
         ]
         needs = [self._need(number, made) for number, made in enumerate(schedules)]
-        self._endpoints.memory.make_room(sum(need.total_bytes for need in needs))
+        self.endpoints.memory.make_room(sum(need.total_bytes for need in needs))
         return [
             self._make(number, made, need)
             for number, (made, need) in enumerate(zip(schedules, needs, strict=True))
@@ -229,15 +250,15 @@ class TrainingDirector:
     def _need(self, number: int, schedules: dict[int, Schedule]) -> _Need:
         """Connect a job's nodes on all channels, and work out how much memory it needs."""
         each = self.assignments[number]
-        group = self._endpoints.groups[number]
+        group = self.endpoints.groups[number]
         item = item_bytes(each.dtype)
         staging = [0] * len(group.nodes)
         for elements, schedule in schedules.items():
-            self._endpoints.check_group(schedule, group=number)
+            self.endpoints.check_group(schedule, group=number)
             parts: list[Plan] = plans(schedule, elements)
             for channel in range(CHANNELS):
-                self._endpoints.connect(parts, group=number, channel=channel)
-            wanted = self._endpoints.staging(parts, elements, schedule.chunks, item)
+                self.endpoints.connect(parts, group=number, channel=channel)
+            wanted = self.endpoints.staging(parts, elements, schedule.chunks, item)
             for node, size in enumerate(wanted):
                 staging[node] = max(staging[node], size)
         servers = max(schedule.servers for schedule in schedules.values())
@@ -250,7 +271,7 @@ class TrainingDirector:
         )
 
     def _make(self, number: int, schedules: dict[int, Schedule], need: _Need) -> _Ready:
-        memory, dtype = self._endpoints.memory, self.assignments[number].dtype
+        memory, dtype = self.endpoints.memory, self.assignments[number].dtype
         elements = self.assignments[number].job.model.elements
         return _Ready(
             [memory.take(elements, dtype) for _ in range(need.ranks)],
@@ -260,6 +281,7 @@ class TrainingDirector:
                 for _ in range(CHANNELS)
             ],
             [[memory.take_bytes(size) for size in need.staging] for _ in range(CHANNELS)],
+            credit_bytes(self.endpoints.aggregators.get(number)),
         )
 
 
@@ -280,7 +302,7 @@ class _Need:
         return self.ranks * aligned(self.rank_bytes) + CHANNELS * per_channel
 
 
-def _first_standing(each: Assignment) -> Standing:
+def _first_standing(each: Assignment, place: Place, *, in_order: bool) -> Standing:
     model = each.job.model
     return Standing(
         layers=len(model.layers),
@@ -289,6 +311,9 @@ def _first_standing(each: Assignment) -> Standing:
         size_bytes=model.size_bytes,
         compute_ps=model.compute_ps,
         weight=each.weight,
+        link_bps=place.link_bps,
+        rivals=place.rivals,
+        in_order=in_order,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import random
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -36,11 +37,12 @@ from ringleaf.packets import (
     read_packet,
     write_packet,
 )
-from ringleaf.units import FOREVER_PS
+from ringleaf.units import FOREVER_PS, PS_PER_S
 
 MTU = 8
 LINE_BPS = 1_000_000_000_000
 DELAY_PS = 1000
+LINE_GAPS = 24  # preamble, FCS and gap of Ethernet
 
 
 @dataclass
@@ -57,6 +59,7 @@ class Wire:
     controller: str = "fixed"
     marks: float = 0.0  # how many meet congestion on the way
     sent: list[bytes] = field(default_factory=list)
+    sent_ps: list[int] = field(default_factory=list)
     completions: list[Completion] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -109,6 +112,7 @@ class Wire:
 
     def _fly(self, end: int, packet: int) -> None:
         self.sent.append(read_packet(self.store.arena, packet))
+        self.sent_ps.append(self.now_ps)
         if self.rng.random() < self.twice:
             self._fly(end, copy_packet(self.store.arena, packet))
         if self.rng.random() < self.loss:
@@ -162,6 +166,21 @@ class Wire:
             else:
                 rc.fire_timer(arena, self.ends[timers.index(now)], 0, now)
             self._drain()
+
+
+def add_pair(wire: Wire, number: int) -> None:
+    """One more queue pair between the two, of this number on both."""
+    for end, at in enumerate(wire.ends):
+        assert rc.add_qp(wire.store, at) == number
+        rc.connect_qp(
+            wire.store,
+            at,
+            number,
+            peer_qp=number,
+            macs=(end + 1, 2 - end),
+            addresses=(0x0A000001 + end, 0x0A000002 - end),
+            source_port=0xC000 + number,
+        )
 
 
 def kinds(wire: Wire) -> list[tuple[int, int]]:
@@ -358,6 +377,61 @@ def test_priority_out_of_range_is_refused() -> None:
         rc.set_priority(wire.store.arena, wire.ends[0], 0, 8)
 
 
+@given(
+    rate_bps=st.integers(10**8, 10**13),
+    size=st.integers(1, 400),
+    loss=st.sampled_from([0.0, 0.2]),
+    controller=st.sampled_from(sorted(CONTROLLERS)),
+)
+def test_a_paced_queue_pair_keeps_to_its_rate(
+    rate_bps: int, size: int, loss: float, controller: str
+) -> None:
+    wire = Wire(window=16, loss=loss, controller=controller, marks=0.1)
+    rc.set_rate(wire.store.arena, wire.ends[0], [0], rate_bps)
+    wire.expect(1, 4096, size, tag=0)
+    wire.post(0, bytes(size), 0, tag=0)
+    wire.run()
+
+    assert (rc.SENT, 0) in kinds(wire)
+    frames = zip(wire.sent, wire.sent_ps, strict=True)
+    data = [(len(f), at_ps) for f, at_ps in frames if f[29] == 1 and f[42] < 0x11]
+    for (length, at_ps), (_, later_ps) in pairwise(data):
+        assert later_ps - at_ps >= 8 * (length + LINE_GAPS) * PS_PER_S // rate_bps
+
+
+@given(
+    sizes=st.lists(st.integers(1, 60), min_size=2, max_size=5),
+    rate_bps=st.integers(10**9, 10**11),
+)
+def test_queue_pairs_share_a_rate_in_turn(sizes: list[int], rate_bps: int) -> None:
+    wire = Wire(window=64)
+    for number in range(1, len(sizes)):
+        add_pair(wire, number)
+    arena = wire.store.arena
+    rc.set_rate(arena, wire.ends[0], range(len(sizes)), rate_bps)
+    for number, size in enumerate(sizes):
+        assert rc.post_receive(arena, wire.ends[1], number, 0, size, number)
+        assert rc.post_send(arena, wire.ends[0], number, 0, size, number, 0)
+    wire.run()
+
+    assert sorted(kinds(wire)) == sorted(
+        (kind, number) for kind in (rc.SENT, rc.RECEIVED) for number in range(len(sizes))
+    )
+    frames = zip(wire.sent, wire.sent_ps, strict=True)
+    data = [(f, at_ps) for f, at_ps in frames if f[29] == 1 and f[42] < 0x11]
+    for (frame, at_ps), (_, later_ps) in pairwise(data):
+        gap_ps = 8 * (len(frame) + LINE_GAPS) * PS_PER_S // rate_bps
+        assert gap_ps <= later_ps - at_ps <= gap_ps + 1, "or the rate is left unused"
+    turn = {int.from_bytes(frame[47:50]) for frame, _ in data[: 2 * len(sizes)]}
+    assert len(turn) == len(sizes), "nobody waits for long"
+
+
+def test_rate_below_zero_is_refused() -> None:
+    wire = Wire()
+    with pytest.raises(ProtocolError, match="rc on h0: rate_bps must be at least 0, got -1"):
+        rc.set_rate(wire.store.arena, wire.ends[0], [0], -1)
+
+
 @given(priorities=st.lists(st.integers(0, 7), min_size=1, max_size=9), size=st.integers(1, 40))
 def test_queue_pairs_send_by_priority_and_in_turn_among_equals(
     priorities: list[int], size: int
@@ -366,17 +440,7 @@ def test_queue_pairs_send_by_priority_and_in_turn_among_equals(
     arena = wire.store.arena
     for number, priority in enumerate(priorities):
         if number:
-            for end, at in enumerate(wire.ends):
-                assert rc.add_qp(wire.store, at) == number
-                rc.connect_qp(
-                    wire.store,
-                    at,
-                    number,
-                    peer_qp=number,
-                    macs=(end + 1, 2 - end),
-                    addresses=(0x0A000001 + end, 0x0A000002 - end),
-                    source_port=0xC000 + number,
-                )
+            add_pair(wire, number)
             arena = wire.store.arena
         rc.set_priority(arena, wire.ends[0], number, priority)
     for number in range(len(priorities)):

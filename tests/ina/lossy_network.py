@@ -308,16 +308,24 @@ class Network:
 
     def reduce(self, *tensors: np.ndarray) -> list[Run]:
         """Sum one tensor per job, all at once; tensors are shaped (ranks, elements)."""
+        return self._reduce(list(enumerate(tensors)))
+
+    def stream(self, *tensors: np.ndarray) -> list[Run]:
+        """Sum tensors of the first job, which its workers are given at once, in this order."""
+        return self._reduce([(0, parts) for parts in tensors])
+
+    def _reduce(self, given: Sequence[tuple[int, np.ndarray]]) -> list[Run]:
         places = [
             [self._start(job, rank, part) for rank, part in enumerate(parts)]
-            for job, parts in enumerate(tensors)
+            for job, parts in given
         ]
-        self.run(sum(map(len, places)))
+        if places:
+            self.run(sum(map(len, places)))
         memory = self.store.arena.memory
         runs = []
-        for job, parts in enumerate(tensors):
+        for (job, parts), row in zip(given, places, strict=True):
             size = parts[0].nbytes
-            results = [memory[at : at + size].view(parts.dtype) for at in places[job]]
+            results = [memory[at : at + size].view(parts.dtype) for at in row]
             runs.append(Run(self.jobs[job], parts, np.stack(results)))
         return runs
 

@@ -111,9 +111,11 @@ def test_every_sum_is_right_whatever_links_do(
     job = job_on(graph, servers, number=rng.randint(1, 255), aggregators=aggregators, window=window)
     network = Network(graph, [job], misbehaving(rng, loss, twice, late))
 
-    for count in counts:
-        make = rng.choice([floats, integers, wide])
-        for run in network.reduce(make(rng, len(job.workers), count)):
+    tensors = [
+        rng.choice([floats, integers, wide])(rng, len(job.workers), count) for count in counts
+    ]
+    for part in (tensors[:1], tensors[1:]):  # those of a part follow one another without a gap
+        for run in network.stream(*part):
             run.check()
 
 
@@ -363,6 +365,14 @@ def test_congestion_marks_reach_all_workers_through_a_sum() -> None:
 
     own = [agent.block + AGENT_WORDS for agent in network.parties[0].agents[:3]]
     assert [network.words[at + ALLOWED] - network.words[at + INCREASE] for at in own] == [16] * 3
+
+
+def test_a_tensor_does_not_wait_for_the_one_before() -> None:
+    graph = tree_of((3,))
+    network = Network(graph, [job_on(graph, window=8)])
+    network.stream(*(np.ones((2, count), np.float32) for count in (64, 0, 65, 1)))
+    answered = next(i for i, (_, dst, _) in enumerate(network.hops) if dst == "h0")
+    assert sum(src == "h0" for src, _, _ in network.hops[:answered]) == 4
 
 
 def with_mark(packet: bytes) -> bytes:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hosts.agent import (
+    AGENT_WORDS,
     READY,
     RETRANSMISSIONS,
     TIMER_AT_PS,
@@ -20,12 +21,13 @@ from hosts.agent import (
     take_completions,
 )
 from ina.flight import MAX_BACKOFF
-from ina.switchml.state import make_worker
+from ina.switchml.state import TENSORS, make_worker
 from ina.switchml.wire import BLOCK_AT, MESSAGE_AT, POOL_INDEX_AT, RESULT, SIZE_NONE, VALUES_AT
-from ina.switchml.worker import REDUCED, fire_timer, receive, start_tensor, transmit
-from ina.tensors import FLOAT32, INT32, MOST_WAITING
+from ina.switchml.worker import fire_timer, receive, start_tensor, transmit
+from ina.tensors import FLOAT32, INT32, MOST_TENSORS, REDUCED, raise_priority
 from ringleaf.arena import Arena, Store
 from ringleaf.errors import ConfigError
+from ringleaf.headers import IP_TOS_AT
 from ringleaf.packets import POOL_FREE, POOL_SIZE, free_packet, make_pool, read_packet, write_packet
 from ringleaf.units import FOREVER_PS
 
@@ -176,7 +178,7 @@ def test_versions_alternate_in_each_slot_through_all_tensors() -> None:
         block, version, slot = number(packet)
         assert (block, version) == (rounds[slot] * SLOTS + slot, rounds[slot] % 2)
         rounds[slot] += 1
-    assert rounds == {0: 2 + 2 + 4 + 2, 1: 2 + 3 + 2, 2: 2 + 3, 3: 3}
+    assert rounds == {0: 2 + 4, 1: 2 + 3 + 2, 2: 2 + 3 + 2, 3: 2 + 3}
 
 
 def test_block_numbers_wrap_around() -> None:
@@ -310,7 +312,30 @@ def test_infinities_and_nans_make_their_block_nan(bad: float) -> None:
     assert np.isnan(result).tolist() == [False] * LANES + [True] * LANES + [False] * LANES
 
 
-def test_tensors_are_summed_one_after_the_other() -> None:
+def test_a_tensor_does_not_wait_for_the_one_before() -> None:
+    echo = Echo()
+    places = [echo.put(np.full(count, count, np.int32)) for count in (LANES, LANES + 1, 1)]
+    for at, count in zip(places, (LANES, LANES + 1, 1), strict=True):
+        echo.start(at, count, INT32)
+
+    assert [number(update)[2] for update in echo.take_updates()] == [0, 1, 2, 3]
+    assert len(echo.run()) == 3
+
+
+def test_what_is_left_of_tensors_goes_with_a_raised_priority() -> None:
+    echo = Echo()
+    for count in (LANES, SLOTS * LANES):
+        echo.start(echo.put(np.ones(count, np.int32)), count, INT32)
+    before = echo.take_updates()
+    raise_priority(echo.arena, echo.at + AGENT_WORDS + TENSORS, 5)
+    echo.deliver(result_of(before[0]))
+
+    (after,) = echo.take_updates()
+
+    assert [packet[IP_TOS_AT] >> 5 for packet in (*before, after)] == [0, 0, 0, 0, 5]
+
+
+def test_tensors_are_summed_in_turn() -> None:
     echo = Echo()
     tensors = [np.full(count, count, np.float32) for count in (100, 0, 1, 300)]
     places = [echo.put(values) for values in tensors]
@@ -319,9 +344,9 @@ def test_tensors_are_summed_one_after_the_other() -> None:
 
     done = echo.run()
 
-    assert [(each.kind, each.a, each.b) for each in done] == [
-        (REDUCED, 100, 0),
+    assert [(each.kind, each.a, each.b) for each in done] == [  # an empty one at once
         (REDUCED, 0, 1),
+        (REDUCED, 100, 0),
         (REDUCED, 1, 2),
         (REDUCED, 300, 3),
     ]
@@ -338,14 +363,15 @@ def test_an_empty_tensor_is_done_at_once() -> None:
     assert echo.word(READY) == 0
 
 
-def test_only_so_many_tensors_wait() -> None:
+def test_only_so_many_tensors_are_under_way() -> None:
     echo = Echo()
     at = echo.put(np.ones(1, np.float32))
 
-    accepted = [echo.start(at, 1) for _ in range(MOST_WAITING + 2)]
+    accepted = [echo.start(at, 1) for _ in range(MOST_TENSORS + 1)]
 
-    assert accepted == [True] * (MOST_WAITING + 1) + [False]
-    assert len(echo.run()) == MOST_WAITING + 1
+    assert accepted == [True] * MOST_TENSORS + [False]
+    assert len(echo.run()) == MOST_TENSORS
+    assert echo.start(at, 1)
 
 
 @pytest.mark.parametrize(

@@ -11,18 +11,21 @@ import torch
 from collectives.oracle import execute
 from collectives.registry import ALGORITHMS
 from collectives.schedule import Schedule
+from hosts.schedulers.interface import Scheduler
 from hosts.schedulers.registry import SCHEDULERS
 from hosts.training.job import TrainingJob
 from hosts.training.model import Layer, Model
 from hosts.training.pieces import Piece, cut
 from ina.registry import SYSTEMS
 from networks.groups import Group
-from networks.hosts.training import Assignment, TrainingDirector
+from networks.hosts.credit import credit_bytes, partition_bytes
+from networks.hosts.training import Assignment, Stretch, TrainingDirector
 from networks.options import Options
 from networks.virtual import VirtualNetwork
-from ringleaf.units import PS_PER_US
+from ringleaf.units import PS_PER_S, PS_PER_US
 from topologies import registry
 
+LINE_BPS = 100 * 10**9
 ELEMENTS = (500, 2000, 0, 30_000, 400, 10_000)
 MODEL = Model(
     "small",
@@ -61,32 +64,50 @@ def schedule_for(algorithm: str, elements: int) -> Schedule:
     return ALGORITHMS[algorithm].build(2, size_bytes=4 * elements)
 
 
+def partition(network: VirtualNetwork, job: int, scheduler: Scheduler) -> int | None:
+    """As it would be, but small beside the model's layers."""
+    wanted = partition_bytes(network.endpoints.aggregators.get(job), scheduler)
+    return wanted and min(wanted, 16_384)
+
+
 def train(scheduler: str, algorithms: Sequence[str]) -> tuple[list[TrainingJob], Ledger]:
+    director, ledger = direct(scheduler, algorithms)
+    return [each.job for each in director.assignments], ledger
+
+
+def direct(
+    scheduler: str,
+    algorithms: Sequence[str],
+    slots: int | None = None,
+    weights: Sequence[float] = (1.0, 1.0),
+) -> tuple[TrainingDirector, Ledger]:
     graph = registry.build(
-        "leafspine,leaves=2,spines=2,hosts=2", rate_bps=100 * 10**9, delay_ps=10**6, hosts=None
+        "leafspine,leaves=2,spines=2,hosts=2", rate_bps=LINE_BPS, delay_ps=10**6, hosts=None
     )
     found = SCHEDULERS[scheduler]
     groups = [
         Group(i + 1, tuple(f"h{2 * place + i}" for place in range(2)), (), SYSTEMS.get(algorithm))
         for i, algorithm in enumerate(algorithms)
     ]
-    network = VirtualNetwork(graph, Options(lanes=64), groups=groups)
+    network = VirtualNetwork(graph, Options(lanes=64, slots=slots), groups=groups)
     assignments = [
         Assignment(
             TrainingJob(
                 MODEL,
-                cut(MODEL, partition_bytes=found.partition_bytes and 16_384),
+                cut(MODEL, partition_bytes=partition(network, i, found)),
                 iterations=2,
                 start_ps=i * PS_PER_US,
             ),
             partial(schedule_for, algorithm),
             torch.int32,
+            weight=weights[i],
         )
         for i, algorithm in enumerate(algorithms)
     ]
     ledger = Ledger()
-    network.play(TrainingDirector(network.endpoints, assignments, found, ledger))
-    return [each.job for each in assignments], ledger
+    director = TrainingDirector(network.endpoints, assignments, found, ledger)
+    network.play(director)
+    return director, ledger
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
@@ -103,9 +124,43 @@ def test_the_same_jobs_take_the_same_time_again() -> None:
     assert [job.history for job in histories[0]] == [job.history for job in histories[1]]
 
 
-def test_urgent_layers_wait_less_when_packets_carry_their_priority() -> None:
+@pytest.mark.parametrize("algorithm", ["ring", "switchml", "atp", "omnireduce"])
+def test_urgent_layers_wait_less_when_packets_carry_their_priority(algorithm: str) -> None:
     waits = {
-        name: sum(train(name, ("ring", "ring"))[0][0].history[1].waits_ps)
+        name: sum(direct(name, (algorithm,) * 2, 8)[0].assignments[0].job.history[1].waits_ps)
         for name in ("fifo", "tensorexpress")
     }
     assert waits["tensorexpress"] < waits["fifo"]
+
+
+@pytest.mark.parametrize("algorithm", ["switchml", "atp", "omnireduce"])
+def test_an_urgent_piece_waits_for_no_more_than_what_is_in_flight(algorithm: str) -> None:
+    director, _ = direct("tensorexpress", (algorithm, algorithm), 8)
+    credit = credit_bytes(director.endpoints.aggregators[0])
+    assert credit is not None
+    pieces = sorted(
+        (each for each in director.stretches if each.job == 0), key=lambda each: each.start_ps
+    )
+    for place, piece in enumerate(pieces):
+        under_way = [each for each in pieces[:place] if each.end_ps > piece.start_ps]
+        assert not under_way or sum(map(size_of, [*under_way, piece])) <= credit
+        for later in pieces[place + 1 :]:
+            waited = later.ready_ps < piece.start_ps
+            assert not waited or later.priority <= piece.priority, "a less urgent one went first"
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "ps"])
+def test_weighted_shares_are_what_hosts_send_at(algorithm: str) -> None:
+    """What a job takes more than another one is what its bytes take more at its rate."""
+    director, _ = direct("shares", (algorithm, algorithm), weights=(3.0, 1.0))
+    took_ps = []
+    for job in range(2):
+        largest = max((s for s in director.stretches if s.job == job), key=size_of)
+        took_ps.append(largest.end_ps - largest.start_ps)
+    at_line_rate_ps = size_of(largest) * 8 * PS_PER_S / LINE_BPS  # each host sends all once
+    wanted_ps = at_line_rate_ps * (4 - 4 / 3)
+    assert 0.9 * wanted_ps < took_ps[1] - took_ps[0] < 1.1 * wanted_ps  # headers; a last gap
+
+
+def size_of(stretch: Stretch) -> int:
+    return 4 * stretch.piece.elements

@@ -1,0 +1,40 @@
+"""What schedulers are told of the network: each group's lines, and whom it may meet on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import networkx as nx
+
+from networks.groups import Group
+from topologies.graph import attachment, link
+from topologies.routing import links_towards, routes
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A group's place in the network."""
+
+    link_bps: int  # of its hosts' slowest line
+    rivals: frozenset[int]  # groups whose packets may share a link's direction with its own
+
+
+def places(graph: nx.Graph[str], groups: Sequence[Group]) -> list[Place]:
+    """Where groups are, in their order.
+
+    Routes are all that switches may choose from, so two groups that are told of each other need
+    not meet, but those that are not never do.
+    """
+    table = routes(graph)
+    ways = [
+        set().union(*(links_towards(graph, group.nodes, node, table=table) for node in group.nodes))
+        for group in groups
+    ]
+    return [
+        Place(
+            min(link(graph, node, attachment(graph, node)).rate_bps for node in group.nodes),
+            frozenset(i for i, other in enumerate(ways) if i != number and other & ways[number]),
+        )
+        for number, group in enumerate(groups)
+    ]
