@@ -80,6 +80,7 @@ class System(Protocol):
 
     name: str
     layers: str  # the module with its packets' scapy layers; importing it binds them
+    last_comers: tuple[str, ...]  # fields that a sum has of whichever packet completed it
 
     def program(self, lanes: int) -> str:
         """Name of its P4 program for packets of so many values.

@@ -13,9 +13,11 @@ from typing import Any
 
 import networkx as nx
 
+from ina.atp import control as atp_control
+from ina.atp import wire as atp_wire
 from ina.switchml import control, wire
 from ringleaf.errors import ConfigError
-from switches.forwarding import forwarding_entities
+from switches.forwarding import forwarding_entities, tensor_queues
 from topologies.addresses import ipv4, mac
 from topologies.graph import attachment, hosts, neighbors, port
 from topologies.registry import build
@@ -23,6 +25,7 @@ from topologies.trees import aggregation_tree
 
 ECN_CAPABLE = 2
 ROCE_PORT = 4791
+SEND_ONLY = 4  # RoCEv2's opcode, reliable connection
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,58 @@ def _update(graph: nx.Graph[str], worker: str, job: control.Job, rank: int) -> b
     return _udp(graph, worker, group, wire.group_mac(job.number), udp_port, body)
 
 
+def _atp(lanes: int) -> Example:
+    """The last of three workers' gradients, which takes block 0's sum to the parameter server."""
+    graph = build("leafspine,leaves=1,spines=1,hosts=4")
+    *workers, server = hosts(graph)
+    rack = attachment(graph, server)
+    job = atp_control.Job(1, tuple(workers), (server,), aggregators=64, window=8, lanes=lanes)
+    gradients = [
+        (port(graph, rack, worker), _gradient(graph, worker, job, number))
+        for number, worker in enumerate(workers)
+    ]
+    last_port, last = gradients[-1]
+    return Example(
+        f"{rack} has the gradients of {len(workers) - 1} workers; this one completes the sum, "
+        f"which goes to {server}",
+        [*atp_control.entities(graph, job)[rack], *forwarding_entities(graph)[rack]],
+        gradients[:-1],
+        last_port,
+        last,
+    )
+
+
+def _gradient(graph: nx.Graph[str], worker: str, job: atp_control.Job, number: int) -> bytes:
+    values = [(lane + 1) * 10**number for lane in range(job.lanes)]
+    (aggregator, *_) = atp_control.first_aggregators(job)
+    first, size = atp_wire.GRADIENT << 4, atp_wire.SIZES[job.lanes]
+    numbers = (first, job.number, 0, size, 0, aggregator, 0, 1 << number, number, 0)
+    body = struct.pack(f">BBBBIHHQBB{job.lanes}I", *numbers, *values)
+    to, udp_port = ipv4(graph, job.servers[0]), atp_wire.gradient_port(job.number)
+    return _udp(graph, worker, to, _router(graph, worker), udp_port, body)
+
+
+def _tensorexpress() -> Example:
+    """A packet of a tensor of priority 2, whose job has priority over all others."""
+    graph = build("leafspine,leaves=2,spines=1,hosts=2")
+    source, target = hosts(graph)[0], hosts(graph)[-1]
+    leaf = attachment(graph, source)
+    job, priority, queue = 5, 2, 6
+    body = struct.pack(">BBHII", SEND_ONLY, 0, 0x8000 | job, 1, 0)
+    data = _udp(
+        *(graph, source, ipv4(graph, target), _router(graph, source), ROCE_PORT, body),
+        tos=priority << 5 | ECN_CAPABLE,
+    )
+    told = tensor_queues({(job, priority): queue, (None, priority): priority})
+    return Example(
+        f"job {job}'s tensors of priority {priority} go by queue {queue}, others' by {priority}",
+        [*told, *forwarding_entities(graph)[leaf]],
+        [],
+        port(graph, leaf, source),
+        data,
+    )
+
+
 def _router(graph: nx.Graph[str], host: str) -> int:
     """The MAC address that a host sends to: its switch's."""
     peer = neighbors(graph, host)[1]
@@ -103,12 +158,19 @@ def _router(graph: nx.Graph[str], host: str) -> int:
 
 
 def _udp(
-    graph: nx.Graph[str], host: str, to: int, to_mac: int, udp_port: int, body: bytes
+    graph: nx.Graph[str],
+    host: str,
+    to: int,
+    to_mac: int,
+    udp_port: int,
+    body: bytes,
+    *,
+    tos: int = ECN_CAPABLE,
 ) -> bytes:
     """A frame of a host over UDP, between equal ports."""
     length = 28 + len(body)
     source = ipv4(graph, host)
-    ip = struct.pack(">BBHHHBBHII", 0x45, ECN_CAPABLE, length, 1, 0x4000, 64, 17, 0, source, to)
+    ip = struct.pack(">BBHHHBBHII", 0x45, tos, length, 1, 0x4000, 64, 17, 0, source, to)
     ip = ip[:10] + struct.pack(">H", _checksum(ip)) + ip[12:]
     ethernet = to_mac.to_bytes(6, "big") + mac(graph, host, 1).to_bytes(6, "big") + b"\x08\x00"
     return ethernet + ip + struct.pack(">HHHH", udp_port, udp_port, 8 + len(body), 0) + body
@@ -126,4 +188,9 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
     "forward": _forward,
     "switchml-64": partial(_switchml, 64),
     "switchml-256": partial(_switchml, 256),
+    "atp-64": partial(_atp, 64),
+    "atp-256": partial(_atp, 256),
+    "atp-switchml-64": partial(_atp, 64),
+    "atp-switchml-256": partial(_atp, 256),
+    "tensorexpress": _tensorexpress,
 }

@@ -29,7 +29,6 @@ from topologies.graph import attachment, hosts, link, switches
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 ECN_FIELDS = ("IP.tos", "IP.chksum")  # what a switch changes that marks a packet
-SOURCE_FIELDS = ("Ether.src", "IP.src", "IP.chksum")  # of results: of the packet that came last
 FRAMING_BYTES = 24  # preamble, FCS and gap of Ethernet
 
 Counters = Mapping[str, Sequence[Mapping[str, int]]]
@@ -121,7 +120,7 @@ class MininetNetwork:
             record=self._folders.traces if self._folders else None,
             mask=(
                 *(ECN_FIELDS if options.ecn_packets else ()),
-                *(SOURCE_FIELDS if systems else ()),
+                *(field for system in systems for field in system.last_comers),
             ),
         )
 

@@ -70,6 +70,21 @@ def test_lanes_are_one_step_and_the_sum_goes_to_all() -> None:
     assert "out: 308 bytes on port 1, 308 bytes on port 2, 308 bytes on port 3" in text
 
 
+def test_the_last_gradient_takes_the_sum_to_the_parameter_server() -> None:
+    text = "\n".join(" ".join(line.split()) for line in lines("atp-64", "--example"))
+
+    assert "hdr.lanes.d0..d63 (64) 100, 200, 300, 400, ... -> 111, 222, 333, 444, ..." in text
+    assert "outcome 0 -> 2" in text  # COMPLETED
+    assert "out: 320 bytes on port 4" in text
+
+
+def test_a_job_s_tensor_gets_its_queue() -> None:
+    text = "\n".join(" ".join(line.split()) for line in lines("tensorexpress", "--example"))
+
+    assert "use_queue(queue = 6)" in text
+    assert "standard_metadata.priority 2 -> 6" in text
+
+
 @pytest.mark.parametrize("columns", [80, 140])
 def test_lines_fit_the_terminal_and_pipes_get_no_colours(columns: int) -> None:
     found = lines("switchml-64", "--example", columns=columns)

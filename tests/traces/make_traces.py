@@ -1,11 +1,13 @@
-"""Makes the traces that are committed here; run as `python tests/traces/make_traces.py`.
+"""Makes the traces that are committed here; run as `python tests/traces/make_traces.py [NAME...]`.
 
-Two are of an experiment's switches, from `ringleaf run --record`. `l2l3` is as a trace from
-elsewhere would be: microsecond pcaps with wall-clock stamps, entries by hand, a few later ones.
+Three are of an experiment's switches, from `ringleaf run --record`; one of them is BMv2's, made
+only as root where there is BMv2. `l2l3` is as a trace from elsewhere would be: microsecond pcaps
+with wall-clock stamps, entries by hand, a few later ones.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import struct
@@ -23,10 +25,12 @@ from scapy.layers.l2 import ARP, Ether
 
 from networks.traces.checksums import write_checksums
 from networks.traces.entries import load_schema, write_entries
+from switches import bmv2
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 RINGLEAF = (sys.executable, "-m", "experiments.cli")
+ON_BMV2 = "atp-bmv2"
 EXPERIMENTS = {
     # name -> switch, program, options
     "switchml": (
@@ -40,6 +44,12 @@ EXPERIMENTS = {
         "forward",
         "--topo leafspine,leaves=2,spines=2,hosts=4 --algo alltoall --size 8K --mtu 256"
         " --routes ecmp --ecn 2 --delay 0 --seed 3",
+    ),
+    ON_BMV2: (
+        "s1",  # the parameter server's rack
+        "atp-64",
+        "--topo leafspine,leaves=2,spines=1,hosts=3 --servers 1 --algo atp --lanes 64 --size 8K"
+        " --seed 5 --net mininet --switch bmv2",
     ),
 }
 
@@ -184,9 +194,12 @@ ports:
 
 
 def main() -> None:
-    for name in EXPERIMENTS:
-        record(name)
-    make_l2l3()
+    wanted = sys.argv[1:] or [*EXPERIMENTS, "l2l3"]
+    for name in wanted:
+        if name == "l2l3":
+            make_l2l3()
+        elif name != ON_BMV2 or (os.geteuid() == 0 and bmv2.is_there()):
+            record(name)
 
 
 if __name__ == "__main__":
