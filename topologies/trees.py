@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import networkx as nx
 
@@ -37,8 +38,8 @@ def aggregation_tree(
     """The tree of least depth that joins `hosts`, with few switches.
 
     The root is the switch whose largest distance from a host is least; among those the nearest on
-    average. Of several such roots, in natural order, `index` picks one, modulo their number, so
-    that jobs spread. Each host hangs off its own switch, which thus sees its packets first.
+    average. Of several such roots `index` picks one, modulo their number, so that jobs spread, over
+    switches below them first. Each host hangs off its own switch, which thus sees its packets first.
 
     Args:
         graph: A topology of any family.
@@ -94,8 +95,21 @@ def _pick_root(name: str, peers: Peers, leaves: Sequence[str], index: int) -> st
     if not cost:
         raise TopologyError(f"{name}: no switch reaches all of {', '.join(leaves)}")
     best = min(cost.values())
-    roots = [switch for switch in cost if cost[switch] == best]
+    roots = _spread(peers, [switch for switch in cost if cost[switch] == best])
     return roots[index % len(roots)]
+
+
+def _spread(peers: Peers, roots: Sequence[str]) -> list[str]:
+    """The roots, one of each set of neighbours in turn.
+
+    A fat-tree's cores come in such sets, and trees from two of a set have all links below in
+    common.
+    """
+    alike: dict[frozenset[str], list[str]] = {}
+    for root in roots:
+        alike.setdefault(frozenset(peers[root]), []).append(root)
+    turns = zip_longest(*alike.values())
+    return [root for turn in turns for root in turn if root is not None]
 
 
 def _parents(

@@ -39,7 +39,17 @@ def test_jobs_of_different_index_get_different_roots() -> None:
 
     roots = [aggregation_tree(graph, hosts(graph), index=job).root for job in range(5)]
 
-    assert roots == ["s16", "s17", "s18", "s19", "s16"]
+    assert roots == ["s16", "s18", "s17", "s19", "s16"]
+
+
+@pytest.mark.parametrize("spec", ["fattree,k=4", "fattree,k=8", "leafspine,leaves=4,spines=2"])
+def test_trees_of_the_first_jobs_have_no_link_between_switches_in_common(spec: str) -> None:
+    graph = build(spec)
+
+    trees = [aggregation_tree(graph, hosts(graph), index=job) for job in range(2)]
+
+    first, second = (set(tree.parent.items()) for tree in trees)
+    assert {each for each in first if each[1]}.isdisjoint(second)
 
 
 def test_a_root_can_be_chosen() -> None:
