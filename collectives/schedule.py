@@ -40,7 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from functools import cached_property
 from itertools import pairwise
 
@@ -48,8 +48,12 @@ from collectives.codec import Codec
 from ringleaf.errors import ScheduleError
 
 
-class Op(Enum):
-    """What arriving data does to the chunk that is there."""
+class Op(StrEnum):
+    """What arriving data does to the chunk that is there.
+
+    Strings, as their hash is not computed in Python: streams, which name one, are looked up for
+    every message.
+    """
 
     REDUCE = "reduce"  # dst[chunk] += src[chunk]
     COPY = "copy"  # dst[chunk] = src[chunk]

@@ -53,6 +53,17 @@ class Plan:
     receives: dict[Stream, deque[Row]] = field(default_factory=lambda: defaultdict(deque))
     aggregates: list[Row] = field(default_factory=list)
 
+    def again(self) -> Plan:
+        """The same rows in queues of their own, for a plan that is walked more than once.
+
+        Not before the last walk is over, as a row is of one message at a time.
+        """
+        sends, receives = (
+            defaultdict(deque, {stream: rows.copy() for stream, rows in each.items()})
+            for each in (self.sends, self.receives)
+        )
+        return Plan(sends, receives, self.aggregates.copy())
+
 
 def plans(schedule: Schedule, elements: int) -> list[Plan]:
     """Cut a schedule for tensors of `elements` into its nodes' plans, ranks' first.

@@ -38,8 +38,9 @@ def aggregation_tree(
     """The tree of least depth that joins `hosts`, with few switches.
 
     The root is the switch whose largest distance from a host is least; among those the nearest on
-    average. Of several such roots `index` picks one, modulo their number, so that jobs spread, over
-    switches below them first. Each host hangs off its own switch, which thus sees its packets first.
+    average. Of several such roots `index` picks one, modulo their number, so that jobs spread,
+    first over the switches below them. Each host hangs off its own switch, which thus sees its
+    packets first.
 
     Args:
         graph: A topology of any family.

@@ -28,7 +28,7 @@ from topologies.graph import hosts
 if TYPE_CHECKING:
     from ina.systems import System
     from networks.groups import Group
-    from networks.hosts.training import Assignment
+    from networks.hosts.assignment import Assignment
     from networks.options import Options
 
 DTYPE = torch.float32
@@ -154,7 +154,7 @@ class JobsExperiment:
         ]
 
     def _assignment(self, algo: str, job: JobSpec, most_bytes: int | None) -> Assignment:
-        from networks.hosts.training import Assignment
+        from networks.hosts.assignment import Assignment
 
         pieces = cut(job.model, fuse_bytes=self.spec.fuse_bytes, partition_bytes=most_bytes)
         return Assignment(

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import networkx as nx
 
+from hosts.schedulers.interface import Standing
 from networks.groups import Group
+from networks.hosts.assignment import Assignment
 from topologies.graph import attachment, link
 from topologies.routing import links_towards, routes
 
@@ -38,3 +40,19 @@ def places(graph: nx.Graph[str], groups: Sequence[Group]) -> list[Place]:
         )
         for number, group in enumerate(groups)
     ]
+
+
+def first_standing(each: Assignment, place: Place, *, in_order: bool) -> Standing:
+    """What is known of a job before its first iteration."""
+    model = each.job.model
+    return Standing(
+        layers=len(model.layers),
+        iterations=each.job.iterations,
+        iterations_done=0,
+        size_bytes=model.size_bytes,
+        compute_ps=model.compute_ps,
+        weight=each.weight,
+        link_bps=place.link_bps,
+        rivals=place.rivals,
+        in_order=in_order,
+    )

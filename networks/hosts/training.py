@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import torch
 
@@ -18,45 +17,14 @@ from hosts.schedulers.interface import (
     Situation,
     Standing,
 )
-from hosts.training.job import TrainingJob
 from hosts.training.pieces import Piece
+from networks.hosts.assignment import Assignment, Ledger
 from networks.hosts.credit import credit_bytes
 from networks.hosts.endpoints import Endpoints
 from networks.hosts.execution import Operation
-from networks.hosts.knowledge import Place, places
+from networks.hosts.knowledge import first_standing, places
 from networks.hosts.memory import aligned, item_bytes
 from ringleaf.units import FOREVER_PS
-
-
-class Ledger(Protocol):
-    """Gives gradients, and looks at their sums."""
-
-    def fill(self, job: int, piece: Piece, tensors: Sequence[torch.Tensor]) -> None:
-        """Write what each rank contributes."""
-
-    def check(
-        self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[torch.Tensor]
-    ) -> None:
-        """Look at what each rank has got."""
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """A job and how its group reduces gradients.
-
-    Args:
-        job: Its state machine.
-        schedule_for: The collective for so many elements.
-        dtype: Of the gradients.
-        weight: Its importance, to schedulers.
-        endless: Others don't wait for it: background traffic.
-    """
-
-    job: TrainingJob
-    schedule_for: Callable[[int], Schedule]
-    dtype: torch.dtype
-    weight: float = 1.0
-    endless: bool = False
 
 
 @dataclass(slots=True)
@@ -69,12 +37,22 @@ class _Ready:
     staging: list[list[int]]  # by channel and node
     credit_bytes: int | None
     channels: dict[int, Release] = field(default_factory=dict)  # in use
+    plans: dict[int, list[list[Plan]]] = field(default_factory=dict)  # by elements: not in use
 
     def has_room(self, size_bytes: int) -> bool:
         """Whether something so large may start now."""
         under_way = sum(release.item.size_bytes for release in self.channels.values())
         is_within = self.credit_bytes is None or under_way + size_bytes <= self.credit_bytes
         return len(self.channels) < CHANNELS and (is_within or not under_way)
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """What is under way."""
+
+    release: Release
+    start_ps: int
+    parts: list[Plan]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +92,7 @@ class TrainingDirector:
         self._scheduler = scheduler
         self._ledger = ledger
         self._waiting: list[Item] = []
-        self._started: dict[tuple[int, int], tuple[Release, int]] = {}  # by group and channel
+        self._started: dict[tuple[int, int], _Started] = {}  # by group and channel
         self._now_ps = 0
         self._changed = True  # since the scheduler was last asked
         self._tell = tell
@@ -122,7 +100,7 @@ class TrainingDirector:
         self.stretches: list[Stretch] = []
         self._ready = self._prepare()
         self._standings = [
-            _first_standing(each, place, in_order=number in endpoints.aggregators)
+            first_standing(each, place, in_order=number in endpoints.aggregators)
             for number, (each, place) in enumerate(
                 zip(assignments, places(endpoints.graph, endpoints.groups), strict=True)
             )
@@ -147,22 +125,19 @@ class TrainingDirector:
     def finish(self, operation: Operation, now_ps: int) -> None:
         self._now_ps = now_ps
         self._changed = True
-        release, start_ps = self._started.pop((operation.group, operation.channel))
+        started = self._started.pop((operation.group, operation.channel))
         del self._ready[operation.group].channels[operation.channel]
-        item = release.item
+        release, item = started.release, started.release.item
         job, ready = self.assignments[item.job].job, self._ready[item.job]
+        ready.plans[item.piece.elements].append(started.parts)
         self._ledger.check(
             item.job,
             item.piece,
             ready.schedules[item.piece.elements],
             [tensor[item.piece.start : item.piece.stop] for tensor in ready.gradients],
         )
-        iteration = job.reducing
-        self.stretches.append(
-            Stretch(
-                item.job, iteration, item.piece, release.priority, item.ready_ps, start_ps, now_ps
-            )
-        )
+        times = item.ready_ps, started.start_ps, now_ps
+        self.stretches.append(Stretch(item.job, job.reducing, item.piece, release.priority, *times))
         job.reduced(item.piece, now_ps)
         self._collect()
         if not self.assignments[item.job].endless:
@@ -175,7 +150,7 @@ class TrainingDirector:
         situation = Situation(
             self._now_ps,
             tuple(self._waiting),
-            tuple(release for release, _ in self._started.values()),
+            tuple(started.release for started in self._started.values()),
             {number: self._standing(number) for number in range(len(self.assignments))},
         )
         released = []
@@ -220,13 +195,15 @@ class TrainingDirector:
         ready = self._ready[number]
         channel = min(set(range(CHANNELS)) - set(ready.channels))
         ready.channels[channel] = release
-        self._started[number, channel] = release, self._now_ps
         schedule = ready.schedules[piece.elements]
+        unused = ready.plans.setdefault(piece.elements, [])
+        parts = unused.pop() if unused else plans(schedule, piece.elements)
+        self._started[number, channel] = _Started(release, self._now_ps, parts)
         gradients = [tensor[piece.start : piece.stop] for tensor in ready.gradients]
         self._ledger.fill(number, piece, gradients)
         return self.endpoints.operate(
             schedule,
-            plans(schedule, piece.elements),
+            [plan.again() for plan in parts],
             gradients + [server[: piece.elements] for server in ready.servers[channel]],
             ready.staging[channel],
             group=number,
@@ -300,21 +277,6 @@ class _Need:
         per_channel = self.servers * aligned(self.server_bytes)
         per_channel += sum(aligned(size) for size in self.staging)
         return self.ranks * aligned(self.rank_bytes) + CHANNELS * per_channel
-
-
-def _first_standing(each: Assignment, place: Place, *, in_order: bool) -> Standing:
-    model = each.job.model
-    return Standing(
-        layers=len(model.layers),
-        iterations=each.job.iterations,
-        iterations_done=0,
-        size_bytes=model.size_bytes,
-        compute_ps=model.compute_ps,
-        weight=each.weight,
-        link_bps=place.link_bps,
-        rivals=place.rivals,
-        in_order=in_order,
-    )
 
 
 def _sizes(each: Assignment) -> set[int]:

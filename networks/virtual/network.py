@@ -15,7 +15,6 @@ import networks.virtual.loop as loop
 import networks.virtual.state as s
 from collectives.schedule import Schedule
 from hosts.agent import take_completions
-from ina.occupancy import Occupies
 from ina.registry import program_of
 from networks.groups import Group, whole
 from networks.hosts.director import Director
@@ -25,7 +24,7 @@ from networks.options import Options
 from networks.virtual.capture import Capture, Consumer
 from networks.virtual.fabric import lay_out, places
 from networks.virtual.meter import Meter, RunResult
-from networks.virtual.occupancy import Occupancy
+from networks.virtual.occupancy import Occupancy, watch
 from networks.virtual.pcap import PortPcaps
 from networks.virtual.record import Recorder
 from networks.virtual.room import make_room
@@ -207,7 +206,8 @@ class VirtualNetwork:
         """
         under_way = 0
         meter = self.meter()
-        self._occupancy = self._watch_memory()
+        if self.options.watch_memory:
+            self._occupancy = watch(self.switches, self.endpoints, self.now_ps)
         director.start(self.now_ps)
         while True:
             for operation in director.take_operations():
@@ -224,19 +224,6 @@ class VirtualNetwork:
                 director.finish(operation, self.now_ps)
             if self.now_ps >= next_ps:
                 director.reach(self.now_ps)
-
-    def _watch_memory(self) -> Occupancy | None:
-        """What will sample the switches that aggregate, if that is wanted and any does."""
-        found = {
-            name: self.switches[name]
-            for place, aggregator in self.endpoints.aggregators.items()
-            if isinstance(self.groups[place].system, Occupies)
-            for name in aggregator.entities
-        }
-        if not self.options.watch_memory or not found:
-            return None
-        names = [name for name in self.switches if name in found]
-        return Occupancy({name: found[name] for name in names}, self.groups, self.now_ps)
 
     def _with_memory(self, result: RunResult) -> RunResult:
         """The result, and how jobs used switches' memory meanwhile."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ina.occupancy import Occupies
 from networks.groups import Group
+from networks.hosts.endpoints import Endpoints
 from ringleaf.units import PS_PER_US
 from switches import Switch
 
@@ -72,3 +73,15 @@ class Occupancy:
         """Per switch: entries in use by group number and sample, (numbers, samples)."""
         taken = self._samples[: self._count]
         return {name: taken[:, i].T.copy() for i, name in enumerate(self._switches)}
+
+
+def watch(switches: Mapping[str, Switch], endpoints: Endpoints, start_ps: int) -> Occupancy | None:
+    """What will sample those switches that aggregate, if any does."""
+    told = {
+        name
+        for place, aggregator in endpoints.aggregators.items()
+        if isinstance(endpoints.groups[place].system, Occupies)
+        for name in aggregator.entities
+    }
+    found = {name: switch for name, switch in switches.items() if name in told}
+    return Occupancy(found, endpoints.groups, start_ps) if found else None

@@ -18,8 +18,9 @@ from hosts.training.model import Layer, Model
 from hosts.training.pieces import Piece, cut
 from ina.registry import SYSTEMS
 from networks.groups import Group
+from networks.hosts.assignment import Assignment
 from networks.hosts.credit import credit_bytes, partition_bytes
-from networks.hosts.training import Assignment, Stretch, TrainingDirector
+from networks.hosts.training import Stretch, TrainingDirector
 from networks.options import Options
 from networks.virtual import VirtualNetwork
 from ringleaf.units import PS_PER_S, PS_PER_US
