@@ -114,7 +114,14 @@ class Runtime:
         self.record.save()
         for name, grpc in places.items():
             _await_port(self._switches[name], grpc)
-            give_room(self._switches[name].identity[0])
+            self._give_room(self._switches[name])
+
+    def _give_room(self, switch: Child) -> None:
+        try:
+            give_room(switch.identity[0])
+        except OSError:
+            switch.check()  # it has ended, and its log says why
+            raise
 
     def remove(self, name: str) -> None:
         """End one switch."""

@@ -8,6 +8,7 @@ Disciplines have limits of their own, so sockets need none.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import socket
 from pathlib import Path
@@ -28,8 +29,12 @@ def give_room(pid: int) -> None:
     process = os.pidfd_open(pid)
     try:
         for entry in Path(f"/proc/{pid}/fd").iterdir():
-            if os.readlink(entry).startswith("socket:"):
-                _widen(_same(process, int(entry.name)))
+            try:
+                if os.readlink(entry).startswith("socket:"):
+                    _widen(_same(process, int(entry.name)))
+            except OSError as error:
+                if error.errno not in (errno.ENOENT, errno.EBADF):  # closed since it was listed
+                    raise
     finally:
         os.close(process)
 

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from experiments import shell
 from networks.live.engine import Line
 from networks.live.processes import ended_like_interrupts, identify, is_running, kill
 from networks.mininet import preflight, state
+from networks.mininet.send_buffers import give_room
 from networks.mininet.shaping import disciplines, netem_options
 from ringleaf.errors import ConfigError
 from ringleaf.units import PS_PER_MS, PS_PER_US
@@ -166,3 +168,14 @@ def test_the_shell_finds_live_switches_by_name(
     assert set(shell.find_live("s1")) == {"ra/s1", "rb/s1"}
     assert shell.find_live("ra/s_ra") == shell.find_live("s_ra") == {"ra/s_ra": "127.0.0.1:2/3"}
     assert shell.find_live("s_rc") == {}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for packet sockets")
+def test_packet_sockets_get_room_and_others_none() -> None:
+    option = (socket.SOL_SOCKET, socket.SO_SNDBUF)
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as ours, socket.socket() as other:
+        before = ours.getsockopt(*option), other.getsockopt(*option)
+        give_room(os.getpid())
+
+        assert ours.getsockopt(*option) > 100 * before[0]
+        assert other.getsockopt(*option) == before[1]
