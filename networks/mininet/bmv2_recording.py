@@ -1,7 +1,8 @@
 """What BMv2 switches receive and send, from the captures that `simple_switch --pcap` writes.
 
 A packet's stamp is the kernel's. In which order BMv2 took those of different ports is not known:
-it looks at its ports in turn (`bmi_port.c`, `run_select`), whichever packet came first.
+it looks at its ports in turn (`bmi_port.c`, `run_select`), whichever packet came first. Its event
+log (`--nanolog`) and its debug log would tell, but builds for speed have neither.
 """
 
 from __future__ import annotations
