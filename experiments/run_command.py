@@ -77,7 +77,7 @@ def run_command(
     from experiments.jobs import session as jobs
 
     if spec and jobs.is_jobs(spec):
-        _run_jobs(spec, typed)
+        _run_jobs(spec, typed, dry_run=dry_run, as_json=as_json)
         return
     cases: list[dict[str, str]] = []
     for case in read_cases(spec) if spec else [{}]:
@@ -101,7 +101,7 @@ def run_command(
         raise typer.Exit(FAILURE)
 
 
-def _run_jobs(spec: Path, typed: Mapping[str, str]) -> None:
+def _run_jobs(spec: Path, typed: Mapping[str, str], *, dry_run: bool, as_json: bool) -> None:
     """Run an experiment with training jobs, which has most of its options in the file."""
     from experiments.jobs import session
 
@@ -115,8 +115,14 @@ def _run_jobs(spec: Path, typed: Mapping[str, str]) -> None:
         raise ConfigError(
             f"spec {spec}: of jobs: options must be in the file, got --{', --'.join(surplus)}"
         )
-    out = Path(typed["out"]) if "out" in typed else None
-    if any(row.wrong for row in session.run(spec, out, emit=say, pcap="pcap" in typed)):
+    if dry_run:
+        say(json.dumps(session.plan(spec), indent=2))
+        return
+    out = Path(typed["out"]) if "out" in typed else Path("runs") / spec.stem
+    rows = session.run(spec, out, emit=_ignore if as_json else say, pcap="pcap" in typed)
+    if as_json:
+        say((out / "summary.json").read_text().rstrip())
+    if any(row.wrong for row in rows):
         raise typer.Exit(FAILURE)
 
 

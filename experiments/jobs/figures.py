@@ -89,7 +89,7 @@ def draw_bars(cases: Sequence[Case], label: str, value: Callable[[JobRow], int])
 
 
 def draw_links(cases: Sequence[Case]) -> Figure:
-    """Each case's busiest shared link over time, jobs stacked in colours."""
+    """The busiest link that most jobs of a case share over time, jobs stacked in colours."""
     figure, grid = _grid(cases)
     for axes, case in grid:
         assert case.link_series is not None
@@ -103,7 +103,7 @@ def draw_links(cases: Sequence[Case]) -> Figure:
     jobs = max(len(case.rows) for case in cases)
     _name_jobs(figure, jobs)
     _fit_time(grid)
-    figure.supylabel("load of the busiest shared link (%)", fontsize=10)
+    figure.supylabel("load of the busiest link, of those most shared (%)", fontsize=10)
     figure.supxlabel("virtual time (ms)", fontsize=10)
     return figure
 

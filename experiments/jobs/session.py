@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -27,7 +29,22 @@ def is_jobs(path: Path) -> bool:
     return isinstance(data, dict) and "jobs" in data
 
 
-def run(path: Path, out: Path | None, *, emit: Emit, pcap: bool = False) -> list[JobRow]:
+def plan(path: Path) -> dict[str, Any]:
+    """What a spec asks for, jobs' models by name, and the cases that it makes.
+
+    Raises:
+        RingleafError: If the spec or the topology does not allow it.
+    """
+    experiment = JobsExperiment(read_jobs(path))
+    jobs = [asdict(job) | {"model": job.model.name} for job in experiment.spec.jobs]
+    return {
+        **asdict(experiment.spec),
+        "jobs": jobs,
+        "cases": [combination.name for combination in experiment.combinations],
+    }
+
+
+def run(path: Path, folder: Path, *, emit: Emit, pcap: bool = False) -> list[JobRow]:
     """Do what a spec says, and leave everything in the run directory; pcaps if asked by either.
 
     If it is interrupted, what was measured so far is written, and the interruption goes on.
@@ -37,7 +54,6 @@ def run(path: Path, out: Path | None, *, emit: Emit, pcap: bool = False) -> list
     """
     torch.set_num_threads(1)  # additions are short: waking a second thread takes longer
     experiment = JobsExperiment(read_jobs(path))
-    folder = out or Path("runs") / path.stem
     pcaps = folder / "pcap" if pcap or experiment.spec.pcap else None
     progress = Progress(len(experiment.combinations))
     rows: list[JobRow] = []

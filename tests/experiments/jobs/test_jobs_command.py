@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import time
 from pathlib import Path
 
@@ -122,6 +123,26 @@ def test_jobs_on_a_live_network_are_refused(spec: Path, tmp_path: Path) -> None:
     status, text = run(spec, tmp_path / "out", "--net", "mininet")
     assert status == 2
     assert "of jobs: only in virtual time, got net='mininet'" in text
+
+
+def test_a_dry_run_says_what_would_be_done(spec: Path, tmp_path: Path) -> None:
+    status, text = run(spec, tmp_path / "out", "--dry-run")
+    assert status == 0
+    plan = json.loads(text)
+    assert plan["cases"][0] == "1-ring-tensorexpress-16"
+    assert [job["model"] for job in plan["jobs"]] == ["small", "small"]
+    assert not (tmp_path / "out").exists()
+
+
+def test_json_in_place_of_the_table(
+    spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "draw_all", lambda folder, cases: [])
+    spec.write_text(spec.read_text().replace("[ring, switchml]", "ring").replace("[1, 2]", "1"))
+    status, text = run(spec, tmp_path / "out", "--json")
+    assert status == 0
+    summary = json.loads(text)
+    assert (summary["wrong"], len(summary["rows"])) == (0, 1)
 
 
 def test_a_bench_says_what_jobs_took(
