@@ -20,6 +20,7 @@ from networks.groups import Group
 from networks.hosts.execution import Operation
 from networks.hosts.memory import aligned
 from networks.virtual import Options, VirtualNetwork
+from ringleaf.marking import from_depth
 from ringleaf.units import FOREVER_PS
 from topologies.registry import build
 
@@ -82,7 +83,7 @@ def share(names: tuple[str, str], entries: int, *, elements: int = ELEMENTS) -> 
         )
         for number, first, name in ((1, 0, names[0]), (2, WORKERS, names[1]))
     ]
-    options = Options(lanes=LANES, switch_entries=entries, ecn_packets=64)
+    options = Options(lanes=LANES, switch_entries=entries, ecn=from_depth(64))
     network = VirtualNetwork(build(TOPOLOGY), options, groups=groups)
     schedule = in_network_allreduce(WORKERS)
     endpoints = network.endpoints

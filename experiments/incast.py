@@ -17,15 +17,17 @@ import numpy.typing as npt
 import torch
 
 from collectives.schedule import Collective, Op, Schedule, Transfer
-from experiments.options import ECN_PACKETS
 from hosts.congestion.registry import CONTROLLERS
 from networks.options import Options
 from networks.virtual import RunResult, VirtualNetwork
+from ringleaf.marking import Marking, parse_marking
 from ringleaf.units import PS_PER_S, PS_PER_US, parse_rate, parse_size
 from topologies.registry import build
 
 STEADY = (0.4, 0.8)  # of the run: after the start, before the first sender has ended
 QUEUE_BYTES = 4 << 20
+CASES = ("fixed", "dctcp", "dcqcn@24", "dcqcn")
+"""DCQCN with DCTCP's marks, too: what RED is for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def run_incast(
     *,
     senders: int,
     size_bytes: int,
-    ecn_packets: int | None = None,
+    ecn: Marking | None = None,
     rate: str = "100G",
     delay: str = "1us",
     mtu: int = 4096,
@@ -67,10 +69,9 @@ def run_incast(
         ConfigError: If there is no such controller.
     """
     graph = build(f"leafspine,leaves=1,spines=1,hosts={senders + 1},rate={rate},delay={delay}")
-    marks = ECN_PACKETS if CONTROLLERS[controller].wants_marks else 0
     options = Options(
         congestion=controller,
-        ecn_packets=marks if ecn_packets is None else ecn_packets,
+        ecn=CONTROLLERS[controller].marking if ecn is None else ecn,
         queue_bytes=QUEUE_BYTES,
         watch_queues=True,
         mtu=mtu,
@@ -129,22 +130,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run it under each controller; return the exit status."""
     parser = argparse.ArgumentParser(prog="experiments.incast", description=__doc__)
     parser.add_argument("--senders", type=int, default=8)
-    parser.add_argument("--size", default="4MiB", help="that each sends")
+    parser.add_argument("--size", default="16MiB", help="that each sends")
+    parser.add_argument(
+        "--case", nargs="*", default=CASES, help="controller, or controller@ECN: dcqcn@5:200:1%%"
+    )
     parser.add_argument("--out", type=Path, help="figure")
     options = parser.parse_args(arguments)
     size_bytes = parse_size(options.size, "size")
     sys.stdout.write(
         f"# incast of {options.senders} senders of {options.size}, 100 Gbit/s, simulated time\n"
-        f"# {'cc':>8} {'time':>9} {'goodput':>8} {'Jain':>6} {'queue':>8} {'peak':>8}"
+        f"# {'cc':>16} {'time':>9} {'goodput':>8} {'Jain':>6} {'queue':>8} {'peak':>8}"
         f" {'drops':>6} {'retx':>6}\n"
-        f"# {'':>8} {'(us)':>9} {'':>8} {'':>6} {'(KiB)':>8} {'(KiB)':>8}\n"
+        f"# {'':>16} {'(us)':>9} {'':>8} {'':>6} {'(KiB)':>8} {'(KiB)':>8}\n"
     )
     runs = {}
-    for name in CONTROLLERS:
-        run = runs[name] = run_incast(name, senders=options.senders, size_bytes=size_bytes)
+    for name in options.case:
+        controller, _, ecn = name.partition("@")
+        run = runs[name] = run_incast(
+            controller,
+            senders=options.senders,
+            size_bytes=size_bytes,
+            ecn=parse_marking(ecn, "case") if ecn else None,
+        )
         result = run.result
         sys.stdout.write(
-            f"  {name:>8} {result.time_ps / PS_PER_US:9.1f} {run.goodput:8.3f} {run.jain:6.3f}"
+            f"  {name:>16} {result.time_ps / PS_PER_US:9.1f} {run.goodput:8.3f} {run.jain:6.3f}"
             f" {run.mean_queue_bytes / 1024:8.1f} {result.peak_queue_bytes / 1024:8.1f}"
             f" {result.drops:6d} {result.retransmissions:6d}\n"
         )

@@ -189,7 +189,7 @@ def _options(
         scheduler=spec.scheduler,
         program=spec.program,
         congestion=spec.cc,
-        ecn_packets=spec.ecn_packets,
+        ecn=spec.ecn,
         loss=spec.loss,
         duplicate=spec.duplicate,
         reorder=spec.reorder,

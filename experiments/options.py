@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import ConfigError, choose
+from ringleaf.marking import Marking, parse_marking
 from ringleaf.units import parse_fraction, parse_rate, parse_size, parse_time
 
 ALGORITHMS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "switchml")
@@ -32,9 +33,6 @@ LANES = (64, 256)
 
 MTUS = (256, 512, 1024, 2048, 4096)
 """Payload bytes per packet that RoCEv2 knows (InfiniBand specification, path MTU)."""
-
-ECN_PACKETS = 24
-"""DCTCP's threshold for 10 Gbit/s, 65 packets of 1.5 kB, in packets of 4 KiB."""
 
 ROUTES = ("dealt", "ecmp")
 
@@ -139,8 +137,8 @@ OPTIONS: dict[str, Option] = {
         "--ecn",
         "ECN",
         "",
-        "mark packets from this queue depth on, in packets; 0: never "
-        f"[0, or {ECN_PACKETS} if CC needs marks]",
+        "mark packets from this queue depth on, in packets (DCTCP's K), or between two with a "
+        "probability that grows (RED): 5:200:1%; 0: never [what CC wants]",
     ),
     "cc": Option(
         "--cc", "CC", "fixed", "hosts' congestion control: fixed (window), dctcp or dcqcn"
@@ -212,7 +210,7 @@ class Spec:
     routes: str
     detours: tuple[tuple[str, ...], ...]
     cc: str
-    ecn_packets: int
+    ecn: Marking
     queue_bytes: int | None
     scheduler: str
     program: str
@@ -267,7 +265,7 @@ def resolve(given: Mapping[str, str]) -> Spec:
         routes=choose("routes", "way", texts["routes"], ROUTES),
         detours=_detours(texts["detours"]),
         cc=texts["cc"],
-        ecn_packets=_ecn_packets(texts["ecn"], texts["cc"]),
+        ecn=_ecn(texts["ecn"], texts["cc"]),
         queue_bytes=_optional(texts["queue"], lambda text: parse_size(text, "queue")),
         scheduler=_scheduler(texts["scheduler"]),
         program=choose("program", "program", texts["program"], PROGRAMS),
@@ -356,11 +354,11 @@ def _detours(text: str) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(way.split("-")) for way in ways)
 
 
-def _ecn_packets(text: str, cc: str) -> int:
+def _ecn(text: str, cc: str) -> Marking:
     from hosts.congestion.registry import find_controller  # imports Numba, which takes a second
 
-    needed = find_controller(cc).wants_marks
-    return whole_number("ecn", text, 0) if text else ECN_PACKETS * needed
+    wanted = find_controller(cc).marking
+    return parse_marking(text, "ecn") if text else wanted
 
 
 def _scheduler(text: str) -> str:

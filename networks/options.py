@@ -8,6 +8,7 @@ from pathlib import Path
 from hosts.congestion.registry import find_controller
 from ina.systems import System
 from ringleaf.errors import ConfigError
+from ringleaf.marking import NEVER, Marking
 from switches.schedulers import parse_scheduler
 
 MAX_MTU = 9000  # payload of a jumbo frame
@@ -27,7 +28,7 @@ class Options:
     queue_bytes: int = 4 << 20  # per switch port
     scheduler: str = "strict"  # of ports' queues, as `switches/schedulers.py` reads it
     congestion: str = "fixed"  # a controller of `hosts/congestion`
-    ecn_packets: int = 0  # mark from this queue depth on; 0: never
+    ecn: Marking = NEVER  # when switches mark packets
     loss: float = 0.0  # probabilities, per packet and link
     duplicate: float = 0.0
     reorder: float = 0.0

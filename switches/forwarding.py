@@ -10,17 +10,15 @@ import networkx as nx
 
 from ringleaf.errors import ConfigError
 from ringleaf.headers import PRIORITIES
+from ringleaf.marking import NEVER, Marking
 from topologies.addresses import PREFIX_BITS, ipv4, mac, subnet
 from topologies.detours import Pair, turns
 from topologies.graph import attachment, hosts, neighbors, port
 from topologies.routing import Ports, dealt, routes
 
-MAX_ECN_PACKETS = (1 << 19) - 1
-"""Queue depths have 19 bits in v1model."""
-
 
 def forwarding_entities(
-    graph: nx.Graph[str], *, ecmp: bool = True, ecn_packets: int = 0
+    graph: nx.Graph[str], *, ecmp: bool = True, ecn: Marking = NEVER
 ) -> dict[str, list[fy.P4TableEntry]]:
     """The P4Runtime entities of every switch, for `forward.p4` and all programs that include it.
 
@@ -31,20 +29,13 @@ def forwarding_entities(
         graph: A topology.
         ecmp: Split flows over equally good ports by their hash; if not, each host is reached
             by one of them (`topologies.routing.dealt`).
-        ecn_packets: Queue depth from which on ECN-capable packets are marked; 0: never.
+        ecn: When ECN-capable packets are marked.
 
     Raises:
-        ConfigError: If `ecn_packets` is out of range.
         TopologyError: If a switch can't reach a host, or an address does not fit.
     """
-    if not 0 <= ecn_packets <= MAX_ECN_PACKETS:
-        raise ConfigError(
-            f"forwarding_entities: ecn_packets must be 0 to {MAX_ECN_PACKETS}, got {ecn_packets!r}"
-        )
     threshold = fy.P4TableEntry(
-        "ecn_threshold",
-        action=fy.P4TableAction("mark_from", threshold=ecn_packets),
-        is_default_action=True,
+        "ecn_threshold", action=_marking_action(ecn), is_default_action=True
     )
     below: dict[str, list[str]] = {}  # switch -> its hosts
     for host in hosts(graph):
@@ -56,6 +47,12 @@ def forwarding_entities(
         switch: [*_routes(graph, switch, below, table), threshold]
         for switch, table in tables.items()
     }
+
+
+def _marking_action(ecn: Marking) -> fy.P4TableAction:
+    if ecn.least == ecn.full:
+        return fy.P4TableAction("mark_from", threshold=ecn.full)
+    return fy.P4TableAction("mark_between", least=ecn.least, full=ecn.full, last=ecn.last_draw)
 
 
 def tensor_queues(queues: Mapping[tuple[int | None, int], int]) -> list[fy.P4TableEntry]:

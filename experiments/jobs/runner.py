@@ -135,7 +135,7 @@ class JobsExperiment:
             lanes=spec.lanes,
             ecmp=spec.routes == "ecmp",
             switch_entries=combination.entries,
-            ecn_packets=spec.ecn_packets,
+            ecn=spec.ecn,
             loss=spec.loss,
             scheduler=spec.scheduler,
             program=spec.program,

@@ -23,6 +23,7 @@ from experiments.options import PROGRAMS, ROUTES
 from hosts.schedulers.registry import SCHEDULERS
 from hosts.training.model import Model, load_model, scaled
 from ringleaf.errors import ConfigError, choose
+from ringleaf.marking import Marking, parse_marking
 from ringleaf.units import parse_rate, parse_size, parse_time
 
 PLACEMENTS = ("spread", "packed")
@@ -86,7 +87,7 @@ class JobsSpec:
     mtu_bytes: int
     entries: tuple[int | None, ...]  # of each switch, for all jobs together; None: all it has
     queue_bytes: int | None
-    ecn_packets: int
+    ecn: Marking
     scheduler: str  # of the switches' queues
     program: str  # of switches that aggregate nothing
     loss: float
@@ -149,7 +150,7 @@ def parse_jobs(data: Mapping[str, Any], where: str) -> JobsSpec:
         mtu_bytes=_whole(where, "mtu", given["mtu"], 256, 4096),
         entries=tuple(_whole(where, "entries", n, 1) for n in _list(given["entries"])) or (None,),
         queue_bytes=given["queue"] and parse_size(str(given["queue"]), f"{where}: queue"),
-        ecn_packets=_whole(where, "ecn", given["ecn"], 0),
+        ecn=parse_marking(str(given["ecn"]), f"{where}: ecn"),
         scheduler=str(given["scheduler"]),
         program=choose(where, "program", str(given["program"]), PROGRAMS),
         loss=_number(where, "loss", given["loss"], least=0.0),

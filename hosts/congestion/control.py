@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import address_of, handler
+from ringleaf.marking import NEVER, Marking
 from ringleaf.units import FOREVER_PS
 
 # What a controller decides.
@@ -70,7 +71,7 @@ class Controller:
         on_cnp: Likewise.
         on_timer: Likewise.
         is_open: Takes notice of nothing: queue pairs need no block.
-        wants_marks: Is blind without ECN marks.
+        marking: What it wants switches to do at queues of 100 Gbit/s and 4 KiB packets.
         cnp_gap_ps: Least time between the CNPs of one receiver; 0: it sends none.
     """
 
@@ -81,7 +82,7 @@ class Controller:
     on_cnp: Handler = ignore
     on_timer: Handler = ignore
     is_open: bool = False
-    wants_marks: bool = True
+    marking: Marking = NEVER
     cnp_gap_ps: int = 0
 
 

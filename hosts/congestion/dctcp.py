@@ -14,6 +14,7 @@ from __future__ import annotations
 from hosts.congestion.control import IN_FLIGHT, MARKED, MOST_WINDOW, OWN, WINDOW, Controller
 from ringleaf.arena import Arena, Words
 from ringleaf.compiled import handler, inline
+from ringleaf.marking import from_depth
 
 CWND = OWN  # the window, in units of 2**-16 packets
 ALPHA = OWN + 1  # in units of 2**-20
@@ -21,6 +22,9 @@ ACKED = OWN + 2  # packets of this window of data that are acknowledged
 MET = OWN + 3  # of these, marked
 LEFT = OWN + 4  # packets until it is over
 THRESHOLD = OWN + 5  # below this CWND, slow start
+
+MARK_PACKETS = 24
+"""The paper's K for 10 Gbit/s, 65 packets of 1.5 kB, in packets of 4 KiB."""
 
 ONE_PACKET = 1 << 16
 ONE = 1 << 20
@@ -81,4 +85,6 @@ def on_loss(arena: Arena, at: int, timeout: int, _now_ps: int) -> int:
     return 0
 
 
-CONTROLLER = Controller("dctcp", begin, on_ack=on_ack, on_loss=on_loss)
+CONTROLLER = Controller(
+    "dctcp", begin, on_ack=on_ack, on_loss=on_loss, marking=from_depth(MARK_PACKETS)
+)

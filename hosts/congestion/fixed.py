@@ -2,4 +2,4 @@
 
 from hosts.congestion.control import Controller
 
-CONTROLLER = Controller("fixed", is_open=True, wants_marks=False)
+CONTROLLER = Controller("fixed", is_open=True)

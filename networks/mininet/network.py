@@ -104,9 +104,7 @@ class MininetNetwork:
         self._options = options
         self._stall_s = stall_s
         self._hosts = LiveHosts(self.graph, options, seed=seed)
-        written = forwarding_entities(
-            self.graph, ecmp=options.ecmp, ecn_packets=options.ecn_packets
-        )
+        written = forwarding_entities(self.graph, ecmp=options.ecmp, ecn=options.ecn)
         told = self._hosts.entities
         entities = {name: [*written[name], *told.get(name, [])] for name in switches(self.graph)}
         systems = [group.system for group in self._hosts.groups if group.system is not None]
@@ -119,7 +117,7 @@ class MininetNetwork:
             entities,
             record=self._folders.traces if self._folders else None,
             mask=(
-                *(ECN_FIELDS if options.ecn_packets else ()),
+                *(ECN_FIELDS if options.ecn.is_on else ()),
                 *(field for system in systems for field in system.last_comers),
             ),
         )

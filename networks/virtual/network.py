@@ -131,9 +131,7 @@ class VirtualNetwork:
 
     def _make_switches(self, seed: int) -> dict[str, Switch]:
         options = self.options
-        entities = forwarding_entities(
-            self.graph, ecmp=options.ecmp, ecn_packets=options.ecn_packets
-        )
+        entities = forwarding_entities(self.graph, ecmp=options.ecmp, ecn=options.ecn)
         self._entities: dict[str, list[Any]] = {
             name: list(entities[name]) for name in switches(self.graph)
         }

@@ -7,6 +7,7 @@ from experiments import options
 from experiments.options import OPTIONS, make_command, resolve, run_name
 from experiments.spec_file import read_cases
 from ringleaf.errors import ConfigError
+from ringleaf.marking import from_depth
 
 
 def test_defaults_compare_all_six_over_a_sweep() -> None:
@@ -46,7 +47,7 @@ def test_every_option_reaches_the_spec() -> None:
     assert (spec.loss, spec.duplicate, spec.reorder) == (0.001, 0.01, 0.01)
     assert (spec.seed, spec.dtype, spec.lanes, spec.slots) == (7, "int32", 64, 128)
     assert (spec.mtu_bytes, spec.queue_bytes, spec.pcap) == (1024, 1 << 20, True)
-    assert (spec.window, spec.routes, spec.ecn_packets) == (9, "ecmp", 65)
+    assert (spec.window, spec.routes, spec.ecn) == (9, "ecmp", from_depth(65))
     assert spec.out == Path("here")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from experiments.incast import Incast, run_incast
-from experiments.options import ECN_PACKETS
+from hosts.congestion.dctcp import MARK_PACKETS
 from hosts.congestion.registry import CONTROLLERS
 
 SENDERS = 6
@@ -28,7 +28,7 @@ def test_the_link_is_used_and_shared_fairly(runs: dict[str, Incast], name: str) 
 def test_a_fixed_window_fills_the_queue_and_the_others_keep_it_short(
     runs: dict[str, Incast],
 ) -> None:
-    threshold_bytes = ECN_PACKETS * 4096
+    threshold_bytes = MARK_PACKETS * 4096
 
     assert 0.5 * threshold_bytes < runs["dctcp"].mean_queue_bytes < 1.5 * threshold_bytes
     assert runs["dcqcn"].mean_queue_bytes < 1.5 * threshold_bytes

@@ -19,6 +19,7 @@ from networks.replay.sinks import Comparison, Outputs
 from networks.traces.checksums import changed_files
 from networks.traces.trace import ORDER, TIME_PS, open_trace
 from networks.virtual import Options, RunResult, VirtualNetwork
+from ringleaf.marking import NEVER, Marking, from_depth
 from topologies.graph import hosts
 from topologies.registry import build
 
@@ -73,7 +74,7 @@ def replay(folder: Path, rules: Rules = Rules(times=True)) -> list[PortResult]: 
     duplicate=st.sampled_from([0.0, 0.05]),
     reorder=st.sampled_from([0.0, 0.05]),
     ecmp=st.booleans(),
-    ecn_packets=st.sampled_from([0, 1, 2]),
+    ecn=st.sampled_from([NEVER, from_depth(1), from_depth(2), Marking(0, 8, 0.5)]),
     queue_bytes=st.sampled_from([1200, 4 << 20]),
     seed=st.integers(1, 1 << 30),
 )
@@ -116,7 +117,7 @@ def test_arrivals_among_a_switchs_own_events_keep_their_place(tmp_path: Path) ->
     """Packets of one size on links without delay: ports fall idle just when packets come."""
     record(
         tmp_path, "leafspine,leaves=2,spines=1,hosts=4", "alltoall", 2000,
-        delay_ps=0, record=tmp_path, mtu=256, ecn_packets=1,
+        delay_ps=0, record=tmp_path, mtu=256, ecn=from_depth(1),
     )  # fmt: skip
     orders = np.concatenate([np.load(p)[:, ORDER] for p in sorted(tmp_path.glob("*/arrivals.npy"))])
 

@@ -25,7 +25,7 @@ def program(name: str) -> Program:
     return Program.load(BUILD / f"{name}.json")
 
 
-def make_switch(name: str, ports: int, entities: Sequence[Any]) -> Switch:
+def make_switch(name: str, ports: int, entities: Sequence[Any], *, seed: int = 0) -> Switch:
     code = program(name)
     store = Store()
     make_pool(
@@ -35,7 +35,7 @@ def make_switch(name: str, ports: int, entities: Sequence[Any]) -> Switch:
         field_count=code.field_count,
         lane_count=code.lane_count,
     )
-    switch = Switch(code, store, ports)
+    switch = Switch(code, store, ports, seed=seed)
     switch.write(entities)
     return switch
 

@@ -188,6 +188,21 @@ def mark(switch: Switch, packet: Packet, depth: int) -> Packet:
     return Ether(out)
 
 
+@pytest.mark.parametrize(("depth", "share"), [(5, 0.0), (15, 0.25), (24, 0.475), (25, 1.0)])
+def test_between_two_depths_it_is_chance_that_marks(depth: int, share: float) -> None:
+    """Kmin 5, Kmax 25, Pmax 50 %: 1/2 of (15 - 5) / (25 - 5), for instance."""
+    runs = []
+    for seed in (1, 1, 2):
+        switch = make_switch("forward", 4, [route("10.0.0.0/8", forward(1))], seed=seed)
+        action = fy.P4TableAction("mark_between", least=5, full=25, last=39)
+        switch.write([fy.P4TableEntry("ecn_threshold", action=action, is_default_action=True)])
+        runs.append([mark(switch, udp(tos=2), depth)[IP].tos & 3 == 3 for _ in range(400)])
+
+    assert runs[0] == runs[1], "a seed says what is marked"
+    assert (runs[0] != runs[2]) == (0 < share < 1)
+    assert abs(sum(runs[0]) / 400 - share) <= 4 * (share * (1 - share) / 400) ** 0.5
+
+
 @pytest.mark.parametrize(
     ("threshold", "depth", "before", "after"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from itertools import pairwise, permutations
 from pathlib import Path
@@ -9,8 +10,11 @@ from pathlib import Path
 import finsy as fy
 import networkx as nx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ringleaf.errors import ConfigError, TopologyError
+from ringleaf.marking import Marking, from_depth, parse_marking
 from switches.forwarding import forwarding_entities, salt
 from topologies.addresses import ipv4, mac
 from topologies.detours import detours, with_detours
@@ -155,8 +159,15 @@ def test_ecn_threshold_is_passed_on() -> None:
     graph = build(SPECS[1])
 
     assert {Tables(told).threshold for told in forwarding_entities(graph).values()} == {0}
-    marked = forwarding_entities(graph, ecn_packets=65)
+    marked = forwarding_entities(graph, ecn=from_depth(65))
     assert {Tables(told).threshold for told in marked.values()} == {65}
+
+
+def test_red_is_told_as_two_depths_and_what_is_drawn_from() -> None:
+    told = forwarding_entities(build(SPECS[1]), ecn=Marking(5, 205, 0.01))
+    actions = {repr(entities[-1].action) for entities in told.values()}
+    wanted = fy.P4TableAction("mark_between", least=5, full=205, last=200 * 100 - 1)
+    assert actions == {repr(wanted)}
 
 
 @pytest.mark.parametrize("name", ["forward", "switchml-64", "switchml-256"])
@@ -168,10 +179,26 @@ def test_every_program_takes_the_entities(name: str) -> None:
             entity.encode(schema)
 
 
-@pytest.mark.parametrize("packets", [-1, 1 << 19])
-def test_impossible_thresholds_are_refused(packets: int) -> None:
-    graph: nx.Graph[str] = build(SPECS[1])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x", "ecn: must be a depth in packets, or two and a probability, got 'x'"),
+        ("5:9", "must be a depth in packets, or two and a probability, got '5:9'"),
+        ("-1", "must be a depth in packets"),
+        ("524288", "depths must grow from 0 to at most 524287 packets, got 524288:524288"),
+        ("9:5:1%", "depths must grow from 0 to at most 524287 packets, got 9:5"),
+        ("5:9:0", "the probability must be 0.01% to 100%, got 0.0"),
+    ],
+)
+def test_impossible_thresholds_are_refused(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        parse_marking(text, "ecn")
 
-    with pytest.raises(ConfigError, match=f"ecn_packets must be 0 to 524287, got {packets}"):
-        forwarding_entities(graph, ecn_packets=packets)
-    assert hosts(graph)
+
+@given(st.integers(0, 500), st.integers(1, 500), st.floats(1e-4, 1))
+def test_red_draws_for_the_probability_that_was_asked_for(
+    least: int, width: int, most: float
+) -> None:
+    marking = Marking(least, least + width, most)
+    assert width / (marking.last_draw + 1) == pytest.approx(most, rel=0.5 / width)
+    assert parse_marking(f"{least}:{least + width}:{most!r}", "ecn") == marking or most == 1
