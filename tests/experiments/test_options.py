@@ -85,7 +85,7 @@ def test_every_option_reaches_the_spec() -> None:
             "detours: must be a host, switches and a host, got 'h0-h1'; like h3-s1-h8",
         ),
         ("detours", "h0-s1-h2,s1", "detours: must be a host, switches and a host, got 's1'"),
-        ("ecn", "x", r"ecn: must be a whole number, got 'x'"),
+        ("ecn", "x", r"ecn: must be a depth in packets, or two and a probability, got 'x'"),
         ("queue", "-1", r"queue: not understood, got '-1'"),
         ("switch", "bmv2", r"switch: needs net=mininet, got 'bmv2'"),
         ("scale", "0", "scale: must be at least 1, got '0'"),
