@@ -187,7 +187,7 @@ class TrainingDirector:
 
     def _standing(self, number: int) -> Standing:
         job = self.assignments[number].job
-        done = job.reducing if job.iterations else 0
+        done = max(job.reducing, 0) if job.iterations else 0
         return replace(self._standings[number], iterations_done=done)
 
     def _launch(self, release: Release) -> Operation:
