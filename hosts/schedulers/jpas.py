@@ -3,10 +3,10 @@
 Early iterations improve a model most, so a job's flows get a network priority by its progress, and
 jobs of equal progress one by their weight. Within a job it is first in, first out.
 
-What the paper promises is a shorter time to 90 or 95 % of the final accuracy for jobs that have just
-begun. Jobs in a late stage pay for it, as links carry no less: mean completion times hardly move,
-and jobs that run in step only take turns in being behind. That progress stands for what a job
-still learns is ours: where the paper fits accuracy curves, nothing here has an accuracy.
+What the paper promises is a shorter time to 90 or 95 % of the final accuracy for jobs that have
+just begun. Jobs in a late stage pay for it, as links carry no less: mean completion times hardly
+move, and jobs that run in step only take turns in being behind. That progress stands for what a
+job still learns is ours: the paper fits accuracy curves, and nothing here has an accuracy.
 """
 
 from __future__ import annotations
