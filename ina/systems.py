@@ -37,6 +37,31 @@ class Share:
         return first, end - first
 
 
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """What a system is to make a job of.
+
+    Args:
+        number: Of the job, 1 to 255.
+        members: The workers' hosts, in rank order.
+        servers: Hosts that help: parameter servers, aggregators; may be members', too.
+        share: Of what switches have, for systems that deal it out beforehand.
+        ring: Completion ring that agents report to.
+        lanes: Values in a full packet.
+        slots: Packets in flight per worker; None: as the system sees fit, twice what a path holds.
+        rtt_ps: The longest round trip.
+    """
+
+    number: int
+    members: Sequence[str]
+    servers: Sequence[str]
+    share: Share
+    ring: int
+    lanes: int
+    slots: int | None
+    rtt_ps: int
+
+
 class Aggregator(Protocol):
     """One job of one system on one network."""
 
@@ -89,33 +114,8 @@ class System(Protocol):
             ConfigError: If there is none.
         """
 
-    def join(
-        self,
-        graph: nx.Graph[str],
-        store: Store,
-        *,
-        number: int,
-        members: Sequence[str],
-        servers: Sequence[str],
-        share: Share,
-        ring: int,
-        lanes: int,
-        slots: int | None,
-        rtt_ps: int,
-    ) -> Aggregator:
+    def join(self, graph: nx.Graph[str], store: Store, request: JobRequest) -> Aggregator:
         """Make a job.
-
-        Args:
-            graph: A topology.
-            store: Where the agents go.
-            number: Of the job, from 1.
-            members: The workers' hosts, in rank order.
-            servers: Hosts of parameter servers and the like.
-            share: Of what switches have, for systems that deal it out beforehand.
-            ring: Completion ring that agents report to.
-            lanes: Values in a packet.
-            slots: Packets in flight per worker; None: as the system sees fit.
-            rtt_ps: The longest round trip.
 
         Raises:
             ConfigError: If it does not fit the switches.

@@ -18,7 +18,7 @@ from ina.atp.state import TENSORS, Address, make_worker
 from ina.atp.wire import SIZES, VALUES_AT
 from ina.jobs import WorkersJob
 from ina.reading import Fact
-from ina.systems import Share
+from ina.systems import JobRequest
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.units import serialize_ps
@@ -48,54 +48,36 @@ class Atp:
             raise ConfigError(f"atp: lanes must be one of {list(SIZES)}, got {lanes!r}")
         return f"atp-{lanes}"
 
-    def join(
-        self,
-        graph: nx.Graph[str],
-        store: Store,
-        *,
-        number: int,
-        members: Sequence[str],
-        servers: Sequence[str],
-        share: Share,
-        ring: int,
-        lanes: int,
-        slots: int | None,
-        rtt_ps: int,
-    ) -> WorkersJob:
-        """Make a job.
+    def join(self, graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
+        """Make a job of at most 64 workers.
 
-        Args:
-            graph: A topology.
-            store: Where the agents go.
-            number: Of the job, 1 to 255.
-            members: The workers' hosts, in rank order, at most 64.
-            servers: Hosts of the parameter servers, to which blocks are dealt; none: each
-                worker's host has one, so that no link carries more than the others.
-            share: Its `entries` are the aggregators of each switch, which all jobs may take.
-            ring: Completion ring that workers report to.
-            lanes: Values in a packet.
-            slots: Packets in flight per worker, rounded up to a power of two; None: twice what a
-                path holds.
-            rtt_ps: The longest round trip.
+        Blocks are dealt to the parameter servers; without any, each worker's host has one, so
+        that no link carries more than the others. All jobs may take the share's `entries`, each
+        switch's aggregators. Slots, the window, are rounded up to a power of two.
 
         Raises:
             ConfigError: If it does not fit the switches.
         """
+        lanes, slots, entries_most = request.lanes, request.slots, request.share.entries
         self.program(lanes)
-        packet_ps = _packet_ps(graph, [*members, *servers], lanes)
+        packet_ps = _packet_ps(graph, [*request.members, *request.servers], lanes)
         if slots is None:
-            slots = min(max(2 * rtt_ps // packet_ps, LEAST_WINDOW), MOST_WINDOW)
+            slots = min(max(2 * request.rtt_ps // packet_ps, LEAST_WINDOW), MOST_WINDOW)
         job = Job(
-            number,
-            tuple(members),
-            tuple(servers or members),
-            aggregators=AGGREGATORS[lanes] if share.entries is None else share.entries,
+            request.number,
+            tuple(request.members),
+            tuple(request.servers or request.members),
+            aggregators=AGGREGATORS[lanes] if entries_most is None else entries_most,
             window=1 << (slots - 1).bit_length(),
             lanes=lanes,
         )
-        timeout_ps = 2 * max(rtt_ps, job.window * packet_ps)
         agents = make_agents(
-            graph, store, job, ring=ring, min_timeout_ps=timeout_ps, quiet_ps=rtt_ps
+            graph,
+            store,
+            job,
+            ring=request.ring,
+            min_timeout_ps=2 * max(request.rtt_ps, job.window * packet_ps),
+            quiet_ps=request.rtt_ps,
         )
         return WorkersJob(
             "atp",

@@ -13,7 +13,7 @@ from ina.omnireduce import aggregator, worker
 from ina.omnireduce.ledger import make_aggregator
 from ina.omnireduce.state import TENSORS, Address, check_lanes, make_worker
 from ina.omnireduce.wire import BLOCK, MAX_SLOTS, values_at
-from ina.systems import Share
+from ina.systems import JobRequest
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.units import serialize_ps
@@ -41,60 +41,36 @@ class OmniReduce:
         check_lanes("omnireduce", lanes)
         return "forward"
 
-    def join(
-        self,
-        graph: nx.Graph[str],
-        store: Store,
-        *,
-        number: int,
-        members: Sequence[str],
-        servers: Sequence[str],
-        share: Share,
-        ring: int,
-        lanes: int,
-        slots: int | None,
-        rtt_ps: int,
-    ) -> WorkersJob:
+    def join(self, graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
         """Make a job.
 
-        Args:
-            graph: A topology.
-            store: Where the agents go.
-            number: Of the job, 1 to 255.
-            members: The workers' hosts, in rank order.
-            servers: The aggregators' hosts, to which slots are dealt; none: each worker's host
-                has an aggregator, too.
-            share: Nothing of what switches have is needed.
-            ring: Completion ring that workers report to.
-            lanes: Values in a full packet.
-            slots: Packets in flight per worker; None: twice what a path holds at the rate at
-                which all workers can send to the aggregators.
-            rtt_ps: The longest round trip.
+        Slots are dealt to the servers, which aggregate; without any, each worker's host does, too.
+        Nothing of what switches have is needed.
 
         Raises:
             ConfigError: If a number is out of range.
         """
-        columns = check_lanes(f"omnireduce job {number}", lanes)
-        places = tuple(servers or members)
+        where, lanes = f"omnireduce job {request.number}", request.lanes
+        columns = check_lanes(where, lanes)
+        places = tuple(request.servers or request.members)
         packet_bytes = values_at(columns) + 4 * columns * BLOCK + LINE_OVERHEAD_BYTES
-        crowd = max(len(members) / len(places), 1.0)  # packets that meet at an aggregator's port
+        crowd = max(len(request.members) / len(places), 1.0)  # that meet at an aggregator's port
         turn_ps = round(serialize_ps(packet_bytes, _least_rate(graph, places)) * crowd)
+        slots = request.slots
         if slots is None:
-            slots = min(max(2 * rtt_ps // turn_ps, LEAST_SLOTS, len(places)), MOST_SLOTS)
+            slots = min(max(2 * request.rtt_ps // turn_ps, LEAST_SLOTS, len(places)), MOST_SLOTS)
         if not 0 < slots <= MAX_SLOTS:
-            raise ConfigError(
-                f"omnireduce job {number}: slots must be 1 to {MAX_SLOTS}, got {slots}"
-            )
+            raise ConfigError(f"{where}: slots must be 1 to {MAX_SLOTS}, got {slots}")
         agents = make_agents(
             graph,
             store,
-            number=number,
-            members=members,
+            number=request.number,
+            members=request.members,
             places=places,
-            ring=ring,
+            ring=request.ring,
             lanes=lanes,
             slots=slots,
-            min_timeout_ps=2 * max(rtt_ps, slots * turn_ps),
+            min_timeout_ps=2 * max(request.rtt_ps, slots * turn_ps),
         )
         return WorkersJob(
             "omnireduce",

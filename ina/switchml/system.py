@@ -18,14 +18,14 @@ from ina.switchml.control import ENTRIES, Job, entities
 from ina.switchml.scaling import error_bounds
 from ina.switchml.state import TENSORS, make_worker
 from ina.switchml.wire import SIZES, VALUES_AT
-from ina.systems import Share
+from ina.systems import JobRequest
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.units import serialize_ps
 from switches.control import ControlPlane
 from topologies.addresses import ipv4, mac
 from topologies.graph import index, link
-from topologies.trees import aggregation_tree
+from topologies.trees import AggregationTree, aggregation_tree
 
 LINE_OVERHEAD_BYTES = 24  # preamble, FCS and gap of Ethernet
 
@@ -47,78 +47,41 @@ class SwitchML:
             raise ConfigError(f"switchml: lanes must be one of {list(SIZES)}, got {lanes!r}")
         return f"switchml-{lanes}"
 
-    def join(
-        self,
-        graph: nx.Graph[str],
-        store: Store,
-        *,
-        number: int,
-        members: Sequence[str],
-        servers: Sequence[str],
-        share: Share,
-        ring: int,
-        lanes: int,
-        slots: int | None,
-        rtt_ps: int,
-    ) -> WorkersJob:
-        """Make a job, over the tree of least depth.
-
-        Args:
-            graph: A topology.
-            store: Where the workers go.
-            number: Of the job, 1 to 255.
-            members: The workers' hosts, in rank order.
-            servers: Not needed.
-            share: Of each switch's slots.
-            ring: Completion ring they report to.
-            lanes: Values in a packet.
-            slots: Packets in flight per worker; None: twice what a path holds, if the share does.
-            rtt_ps: The longest round trip to the root.
+    def join(self, graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
+        """Make a job, over the tree of least depth; it needs no servers.
 
         Raises:
             ConfigError: If it does not fit the switches.
         """
-        self.program(lanes)
-        tree = aggregation_tree(graph, members, index=number - 1)
-        rate_bps = min(
-            link(graph, switch, child).rate_bps
-            for switch, children in tree.children.items()
-            for child in children
-        )
-        packet_ps = serialize_ps(VALUES_AT + 4 * lanes + LINE_OVERHEAD_BYTES, rate_bps)
-        first, most = share.cut(ENTRIES[lanes] // 2)
-        if most < 1:
-            raise ConfigError(
-                f"switchml job {number}: a switch must have a slot for each of {share.of} jobs, "
-                f"got {share.entries}"
-            )
-        if slots is None:
-            slots = min(max(2 * rtt_ps // packet_ps, 8), most)
-        job = Job(number, slots, first_slot=first, lanes=lanes)
+        self.program(request.lanes)
+        tree = aggregation_tree(graph, request.members, index=request.number - 1)
+        packet_ps = _packet_ps(graph, tree, request.lanes)
+        job = _job(request, packet_ps)
         workers = [
             make_worker(
                 store,
                 host=index(host),
-                ring=ring,
-                job=number,
-                workers=len(members),
-                slots=slots,
-                lanes=lanes,
+                ring=request.ring,
+                job=job.number,
+                workers=len(request.members),
+                slots=job.slots,
+                lanes=job.lanes,
                 mac=mac(graph, host, 1),
                 address=ipv4(graph, host),
-                min_timeout_ps=2 * max(rtt_ps, slots * packet_ps),
+                min_timeout_ps=2 * max(request.rtt_ps, job.slots * packet_ps),
             )
-            for host in members
+            for host in request.members
         ]
         agents = [
-            HostAgent(index(host), worker, at) for host, at in zip(members, workers, strict=True)
+            HostAgent(index(host), worker, at)
+            for host, at in zip(request.members, workers, strict=True)
         ]
         return WorkersJob(
             "switchml",
             entities(graph, tree, job),
             agents,
             worker.start_tensor,
-            window_bytes=4 * slots * lanes,
+            window_bytes=4 * job.slots * job.lanes,
             tensors_at=TENSORS,
         )
 
@@ -150,6 +113,30 @@ class SwitchML:
     def read_counter(self, name: str, row: int) -> str:
         """What a row of a counter counts, for people."""
         return reading.read_counter(name, row)
+
+
+def _packet_ps(graph: nx.Graph[str], tree: AggregationTree, lanes: int) -> int:
+    """How long a packet takes on the slowest link of the tree."""
+    rate_bps = min(
+        link(graph, switch, child).rate_bps
+        for switch, children in tree.children.items()
+        for child in children
+    )
+    return serialize_ps(VALUES_AT + 4 * lanes + LINE_OVERHEAD_BYTES, rate_bps)
+
+
+def _job(request: JobRequest, packet_ps: int) -> Job:
+    """The job with its slots: of its share of each switch, twice what a path holds."""
+    first, most = request.share.cut(ENTRIES[request.lanes] // 2)
+    if most < 1:
+        raise ConfigError(
+            f"switchml job {request.number}: a switch must have a slot for each of "
+            f"{request.share.of} jobs, got {request.share.entries}"
+        )
+    slots = request.slots
+    if slots is None:
+        slots = min(max(2 * request.rtt_ps // packet_ps, 8), most)
+    return Job(request.number, slots, first_slot=first, lanes=request.lanes)
 
 
 SYSTEM = SwitchML()

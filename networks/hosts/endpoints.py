@@ -15,7 +15,7 @@ from hosts.agent import HostAgent, make_ring
 from hosts.plan import Plan, plans
 from hosts.rank import RankExecutor
 from hosts.staging import staging_bytes
-from ina.systems import Aggregator, Share
+from ina.systems import Aggregator, JobRequest, Share
 from networks.groups import Group, check_groups
 from networks.hosts.connections import Connections
 from networks.hosts.execution import Operation
@@ -238,9 +238,7 @@ class Endpoints:
             if group.system is None:
                 continue
             alike = [i for i, each in enumerate(self.groups) if each.system is group.system]
-            joined[place] = group.system.join(
-                graph,
-                store,
+            request = JobRequest(
                 number=group.number,
                 members=group.hosts,
                 servers=group.servers,
@@ -250,6 +248,7 @@ class Endpoints:
                 slots=options.slots,
                 rtt_ps=rtt_ps,
             )
+            joined[place] = group.system.join(graph, store, request)
         return joined
 
     def _by_host(self, count: int) -> list[list[HostAgent]]:

@@ -57,8 +57,8 @@ class Limited(type(atp.SYSTEM)):  # type: ignore[misc]
     def __init__(self, aggregated: float) -> None:
         self.aggregators = max(1, round(aggregated * WINDOW))
 
-    def join(self, *args: Any, **more: Any) -> Any:
-        job = super().join(*args, **more)
+    def join(self, *given: Any) -> Any:
+        job = super().join(*given)
         told = {**job.entities}
         told["s0"] = [_change(entry, aggregators=self.aggregators) for entry in told["s0"]]
         told["s2"] = [_change(entry, complete=0b11000000) for entry in told["s2"]]
