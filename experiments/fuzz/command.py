@@ -87,7 +87,7 @@ def run(options: Options, emit: Emit) -> int:
     reasons = incomparable(program.source)
     if reasons:
         raise ConfigError(
-            f"fuzz: {program.name} depends on chance or time, no two runs of it are alike, "
+            f"fuzz: {program.name} depends on time, no two runs of it are alike, "
             f"got {', '.join(reasons)}; leave that out"
         )
     return _fuzz(program, options, emit)

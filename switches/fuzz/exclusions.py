@@ -1,4 +1,4 @@
-"""What of a program two switches can't agree on: chance and time."""
+"""What of a program two switches can't agree on, whatever packets come: time."""
 
 from __future__ import annotations
 
@@ -23,16 +23,11 @@ TIMED = {
     *("ingress_global_tstamp", "current_global_tstamp"),
 }
 """Queues' depths are not among them: one packet at a time finds them empty."""
-RANDOM = "modify_field_rng_uniform"
 
 
 def incomparable(source: Source) -> list[str]:
     """Return why outputs can't be compared, per reason what it is and where; empty if they can."""
     found: dict[str, None] = {}
-    for action in source.actions.values():
-        for primitive in action.primitives:
-            if primitive.op == RANDOM:
-                found[f"random(){_at(primitive.where)}"] = None
     for item, where in _readers(source):
         for ref in fields_in(item):
             if ref.name in TIMED and ref.header in (STANDARD, "intrinsic_metadata"):

@@ -17,6 +17,7 @@ from switches.bmv2 import Bmv2
 from switches.bmv2_commands import CommandWriter
 from switches.fuzz.packets import Packet
 from switches.generate.state import LANE_STATE_AT, STATE_AT
+from switches.layout import RANDOM_AT
 from switches.program import Program
 from switches.switch import Switch
 from switches.updates import INSERT, TableUpdate, Update
@@ -99,6 +100,11 @@ class EngineSide:
     def endless(self) -> int:
         """How many packets so far BMv2 would go round with for ever, or end by."""
         return self.switch.looped + sum(self.switch.failed_assertions().values())
+
+    @property
+    def chance(self) -> int:
+        """What the next random number comes from; another one once a packet has drawn a number."""
+        return int(self._store.arena.fields[self._words[RANDOM_AT]])
 
     def state(self, cells: Sequence[Cell]) -> State:
         return {cell.label: self._read(cell) for cell in cells}

@@ -3,8 +3,8 @@
 A header that was not extracted still has fields; BMv2's hold what an earlier packet left there
 (`PHV::reset` marks headers invalid, no more), ours are zero. Whoever reads them gets what he
 deserves, but no two switches need agree. So packets go through twins of the engine in which such
-fields are 1 at first: what then comes out otherwise was undefined. Packets that BMv2 would go
-round with for ever, or abort by (`assert`), are kept from it, too.
+fields are 1 at first: what then comes out otherwise was undefined. Packets that draw random
+numbers, that BMv2 would go round with for ever, or abort by (`assert`), are kept from it, too.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from switches.source import VALID
 from switches.updates import Update
 
 UNDEFINED = "reads headers that are not there, whose fields BMv2 leaves undefined"
+CHANCE = "draws a random number, of which every switch has its own"
 CROWDED = "leads to more packets at once than BMv2's queues hold for certain"
 ENDLESS = "goes round for ever, or violates an assertion"
 
@@ -88,13 +89,15 @@ class Sieve:
     def takes(self, packet: Packet) -> bool:
         sides = [self._engine, *self._twins]
         before = [side.snapshot() for side in sides]
-        endless = self._engine.endless
+        endless, chance = self._engine.endless, self._engine.chance
         for number, twin in enumerate(self._twins, 1):
             twin.fill_lanes(number)
         seen = [(side.process(packet), side.memory()) for side in sides]
         out, _ = seen[0]
         if self._engine.endless > endless:
             reason = ENDLESS
+        elif self._engine.chance != chance:
+            reason = CHANCE
         elif seen.count(seen[0]) < len(seen):
             reason = UNDEFINED
         elif len(out) > MOST_OUTPUTS:

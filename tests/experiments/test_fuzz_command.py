@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -42,10 +43,14 @@ def test_amounts_must_be_positive() -> None:
 
 @pytest.mark.bmv2
 @needs_bmv2
-def test_chance_is_refused_by_name() -> None:
-    done = fuzz(PROGRAMS / "stateful.json")
+def test_time_is_refused_by_name(tmp_path: Path) -> None:
+    late = tmp_path / "late.json"
+    text = (ROOT / "p4" / "build" / "forward.json").read_text()
+    late.write_text(re.sub(r'("standard_metadata",\s*)"enq_qdepth"', r'\1"deq_timedelta"', text))
+    done = fuzz(late)
     assert done.returncode == 2
-    assert "got random() (stateful.p4 line 110)" in done.stderr
+    assert "depends on time, " in done.stderr
+    assert "got standard_metadata.deq_timedelta (p4/include/ecn.p4 line " in done.stderr
 
 
 @pytest.mark.bmv2

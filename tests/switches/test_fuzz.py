@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import numba
 import pytest
@@ -20,7 +22,7 @@ from switches.fuzz.kept import as_stf
 from switches.fuzz.numbers import Numbers
 from switches.fuzz.packets import Packet, PacketMaker
 from switches.fuzz.sides import EngineSide
-from switches.fuzz.sieve import ENDLESS, UNDEFINED, Sieve, make_twins
+from switches.fuzz.sieve import CHANCE, ENDLESS, UNDEFINED, Sieve, make_twins
 from switches.updates import INSERT, CloneUpdate, GroupUpdate, TableUpdate, Update, ValueSetUpdate
 
 NAMES = ("tables", "stacks", "unions", "varbits", "externs", "parsers", "l2l3")
@@ -87,9 +89,34 @@ def test_what_never_ends_is_left_out() -> None:
     assert engine.endless == 0
 
 
-def test_chance_and_time_are_named() -> None:
-    assert incomparable(load("stateful").source) == ["random() (stateful.p4 line 110)"]
+@uncompiled
+def test_packets_that_draw_random_numbers_are_kept_away() -> None:
+    program = load("stateful")
+    packets = [(0, bytes([number % 16] * 60)) for number in range(64)]
+    sieve = Sieve(program, make_twins(program), [])
+
+    kept = sieve.keep(packets)
+
+    assert sieve.dropped[CHANCE] > 0
+    engine = EngineSide(program, [])
+    before = engine.chance
+    for packet in kept:
+        engine.process(packet)
+    assert engine.chance == before
+
+
+def test_time_is_named(tmp_path: Path) -> None:
+    late = tmp_path / "late.json"
+    text = (BUILT / "forward.json").read_text()
+    late.write_text(re.sub(r'("standard_metadata",\s*)"enq_qdepth"', r'\1"deq_timedelta"', text))
+
+    (first, *_) = incomparable(Program.load(late).source)
+
+    assert first.startswith("standard_metadata.deq_timedelta (p4/include/ecn.p4 line ")
     assert not incomparable(load("tables").source)
+
+
+def test_what_is_left_as_it_is_is_named() -> None:
     assert any("meter" in line for line in unconfigured(load("externs").source))
     assert any("P.ports" in line for line in unconfigured(load("parsers").source))
 
