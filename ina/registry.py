@@ -17,7 +17,7 @@ class _Systems(Mapping[str, System]):
     def __getitem__(self, name: str) -> System:
         if name not in _NAMES:
             raise KeyError(name)
-        system: System = import_module(f"ina.{name}").SYSTEM
+        system: System = import_module(f"ina.{name}.system").SYSTEM
         return system
 
     def __iter__(self) -> Iterator[str]:

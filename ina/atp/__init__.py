@@ -1,5 +1,1 @@
 """ATP: switches add up what they have aggregators for, parameter servers the rest (NSDI 2021)."""
-
-from ina.atp.system import SYSTEM
-
-__all__ = ["SYSTEM"]

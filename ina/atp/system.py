@@ -36,7 +36,7 @@ class Atp:
 
     name = "atp"
     layers = "ina.atp.layers"
-    last_comers = ("Ether.src", "IP.src", "IP.ttl", "IP.chksum", "ATP.sender")
+    last_comers: tuple[str, ...] = ("Ether.src", "IP.src", "IP.ttl", "IP.chksum", "ATP.sender")
 
     def program(self, lanes: int) -> str:
         """Name of the P4 program for packets of so many values.

@@ -30,7 +30,7 @@ class OmniReduce:
 
     name = "omnireduce"
     layers = "ina.omnireduce.layers"
-    last_comers = ()
+    last_comers: tuple[str, ...] = ()
 
     def program(self, lanes: int) -> str:
         """Name of the P4 program: switches forward, whatever the packets hold.

@@ -35,7 +35,7 @@ class SwitchML:
 
     name = "switchml"
     layers = "ina.switchml.layers"
-    last_comers = ("Ether.src", "IP.src", "IP.chksum")
+    last_comers: tuple[str, ...] = ("Ether.src", "IP.src", "IP.chksum")
 
     def program(self, lanes: int) -> str:
         """Name of the P4 program for packets of so many values.

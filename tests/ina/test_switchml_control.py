@@ -8,8 +8,8 @@ from typing import Any
 import finsy as fy
 import pytest
 
-from ina.switchml import SYSTEM
 from ina.switchml.control import ENTRIES, Job, check_jobs, entities
+from ina.switchml.system import SYSTEM
 from ina.switchml.wire import SIZES
 from ringleaf.errors import ConfigError
 from topologies.graph import Link, add_host, add_switch, connect, hosts, new_graph, port

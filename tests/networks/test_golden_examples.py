@@ -17,7 +17,7 @@ import torch
 from collectives.aggregate import in_network_allreduce
 from collectives.parameter_server import parameter_server_allreduce
 from experiments.bench_sharing import share
-from ina import atp
+from ina.atp.system import Atp
 from ina.atp.wire import VALUES_AT
 from networks.virtual import Options, VirtualNetwork
 from topologies.detours import with_detours
@@ -47,7 +47,7 @@ def network_of(racks: list[int], links: list[tuple[int, int]], rate_bps: int) ->
     return graph
 
 
-class Limited(type(atp.SYSTEM)):  # type: ignore[misc]
+class Limited(Atp):
     """ATP as the paper draws it: nothing is added up twice on its way, and one switch can't do all.
 
     What a switch can add up is a part of what comes if it has that part of the aggregators which
