@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import networkx as nx
-import torch
 
 from collectives.schedule import Schedule
 from experiments.options import VIRTUAL, Spec
@@ -19,6 +18,8 @@ from topologies import registry
 from topologies.graph import hosts as all_hosts
 
 if TYPE_CHECKING:
+    import torch
+
     from networks.options import Options
     from networks.virtual import RunResult
 

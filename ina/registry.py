@@ -1,4 +1,7 @@
-"""The in-network aggregation systems by name. A new one is a folder and a line here."""
+"""The in-network aggregation systems by name. A new one is a folder and a name here.
+
+The folder's `system.py` has it as SYSTEM; its `layers.py` are its packets' scapy layers.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,8 @@ SYSTEMS: Mapping[str, System] = _Systems()
 
 def load_layers() -> None:
     """Let scapy dissect what any of the systems sends."""
-    for system in SYSTEMS.values():
-        import_module(system.layers)
+    for name in _NAMES:
+        import_module(f"ina.{name}.layers")
 
 
 def find_system(name: str) -> System:

@@ -104,7 +104,6 @@ class System(Protocol):
     """An in-network aggregation system."""
 
     name: str
-    layers: str  # the module with its packets' scapy layers; importing it binds them
     last_comers: tuple[str, ...]  # fields that a sum has of whichever packet completed it
 
     def program(self, lanes: int) -> str:

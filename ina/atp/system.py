@@ -35,7 +35,6 @@ class Atp:
     """The system."""
 
     name = "atp"
-    layers = "ina.atp.layers"
     last_comers: tuple[str, ...] = ("Ether.src", "IP.src", "IP.ttl", "IP.chksum", "ATP.sender")
 
     def program(self, lanes: int) -> str:

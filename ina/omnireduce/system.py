@@ -29,7 +29,6 @@ class OmniReduce:
     """The system."""
 
     name = "omnireduce"
-    layers = "ina.omnireduce.layers"
     last_comers: tuple[str, ...] = ()
 
     def program(self, lanes: int) -> str:

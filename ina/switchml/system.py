@@ -34,7 +34,6 @@ class SwitchML:
     """The system."""
 
     name = "switchml"
-    layers = "ina.switchml.layers"
     last_comers: tuple[str, ...] = ("Ether.src", "IP.src", "IP.chksum")
 
     def program(self, lanes: int) -> str:

@@ -58,8 +58,7 @@ def test_time_is_refused_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "packets"),
     [
-        *[("router", 150), ("acl", 60), ("forward", 60), ("controller", 60)],
-        *[("externs", 60), ("l2l3", 60), ("rounds", 20), ("unions", 60)],
+        *[("router", 150), ("forward", 60), ("externs", 60), ("rounds", 20), ("unions", 60)],
     ],
 )
 def test_both_do_the_same(name: str, packets: int) -> None:

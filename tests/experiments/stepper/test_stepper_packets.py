@@ -137,7 +137,7 @@ class Mute:
 
     def __init__(self) -> None:
         system = find_system("switchml")
-        self.name, self.layers = system.name, system.layers
+        self.name = system.name
         self.program, self.join, self.error_bound = (
             system.program, system.join, system.error_bound,
         )  # fmt: skip
