@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
 from hosts.agent import AGENT_WORDS, HostAgent
-from ina.tensors import FLOAT32, INT32, MOST_TENSORS, raise_priority
+from ina.tensors import (
+    FLOAT32,
+    INT32,
+    MOST_TENSORS,
+    open_tensors,
+    post_tensor,
+    raise_priority,
+)
 from ringleaf.arena import Arena
 from ringleaf.errors import ConfigError, ProtocolError
 
 DTYPES = {torch.float32: FLOAT32, torch.int32: INT32}
-
-
-class StartTensor(Protocol):
-    """A worker module's way in; False, and nothing is done, while too many are under way."""
-
-    def __call__(
-        self,
-        arena: Arena,
-        at: int,
-        source_at: int,
-        target_at: int,
-        count: int,
-        dtype: int,
-        tag: int,
-        priority: int,
-        now_ps: int,
-        /,
-    ) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +31,7 @@ class WorkersJob:
         system: Its name, for errors.
         entities: What to tell each switch.
         agents: Workers in rank order, then the servers, if there are any.
-        start_tensor: The workers'.
+        begin_tensor: The workers' handler; is called with the row of a tensor that was posted.
         window_bytes: The most that a worker has in flight.
         tensors_at: Where its tensors' words are among its own.
     """
@@ -50,7 +39,7 @@ class WorkersJob:
     system: str
     entities: Mapping[str, Sequence[Any]]
     agents: Sequence[HostAgent]
-    start_tensor: StartTensor
+    begin_tensor: Callable[[Arena, int, int, int], int]
     window_bytes: int
     tensors_at: int
 
@@ -75,16 +64,26 @@ class WorkersJob:
             names = " and ".join(str(each) for each in DTYPES)
             raise ConfigError(f"{self.system}: adds up {names}, got {dtype}")
         at = self.agents[rank].block
-        accepted = self.start_tensor(
-            arena, at, address, address, elements, DTYPES[dtype], tag, priority, now_ps
+        row = post_tensor(
+            open_tensors(arena, self._tensors_at(rank)),
+            source_at=address,
+            target_at=address,
+            count=elements,
+            dtype=DTYPES[dtype],
+            tag=tag,
+            priority=priority,
         )
-        if not accepted:
+        if row < 0:
             raise ProtocolError(
                 f"{self.system} rank {rank}: at most {MOST_TENSORS} tensors may be under way, "
                 "got one more"
             )
+        self.begin_tensor(arena, at, row, now_ps)
         return at
 
     def raise_priority(self, arena: Arena, rank: int, priority: int) -> None:
         """Send the rest of what a rank has under way with at least this priority."""
-        raise_priority(arena, self.agents[rank].block + AGENT_WORDS + self.tensors_at, priority)
+        raise_priority(open_tensors(arena, self._tensors_at(rank)), priority)
+
+    def _tensors_at(self, rank: int) -> int:
+        return self.agents[rank].block + AGENT_WORDS + self.tensors_at

@@ -71,21 +71,35 @@ def tensor_row(number: int) -> int:
     return number % MOST_TENSORS * TENSOR_WORDS
 
 
-@inline
 def post_tensor(
     tensors: Tensors,
+    *,
     source_at: int,
     target_at: int,
     count: int,
     dtype: int,
     tag: int,
-    priority: int,
+    priority: int = 0,
 ) -> int:
-    """Put a tensor behind the others; return its row, or -1 if there is no room."""
+    """Put a tensor behind the others; return its row, or -1, and do nothing, if there is no room.
+
+    All workers of a job are given the same tensors in the same order. REDUCED is reported when the
+    sum is there; until then the source must stay as it is.
+
+    Args:
+        tensors: Of a worker, whose `begin_tensor` must be called with the row.
+        source_at: Offset of the elements in arena.memory, a multiple of 4.
+        target_at: Offset of the sum; may be `source_at`, and must not overlap it otherwise.
+            OmniReduce's must be it, as blocks that are zero everywhere are not written.
+        count: Elements of 4 bytes, none to any number.
+        dtype: FLOAT32 (what is lost, the system's `error_bound` says) or INT32 (wraps around).
+        tag: Given back with REDUCED.
+        priority: DSCP's class selector in its packets, 0 to 7, the most urgent.
+    """
     state, rows = tensors.state, tensors.rows
     if state[POSTED] - state[OLDEST] == MOST_TENSORS:
         return -1
-    row = tensor_row(state[POSTED])
+    row = tensor_row(int(state[POSTED]))
     rows[row + SOURCE_AT] = source_at
     rows[row + TARGET_AT] = target_at
     rows[row + COUNT] = count
@@ -93,7 +107,7 @@ def post_tensor(
     rows[row + TAG] = tag
     rows[row + PRIORITY] = priority
     state[POSTED] += 1
-    return int(row)
+    return row
 
 
 @inline
@@ -114,9 +128,8 @@ def end_tensor(arena: Arena, at: int, tensors: Tensors, row: int, now_ps: int) -
             state[OLDEST] += 1
 
 
-def raise_priority(arena: Arena, at: int, priority: int) -> None:
-    """Send what is left of all tensors of the ring at word `at` with at least this priority."""
-    tensors = open_tensors(arena, at)
+def raise_priority(tensors: Tensors, priority: int) -> None:
+    """Send what is left of all tensors with at least this priority."""
     for number in range(tensors.state[OLDEST], tensors.state[POSTED]):
         row = tensor_row(number)
         tensors.rows[row + PRIORITY] = max(tensors.rows[row + PRIORITY], priority)

@@ -82,7 +82,7 @@ class Atp:
             "atp",
             entities(graph, job),
             agents,
-            worker.start_tensor,
+            worker.begin_tensor,
             window_bytes=4 * job.window * lanes,
             tensors_at=TENSORS,
         )

@@ -13,7 +13,6 @@ after a timeout from the measured round trip (RFC 6298).
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
 from hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
 from ina.atp.scaling import copy_integers, quantise
@@ -81,10 +80,9 @@ from ina.tensors import (
     TARGET_AT,
     end_tensor,
     lay_out,
-    post_tensor,
 )
 from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import ARENA, compiled, copy_items, handler, inline, signed
+from ringleaf.compiled import copy_items, handler, inline, signed
 from ringleaf.headers import (
     ECN_MARKED,
     ECN_MASK,
@@ -99,9 +97,10 @@ from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
 from ringleaf.views import swap_items, window
 
 
-@inline
-def begin_tensor(arena: Arena, at: int, worker: Worker, row: int, now_ps: int) -> None:
+@handler
+def begin_tensor(arena: Arena, at: int, row: int, now_ps: int) -> int:
     """Put a new tensor's blocks behind the others; an empty one is done at once."""
+    worker = open_worker(arena, at)
     state = worker.state
     blocks = (worker.tensors.rows[row + COUNT] + state[LANES] - 1) // state[LANES]
     lay_out(worker.tensors, row, state[END], blocks, blocks)
@@ -109,42 +108,7 @@ def begin_tensor(arena: Arena, at: int, worker: Worker, row: int, now_ps: int) -
     end_tensor(arena, at, worker.tensors, row, now_ps)
     send_more(worker)
     arena.words[at + READY] = has_waiting(worker.flight)
-
-
-@compiled(types.boolean(ARENA, *[types.int64] * 8))
-def start_tensor(
-    arena: Arena,
-    at: int,
-    source_at: int,
-    target_at: int,
-    count: int,
-    dtype: int,
-    tag: int,
-    priority: int,
-    now_ps: int,
-) -> bool:
-    """Sum a tensor over all workers; False, and nothing is done, while 64 are under way.
-
-    All workers of a job start the same tensors in the same order. REDUCED is reported when the
-    sum is there; until then the source must stay as it is.
-
-    Args:
-        arena: Where the worker is.
-        at: The worker.
-        source_at: Offset of the elements in arena.memory.
-        target_at: Offset of the sum; may be `source_at`, and must not overlap it otherwise.
-        count: Elements of 4 bytes, none to any number.
-        dtype: FLOAT32 (see `scaling` for what is lost) or INT32 (wraps around).
-        tag: Given back with REDUCED.
-        priority: DSCP's class selector in its packets, 0 to 7, the most urgent.
-        now_ps: The time.
-    """
-    worker = open_worker(arena, at)
-    row = post_tensor(worker.tensors, source_at, target_at, count, dtype, tag, priority)
-    if row < 0:
-        return False
-    begin_tensor(arena, at, worker, row, now_ps)
-    return True
+    return 0
 
 
 @inline

@@ -75,7 +75,7 @@ class OmniReduce:
             "omnireduce",
             {},  # switches just forward
             agents,
-            worker.start_tensor,
+            worker.begin_tensor,
             window_bytes=4 * slots * lanes,
             tensors_at=TENSORS,
         )

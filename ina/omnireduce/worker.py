@@ -22,8 +22,6 @@ Source:
 
 from __future__ import annotations
 
-from numba import types
-
 from hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
 from ina.flight import (
     ATTEMPTS,
@@ -90,11 +88,10 @@ from ina.tensors import (
     TARGET_AT,
     end_tensor,
     lay_out,
-    post_tensor,
     tensor_row,
 )
 from ringleaf.arena import Arena
-from ringleaf.compiled import ARENA, compiled, copy_items, handler, inline
+from ringleaf.compiled import copy_items, handler, inline
 from ringleaf.headers import (
     IP_LENGTH_AT,
     IP_TOS_AT,
@@ -205,9 +202,10 @@ def next_tensor(arena: Arena, worker: Worker, slot: int) -> None:
             worker.rows[row + TENSOR] += 1
 
 
-@inline
-def begin_tensor(arena: Arena, at: int, worker: Worker, row: int, now_ps: int) -> None:
+@handler
+def begin_tensor(arena: Arena, at: int, row: int, now_ps: int) -> int:
     """Deal a new tensor's columns to slots; an empty one is done at once."""
+    worker = open_worker(arena, at)
     state = worker.state
     blocks = (worker.tensors.rows[row + COUNT] + BLOCK - 1) // BLOCK
     slots = min(state[SLOTS], (blocks + state[COLUMNS] - 1) // state[COLUMNS])
@@ -220,43 +218,7 @@ def begin_tensor(arena: Arena, at: int, worker: Worker, row: int, now_ps: int) -
             next_tensor(arena, worker, slot)
     end_tensor(arena, at, worker.tensors, row, now_ps)
     arena.words[at + READY] = has_waiting(worker.flight)
-
-
-@compiled(types.boolean(ARENA, *[types.int64] * 8))
-def start_tensor(
-    arena: Arena,
-    at: int,
-    source_at: int,
-    target_at: int,
-    count: int,
-    dtype: int,
-    tag: int,
-    priority: int,
-    now_ps: int,
-) -> bool:
-    """Sum a tensor over all workers; False, and nothing is done, while too many are under way.
-
-    All workers of a job start the same tensors in the same order. REDUCED is reported when the
-    sum is there; until then the source must stay as it is.
-
-    Args:
-        arena: Where the worker is.
-        at: The worker.
-        source_at: Offset of the elements in arena.memory, a multiple of 4.
-        target_at: Offset of the sum; must be `source_at`, as blocks that are zero everywhere
-            are not written.
-        count: Elements of 4 bytes, none to any number.
-        dtype: FLOAT32 (added in the order of ranks) or INT32 (wraps around).
-        tag: Given back with REDUCED.
-        priority: DSCP's class selector in its packets, 0 to 7, the most urgent.
-        now_ps: The time.
-    """
-    worker = open_worker(arena, at)
-    row = post_tensor(worker.tensors, source_at, target_at, count, dtype, tag, priority)
-    if row < 0:
-        return False
-    begin_tensor(arena, at, worker, row, now_ps)
-    return True
+    return 0
 
 
 @inline

@@ -79,7 +79,7 @@ class SwitchML:
             "switchml",
             entities(graph, tree, job),
             agents,
-            worker.start_tensor,
+            worker.begin_tensor,
             window_bytes=4 * job.slots * job.lanes,
             tensors_at=TENSORS,
         )

@@ -16,6 +16,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+from start import start_tensor
 
 from hosts.agent import (
     READY,
@@ -336,7 +337,7 @@ class Network:
         arena.memory[place : place + part.nbytes] = part.view(np.uint8)
         dtype = INT32 if part.dtype == np.int32 else FLOAT32
         worker: Any = self.parties[job].agents[rank]
-        assert worker.protocol.start_tensor(
-            arena, worker.block, place, place, part.size, dtype, 0, 0, self.now_ps
+        assert start_tensor(
+            worker.protocol, arena, worker.block, place, part.size, dtype, 0, self.now_ps
         )
         return place

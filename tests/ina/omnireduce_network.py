@@ -12,6 +12,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+from start import start_tensor
 
 from hosts.agent import (
     READY,
@@ -23,8 +24,8 @@ from hosts.agent import (
     make_ring,
     take_completions,
 )
+from ina.omnireduce import worker
 from ina.omnireduce.system import make_agents
-from ina.omnireduce.worker import start_tensor
 from ina.tensors import FLOAT32, INT32
 from ringleaf.arena import Store
 from ringleaf.headers import IP_DST_AT, UDP_DST_AT
@@ -188,7 +189,7 @@ class Network:
         arena.memory[place : place + part.nbytes] = part.view(np.uint8)
         dtype = INT32 if part.dtype == np.int32 else FLOAT32
         at = self.agents[rank].block
-        assert start_tensor(arena, at, place, place, part.size, dtype, rank, 0, self.now_ps)
+        assert start_tensor(worker, arena, at, place, part.size, dtype, rank, self.now_ps)
         return place
 
 

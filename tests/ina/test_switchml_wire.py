@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
+from start import start_tensor
 
 from hosts.agent import make_ring
-from ina.switchml import wire
+from ina.switchml import wire, worker
 from ina.switchml.state import make_worker
-from ina.switchml.worker import start_tensor, transmit
+from ina.switchml.worker import transmit
 from ina.tensors import FLOAT32
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
@@ -81,7 +82,7 @@ def sent_by_worker(job: int, lanes: int) -> list[bytes]:
     )
     store.register_memory(4096)
     store.arena.memory[:] = 0
-    start_tensor(store.arena, at, 0, 0, 1000, FLOAT32, 7, 0, 0)
+    start_tensor(worker, store.arena, at, 0, 1000, FLOAT32, 7, 0)
     return [read_packet(store.arena, transmit(store.arena, at, 0, 0))]
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from start import start_tensor
 
 from hosts.agent import (
-    AGENT_WORDS,
     READY,
     RETRANSMISSIONS,
     TIMER_AT_PS,
@@ -21,9 +21,10 @@ from hosts.agent import (
     take_completions,
 )
 from ina.flight import MAX_BACKOFF
-from ina.switchml.state import TENSORS, make_worker
+from ina.switchml import worker
+from ina.switchml.state import make_worker, open_worker
 from ina.switchml.wire import BLOCK_AT, MESSAGE_AT, POOL_INDEX_AT, RESULT, SIZE_NONE, VALUES_AT
-from ina.switchml.worker import fire_timer, receive, start_tensor, transmit
+from ina.switchml.worker import fire_timer, receive, transmit
 from ina.tensors import FLOAT32, INT32, MOST_TENSORS, REDUCED, raise_priority
 from ringleaf.arena import Arena, Store
 from ringleaf.errors import ConfigError
@@ -95,8 +96,7 @@ class Echo:
         return found
 
     def start(self, at: int, count: int, dtype: int = FLOAT32, tag: int = 0) -> bool:
-        accepted = start_tensor(self.arena, self.at, at, at, count, dtype, tag, 0, self.now_ps)
-        return bool(accepted)
+        return start_tensor(worker, self.arena, self.at, at, count, dtype, tag, self.now_ps)
 
     def take_updates(self) -> list[bytes]:
         updates = []
@@ -327,7 +327,7 @@ def test_what_is_left_of_tensors_goes_with_a_raised_priority() -> None:
     for count in (LANES, SLOTS * LANES):
         echo.start(echo.put(np.ones(count, np.int32)), count, INT32)
     before = echo.take_updates()
-    raise_priority(echo.arena, echo.at + AGENT_WORDS + TENSORS, 5)
+    raise_priority(open_worker(echo.arena, echo.at).tensors, 5)
     echo.deliver(result_of(before[0]))
 
     (after,) = echo.take_updates()
