@@ -1,3 +1,13 @@
+"""What all tests share: Hypothesis's profile, what markers require, and the count of skips."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Generator
+from functools import cache
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 
@@ -11,3 +21,74 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="p4c's testdata/p4_16_samples, to run its STF tests",
     )
+
+
+@cache
+def _why_not_live() -> str | None:
+    from networks.mininet.preflight import check_machine
+    from ringleaf.errors import ConfigError
+
+    try:
+        check_machine(interactive=True)
+    except ConfigError as error:
+        return " ".join(str(error).split())
+    return None
+
+
+@cache
+def _why_not_bmv2() -> str | None:
+    from switches import bmv2
+
+    return None if bmv2.is_there() else "BMv2's simple_switch_grpc is not installed"
+
+
+@cache
+def _why_not_p4c() -> str | None:
+    return None if shutil.which("p4c-bm2-ss") else "p4c-bm2-ss is not installed"
+
+
+def _why_not_shell() -> str | None:
+    python = Path(__file__).parents[1] / ".venv-shell" / "bin" / "python"
+    return None if python.exists() else "p4runtime-shell is not there; run make venv-shell"
+
+
+REQUIREMENTS: dict[str, Callable[[], str | None]] = {
+    "live": _why_not_live,
+    "bmv2": _why_not_bmv2,
+    "p4c": _why_not_p4c,
+    "shell": _why_not_shell,
+}
+"""By marker: why its tests can't run on this machine, or None if they can."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip tests that need something that is not here, with the reason."""
+    for item in items:
+        for name, why_not in REQUIREMENTS.items():
+            reason = why_not() if item.get_closest_marker(name) else None
+            if reason is not None:
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]:
+    """Say behind pytest's own closing line how many tests were skipped for which reason."""
+    yield
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is None or hasattr(session.config, "workerinput"):
+        return
+    terminal.write_line(count_skips(terminal.stats.get("skipped", [])))
+
+
+def count_skips(reports: list[pytest.TestReport]) -> str:
+    """Return one line: the number of skipped tests by reason, most frequent reason first."""
+    if not reports:
+        return "skipped: none"
+    reasons = Counter(_reason(report) for report in reports)
+    return "skipped: " + "; ".join(f"{n} x {reason}" for reason, n in reasons.most_common())
+
+
+def _reason(report: pytest.TestReport) -> str:
+    where_and_why = report.longrepr
+    assert isinstance(where_and_why, tuple)
+    return where_and_why[2].removeprefix("Skipped: ")

@@ -8,7 +8,6 @@ from scapy.utils import RawPcapReader
 
 from experiments import bench_bmv2, bench_loads
 from ringleaf.errors import BackendError
-from switches import bmv2
 
 
 def test_rounds_repeat_a_load_with_growing_numbers() -> None:
@@ -55,7 +54,6 @@ def test_packets_that_never_leave_are_reported(
 
 
 @pytest.mark.bmv2
-@pytest.mark.skipif(not bmv2.is_there(), reason="BMv2's simple_switch_grpc is not installed")
 @pytest.mark.parametrize("name", ["forward", "atp-256"])
 def test_bmv2_sends_as_many_packets_as_it_is_given(name: str) -> None:
     assert bench_bmv2.measure_bmv2(bench_loads.load(name), packets=512) > 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,10 +14,6 @@ from experiments.bench_loads import build_path, udp_frame
 from experiments.bench_pps import LEAST_PPS, Trial, Wires, await_forwarding, search, try_load
 from switches.forwarding import forwarding_entities
 from topologies.registry import build
-
-NEEDS_ROOT = pytest.mark.skipif(
-    os.geteuid() != 0 or shutil.which("mnexec") is None, reason="needs root, and Mininet's mnexec"
-)
 
 
 def switch_of(capacity_pps: float, sender_pps: float = 1e12) -> Callable[[float], Trial]:
@@ -58,7 +52,6 @@ def test_bmv2_is_told_the_same_entities() -> None:
 
 
 @pytest.mark.live
-@NEEDS_ROOT
 def test_packets_go_from_namespace_to_namespace(tmp_path: Path) -> None:
     graph = build("leafspine,leaves=1,spines=1,hosts=2")
     frame = udp_frame(graph, "h0", "h1", 300)

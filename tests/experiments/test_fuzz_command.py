@@ -10,12 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from switches import bmv2
-
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ROOT / "tests" / "switches" / "programs"
-
-needs_bmv2 = pytest.mark.skipif(not bmv2.is_there(), reason="BMv2 is not installed")
 
 
 def fuzz(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -42,7 +38,6 @@ def test_amounts_must_be_positive() -> None:
 
 
 @pytest.mark.bmv2
-@needs_bmv2
 def test_time_is_refused_by_name(tmp_path: Path) -> None:
     late = tmp_path / "late.json"
     text = (ROOT / "p4" / "build" / "forward.json").read_text()
@@ -54,7 +49,6 @@ def test_time_is_refused_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.bmv2
-@needs_bmv2
 @pytest.mark.parametrize(
     ("name", "packets"),
     [
@@ -74,7 +68,6 @@ def test_both_do_the_same(name: str, packets: int) -> None:
 
 
 @pytest.mark.bmv2
-@needs_bmv2
 def test_same_seed_prints_the_same() -> None:
     amounts = ("--packets", "50", "--rounds", "1")
     command = ("router", "--seed", "9", *amounts)
@@ -84,7 +77,6 @@ def test_same_seed_prints_the_same() -> None:
 
 
 @pytest.mark.bmv2
-@needs_bmv2
 def test_difference_is_shown_and_kept(tmp_path: Path) -> None:
     """An engine that spoils the last byte of each packet is found out."""
     kept = tmp_path / "kept.stf"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from switches.stf.compiling import COMPILER
 from switches.stf.outcome import Verdict
 from switches.stf.parser import read_stf
 from switches.stf.suite import compare_compiled, find_jobs, run_jobs, sample
@@ -36,7 +34,6 @@ def test_every_line_of_every_test_is_read(samples: Path) -> None:
 
 @pytest.mark.p4c
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"needs {COMPILER}")
 def test_p4cs_own_tests_pass_uncompiled_and_a_sample_of_them_compiled(samples: Path) -> None:
     jobs = find_jobs(samples)
     outcomes = run_jobs(jobs, compiled=False)

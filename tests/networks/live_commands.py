@@ -16,10 +16,7 @@ from typing import TypeVar
 import pytest
 
 from networks.live.processes import Identity, identify, is_running
-from networks.mininet.preflight import check_machine
 from networks.mininet.state import FOLDER, INTERFACES, inside, records, runtime_dir
-from ringleaf.errors import ConfigError
-from switches import bmv2
 
 ROOT = Path(__file__).resolve().parents[2]
 Found = TypeVar("Found")
@@ -27,22 +24,7 @@ COMMAND = [sys.executable, "-m", "experiments.cli"]
 PATIENCE_S = 200  # a new machine compiles first
 
 
-def why_not() -> str | None:
-    """What is missing here, if anything."""
-    try:
-        check_machine(interactive=True)
-    except ConfigError as error:
-        return " ".join(str(error).split())
-    return None
-
-
-MISSING = why_not()
-LIVE = [pytest.mark.live, pytest.mark.skipif(MISSING is not None, reason=str(MISSING))]
-ON_BMV2 = [
-    pytest.mark.bmv2,
-    pytest.mark.skipif(not bmv2.is_there(), reason="BMv2 is not installed"),
-]
-BOTH = ["embedded", pytest.param("bmv2", marks=ON_BMV2)]
+BOTH = ["embedded", pytest.param("bmv2", marks=pytest.mark.bmv2)]
 
 
 def run(*command: str, text: str = "", **variables: str) -> subprocess.CompletedProcess[str]:

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_commands import LIVE, ON_BMV2, PATIENCE_S, Leavings, end, start, strangers
+from live_commands import PATIENCE_S, Leavings, end, start, strangers
 
 from networks.mininet.state import clean_stale
 
-pytestmark = LIVE
+pytestmark = pytest.mark.live
 OPTIONS = {
     "topo": "leafspine,leaves=1,spines=1,hosts=2",
     "net": "mininet",
@@ -68,7 +68,7 @@ def experiment(folder: Path, switch: str = "embedded") -> Iterator[Experiment]:
     [
         ("embedded", "h1", "h1: its agent has ended in the middle of a run, got signal SIGKILL"),
         ("embedded", "switch daemon", "switch daemon: has ended, got signal 9; see "),
-        pytest.param("bmv2", "s1", "s1: has ended, got signal 9; see ", marks=ON_BMV2),
+        pytest.param("bmv2", "s1", "s1: has ended, got signal 9; see ", marks=pytest.mark.bmv2),
     ],
 )
 def test_who_dies_is_named(switch: str, victim: str, message: str, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_commands import BOTH, COMMAND, LIVE, PATIENCE_S, Leavings, end, run, start, strangers
+from live_commands import BOTH, COMMAND, PATIENCE_S, Leavings, end, run, start, strangers
 
 from networks.live.processes import identify, is_running
 from networks.mininet.state import INTERFACES, clean_stale
@@ -17,7 +17,7 @@ from networks.mininet.state import INTERFACES, clean_stale
 TOPO = "leafspine,leaves=2,spines=2,hosts=2"
 ALL_PAIRS = "0% dropped (12/12 received)"
 CLI = [*COMMAND, "net"]
-pytestmark = LIVE
+pytestmark = pytest.mark.live
 
 
 class Running(Leavings):

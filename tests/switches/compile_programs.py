@@ -6,17 +6,12 @@ What it writes is committed, without white space, so that only who changes a pro
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
 PROGRAMS = Path(__file__).parent / "programs"
 COMPILER = "p4c-bm2-ss"
-
-
-def is_there() -> bool:
-    return shutil.which(COMPILER) is not None
 
 
 def compile_program(source: Path) -> dict[str, str]:

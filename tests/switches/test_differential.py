@@ -8,10 +8,7 @@ from wide_cases import WIDE_CASES
 
 from switches import bmv2
 
-pytestmark = [
-    pytest.mark.bmv2,
-    pytest.mark.skipif(not bmv2.is_there(), reason="BMv2's simple_switch_grpc is not installed"),
-]
+pytestmark = pytest.mark.bmv2
 
 PACKETS = 2000
 FEWER = {"wide": 300}  # of 2.7 KB each

@@ -30,10 +30,7 @@ from switches.p4runtime.device import Device
 from switches.p4runtime.replication import port_of
 from switches.p4runtime.server import Server
 
-pytestmark = [
-    pytest.mark.bmv2,
-    pytest.mark.skipif(not bmv2.is_there(), reason="BMv2's simple_switch_grpc is not installed"),
-]
+pytestmark = pytest.mark.bmv2
 
 KINDS = [destinations, guard, prefixes, group, session]  # BMv2 has no registers to write
 STEPS = 300

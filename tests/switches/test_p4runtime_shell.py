@@ -18,10 +18,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv-shell" / "bin" / "python"
 PATIENCE_S = 100
 
-needs_shell = pytest.mark.skipif(
-    not PYTHON.exists(), reason="p4runtime-shell is not there; run make venv-shell"
-)
-
 
 @pytest.fixture
 def address() -> Iterator[str]:
@@ -35,7 +31,7 @@ def run(command: list[str], given: str = "") -> subprocess.CompletedProcess[str]
     )
 
 
-@needs_shell
+@pytest.mark.shell
 @pytest.mark.slow
 def test_the_shell_writes_and_reads_all_it_knows(address: str) -> None:
     script = Path(__file__).with_name("shell_script.py")
@@ -51,7 +47,7 @@ def test_the_shell_writes_and_reads_all_it_knows(address: str) -> None:
         assert line in done.stdout
 
 
-@needs_shell
+@pytest.mark.shell
 @pytest.mark.slow
 def test_make_shell_opens_a_prompt() -> None:
     serve = [sys.executable, "-m", "experiments.cli", "switch", "p4/build/forward.json"]

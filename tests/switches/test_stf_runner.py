@@ -9,7 +9,6 @@ import pytest
 from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
-from switches import bmv2
 from switches.stf.outcome import Outcome, Verdict
 from switches.stf.runner import Job, run_test
 
@@ -30,7 +29,6 @@ def test_our_own_tests_pass(name: str) -> None:
 
 
 @pytest.mark.bmv2
-@pytest.mark.skipif(not bmv2.is_there(), reason="needs BMv2")
 @pytest.mark.parametrize("name", ["tables", "stateful", "flows"])
 def test_our_own_tests_pass_on_bmv2(name: str) -> None:
     outcome = run_test(Job(PROGRAMS / f"{name}.json", TESTS / f"{name}.stf", "bmv2"))

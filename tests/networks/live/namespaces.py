@@ -8,9 +8,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import pytest
-
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for network namespaces")
 MTU_BYTES = "9000"
 
 

@@ -9,22 +9,18 @@ from pathlib import Path
 
 import pytest
 import torch
-from namespaces import needs_root
 
 from collectives.registry import ALGORITHMS
 from experiments.network import build_topology
 from ina.registry import SYSTEMS
+from networks.mininet.fabric import Settings
+from networks.mininet.network import MininetNetwork, Testbed
 from networks.options import Options
 from networks.traces.pcap_read import read_packets
 from networks.traces.trace import open_trace
 from networks.virtual import VirtualNetwork
-from switches import bmv2
 
-pytest.importorskip("mininet", reason="needs Mininet")
-from networks.mininet.fabric import Settings
-from networks.mininet.network import MininetNetwork, Testbed
-
-pytestmark = needs_root
+pytestmark = pytest.mark.live
 ROOT = Path(__file__).resolve().parents[3]
 TOPOLOGY = "leafspine,leaves=2,spines=1,hosts=2"
 ELEMENTS = 1500
@@ -78,7 +74,6 @@ def test_what_embedded_switches_do_is_the_same_in_virtual_time_and_again(tmp_pat
 
 
 @pytest.mark.bmv2
-@pytest.mark.skipif(not bmv2.is_there(), reason="BMv2 is not installed")
 def test_what_bmv2_does_is_the_same_in_virtual_time_and_here(tmp_path: Path) -> None:
     """Of what SwitchML's packets do that were sent twice, it matters in which order they came."""
     system = Options(system=SYSTEMS["switchml"], slots=2)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from namespaces import join, namespaces, needs_root
+from namespaces import join, namespaces
 
 from collectives.oracle import execute
 from collectives.registry import ALGORITHMS
@@ -20,7 +20,7 @@ from networks.options import Options
 from ringleaf.errors import BackendError
 from topologies.registry import build
 
-pytestmark = needs_root
+pytestmark = pytest.mark.live
 RATE_BPS = 1_000_000_000
 GRAPH = "leafspine,leaves=1,spines=1,hosts=2,rate=1G"
 ELEMENTS = 20_001

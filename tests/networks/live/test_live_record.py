@@ -8,7 +8,6 @@ from pathlib import Path
 import finsy as fy
 import pytest
 import torch
-from namespaces import needs_root
 from test_live_switch import TOPOLOGY, star
 
 from collectives.registry import ALGORITHMS
@@ -24,7 +23,7 @@ from ringleaf.errors import BackendError
 from switches.forwarding import forwarding_entities
 from topologies.registry import build
 
-pytestmark = needs_root
+pytestmark = pytest.mark.live
 ELEMENTS = 3001
 PROGRAM = BUILD / "forward.json"
 INFO = PROGRAM.with_suffix(".p4info.txtpb")

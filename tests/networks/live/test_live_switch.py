@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from namespaces import join_outside, namespaces, needs_root
+from namespaces import join_outside, namespaces
 
 from collectives.oracle import execute
 from collectives.registry import ALGORITHMS
@@ -23,7 +23,7 @@ from networks.options import Options
 from switches.forwarding import forwarding_entities
 from topologies.registry import build
 
-pytestmark = needs_root
+pytestmark = pytest.mark.live
 RATE_BPS = 200_000_000
 TOPOLOGY = "leafspine,leaves=1,spines=1,hosts=3,rate=200M"
 ELEMENTS = 10_007

@@ -8,20 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from namespaces import ip, name_of, needs_root
-
-from switches import bmv2
+from namespaces import ip, name_of
 
 ROOT = Path(__file__).resolve().parents[3]
 SWITCHES = [
     "embedded",
-    pytest.param(
-        "bmv2",
-        marks=[
-            pytest.mark.bmv2,
-            pytest.mark.skipif(not bmv2.is_there(), reason="BMv2 is not installed"),
-        ],
-    ),
+    pytest.param("bmv2", marks=pytest.mark.bmv2),
 ]
 PATIENCE_S = 200  # a new machine compiles first
 
@@ -81,7 +73,7 @@ finally:
 """
 
 
-@needs_root
+@pytest.mark.live
 @pytest.mark.parametrize("switch", SWITCHES)
 def test_a_controllers_packets_leave_and_come(switch: str, tmp_path: Path) -> None:
     ours, theirs = name_of(0), name_of(1)

@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 import pytest
-from namespaces import needs_root
 
 from networks.mininet.send_buffers import UNLIMITED_BYTES, give_room
 
@@ -21,7 +20,7 @@ print(*(each.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) for each in (packet
 """
 
 
-@needs_root
+@pytest.mark.live
 def test_packet_sockets_of_another_process_get_room() -> None:
     pipe = subprocess.PIPE
     with (
