@@ -54,7 +54,7 @@ RUN_FLAGS = $(foreach o,$(NAMES),$(if $($(o)),$(FLAG_$(o)) '$($(o))')) \
             $(if $(filter command,$(origin CC)),--cc '$(CC)') # from elsewhere, CC is a compiler
 
 .DEFAULT_GOAL := help
-.PHONY: help exp step replay test trace bench bench-live net clean-net shell venv-shell lint format p4 topo pin clean distclean venv
+.PHONY: help exp step replay test mutants trace bench bench-live net clean-net shell venv-shell lint format p4 topo pin clean distclean venv
 
 help:  ## Show this text
 	@echo 'Usage: make TARGET [NAME=value ...]'
@@ -131,6 +131,9 @@ $(SHELL_STAMP): constraints-shell.txt
 	$(SHELL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) \
 	  -c constraints-shell.txt p4runtime-shell
 	@touch $@
+
+mutants: $(STAMP)  ## Break one line at a time, and see whether tests notice (ONLY=words of names or files)
+	@$(BIN)/python tests/mutants/run_mutants.py $(if $(JOBS),--jobs $(JOBS)) $(ONLY)
 
 lint: $(STAMP)  ## Check formatting, style and types
 	$(BIN)/ruff format --check .

@@ -21,6 +21,7 @@ from hosts.congestion.control import (
 from hosts.congestion.registry import CONTROLLERS, find_controller
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
+from ringleaf.marking import Marking
 from ringleaf.units import FOREVER_PS, PS_PER_US
 
 LINE_BPS = 100_000_000_000
@@ -40,13 +41,14 @@ class Sender:
     """A queue pair's block, and the time."""
 
     controller: Controller
+    line_bps: int = LINE_BPS
     store: Store = field(default_factory=Store)
     now_ps: int = 0
 
     def __post_init__(self) -> None:
         self.store.allocate("words", 64)
         self.at = make_control(
-            self.store, self.controller, window=MOST, line_bps=LINE_BPS, rtt_ps=RTT_PS
+            self.store, self.controller, window=MOST, line_bps=self.line_bps, rtt_ps=RTT_PS
         )
 
     def word(self, number: int) -> int:
@@ -142,13 +144,47 @@ def test_dcqcn_cuts_by_half_of_alpha_and_recovers_half_way_per_step() -> None:
     sender = Sender(dcqcn.CONTROLLER)
     sender.happen("cnp", 0, 0)
     assert sender.word(RATE_BPS) == LINE_BPS // 2
-    for step in range(1, dcqcn.RECOVERY_STEPS + 1):
-        sender.wait(dcqcn.STEP_PS)
+    for step in range(1, 6):
+        sender.wait(55 * PS_PER_US)
         assert sender.word(RATE_BPS) == pytest.approx(LINE_BPS * (1 - 0.5 ** (step + 1)), rel=1e-6)
     sender.happen("cnp", 0, 0)
-    alpha = (1 - 1 / 256) ** dcqcn.RECOVERY_STEPS  # 1 at first, and less with each step
-    before = LINE_BPS * (1 - 0.5 ** (dcqcn.RECOVERY_STEPS + 1))
+    alpha = (1 - 1 / 256) ** 5  # 1 at first, and less with each step
+    before = LINE_BPS * (1 - 0.5**6)
     assert sender.word(RATE_BPS) == pytest.approx(before * (1 - alpha / 2), rel=0.01)
+
+
+def test_dcqcn_recovers_for_five_steps_and_then_adds_40_mbit_per_step() -> None:
+    """Zhu et al., SIGCOMM 2015, section 3: F = 5, R_AI = 40 Mbit/s on lines of 40 Gbit/s.
+
+    Two notices at once, while alpha is 1, leave a target of 20 and a rate of 10 Gbit/s. Five steps
+    halve the rest; the sixth and the seventh raise the target to 20.04 and 20.08 first.
+    """
+    sender = Sender(dcqcn.CONTROLLER, line_bps=40_000_000_000)
+    sender.happen("cnp", 0, 0)
+    sender.happen("cnp", 0, 0)
+    rates = []
+    for _ in range(7):
+        sender.wait(55 * PS_PER_US)
+        rates.append(sender.word(RATE_BPS) / 1e9)
+    assert rates == pytest.approx([15, 17.5, 18.75, 19.375, 19.6875, 19.86375, 19.971875])
+
+
+def test_dcqcns_byte_counter_steps_every_10_megabytes() -> None:
+    """Zhu et al., section 3: B = 10 MB, which is 2441 packets of 4 KiB; timers do not matter."""
+    sender = Sender(dcqcn.CONTROLLER, line_bps=40_000_000_000)
+    sender.happen("cnp", 0, 0)
+    for count, rate in ((2440, 20e9), (1, 30e9), (2440, 30e9), (1, 35e9)):
+        sender.happen("ack", count, 0)
+        assert sender.word(RATE_BPS) == pytest.approx(rate)
+
+
+def test_dcqcns_marking_is_the_papers_in_proportion_to_the_line() -> None:
+    """Kmin 5 kB, Kmax 200 kB, Pmax 1 % per packet of 1 kB, for 40 Gbit/s (Zhu et al., figure 14).
+
+    At 100 Gbit/s these are 12.5 and 500 kB, or 3 and 122 packets of 4,096 bytes; a packet of four
+    times the bytes is marked four times as often.
+    """
+    assert find_controller("dcqcn").marking == Marking(3, 122, 0.04)
 
 
 def test_an_unknown_controller_is_refused() -> None:

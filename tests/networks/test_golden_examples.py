@@ -27,6 +27,8 @@ G = 10**9
 LANES = 64
 LINE_BYTES = VALUES_AT + 4 * LANES + 24  # of a gradient, with preamble, FCS and gap
 WINDOW = 256
+ADDED_UP = 9 / 4  # Gbit/s of each of four workers that a switch of 9 Gbit/s adds up
+AS_IT_IS = (3 - ADDED_UP) / 4  # of each, on a link of 3 Gbit/s that also carries the sum
 ADDED = (0, 1, 2)  # rows of `outcomes`, see p4/include/aggregators.p4: taken, added, completed
 
 
@@ -81,7 +83,7 @@ def grid_figure_1(*ways: str) -> nx.Graph[str]:
 @pytest.mark.parametrize(
     ("ways", "aggregated", "rate", "processed"),
     [
-        ([], 9 / (4 * 2.4375), 2.4375, [9, 4.875, 4.875]),  # ATP, as the paper has it
+        ([], ADDED_UP / (ADDED_UP + AS_IT_IS), 2.4375, [9, 4.875, 4.875]),  # ATP, as in the paper
         ([], 1, 3, [12, 6, 6]),  # if the first switch could add up all
         ([], 0, 0.75, [0, 1.5, 1.5]),  # none: each has a quarter of the link between racks
         (["h3-s1-h8"], 1, 3, [9, 9, 6]),  # GRID

@@ -1,0 +1,109 @@
+"""The committed list of one-line changes that tests must notice: `mutants.yaml`, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+LIST = Path(__file__).with_name("mutants.yaml")
+
+KEYS = {"name", "file", "from", "to", "tests", "compiled"}
+
+
+class PlanError(Exception):
+    """An entry of the list that does not fit the sources."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One change, and the tests that must fail with it.
+
+    Attributes:
+        name: What the change breaks, in words; unique.
+        file: The changed file, relative to the repository.
+        old: Text that occurs once in the file, within one line.
+        new: Replacement of that text.
+        tests: Arguments of pytest that select the tests.
+        compiled: Whether the tests run compiled. Uncompiled ones start sooner when the change is
+            in code that would be compiled anew.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    compiled: bool
+
+    @property
+    def suite(self) -> Suite:
+        """The tests and how they run, which several mutants may share."""
+        return Suite(self.tests, self.compiled)
+
+    def apply(self, tree: Path) -> None:
+        """Make the change in a copy of the repository.
+
+        Raises:
+            PlanError: If the old text is not in the file exactly once, or is more than a line.
+        """
+        path = tree / self.file
+        text = path.read_text()
+        count = text.count(self.old)
+        if count != 1:
+            raise PlanError(
+                f"{self.name}: the text must be in {self.file} once, got {count} times; "
+                f"mend mutants.yaml: {self.old!r}"
+            )
+        if "\n" in self.old or self.old == self.new:
+            raise PlanError(f"{self.name}: must change one line, got {self.old!r} -> {self.new!r}")
+        path.write_text(text.replace(self.old, self.new))
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A selection of tests."""
+
+    tests: tuple[str, ...]
+    compiled: bool
+
+
+def read_list(path: Path = LIST) -> list[Mutant]:
+    """Read the list.
+
+    Raises:
+        PlanError: If an entry has a key that is not known, or lacks one, or a name comes twice.
+    """
+    mutants = [_read_entry(entry) for entry in yaml.safe_load(path.read_text())]
+    names = [mutant.name for mutant in mutants]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise PlanError(f"mutants: names must be unique, got {', '.join(twice)} twice")
+    return mutants
+
+
+def _read_entry(entry: dict[str, object]) -> Mutant:
+    name = entry.get("name", "?")
+    unknown, missing = set(entry) - KEYS, KEYS - {"compiled"} - set(entry)
+    if unknown or missing:
+        raise PlanError(
+            f"{name}: keys must be {', '.join(sorted(KEYS))}, got {', '.join(sorted(entry))}"
+        )
+    return Mutant(
+        str(name),
+        str(entry["file"]),
+        str(entry["from"]),
+        str(entry["to"]),
+        tuple(str(entry["tests"]).split()),
+        bool(entry.get("compiled", False)),
+    )
+
+
+def select(mutants: Sequence[Mutant], words: Sequence[str]) -> list[Mutant]:
+    """Return the mutants whose name or file has one of the words; all if there are no words."""
+    if not words:
+        return list(mutants)
+    return [m for m in mutants if any(word in m.name or word in m.file for word in words)]

@@ -1,0 +1,217 @@
+"""Change one line at a time, and see whether the tests that should notice do: `make mutants`.
+
+Tests run in a copy of the work tree, so that the tree itself is never changed. Every selection of
+tests first runs without a change and must pass, or its failures would prove nothing. A mutant is
+killed when a test fails or does not end in time. Exit status: 0 if all are killed, 1 if some
+survive, 2 if the list does not fit the sources.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import queue
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from plan import ROOT, Mutant, PlanError, Suite, read_list, select
+
+BASELINE_TIMEOUT_S = 600.0
+PATIENCE = 4.0  # times what the unchanged tests took, before a mutant's tests are taken to hang
+LEAST_PATIENCE_S = 60.0
+PYTEST_FAILED = 1  # its exit status when tests ran and some failed
+PYTEST_PASSED = 0
+
+
+class End(Enum):
+    """How a mutant's tests ended."""
+
+    KILLED = "killed"
+    HUNG = "killed (hung)"
+    SURVIVED = "SURVIVED"
+    BROKEN = "BROKEN"  # neither passed nor failed: the tests did not run
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    mutant: Mutant
+    end: End
+    seconds: float
+    printed: str
+
+
+class Tree:
+    """A copy of the repository's files, for one mutant at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in _tracked():
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, target)
+
+    def run(self, suite: Suite, timeout_s: float) -> tuple[int | None, str]:
+        """Run tests; return pytest's exit status, None after a timeout, and what it printed."""
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+        process = subprocess.Popen(
+            [*command, *suite.tests],
+            cwd=self.folder,
+            env=os.environ | self._variables(suite),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            printed, _ = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            process.communicate()
+            return None, ""
+        return process.returncode, printed
+
+    def _variables(self, suite: Suite) -> dict[str, str]:
+        """Keep what changed sources compile to away from the user's own cache.
+
+        Trees share one cache, as its folders go by the sources' digest.
+        """
+        return {
+            "PYTHONPATH": str(self.folder),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "NUMBA_DISABLE_JIT": "0" if suite.compiled else "1",
+            "XDG_CACHE_HOME": str(self.folder.parent / "cache"),
+        }
+
+    def restore(self, name: str) -> None:
+        shutil.copy2(ROOT / name, self.folder / name)
+
+
+def _tracked() -> list[str]:
+    """Files that git knows, and new ones that it does not ignore."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    return [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+class Run:
+    """Mutants over a pool of trees, as many as processes at a time."""
+
+    def __init__(self, mutants: Sequence[Mutant], trees: Sequence[Tree]) -> None:
+        self.mutants = mutants
+        self._pool = ThreadPoolExecutor(len(trees))
+        self._trees: queue.Queue[Tree] = queue.Queue()
+        for tree in trees:
+            self._trees.put(tree)
+        self._took_s: dict[Suite, float] = {}
+
+    def check_baseline(self) -> None:
+        """Run every selection of tests without a change.
+
+        Raises:
+            PlanError: If one of them does not pass.
+        """
+        suites = list(dict.fromkeys(mutant.suite for mutant in self.mutants))
+        for suite, printed in zip(suites, self._pool.map(self._baseline, suites), strict=True):
+            if printed is not None:
+                raise PlanError(f"{' '.join(suite.tests)}: must pass unchanged, got\n{printed}")
+            say(f"unchanged  {self._took_s[suite]:6.1f} s  {' '.join(suite.tests)}")
+
+    def _baseline(self, suite: Suite) -> str | None:
+        tree = self._trees.get()
+        began = time.monotonic()
+        status, printed = tree.run(suite, BASELINE_TIMEOUT_S)
+        self._took_s[suite] = time.monotonic() - began
+        self._trees.put(tree)
+        return None if status == PYTEST_PASSED else printed or "no end"
+
+    def outcomes(self) -> list[Outcome]:
+        """Try all mutants, saying how each ended."""
+        return list(self._pool.map(self._try, self.mutants))
+
+    def _try(self, mutant: Mutant) -> Outcome:
+        tree = self._trees.get()
+        began = time.monotonic()
+        try:
+            mutant.apply(tree.folder)
+            limit_s = max(LEAST_PATIENCE_S, PATIENCE * self._took_s[mutant.suite])
+            status, printed = tree.run(mutant.suite, limit_s)
+        finally:
+            tree.restore(mutant.file)
+            self._trees.put(tree)
+        outcome = Outcome(mutant, _end(status), time.monotonic() - began, printed)
+        say(f"{outcome.end.value:<14} {outcome.seconds:6.1f} s  {mutant.file}: {mutant.name}")
+        return outcome
+
+
+def _end(status: int | None) -> End:
+    if status is None:
+        return End.HUNG
+    return {PYTEST_PASSED: End.SURVIVED, PYTEST_FAILED: End.KILLED}.get(status, End.BROKEN)
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def run(mutants: Sequence[Mutant], jobs: int) -> list[Outcome]:
+    """Try mutants in copies of the tree, `jobs` at a time.
+
+    Raises:
+        PlanError: If the list does not fit the sources, or tests fail without a change.
+    """
+    with tempfile.TemporaryDirectory(prefix="ringleaf-mutants-") as folder:
+        trees = [Tree(Path(folder, str(number))) for number in range(jobs)]
+        for mutant in mutants:  # before an hour is spent on the others
+            mutant.apply(trees[0].folder)
+            trees[0].restore(mutant.file)
+        tries = Run(mutants, trees)
+        tries.check_baseline()
+        return tries.outcomes()
+
+
+def summarise(outcomes: Sequence[Outcome], seconds: float) -> bool:
+    """Say which mutants survived; return whether none did."""
+    bad = [outcome for outcome in outcomes if outcome.end in (End.SURVIVED, End.BROKEN)]
+    for outcome in bad:
+        mutant = outcome.mutant
+        say(f"\n{outcome.end.value}: {mutant.name}")
+        say(f"  {mutant.file}: {mutant.old!r} -> {mutant.new!r}")
+        say(f"  {' '.join(mutant.tests)}")
+        if outcome.end is End.BROKEN:
+            say("  " + "\n  ".join(outcome.printed.splitlines()[-8:]))
+    survivors = sum(outcome.end is End.SURVIVED for outcome in bad)
+    say(
+        f"\n{len(outcomes)} mutants in {seconds / 60:.1f} min: {len(outcomes) - len(bad)} killed, "
+        f"{survivors} survived, {len(bad) - survivors} broken"
+    )
+    return not bad
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("words", nargs="*", help="only mutants whose name or file has one of them")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    options = parser.parse_args()
+    began = time.monotonic()
+    try:
+        mutants = select(read_list(), options.words)
+        if not mutants:
+            raise PlanError(f"mutants: none has one of these words, got {options.words}")
+        outcomes = run(mutants, options.jobs)
+    except PlanError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return 0 if summarise(outcomes, time.monotonic() - began) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""The list of mutants fits the sources, and its runner tells survivors from the killed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "mutants"))
+
+import run_mutants  # noqa: E402
+from plan import LIST, Mutant, PlanError, read_list, select  # noqa: E402
+
+MUTANTS = read_list()
+SLEEPY = Mutant("sleepy", "a.py", "1", "2", ("test_a.py",), compiled=False)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_every_mutant_fits_the_sources(mutant: Mutant, tmp_path: Path) -> None:
+    path = tmp_path / mutant.file
+    path.parent.mkdir(parents=True)
+    path.write_text((ROOT / mutant.file).read_text())
+
+    mutant.apply(tmp_path)
+
+    assert path.read_text() != (ROOT / mutant.file).read_text()
+    files = [word.partition("::")[0] for word in mutant.tests if word.startswith("tests/")]
+    assert files
+    assert all((ROOT / file).exists() for file in files)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("- {name: a, file: f, from: x, to: y}", "a: keys must be .* got file, from, name, to"),
+        ("- {name: a, file: f, from: x, to: y, tests: t, why: z}", "a: keys must be"),
+        ("- &m {name: a, file: f, from: x, to: y, tests: t}\n- *m", "unique, got a twice"),
+    ],
+)
+def test_a_wrong_list_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / LIST.name
+    path.write_text(text)
+    with pytest.raises(PlanError, match=complaint):
+        read_list(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [("x = 2", "x = 3", "got 2 times"), ("y", "z", "got 0 times"), ("w", "w", "must change")],
+)
+def test_a_change_that_does_not_fit_is_refused(
+    tmp_path: Path, old: str, new: str, complaint: str
+) -> None:
+    (tmp_path / "a.py").write_text("x = 2\nx = 2\nw\n")
+    with pytest.raises(PlanError, match=complaint):
+        replace(SLEEPY, old=old, new=new).apply(tmp_path)
+
+
+def test_mutants_are_selected_by_name_or_file() -> None:
+    others = [replace(SLEEPY, name=name, file=f"{name}.py") for name in ("one", "two")]
+    assert select(others, ["two"]) == others[1:]
+    assert select(others, []) == others
+
+
+def test_ends_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One mutant is killed, one hangs, one survives, and one can not be tested at all."""
+    source = "def twice(x):\n    return x * 2\n\nSPARE = 'unused'\nWAIT = 0\n"
+    (tmp_path / "a.py").write_text(source)
+    (tmp_path / "test_a.py").write_text(
+        "import time\nfrom a import WAIT, twice\n\n"
+        "def test_twice():\n    time.sleep(WAIT)\n    assert twice(4) == 8\n"
+    )
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    monkeypatch.setattr(run_mutants, "ROOT", tmp_path)
+    monkeypatch.setattr(run_mutants, "LEAST_PATIENCE_S", 8.0)
+    changes = [("x * 2", "x * 3"), ("unused", "other"), ("WAIT = 0", "WAIT = 600"), ("def", "dfe")]
+    mutants = [replace(SLEEPY, name=new, old=old, new=new) for old, new in changes]
+
+    outcomes = run_mutants.run(mutants, jobs=2)
+
+    assert [outcome.end.name for outcome in outcomes] == ["KILLED", "SURVIVED", "HUNG", "BROKEN"]
+    assert not run_mutants.summarise(outcomes, 1.0)
+    assert (tmp_path / "a.py").read_text() == source
+
+
+def test_tests_that_fail_unchanged_prove_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.py").write_text("1\n")
+    (tmp_path / "test_a.py").write_text("def test_nothing(): assert False\n")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    monkeypatch.setattr(run_mutants, "ROOT", tmp_path)
+    with pytest.raises(PlanError, match=r"test_a.py: must pass unchanged"):
+        run_mutants.run([SLEEPY], jobs=1)
