@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -16,7 +17,11 @@ import run_mutants  # noqa: E402
 from plan import LIST, Mutant, PlanError, read_list, select  # noqa: E402
 
 MUTANTS = read_list()
-SLEEPY = Mutant("sleepy", "a.py", "1", "2", ("test_a.py",), compiled=False)
+PACKAGES = {
+    "ringleaf", "topologies", "collectives", "switches", "hosts", "ina", "networks", "experiments",
+    "p4",
+}  # fmt: skip
+SLEEPY = Mutant("sleepy", "a.py", "", "1", "2", ("test_a.py",), compiled=False)
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
@@ -31,6 +36,11 @@ def test_every_mutant_fits_the_sources(mutant: Mutant, tmp_path: Path) -> None:
     files = [word.partition("::")[0] for word in mutant.tests if word.startswith("tests/")]
     assert files
     assert all((ROOT / file).exists() for file in files)
+
+
+def test_there_are_at_least_80_over_all_packages() -> None:
+    assert len(MUTANTS) >= 80
+    assert {mutant.file.partition("/")[0] for mutant in MUTANTS} == PACKAGES
 
 
 @pytest.mark.parametrize(
@@ -58,6 +68,20 @@ def test_a_change_that_does_not_fit_is_refused(
     (tmp_path / "a.py").write_text("x = 2\nx = 2\nw\n")
     with pytest.raises(PlanError, match=complaint):
         replace(SLEEPY, old=old, new=new).apply(tmp_path)
+
+
+def test_a_value_in_json_is_changed_at_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{"a": [{"op": "+"}, {"op": "-"}], "b/c": "+"}')
+    mutant = replace(SLEEPY, file="a.json", pointer="/a/1/op", old="-", new="*")
+
+    mutant.apply(tmp_path)
+    replace(mutant, pointer="/b~1c", old="+").apply(tmp_path)
+
+    assert json.loads(path.read_text()) == {"a": [{"op": "+"}, {"op": "*"}], "b/c": "*"}
+    for pointer in ("/a/0/op", "/a/7/op", "/a/b"):
+        with pytest.raises(PlanError, match="must be '-', got"):
+            replace(mutant, pointer=pointer).apply(tmp_path)
 
 
 def test_mutants_are_selected_by_name_or_file() -> None:

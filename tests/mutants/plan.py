@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -24,9 +26,11 @@ class Mutant:
 
     Attributes:
         name: What the change breaks, in words; unique.
-        file: The changed file, relative to the repository.
-        old: Text that occurs once in the file, within one line.
-        new: Replacement of that text.
+        file: The changed file, relative to the repository. Of a compiled P4 program it is the JSON,
+            as p4c may be missing.
+        pointer: A place in that JSON (RFC 6901); empty for other files.
+        old: Text that occurs once in the file, within one line; or the value at the pointer.
+        new: Replacement of that.
         tests: Arguments of pytest that select the tests.
         compiled: Whether the tests run compiled. Uncompiled ones start sooner when the change is
             in code that would be compiled anew.
@@ -34,6 +38,7 @@ class Mutant:
 
     name: str
     file: str
+    pointer: str
     old: str
     new: str
     tests: tuple[str, ...]
@@ -52,6 +57,9 @@ class Mutant:
         """
         path = tree / self.file
         text = path.read_text()
+        if self.pointer:
+            path.write_text(self._change_value(json.loads(text)))
+            return
         count = text.count(self.old)
         if count != 1:
             raise PlanError(
@@ -61,6 +69,27 @@ class Mutant:
         if "\n" in self.old or self.old == self.new:
             raise PlanError(f"{self.name}: must change one line, got {self.old!r} -> {self.new!r}")
         path.write_text(text.replace(self.old, self.new))
+
+    def _change_value(self, data: Any) -> str:
+        """Return JSON with another value at the pointer."""
+        *steps, last = [_key(step) for step in self.pointer.split("/")[1:]]
+        place = data
+        try:
+            for step in steps:
+                place = place[step]
+            found = place[last]
+        except (KeyError, IndexError, TypeError):
+            found = None
+        if found != self.old or self.old == self.new:
+            raise PlanError(
+                f"{self.name}: {self.file}{self.pointer} must be {self.old!r}, got {found!r}"
+            )
+        place[last] = self.new
+        return json.dumps(data)
+
+
+def _key(step: str) -> int | str:
+    return int(step) if step.isdecimal() else step.replace("~1", "/").replace("~0", "~")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +123,7 @@ def _read_entry(entry: dict[str, object]) -> Mutant:
         )
     return Mutant(
         str(name),
-        str(entry["file"]),
+        *str(entry["file"]).partition("#")[::2],
         str(entry["from"]),
         str(entry["to"]),
         tuple(str(entry["tests"]).split()),
