@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +22,7 @@ from numba.extending import intrinsic, overload, register_jitable
 from numba.np.arrayobj import make_array
 
 from ringleaf.arena import Arena
+from ringleaf.private import private_folder
 from ringleaf.sources import digest
 
 warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
@@ -30,9 +32,18 @@ _COMPILED_PACKAGES = ("ringleaf", "switches", "hosts", "ina", "networks")
 
 
 def cache_folder() -> Path:
-    """Where generated modules and machine code are kept between runs."""
+    """Return the folder where generated modules and machine code are kept between runs.
+
+    What lies there is executed, so it is this user's alone (`private_folder`).
+
+    Raises:
+        ConfigError: If others could have written to it.
+    """
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "ringleaf"
+    folder = Path(base) / "ringleaf"
+    with suppress(OSError):  # who needs it will say that it can't be made
+        private_folder(folder)
+    return folder
 
 
 if not os.environ.get("NUMBA_CACHE_DIR"):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
+import re
 import sys
 import tempfile
 import threading
@@ -19,9 +19,11 @@ import numpy as np
 
 from ringleaf.arena import Arena
 from ringleaf.compiled import cache_folder
+from ringleaf.private import is_private_file
 from switches.bmv2_json import load_source, parse_source
 from switches.entities import Encoder, read_p4info
 from switches.generate import Module, generate
+from switches.generate.check import compile_checked
 from switches.p4runtime.schema import Schema
 from switches.source import Source
 
@@ -31,6 +33,8 @@ P4INFO_SUFFIX = ".p4info.txtpb"
 
 PIPELINE = "pipeline"
 """What code calls itself that P4Runtime has brought: one text, compiled once, for all devices."""
+
+LONGEST_NAME = 40  # letters, of a module's file
 
 _COMPILING = threading.Lock()
 
@@ -59,7 +63,9 @@ class Program:
         path = Path(path)
         beside = path.with_name(path.stem + P4INFO_SUFFIX)
         source = load_source(path)
-        return cls(source, generate(source), Path(p4info) if p4info else beside)
+        program = cls(source, generate(source), Path(p4info) if p4info else beside)
+        program._check()
+        return program
 
     @classmethod
     def parse(cls, text: bytes, p4info: Any, name: str) -> Program:
@@ -74,10 +80,16 @@ class Program:
             ConfigError: As above, or if P4Info and JSON are not of one program.
         """
         source = parse_source(text, Path(name))
-        program = cls(source, generate(source, PIPELINE), Path(name), p4info)
+        program = cls(source, generate(source), Path(name), p4info)
         program._title = PIPELINE
+        program._check()
         program.schema.check()
         return program
+
+    def _check(self) -> None:
+        """See that its code is nothing but what the generator makes, and not too much of it."""
+        text = self.module.text
+        compile_checked(text, str(_file_of(text, self._title)), str(self.source.path))
 
     @property
     def name(self) -> str:
@@ -129,7 +141,8 @@ class Program:
 
     @cached_property
     def _handlers(self) -> tuple[Handler, Handler]:
-        module = _import(_store(self.module.text, self._title))
+        text = self.module.text
+        module = _import(_store(text, self._title), text, str(self.source.path))
         if numba.config.DISABLE_JIT:
             return _quiet(module.ingress), _quiet(module.egress)
         return module.ingress, module.egress
@@ -138,29 +151,37 @@ class Program:
 def _store(text: str, name: str) -> Path:
     """Return the file with this text in the cache, which is named after it.
 
-    A file that is there already stays untouched: Numba's cache of machine code goes by its date.
+    It is there for people, debuggers and Numba's cache of machine code, which goes by its date: so
+    a file that has this text stays untouched. It is never executed.
     """
-    digest = hashlib.sha256(text.encode()).hexdigest()[:24]
-    folder = cache_folder() / "engine" / digest
-    path = folder / f"{''.join(c if c.isalnum() else '_' for c in name)}.py"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
+    path = _file_of(text, name)
+    if not is_private_file(path) or path.read_bytes() != text.encode():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
         with os.fdopen(handle, "w") as file:
             file.write(text)
         Path(temporary).replace(path)
     return path
 
 
-def _import(path: Path) -> ModuleType:
+def _file_of(text: str, name: str) -> Path:
+    digest = hashlib.sha256(text.encode()).hexdigest()[:24]
+    file = f"{re.sub('[^A-Za-z0-9]', '_', name)[:LONGEST_NAME]}.py"
+    return cache_folder() / "engine" / digest / file
+
+
+def _import(path: Path, text: str, where: str) -> ModuleType:
+    """Return the module with this text, as if it had been read from `path`.
+
+    What is executed is the text that was generated and checked, not what lies in the cache.
+    """
     name = f"ringleaf_engine_{path.parent.name}"
     if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
+        code = compile_checked(text, str(path), where)
+        module = ModuleType(name)
+        module.__file__ = str(path)
         sys.modules[name] = module  # Numba finds a function's module by name
-        spec.loader.exec_module(module)
+        exec(code, module.__dict__)
     return sys.modules[name]
 
 

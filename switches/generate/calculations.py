@@ -65,7 +65,7 @@ def _crc_of(code: Code, algorithm: str, data: str) -> str:
 
 
 def update_checksum(code: Code, checksum: Checksum) -> None:
-    code.lines.comment(f"update {checksum.target.header}.{checksum.target.name}")
+    code.lines.comment(f"update {code.field_label(checksum.target)}")
     mark = Mark(UPDATE, checksum, checksum.where, whole=True)
     with code.marked(mark), code.guarded(_condition(code, checksum)):
         result, width = calculate(code, checksum.calculation)
@@ -75,7 +75,7 @@ def update_checksum(code: Code, checksum: Checksum) -> None:
 def verify_checksum(code: Code, checksum: Checksum, error: Field) -> None:
     """Set `error` where the field is not what the calculation gives."""
     target = checksum.target
-    code.lines.comment(f"verify {target.header}.{target.name}")
+    code.lines.comment(f"verify {code.field_label(target)}")
     mark = Mark(VERIFY, checksum, checksum.where)
     here = code.block(f"if {code.is_set(valid(target.header))}:")
     with code.marked(mark), here, code.guarded(_condition(code, checksum)):

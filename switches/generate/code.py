@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from switches.generate.expressions import Expressions
+from switches.generate.labels import HEADER
 from switches.generate.marks import Mark
 from switches.generate.state import State
 from switches.generate.storage import Storage, varbits, word_count
@@ -51,6 +52,16 @@ class Code:
     def marked(self, mark: Mark) -> AbstractContextManager[None]:
         """Say what the lines that are added inside stand for."""
         return self.lines.marked(mark)
+
+    def label(self, letter: str, name: str) -> str:
+        """Return what the text calls one of the program's own things."""
+        return self.storage.labels.of(letter, name)
+
+    def field_label(self, field: Field) -> str:
+        """Return how comments name a field: by its variable, or its header if it is a lane."""
+        if self.storage.lane(field) is not None:
+            return f"a lane of {self.label(HEADER, field.header)}"
+        return self.storage.names(field)[0]
 
     def u(self, value: int) -> str:
         return self.constants.name(value)

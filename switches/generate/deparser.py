@@ -10,6 +10,7 @@ from __future__ import annotations
 from switches.generate.bits import lanes_call, write_bits
 from switches.generate.code import Code
 from switches.generate.extract import placed_fields
+from switches.generate.labels import HEADER
 from switches.generate.paths import Paths
 from switches.generate.storage import position, valid
 from switches.generate.straight import write_straight
@@ -32,7 +33,8 @@ class DeparserWriter:
             self._lay_out()
         for number, header in self._headers:
             if any(field in self._usage.written_back for field in _fields(header)):
-                with code.block(f"if {code.is_set(valid(header.name))}:  # {header.name}"):
+                label = code.label(HEADER, header.name)
+                with code.block(f"if {code.is_set(valid(header.name))}:  # {label}"):
                     self._write_header(header, self._place(number, header))
 
     def _place(self, number: int, header: Header) -> str:

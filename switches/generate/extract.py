@@ -9,6 +9,7 @@ from switches.generate.bits import lanes_call, read_field
 from switches.generate.code import Code
 from switches.generate.extraction import Extraction
 from switches.generate.headers import invalidate_others
+from switches.generate.labels import HEADER
 from switches.generate.marks import EXTRACT, TOO_SHORT, Mark
 from switches.generate.paths import Paths
 from switches.generate.storage import position, valid, varbits
@@ -42,7 +43,7 @@ class ExtractWriter:
         """Extract what begins at byte `where` of the head, and is there."""
         code = self._code
         header = code.source.headers[name]
-        code.lines.comment(f"extract {name}")
+        code.lines.comment(f"extract {code.label(HEADER, name)}")
         in_run = set()
         for run in code.storage.runs_of(name):
             fields = [Field(name, item.name) for item in header.fields[run.first :][: run.count]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from switches.generate.calculations import update_checksum, verify_checksum
 from switches.generate.code import EGRESS, INGRESS, Code
@@ -89,6 +88,7 @@ class Module:
     """Generated source, and what a switch needs to know to hold the program's state."""
 
     text: str
+    names: Mapping[str, str]  # what the program calls the things that the text calls t3, f12, ...
     marks: Mapping[int, Mark]  # of the text's lines, from 1: what they stand for
     storage: Storage
     state: State
@@ -100,17 +100,13 @@ class Module:
     scratch_bytes: int  # room that calculations need
 
 
-def generate(source: Source, title: str | None = None) -> Module:
+def generate(source: Source) -> Module:
     """Return the program as Python source.
-
-    Args:
-        source: The program.
-        title: What it calls itself, in place of the program's file.
 
     Raises:
         ConfigError: If the program does what is not supported.
     """
-    return _Generator(source).module(title or source.path.name)
+    return _Generator(source).module()
 
 
 class _Generator:
@@ -133,10 +129,10 @@ class _Generator:
         self._kept = sorted(self._usage.kept(moving), key=lambda f: (f.header, f.name))
         self._storage.give_slots(self._kept)
 
-    def module(self, title: str) -> Module:
+    def module(self) -> Module:
         bodies = [self._ingress_lines(), self._egress_lines()]
         parts = [
-            HEADER.format(name=Path(title).stem, file=title),
+            HEADER,
             "\n".join(self._constants.lines()),
             "\n".join(f"{name} = {code}" for name, code in self._globals.items()),
             *("\n".join(lines) for lines in bodies),
@@ -150,6 +146,7 @@ class _Generator:
         text = "\n\n".join(part for part in parts if part) + "\n"
         return Module(
             text=text,
+            names=self._storage.labels.names,
             marks=marked_lines(text, bodies),
             storage=self._storage,
             state=self._state,

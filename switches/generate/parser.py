@@ -14,6 +14,7 @@ from functools import partial
 from switches.generate.code import Code
 from switches.generate.extract import ExtractWriter, fail, pull_up_to
 from switches.generate.extraction import Extraction, extraction_of
+from switches.generate.labels import STATE as STATE_LABEL
 from switches.generate.lookahead import end_of, set_ahead
 from switches.generate.marks import CONDITION, PARSER_OP, STATE, TOO_SHORT, Mark
 from switches.generate.paths import Paths, constant_bits
@@ -68,7 +69,8 @@ class ParserWriter:
 
     def _states(self) -> None:
         for name, number in self._numbers.items():
-            with self._code.block(f"if step == {number}:  # {name}"):
+            label = self._code.label(STATE_LABEL, name)
+            with self._code.block(f"if step == {number}:  # {label}"):
                 state = self._code.source.states[name]
                 self._code.add(f"step = {DONE}", Mark(STATE, state))
                 self._ops(state, 0, self._paths.entry(name))

@@ -2,7 +2,7 @@
 
 from switches.generate.state import LANE_STATE_AT, STATE_AT
 
-HEADER = '''"""{name}: generated from {file}; do not edit."""
+HEADER = '''"""The handlers of a P4 program, generated; its names are in `Module.names`."""
 
 import numpy as np
 

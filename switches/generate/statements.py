@@ -18,6 +18,8 @@ from switches.generate.flow import (
     UnlessExited,
     walk,
 )
+from switches.generate.labels import ACTION as ACTION_LABEL
+from switches.generate.labels import TABLE as TABLE_LABEL
 from switches.generate.lanes import Pattern
 from switches.generate.loops import LoopWriter
 from switches.generate.marks import LOOP, TABLE, Lanes, Mark
@@ -89,7 +91,7 @@ class StatementWriter:
     def _apply(self, statement: Apply) -> None:
         code, table = self._code, statement.table
         shape = self._shapes[table.name]
-        code.lines.comment(f"table {table.name}")
+        code.lines.comment(f"table {code.label(TABLE_LABEL, table.name)}")
         with code.marked(Mark(TABLE, table, table.where)):
             code.add(f"image = U(block[{TABLES_AT + self._numbers[table.name]}])")
             code.add(f"entry = {self._find(shape)}")
@@ -175,7 +177,8 @@ class StatementWriter:
         keyword = "if"
         for choice in wanted:
             number = code.u(choice.action.number)
-            with code.block(f"{keyword} action == {number}:  # {choice.action.name}"):
+            label = code.label(ACTION_LABEL, choice.action.name)
+            with code.block(f"{keyword} action == {number}:  # {label}"):
                 self._choice(shape, choice)
             keyword = "elif"
 

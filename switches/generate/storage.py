@@ -7,12 +7,11 @@ fields, lies in the packet's row of `arena.lanes`.
 
 from __future__ import annotations
 
-import keyword
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from switches import layout
+from switches.generate.labels import FIELD, Labels
 from switches.generate.text import LONGEST_TUPLE, tuple_of
 from switches.source import STANDARD, VALID, Field, Header, HeaderField, Source
 
@@ -91,8 +90,8 @@ class Storage:
 
     def __init__(self, source: Source) -> None:
         self._source = source
+        self.labels = Labels()
         self._names: dict[Field, str] = {}
-        self._taken: set[str] = set()
         self._shapes: dict[Field, HeaderField] = {}
         self._lanes: dict[Field, Lane] = {}
         self.runs: list[LaneRun] = []
@@ -171,14 +170,7 @@ class Storage:
 
     def _name(self, field: Field) -> str:
         if field not in self._names:
-            header = "" if field.header in ("scalars", ENGINE) else f"{field.header}_"
-            name = re.sub(r"\W", "_", f"{header}{field.name}".replace("$", ""))
-            # A trailing underscore keeps fields apart from the generator's own variables.
-            name = f"{name.strip('_')}_"
-            while name in self._taken or keyword.iskeyword(name):
-                name += "_"
-            self._taken.add(name)
-            self._names[field] = name
+            self._names[field] = self.labels.of(FIELD, field.header, field.name)
         return self._names[field]
 
     def _place_varbit(self, header: Header, item: HeaderField) -> None:

@@ -25,9 +25,11 @@ INDEX = Field("scalars", "index_0")
 @cache
 def action_text(action: str) -> str:
     """Return the code of one action of lanes.p4."""
-    text = generate(SOURCE).text
-    start = text.index(f"# I.{action}\n")
-    end = re.compile(r"\n +(elif action|if \(op_op_)").search(text, start)
+    module = generate(SOURCE)
+    text = module.text
+    labels = {name: label for label, name in module.names.items()}
+    start = text.index(f"# {labels[f'I.{action}']}\n")
+    end = re.compile(rf"\n +(elif action|if \({labels['op.op']} )").search(text, start)
     assert end is not None
     return text[start : end.start()]
 
@@ -68,14 +70,17 @@ def roll(body: Body, storage: Storage | None = None) -> tuple[Body, Roller]:
 def test_actions_become_loops(action: str, loops: int) -> None:
     text = action_text(action)
     assert len(re.findall(r"for lane in range", text)) == loops
-    assert "lanes_d7" not in text
+    assert "lanes.d7" not in generate(SOURCE).names.values()
 
 
 def test_statements_of_the_apply_block_become_a_loop() -> None:
-    text = generate(SOURCE).text
-    inline = text[text.index("op_op_ == u_14") : text.index("fields[0] =")]
+    module = generate(SOURCE)
+    labels = {name: label for label, name in module.names.items()}
+    text = module.text
+    inline = text[text.index(f"{labels['op.op']} == u_14") : text.index("fields[0] =")]
     assert inline.count("for lane in range(16)") == 4  # two indices, each inside or not
-    assert "tmp_" in inline
+    temporaries = [label for name, label in labels.items() if name.startswith("scalars.tmp")]
+    assert any(f"{label} = " in inline for label in temporaries)
 
 
 def test_code_does_not_grow_with_lanes() -> None:

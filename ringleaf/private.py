@@ -1,0 +1,88 @@
+"""Folders that nobody else can write to: what lies in them is executed, or believed.
+
+Numba's cache of machine code is pickles, which run code when they are read.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from ringleaf.errors import ConfigError
+
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def private_folder(path: Path) -> Path:
+    """Make a folder that only this user can enter, or see that it is one.
+
+    A folder of this user's that others could read, but not change, is closed to them.
+
+    Raises:
+        ConfigError: If others could have written to it: it is somebody else's, a link, or its
+            mode says so.
+        OSError: If it can't be made.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for above in path.resolve().parents:
+        mode = above.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            raise _refuse(path, f"everybody can write to {above}", stat.filemode(mode))
+    try:
+        path.mkdir(mode=0o700)
+    except FileExistsError:
+        _close(path)
+    return path
+
+
+def is_private_file(path: Path) -> bool:
+    """Whether this is a plain file of this user's that others can't write to."""
+    try:
+        return _doubt(path.lstat(), folder=False) is None
+    except FileNotFoundError:
+        return False
+
+
+def _close(path: Path) -> None:
+    """Check a folder that is there, and take away others' right to enter it."""
+    info = path.lstat()
+    doubt = _doubt(info, folder=True)
+    if doubt is not None:
+        raise _refuse(path, *doubt)
+    if not info.st_mode & _OTHERS:
+        return
+    for inner, folder in _all_inside(path):
+        doubt = _doubt(inner.lstat(), folder=folder)
+        if doubt is not None:
+            raise _refuse(inner, *doubt)
+    path.chmod(0o700)
+
+
+def _all_inside(path: Path) -> Iterator[tuple[Path, bool]]:
+    for root, folders, files in os.walk(path):
+        yield from ((Path(root, name), True) for name in folders)
+        yield from ((Path(root, name), False) for name in files)
+
+
+def _doubt(info: os.stat_result, *, folder: bool) -> tuple[str, str] | None:
+    """Return why a file or folder is not to be trusted, and what it has; None if it is."""
+    shown = stat.filemode(info.st_mode)
+    if stat.S_ISLNK(info.st_mode):
+        return "it is a link", shown
+    if not (stat.S_ISDIR if folder else stat.S_ISREG)(info.st_mode):
+        return f"it is no {'folder' if folder else 'plain file'}", shown
+    if info.st_uid != os.geteuid():
+        return "it belongs to somebody else", f"user {info.st_uid}"
+    if info.st_mode & _OTHERS_WRITE:
+        return "others could have written to it", shown
+    return None
+
+
+def _refuse(path: Path, why: str, got: str) -> ConfigError:
+    return ConfigError(
+        f"{path}: can't be trusted, as {why}, got {got}; remove it, or set XDG_CACHE_HOME to a"
+        " folder of your own"
+    )
