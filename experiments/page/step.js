@@ -1,14 +1,60 @@
-"use strict";
 (() => {
   const story = JSON.parse(document.getElementById("story").textContent);
-  const { frames, starts, cells, entries, names, map } = story;
+  const { starts, entries, names, map, paths, times, ranks, nodes } = story;
   const get = (id) => document.getElementById(id);
-  const rows = [...document.querySelectorAll(".frame")];
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const PACE_MS = 1500, FEW = 4, ASIDE = 4.5, SVG = "http://www.w3.org/2000/svg";
-  const { ranks, nodes } = story, many = nodes.length * names.length;
+  const PACE_MS = 1500, FEW = 4, MOST_PILLS = 12, MOST_LINKS = 60, SVG = "http://www.w3.org/2000/svg";
+  const who = story.who.map((text) => membersOf(text));
+  const cells = story.cells.map(([name, ...numbers]) => ({ who: who[name], name, text: story.who[name], numbers }));
+  const frames = story.frames.map(frameOf);
   const buffers = story.first.map((row) => [...row]), slots = new Map();
   let at = 0, from = 0, timer = 0, motion = 0;
+
+  // Ranks of `Σ{0-5,8}`, `{2}`, `Σ all` and `∅`.
+  function membersOf(text) {
+    const all = [];
+    if (text === "Σ all") for (let rank = 0; rank < ranks; rank++) all.push(rank);
+    for (const [, first, last] of text.matchAll(/(\d+)(?:-(\d+))?/g)) {
+      for (let rank = Number(first); rank <= Number(last ?? first); rank++) all.push(rank);
+    }
+    all.twice = all.some((rank, i) => rank === all[i - 1]);
+    return all;
+  }
+
+  // A sentence is a pattern and the numbers that are in it.
+  function say([pattern, ...numbers]) {
+    return story.patterns[pattern].replaceAll("\x1f", () => numbers.shift());
+  }
+
+  function frameOf([action, title, text, label, path, size, time, changes, filled]) {
+    const threes = (list) => Array.from({ length: list.length / 3 }, (_, i) => list.slice(3 * i, 3 * i + 3));
+    return {
+      action: story.actions[action], path: paths[path], size, time: times[time], buffers: threes(changes), entries: threes(filled),
+      get title() { return say(title); },
+      get text() { return say(text); },
+      get label() { return say(label); },
+    };
+  }
+
+  // Changes are [where, which, after]: find what was there before, so that they can be undone.
+  function findBefore() {
+    const held = story.first.map((row) => [...row]), kept = new Map();
+    frames.forEach((frame, number) => {
+      while (starts[step + 1] <= number) step++;
+      frame.step = step;
+      for (const change of frame.buffers) {
+        change.push(held[change[0]][change[1]]);
+        held[change[0]][change[1]] = change[2];
+      }
+      for (const change of frame.entries) {
+        const key = `${change[0]} ${change[1]}`;
+        change.push(kept.get(key) ?? -1);
+        kept.set(key, change[2]);
+      }
+    });
+  }
+  let step = 0;
+  findBefore();
 
   function element(tag, kind, ...inner) {
     const made = document.createElement(tag);
@@ -31,12 +77,12 @@
   // The state, forwards and backwards.
   function walk(position) {
     const wanted = Math.max(0, Math.min(position, frames.length));
-    while (at < wanted) apply(frames[at++], 3);
-    while (at > wanted) apply(frames[--at], 2);
+    while (at < wanted) apply(frames[at++], 2);
+    while (at > wanted) apply(frames[--at], 3);
   }
 
   function apply(frame, which) {
-    const order = which === 3 ? (list) => list : (list) => [...list].reverse();
+    const order = which === 2 ? (list) => list : (list) => [...list].reverse();
     for (const change of order(frame.buffers)) buffers[change[0]][change[1]] = change[which];
     for (const change of order(frame.entries)) {
       const key = `${change[0]} ${change[1]}`;
@@ -65,44 +111,82 @@
 
   const some = (numbers) => numbers.slice(0, FEW).join(" ") + (numbers.length > FEW ? " …" : "");
 
-  function showBuffers() {
-    const changed = new Set(), read = new Set();
+  // What is written and read now, by rank and cell.
+  function touched() {
+    const kinds = new Map();
     for (const frame of now()) {
-      for (const [rank, cell] of frame.buffers) changed.add(`${rank} ${cell}`);
       const source = rankOf(frame.path[0] ?? "");
-      if (source >= 0) for (const [, cell] of frame.buffers) read.add(`${source} ${cell}`);
+      if (source >= 0) for (const [, cell] of frame.buffers) kinds.set(`${source} ${cell}`, "read");
     }
-    const tight = many > 72 || names.length > 8;
+    for (const frame of now()) for (const [rank, cell] of frame.buffers) kinds.set(`${rank} ${cell}`, "changed");
+    return kinds;
+  }
+
+  // Few cells are a table; many are a matrix on a canvas.
+  const asTable = nodes.length * names.length <= 72 && names.length <= 8;
+  let matrix = null, kinds = new Map();
+
+  function cellOf(rank, cell) {
+    const number = buffers[rank][cell], held = cells[number];
+    return { number, who: held.who, text: held.text, kind: kinds.get(`${rank} ${cell}`) ?? "", done: story.goals[rank][cell] === held.name };
+  }
+
+  function tellCell(rank, cell) {
+    const box = get("cell"), last = frames[at - 1]?.buffers[0];
+    if (rank < 0 && last) [rank, cell] = last;
+    if (rank < 0) return (box.textContent = "Point at a cell to see what it holds.");
+    const held = cells[buffers[rank][cell]];
+    box.textContent = `${nodes[rank]}, ${names[cell]}: ${held.text} = ${some(held.numbers)}`;
+  }
+
+  function showBuffers() {
+    kinds = touched();
+    if (asTable) return showTable();
+    if (matrix) matrix.draw();
+    else {
+      const columns = names.map((name) => (names.length > 8 ? name.replace(/^\D*/, "") : name.replace(/^elements? /, "")));
+      matrix = makeMatrix(get("buffers"), { heads: nodes, columns, ranks, cellOf, tell: tellCell, rankColor: (rank, s, l) => `hsl(${hue(rank)} ${s} ${l})` });
+      showLegend(matrix.mode());
+    }
+    tellCell(-1, -1);
+    const first = now().flatMap((frame) => frame.buffers)[0];
+    if (first) matrix.reveal(first[0], first[1]);
+  }
+
+  function showTable() {
     const head = element("tr", "", element("th", ""));
-    for (const name of names) head.append(element("th", "", names.length > 8 ? name.replace(/^\D*/, "") : name.replace(/^elements? /, "")));
+    for (const name of names) head.append(element("th", "", name.replace(/^elements? /, "")));
     const body = element("tbody");
     buffers.forEach((row, rank) => {
-      const mark = element("i");
-      const heading = element("th", "", mark, many > 600 ? `${rank}` : nodes[rank]);
+      const mark = element("i"), heading = element("th", "", mark, nodes[rank]);
       heading.scope = "row";
       mark.style.setProperty("--h", hue(rank));
       if (rank >= ranks) mark.style.background = "var(--soft)";
       const line = element("tr", "", heading);
       row.forEach((number, cell) => {
-        const [who, text, values] = cells[number], goal = story.goals[rank][cell];
-        const done = goal && goal.join() === who.join(), key = `${rank} ${cell}`;
-        const kinds = ["cell", done && "done", changed.has(key) ? "changed" : read.has(key) && "read"];
-        const box = element("td", kinds.filter(Boolean).join(" "), stripe(who));
-        box.append(element("div", "who", tight && who.length > 1 && who.length < ranks ? `Σ ${who.length}` : text), element("div", "numbers", some(values)));
-        box.title = `${nodes[rank]}, ${names[cell]}: ${text} = ${values.join(" ")}`;
+        const { text, kind, done } = cellOf(rank, cell), { numbers } = cells[number];
+        const box = element("td", ["cell", done && "done", kind].filter(Boolean).join(" "), stripe(cells[number].who));
+        box.append(element("div", "who", text), element("div", "numbers", some(numbers)));
+        box.title = `${nodes[rank]}, ${names[cell]}: ${text} = ${numbers.join(" ")}`;
         line.append(box);
       });
       body.append(line);
     });
-    get("buffers").className = many > 600 ? "tight tiny" : tight ? "tight" : "";
     const box = get("buffers"), left = box.scrollLeft;
-    box.style.setProperty("--columns", names.length);
     box.replaceChildren(element("table", "buffers", element("thead", "", head), body));
     box.scrollLeft = left;
     const mark = box.querySelector(".changed");
     if (!mark) return;
     const outer = box.getBoundingClientRect(), inner = mark.getBoundingClientRect();
     if (inner.left < outer.left + 60 || inner.right > outer.right) box.scrollLeft += inner.left - outer.left - outer.width / 2;
+  }
+
+  function showLegend(mode) {
+    const legend = [["changed", "written now"], ["read", "read now"], ["done", "✓ as it must be in the end"]];
+    get("legend").replaceChildren(...legend.flatMap(([kind, text]) => [element("b", kind, "\u00a0"), `${text}\u2003`]));
+    const hint = { ticks: "A tick per rank.", mosaic: "A tick per rank, in several lines, the first at the top left.", fill: "The fuller a cell, the more ranks are added up in it." }[mode];
+    if (hint) get("legend").append(hint);
+    get("legend").classList.toggle("fill", mode === "fill");
   }
 
   function showSwitches() {
@@ -129,7 +213,7 @@
       for (const [, number, isNew] of list) {
         const [facts, total] = entries[number], row = element("tr", isNew ? "changed" : "");
         for (const [, text, bits] of facts) row.append(element("td", "", ...(bits.length ? bits.map(bit) : [text])));
-        if (total >= 0) row.append(element("td", "", stripe(cells[total][0]), `${cells[total][1]} = ${some(cells[total][2])}`));
+        if (total >= 0) row.append(element("td", "", stripe(cells[total].who), `${cells[total].text} = ${some(cells[total].numbers)}`));
         table.append(row);
       }
       box.append(table);
@@ -147,8 +231,9 @@
   const place = new Map(map.nodes.map(([name, x, y]) => [name, [x, y]]));
   const arcs = new Set(map.links.filter(([, , arc]) => arc).flatMap(([a, b]) => [`${a} ${b}`, `${b} ${a}`]));
   const index = (name) => Number(name.slice(1));
-  const layers = {};
-  const glyphs = new Map();
+  const layers = {}, glyphs = new Map(), sizes = new Map(map.nodes.map(([name, , , , , width, height]) => [name, [width, height]]));
+  const hosts = map.nodes.filter(([, , , isHost]) => isHost), slim = Math.min(1, ...hosts.map(([, , , , , width]) => width / 34));
+  const ASIDE = 4.5 * Math.max(0.3, slim);  // of a link's middle is each of its directions
 
   function bend(a, b) {
     const [ax, ay] = place.get(a), [bx, by] = place.get(b);
@@ -168,77 +253,106 @@
     const [x, y] = point([[a, b]], lost ? 0.42 : 0.58), [x1, y1] = point([[a, b]], lost ? 0.4 : 0.56);
     const turn = Math.atan2(y - y1, x - x1), dx = -Math.sin(turn) * ASIDE, dy = Math.cos(turn) * ASIDE;
     const place = `translate(${Number(x) + dx} ${Number(y) + dy}) rotate(${(turn * 180) / Math.PI})`;
-    return drawn("path", { d: "M-6 -6L7 0L-6 6Z", class: `head${lost}`, transform: place });
+    return drawn("path", { d: "M-6 -6L7 0L-6 6Z", class: `head${lost}`, transform: `${place} scale(${Math.max(0.6, slim)})` });
+  }
+
+  function drawNode([name, x, y, isHost, label, width, height], plain = false) {
+    const isRank = isHost && rankOf(name) < ranks, turned = height > width && !plain;
+    const font = plain ? 12.5 : Math.min(12.5, turned ? 0.8 * width : Math.min(0.75 * height, (1.65 * width) / name.length));
+    const [w, h] = plain ? [34, 24] : [width, height], box = drawn("g", { class: `node${isRank ? " rank" : ""}` });
+    if (isRank) box.style.setProperty("--h", hue(rankOf(name)));
+    box.append(drawn("rect", { x: x - w / 2, y: y - h / 2, width: w, height: h, rx: Math.min(w, h) * (isHost ? 0.2 : 0.5) }));
+    if (font >= 6) box.append(drawn("text", { x, y, style: `font-size: ${font}px`, ...(turned && { transform: `rotate(-90 ${x} ${y})` }) }, name));
+    box.append(drawn("title", {}, label === name ? name : `${name}: ${label}`));
+    return box;
   }
 
   function drawMap() {
     const svg = drawn("svg", { viewBox: `0 0 ${map.width} ${map.height}`, width: map.width, height: map.height, role: "img", "aria-label": "Topology" });
-    get("map").classList.toggle("wide", map.width > 1100);
-    for (const name of ["wires", "loads", "routes", "nodes", "pills"]) svg.append((layers[name] = drawn("g", {})));
-    for (const [a, b] of map.links) layers.wires.append(drawn("path", { d: line(a, b), class: "wire" }));
-    for (const [name, x, y, isHost, label] of map.nodes) {
-      const width = isHost ? 34 : 40, isRank = isHost && rankOf(name) < ranks;
-      const box = drawn("g", { class: `node${isRank ? " rank" : ""}` });
-      if (isRank) box.style.setProperty("--h", hue(rankOf(name)));
-      box.append(drawn("rect", { x: x - width / 2, y: y - 13, width, height: 26, rx: isHost ? 5 : 13 }), drawn("text", { x, y }, name));
-      box.append(drawn("title", {}, label === name ? name : `${name}: ${label}`));
+    get("map").classList.toggle("wide", map.width > 900);
+    get("map").classList.toggle("full", map.width <= 900 && hosts.length > 16);
+    for (const name of ["wires", "loads", "routes", "nodes", "ends", "pills"]) svg.append((layers[name] = drawn("g", {})));
+    for (const [a, b] of map.links) layers.wires.append(drawn("path", { d: line(a, b), class: "wire", "stroke-width": Math.max(0.7, 2 * slim) }));
+    for (const node of map.nodes) {
+      const box = drawNode(node);
       layers.nodes.append(box);
-      glyphs.set(name, box);
+      glyphs.set(node[0], [box, node]);
     }
     get("map").replaceChildren(svg);
   }
 
+  // Mark where a message begins and ends; a box without room for its name gets a larger one.
+  function showEnd(name) {
+    const [box, node] = glyphs.get(name);
+    box.classList.add("end");
+    if (box.querySelector("text") && slim > 0.5) return;
+    const large = drawNode(node, true);
+    large.classList.add("end");
+    layers.ends.append(large);
+  }
+
+  function reveal(name) {
+    const box = get("map"), [x] = place.get(name);
+    if (box.scrollWidth > box.clientWidth && (x < box.scrollLeft + 40 || x > box.scrollLeft + box.clientWidth - 40)) box.scrollLeft = x - box.clientWidth / 2;
+  }
+
+  const known = { step: -1, loads: new Map(), order: [], top: 1 };
+
+  // What the links carry in a step, the largest first.
   function loadsOf(step) {
+    if (step === known.step) return known;
     const loads = new Map();
-    if (step < 0) return loads;
-    for (const frame of frames.slice(starts[step], starts[step + 1])) {
+    for (const frame of step < 0 ? [] : frames.slice(starts[step], starts[step + 1])) {
       frame.path.slice(1).forEach((to, i) => {
-        const key = `${frame.path[i]} ${to}`, known = loads.get(key) || [0, 0];
-        loads.set(key, [known[0] + 1, known[1] + frame.size]);
+        const key = `${frame.path[i]} ${to}`, [count, size] = loads.get(key) || [0, 0];
+        loads.set(key, [count + 1, size + frame.size]);
       });
     }
-    return loads;
+    const number = (name) => index(name) + (name[0] === "s" ? 1e6 : 0);
+    const order = [...loads].sort(([a, x], [b, y]) => y[1] - x[1] || number(a.split(" ")[0]) - number(b.split(" ")[0]) || number(a.split(" ")[1]) - number(b.split(" ")[1]));
+    return Object.assign(known, { step, loads, order, top: Math.max(1, order[0]?.[1][1] ?? 0), anew: true });
   }
 
   const shorter = (size) => (size < 10000 ? `${size} B` : `${(size / 1024).toFixed(1)} KiB`);
 
-  function showLinks(loads, active) {
-    const top = Math.max(1, ...[...loads.values()].map(([, size]) => size));
-    const number = (name) => index(name) + (name[0] === "s" ? 1000 : 0);
-    const order = [...loads].sort(([a, x], [b, y]) => y[1] - x[1] || number(a.split(" ")[0]) - number(b.split(" ")[0]) || number(a.split(" ")[1]) - number(b.split(" ")[1]));
-    get("links").replaceChildren(...order.map(([key, [count, size]]) => {
+  function showLinks({ order, top }, active) {
+    const few = order.length <= MOST_LINKS ? order : [...order.filter(([key]) => active.has(key)), ...order.filter(([key]) => !active.has(key))].slice(0, MOST_LINKS);
+    get("links").replaceChildren(...few.map(([key, [count, size]]) => {
       const bar = element("i");
       bar.style.width = `${(100 * size) / top}%`;
-      const row = element("div", `linkrow${active.has(key) ? " now" : ""}`, element("span", "", key.replace(" ", "→")), bar, element("span", "", count > 1 ? `${count} × = ${shorter(size)}` : shorter(size)));
-      return row;
+      return element("div", `linkrow${active.has(key) ? " now" : ""}`, element("span", "", key.replace(" ", "→")), bar, element("span", "", count > 1 ? `${count} × = ${shorter(size)}` : shorter(size)));
     }));
+    if (order.length > few.length) get("links").append(element("span", "empty", `and ${order.length - few.length} more`));
     if (!order.length) get("links").append(element("span", "empty", at ? "None: everything stays where it is." : "Nothing has been sent yet."));
+    const row = get("links").querySelector(".now"), box = get("links");
+    if (row) box.scrollTop = Math.max(0, row.offsetTop - box.offsetTop - 40);
   }
 
   function showMap(animate) {
     cancelAnimationFrame(motion);
-    const shown = now(), step = at ? frames[at - 1].step : -1, loads = loadsOf(step), active = new Set();
-    const top = Math.max(1, ...[...loads.values()].map(([, size]) => size));
-    layers.loads.replaceChildren(...[...loads].map(([key, [, size]]) => drawn("path", { d: line(...key.split(" "), ASIDE), class: "load", "stroke-width": 1.5 + (5 * size) / top })));
-    layers.routes.replaceChildren();
-    layers.pills.replaceChildren();
-    for (const glyph of glyphs.values()) glyph.classList.remove("end");
-    const pills = [];
+    const shown = now().filter((frame) => frame.path.length > 1), load = loadsOf(at ? frames[at - 1].step : -1), active = new Set();
+    if (load.anew) layers.loads.replaceChildren(...load.order.map(([key, [, size]]) => drawn("path", { d: line(...key.split(" "), ASIDE), class: "load", "stroke-width": (1.5 + (5 * size) / load.top) * Math.max(0.35, slim) })));
+    load.anew = false;
+    for (const layer of [layers.routes, layers.ends, layers.pills]) layer.replaceChildren();
+    for (const [box] of glyphs.values()) box.classList.remove("end");
+    const pills = [], large = Math.min(1.7, Math.max(1, map.width / 480));  // large maps are shown small
+    const magnify = get("map").className ? 1 : large;
     for (const frame of shown) {
-      if (frame.path.length < 2) continue;
       const lost = frame.action === "loss" ? " lost" : "";
       frame.path.slice(1).forEach((to, i) => {
         active.add(`${frame.path[i]} ${to}`);
-        layers.routes.append(drawn("path", { d: line(frame.path[i], to, ASIDE), class: `route${lost}` }), head(frame.path[i], to, lost));
+        layers.routes.append(drawn("path", { d: line(frame.path[i], to, ASIDE), class: `route${lost}`, "stroke-width": 2.6 * Math.max(0.4, slim) }));
+        if (shown.length <= MOST_PILLS) layers.routes.append(head(frame.path[i], to, lost));
       });
-      for (const end of [frame.path[0], frame.path.at(-1)]) glyphs.get(end).classList.add("end");
-      const width = 6.7 * frame.label.length + (lost ? 28 : 14), pill = drawn("g", { class: `pill${lost}` });
-      pill.append(drawn("rect", { x: -width / 2, y: -10, width, height: 20, rx: 10 }), drawn("text", {}, frame.label + (lost ? " ✕" : "")));
+      if (shown.length <= MOST_PILLS) for (const end of [frame.path[0], frame.path.at(-1)]) showEnd(end);
+      const text = shown.length > MOST_PILLS ? "" : frame.label + (lost ? " ✕" : ""), width = 6.7 * text.length + 14;
+      const pill = drawn("g", { class: `pill${lost}` }, text ? drawn("rect", { x: -width / 2, y: -10, width, height: 20, rx: 10 }) : drawn("circle", { r: 2 + 3 * slim }));
+      if (text) pill.append(drawn("text", {}, text));
       layers.pills.append(pill);
       pills.push([pill, frame.path.slice(1).map((to, i) => [frame.path[i], to]), lost ? 0.5 : 1]);
     }
-    showLinks(loads, active);
-    const magnify = Math.min(1.7, Math.max(1, map.width / 480));  // large maps are shown small
+    showLinks(load, active);
+    if (shown.length) reveal(shown[0].path[0]);
     const settle = (share) => pills.forEach(([pill, ways, end]) => pill.setAttribute("transform", `translate(${point(ways, share * end)}) scale(${magnify})`));
     const REST = 0.7;  // of the way, so that ends can be seen
     if (!animate || calm) return settle(REST);
@@ -264,9 +378,9 @@
   const right = () => {
     let held = 0, asked = 0;
     story.goals.forEach((row, rank) => row.forEach((goal, cell) => {
-      if (!goal) return;
+      if (goal < 0) return;
       asked += 1;
-      held += goal.join() === cells[buffers[rank][cell]][0].join();
+      held += goal === cells[buffers[rank][cell]].name;
     }));
     return `${held} of ${asked} cells hold what they must`;
   };
@@ -286,17 +400,56 @@
     get("text").textContent = shown.length > 1 ? shown.slice(0, 4).map((f) => `${f.title}.`).join(" ") + (shown.length > 4 ? " …" : "") : last.text;
   }
 
+  // The list of all frames: only the rows in sight are in the document.
+  const ROW = 26;  // pixels, as in the style sheet
+  const list = get("rows"), sheet = element("div", "sheet");
+  list.append(sheet);
+  sheet.style.height = `${ROW * (frames.length + starts.length - 1)}px`;
+  const lineOf = (number) => (frames.length ? number + frames[number].step + 1 : 0);
+
+  function lineAt(place) {
+    let low = 0, high = starts.length - 1;  // the step whose heading is at or before this line
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (starts[middle] + middle <= place) low = middle;
+      else high = middle;
+    }
+    const number = place - low - 1;
+    return number < starts[low] ? stageLine(low) : frameLine(number);
+  }
+
+  function stageLine(step) {
+    const first = frames[starts[step]], count = starts[step + 1] - starts[step], what = first.time ? "packet" : "transfer";
+    const row = element("div", "stage", `step ${step + 1} of ${starts.length - 1}${first.time ? `, at ${first.time}` : ""}: ${count > 1 ? `${count} ${what}s at once` : `one ${what}`}`);
+    row.setAttribute("role", "presentation");
+    return row;
+  }
+
+  function frameLine(number) {
+    const row = element("div", `frame${number >= from && number < at ? " now" : number < from ? " past" : ""}`, frames[number].title);
+    row.setAttribute("role", "listitem");
+    row.title = frames[number].text;
+    if (number === at - 1) row.setAttribute("aria-current", "step");
+    row.addEventListener("click", () => go(number + 1));
+    return row;
+  }
+
+  function fillRows() {
+    if (!frames.length) return;
+    const first = Math.max(0, Math.floor(list.scrollTop / ROW) - 5), last = Math.min(frames.length + starts.length - 1, first + Math.ceil(list.clientHeight / ROW) + 10);
+    sheet.replaceChildren(...Array.from({ length: Math.max(0, last - first) }, (_, i) => {
+      const row = lineAt(first + i);
+      row.style.top = `${ROW * (first + i)}px`;
+      return row;
+    }));
+  }
+  list.addEventListener("scroll", fillRows);
+
   function showRows() {
-    rows.forEach((row, number) => {
-      row.classList.toggle("now", number >= from && number < at);
-      row.classList.toggle("past", number < from);
-      if (number === at - 1) row.setAttribute("aria-current", "step");
-      else row.removeAttribute("aria-current");
-    });
-    const list = document.querySelector("#transcript ol"), row = rows[Math.max(0, at - 1)];
-    if (!row) return;
-    const outer = list.getBoundingClientRect(), inner = row.getBoundingClientRect();
-    if (inner.top < outer.top + 30 || inner.bottom > outer.bottom - 30) list.scrollTop += inner.top - outer.top - outer.height / 2;
+    if (!frames.length) return;
+    const top = ROW * lineOf(Math.max(0, at - 1));
+    if (top < list.scrollTop + ROW || top + 2 * ROW > list.scrollTop + list.clientHeight) list.scrollTop = Math.max(0, top - list.clientHeight / 2);
+    fillRows();
   }
 
   function show(position, start = position - 1, animate = false) {
@@ -342,7 +495,6 @@
   Object.entries(actions).forEach(([id, action]) => get(id).addEventListener("click", action));
   get("scrub").addEventListener("input", (event) => go(Number(event.target.value)));
   get("speed").addEventListener("change", () => timer && play(true));
-  rows.forEach((row, number) => row.addEventListener("click", () => go(number + 1)));
   const keys = { ArrowLeft: "back", ArrowRight: "next", ArrowUp: "step-back", ArrowDown: "step-next", PageUp: "step-back", PageDown: "step-next", Home: "first", End: "last", " ": "play" };
   addEventListener("keydown", (event) => {
     const action = keys[event.key], tag = event.target.tagName;
@@ -353,9 +505,9 @@
   });
 
   document.body.classList.add("live");
-  for (const id of ["player", "scene", "state"]) get(id).hidden = false;
-  const legend = [["changed", "written now"], ["read", "read now"], ["done", "✓ as it must be in the end"]];
-  get("legend").append(...legend.flatMap(([kind, text]) => [element("b", kind, "\u00a0"), `${text}\u2003`]));
+  for (const id of ["player", "scene", "state", "rows"]) get(id).hidden = false;
+  get("cell").hidden = asTable;
+  showLegend("");
   drawMap();
   const wanted = /^#step=(\d+)$/.exec(location.hash);
   show(wanted ? Number(wanted[1]) : 0);

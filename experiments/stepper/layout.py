@@ -2,56 +2,110 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from math import cos, pi, sin
 
 import networkx as nx
 
-from topologies.graph import Point, hosts, switches
+from topologies.graph import Point, Role, hosts, switches
 
 PITCH = 62.0  # between neighbouring hosts
 NARROW = 44.0  # where there are more than MOST_WIDE of them
-MOST_WIDE = 8
-TIER = 104.0  # between tiers
+TURNED = 18.0  # and more than MOST_NARROW: their names are turned
+MOST_WIDE, MOST_NARROW = 8, 24
+TIER, TALL_TIER = 104.0, 136.0  # between tiers; the latter if names are turned
 GRID = 110.0  # between the servers of a grid
 MARGIN = 36.0
-MOST_ROUND = 16  # hosts that are drawn round their only switch
+MOST_OVAL = 16  # hosts round their only switch at a distance of PITCH; more share one circle
+RADIUS = 225.0  # of that circle
 ARC = 0.22  # of its length: how far a link that goes round bulges
+
+SIZES = {Role.HOST: (34.0, 26.0), Role.SWITCH: (40.0, 26.0)}
+LEAST_LEVEL = 24.0  # a box narrower than this has its name turned
+TURNED_HEIGHT = 32.0
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Nodes' centres, and links that are arcs because others lie in their way."""
+    """Nodes' centres and boxes, and links that are arcs because others lie in their way."""
 
     at: dict[str, Point]
+    size: dict[str, Point]  # width and height; names in boxes that are taller than wide are turned
     width: float
     height: float
     arcs: frozenset[frozenset[str]]
 
 
 def lay_out(graph: nx.Graph[str]) -> Layout:
-    """Hosts round a single switch; otherwise as the topology's own drawing has it."""
+    """Put hosts round a single switch; otherwise follow the topology's own drawing."""
     members, nodes = hosts(graph), switches(graph)
-    if len(nodes) == 1 and len(members) <= MOST_ROUND:
-        return _fit(_round(members, nodes[0]), frozenset())
+    if len(nodes) == 1:
+        return _fit(_round(members, nodes[0]), _round_sizes(members, nodes[0]), frozenset())
     tiers = graph.graph["layout"] == "tiers"
-    pitch = PITCH if len(members) <= MOST_WIDE else NARROW
-    scale = (pitch, TIER) if tiers else (GRID, GRID)
+    scale = _tier_scale(graph, members) if tiers else (GRID, GRID)
     at = {node: _place(graph, node, scale) for node in graph}
+    sizes = {node: SIZES[graph.nodes[node]["role"]] for node in graph}
+    if tiers:
+        sizes = _narrowed(at, sizes)
     arcs = frozenset(frozenset((a, b)) for a, b, edge in graph.edges(data=True) if "stubs" in edge)
-    return _fit(at, arcs)
+    return _fit(at, sizes, arcs)
+
+
+def _tier_scale(graph: nx.Graph[str], members: list[str]) -> Point:
+    if graph.graph["servers"]:  # a host and its switch stand beside each other
+        row = [graph.nodes[node]["pos"][0] for node in graph if _is_at_server(graph, node)]
+        return max(TURNED, min(NARROW, TURNED / _closest(row))), TALL_TIER
+    if len(members) > MOST_NARROW:
+        return TURNED, TALL_TIER
+    return (PITCH if len(members) <= MOST_WIDE else NARROW), TIER
+
+
+def _is_at_server(graph: nx.Graph[str], node: str) -> bool:
+    return graph.nodes[node].get("tier", 0) == 0
+
+
+def _narrowed(at: dict[str, Point], sizes: dict[str, Point]) -> dict[str, Point]:
+    """Make the boxes of each row narrow enough to stand beside each other."""
+    rows: dict[float, list[str]] = {}
+    for node, (_, y) in at.items():
+        rows.setdefault(round(y, 3), []).append(node)
+    narrowed = {}
+    for row in rows.values():
+        room = 0.85 * _closest(at[node][0] for node in row)
+        for node in row:
+            width, height = sizes[node]
+            fits = min(width, room)
+            narrowed[node] = (fits, height if fits >= LEAST_LEVEL else TURNED_HEIGHT)
+    return narrowed
+
+
+def _closest(places: Iterable[float]) -> float:
+    return min((b - a for a, b in pairwise(sorted(places))), default=float("inf"))
 
 
 def _round(members: list[str], switch: str) -> dict[str, Point]:
     """The first rank at the upper left, then clockwise, so that a ring is one."""
-    radius = max(112.0, PITCH * len(members) / (2 * pi) + 20)
+    radius, stretch = RADIUS, 1.0
+    if len(members) <= MOST_OVAL:
+        radius, stretch = max(112.0, PITCH * len(members) / (2 * pi) + 20), 1.25
     turn = 2 * pi / len(members)
     start = -pi / 2 - turn / 2
     places = {
-        host: (1.25 * radius * cos(start + i * turn), radius * sin(start + i * turn))
+        host: (stretch * radius * cos(start + i * turn), radius * sin(start + i * turn))
         for i, host in enumerate(members)
     }
     return {**places, switch: (0.0, 0.0)}
+
+
+def _round_sizes(members: list[str], switch: str) -> dict[str, Point]:
+    """Boxes whose diagonal is shorter than the way from one to the next, so that none overlap."""
+    width, height = SIZES[Role.HOST]
+    if len(members) > MOST_OVAL:
+        pitch = 2 * RADIUS * sin(pi / len(members))
+        width, height = min(width, 0.85 * pitch), min(height, 0.5 * pitch)
+    return {**dict.fromkeys(members, (width, height)), switch: SIZES[Role.SWITCH]}
 
 
 def _place(graph: nx.Graph[str], node: str, scale: Point) -> Point:
@@ -59,7 +113,9 @@ def _place(graph: nx.Graph[str], node: str, scale: Point) -> Point:
     return (x * scale[0], -y * scale[1])  # a page's y goes down
 
 
-def _fit(at: dict[str, Point], arcs: frozenset[frozenset[str]]) -> Layout:
+def _fit(
+    at: dict[str, Point], sizes: dict[str, Point], arcs: frozenset[frozenset[str]]
+) -> Layout:
     left = min(x for x, _ in at.values())
     top = min(y for _, y in at.values())
     margin = MARGIN if not arcs else 1.6 * MARGIN
@@ -69,4 +125,5 @@ def _fit(at: dict[str, Point], arcs: frozenset[frozenset[str]]) -> Layout:
     }
     width = max(x for x, _ in moved.values()) + margin
     height = max(y for _, y in moved.values()) + margin
-    return Layout(moved, width, height, arcs)
+    rounded = {node: (round(w, 1), round(h, 1)) for node, (w, h) in sizes.items()}
+    return Layout(moved, rounded, round(width, 1), round(height, 1), arcs)

@@ -6,6 +6,7 @@ Without JavaScript it is the transcript; with it, everything goes along step by 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 from experiments.stepper.layout import ARC, lay_out
 from experiments.stepper.plain import link_lines, step_line
-from experiments.stepper.story import Cell, Entry, Frame, Story, name_node, show_who
+from experiments.stepper.story import Action, Cell, Entry, Frame, Story, name_node, show_who
 from ringleaf.units import format_time
 from topologies.graph import Role
 
@@ -27,12 +28,19 @@ _BUTTONS = (
     ("step-next", "▶▶", "A whole step on (down arrow)"),
     ("last", "▶|", "Last (End)"),
 )
+MOST_WRITTEN = 2000
+"""Frames of the longest story that is a transcript, too, for browsers without JavaScript."""
+
+BLANK = "\x1f"
+"""Stands in a sentence's pattern for a number; it is in no sentence."""
+_NUMBER = re.compile(r"(?<!\d)(?:0|[1-9]\d{0,14})(?!\d)", re.ASCII)
 _SPEEDS = (("0.5", "0.5x"), ("1", "1x"), ("2", "2x"), ("4", "4x"))
 
 
 def render(story: Story) -> str:
     """Return the page."""
-    data = json.dumps(_Data(story).record(), separators=(",", ":")).replace("</", "<\\/")
+    text = json.dumps(_Data(story).record(), separators=(",", ":"), ensure_ascii=False)
+    data = text.replace("<", "\\u003c")
     title = escape(story.title)
     parts = (
         "<header>",
@@ -50,12 +58,16 @@ def render(story: Story) -> str:
         '<section id="state" aria-label="State" hidden>',
         '<h2 class="label">Buffers: whose contributions each rank holds</h2>',
         '<div id="buffers" tabindex="0" role="region" aria-label="Buffers"></div>',
+        '<p id="cell" class="soft" hidden></p>',
         '<p id="legend" class="soft"></p>',
         '<div id="switches"></div>',
         "</section>",
         '<section id="transcript" aria-label="All steps">',
         '<h2 class="label">All steps</h2>',
+        '<div id="rows" role="list" tabindex="0" aria-label="All steps" hidden></div>',
+        "<noscript>",
         *_transcript(story),
+        "</noscript>",
         "</section>",
         "</main>",
         f'<footer class="soft"><code>{escape(story.command)} --html FILE</code></footer>',
@@ -67,8 +79,12 @@ def render(story: Story) -> str:
         f"<style>\n{(_PAGE / 'step.css').read_text()}</style>\n"
         f"<body>\n{chr(10).join(parts)}\n"
         f'<script type="application/json" id="story">{data}</script>\n'
-        f"<script>\n{(_PAGE / 'step.js').read_text()}</script>\n</body>\n</html>\n"
+        f"<script>\n{_script()}</script>\n</body>\n</html>\n"
     )
+
+
+def _script() -> str:
+    return "".join((_PAGE / name).read_text() for name in ("matrix.js", "step.js"))
 
 
 def _where(story: Story) -> str:
@@ -93,85 +109,111 @@ def _player(count: int) -> str:
 
 
 def _transcript(story: Story) -> Iterator[str]:
-    yield "<ol>"
-    for number, frame in enumerate(story.frames):
-        if number in story.starts:
-            yield f'<li class="stage" role="presentation">{escape(step_line(story, frame.step))}'
-            yield from (f" <small>{escape(line)}</small>" for line in link_lines(story, frame.step))
-            yield "</li>"
+    """Write what browsers without JavaScript show; the script has the same sentences itself."""
+    told = len(story.frames) <= MOST_WRITTEN
+    if not told:
         yield (
-            f'<li class="frame" id="frame-{number + 1}" value="{number + 1}">'
-            f"<b>{escape(frame.title)}</b> <span>{escape(frame.text)}</span></li>"
+            f'<p class="soft">{len(story.frames)} frames: here are the steps alone. '
+            f"Each frame is in the text of <code>{escape(story.command)} --plain</code>.</p>"
         )
+    yield "<ol>"
+    for step in range(story.steps):
+        links = "".join(f" <small>{escape(line)}</small>" for line in link_lines(story, step))
+        yield f'<li class="stage" role="presentation">{escape(step_line(story, step))}{links}</li>'
+        if told:
+            frames = range(story.starts[step], story.starts[step + 1])
+            yield from (_written(story.frames[number], number + 1) for number in frames)
     yield "</ol>"
 
 
+def _written(frame: Frame, number: int) -> str:
+    return (
+        f'<li class="frame" value="{number}">'
+        f"<b>{escape(frame.title)}</b> <span>{escape(frame.text)}</span></li>"
+    )
+
+
 class _Data:
-    """What the script needs; equal cells and entries are there once, and go by number."""
+    """The story for the script: each distinct sentence, path, cell and entry once, then numbers.
+
+    Frames have changes only; the script finds what was there before by walking through them.
+    """
 
     def __init__(self, story: Story) -> None:
         self._story = story
-        self._cells: dict[Cell, int] = {}
-        self._entries: dict[Entry, int] = {}
+        self._patterns = _Table()
+        self._paths = _Table()
+        self._times = _Table()
+        self._who = _Table()
+        self._cells = _Table()
+        self._entries = _Table()
 
     def record(self) -> dict[str, Any]:
+        """Return what goes into the page as JSON."""
         story = self._story
         record = {
-            "title": story.title,
             "ranks": story.ranks,
             "nodes": [name_node(node, story.ranks) for node in range(len(story.first))],
             "names": story.cells,
             "first": [[self._cell(cell) for cell in cells] for cells in story.first],
-            "goals": story.goals,
+            "goals": [[self._goal(goal) for goal in goals] for goals in story.goals],
+            "actions": [action.value for action in Action],
             "frames": [self._frame(frame) for frame in story.frames],
             "starts": story.starts,
             "map": self._map(),
         }
         return record | {
-            "cells": [
-                [cell.who, show_who(cell.who, story.ranks), cell.numbers] for cell in self._cells
-            ],
-            "entries": [self._facts(entry) for entry in self._entries],
+            "entries": [self._facts(entry) for entry in self._entries.values],
+            "cells": [[self._name(cell.who), *cell.numbers] for cell in self._cells.values],
+            "who": self._who.values,
+            "patterns": self._patterns.values,
+            "paths": self._paths.values,
+            "times": self._times.values,
         }
 
+    def _name(self, who: tuple[int, ...]) -> int:
+        return self._who.number(show_who(who, self._story.ranks))
+
+    def _goal(self, goal: tuple[int, ...] | None) -> int:
+        return -1 if goal is None else self._name(goal)
+
     def _cell(self, cell: Cell | None) -> int:
-        return -1 if cell is None else self._cells.setdefault(cell, len(self._cells))
+        return -1 if cell is None else self._cells.number(cell)
 
     def _entry(self, entry: Entry | None) -> int:
         if entry is None:
             return -1
         self._cell(entry.total)
-        return self._entries.setdefault(entry, len(self._entries))
+        return self._entries.number(entry)
 
     def _facts(self, entry: Entry) -> list[Any]:
         facts = [[fact.name, fact.text, fact.bits] for fact in entry.facts]
         return [facts, self._cell(entry.total)]
 
-    def _frame(self, frame: Frame) -> dict[str, Any]:
-        return {
-            "step": frame.step,
-            "action": frame.action.value,
-            "title": frame.title,
-            "text": frame.text,
-            "label": frame.label,
-            "path": frame.path,
-            "size": frame.size_bytes,
-            "carries": self._cell(frame.carries),
-            "time": None if frame.time_ps is None else format_time(frame.time_ps),
-            "buffers": [
-                [c.rank, c.cell, self._cell(c.before), self._cell(c.after)] for c in frame.buffers
-            ],
-            "entries": [
-                [c.switch, c.index, self._entry(c.before), self._entry(c.after)]
-                for c in frame.entries
-            ],
-        }
+    def _text(self, text: str) -> list[int]:
+        """Return the number of a sentence's pattern, and the numbers that are in the sentence."""
+        pattern = self._patterns.number(_NUMBER.sub(BLANK, text))
+        return [pattern, *map(int, _NUMBER.findall(text))]
+
+    def _frame(self, frame: Frame) -> list[Any]:
+        time = "" if frame.time_ps is None else format_time(frame.time_ps)
+        return [
+            list(Action).index(frame.action),
+            self._text(frame.title),
+            self._text(frame.text),
+            self._text(frame.label),
+            self._paths.number(frame.path),
+            frame.size_bytes,
+            self._times.number(time),
+            [n for c in frame.buffers for n in (c.rank, c.cell, self._cell(c.after))],
+            [n for c in frame.entries for n in (c.switch, c.index, self._entry(c.after))],
+        ]
 
     def _map(self) -> dict[str, Any]:
         graph = self._story.graph
         layout = lay_out(graph)
         nodes = [
-            [node, *layout.at[node], data["role"] is Role.HOST, data["label"]]
+            [node, *layout.at[node], data["role"] is Role.HOST, data["label"], *layout.size[node]]
             for node, data in graph.nodes(data=True)
         ]
         return {
@@ -181,3 +223,19 @@ class _Data:
             "nodes": nodes,
             "links": [[a, b, frozenset((a, b)) in layout.arcs] for a, b in graph.edges],
         }
+
+
+class _Table:
+    """Distinct values by number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+
+    def number(self, value: Any) -> int:
+        """Return the number of a value, the next one if it is new."""
+        return self._numbers.setdefault(value, len(self._numbers))
+
+    @property
+    def values(self) -> list[Any]:
+        """The values, by number."""
+        return list(self._numbers)
