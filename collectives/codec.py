@@ -8,7 +8,7 @@ on the data.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import torch
@@ -41,3 +41,16 @@ class Codec(Protocol):
 
     def most_bytes(self, elements: int, item_bytes: int) -> int:
         """The most that so many elements can take."""
+
+
+@runtime_checkable
+class Lossy(Protocol):
+    """A codec that loses something says how much; results are judged by that."""
+
+    def error_bound(self, values: torch.Tensor) -> torch.Tensor:
+        """Return how far each element, encoded and decoded, may be from `values` (float64)."""
+
+
+def is_lossy(codec: Codec | None) -> bool:
+    """Whether messages lose something by being written so."""
+    return codec is not None and not codec.is_lossless

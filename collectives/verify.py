@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from collectives import definition
+from collectives.definition import demands
 from collectives.schedule import (
     Aggregate,
-    Collective,
     Op,
     Row,
     Schedule,
     Transfer,
     check,
-    owner,
     rows_by_chunk,
 )
 from ringleaf.errors import ScheduleError
@@ -107,20 +107,14 @@ def demanded(schedule: Schedule, rank: int, chunk: int) -> int | None:
     """
     if rank >= schedule.ranks:
         return None  # a server
-    everyone = (1 << schedule.ranks) - 1
-    match schedule.collective:
-        case Collective.ALLREDUCE:
-            return everyone
-        case Collective.REDUCE:
-            return everyone if rank == schedule.root else None
-        case Collective.BROADCAST:
-            return 1 << schedule.root
-        case Collective.REDUCE_SCATTER:
-            return everyone if rank == owner(schedule, chunk) else None
-        case Collective.ALL_GATHER:
-            return 1 << owner(schedule, chunk)
-        case Collective.ALL_TO_ALL:
-            return 1 << (rank - owner(schedule, chunk)) % schedule.ranks
+    wanted = demands(schedule.collective, schedule.ranks, schedule.chunks, schedule.root)
+    match int(wanted[rank, chunk]):
+        case definition.NOBODY:
+            return None
+        case definition.EVERYONE:
+            return (1 << schedule.ranks) - 1
+        case whose:
+            return 1 << whose
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,13 @@
-"""The tensors that an experiment reduces, and whether what came out is right."""
+"""The tensors that an experiment reduces."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 
-from collectives.oracle import exact_sum, execute_chunks
-from collectives.schedule import Schedule
-
 _INTEGERS = 1 << 20  # magnitudes below this, so that no sum of 2,000 ranks overflows
-
-_PART = 1 << 16  # elements checked at a time, so that they stay in the processor's cache
 
 
 def make_tensors(seed: int, ranks: int, count: int, dtype: str) -> list[torch.Tensor]:
@@ -56,49 +51,3 @@ class Sparsity:
             is_zero[order[:common]] = False
             is_zero[others[: kept - common]] = False
             tensor[is_zero.repeat_interleave(self.cluster)[: tensor.numel()]] = 0
-
-
-def count_different(
-    schedule: Schedule, inputs: Sequence[torch.Tensor], results: Sequence[torch.Tensor]
-) -> int:
-    """Elements, over all ranks, that are not bit for bit what the schedule makes of `inputs`."""
-    elements = inputs[0].numel()
-    return sum(
-        _count_unequal(result[chunk.start : chunk.stop], value)
-        for chunk in execute_chunks(schedule, elements, lambda rank, a, b: inputs[rank][a:b])
-        for value, result in zip(chunk.values, results, strict=True)
-    )
-
-
-def _count_unequal(a: torch.Tensor, b: torch.Tensor) -> int:
-    """Elements whose bits differ, so that NaN equals itself, and -0 is not 0."""
-    a, b = a.view(torch.int32), b.view(torch.int32)
-    return 0 if torch.equal(a, b) else int((a != b).sum())  # counting takes far longer
-
-
-def count_outside(
-    inputs: Sequence[torch.Tensor],
-    results: Sequence[torch.Tensor],
-    bound: Callable[[Sequence[torch.Tensor]], torch.Tensor],
-    *,
-    block: int,
-) -> int:
-    """Elements, over all ranks, further from the exact sum than they may be.
-
-    A result that is no number is outside.
-
-    Args:
-        inputs: What each rank had.
-        results: What each rank has.
-        bound: From the ranks' inputs to how far each element of their sum may be off.
-        block: `bound` may be asked for parts that start at multiples of this.
-    """
-    part = -(-_PART // block) * block
-    outside = 0
-    for start in range(0, inputs[0].numel(), part):
-        given = [tensor[start : start + part] for tensor in inputs]
-        exact, allowed = exact_sum(given), bound(given)
-        for result in results:
-            near = (result[start : start + part] - exact).abs() <= allowed
-            outside += int((~near).sum())
-    return outside

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.results import Row, Run
-from experiments.table import bandwidth
+from experiments.table import bandwidth, reasons
 from ringleaf.units import PS_PER_US, format_rate, format_size, format_time
 
 _CAPTIONS = {
@@ -102,7 +102,11 @@ def _facts(run: Run) -> Iterator[str]:
     if not run.complete:
         yield '<li class="bad"><b>incomplete</b><span>the run was interrupted</span></li>'
     if wrong:
-        yield f'<li class="bad"><b>{wrong:,} wrong</b><span>of {values:,} values</span></li>'
+        said = next(reasons(run), "")
+        yield (
+            f'<li class="bad"><b>{wrong:,} wrong</b><span>of {values:,} values. '
+            f"{escape(said)}</span></li>"
+        )
     else:
         yield f'<li class="good"><b>0 wrong</b><span>of {values:,} values, each checked</span></li>'
     if run.cpu_bound:

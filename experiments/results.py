@@ -41,7 +41,7 @@ class Row:
     busbw_gb_s: float  # algbw x the collective's factor
     bound_ps: int  # least time of this algorithm on these links
     bound_percent: float  # bound / time
-    wrong: int  # elements, over all ranks, that differ from the oracle's by more than they may
+    wrong: int  # elements, over all ranks, that are not what the collective demands
     wire_bytes: int  # that the busiest rank sent, headers included
     retransmissions: int
     drops: int  # packets that found a queue full
@@ -49,6 +49,7 @@ class Row:
     packet_hops: int  # arrivals of packets anywhere
     events: int
     limit: str = ""  # live: what had no processor time left, so that links were not the limit
+    reason: str = ""  # why the first wrong element is wrong
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,8 @@ from collectives.registry import ALGORITHMS, Algorithm
 from collectives.schedule import Collective, Schedule
 from experiments import results
 from experiments.bounds import Bounds
-from experiments.data import Sparsity, count_different, count_outside, make_tensors
+from experiments.data import Sparsity, make_tensors
+from experiments.judge import Judge, Tolerance, Verdict
 from experiments.network import (
     Connect,
     build_topology,
@@ -70,6 +71,7 @@ class Experiment:
         self.spec = spec
         self.algorithms = [ALGORITHMS[name] for name in spec.algos]
         self.collective = self._one_collective()
+        self._judge = Judge(self.collective)
         graph = build_topology(
             spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
         )
@@ -167,14 +169,14 @@ class Experiment:
             tensor.copy_(given)
         outcome = network.run(schedule, tensors)
         network.close()
-        wrong = self._count_wrong(algorithm, schedule, inputs, tensors)
+        verdict = self._judge.judge(schedule, inputs, tensors, self._tolerance(algorithm))
         bound_ps = self._bounds.least_ps(
             schedule,
             size_bytes,
             DTYPES[self.spec.dtype],
             moved_bytes=self._moved_bytes(algorithm, schedule, inputs),
         )
-        row = self._row(algorithm, size_bytes, outcome, wrong=wrong, bound_ps=bound_ps)
+        row = self._row(algorithm, size_bytes, outcome, verdict=verdict, bound_ps=bound_ps)
         return Measurement(row, _series(outcome), outcome.wall_s, outcome)
 
     def _moved_bytes(
@@ -197,23 +199,14 @@ class Experiment:
     def _folder(self, base: Path | None, algorithm: Algorithm, size_bytes: int) -> Path | None:
         return None if base is None else base / f"{algorithm.name}-{size_bytes}"
 
-    def _count_wrong(
-        self,
-        algorithm: Algorithm,
-        schedule: Schedule,
-        inputs: list[torch.Tensor],
-        results: list[torch.Tensor],
-    ) -> int:
+    def _tolerance(self, algorithm: Algorithm) -> Tolerance | None:
+        """How far the system that adds may be off; None: hosts add."""
         if not algorithm.in_network:
-            return count_different(schedule, inputs, results)
+            return None
         from ina.registry import find_system  # compiles, or loads what is compiled
 
-        system = find_system(algorithm.name)
-
-        def bound(parts: Sequence[torch.Tensor]) -> torch.Tensor:
-            return system.error_bound(parts, self.spec.lanes)
-
-        return count_outside(inputs, results, bound, block=self.spec.lanes)
+        system, lanes = find_system(algorithm.name), self.spec.lanes
+        return Tolerance(lambda parts: system.error_bound(parts, lanes), block=lanes)
 
     def _row(
         self,
@@ -221,7 +214,7 @@ class Experiment:
         size_bytes: int,
         outcome: RunResult,
         *,
-        wrong: int,
+        verdict: Verdict,
         bound_ps: int,
     ) -> Row:
         algbw_gb_s = size_bytes * PS_PER_S / max(outcome.time_ps, 1) / 1e9
@@ -236,7 +229,7 @@ class Experiment:
             busbw_gb_s=algbw_gb_s * busbw_factor(self.collective, self.ranks),
             bound_ps=bound_ps,
             bound_percent=100 * bound_ps / max(outcome.time_ps, 1),
-            wrong=wrong,
+            wrong=verdict.wrong,
             wire_bytes=max(outcome.wire_bytes[: self.ranks]),
             retransmissions=outcome.retransmissions,
             drops=outcome.drops,
@@ -244,6 +237,7 @@ class Experiment:
             packet_hops=outcome.packet_hops,
             events=outcome.events,
             limit=outcome.usage.limit if outcome.usage else "",
+            reason=verdict.reason,
         )
 
 

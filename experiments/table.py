@@ -100,6 +100,8 @@ def foot(run: Run) -> Iterator[str]:
     """Lines after the last row: was all well, and who won."""
     wrong = sum(row.wrong for row in run.rows)
     yield f"# wrong values: {wrong} {'OK' if not wrong else 'FAILED'}"
+    for reason in reasons(run):
+        yield f"# {reason}"
     if run.cpu_bound:
         yield f"# {run.cpu_bound}"
     if not run.rows:
@@ -111,6 +113,17 @@ def foot(run: Run) -> Iterator[str]:
     times = ", ".join(f"{row.algo} {row.time_ps / fastest.time_ps:.2f}" for row in others)
     slower = f"; times as long: {times}" if times else ""
     yield f"# fastest at {format_size(size)}: {fastest.algo}{slower}"
+
+
+def reasons(run: Run) -> Iterator[str]:
+    """Say of each algorithm that was wrong why it was, at the first such size."""
+    found: dict[str, list[Row]] = {}
+    for row in run.rows:
+        if row.reason:
+            found.setdefault(row.algo, []).append(row)
+    for algo, (first, *others) in found.items():
+        more = f" (and at {len(others)} more)" if others else ""
+        yield f"{algo} at {format_size(first.size_bytes)}{more}: {first.reason}"
 
 
 def _line(cells: Iterable[str]) -> str:

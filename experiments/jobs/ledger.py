@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import torch
 
-from collectives.schedule import Schedule
-from experiments.data import count_different, count_outside
+from collectives.schedule import Collective, Schedule
+from experiments.judge import Judge, Tolerance
 from hosts.training.pieces import Piece
 from ina.systems import System
 
@@ -42,7 +42,9 @@ class GradientLedger:
         self._lanes = lanes
         self._check = check
         self._seen: set[tuple[int, int]] = set()
+        self._judge = Judge(Collective.ALLREDUCE)
         self.wrong = [0] * len(systems)  # elements, by job
+        self.reasons = [""] * len(systems)  # why the first of them is wrong, by job
         self.checked = [0] * len(systems)  # pieces, by job
 
     def _inputs(self, piece: Piece, ranks: int) -> list[torch.Tensor]:
@@ -63,13 +65,14 @@ class GradientLedger:
         if known and not self._check:
             return
         inputs = self._inputs(piece, len(tensors))
-        system = self._systems[job]
         self.checked[job] += 1
+        verdict = self._judge.judge(schedule, inputs, tensors, self._tolerance(job))
+        self.wrong[job] += verdict.wrong
+        self.reasons[job] = self.reasons[job] or verdict.reason
+
+    def _tolerance(self, job: int) -> Tolerance | None:
+        """How far the system that adds may be off; None: hosts add."""
+        system, lanes = self._systems[job], self._lanes
         if system is None:
-            self.wrong[job] += count_different(schedule, inputs, tensors)
-            return
-
-        def bound(parts: Sequence[torch.Tensor]) -> torch.Tensor:
-            return system.error_bound(parts, self._lanes)
-
-        self.wrong[job] += count_outside(inputs, tensors, bound, block=self._lanes)
+            return None
+        return Tolerance(lambda parts: system.error_bound(parts, lanes), block=lanes)

@@ -43,6 +43,7 @@ class JobRow:
     memory_mean: float  # likewise, on average over time
     fairness: float  # Jain's index of the jobs' speeds, relative to computing alone
     packet_hops: int  # of the case
+    reason: str = ""  # why the first wrong element is wrong
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ def summarise(
             size_bytes=job.model.size_bytes,
             compute_ps=job.model.compute_ps,
             wrong=ledger.wrong[number],
+            reason=ledger.reasons[number],
             retransmissions=outcome.retransmissions,
             drops=outcome.drops,
             peak_queue_bytes=outcome.peak_queue_bytes,

@@ -78,6 +78,9 @@ def foot(rows: Sequence[JobRow], hops: int, wall_s: float) -> Iterator[str]:
     """Lines after the last row."""
     wrong = sum(row.wrong for row in rows)
     yield f"# wrong values: {wrong} {'OK' if not wrong else 'FAILED'}"
+    for row in rows:
+        if row.reason:
+            yield f"# job {row.job} of {row.jobs} by {row.algo}, {row.order}: {row.reason}"
     rate = hops / max(wall_s, 1e-9) / 1e6
     yield f"# {hops / 1e6:.1f} M packet-hops in {wall_s:.1f} s: {rate:.2f} M/s"
 

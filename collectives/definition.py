@@ -1,0 +1,359 @@
+"""What a collective promises, whatever schedule carries it out; and who failed to keep it.
+
+The definition names, for each rank and chunk, whose data must be there in the end. A schedule is
+judged by it without any tensor: each rank's input is one bit, and a chunk's contents are the set
+of bits that were added up in it, beside the set of those that were added twice or more. All chunks
+are followed at once, as columns, so schedules of millions of rows take seconds.
+
+(`verify.verify` proves more, row by row: that no row is superfluous, and where an executor must
+wait. Judging needs the results only.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from collectives.schedule import Aggregate, Collective, Op, Schedule, check
+
+EVERYONE = -1
+"""The sum of all ranks' inputs must be there."""
+
+NOBODY = -2
+"""Whatever is there does not matter."""
+
+_BLOCK_BYTES = 1 << 26  # of contents that are followed at once
+
+_KEPT = 64  # schedules whose faults are remembered
+
+Demands = npt.NDArray[np.int64]
+"""(ranks, blocks): EVERYONE, NOBODY, or the one rank whose input must be there."""
+
+_Words = npt.NDArray[np.uint64]
+_Column = npt.NDArray[np.int64]
+_REDUCE, _COPY, _AGGREGATE = 0, 1, 2
+_ONE = np.uint64(1)
+
+
+@lru_cache(maxsize=8)
+def demands(collective: Collective, ranks: int, blocks: int, root: int = 0) -> Demands:
+    """Return whose data each rank must hold in each block of the tensor.
+
+    Args:
+        collective: The promise.
+        ranks: How many ranks take part.
+        blocks: Into how many nearly equal ranges the tensor is cut. Ranks own equal shares of
+            them, in order, as in `schedule.owner`.
+        root: Of a reduce or broadcast.
+
+    Returns:
+        An array that must not be written to, as others may be given the same.
+    """
+    rank, block = np.arange(ranks)[:, None], np.arange(blocks)[None, :]
+    owner = block * ranks // blocks
+    wanted: Demands
+    match collective:
+        case Collective.ALLREDUCE:
+            wanted = np.full((ranks, blocks), EVERYONE)
+        case Collective.REDUCE:
+            wanted = np.where(rank == root, EVERYONE, NOBODY) + 0 * block
+        case Collective.BROADCAST:
+            wanted = np.full((ranks, blocks), root)
+        case Collective.REDUCE_SCATTER:
+            wanted = np.where(rank == owner, EVERYONE, NOBODY)
+        case Collective.ALL_GATHER:
+            wanted = owner + 0 * rank
+        case Collective.ALL_TO_ALL:
+            wanted = (rank - owner) % ranks
+    wanted.flags.writeable = False
+    return wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A chunk that does not hold on some rank what it must when the schedule is over.
+
+    Attributes:
+        rank: Where.
+        chunk: Which.
+        lacking: Ranks whose contributions are not there.
+        surplus: Ranks whose contributions do not belong there.
+        doubled: Ranks whose contributions are there more than once.
+    """
+
+    rank: int
+    chunk: int
+    lacking: tuple[int, ...] = ()
+    surplus: tuple[int, ...] = ()
+    doubled: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        at = f"rank {self.rank}"
+        if self.lacking:
+            return f"{at} lacks {_contributions(self.lacking)} to chunk {self.chunk}"
+        if self.surplus:
+            names = _contributions(self.surplus)
+            return f"{at} has {names} in chunk {self.chunk}, which must not be there"
+        return f"{at} has {_contributions(self.doubled)} to chunk {self.chunk} more than once"
+
+
+def _contributions(ranks: tuple[int, ...]) -> str:
+    names = ", ".join(str(rank) for rank in ranks[:4])
+    more = f" and {len(ranks) - 4} more" if len(ranks) > 4 else ""
+    one = len(ranks) == 1
+    return f"the contribution of rank {names}" if one else f"contributions of ranks {names}{more}"
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What a schedule leaves wrong.
+
+    Attributes:
+        cells: (ranks, chunks): whether a rank's chunk is wrong.
+        first: The first of them, chunk by chunk; None if there is none.
+    """
+
+    cells: npt.NDArray[np.bool_]
+    first: Fault | None
+
+
+_known: dict[tuple[object, ...], Faults] = {}
+
+
+def find_faults(schedule: Schedule, collective: Collective, root: int = 0) -> Faults:
+    """Return what a schedule leaves wrong; the same rows are followed only once in a process.
+
+    Args:
+        schedule: The schedule. What it says of its own collective and root is not believed.
+        collective: What it must do.
+        root: Of a reduce or broadcast.
+
+    Raises:
+        ScheduleError: If rows are out of order or name what does not exist.
+    """
+    moves = _Moves.of(schedule)
+    if not moves.make_sense(schedule):
+        check(schedule)
+    key = (collective, root, schedule.ranks, schedule.servers, schedule.chunks, moves.digest())
+    if key not in _known:
+        if len(_known) >= _KEPT:
+            del _known[next(iter(_known))]
+        _known[key] = _follow(schedule, moves, collective, root)
+    return _known[key]
+
+
+def _follow(schedule: Schedule, moves: _Moves, collective: Collective, root: int) -> Faults:
+    words = -(-schedule.ranks // 64)
+    together = max(_BLOCK_BYTES // (2 * 8 * words * schedule.nodes), 1)
+    wanted = demands(collective, schedule.ranks, schedule.chunks, root)
+    cells = np.zeros((schedule.ranks, schedule.chunks), np.bool_)
+    found: Fault | None = None
+    for first, part in moves.by_chunks(schedule.chunks, together):
+        there = wanted[:, first : first + together]
+        contents = _Contents(schedule.ranks, schedule.nodes, there.shape[1])
+        contents.run(part)
+        wrong = contents.faults(there)
+        cells[:, first : first + together] = wrong
+        if found is None and wrong.any():
+            chunk, rank = np.argwhere(wrong.T)[0].tolist()
+            found = contents.describe(rank, chunk, there, first)
+    return Faults(cells, found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Moves:
+    """A schedule's rows as columns; an aggregation is a row for each rank that it writes to.
+
+    Its `src` is an index in `groups`, which has its addends.
+    """
+
+    step: _Column
+    src: _Column
+    dst: _Column
+    chunk: _Column
+    op: _Column
+    groups: list[tuple[int, ...]]
+
+    @classmethod
+    def of(cls, schedule: Schedule) -> _Moves:
+        groups: list[tuple[int, ...]] = []
+        flat: list[int] = []
+        for row in schedule.rows:
+            if isinstance(row, Aggregate):
+                for rank in row.ranks:
+                    flat += (row.step, len(groups), rank, row.chunk, _AGGREGATE)
+                groups.append(row.ranks)
+            else:
+                op = _REDUCE if row.op is Op.REDUCE else _COPY
+                flat += (row.step, row.src, row.dst, row.chunk, op)
+        step, src, dst, chunk, op_ = np.array(flat, np.int64).reshape(-1, 5).T.copy()
+        return cls(step, src, dst, chunk, op_, groups)
+
+    def digest(self) -> bytes:
+        """Return what tells these rows from all others."""
+        found = blake2b(repr(self.groups).encode())
+        for column in (self.step, self.src, self.dst, self.chunk, self.op):
+            found.update(column.tobytes())
+        return found.digest()
+
+    def make_sense(self, schedule: Schedule) -> bool:
+        """Whether `check` would accept the rows; that takes as long as all the rest."""
+        is_transfer = self.op != _AGGREGATE
+        return bool(
+            schedule.ranks > 0
+            and schedule.chunks > 0
+            and schedule.servers >= 0
+            and 0 <= schedule.root < schedule.ranks
+            and (np.diff(self.step, prepend=0) >= 0).all()
+            and _all_below(schedule.chunks, self.chunk)
+            and _all_below(schedule.nodes, self.dst, self.src[is_transfer])
+            and (self.src != self.dst)[is_transfer].all()
+            and all(0 < len(members) == len(set(members)) for members in self.groups)
+        )
+
+    def by_chunks(self, chunks: int, together: int) -> Iterator[tuple[int, _Moves]]:
+        """Yield the rows of so many neighbouring chunks at a time, which count from 0 there.
+
+        Their steps are numbered anew, for each chunk from 0 without gaps: chunks never meet, and
+        a pipeline of many chunks is over in as few steps as one of them takes.
+        """
+        order = np.argsort(self.chunk, kind="stable")
+        chunk, step = self.chunk[order], self.step[order]
+        is_chunk = np.diff(chunk, prepend=-1) != 0
+        turn = np.cumsum(is_chunk | (np.diff(step, prepend=-1) != 0))
+        turn -= np.repeat(turn[is_chunk], np.diff(np.flatnonzero(is_chunk), append=turn.size))
+        edges = np.searchsorted(chunk, range(0, chunks + together, together))
+        for number, (start, stop) in enumerate(pairwise(edges)):
+            again = start + np.argsort(turn[start:stop], kind="stable")
+            rows, first = order[again], number * together
+            yield (
+                first,
+                _Moves(
+                    turn[again],
+                    self.src[rows],
+                    self.dst[rows],
+                    self.chunk[rows] - first,
+                    self.op[rows],
+                    self.groups,
+                ),
+            )
+
+
+def _all_below(end: int, *columns: _Column) -> bool:
+    return all(((column >= 0) & (column < end)).all() for column in columns)
+
+
+class _Contents:
+    """What all nodes hold of some chunks: sets of ranks, as bits.
+
+    Attributes:
+        once: (nodes, chunks, words): contributions that are there.
+        twice: Likewise, those that are there more than once.
+    """
+
+    def __init__(self, ranks: int, nodes: int, chunks: int) -> None:
+        self._ranks = ranks
+        self.once = np.zeros((nodes, chunks, -(-ranks // 64)), np.uint64)
+        self.once[:ranks] = _singles(ranks)[:, None]
+        self.twice = np.zeros_like(self.once)
+
+    def run(self, moves: _Moves) -> None:
+        """Apply all rows: those of a step read what was there before it, and write in order."""
+        edges = np.flatnonzero(np.diff(moves.step, prepend=-1, append=-1))
+        for start, stop in pairwise(edges):
+            rows = slice(start, stop)
+            dst, chunk, op = moves.dst[rows], moves.chunk[rows], moves.op[rows]
+            once, twice = self._arriving(moves.src[rows], chunk, op, moves.groups)
+            for wave in _waves(dst * self.once.shape[1] + chunk):
+                adds, copies = wave[op[wave] == _REDUCE], wave[op[wave] != _REDUCE]
+                self._add(dst[adds], chunk[adds], once[adds], twice[adds])
+                self.once[dst[copies], chunk[copies]] = once[copies]
+                self.twice[dst[copies], chunk[copies]] = twice[copies]
+
+    def _arriving(
+        self, src: _Column, chunk: _Column, op: _Column, groups: list[tuple[int, ...]]
+    ) -> tuple[_Words, _Words]:
+        """What each row brings, as (rows, words)."""
+        is_sum = op == _AGGREGATE
+        senders = np.where(is_sum, 0, src)
+        once, twice = self.once[senders, chunk], self.twice[senders, chunk]
+        sums = {
+            (group, at): self._sum(groups[group], at)
+            for group, at in zip(src[is_sum].tolist(), chunk[is_sum].tolist(), strict=True)
+        }
+        for place in np.flatnonzero(is_sum):
+            once[place], twice[place] = sums[src[place], chunk[place]]
+        return once, twice
+
+    def _sum(self, members: tuple[int, ...], chunk: int) -> tuple[_Words, _Words]:
+        once, twice = np.zeros((2, self.once.shape[2]), np.uint64)
+        for member in members:
+            twice |= self.twice[member, chunk] | once & self.once[member, chunk]
+            once |= self.once[member, chunk]
+        return once, twice
+
+    def _add(self, dst: _Column, chunk: _Column, once: _Words, twice: _Words) -> None:
+        there = self.once[dst, chunk]
+        self.twice[dst, chunk] |= twice | there & once
+        self.once[dst, chunk] = there | once
+
+    def faults(self, wanted: Demands) -> npt.NDArray[np.bool_]:
+        """Which (rank, chunk) differ from what is wanted."""
+        right = _right(wanted)
+        once, twice = self.once[: self._ranks], self.twice[: self._ranks]
+        differs = ((once != right) | (twice & right != 0)).any(axis=2)
+        found: npt.NDArray[np.bool_] = differs & (wanted != NOBODY)
+        return found
+
+    def describe(self, rank: int, chunk: int, wanted: Demands, first: int) -> Fault:
+        """Say what is wrong in a cell; chunk 0 here is `first` of the schedule."""
+        there, right = self.once[rank, chunk], _right(wanted)[rank, chunk]
+        return Fault(
+            rank,
+            first + chunk,
+            lacking=_members(right & ~there),
+            surplus=_members(there & ~right),
+            doubled=_members(self.twice[rank, chunk] & right),
+        )
+
+
+def _right(wanted: Demands) -> _Words:
+    """Return what is wanted as sets: (ranks, chunks, words)."""
+    singles = _singles(len(wanted))
+    everyone = np.bitwise_or.reduce(singles, axis=0)
+    right: _Words = singles[np.maximum(wanted, 0)]
+    right[wanted == EVERYONE] = everyone
+    return right
+
+
+def _waves(cells: _Column) -> Iterator[_Column]:
+    """Yield places of rows that write different cells; a cell's rows stay in order."""
+    order = np.argsort(cells, kind="stable")
+    ordered = cells[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    if starts.size == cells.size:
+        yield np.arange(cells.size)
+        return
+    turn = np.arange(cells.size) - np.repeat(starts, np.diff(starts, append=cells.size))
+    for number in range(int(turn.max()) + 1):
+        yield order[turn == number]
+
+
+def _singles(ranks: int) -> _Words:
+    """Return each rank's own set: (ranks, words)."""
+    rank = np.arange(ranks)
+    found = np.zeros((ranks, -(-ranks // 64)), np.uint64)
+    found[rank, rank // 64] = _ONE << (rank % 64).astype(np.uint64)
+    return found
+
+
+def _members(words: _Words) -> tuple[int, ...]:
+    bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+    return tuple(np.flatnonzero(bits).tolist())

@@ -1,0 +1,306 @@
+"""Whether results are right, by what the collective promises and not by the schedule that ran.
+
+An element of a rank's result is right if
+
+- the schedule brings to it what the collective demands (`collectives.definition`), whatever the
+  tensors are;
+- it is the sum of all ranks' inputs as near as rounding allows, or the very bits of the input that
+  it is a copy of;
+- hosts that add have added in the schedule's order, bit for bit (`collectives.oracle`).
+
+How near a sum must be: float32 added one after the other, in any order, n of them, is off by
+(n - 1) u / (1 - (n - 1) u) times the sum of magnitudes at most, with u = 2^-24 (Higham, "Accuracy
+and stability of numerical algorithms", 2nd edition, section 4.2). Integers are exact modulo 2^32.
+What switches add may be off by what their system documents, and what a codec loses by what the
+codec does (`collectives.codec.Lossy`).
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import torch
+
+from collectives.codec import is_lossy
+from collectives.definition import EVERYONE, Demands, Faults, demands, find_faults
+from collectives.oracle import execute_chunks
+from collectives.rounding import codec_slack, sum_error_bound, wrapped_or_exact_sum
+from collectives.schedule import Collective, Schedule, chunk_ranges
+
+Tensors = Sequence[torch.Tensor]
+
+Bound = Callable[[Tensors], torch.Tensor]
+"""From the ranks' inputs to how far each element of their sum may be off."""
+
+_PART = 1 << 16  # elements checked at a time, so that they stay in the processor's cache
+
+_MOST = torch.finfo(torch.float32).max
+
+_WHOLE = (Collective.ALLREDUCE, Collective.REDUCE, Collective.BROADCAST)
+"""Collectives that demand the same of all elements of a rank."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far the sums of an aggregation system may be off.
+
+    Attributes:
+        bound: As the system documents it.
+        block: `bound` may be asked for parts that start at multiples of so many elements.
+    """
+
+    bound: Bound
+    block: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How many elements are wrong, over all ranks; and why the first one is, in words."""
+
+    wrong: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Elements of a rank, from `start` on, of which those in `mask` are wrong."""
+
+    rank: int
+    start: int
+    mask: torch.Tensor
+    reason: str
+
+
+class Judge:
+    """Judges the results of one collective.
+
+    Args:
+        collective: What was to be done, whatever schedules say of themselves.
+        root: Of a reduce or broadcast.
+    """
+
+    def __init__(self, collective: Collective, root: int = 0) -> None:
+        self._collective = collective
+        self._root = root
+        self._faults: dict[int, tuple[weakref.ref[Schedule], Faults]] = {}
+
+    def judge(
+        self,
+        schedule: Schedule,
+        inputs: Tensors,
+        results: Tensors,
+        tolerance: Tolerance | None = None,
+    ) -> Verdict:
+        """Judge what ranks hold after a schedule has run.
+
+        Args:
+            schedule: The one that ran.
+            inputs: Each rank's tensor, flat, before it.
+            results: Likewise, after it.
+            tolerance: Of the system that added, if hosts did not.
+
+        Raises:
+            ScheduleError: If the schedule's rows make no sense.
+        """
+        elements = inputs[0].numel()
+        failures = chain(
+            self._by_schedule(schedule, elements),
+            self._by_values(schedule, inputs, results, tolerance),
+            () if tolerance else _by_replay(schedule, inputs, results),
+        )
+        return _tally(failures, elements)
+
+    def _by_schedule(self, schedule: Schedule, elements: int) -> Iterator[_Failure]:
+        """Yield the chunks that do not hold what they must, by whose inputs reach them."""
+        faults = self._faults_of(schedule)
+        if faults.first is None:
+            return
+        ranges = chunk_ranges(elements, schedule.chunks)
+        for rank, chunk in np.argwhere(faults.cells).tolist():
+            start, stop = ranges[chunk]
+            mask = torch.ones(stop - start, dtype=torch.bool)
+            yield _Failure(rank, start, mask, f"the schedule is wrong: {faults.first}")
+
+    def _faults_of(self, schedule: Schedule) -> Faults:
+        known = self._faults.get(id(schedule))
+        if known is not None and known[0]() is schedule:
+            return known[1]
+        faults = find_faults(schedule, self._collective, self._root)
+        self._faults[id(schedule)] = weakref.ref(schedule), faults
+        return faults
+
+    def _by_values(
+        self, schedule: Schedule, inputs: Tensors, results: Tensors, tolerance: Tolerance | None
+    ) -> Iterator[_Failure]:
+        """Yield what is not the sum, or the copy, that it must be."""
+        ranks = len(inputs)
+        blocks = 1 if self._collective in _WHOLE else ranks
+        wanted = demands(self._collective, ranks, blocks, self._root)
+        slack = codec_slack(schedule, inputs) if is_lossy(schedule.codec) else None
+        if (wanted == EVERYONE).any():
+            return _wrong_sums(wanted, inputs, results, tolerance, slack)
+        return _wrong_copies(wanted, inputs, results, slack)
+
+
+def _tally(failures: Iterable[_Failure], elements: int) -> Verdict:
+    marks: dict[int, torch.Tensor] = {}
+    reason = ""
+    for each in failures:
+        if not each.mask.any():
+            continue
+        reason = reason or each.reason
+        if each.rank not in marks:
+            marks[each.rank] = torch.zeros(elements, dtype=torch.bool)
+        marks[each.rank][each.start : each.start + each.mask.numel()] |= each.mask
+    return Verdict(sum(int(mark.sum()) for mark in marks.values()), reason)
+
+
+def _wrong_sums(
+    wanted: Demands,
+    inputs: Tensors,
+    results: Tensors,
+    tolerance: Tolerance | None,
+    slack: torch.Tensor | None,
+) -> Iterator[_Failure]:
+    elements = inputs[0].numel()
+    ranges = chunk_ranges(elements, wanted.shape[1])
+    holders = [(rank, *ranges[block]) for rank, block in np.argwhere(wanted == EVERYONE).tolist()]
+    block = tolerance.block if tolerance else 1
+    part = -(-_PART // block) * block
+    for start in range(0, elements, part):
+        given = [tensor[start : start + part] for tensor in inputs]
+        off = None if slack is None else slack[start : start + part]
+        total = _Sum(given, tolerance.bound if tolerance else None, off)
+        stop = start + given[0].numel()
+        for rank, first, last in holders:
+            a, b = max(first, start), min(last, stop)
+            if a < b and (mask := total.far(results[rank][a:b], a - start)) is not None:
+                at = int(mask.nonzero()[0])
+                got = results[rank][a + at]
+                yield _Failure(
+                    rank,
+                    a,
+                    mask,
+                    f"rank {rank}, element {a + at}: {total.miss(got, a - start + at)}",
+                )
+
+
+class _Sum:
+    """What some elements of all ranks add up to, and how far a result may be from that."""
+
+    def __init__(self, given: Tensors, bound: Bound | None, slack: torch.Tensor | None) -> None:
+        self._given = given
+        self._is_plain = bound is None  # plain float or integer arithmetic, by hosts
+        self._exact = wrapped_or_exact_sum(given)
+        if bound is not None:
+            self._allowed = bound(given)
+        elif slack is not None:
+            self._allowed = slack
+        else:
+            self._allowed = sum_error_bound(given)
+        self._judged: tuple[int, torch.Tensor, torch.Tensor | None] | None = None
+
+    def far(self, result: torch.Tensor, at: int) -> torch.Tensor | None:
+        """Which elements are too far away, from the `at`-th on; None if none is.
+
+        Ranks mostly hold the same bits, which are looked at once.
+        """
+        known = self._judged
+        if known is not None and known[0] == at and _same_bits(known[1], result):
+            return known[2]
+        mask = self._far(result, slice(at, at + result.numel()))
+        self._judged = at, result, mask
+        return mask
+
+    def _far(self, result: torch.Tensor, where: slice) -> torch.Tensor | None:
+        exact, allowed = self._exact[where], self._allowed[where]
+        near = (result - exact).abs() <= allowed
+        near &= exact.isfinite() & allowed.isfinite()
+        if near.all():
+            return None
+        if self._is_plain and result.is_floating_point():
+            places = (~near).nonzero().view(-1)
+            given = torch.stack([tensor[where][places] for tensor in self._given])
+            near[places] = _is_special(result[places], exact[places], given)
+        return None if near.all() else ~near
+
+    def miss(self, got: torch.Tensor, at: int) -> str:
+        """Say how far a result is off."""
+        allowed = float(self._allowed[at])
+        give = f", give or take {allowed:.2g}" if allowed else ""
+        return f"got {_show(got)}, the sum is {_show(self._exact[at])}{give}"
+
+
+def _is_special(result: torch.Tensor, exact: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
+    """Whether results that are not near are right nevertheless: NaN, infinities, overflow.
+
+    A partial sum may overflow if all magnitudes together are beyond the largest float32; what
+    comes of that depends on the order of additions.
+
+    Args:
+        result: (elements,) float32.
+        exact: Their sums in float64, where nothing overflows.
+        given: (ranks, elements) what was added.
+    """
+    finite = given.double().abs().nan_to_num(nan=0.0, posinf=0.0)
+    may_overflow = finite.sum(dim=0) * (1 + len(given) * 2.0**-22) > _MOST
+    is_same = (result == exact) | (result.isnan() & exact.isnan())
+    return is_same | (may_overflow & ~exact.isnan())
+
+
+def _wrong_copies(
+    wanted: Demands, inputs: Tensors, results: Tensors, slack: torch.Tensor | None
+) -> Iterator[_Failure]:
+    ranges = chunk_ranges(inputs[0].numel(), wanted.shape[1])
+    row, original = b"", inputs[0]
+    for rank, result in enumerate(results):
+        if wanted[rank].tobytes() != row:
+            row = wanted[rank].tobytes()
+            cut = zip(wanted[rank].tolist(), ranges, strict=True)
+            original = torch.cat([inputs[whose][start:stop] for whose, (start, stop) in cut])
+        if _same_bits(original, result):
+            continue
+        mask = _differing_bits(original, result)
+        if slack is not None:
+            mask &= ~((result - original.double()).abs() <= slack)
+        if mask.any():
+            at = int(mask.nonzero()[0])
+            got, right = _show(result[at]), _show(original[at])
+            yield _Failure(rank, 0, mask, f"rank {rank}, element {at}: got {got}, must be {right}")
+
+
+def _by_replay(schedule: Schedule, inputs: Tensors, results: Tensors) -> Iterator[_Failure]:
+    """Yield what is not bit for bit what the schedule makes of `inputs`."""
+    elements = inputs[0].numel()
+    for chunk in execute_chunks(schedule, elements, lambda rank, a, b: inputs[rank][a:b]):
+        for rank, (value, result) in enumerate(zip(chunk.values, results, strict=True)):
+            part = result[chunk.start : chunk.stop]
+            if _same_bits(part, value):
+                continue
+            mask = _differing_bits(part, value)
+            at = int(mask.nonzero()[0])
+            yield _Failure(
+                rank,
+                chunk.start,
+                mask,
+                f"rank {rank}, element {chunk.start + at}: got {_show(part[at])}, "
+                f"the schedule's order of additions gives {_show(value[at])}",
+            )
+
+
+def _show(value: torch.Tensor) -> str:
+    """Write a number so that no two float32 look alike."""
+    return f"{value.item():.9g}" if value.is_floating_point() else str(value.item())
+
+
+def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return bool(torch.equal(a.view(torch.int32), b.view(torch.int32)))
+
+
+def _differing_bits(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Elements whose bits differ, so that NaN equals itself, and -0 is not 0."""
+    return a.view(torch.int32) != b.view(torch.int32)
