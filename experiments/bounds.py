@@ -1,35 +1,39 @@
-"""The least time that a schedule can take on a topology, whatever carries its packets.
+"""The least time that an algorithm can take on a topology, on the routes that its packets get.
 
-Three bounds, of which the largest holds:
+Two kinds of bounds, of which the largest holds:
 
-- Chain: the longest chain of messages that need one another, each with its delay along the
-  topology's routes and its bytes at its slowest link's rate, as if no other were sent.
-- Port: what goes in (or out) by a host's link takes that link's rate. It begins when the first
-  of it can be there, and after the last there follows what needs it.
-- Fabric: what must leave a switch by some of its links takes these links' rates together.
+- Chain: the longest chain of messages that need one another, as if no other were sent.
+  Of each, every packet is stored and forwarded by each node on the way.
+- Load: what must pass a link, or some links of a switch together, takes these links' rates. It
+  begins when the first of it can be there, and after the last there follows what needs it.
 
-Headers and acknowledgements are not counted, nor is waiting for whole packets at each hop.
+Where hosts are reached by one path each, it is known which links that are; with ECMP only as far
+as there is no choice (`experiments.ways`). What systems in the network send where is told by
+`experiments.aggregation_loads`. Bytes are those on the line, of first sendings: heads, preambles
+and gaps count, for they are certain; acknowledgements and what is sent again don't.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby, permutations
+from itertools import groupby
+from typing import TYPE_CHECKING
 
 import networkx as nx
 
 from collectives.cost import Fabric
 from collectives.schedule import Aggregate, Message, Schedule, chunk_ranges, messages
-from experiments.ways import Outlet, Ways
-from ringleaf.units import PS_PER_S
-from topologies.detours import detours
-from topologies.graph import link
-from topologies.trees import aggregation_tree
+from experiments.aggregation_loads import Aggregation, Demand, demand
+from experiments.ways import Flow, Loads, Way, Ways, together
 
-Place = tuple[int, int]
-"""A rank and a chunk."""
+if TYPE_CHECKING:
+    import torch
+
+LINE_OVERHEAD_BYTES = 24  # preamble 8, FCS 4, gap 12 (IEEE 802.3)
+RC_OVERHEAD_BYTES = 58 + LINE_OVERHEAD_BYTES  # Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4
+LEAST_LINE_BYTES = 60 + LINE_OVERHEAD_BYTES
 
 
 @dataclass(slots=True)
@@ -37,24 +41,40 @@ class _Move:
     """A message or an aggregation that has something to move, and when it can be at best."""
 
     what: Message | Aggregate
-    size_bytes: int
-    sources: list[Place]
-    places: list[Place]
-    delay_ps: int
+    size_bytes: int  # on the line
     alone_ps: int  # from its first byte leaving to its last one there, if nothing else moves
+    demand: Demand | None = None  # of an aggregation
     begin_ps: int = 0
     after_ps: int = 0  # that at least follow when it is there
-    by_hosts: bool = False  # no switch aggregates
 
 
 class Bounds:
-    """The bounds of schedules on one topology."""
+    """The bounds of schedules on one topology.
 
-    def __init__(self, graph: nx.Graph[str]) -> None:
-        self._graph = graph
-        self._ways = Ways(graph)
-        rates = [self._ways.access_bps(rank) for rank in range(len(self._ways.hosts))]
-        self.fabric = Fabric(rate_bps=max(rates), alpha_ps=self._ways.delays_ps)
+    Args:
+        graph: The topology; its hosts are ranks, and the last of them servers, if there are any.
+        ecmp: Flows are hashed to paths; if not, each host is reached by one.
+        mtu_bytes: Payload of a full packet between hosts.
+        lanes: Values in a full packet that is aggregated.
+        servers: How many hosts are servers.
+    """
+
+    def __init__(
+        self,
+        graph: nx.Graph[str],
+        *,
+        ecmp: bool = False,
+        mtu_bytes: int = 4096,
+        lanes: int = 256,
+        servers: int = 0,
+    ) -> None:
+        self.ways = Ways(graph, ecmp=ecmp)
+        self._mtu_bytes = mtu_bytes
+        self._lanes = lanes
+        self._servers = servers
+        self._alone_ps: dict[tuple[Way, int], int] = {}
+        rates = [self.ways.access_bps(rank) for rank in range(len(self.ways.hosts))]
+        self.fabric = Fabric(rate_bps=max(rates), alpha_ps=self.ways.delays_ps)
 
     def least_ps(
         self,
@@ -62,125 +82,120 @@ class Bounds:
         size_bytes: int,
         element_bytes: int,
         *,
+        is_float: bool = True,
         moved_bytes: Sequence[int] | None = None,
+        inputs: Sequence[torch.Tensor] | None = None,
+        slots: int | None = None,
     ) -> int:
-        """The largest of the bounds, for tensors of `size_bytes`.
+        """The largest of the bounds, in ps.
 
-        `moved_bytes`, in the order of `messages`, is where what moves depends on the data; what
-        is aggregated is then taken to go by hosts, and not up a tree of switches.
+        Args:
+            schedule: What is done.
+            size_bytes: Of each rank's tensor.
+            element_bytes: Of each of its elements.
+            is_float: Whether these are float32; SwitchML has to agree on exponents then.
+            moved_bytes: Of each of `messages`, where that depends on the data.
+            inputs: The tensors, for systems that leave zeros out; None: nothing is zero.
+            slots: Of a system that deals blocks to slots, and these to hosts; None: evenly.
         """
-        if moved_bytes is None:
-            moves = self._moves(schedule, size_bytes, element_bytes)
-        else:
-            moves = self._with_sizes(schedule, moved_bytes)
-        chain_ps = _look_ahead(moves)
-        _look_back(moves)
-        return max(chain_ps, self._ports_ps(moves), self._fabric_ps(moves))
-
-    def _moves(self, schedule: Schedule, size_bytes: int, element_bytes: int) -> list[_Move]:
-        ranges = chunk_ranges(size_bytes // element_bytes, schedule.chunks)
+        elements = size_bytes // element_bytes
+        ranges = chunk_ranges(elements, schedule.chunks)
         edges = [0, *(stop * element_bytes for _, stop in ranges)]
         moves = []
-        for what in messages(schedule):
-            if isinstance(what, Message):
-                moved_bytes = edges[what.stop] - edges[what.start]
+        for number, what in enumerate(messages(schedule)):
+            if isinstance(what, Aggregate):
+                start, stop = ranges[what.chunk]
+                if stop > start:
+                    parts = None if inputs is None else [each[start:stop] for each in inputs]
+                    asked = Aggregation(
+                        what.ranks, self._helpers, stop - start, is_float, self._lanes, slots, parts
+                    )
+                    needs = demand(schedule.algorithm, self.ways, asked)
+                    moves.append(_Move(what, 0, needs.alone_ps, needs))
             else:
-                moved_bytes = edges[what.chunk + 1] - edges[what.chunk]
-            if moved_bytes:
-                moves.append(self._move(what, moved_bytes))
-        return moves
+                size = edges[what.stop] - edges[what.start]
+                if moved_bytes is not None:
+                    size = moved_bytes[number]
+                if size:
+                    alone_ps = self._message_ps(what.src, what.dst, size)
+                    moves.append(_Move(what, self.line_bytes(size), alone_ps))
+        chain_ps = _look_ahead(moves, schedule)
+        _look_back(moves, schedule)
+        return max(chain_ps, self._loads(moves).least_ps())
 
-    def _with_sizes(self, schedule: Schedule, moved_bytes: Sequence[int]) -> list[_Move]:
-        pairs = zip(messages(schedule), moved_bytes, strict=True)
-        moves = [self._move(what, size) for what, size in pairs if size]
+    def line_bytes(self, size_bytes: int) -> int:
+        """Bytes of a message's packets on the line."""
+        packets, rest = divmod(size_bytes, self._mtu_bytes)
+        full = packets * (self._mtu_bytes + RC_OVERHEAD_BYTES)
+        return full + max(rest + RC_OVERHEAD_BYTES, LEAST_LINE_BYTES) if rest else full
+
+    @property
+    def _helpers(self) -> tuple[int, ...]:
+        """Numbers of the servers' hosts."""
+        count = len(self.ways.hosts)
+        return tuple(range(count - self._servers, count))
+
+    def _message_ps(self, src: int, dst: int, size_bytes: int) -> int:
+        """Time of a message that is alone."""
+        way = self.ways.way(src, dst)
+        if (way, size_bytes) not in self._alone_ps:
+            first_bytes = min(size_bytes, self._mtu_bytes)
+            last_bytes = (size_bytes - 1) % self._mtu_bytes + 1
+            self._alone_ps[way, size_bytes] = way.alone_ps(
+                *(self.line_bytes(size) for size in (first_bytes, size_bytes, last_bytes))
+            )
+        return self._alone_ps[way, size_bytes]
+
+    def _loads(self, moves: list[_Move]) -> Loads:
+        """What all moves together ask of links."""
+        loads = Loads(self.ways.links)
+        flows: dict[int, dict[int, Flow]] = defaultdict(dict)  # by destination, by source
         for move in moves:
-            move.by_hosts = True
-        return moves
-
-    def _move(self, what: Message | Aggregate, size_bytes: int) -> _Move:
-        delays_ps, rates_bps = self._ways.delays_ps, self._ways.rates_bps
-        if isinstance(what, Message):
-            pairs = [(what.src, what.dst)]
-            sources = [(what.src, chunk) for chunk in range(what.start, what.stop)]
-            places = [(what.dst, chunk) for _, chunk in sources]
-        else:
-            pairs = list(permutations(what.ranks, 2))
-            sources = places = [(rank, what.chunk) for rank in what.ranks]
-        delay_ps = max(delays_ps[a][b] for a, b in pairs)
-        rate_bps = min(rates_bps[a][b] for a, b in pairs)
-        alone_ps = delay_ps + _serialize_ps(size_bytes, rate_bps)
-        return _Move(what, size_bytes, sources, places, delay_ps, alone_ps)
-
-    def _ports_ps(self, moves: list[_Move]) -> int:
-        """The port bound, of the host where it is largest."""
-        going_out: dict[int, list[_Move]] = defaultdict(list)
-        coming_in: dict[int, list[_Move]] = defaultdict(list)
-        for move in moves:
-            if isinstance(move.what, Message):
-                going_out[move.what.src].append(move)
-                coming_in[move.what.dst].append(move)
-        bounds_ps = [0]
-        for rank, group in going_out.items():
-            first_ps = min(move.begin_ps for move in group)
-            last_ps = min(move.delay_ps + move.after_ps for move in group)
-            bounds_ps.append(first_ps + self._port_ps(rank, group) + last_ps)
-        for rank, group in coming_in.items():
-            first_ps = min(move.begin_ps + move.delay_ps for move in group)
-            last_ps = min(move.after_ps for move in group)
-            bounds_ps.append(first_ps + self._port_ps(rank, group) + last_ps)
-        return max(bounds_ps)
-
-    def _port_ps(self, rank: int, group: Iterable[_Move]) -> int:
-        return _serialize_ps(sum(move.size_bytes for move in group), self._ways.access_bps(rank))
-
-    def _fabric_ps(self, moves: list[_Move]) -> int:
-        loads: Counter[Outlet] = Counter()
-        flows: dict[int, Counter[int]] = defaultdict(Counter)
-        for move in moves:
-            if isinstance(move.what, Message):
-                flows[move.what.dst][move.what.src] += move.size_bytes
-            elif not move.by_hosts and not detours(self._graph):  # which may avoid the tree
-                loads.update(self._tree_loads(move.what, move.size_bytes))
+            if move.demand is not None:
+                loads.merge(move.demand.loads, move.begin_ps, move.after_ps)
+            elif isinstance(move.what, Message):
+                by_source = flows[move.what.dst]
+                flow = Flow(move.size_bytes, move.begin_ps, move.after_ps)
+                if move.what.src in by_source:
+                    flow = together([flow, by_source[move.what.src]])
+                by_source[move.what.src] = flow
         for dst, by_source in flows.items():
-            loads.update(self._ways.must_pass(dst, by_source))
-        return max((self._busy_ps(*load) for load in loads.items()), default=0)
-
-    def _tree_loads(self, what: Aggregate, size_bytes: int) -> dict[Outlet, int]:
-        """What is aggregated goes up and down each edge of the tree once."""
-        tree = aggregation_tree(self._graph, [self._ways.hosts[rank] for rank in what.ranks])
-        edges = [(a, b) for a, below in tree.children.items() for b in below]
-        return {(a, (b,)): size_bytes for x, y in edges for a, b in ((x, y), (y, x))}
-
-    def _busy_ps(self, outlet: Outlet, size_bytes: int) -> int:
-        node, peers = outlet
-        rate_bps = sum(link(self._graph, node, peer).rate_bps for peer in peers)
-        return _serialize_ps(size_bytes, rate_bps)
+            self.ways.add_flows(loads, dst, by_source)
+        return loads
 
 
-def _serialize_ps(size_bytes: int, rate_bps: int) -> int:
-    return size_bytes * 8 * PS_PER_S // rate_bps  # rounded down: this is a bound
+def _places(what: Message | Aggregate) -> tuple[list[int], list[int], slice]:
+    """Ranks that a move reads at, ranks that it writes at, and its chunks."""
+    if isinstance(what, Message):
+        return [what.src], [what.dst], slice(what.start, what.stop)
+    return list(what.ranks), list(what.ranks), slice(what.chunk, what.chunk + 1)
 
 
-def _look_ahead(moves: list[_Move]) -> int:
+def _look_ahead(moves: list[_Move], schedule: Schedule) -> int:
     """Set when each move can begin; return when all can be there."""
-    there_ps: dict[Place, int] = defaultdict(int)
+    there_ps = [[0] * schedule.chunks for _ in range(schedule.nodes)]
     for _, group in groupby(moves, lambda move: move.what.step):
-        step = list(group)
-        for move in step:
-            move.begin_ps = max(there_ps[place] for place in move.sources)
-        for move in step:
-            for place in move.places:
-                there_ps[place] = max(there_ps[place], move.begin_ps + move.alone_ps)
-    return max(there_ps.values(), default=0)
+        step = [(move, *_places(move.what)) for move in group]
+        for move, sources, _, chunks in step:
+            move.begin_ps = max(max(there_ps[rank][chunks]) for rank in sources)
+        for move, _, targets, chunks in step:
+            _raise(there_ps, targets, chunks, move.begin_ps + move.alone_ps)
+    return max(max(row) for row in there_ps)
 
 
-def _look_back(moves: list[_Move]) -> None:
+def _look_back(moves: list[_Move], schedule: Schedule) -> None:
     """Set how long, at least, it goes on after each move."""
-    after_ps: dict[Place, int] = defaultdict(int)
+    after_ps = [[0] * schedule.chunks for _ in range(schedule.nodes)]
     for _, group in groupby(reversed(moves), lambda move: move.what.step):
-        step = list(group)
-        for move in step:
-            move.after_ps = max(after_ps[place] for place in move.places)
-        for move in step:
-            for place in move.sources:
-                after_ps[place] = max(after_ps[place], move.alone_ps + move.after_ps)
+        step = [(move, *_places(move.what)) for move in group]
+        for move, _, targets, chunks in step:
+            move.after_ps = max(max(after_ps[rank][chunks]) for rank in targets)
+        for move, sources, _, chunks in step:
+            _raise(after_ps, sources, chunks, move.alone_ps + move.after_ps)
+
+
+def _raise(times_ps: list[list[int]], ranks: list[int], chunks: slice, least_ps: int) -> None:
+    """Let nothing be earlier at these places."""
+    for rank in ranks:
+        row = times_ps[rank]
+        row[chunks] = [max(time_ps, least_ps) for time_ps in row[chunks]]

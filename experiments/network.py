@@ -25,7 +25,14 @@ if TYPE_CHECKING:
 
 
 class Network(Protocol):
-    """What an experiment asks of a network, whichever it is."""
+    """What an experiment asks of a network, whichever it is.
+
+    `slots` is how many packets each worker of its aggregation system has in flight at most; None
+    if there is none.
+    """
+
+    @property
+    def slots(self) -> int | None: ...
 
     def tensors(
         self, elements: int, dtype: torch.dtype = ..., schedule: Schedule | None = None

@@ -29,7 +29,6 @@ from experiments.network import (
 )
 from experiments.options import DTYPES, Spec, as_plain
 from experiments.results import LinkSeries, Row, Run
-from ina.systems import SkipsZeros
 from ringleaf.errors import ConfigError
 from ringleaf.units import PS_PER_S
 from topologies.detours import with_detours
@@ -95,7 +94,14 @@ class Experiment:
 
     @cached_property
     def _bounds(self) -> Bounds:
-        return Bounds(self.graph)
+        spec = self.spec
+        return Bounds(
+            self.graph,
+            ecmp=spec.routes == "ecmp",
+            mtu_bytes=spec.mtu_bytes,
+            lanes=spec.lanes,
+            servers=spec.servers,
+        )
 
     @cached_property
     def _hierarchy(self) -> tuple[int, ...]:
@@ -174,23 +180,13 @@ class Experiment:
             schedule,
             size_bytes,
             DTYPES[self.spec.dtype],
-            moved_bytes=self._moved_bytes(algorithm, schedule, inputs),
+            is_float=self.spec.dtype == "float32",
+            moved_bytes=message_bytes(schedule, inputs) if schedule.codec is not None else None,
+            inputs=inputs,
+            slots=network.slots,
         )
         row = self._row(algorithm, size_bytes, outcome, verdict=verdict, bound_ps=bound_ps)
         return Measurement(row, _series(outcome), outcome.wall_s, outcome)
-
-    def _moved_bytes(
-        self, algorithm: Algorithm, schedule: Schedule, inputs: list[torch.Tensor]
-    ) -> list[int] | None:
-        """Least bytes of each message and aggregation, where that depends on the data."""
-        if schedule.codec is not None:
-            return message_bytes(schedule, inputs)
-        if not algorithm.in_network:
-            return None
-        from ina.registry import find_system
-
-        system = find_system(algorithm.name)
-        return [system.least_bytes(inputs)] if isinstance(system, SkipsZeros) else None
 
     @property
     def _pcaps(self) -> Path | None:

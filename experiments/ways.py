@@ -1,71 +1,241 @@
-"""The ways between hosts of a topology: least delay, widest rate, and where flows must pass.
+"""The ways between hosts of a topology: what each flow must pass, and when it can be there.
 
-What has a detour goes by it, and no other way.
+Where each host is reached by one path (`topologies.routing.dealt`), a flow's links are known
+exactly. With ECMP a flow is followed until it meets a choice; from there on only the last link,
+the host's own, is certain. What has a detour goes by it, and no other way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import networkx as nx
 
+from ringleaf.units import PS_PER_S
 from topologies.detours import detours
-from topologies.graph import attachment, hosts, index, link, neighbors
-from topologies.routing import routes
+from topologies.graph import Link, attachment, distances, fabric, hosts, index, neighbors
+from topologies.routing import dealt, routes
 
 Outlet = tuple[str, tuple[str, ...]]
 """A node, and those of its neighbours that a flow may go to next."""
 
-_UNLIMITED_BPS = 1 << 62
+
+def least_ps(size_bytes: int, rate_bps: int) -> int:
+    """Time that bytes occupy a line, rounded down, as this is for bounds."""
+    return size_bytes * 8 * PS_PER_S // rate_bps
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The links that a flow passes, as far as they are certain, by delay and rates."""
+
+    delay_ps: int
+    rates_bps: tuple[int, ...]
+
+    def alone_ps(self, first_bytes: int, size_bytes: int, last_bytes: int) -> int:
+        """Time of a message, whose first and last packets have these sizes, if it is alone.
+
+        At one link all of it must pass one after the other. The first packet is stored at each
+        node before that link, the last one at each node after it. Sizes are on the wire.
+        """
+        before = [0, *accumulate(least_ps(first_bytes, rate) for rate in self.rates_bps)]
+        after = [0, *accumulate(least_ps(last_bytes, rate) for rate in self.rates_bps[::-1])]
+        return self.delay_ps + max(
+            before[i] + least_ps(size_bytes, rate) + after[len(self.rates_bps) - 1 - i]
+            for i, rate in enumerate(self.rates_bps)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What goes from one host to another: how much, from when, and what follows its arrival."""
+
+    size_bytes: int
+    begin_ps: int
+    after_ps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """An outlet on a packet's way.
+
+    `before_ps` is from when the packet begins to leave its source until it can leave here;
+    `after_ps` from when it has left here until it is at its destination.
+    """
+
+    outlet: Outlet
+    before_ps: int
+    after_ps: int
+
+
+class Loads:
+    """What each outlet has to carry, from when on at best, and what must follow at least."""
+
+    def __init__(self, links: Mapping[tuple[str, str], Link]) -> None:
+        self._links = links
+        self._loads: dict[Outlet, Flow] = {}
+
+    def add(self, outlet: Outlet, size_bytes: int, begin_ps: int, after_ps: int) -> None:
+        """Send bytes by an outlet: the first not before `begin_ps`, `after_ps` after the last."""
+        there = self._loads.get(outlet)
+        if there is not None:
+            size_bytes += there.size_bytes
+            begin_ps = min(begin_ps, there.begin_ps)
+            after_ps = min(after_ps, there.after_ps)
+        self._loads[outlet] = Flow(size_bytes, begin_ps, after_ps)
+
+    def merge(self, others: Loads, begin_ps: int = 0, after_ps: int = 0) -> None:
+        """Add other loads, whose times count from `begin_ps`, with `after_ps` to follow them."""
+        for outlet, load in others.items():
+            self.add(outlet, load.size_bytes, begin_ps + load.begin_ps, load.after_ps + after_ps)
+
+    def items(self) -> Iterable[tuple[Outlet, Flow]]:
+        """Each outlet with all that passes it."""
+        return self._loads.items()
+
+    def least_ps(self) -> int:
+        """When all can be over, by the outlet that is busy longest."""
+        return max(
+            (
+                load.begin_ps + least_ps(load.size_bytes, self._rate_bps(outlet)) + load.after_ps
+                for outlet, load in self._loads.items()
+            ),
+            default=0,
+        )
+
+    def _rate_bps(self, outlet: Outlet) -> int:
+        node, peers = outlet
+        return sum(self._links[node, peer].rate_bps for peer in peers)
 
 
 class Ways:
-    """All routes of a topology; ranks are numbers of hosts."""
+    """All routes of a topology; ranks, and servers behind them, are numbers of hosts."""
 
-    def __init__(self, graph: nx.Graph[str]) -> None:
+    def __init__(self, graph: nx.Graph[str], *, ecmp: bool = False) -> None:
         self.graph = graph
         self.hosts = hosts(graph)
         self.access = [attachment(graph, host) for host in self.hosts]
-        self._next = self._next_nodes()
+        self.links: dict[tuple[str, str], Link] = {}
+        for a, b, edge in graph.edges(data=True):
+            self.links[a, b] = self.links[b, a] = edge["link"]
+        self._fabric = fabric(graph)
+        table = routes(graph)
+        self._table = table if ecmp else dealt(graph, table)
+        self._peers = {switch: neighbors(graph, switch) for switch in self._table}
+        self._ways: dict[tuple[int, int], Way] = {}
+
+    def hop_ps(self, node: str, peer: str, packet_bytes: int = 0) -> int:
+        """Time from the first bit of a packet leaving a node until it can leave its neighbour.
+
+        All latency that ways have is here.
+        """
+        there = self.links[node, peer]
+        return there.delay_ps + least_ps(packet_bytes, there.rate_bps)
+
+    def access_bps(self, rank: int) -> int:
+        """Rate of a host's own link."""
+        return self.links[self.hosts[rank], self.access[rank]].rate_bps
 
     @cached_property
     def delays_ps(self) -> list[list[int]]:
         """By source and destination, on the quickest route."""
-        return [[delay_ps for delay_ps, _ in row] for row in self._best]
+        columns = [self._delays_to(dst) for dst in range(len(self.hosts))]
+        rows = [list(row) for row in zip(*columns, strict=True)]
+        for (src, dst), nodes in self._detours.items():
+            rows[src][dst] = sum(self.hop_ps(*ends) for ends in pairwise(nodes))
+        return rows
 
-    @cached_property
-    def rates_bps(self) -> list[list[int]]:
-        """By source and destination, on the widest route: that of its slowest link."""
-        return [[rate_bps for _, rate_bps in row] for row in self._best]
+    def _delays_to(self, dst: int) -> list[int]:
+        to_dst = self._remaining_ps(dst)
+        pairs = zip(self.hosts, self.access, strict=True)
+        column = [self.hop_ps(host, first) + to_dst[first] for host, first in pairs]
+        column[dst] = 0
+        return column
 
-    def access_bps(self, rank: int) -> int:
-        """Rate of a host's own link."""
-        return link(self.graph, self.hosts[rank], self.access[rank]).rate_bps
+    def way(self, src: int, dst: int) -> Way:
+        """The way of a message between two hosts."""
+        if (src, dst) not in self._ways:
+            self._ways[src, dst] = self._find_way(src, dst)
+        return self._ways[src, dst]
 
-    def must_pass(self, dst: int, by_source: Mapping[int, int]) -> dict[Outlet, int]:
-        """Bytes that pass each outlet, if so many go from each source to `dst`.
+    def _find_way(self, src: int, dst: int) -> Way:
+        outlets = list(self._outlets(src, dst))
+        rates = [max(self.links[node, peer].rate_bps for peer in peers) for node, peers in outlets]
+        if all(len(peers) == 1 for _, peers in outlets):
+            delay_ps = sum(self.hop_ps(node, peers[0]) for node, peers in outlets)
+            return Way(delay_ps, tuple(rates))
+        return Way(self.delays_ps[src][dst], (min(rates),))  # of the links between nothing is known
+
+    def passes(self, sources: Iterable[int], dst: int, packet_bytes: int) -> list[list[Pass]]:
+        """What packets of so many bytes must pass from each of some hosts to one, or to itself."""
+        to_dst = self._remaining_ps(dst, packet_bytes)
+        return [self._passes(src, dst, to_dst, packet_bytes) for src in sources]
+
+    def _passes(
+        self, src: int, dst: int, to_dst: Mapping[str, int], packet_bytes: int
+    ) -> list[Pass]:
+        if (src, dst) in self._detours:
+            to_dst = self._remaining_along(self._detours[src, dst], packet_bytes)
+        first_ps = self.hop_ps(self.hosts[src], self.access[src], packet_bytes)
+        whole_ps = first_ps + to_dst[self.access[src]]
+        found = []
+        for number, (node, peers) in enumerate(self._outlets(src, dst)):
+            before_ps = whole_ps - to_dst[node] if number else 0
+            after_ps = min(self.hop_ps(node, peer) + to_dst[peer] for peer in peers)
+            found.append(Pass((node, peers), before_ps, after_ps))
+        return found
+
+    def _outlets(self, src: int, dst: int) -> Iterator[Outlet]:
+        """Outlets from one host to another: up to the first choice, and the last one."""
+        if (src, dst) in self._detours:
+            for node, peer in pairwise(self._detours[src, dst]):
+                yield node, (peer,)
+            return
+        node, last = self.access[src], self.access[dst]
+        yield self.hosts[src], (node,)
+        while node != last:
+            peers = self._next(node, dst)
+            yield node, peers
+            node = peers[0] if len(peers) == 1 else last
+        yield last, (self.hosts[dst],)
+
+    def add_flows(self, loads: Loads, dst: int, flows: Mapping[int, Flow]) -> None:
+        """Add what hosts send to one of them, by source, to the loads of all that it must pass.
 
         Flows are followed until they meet a choice; at the last switch all are together.
         """
-        loads: dict[Outlet, int] = {}
-        at: dict[str, int] = {}
-        last = self.access[dst]
-        for src, size_bytes in by_source.items():
+        at: dict[str, list[Flow]] = {}
+        to_dst, last = self._remaining_ps(dst), self.access[dst]
+        last_ps = to_dst[last]
+        for src, flow in flows.items():
+            nodes, left_ps = [self.hosts[src], self.access[src]], to_dst
             if (src, dst) in self._detours:
-                self._add_along(self._detours[src, dst], size_bytes, loads)
+                nodes = list(self._detours[src, dst][:-1])
+                left_ps = self._remaining_along(self._detours[src, dst])
+            for node, peer in pairwise(nodes):
+                flow = self._cross(loads, node, peer, flow, left_ps[peer])
+            at.setdefault(nodes[-1], []).append(flow)
+        for switch in self._farthest_first(last):
+            if switch not in at:
                 continue
-            first = self.access[src]
-            loads[self.hosts[src], (first,)] = size_bytes
-            at[first] = at.get(first, 0) + size_bytes
-        at[last] = sum(by_source.values())
-        for switch, peers in self._next[dst].items():
-            if switch in at:
-                loads[switch, peers] = loads.get((switch, peers), 0) + at[switch]
-                if len(peers) == 1 and peers[0] != last:
-                    at[peers[0]] = at.get(peers[0], 0) + at[switch]
-        return loads
+            flow, peers = together(at[switch]), self._next(switch, dst)
+            if len(peers) == 1:
+                flow = self._cross(loads, switch, peers[0], flow, to_dst[peers[0]])
+                at.setdefault(peers[0], []).append(flow)
+            else:
+                after_ps = flow.after_ps + to_dst[switch]
+                loads.add((switch, peers), flow.size_bytes, flow.begin_ps, after_ps)
+                begin_ps = flow.begin_ps + to_dst[switch] - last_ps
+                at.setdefault(last, []).append(Flow(flow.size_bytes, begin_ps, flow.after_ps))
+
+    def _cross(self, loads: Loads, node: str, peer: str, flow: Flow, left_ps: int) -> Flow:
+        """Let a flow go to a neighbour, from where it has `left_ps` to go."""
+        hop_ps = self.hop_ps(node, peer)
+        loads.add((node, (peer,)), flow.size_bytes, flow.begin_ps, hop_ps + left_ps + flow.after_ps)
+        return Flow(flow.size_bytes, flow.begin_ps + hop_ps, flow.after_ps)
 
     @cached_property
     def _detours(self) -> dict[tuple[int, int], tuple[str, ...]]:
@@ -73,50 +243,38 @@ class Ways:
         found = detours(self.graph).items()
         return {(index(src), index(dst)): detour.nodes for (src, dst), detour in found}
 
-    def _add_along(self, nodes: tuple[str, ...], size_bytes: int, loads: dict[Outlet, int]) -> None:
-        """Add a detour's bytes to all its outlets but the last, where all flows are together."""
-        for node, peer in list(pairwise(nodes))[:-1]:
-            loads[node, (peer,)] = loads.get((node, (peer,)), 0) + size_bytes
+    def _next(self, switch: str, dst: int) -> tuple[str, ...]:
+        """The nodes that may come next on the way to a host."""
+        peers = self._peers[switch]
+        return tuple(peers[port] for port in self._table[switch][self.hosts[dst]])
 
-    def _next_nodes(self) -> list[dict[str, tuple[str, ...]]]:
-        """By destination: switch -> the nodes that may come next, farthest switch first."""
-        rank = {host: number for number, host in enumerate(self.hosts)}
-        tables: list[dict[str, tuple[str, ...]]] = [{} for _ in self.hosts]
-        for switch, ports in routes(self.graph).items():
-            peers = neighbors(self.graph, switch)
-            for host, ways in ports.items():
-                tables[rank[host]][switch] = tuple(peers[way] for way in ways)
-        return [_farthest_first(table) for table in tables]
+    def _farthest_first(self, last: str) -> list[str]:
+        """All switches; every route to `last` meets them in this order."""
+        distance = distances(self._fabric, last)
+        return sorted(distance, key=distance.__getitem__, reverse=True)
 
-    @cached_property
-    def _best(self) -> list[list[tuple[int, int]]]:
-        columns = [self._best_to(dst) for dst in range(len(self.hosts))]
-        rows = [list(row) for row in zip(*columns, strict=True)]
-        for (src, dst), nodes in self._detours.items():
-            links = [link(self.graph, *ends) for ends in pairwise(nodes)]
-            rows[src][dst] = sum(one.delay_ps for one in links), min(one.rate_bps for one in links)
-        return rows
+    def _remaining_ps(self, dst: int, packet_bytes: int = 0) -> dict[str, int]:
+        """Least time of a packet to a host, by the switch at which it is."""
+        left = {self.hosts[dst]: 0}
+        for switch in reversed(self._farthest_first(self.access[dst])):
+            left[switch] = min(
+                self.hop_ps(switch, peer, packet_bytes) + left[peer]
+                for peer in self._next(switch, dst)
+            )
+        return left
 
-    def _best_to(self, dst: int) -> list[tuple[int, int]]:
-        """Least delay and largest rate from each host."""
-        best = {self.hosts[dst]: (0, _UNLIMITED_BPS)}
-        for switch, peers in reversed(self._next[dst].items()):
-            best[switch] = self._best_of(switch, peers, best)
-        return [
-            best[host] if host in best else self._best_of(host, (first,), best)
-            for host, first in zip(self.hosts, self.access, strict=True)
-        ]
-
-    def _best_of(
-        self, node: str, peers: tuple[str, ...], best: Mapping[str, tuple[int, int]]
-    ) -> tuple[int, int]:
-        ways = [(link(self.graph, node, peer), *best[peer]) for peer in peers]
-        return (
-            min(own.delay_ps + delay_ps for own, delay_ps, _ in ways),
-            max(min(own.rate_bps, rate_bps) for own, _, rate_bps in ways),
-        )
+    def _remaining_along(self, nodes: tuple[str, ...], packet_bytes: int = 0) -> dict[str, int]:
+        """The same, of a packet that takes a detour."""
+        left = {nodes[-1]: 0}
+        for node, peer in reversed(list(pairwise(nodes))):
+            left[node] = self.hop_ps(node, peer, packet_bytes) + left[peer]
+        return left
 
 
-def _farthest_first(table: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    flow = nx.DiGraph((switch, peer) for switch, peers in table.items() for peer in peers)
-    return {switch: table[switch] for switch in nx.topological_sort(flow) if switch in table}
+def together(flows: list[Flow]) -> Flow:
+    """Flows that go the same way from here on."""
+    return Flow(
+        sum(flow.size_bytes for flow in flows),
+        min(flow.begin_ps for flow in flows),
+        min(flow.after_ps for flow in flows),
+    )

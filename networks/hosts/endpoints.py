@@ -68,6 +68,7 @@ class Endpoints:
         self._node_of = [
             {index(host): node for node, host in enumerate(group.nodes)} for group in groups
         ]
+        self._lanes = options.lanes
         self._ahead_bytes = options.ahead_bytes or 2 * self.connections.window_bytes
         self._planned: tuple[Schedule, int, list[Plan]] | None = None
 
@@ -75,6 +76,13 @@ class Endpoints:
     def hosts(self) -> int:
         """How many there are."""
         return len(self._agents)
+
+    @property
+    def slots(self) -> int | None:
+        """Packets that a worker of the first group's system has in flight; None without one."""
+        return (
+            self.aggregators[0].window_bytes // (4 * self._lanes) if 0 in self.aggregators else None
+        )
 
     def agents(self, host: int) -> Sequence[HostAgent]:
         """A host's agents: rc's first."""

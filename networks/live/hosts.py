@@ -72,6 +72,11 @@ class LiveHosts:
                 told[name] += entities
         return told
 
+    @property
+    def slots(self) -> int | None:
+        """Packets that a worker of the aggregation system has in flight; None without one."""
+        return self._endpoints.slots
+
     def tensors(
         self, elements: int, dtype: torch.dtype = torch.float32, schedule: Schedule | None = None
     ) -> list[torch.Tensor]:

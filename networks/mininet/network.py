@@ -122,6 +122,11 @@ class MininetNetwork:
             ),
         )
 
+    @property
+    def slots(self) -> int | None:
+        """Packets that a worker of the aggregation system has in flight; None without one."""
+        return self._hosts.slots
+
     def tensors(
         self, elements: int, dtype: torch.dtype = torch.float32, schedule: Schedule | None = None
     ) -> list[torch.Tensor]:

@@ -167,6 +167,11 @@ class VirtualNetwork:
         """Groups' numbers are below this; 1: there is but one group."""
         return max(group.number for group in self.groups) + 1 if len(self.groups) > 1 else 1
 
+    @property
+    def slots(self) -> int | None:
+        """Packets that a worker of the first group's system has in flight; None without one."""
+        return self.endpoints.slots
+
     def tensors(
         self, elements: int, dtype: torch.dtype = torch.float32, schedule: Schedule | None = None
     ) -> list[torch.Tensor]:

@@ -1,0 +1,366 @@
+"""What systems that aggregate in the network must send over which links, at least.
+
+A function per system says it for one aggregation: what passes each link, and how long a single
+block takes at least. Blocks of all systems are dealt, joined and delivered as `ina` has it, on the
+routes and trees that its jobs get; nothing is taken to collide, to be lost or to be sent again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from experiments.ways import Flow, Loads, Outlet, Pass, Ways
+from topologies.graph import neighbors
+from topologies.trees import aggregation_tree
+
+if TYPE_CHECKING:
+    import torch
+
+FRAME_OVERHEAD_BYTES = 24  # preamble 8, FCS 4, gap 12 (IEEE 802.3)
+LEAST_FRAME_BYTES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """One aggregation that some hosts ask for.
+
+    Args:
+        members: Numbers of the workers' hosts.
+        servers: Those of hosts that help.
+        elements: Of each worker's tensor.
+        is_float: float32, not int32.
+        lanes: Values in a full packet.
+        slots: Of systems that deal blocks to slots, and these to hosts; None: evenly.
+        inputs: The tensors, for systems that leave zeros out; None: nothing is zero.
+    """
+
+    members: tuple[int, ...]
+    servers: tuple[int, ...]
+    elements: int
+    is_float: bool
+    lanes: int
+    slots: int | None = None
+    inputs: Sequence[torch.Tensor] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Least time of an aggregation's first block, from start to all results; and all loads."""
+
+    chain_ps: int
+    loads: Loads
+
+    @property
+    def alone_ps(self) -> int:
+        """Least time of all of it."""
+        return max(self.chain_ps, self.loads.least_ps())
+
+
+def demand(system: str, ways: Ways, what: Aggregation) -> Demand:
+    """What a system makes of an aggregation; of those unknown here, what any must do."""
+    return _DEMANDS.get(system, _anything)(ways, what)
+
+
+def _anything(ways: Ways, what: Aggregation) -> Demand:
+    """Each worker's values leave by its link, and sums come in."""
+    loads, delays_ps = Loads(ways.links), ways.delays_ps
+    for rank in what.members:
+        host, first = ways.hosts[rank], ways.access[rank]
+        loads.add((host, (first,)), 4 * what.elements, 0, 0)
+        loads.add((first, (host,)), 4 * what.elements, 0, 0)
+    return Demand(max(delays_ps[a][b] for a in what.members for b in what.members), loads)
+
+
+def _frame_bytes(head_bytes: int, lanes: int) -> int:
+    """Of a packet on the line."""
+    return max(head_bytes + 4 * lanes, LEAST_FRAME_BYTES) + FRAME_OVERHEAD_BYTES
+
+
+def _blocks(what: Aggregation) -> int:
+    return -(-what.elements // what.lanes)
+
+
+@dataclass(slots=True)
+class _Tree:
+    """A tree of switches with hosts below, and how long a packet takes in it.
+
+    Args:
+        ways: The topology's.
+        root: Its highest switch.
+        children: Switch -> nodes below it.
+        packet_bytes: On the line.
+    """
+
+    ways: Ways
+    root: str
+    children: Mapping[str, Sequence[str]]
+    packet_bytes: int
+    up_ps: dict[str, int] = field(default_factory=dict)  # from all hosts below
+    down_ps: dict[str, int] = field(default_factory=dict)  # to all hosts below
+    depth_ps: dict[str, int] = field(default_factory=dict)  # to or from the root
+
+    def __post_init__(self) -> None:
+        self._measure(self.root, 0)
+
+    def _measure(self, node: str, depth_ps: int) -> None:
+        self.depth_ps[node] = depth_ps
+        self.up_ps[node] = self.down_ps[node] = 0
+        for child in self.children.get(node, ()):
+            hop_ps = self.ways.hop_ps(node, child, self.packet_bytes)
+            self._measure(child, depth_ps + hop_ps)
+            self.up_ps[node] = max(self.up_ps[node], self.up_ps[child] + hop_ps)
+            self.down_ps[node] = max(self.down_ps[node], self.down_ps[child] + hop_ps)
+
+    def edges(self) -> list[tuple[str, str]]:
+        """Each switch with each node below it."""
+        return [(above, below) for above, nodes in self.children.items() for below in nodes]
+
+    def add_down(self, loads: Loads, size_bytes: int, begin_ps: int) -> None:
+        """Let the root send bytes to all hosts, from `begin_ps` on."""
+        for above, below in self.edges():
+            after_ps = self.ways.hop_ps(above, below) + self.down_ps[below]
+            loads.add((above, (below,)), size_bytes, begin_ps + self.depth_ps[above], after_ps)
+
+    def add_up(self, loads: Loads, size_bytes: int, begin_ps: int, after_ps: int) -> None:
+        """Let all hosts send bytes to the root; a switch sends on what all below have sent."""
+        for above, below in self.edges():
+            rest_ps = self.ways.hop_ps(below, above) + self.depth_ps[above] + after_ps
+            loads.add((below, (above,)), size_bytes, begin_ps + self.up_ps[below], rest_ps)
+
+
+def _switchml(ways: Ways, what: Aggregation) -> Demand:
+    """Each block goes up and down each edge of the tree once; of floats the exponents go before.
+
+    No slot sends its first block before it has heard all workers' exponent of it.
+    """
+    from ina.switchml.wire import VALUES_AT
+
+    members = [ways.hosts[rank] for rank in what.members]
+    tree = aggregation_tree(ways.graph, members)
+    begin_ps = 0
+    if what.is_float:
+        head = _Tree(ways, tree.root, tree.children, _frame_bytes(VALUES_AT, 0))
+        begin_ps = head.up_ps[tree.root] + head.down_ps[tree.root]
+    packet_bytes = _frame_bytes(VALUES_AT, what.lanes)
+    full = _Tree(ways, tree.root, tree.children, packet_bytes)
+    up_ps, down_ps = full.up_ps[tree.root], full.down_ps[tree.root]
+    loads = Loads(ways.links)
+    full.add_up(loads, _blocks(what) * packet_bytes, begin_ps, down_ps)
+    full.add_down(loads, _blocks(what) * packet_bytes, begin_ps + up_ps)
+    return Demand(begin_ps + up_ps + down_ps, loads)
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """What switches are told of one of ATP's parameter servers."""
+
+    complete: dict[str, int]  # switch -> workers that it adds up, as bits
+    children: dict[str, list[str]]  # of the tree that delivers results
+
+
+def _atp(ways: Ways, what: Aggregation) -> Demand:
+    """Gradients go to parameter servers, added up by two switches at most; results by a tree."""
+    from ina.atp.wire import VALUES_AT
+
+    packet_bytes = _frame_bytes(VALUES_AT, what.lanes)
+    loads, chain_ps = Loads(ways.links), 0
+    servers = what.servers or what.members
+    for number, share in enumerate(_atp_shares(ways, what, servers)):
+        blocks = len(range(number, _blocks(what), len(servers)))
+        if blocks:
+            one_ps = _atp_server(ways, what, servers[number], share, packet_bytes, blocks, loads)
+            chain_ps = max(chain_ps, one_ps)
+    return Demand(chain_ps, loads)
+
+
+def _atp_shares(ways: Ways, what: Aggregation, servers: Sequence[int]) -> list[_Share]:
+    """What the control plane tells switches, by server."""
+    import finsy as fy
+
+    from ina.atp.control import AGGREGATORS, GROUPS_PER_JOB, Job, entities
+
+    members, helpers = (
+        tuple(ways.hosts[i] for i in numbers) for numbers in (what.members, servers)
+    )
+    job = Job(1, members, helpers, AGGREGATORS[what.lanes], window=1, lanes=what.lanes)
+    shares = [_Share({}, {}) for _ in servers]
+    for switch, rows in entities(ways.graph, job).items():
+        peers = neighbors(ways.graph, switch)
+        for row in rows:
+            if isinstance(row, fy.P4MulticastGroupEntry):
+                server = row.multicast_group_id // GROUPS_PER_JOB - 1
+                shares[server].children[switch] = [peers[int(port)] for port in row.replicas]
+            elif row.table_id == "shares":
+                complete = int(row.action.args["complete"])
+                shares[int(row.match["server"])].complete[switch] = complete
+    return shares
+
+
+def _atp_server(
+    ways: Ways,
+    what: Aggregation,
+    server: int,
+    share: _Share,
+    packet_bytes: int,
+    blocks: int,
+    loads: Loads,
+) -> int:
+    """Add what goes to and from one server; return the least time of one block."""
+    host, first = ways.hosts[server], ways.access[server]
+    size_bytes = blocks * packet_bytes
+    tree = _Tree(ways, first, share.children, packet_bytes)
+    out_ps = ways.hop_ps(host, first, packet_bytes)
+    in_ps = ways.hop_ps(first, host, packet_bytes)
+    down_ps = out_ps + tree.down_ps[first]
+    groups = _groups(ways, what, server, share, packet_bytes)
+    up_ps = max(group.there_ps for group in groups) + in_ps
+    for group in groups:
+        for each in group.passes:
+            loads.add(each.outlet, size_bytes, each.before_ps, each.after_ps + down_ps)
+    at_last_ps = min(group.first_ps for group in groups)
+    loads.add((first, (host,)), size_bytes, at_last_ps, ways.hop_ps(first, host) + down_ps)
+    loads.add((host, (first,)), size_bytes, up_ps, ways.hop_ps(host, first) + tree.down_ps[first])
+    tree.add_down(loads, size_bytes, up_ps + out_ps)
+    return up_ps + down_ps
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Workers whose gradients one switch adds up, on their way to a server's switch."""
+
+    passes: list[Pass]  # each has to carry all blocks once
+    first_ps: int  # until any of their values can be sent on by the server's switch
+    there_ps: int  # until all of them can
+
+
+def _groups(
+    ways: Ways, what: Aggregation, server: int, share: _Share, packet_bytes: int
+) -> list[_Group]:
+    """Workers by the switch that adds for the server before its own does; others are alone."""
+    last = ways.access[server]
+    found: dict[str, list[tuple[list[Pass], list[Pass]]]] = {}
+    ways_there = ways.passes(what.members, server, packet_bytes)
+    for number, passes in enumerate(ways_there):
+        adder = next(
+            (s for s, bits in share.complete.items() if bits >> number & 1 and s != last), last
+        )
+        at = next(i for i, each in enumerate(passes) if each.outlet[0] == adder)
+        key = adder if adder != last else f"alone {number}"
+        found.setdefault(key, []).append((passes[:at], passes[at:]))
+    return [_group(members) for members in found.values()]
+
+
+def _group(members: Sequence[tuple[list[Pass], list[Pass]]]) -> _Group:
+    """A group of workers, by what each one's packets pass before they can be added, and then.
+
+    A sum goes on as the packet that completed it would, so only what all would pass is certain.
+    """
+    passes = [each for before, _ in members for each in before]
+    by_outlet: dict[Outlet, list[Pass]] = {}
+    for _, tail in members:
+        for each in tail[:-1]:  # the server's own link is everybody's
+            by_outlet.setdefault(each.outlet, []).append(each)
+    for outlet, alike in by_outlet.items():
+        if len(alike) == len(members):
+            before_ps, after_ps = min(a.before_ps for a in alike), min(a.after_ps for a in alike)
+            passes.append(Pass(outlet, before_ps, after_ps))
+    added_ps = max(tail[0].before_ps for _, tail in members)
+    rest_ps = min(tail[-1].before_ps - tail[0].before_ps for _, tail in members)
+    return _Group(passes, min(tail[-1].before_ps for _, tail in members), added_ps + rest_ps)
+
+
+def _omnireduce(ways: Ways, what: Aggregation) -> Demand:
+    """Each worker sends its blocks to aggregators, in packets, and gets all sums.
+
+    A slot has a packet from and to each worker in every round, whether it holds blocks or not.
+    """
+    from ina.omnireduce.wire import BLOCK, BLOCK_BYTES, values_at
+
+    columns = what.lanes // BLOCK
+    head_bytes = values_at(columns) + FRAME_OVERHEAD_BYTES
+    places = what.servers or what.members
+    dealt = _dealt(what, columns, len(places))
+    loads, chain_ps = Loads(ways.links), 0
+    results: dict[int, dict[int, Flow]] = {}
+    for number, place in enumerate(places):
+        rounds = dealt.rounds[number]
+        if not rounds:
+            continue
+        there_ps = {rank: _transit_ps(ways, rank, place, head_bytes) for rank in what.members}
+        back_ps = {rank: _transit_ps(ways, place, rank, head_bytes) for rank in what.members}
+        up_ps, down_ps = max(there_ps.values()), max(back_ps.values())
+        chain_ps = max(chain_ps, up_ps + down_ps)
+        updates = {
+            rank: Flow(rounds * head_bytes + blocks * BLOCK_BYTES, 0, down_ps)
+            for rank, blocks in zip(what.members, dealt.given[number], strict=True)
+        }
+        ways.add_flows(loads, place, updates)
+        size_bytes = rounds * head_bytes + dealt.summed[number] * BLOCK_BYTES
+        for rank in what.members:
+            results.setdefault(rank, {})[place] = Flow(size_bytes, up_ps, 0)
+    for rank, flows in results.items():
+        ways.add_flows(loads, rank, flows)
+    return Demand(chain_ps, loads)
+
+
+def _transit_ps(ways: Ways, src: int, dst: int, packet_bytes: int) -> int:
+    return ways.way(src, dst).alone_ps(packet_bytes, packet_bytes, packet_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Dealt:
+    """What each of OmniReduce's aggregators has to do."""
+
+    rounds: list[int]  # of all its slots
+    given: list[list[int]]  # blocks from each worker that are not zero
+    summed: list[int]  # blocks that any worker has
+
+
+def _dealt(what: Aggregation, columns: int, aggregators: int) -> _Dealt:
+    """Deal blocks to slots by columns, and slots to aggregators, as `ina.omnireduce.worker` does.
+
+    A slot takes a round for each block of its fullest column; the first one of a column counts
+    even if it is zero everywhere.
+    """
+    from ina.omnireduce.wire import BLOCK
+
+    blocks = -(-what.elements // BLOCK)
+    slots = what.slots or aggregators
+    positions = max(-(-blocks // (slots * columns)), 1)
+    places = np.arange(positions * slots * columns) // columns % slots % aggregators
+    given = [_filled(what, worker, blocks, places.size) for worker in range(len(what.members))]
+    anywhere = np.logical_or.reduce(given)
+    counts = anywhere.reshape(positions, slots, columns).sum(axis=0)
+    exists = np.arange(slots * columns).reshape(slots, columns) < blocks
+    counts += exists & ~anywhere.reshape(positions, slots, columns)[0]
+    rounds = np.zeros(aggregators, np.int64)
+    np.add.at(rounds, np.arange(slots) % aggregators, counts.max(axis=1))
+    by_worker = [np.bincount(places[filled], minlength=aggregators) for filled in given]
+    summed = np.bincount(places[anywhere], minlength=aggregators)
+    return _Dealt(rounds.tolist(), np.transpose(by_worker).tolist(), summed.tolist())
+
+
+def _filled(what: Aggregation, worker: int, blocks: int, room: int) -> npt.NDArray[np.bool_]:
+    """Which blocks of a worker are not zero, out of as many as there is room for."""
+    from ina.omnireduce.wire import BLOCK
+
+    filled = np.zeros(room, np.bool_)
+    if what.inputs is None:
+        filled[:blocks] = True
+        return filled
+    bits = np.zeros(blocks * BLOCK, np.int32)
+    bits[: what.elements] = what.inputs[worker].numpy().view(np.int32)
+    filled[:blocks] = bits.reshape(-1, BLOCK).any(axis=1)
+    return filled
+
+
+_DEMANDS: dict[str, Callable[[Ways, Aggregation], Demand]] = {
+    "switchml": _switchml,
+    "atp": _atp,
+    "omnireduce": _omnireduce,
+}
