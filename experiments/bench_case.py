@@ -44,14 +44,6 @@ class Timing:
     peak_bytes: int  # of memory
 
 
-def wire_bytes(payload_bytes: int) -> int:
-    """What `payload_bytes` are on the line, as rc packets of 4 KiB.
-
-    Each has preamble, FCS and gap (24 bytes), Ethernet, IPv4, UDP, BTH and ICRC besides.
-    """
-    return payload_bytes + (24 + 14 + 20 + 8 + 12 + 4) * -(-payload_bytes // 4096)
-
-
 def measure(case: Case, began_s: float) -> Timing:
     """Run it. Results are checked: sums of whole numbers, so exact in any order."""
     import torch
@@ -88,7 +80,7 @@ def measure(case: Case, began_s: float) -> Timing:
     return Timing(
         ranks=ranks,
         time_ps=outcome.time_ps,
-        bound_ps=bounds.least_ps(schedule, wire_bytes(case.size_bytes) // 4 * 4, 4),
+        bound_ps=bounds.least_ps(schedule, case.size_bytes, 4),
         start_s=start_s,
         wall_s=outcome.wall_s,
         packet_hops=outcome.packet_hops,

@@ -31,7 +31,7 @@ _CAPTIONS = {
 
 _COLUMNS = (
     "algorithm", "size", "time (µs)", "algbw (GB/s)", "busbw (GB/s)", "bound (µs)", "% bound",
-    "#wrong", "wire B/rank", "retx",
+    "floor (µs)", "% floor", "#wrong", "wire B/rank", "retx",
 )  # fmt: skip
 
 _PAGE = Path(__file__).with_name("page")
@@ -189,11 +189,14 @@ def _table_row(row: Row, *, best: bool) -> str:
         escape(row.algo), format_size(row.size_bytes), f"{row.time_ps / PS_PER_US:,.2f}",
         bandwidth(row.algbw_gb_s), bandwidth(row.busbw_gb_s), f"{row.bound_ps / PS_PER_US:,.2f}",
     )  # fmt: skip
-    share = (
-        f'<td class="share" style="--share:{row.bound_percent:.1f}%">{row.bound_percent:.1f}</td>'
-    )
+    floor = (f"{row.floor_ps / PS_PER_US:,.2f}",)
     tail = (f"{row.wrong}", f"{row.wire_bytes:,}", f"{row.retransmissions:,}")
-    return f"<tr{kind}>{_cells(cells)}{share}{_cells(tail)}</tr>"
+    shares = _share(row.bound_percent) + _cells(floor) + _share(row.floor_percent)
+    return f"<tr{kind}>{_cells(cells)}{shares}{_cells(tail)}</tr>"
+
+
+def _share(percent: float) -> str:
+    return f'<td class="share" style="--share:{percent:.1f}%">{percent:.1f}</td>'
 
 
 def _cells(texts: Iterable[str]) -> str:

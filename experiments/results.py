@@ -22,7 +22,7 @@ import ringleaf
 from experiments.options import VIRTUAL
 from ringleaf.errors import ConfigError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _RUN_KEYS = ("collective", "topology", "ranks", "switches", "options", "versions")
 _PACKAGES = ("numpy", "numba", "torch", "networkx", "finsy", "matplotlib")
 
@@ -39,8 +39,10 @@ class Row:
     time_ps: int  # by the run's clock, from start to the last rank's end
     algbw_gb_s: float  # size / time, 10^9 bytes/s
     busbw_gb_s: float  # algbw x the collective's factor
-    bound_ps: int  # least time of this algorithm on these links
+    bound_ps: int  # least time of this algorithm on the routes it got
     bound_percent: float  # bound / time
+    floor_ps: int  # least time of any algorithm with the same adders, hosts or switches
+    floor_percent: float  # floor / time
     wrong: int  # elements, over all ranks, that are not what the collective demands
     wire_bytes: int  # that the busiest rank sent, headers included
     retransmissions: int

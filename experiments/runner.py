@@ -18,7 +18,9 @@ from collectives.registry import ALGORITHMS, Algorithm
 from collectives.schedule import Collective, Schedule
 from experiments import results
 from experiments.bounds import Bounds
+from experiments.busbw import busbw_factor
 from experiments.data import Sparsity, make_tensors
+from experiments.floor import Floor, Held, Task
 from experiments.judge import Judge, Tolerance, Verdict
 from experiments.network import (
     Connect,
@@ -48,14 +50,6 @@ class Measurement:
     series: LinkSeries
     wall_s: float
     outcome: RunResult
-
-
-def busbw_factor(collective: Collective, ranks: int) -> float:
-    """Ratio of busbw to algbw, as nccl-tests has it (doc/PERFORMANCE.md)."""
-    share = (ranks - 1) / ranks
-    if collective is Collective.ALLREDUCE:
-        return 2 * share
-    return 1.0 if collective in (Collective.BROADCAST, Collective.REDUCE) else share
 
 
 class Experiment:
@@ -102,6 +96,10 @@ class Experiment:
             lanes=spec.lanes,
             servers=spec.servers,
         )
+
+    @cached_property
+    def _floor(self) -> Floor:
+        return Floor(self._bounds.ways, self.ranks)
 
     @cached_property
     def _hierarchy(self) -> tuple[int, ...]:
@@ -185,8 +183,39 @@ class Experiment:
             inputs=inputs,
             slots=network.slots,
         )
-        row = self._row(algorithm, size_bytes, outcome, verdict=verdict, bound_ps=bound_ps)
+        floor_ps = self._floor_ps(algorithm, schedule, size_bytes, inputs)
+        row = self._row(
+            algorithm, size_bytes, outcome, verdict=verdict, bound_ps=bound_ps, floor_ps=floor_ps
+        )
         return Measurement(row, _series(outcome), outcome.wall_s, outcome)
+
+    def _floor_ps(
+        self,
+        algorithm: Algorithm,
+        schedule: Schedule,
+        size_bytes: int,
+        inputs: list[torch.Tensor],
+    ) -> int:
+        """Least time of any algorithm with the same adders: switches, or only hosts."""
+        is_dense = self.spec.density == 1 and not self.spec.compress
+        return self._floor.least_ps(
+            Task(
+                self.collective,
+                inputs[0].numel(),
+                DTYPES[self.spec.dtype],
+                Held.dense(self.ranks, size_bytes) if is_dense else Held.of(inputs),
+                hosts_add=self._hosts_add(algorithm),
+                root=schedule.root,
+            )
+        )
+
+    def _hosts_add(self, algorithm: Algorithm) -> bool:
+        """Whether switches only forward."""
+        if not algorithm.in_network:
+            return True
+        from ina.registry import find_system
+
+        return find_system(algorithm.name).program(self.spec.lanes) == "forward"
 
     @property
     def _pcaps(self) -> Path | None:
@@ -212,6 +241,7 @@ class Experiment:
         *,
         verdict: Verdict,
         bound_ps: int,
+        floor_ps: int,
     ) -> Row:
         algbw_gb_s = size_bytes * PS_PER_S / max(outcome.time_ps, 1) / 1e9
         return Row(
@@ -225,6 +255,8 @@ class Experiment:
             busbw_gb_s=algbw_gb_s * busbw_factor(self.collective, self.ranks),
             bound_ps=bound_ps,
             bound_percent=100 * bound_ps / max(outcome.time_ps, 1),
+            floor_ps=floor_ps,
+            floor_percent=100 * floor_ps / max(outcome.time_ps, 1),
             wrong=verdict.wrong,
             wire_bytes=max(outcome.wire_bytes[: self.ranks]),
             retransmissions=outcome.retransmissions,

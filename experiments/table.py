@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from collectives.schedule import Collective
+from experiments.busbw import busbw_formula
 from experiments.results import Row, Run
 from ringleaf.units import PS_PER_US, format_rate, format_size, format_time
 
@@ -20,6 +22,8 @@ _COLUMNS = (
     ("busbw", "(GB/s)", 7),
     ("bound", "(us)", 10),
     ("%bound", "", 6),
+    ("floor", "(us)", 10),
+    ("%floor", "", 6),
     ("#wrong", "", 6),
     ("wireB/rank", "(B)", 10),
     ("retx", "", 5),
@@ -41,7 +45,9 @@ def head(run: Run) -> Iterator[str]:
     )
     yield f"# {run.conduct}; {trouble or 'no losses'}; seed {options['seed']}"
     yield from _sparsity(options)
-    yield "# algbw = size/time; busbw = algbw x 2(n-1)/n; bound: least time of this algorithm here"
+    factor = busbw_formula(Collective(run.collective))
+    yield f"# algbw = size/time; busbw = algbw x {factor}"
+    yield "# bound: least time of this algorithm here; floor: of any, with the same adders"
     yield "#"
     yield column_names()
     yield "#" + _line(unit for _, unit, _ in _COLUMNS)[1:]
@@ -82,6 +88,8 @@ def line(row: Row) -> str:
             bandwidth(row.busbw_gb_s),
             f"{row.bound_ps / PS_PER_US:.2f}",
             f"{row.bound_percent:.1f}",
+            f"{row.floor_ps / PS_PER_US:.2f}",
+            f"{row.floor_percent:.1f}",
             str(row.wrong),
             str(row.wire_bytes),
             str(row.retransmissions),

@@ -121,7 +121,7 @@ class Ways:
         self.links: dict[tuple[str, str], Link] = {}
         for a, b, edge in graph.edges(data=True):
             self.links[a, b] = self.links[b, a] = edge["link"]
-        self._fabric = fabric(graph)
+        self.fabric = fabric(graph)
         table = routes(graph)
         self._table = table if ecmp else dealt(graph, table)
         self._peers = {switch: neighbors(graph, switch) for switch in self._table}
@@ -250,7 +250,7 @@ class Ways:
 
     def _farthest_first(self, last: str) -> list[str]:
         """All switches; every route to `last` meets them in this order."""
-        distance = distances(self._fabric, last)
+        distance = distances(self.fabric, last)
         return sorted(distance, key=distance.__getitem__, reverse=True)
 
     def _remaining_ps(self, dst: int, packet_bytes: int = 0) -> dict[str, int]:

@@ -27,6 +27,10 @@ class FakeNetwork:
         self._spec = spec
         self._spoil = spoil
 
+    @property
+    def slots(self) -> int | None:
+        return None
+
     def tensors(
         self, elements: int, dtype: torch.dtype = torch.float32, schedule: Schedule | None = None
     ) -> list[torch.Tensor]:
@@ -68,6 +72,10 @@ class FakeConnect:
     def __init__(self, spoil: Callable[[list[torch.Tensor]], None] = lambda _: None) -> None:
         self.asked: list[tuple[str | None, Path | None]] = []
         self._spoil = spoil
+
+    @property
+    def slots(self) -> int | None:
+        return None
 
     def __call__(
         self,

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from experiments import bench, bench_engine, bench_loads
-from experiments.bench_case import Case, wire_bytes
+from experiments.bench_case import Case
 from ringleaf.errors import BackendError, ConfigError
 
 MIB = 1 << 20
@@ -21,11 +21,6 @@ MIB = 1 << 20
 )
 def test_formula_gives_the_known_reference_times(ranks: int, size_bytes: int, us: float) -> None:
     assert bench.ring_us(ranks, Case("any", "ring", size_bytes)) == pytest.approx(us, abs=0.06)
-
-
-def test_every_full_packet_has_82_bytes_of_headers() -> None:
-    assert wire_bytes(4096) == 4178
-    assert wire_bytes(4097) == 4097 + 2 * 82
 
 
 def test_sections_are_written_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ def test_table_has_a_row_per_algorithm_and_size(finished: tuple[Path, Run, list[
         ("ring", "1024", "256"), ("switchml", "1024", "256"),
         ("ring", "4096", "1024"), ("switchml", "4096", "1024"),
     ]  # fmt: skip
-    assert {len(row) for row in rows} == {13}
+    assert {len(row) for row in rows} == {15}
     assert {row[10] for row in rows} == {"0"}
 
 
@@ -262,8 +262,8 @@ def test_drawing_needs_a_run_directory(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("{", r"summary.json: not JSON"),
-        ('{"schema_version": 99}', r"summary.json: schema_version must be 1, got 99"),
-        ("[]", r"summary.json: schema_version must be 1, got None"),
+        ('{"schema_version": 99}', r"summary.json: schema_version must be 2, got 99"),
+        ("[]", r"summary.json: schema_version must be 2, got None"),
     ],
 )
 def test_foreign_summaries_are_refused(tmp_path: Path, text: str, message: str) -> None:

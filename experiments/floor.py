@@ -1,0 +1,257 @@
+"""The least time of a collective on a topology, whatever the algorithm and its routes.
+
+What all of it must do, given only who holds what at first and at last, and who adds:
+
+- Cut: what some ranks have and others need leaves the nodes on one side by the links between.
+  Sides are single hosts, groups of the topology's hierarchy, and its halves. If switches may add,
+  an allreduce has S to send each way over any cut, as the other side needs no more than a sum.
+- Adders: if only hosts add (and copy), each element of an allreduce comes into a host 2(n-1)
+  times: n-1 times until one has the sum (Patarasuk and Yuan, JPDC 69(2), 2009), and once more
+  for each other one. Hosts' links, servers' too, take that together; so 2(n-1)/n of S each if
+  there are no servers.
+- Distance: what a rank has must reach whoever needs it, and the last of it leaves last.
+
+Values are not compressed, but what is zero need not be sent. Heads of packets don't count here, as
+an algorithm may choose them, nor does storing and forwarding: only links' delays and rates do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import nlargest
+from itertools import accumulate
+from operator import mul
+from typing import TYPE_CHECKING
+
+import networkx as nx
+
+from collectives.schedule import Collective, chunk_ranges
+from experiments.ways import Ways, least_ps
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How many bytes of each rank's tensor have to be told, and of all tensors together."""
+
+    by_rank: tuple[int, ...]
+    together: int
+
+    @staticmethod
+    def dense(ranks: int, size_bytes: int) -> Held:
+        """Nothing is zero."""
+        return Held((size_bytes,) * ranks, size_bytes)
+
+    @staticmethod
+    def of(tensors: Sequence[torch.Tensor]) -> Held:
+        """What is not zero."""
+        anywhere = tensors[0] != 0
+        counts = []
+        for tensor in tensors:
+            filled = tensor != 0
+            counts.append(int(filled.sum()) * tensor.element_size())
+            anywhere |= filled
+        return Held(tuple(counts), int(anywhere.sum()) * tensors[0].element_size())
+
+
+@dataclass(frozen=True)
+class Task:
+    """A collective, and what it has to move.
+
+    Args:
+        collective: What must hold at last.
+        elements: Of each rank's tensor.
+        element_bytes: Of each element.
+        held: What is not zero of it.
+        hosts_add: Only hosts add; if not, switches may.
+        root: Of a broadcast or reduction.
+    """
+
+    collective: Collective
+    elements: int
+    element_bytes: int
+    held: Held
+    hosts_add: bool
+    root: int = 0
+
+    def leaving(self, inside: frozenset[int]) -> int:
+        """Bytes that must leave some of the ranks for the others."""
+        ranks = len(self.held.by_rank)
+        if not inside or len(inside) == ranks:
+            return 0
+        size_bytes = self.elements * self.element_bytes
+        match self.collective:
+            case Collective.ALLREDUCE:
+                return max(self.held.by_rank[rank] for rank in inside)
+            case Collective.REDUCE:
+                return 0 if self.root in inside else size_bytes
+            case Collective.BROADCAST:
+                return size_bytes if self.root in inside else 0
+            case Collective.REDUCE_SCATTER:
+                return size_bytes - self._owned(inside)
+            case Collective.ALL_GATHER:
+                return self._owned(inside)
+            case Collective.ALL_TO_ALL:
+                pairs = len(inside) * (ranks - len(inside))
+                return pairs * (self.elements // ranks) * self.element_bytes
+
+    def entering(self, rank: int) -> int:
+        """Bytes that must come to a rank from the others."""
+        ranks, size_bytes = len(self.held.by_rank), self.elements * self.element_bytes
+        match self.collective:
+            case Collective.ALLREDUCE:
+                missing = self.held.together - self.held.by_rank[rank]
+                first, second = self._largest
+                return max(missing, second if self.held.by_rank[rank] == first else first)
+            case Collective.REDUCE:
+                return size_bytes if rank == self.root else 0
+            case Collective.BROADCAST:
+                return 0 if rank == self.root else size_bytes
+            case Collective.REDUCE_SCATTER:
+                return self._owned(frozenset({rank}))
+            case Collective.ALL_GATHER:
+                return size_bytes - self._owned(frozenset({rank}))
+            case Collective.ALL_TO_ALL:
+                return (ranks - 1) * (self.elements // ranks) * self.element_bytes
+
+    @cached_property
+    def _largest(self) -> list[int]:
+        """The most that a rank holds, and the most that another one does."""
+        return nlargest(2, self.held.by_rank)
+
+    @cached_property
+    def _ranges(self) -> list[tuple[int, int]]:
+        return chunk_ranges(self.elements, len(self.held.by_rank))
+
+    def _owned(self, ranks: frozenset[int]) -> int:
+        """Bytes that these ranks bring to an all-gather, or get of a reduce-scatter."""
+        return sum(stop - start for start, stop in map(self._ranges.__getitem__, ranks)) * (
+            self.element_bytes
+        )
+
+
+class Floor:
+    """The floors of collectives on one topology.
+
+    Args:
+        ways: The topology's; only its links and their delays count.
+        ranks: How many of its hosts, the first ones, take part.
+    """
+
+    def __init__(self, ways: Ways, ranks: int) -> None:
+        self._ways = ways
+        self._ranks = ranks
+
+    def least_ps(self, task: Task) -> int:
+        """The largest of the bounds, in ps."""
+        if self._ranks < 2 or not task.elements:
+            return 0
+        return max(self._ports_ps(task), self._cuts_ps(task), self._adders_ps(task))
+
+    def _ports_ps(self, task: Task) -> int:
+        """What goes through single hosts' links, and how far it has to go."""
+        bounds_ps = []
+        for rank in range(self._ranks):
+            rate_bps = self._ways.access_bps(rank)
+            leaving, entering = task.leaving(frozenset({rank})), task.entering(rank)
+            far_ps, near_ps = self._reach(task, rank)
+            bounds_ps.append(far_ps + least_ps(leaving, rate_bps) if leaving else 0)
+            bounds_ps.append(near_ps + least_ps(entering, rate_bps) if entering else 0)
+        return max(bounds_ps)
+
+    def _reach(self, task: Task, rank: int) -> tuple[int, int]:
+        """How far the last that a rank sends has to go, and from where the first comes to it.
+
+        Known of some ranks; 0 for others, which is true as well.
+        """
+        if rank not in self._distances_ps:
+            return 0, 0
+        distance_ps = self._distances_ps[rank]
+        others = [distance_ps[other] for other in range(self._ranks) if other != rank]
+        match task.collective:
+            case Collective.ALLREDUCE | Collective.ALL_GATHER:
+                return max(others), min(others)
+            case Collective.BROADCAST:
+                return max(others), distance_ps[0 if task.root == rank else task.root]
+            case Collective.REDUCE:
+                return distance_ps[task.root], min(others)
+            case _:
+                return min(others), min(others)
+
+    def _cuts_ps(self, task: Task) -> int:
+        """What goes between two sides of the topology."""
+        everyone = frozenset(range(self._ranks))
+        return max(
+            (
+                least_ps(max(task.leaving(side), task.leaving(everyone - side)), rate_bps)
+                for side, rate_bps in self._cuts
+            ),
+            default=0,
+        )
+
+    def _adders_ps(self, task: Task) -> int:
+        """What comes into hosts if only they add: the sums of each element, and what is added."""
+        if task.collective is not Collective.ALLREDUCE or not task.hosts_add:
+            return 0
+        held = task.held
+        size_bytes = sum(held.by_rank) + (self._ranks - 2) * held.together
+        rate_bps = sum(self._ways.access_bps(host) for host in range(len(self._ways.hosts)))
+        return least_ps(size_bytes, rate_bps)
+
+    @cached_property
+    def _distances_ps(self) -> dict[int, list[int]]:
+        """Least delay from some ranks to all: the first, that farthest from it, the slowest."""
+        slowest = min(range(self._ranks), key=self._ways.access_bps)
+        found = {rank: self._from(rank) for rank in (0, slowest)}
+        farthest = max(range(self._ranks), key=found[0].__getitem__)
+        return found | {farthest: self._from(farthest)}
+
+    def _from(self, rank: int) -> list[int]:
+        ways = self._ways
+        lengths = nx.single_source_dijkstra_path_length(
+            ways.graph, ways.hosts[rank], weight=lambda a, b, _: ways.hop_ps(a, b)
+        )
+        return [int(lengths[host]) for host in ways.hosts]  # sums of whole numbers
+
+    @cached_property
+    def _cuts(self) -> list[tuple[frozenset[int], int]]:
+        """Sets of ranks, and what the links can carry that part nodes near them from the others."""
+        sides = dict.fromkeys(self._sides())
+        return [(side, self._capacity_bps(side)) for side in sides if 0 < len(side) < self._ranks]
+
+    def _sides(self) -> Iterator[frozenset[int]]:
+        """The hierarchy's groups at each level, and the halves along each of its dimensions."""
+        sizes: tuple[int, ...] = self._ways.graph.graph["hierarchy"]
+        for below, size in zip(accumulate((1, *sizes), mul), sizes, strict=False):
+            group, half = below * size, below * (size // 2)
+            for start in range(0, self._ranks, group):
+                yield frozenset(range(start, min(start + group, self._ranks)))
+            yield frozenset(rank for rank in range(self._ranks) if rank % group < half)
+
+    def _capacity_bps(self, side: frozenset[int]) -> int:
+        """Rate of the links between these hosts, with switches that are nearer to them, and others.
+
+        A switch is on their side if at least half of its links' rate leads there; so each one
+        that is added makes the cut no larger.
+        """
+        ways = self._ways
+        graph = ways.graph
+        inside = {ways.hosts[rank] for rank in side}
+        waiting = list(dict.fromkeys(ways.access[rank] for rank in sorted(side)))
+        while waiting:
+            switch = waiting.pop()
+            links = [(peer, ways.links[switch, peer].rate_bps) for peer in graph.adj[switch]]
+            near_bps = sum(rate_bps for peer, rate_bps in links if peer in inside)
+            if switch not in inside and 2 * near_bps >= sum(rate_bps for _, rate_bps in links):
+                inside.add(switch)
+                waiting += [peer for peer, _ in links if peer not in inside and peer in ways.fabric]
+        return sum(
+            ways.links[node, peer].rate_bps
+            for node in inside
+            for peer in graph.adj[node]
+            if peer not in inside
+        )

@@ -1,0 +1,109 @@
+"""Floors of collectives against sums done by hand: at 100 Gbit/s a byte takes 80 ps."""
+
+import pytest
+import torch
+
+from collectives.schedule import Collective
+from experiments.floor import Floor, Held, Task
+from experiments.ways import Ways
+from ringleaf.units import PS_PER_US
+from topologies import registry
+
+GBIT_100 = 100_000_000_000
+MIB = 1 << 20
+MIB_PS = MIB * 80
+
+
+def floor_ps(
+    topo: str,
+    collective: Collective = Collective.ALLREDUCE,
+    *,
+    hosts_add: bool = False,
+    delay_ps: int = 0,
+    servers: int = 0,
+    held: Held | None = None,
+    root: int = 0,
+) -> int:
+    """Of tensors of 8 MiB of 4-byte elements."""
+    ways = Ways(registry.build(topo, rate_bps=GBIT_100, delay_ps=delay_ps))
+    ranks = len(ways.hosts) - servers
+    held = held or Held.dense(ranks, 8 * MIB)
+    return Floor(ways, ranks).least_ps(
+        Task(collective, 2 * MIB, 4, held, hosts_add=hosts_add, root=root)
+    )
+
+
+STAR = "leafspine,leaves=1,spines=1,hosts=8"
+
+
+@pytest.mark.parametrize(
+    ("collective", "hosts_add", "mib"),
+    [
+        (Collective.ALLREDUCE, True, 14),
+        (Collective.ALLREDUCE, False, 8),
+        (Collective.REDUCE_SCATTER, True, 7),
+        (Collective.ALL_GATHER, True, 7),
+        (Collective.ALL_TO_ALL, True, 7),
+        (Collective.REDUCE, True, 8),
+        (Collective.BROADCAST, True, 8),
+    ],
+)
+def test_on_a_star_hosts_links_have_nccl_tests_factors(
+    collective: Collective, hosts_add: bool, mib: int
+) -> None:
+    assert floor_ps(STAR, collective, hosts_add=hosts_add) == mib * MIB_PS
+
+
+def test_servers_links_help_hosts_to_add() -> None:
+    """8 ranks and 8 servers: 16 links take 2 x 7 x 8 MiB, but each rank has 8 MiB to send.
+
+    14 ranks and 2 servers: they take 2 x 13 x 8 MiB.
+    """
+    star = "leafspine,leaves=1,spines=1,hosts=16"
+    assert floor_ps(star, hosts_add=True, servers=8) == 8 * MIB_PS
+    assert floor_ps(star, hosts_add=True, servers=2) == 13 * MIB_PS
+
+
+def test_the_last_of_a_tensor_has_the_longest_way_before_it() -> None:
+    """In a fat-tree of k=4 the farthest host is six links away, the nearest one two."""
+    far = floor_ps("fattree,k=4", delay_ps=PS_PER_US)
+    assert far == 8 * MIB_PS + 6 * PS_PER_US
+    gather = floor_ps("fattree,k=4", Collective.ALL_GATHER, delay_ps=PS_PER_US)
+    assert gather == 15 * MIB_PS // 2 + 2 * PS_PER_US
+
+
+@pytest.mark.parametrize("hosts_add", [False, True])
+def test_an_oversubscribed_rack_has_one_copy_to_send_over_its_uplinks(hosts_add: bool) -> None:
+    rack = "leafspine,leaves=2,spines=2,hosts=4,rate=10G,host_rate=100G"
+    assert floor_ps(rack, hosts_add=hosts_add) == 8 * MIB_PS * 10 // 2
+
+
+def test_an_all_to_all_crosses_the_middle_of_a_torus() -> None:
+    """Of 16 ranks 8 send half a MiB to each of 8 others, over 2 rows' links of 4 columns."""
+    assert floor_ps("torus2d,x=4,y=4", Collective.ALL_TO_ALL) == 64 * MIB_PS // 2 // 8
+
+
+def test_what_leaves_the_root_must_reach_the_slowest() -> None:
+    slow = "leafspine,leaves=2,spines=1,hosts=2,rate=25G,host_rate=100G"
+    assert floor_ps(slow, Collective.BROADCAST, root=3) == 8 * MIB_PS * 4
+    assert floor_ps(slow, Collective.REDUCE, root=3) == 8 * MIB_PS * 4
+
+
+def test_zeros_need_not_be_sent() -> None:
+    """The first of 3 ranks has one element, the others two each, one of them the first's.
+
+    Hosts that add take in each of the elements from all but one that have it, and each sum
+    once more for each of the two others: (3 - 1) + 2 for the first, 0 + 2 for the others.
+    """
+    tensors = [torch.zeros(8) for _ in range(3)]
+    for tensor, places in zip(tensors, ((0,), (0, 1), (0, 2)), strict=True):
+        tensor[list(places)] = 1.0
+    held = Held.of(tensors)
+    assert held == Held((4, 8, 8), 12)
+    star = "leafspine,leaves=1,spines=1,hosts=3"
+    assert floor_ps(star, held=held) == 8 * 80
+    assert floor_ps(star, held=held, hosts_add=True) == 4 * (4 + 2 + 2) * 80 // 3
+
+
+def test_one_rank_alone_has_nothing_to_wait_for() -> None:
+    assert floor_ps("leafspine,leaves=1,spines=0,hosts=2", servers=1) == 0
