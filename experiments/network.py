@@ -16,6 +16,7 @@ from experiments.options import VIRTUAL, Spec
 from ringleaf.units import PS_PER_S
 from topologies import registry
 from topologies.graph import hosts as all_hosts
+from topologies.injection import divide_ports
 
 if TYPE_CHECKING:
     import torch
@@ -66,6 +67,19 @@ def build_topology(topo: str, *, rate_bps: int, delay_ps: int, hosts: int | None
     """
     graph = registry.build(topo, rate_bps=rate_bps, delay_ps=delay_ps, hosts=hosts)
     return graph if hosts is None else keep_hosts(graph, hosts)
+
+
+def divide_injection(spec: Spec) -> Spec:
+    """The spec with the links' rate, in its topology's text, too, that `inject` makes of it.
+
+    Raises:
+        ConfigError: If the topology's text has rates already.
+        TopologyError: If there is no such topology.
+    """
+    if spec.inject_bps is None:
+        return spec
+    topo, rate_bps = divide_ports(spec.topo, spec.inject_bps, hosts=spec.hosts)
+    return replace(spec, topo=topo, rate_bps=rate_bps)
 
 
 def scale_rates(graph: nx.Graph[str], factor: int) -> nx.Graph[str]:
@@ -201,6 +215,7 @@ def _options(
         loss=spec.loss,
         duplicate=spec.duplicate,
         reorder=spec.reorder,
+        message_overhead_ps=spec.message_overhead_ps,
         capture=capture,
         record=record,
         **options,

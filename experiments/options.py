@@ -17,7 +17,7 @@ from typing import Any
 
 from ringleaf.errors import ConfigError, choose
 from ringleaf.marking import Marking, parse_marking
-from ringleaf.units import parse_fraction, parse_rate, parse_size, parse_time
+from ringleaf.units import exact_time, parse_fraction, parse_rate, parse_size, parse_time
 
 ALGORITHMS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "switchml")
 """What is compared unless something else is asked for."""
@@ -94,6 +94,31 @@ OPTIONS: dict[str, Option] = {
     ),
     "rate": Option("--rate", "RATE", "100G", "of every link, in bit/s: 100G, 25Gbps"),
     "delay": Option("--delay", "DELAY", "1us", "of every link: 1us, 500ns"),
+    "switch_delay": Option(
+        "--switch-delay",
+        "SWITCH_DELAY",
+        "0",
+        "of each packet in every switch: 400ns (docs/delays.md has published figures)",
+    ),
+    "host_delay": Option(
+        "--host-delay",
+        "HOST_DELAY",
+        "0",
+        "of each packet in hosts, between agent and line, each way: 600ns",
+    ),
+    "message_overhead": Option(
+        "--message-overhead",
+        "MESSAGE_OVERHEAD",
+        "0",
+        "of a host's processor for each message it sends or gets, LogGP's o: 500ns",
+    ),
+    "inject": Option(
+        "--inject",
+        "INJECT",
+        "",
+        "what a host sends into the network, all its server's ports together, if not RATE by each: "
+        "100G; links' rate follows from it",
+    ),
     "loss": Option("--loss", "LOSS", "0", "of packets on every link: 0.1%, 0.001"),
     "duplicate": Option("--duplicate", "DUP", "0", "of packets on every link come twice"),
     "reorder": Option("--reorder", "REORDER", "0", "of packets on every link come late"),
@@ -194,6 +219,10 @@ class Spec:
     servers: int
     rate_bps: int
     delay_ps: int
+    switch_delay_ps: int
+    host_delay_ps: int
+    message_overhead_ps: int
+    inject_bps: int | None
     loss: float
     duplicate: float
     reorder: float
@@ -249,6 +278,10 @@ def resolve(given: Mapping[str, str]) -> Spec:
         servers=whole_number("servers", texts["servers"], 0, MAX_HOSTS),
         rate_bps=parse_rate(texts["rate"], "rate"),
         delay_ps=parse_time(texts["delay"], "delay"),
+        switch_delay_ps=parse_time(texts["switch_delay"], "switch_delay"),
+        host_delay_ps=parse_time(texts["host_delay"], "host_delay"),
+        message_overhead_ps=parse_time(texts["message_overhead"], "message_overhead"),
+        inject_bps=_inject(texts["inject"], given),
         loss=parse_fraction(texts["loss"], "loss"),
         duplicate=parse_fraction(texts["duplicate"], "duplicate"),
         reorder=parse_fraction(texts["reorder"], "reorder"),
@@ -333,6 +366,12 @@ def _sizes(texts: Mapping[str, str], given: Mapping[str, str], unit_bytes: int) 
         sizes.append(size)
         size *= factor
     return tuple(sizes)
+
+
+def _inject(text: str, given: Mapping[str, str]) -> int | None:
+    if text and "rate" in given:
+        raise ConfigError(f"inject: can't go with rate, got {text!r}; give either")
+    return _optional(text, lambda text: parse_rate(text, "inject"))
 
 
 def _size(where: str, text: str, unit_bytes: int) -> int:
@@ -428,10 +467,13 @@ def _check_network(spec: Spec) -> None:
             f"scheduler: BMv2's ports have strict priority only, got {spec.scheduler!r}; "
             "take switch=embedded"
         )
-    for name in ("duplicate", "reorder"):
-        if getattr(spec, name):
+    for name in ("duplicate", "reorder", "switch_delay_ps", "host_delay_ps", "message_overhead_ps"):
+        value = getattr(spec, name)
+        if value:
+            got = exact_time(value) if name.endswith("_ps") else value
             raise ConfigError(
-                f"{name}: not on a live network, got {getattr(spec, name)!r}; take net={VIRTUAL}"
+                f"{name.removesuffix('_ps')}: not on a live network, got {got!r}; "
+                f"take net={VIRTUAL}"
             )
 
 

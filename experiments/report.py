@@ -88,7 +88,11 @@ def _subtitle(run: Run) -> str:
     for name in ("loss", "duplicate", "reorder"):
         if options[name]:
             text += f", {name} {100 * options[name]:g} %"
-    return text + f". Seed {options['seed']}."
+    nodes = run.inside_nodes.replace(" us", " µs")
+    return text + (
+        f". {nodes[0].upper()}{nodes[1:]}; {run.injection}, all ports together. "
+        f"Seed {options['seed']}."
+    )
 
 
 def _time(time_ps: int) -> str:

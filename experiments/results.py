@@ -19,11 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 import ringleaf
+from experiments.conditions import injection, inside_nodes
 from experiments.options import VIRTUAL
 from ringleaf.errors import ConfigError
 
 SCHEMA_VERSION = 2
-_RUN_KEYS = ("collective", "topology", "ranks", "switches", "options", "versions")
+_RUN_KEYS = (
+    *("collective", "topology", "ranks", "switches", "injection_bps", "options", "versions"),
+)
 _PACKAGES = ("numpy", "numba", "torch", "networkx", "finsy", "matplotlib")
 
 
@@ -71,6 +74,7 @@ class Run:
     topology: str
     ranks: int
     switches: int
+    injection_bps: list[int]  # by hosts, all ports together: the least and the most
     options: dict[str, Any]
     versions: dict[str, str]
     rows: list[Row] = field(default_factory=list)
@@ -111,6 +115,21 @@ class Run:
         if self.is_virtual:
             return f"simulated (virtual) time, packet by packet{slower}"
         return f"wall-clock time on Mininet, {self.options['switch']} switches{slower}"
+
+    @property
+    def inside_nodes(self) -> str:
+        """What switches and hosts take, also if that is nothing."""
+        if not self.is_virtual:
+            return "switches and hosts take what this machine needs"
+        options = self.options
+        return inside_nodes(
+            options["switch_delay_ps"], options["host_delay_ps"], options["message_overhead_ps"]
+        )
+
+    @property
+    def injection(self) -> str:
+        """What a host can send into the network."""
+        return injection(*self.injection_bps)
 
 
 def versions() -> dict[str, str]:

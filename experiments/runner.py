@@ -26,6 +26,7 @@ from experiments.network import (
     Connect,
     build_topology,
     connect,
+    divide_injection,
     fold_hierarchy,
     scale_rates,
 )
@@ -33,8 +34,10 @@ from experiments.options import DTYPES, Spec, as_plain
 from experiments.results import LinkSeries, Row, Run
 from ringleaf.errors import ConfigError
 from ringleaf.units import PS_PER_S
+from topologies.delays import with_delays
 from topologies.detours import with_detours
 from topologies.graph import hosts, switches
+from topologies.injection import injections_bps
 
 if TYPE_CHECKING:
     from networks.virtual import RunResult
@@ -61,14 +64,18 @@ class Experiment:
     """
 
     def __init__(self, spec: Spec) -> None:
-        self.spec = spec
+        self.spec = spec = divide_injection(spec)
         self.algorithms = [ALGORITHMS[name] for name in spec.algos]
         self.collective = self._one_collective()
         self._judge = Judge(self.collective)
         graph = build_topology(
             spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
         )
-        self.graph = with_detours(scale_rates(graph, spec.scale), spec.detours)
+        self.graph = with_delays(
+            with_detours(scale_rates(graph, spec.scale), spec.detours),
+            switch_delay_ps=spec.switch_delay_ps,
+            host_delay_ps=spec.host_delay_ps,
+        )
         self.ranks = len(hosts(self.graph)) - spec.servers
         if self.ranks < 2:
             raise ConfigError(
@@ -116,6 +123,7 @@ class Experiment:
             topology=self.graph.graph["name"],
             ranks=self.ranks,
             switches=len(switches(self.graph)),
+            injection_bps=list(injections_bps(self.graph)),
             options=options,
             versions=results.versions(),
         )

@@ -44,6 +44,7 @@ def head(run: Run) -> Iterator[str]:
         if options[name]
     )
     yield f"# {run.conduct}; {trouble or 'no losses'}; seed {options['seed']}"
+    yield f"# {run.inside_nodes}; {run.injection}"
     yield from _sparsity(options)
     factor = busbw_formula(Collective(run.collective))
     yield f"# algbw = size/time; busbw = algbw x {factor}"

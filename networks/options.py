@@ -45,6 +45,7 @@ class Options:
     capture: Path | None = None  # folder for pcaps
     record: Path | None = None  # folder for traces, one per switch
     ahead_bytes: int | None = None  # of receives posted ahead per peer; None: two windows
+    message_overhead_ps: int = 0  # of a host's processor, per message: LogGP's o
 
     def __post_init__(self) -> None:
         parse_scheduler(self.scheduler)
@@ -59,5 +60,6 @@ class Options:
             raise ConfigError(f"options: mtu must be 1 to {MAX_MTU}, got {self.mtu}")
         if self.bins < 2 or self.bins % 2:
             raise ConfigError(f"options: bins must be even, got {self.bins}")
-        if self.jitter_ps < 0:
-            raise ConfigError(f"options: jitter_ps must be >= 0, got {self.jitter_ps}")
+        for name in ("jitter_ps", "message_overhead_ps"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"options: {name} must be >= 0, got {getattr(self, name)}")

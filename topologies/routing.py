@@ -17,6 +17,7 @@ import networkx as nx
 
 from ringleaf.errors import TopologyError, choose
 from ringleaf.units import serialize_ps
+from topologies.delays import inside_ps
 from topologies.detours import detours
 from topologies.graph import (
     Peers,
@@ -182,9 +183,13 @@ def hop_count(graph: nx.Graph[str], src: str, dst: str) -> int:
 
 
 def one_way_ps(graph: nx.Graph[str], nodes: Sequence[str], size_bytes: int) -> int:
-    """Time of a packet along `nodes` when nobody else sends: each hop stores it, then forwards."""
+    """Time of a packet along `nodes` when nobody else sends: each hop stores it, then forwards.
+
+    What the nodes themselves take (`topologies.delays`) is in it.
+    """
     links = [link(graph, a, b) for a, b in pairwise(nodes)]
-    return sum(each.delay_ps + serialize_ps(size_bytes, each.rate_bps) for each in links)
+    on_links_ps = sum(each.delay_ps + serialize_ps(size_bytes, each.rate_bps) for each in links)
+    return on_links_ps + inside_ps(graph, nodes)
 
 
 def base_rtt_ps(
@@ -196,7 +201,7 @@ def base_rtt_ps(
     *,
     table: Table | None = None,
 ) -> int:
-    """Time of a packet there and its answer back, with empty queues and no time spent in nodes.
+    """Time of a packet there and its answer back, with empty queues.
 
     The answer is as large as the packet if `reply_bytes` is None. Who asks for many pairs
     gives `table`, from `routes`.

@@ -23,6 +23,7 @@ from hosts.schedulers.registry import SCHEDULERS
 from hosts.training.job import TrainingJob
 from hosts.training.pieces import cut
 from ringleaf.errors import ConfigError
+from topologies.delays import with_delays
 from topologies.graph import hosts
 
 if TYPE_CHECKING:
@@ -47,8 +48,10 @@ class JobsExperiment:
 
     def __init__(self, spec: JobsSpec) -> None:
         self.spec = spec
-        self.graph = build_topology(
-            spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=None
+        self.graph = with_delays(
+            build_topology(spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=None),
+            switch_delay_ps=spec.switch_delay_ps,
+            host_delay_ps=spec.host_delay_ps,
         )
         available = len(hosts(self.graph))
         if spec.hosts > available:
@@ -139,6 +142,7 @@ class JobsExperiment:
             loss=spec.loss,
             scheduler=spec.scheduler,
             program=spec.program,
+            message_overhead_ps=spec.message_overhead_ps,
             watch_queues=True,
             watch_memory=True,
             capture=capture,

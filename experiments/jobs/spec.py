@@ -25,6 +25,7 @@ from hosts.training.model import Model, load_model, scaled
 from ringleaf.errors import ConfigError, choose
 from ringleaf.marking import Marking, parse_marking
 from ringleaf.units import parse_rate, parse_size, parse_time
+from topologies.injection import divide_ports
 
 PLACEMENTS = ("spread", "packed")
 
@@ -33,6 +34,10 @@ _KEYS: dict[str, Any] = {
     "topo": "fattree",
     "rate": "100G",
     "delay": "1us",
+    "switch_delay": "0",
+    "host_delay": "0",
+    "message_overhead": "0",
+    "inject": None,
     "routes": "dealt",
     "jobs": None,
     "counts": None,  # all jobs
@@ -75,6 +80,9 @@ class JobsSpec:
     topo: str
     rate_bps: int
     delay_ps: int
+    switch_delay_ps: int
+    host_delay_ps: int
+    message_overhead_ps: int
     jobs: tuple[JobSpec, ...]
     counts: tuple[int, ...]
     algos: tuple[str, ...]
@@ -134,10 +142,14 @@ def parse_jobs(data: Mapping[str, Any], where: str) -> JobsSpec:
     counts = tuple(_whole(where, "counts", n, 1, len(jobs)) for n in _list(given["counts"]))
     if all(job.iterations is None for job in jobs[: min(counts, default=None)]):
         raise ConfigError(f"{where}: jobs must not all be background, got none that ends")
+    topo, rate_bps = _topology(where, given, "rate" in data)
     return JobsSpec(
-        topo=str(given["topo"]),
-        rate_bps=parse_rate(str(given["rate"]), f"{where}: rate"),
-        delay_ps=parse_time(str(given["delay"]), f"{where}: delay"),
+        topo=topo,
+        rate_bps=rate_bps,
+        **{
+            f"{key}_ps": parse_time(str(given[key]), f"{where}: {key}")
+            for key in ("delay", "switch_delay", "host_delay", "message_overhead")
+        },
         jobs=jobs,
         counts=counts or (len(jobs),),
         algos=_algorithms(where, _list(given["algo"])),
@@ -158,6 +170,16 @@ def parse_jobs(data: Mapping[str, Any], where: str) -> JobsSpec:
         check=bool(given["check"]),
         pcap=bool(given["pcap"]),
     )
+
+
+def _topology(where: str, given: Mapping[str, Any], has_rate: bool) -> tuple[str, int]:
+    """The topology's text, and its links' rate: as given, or as `inject` makes it."""
+    if given["inject"] is None:
+        return str(given["topo"]), parse_rate(str(given["rate"]), f"{where}: rate")
+    if has_rate:
+        raise ConfigError(f"{where}: inject can't go with rate, got {given['inject']!r}")
+    inject_bps = parse_rate(str(given["inject"]), f"{where}: inject")
+    return divide_ports(str(given["topo"]), inject_bps)
 
 
 def _list(value: Any) -> list[Any]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from experiments.conditions import injection, inside_nodes
 from experiments.jobs.results import JobRow
 from experiments.jobs.runner import JobsExperiment
 from ringleaf.units import PS_PER_MS, format_rate, format_time
+from topologies.injection import injections_bps
 
 _COLUMNS = (
     ("jobs", "", 5),
@@ -40,6 +42,8 @@ def head(experiment: JobsExperiment) -> Iterator[str]:
         f"{format_rate(spec.rate_bps)} and {format_time(spec.delay_ps)} per link, "
         f"{spec.placement}; virtual time; seed {spec.seed}"
     )
+    nodes = inside_nodes(spec.switch_delay_ps, spec.host_delay_ps, spec.message_overhead_ps)
+    yield f"# {nodes}; {injection(*injections_bps(experiment.graph))}"
     yield "# JCT: from a job's start to its last sum; wait: of forward passes for gradients, per"
     yield "# iteration; front: of that, the first quarter of the layers; fair: Jain's index"
     yield "# busiest: load of the busiest link; links: of all that are used, on average; memory:"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -14,8 +15,10 @@ from hosts.agent import Completion, take_completions
 from hosts.rank import RankExecutor, Receive, Request, Send
 from networks.hosts.connections import Flow
 from networks.hosts.memory import item_bytes
+from networks.hosts.processors import Processors
 from ringleaf.arena import Store
 from ringleaf.errors import BackendError
+from ringleaf.units import FOREVER_PS
 from topologies.graph import index
 
 if TYPE_CHECKING:
@@ -50,12 +53,18 @@ class Execution:
         endpoints: The hosts.
         store: Theirs.
         wake: Has the network look at an agent.
+        overhead_ps: What a host's processor takes for each message that it sends, or that has
+            come for it; a tensor given to an aggregation agent, and its sum, are such messages.
     """
 
-    def __init__(self, endpoints: Endpoints, store: Store, wake: Wake) -> None:
+    def __init__(
+        self, endpoints: Endpoints, store: Store, wake: Wake, *, overhead_ps: int = 0
+    ) -> None:
         self._endpoints = endpoints
         self._store = store
         self._wake = wake
+        self._processors = Processors(overhead_ps) if overhead_ps else None
+        self._done: list[Operation] = []  # and not yet told of
         self._active: dict[tuple[int, int], Operation] = {}  # by group and channel
         self._hosts = [[index(host) for host in group.nodes] for group in endpoints.groups]
 
@@ -80,18 +89,49 @@ class Execution:
         now_ps = None
         for report in take_completions(self._store.arena, self._endpoints.ring):
             now_ps = report.time_ps
-            operation, node = self._tell(report)
-            concerned[operation.group, operation.channel, node] = operation
-        done = []
-        for (group, channel, node), operation in concerned.items():
+            if self._processors is not None and self._has_come(report):
+                host = int(self._store.arena.words[report.agent + agents.HOST])
+                self._processors.engage(host, now_ps, partial(self._take, report))
+            else:
+                operation, node = self._tell(report)
+                concerned[operation.group, operation.channel, node] = operation
+        for (_, _, node), operation in concerned.items():
             assert now_ps is not None
-            self._issue(operation, node, now_ps)
-            if node in operation.left and operation.executors[node].done:
-                operation.left.discard(node)
-                if not operation.left:
-                    del self._active[group, channel]
-                    done.append(operation)
-        return now_ps, done
+            self._go_on(operation, node, now_ps)
+        return now_ps, self._take_done()
+
+    @property
+    def next_ps(self) -> int:
+        """When `act` has something to do."""
+        return FOREVER_PS if self._processors is None else self._processors.next_ps
+
+    def act(self, now_ps: int) -> list[Operation]:
+        """Do what hosts' processors are through with at `now_ps`; return what is done then."""
+        if self._processors is not None:
+            self._processors.act(now_ps)
+        return self._take_done()
+
+    def _has_come(self, report: Completion) -> bool:
+        """Whether a message or a sum is there: that a message has been sent costs nothing more."""
+        return report.kind != rc.SENT or self._endpoints.group_of(report.agent) is not None
+
+    def _take(self, report: Completion, now_ps: int) -> None:
+        """React to a message at the time when its host's processor is through with it."""
+        operation, node = self._tell(report._replace(time_ps=now_ps))
+        self._go_on(operation, node, now_ps)
+
+    def _go_on(self, operation: Operation, node: int, now_ps: int) -> None:
+        """Do what a node wants done after it has been told something."""
+        self._issue(operation, node, now_ps)
+        if node in operation.left and operation.executors[node].done:
+            operation.left.discard(node)
+            if not operation.left:
+                del self._active[operation.group, operation.channel]
+                self._done.append(operation)
+
+    def _take_done(self) -> list[Operation]:
+        done, self._done = self._done, []
+        return done
 
     def _tell(self, report: Completion) -> tuple[Operation, int]:
         """Pass a report on; return whom it concerned."""
@@ -127,12 +167,21 @@ class Execution:
 
     def _issue(self, operation: Operation, node: int, now_ps: int) -> None:
         """Hand an executor's requests to its host's agents."""
-        woken = dict.fromkeys(
-            self._post(operation, node, request, now_ps)
-            for request in operation.executors[node].take_requests()
-        )
+        woken: dict[int, None] = {}
+        for request in operation.executors[node].take_requests():
+            if self._processors is None or isinstance(request, Receive):
+                woken[self._post(operation, node, request, now_ps)] = None
+            else:
+                host = self._hosts[operation.group][node]
+                post = partial(self._post_and_wake, operation, node, request)
+                self._processors.engage(host, now_ps, post)
         for at in woken:
             self._wake(at, now_ps)
+
+    def _post_and_wake(
+        self, operation: Operation, node: int, request: Request, now_ps: int
+    ) -> None:
+        self._wake(self._post(operation, node, request, now_ps), now_ps)
 
     def _post(self, operation: Operation, node: int, request: Request, now_ps: int) -> int:
         """Give one request to the agent it is for; return the agent."""

@@ -48,9 +48,10 @@ class Batches:
         bytes_at = int(words[self.at + f.BYTES_AT])
         starts = bytes_at + np.cumsum(lengths) - lengths
         self._copy(rows[:count, PORT], lengths, starts, parts)
+        delay_ps = self._trace.manifest.delay_ps
         table = np.stack(
             [
-                *(rows[:count, TIME_PS], rows[:count, PORT] - 1, rows[:count, ORDER]),
+                *(rows[:count, TIME_PS] + delay_ps, rows[:count, PORT] - 1, rows[:count, ORDER]),
                 *(starts, lengths),
             ],
             axis=1,

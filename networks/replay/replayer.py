@@ -101,6 +101,7 @@ class Replayer:
         net.nodes[0, s.KIND], net.nodes[0, s.BLOCK_AT] = s.SWITCH, self._switch.at
         net.nodes[0, s.INGRESS] = address_of(program.ingress)
         net.nodes[0, s.EGRESS] = address_of(program.egress)
+        net.nodes[0, s.PASS_PS] = self._trace.manifest.delay_ps
         net.nodes[1:, s.KIND] = s.HOST  # without agents: whatever comes is let go
         net.nodes[1:, s.FIRST_PORT] = range(count, 2 * count)
         return at

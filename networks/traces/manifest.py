@@ -9,6 +9,7 @@
     later: [{at: 10us, entries: more.txtpb}]      # written at a time, after all packets before it
     ports: {1: {rate: 100G, queue: 4MiB}}         # or a number of ports, all with that; besides,
                                     # `scheduler: wrr` (switches/schedulers.py), if not strict
+    delay: 400ns                    # from a packet's last bit until it is in a queue; else 0
     seed: 1                         # of the program's random numbers
     origin_ns: 0                    # stamp of time 0; else that of the first packet received
     until_ps: 1000                  # stop there; else when nothing is left to happen
@@ -30,7 +31,7 @@ from typing import Any
 import yaml
 
 from ringleaf.errors import ConfigError, choose
-from ringleaf.units import FOREVER_PS, parse_rate, parse_size, parse_time
+from ringleaf.units import FOREVER_PS, PS_PER_S, parse_rate, parse_size, parse_time
 from switches.schedulers import parse_scheduler
 
 NAME = "trace.yaml"
@@ -47,10 +48,11 @@ MAX_PORTS = 510
 MAX_RATE_BPS = 10**15
 MAX_QUEUE_BYTES = 1 << 40
 MAX_NS = 1 << 62
+MAX_DELAY_PS = PS_PER_S
 
 _KEYS = (
     *("format", "version", "switch", "program", "p4info", "entries", "later", "ports", "seed"),
-    *("origin_ns", "until_ps", "arrivals", "compare", "unknown"),
+    *("origin_ns", "until_ps", "arrivals", "compare", "unknown", "delay"),
 )
 _COMPARE_KEYS = ("mask", "window", "ignore_order")
 
@@ -86,6 +88,7 @@ class Manifest:
     window: str | None = None
     ignore_order: bool = False
     unknown: tuple[str, ...] = ()
+    delay_ps: int = 0  # of each pass through the ingress pipeline
 
     def input(self, port: int) -> Path:
         return self.folder / "in" / f"port{port}.pcap"
@@ -128,6 +131,7 @@ def write_manifest(manifest: Manifest) -> None:
         **({"p4info": str(manifest.p4info)} if manifest.p4info else {}),
         **({"entries": str(first)} if first else {}),
         **({"later": later} if later else {}),
+        **({"delay": f"{manifest.delay_ps}ps"} if manifest.delay_ps else {}),
         "seed": manifest.seed,
         "ports": {
             number: _port_as_plain(port) for number, port in enumerate(manifest.ports, start=1)
@@ -198,6 +202,7 @@ class _Reader:
             window=None if window is None else str(window),
             ignore_order=self._bool("compare: ignore_order", compare.get("ignore_order", False)),
             unknown=tuple(str(each) for each in self._list("unknown", self._data.get("unknown"))),
+            delay_ps=self._parse(parse_time, self._data.get("delay", "0"), "delay", MAX_DELAY_PS),
         )
 
     def _check_format(self) -> None:

@@ -52,16 +52,18 @@ def find_port(words: Words, node: int, local: int) -> int:
 
 @inline
 def arrive_again(words: Words, at: int, node: int, packet: int, now_ps: int) -> None:
-    """Let a packet come in once more, at this instant, by the port that it came by."""
+    """Let a packet pass ingress once more, which takes time again, by the port that it came by."""
     port = find_port(words, node, words[row_of(words, packet) + IN_PORT])
-    push_event(words, words[at + s.HEAP_AT], now_ps, AGAIN | port << 3 | packet << 32)
+    due_ps = now_ps + words[node + s.PASS_PS]
+    push_event(words, words[at + s.HEAP_AT], due_ps, AGAIN | port << 3 | packet << 32)
 
 
 @inline
 def split_off(arena: Arena, at: int, port: int, packet: int, flags: int, now_ps: int) -> bool:
     """Do what egress has asked for besides; return whether the packet went on the line.
 
-    Clones, and a packet that goes round, are events of their own at this instant.
+    A clone is an event of its own at this instant; so is a packet that goes round, but it has to
+    pass ingress first.
     """
     words = arena.words
     node = node_row(words, at, words[port_row(words, at, port) + s.NODE])

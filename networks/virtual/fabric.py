@@ -15,6 +15,7 @@ from ringleaf.arena import Store, Words
 from ringleaf.compiled import address_of
 from switches import Program, Switch
 from switches.schedulers import make_port_queues
+from topologies.delays import host_delay_ps, node_delay_ps, switch_delay_ps
 from topologies.graph import hosts, link, neighbors, port, switches
 
 
@@ -77,6 +78,7 @@ def lay_out(
     net.ports[:, s.QUEUES_AT] = queues
     net.ports[:, s.LOSS] = round(options.loss * s.PROBABILITY_ONE)
     _fill_switches(net, program, [by_name[name].at for name in switches(graph)])
+    net.nodes[: len(by_name), s.PASS_PS] = switch_delay_ps(graph)
     _fill_hosts(net, agents, first_node=len(by_name))
     return at
 
@@ -86,11 +88,15 @@ def _fill_ports(
 ) -> None:
     index = {node: number for number, node in enumerate(nodes)}
     number = {(place.node, place.port): here for here, place in enumerate(ports)}
+    senders = frozenset(hosts(graph))
     for row, place in zip(net.ports, ports, strict=True):
         wire = link(graph, place.node, place.peer)
         row[s.PEER] = number[place.peer, port(graph, place.peer, place.node)]
         row[s.NODE], row[s.LOCAL_PORT] = index[place.node], place.port
-        row[s.RATE_BPS], row[s.DELAY_PS] = wire.rate_bps, wire.delay_ps
+        row[s.INWARD_PS] = node_delay_ps(graph, place.node)
+        row[s.OUTWARD_PS] = host_delay_ps(graph) if place.node in senders else 0
+        row[s.RATE_BPS] = wire.rate_bps
+        row[s.DELAY_PS] = row[s.OUTWARD_PS] + wire.delay_ps + node_delay_ps(graph, place.peer)
     net.nodes[:, s.FIRST_PORT] = [number[node, 1] for node in nodes]
 
 

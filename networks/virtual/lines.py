@@ -75,7 +75,11 @@ def capture(arena: Arena, at: int, port: int, packet: int, now_ps: int, order: i
 
 @inline
 def send(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
-    """Put a packet on the line of an idle port."""
+    """Put a packet on the line of an idle port.
+
+    `now_ps` is when a host's agent gives the packet away. The line has it OUTWARD_PS later, as it
+    has all others of this port, so its idle times are counted in the agent's time, too.
+    """
     words = arena.words
     here = port_row(words, at, port)
     row = row_of(words, packet)
@@ -85,10 +89,11 @@ def send(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
     words[here + s.BUSY_UNTIL_PS] = done_ps
     words[here + s.TX_BYTES] += line
     words[here + s.TX_PACKETS] += 1
-    count_bin(words, at, port, words[row + OWNER], now_ps, line)
+    on_line_ps = now_ps + words[here + s.OUTWARD_PS]
+    count_bin(words, at, port, words[row + OWNER], on_line_ps, line)
     if words[here + s.CAPTURE]:
         if words[here + s.CAPTURE] & s.CAPTURE_SENT:
-            capture(arena, at, port, packet, now_ps, s.SENT)
+            capture(arena, at, port, packet, on_line_ps, s.SENT)
         if words[here + s.CAPTURE] & s.PIN:
             pin_payload(arena, packet)
     random = arena.fields[words[at + s.RANDOM_AT] :]

@@ -1,8 +1,9 @@
 """The compiled event loop: packets cross links and switches in virtual time.
 
-One event per packet and hop: the arrival of its last bit (store and forward). A port that
-is busy gets one more event, when it falls idle. Python is called back, by returning, only
-when an agent has reported something.
+One event per packet and hop: its last bit has arrived (store and forward), and the time that its
+node takes of it is over. What nodes take (`topologies.delays`) is thus part of links' delays,
+and costs no events. A port that is busy gets one more event, when it falls idle. Python is called
+back, by returning, only when an agent has reported something.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
         words[at + s.HOPS] += 1
         if words[here + s.CAPTURE] & s.CAPTURE_RECEIVED:
             order = busied(words, node, now_ps)
-            capture(arena, at, number, event >> 32, now_ps, order)
+            capture(arena, at, number, event >> 32, now_ps - words[here + s.INWARD_PS], order)
         if is_switch:
             cross_switch(arena, at, node, number, event >> 32, now_ps)
         elif words[node + s.KIND] == s.OUTSIDE:

@@ -98,7 +98,9 @@ class VirtualNetwork:
         self._capture: Capture | Watch | None = None
         if consumers:
             self._capture = Capture(self.store, self._network, consumers)
-        self._execution = Execution(self.endpoints, self.store, self._wake)
+        self._execution = Execution(
+            self.endpoints, self.store, self._wake, overhead_ps=options.message_overhead_ps
+        )
         self._occupancy: Occupancy | None = None
 
     def watch(self, see: Callable[[Sequence[Sight]], None]) -> None:
@@ -245,7 +247,8 @@ class VirtualNetwork:
 
     def _advance(self, until_ps: int) -> list[Operation]:
         """Let time run until agents report, or to `until_ps`; return the operations then done."""
-        reason = self._run(until_ps)
+        next_ps = min(until_ps, self._execution.next_ps)
+        reason = self._run(next_ps)
         if reason == loop.REPORTED:
             now_ps, done = self._execution.dispatch()
             assert now_ps is not None
@@ -255,8 +258,9 @@ class VirtualNetwork:
             make_room(self.store, self._network)
         elif reason == loop.CAPTURED and self._capture is not None:
             self._capture.flush()
-        elif until_ps < FOREVER_PS:
-            self.now_ps = until_ps
+        elif next_ps < FOREVER_PS:
+            self.now_ps = next_ps
+            return self._execution.act(next_ps)
         else:
             raise BackendError("run: nothing will happen any more, got collectives that wait")
         return []

@@ -66,7 +66,8 @@ class Recorder:
         source = self._program.source.path
         p4info = source.with_name(source.stem + P4INFO_SUFFIX)
         schema = load_schema(source, p4info)
-        ports = open_network(self._store.arena, self._network).ports
+        net = open_network(self._store.arena, self._network)
+        ports, nodes = net.ports, net.nodes
         for number, (name, writer) in enumerate(self._writers.items()):
             write_program(writer.folder, source.read_text(), p4info.read_text())
             write_entries(writer.folder / ENTRIES, self._entities[name], schema)
@@ -81,6 +82,7 @@ class Recorder:
                     ports=tuple(self._port(ports, i) for i in own),
                     seed=self._seed + number,
                     until_ps=now_ps,
+                    delay_ps=int(nodes[number, s.PASS_PS]),
                 )
             )
 

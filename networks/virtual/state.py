@@ -51,7 +51,7 @@ PEER = 0  # port at the other end of the link
 NODE = 1  # whose port it is
 LOCAL_PORT = 2
 RATE_BPS = 3
-DELAY_PS = 4
+DELAY_PS = 4  # from the last bit on the line until the peer's node handles the packet
 LOSS = 5  # probability, in units of 2**-53
 QUEUES_AT = 6  # switches only
 BUSY_UNTIL_PS = 7
@@ -60,6 +60,10 @@ TX_BYTES = 9  # on the line, with preamble, FCS and gap
 TX_PACKETS = 10
 LOST = 11  # packets
 CAPTURE = 12  # CAPTURE_SENT | CAPTURE_RECEIVED | PIN
+INWARD_PS = 13  # of that delay, what the port's own node takes of what it receives
+OUTWARD_PS = (
+    14  # of its peer's, what the node takes of what it sends: the line has it so much later
+)
 PORT_WORDS = 16
 
 # A node's row.
@@ -75,6 +79,7 @@ BUSIED_PS = 8  # the last instant in which events of the switch's own (an idle p
 BUSIED = 9  # how many they were in that instant
 CPU_PORT = 10  # what a switch calls the port of its controllers; 0: it has none
 CPU_AT = 11  # that port, which is not among those from FIRST_PORT on
+PASS_PS = 12  # what a packet takes through a switch's ingress pipeline, each time
 NODE_WORDS = 16
 
 # An agent's row.

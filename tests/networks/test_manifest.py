@@ -32,6 +32,7 @@ MANIFESTS = st.builds(
     window=st.sampled_from([None, "8", "10us"]),
     ignore_order=st.booleans(),
     unknown=st.lists(st.sampled_from(["ties", "12"])).map(tuple),
+    delay_ps=st.integers(0, 10**12),
 )
 
 

@@ -20,6 +20,7 @@ from networks.traces.checksums import changed_files
 from networks.traces.trace import ORDER, TIME_PS, open_trace
 from networks.virtual import Options, RunResult, VirtualNetwork
 from ringleaf.marking import NEVER, Marking, from_depth
+from topologies.delays import with_delays
 from topologies.graph import hosts
 from topologies.registry import build
 
@@ -31,11 +32,18 @@ TOPOLOGIES = (
 
 
 def record(
-    folder: Path, topology: str, algorithm: str, elements: int, *, delay_ps: int, **options: object
+    folder: Path,
+    topology: str,
+    algorithm: str,
+    elements: int,
+    *,
+    delay_ps: int,
+    switch_delay_ps: int = 0,
+    **options: object,
 ) -> RunResult:
     """Run a collective, its result checked, and leave traces in `folder`, if it is one."""
     seed = int(str(options.pop("seed", 1)))
-    graph = build(topology, delay_ps=delay_ps)
+    graph = with_delays(build(topology, delay_ps=delay_ps), switch_delay_ps=switch_delay_ps)
     network = VirtualNetwork(
         graph,
         Options(system=SYSTEMS.get(algorithm), lanes=64, **options),  # type: ignore[arg-type]
@@ -70,6 +78,7 @@ def replay(folder: Path, rules: Rules = Rules(times=True)) -> list[PortResult]: 
     algorithm=st.sampled_from(["ring", "tree", "halvingdoubling", "alltoall", "switchml"]),
     elements=st.sampled_from([1, 300, 1000]),
     delay_ps=st.sampled_from([0, 1000, 1_000_000]),
+    switch_delay_ps=st.sampled_from([0, 1, 400_000]),
     loss=st.sampled_from([0.0, 0.03]),
     duplicate=st.sampled_from([0.0, 0.05]),
     reorder=st.sampled_from([0.0, 0.05]),

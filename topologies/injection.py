@@ -1,0 +1,71 @@
+"""What hosts can send into the network, so that topologies can be compared at equal cost.
+
+A server that forwards has several ports, and may use all of them for what is its own: in a torus
+with links of 100 Gbit/s it injects 400 Gbit/s, where a fat-tree's host injects 100.
+"""
+
+from __future__ import annotations
+
+import networkx as nx
+
+from ringleaf.errors import ConfigError
+from topologies.graph import attachment, hosts, link
+from topologies.registry import build, parse
+
+_UNIT_BPS = 10**9
+
+
+def injection_bps(graph: nx.Graph[str], host: str) -> int:
+    """The most that a host sends into the network: all its server's ports, or its own link."""
+    switch = attachment(graph, host)
+    own_bps = link(graph, host, switch).rate_bps
+    if not graph.graph["servers"]:
+        return own_bps
+    ports = [link(graph, switch, peer).rate_bps for peer in graph.adj[switch] if peer != host]
+    return min(own_bps, sum(ports)) if ports else own_bps
+
+
+def injections_bps(graph: nx.Graph[str]) -> tuple[int, int]:
+    """What the hosts that can inject least and most can."""
+    rates = [injection_bps(graph, host) for host in hosts(graph)]
+    return min(rates), max(rates)
+
+
+def divide_ports(topo: str, inject_bps: int, *, hosts: int | None = None) -> tuple[str, int]:
+    """The topology whose links are all so slow, or fast, that a host injects a rate in total.
+
+    All links keep one rate: where servers have more and fewer ports, it is those with most
+    that inject as much, the others less.
+
+    Args:
+        topo: A topology without rates of its own, like `bcube,n=4`.
+        inject_bps: What a host shall inject, all ports together.
+        hosts: Hosts that must find room, as `build` takes it.
+
+    Returns:
+        The text that builds it, `bcube,n=4,rate=50G`, and the links' rate in bit/s, rounded down.
+
+    Raises:
+        ConfigError: If the text is not understood, or has rates already.
+        TopologyError: If there is no such instance.
+    """
+    given = [key for key in parse(topo).links if key.endswith("rate")]
+    if given:
+        raise ConfigError(
+            f"inject: can't go with a topology's own {given[0]}, got {topo!r}; give either"
+        )
+    ports = injections_bps(build(topo, rate_bps=_UNIT_BPS, hosts=hosts))[1] // _UNIT_BPS
+    rate_bps = inject_bps // ports
+    if rate_bps < 1:
+        raise ConfigError(
+            f"inject: must be at least 1 bit/s for each of {ports} ports, got {inject_bps!r}"
+        )
+    return f"{topo},rate={_exact(rate_bps)}", rate_bps
+
+
+def _exact(rate_bps: int) -> str:
+    """The rate as topologies' texts have it, to the bit."""
+    for unit, size_bps in (("G", 10**9), ("M", 10**6), ("K", 10**3)):
+        if rate_bps % size_bps == 0:
+            return f"{rate_bps // size_bps}{unit}"
+    return str(rate_bps)
