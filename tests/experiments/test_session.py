@@ -50,7 +50,7 @@ def test_table_has_a_row_per_algorithm_and_size(finished: tuple[Path, Run, list[
         ("ring", "4096", "1024"), ("switchml", "4096", "1024"),
     ]  # fmt: skip
     assert {len(row) for row in rows} == {15}
-    assert {row[10] for row in rows} == {"0"}
+    assert {row[12] for row in rows} == {"0"}
 
 
 def test_commentary_says_what_ran_and_whether_it_was_right(
