@@ -22,6 +22,7 @@ function makeMatrix(box, { heads, columns, ranks, rankColor, cellOf, tell }) {
     const scale = window.devicePixelRatio || 1, [w, h] = [left + wide * columns.length, TOP + high * heads.length];
     [canvas.width, canvas.height] = [Math.round(w * scale), Math.round(h * scale)];
     [canvas.style.width, canvas.style.height] = [`${w}px`, `${h}px`];
+    Object.assign(canvas.dataset, { left, top: TOP, wide, high, gap });
     pen.setTransform(scale, 0, 0, scale, 0, 0);
   }
 
@@ -36,7 +37,7 @@ function makeMatrix(box, { heads, columns, ranks, rankColor, cellOf, tell }) {
         if (Math.min(w, h) > Math.min(best.w, best.h)) best = { across, w, h };
       }
     }
-    mode = Math.min(best.w, best.h) < 2 ? "fill" : best.across === ranks ? "ticks" : "mosaic";
+    mode = Math.min(best.w, best.h) < (best.across === ranks ? 2 : 4) ? "fill" : best.across === ranks ? "ticks" : "mosaic";
     dots = { ...best, worded };
   }
 
@@ -75,17 +76,18 @@ function makeMatrix(box, { heads, columns, ranks, rankColor, cellOf, tell }) {
     pen.fillRect(x, y, w, h);
     if (mode === "fill") drawFill(x, y, w, h, cell);
     else drawDots(x + 2, y + 2, cell);
-    const edge = now ? paint["new-edge"] : cell.kind === "read" ? paint.accent : mode === "fill" ? "" : cell.done ? paint.good : paint.line;
+    const edge = now ? paint["new-edge"] : cell.kind === "read" ? (mode === "fill" ? paint.ink : paint.accent) : mode === "fill" ? "" : cell.done ? paint.good : paint.line;
     if (!edge) return;
     pen.strokeStyle = edge;
-    pen.lineWidth = cell.kind ? (mode === "fill" ? 2 : 1.5) : 1;
+    const thick = cell.kind ? (mode === "fill" ? 2 : 1.5) : 1;
+    pen.lineWidth = thick;
     pen.setLineDash(cell.kind === "read" ? [3, 2] : []);
-    pen.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
+    pen.strokeRect(x + thick / 2, y + thick / 2, w - thick, h - thick);
   }
 
-  function drawFill(x, y, w, h, { who, done }) {
+  function drawFill(x, y, w, h, { who, done, kind }) {
     if (!who.length) return;
-    pen.fillStyle = done ? paint.good : who.twice ? paint.bad : who.length === 1 ? paint.ranks[who[0]] : paint.accent;
+    pen.fillStyle = kind === "changed" ? paint["new-edge"] : done ? paint.good : who.twice ? paint.bad : who.length === 1 ? paint.ranks[who[0]] : paint.accent;
     const share = Math.min(h, Math.max(2, Math.round((h * who.length) / ranks)));
     pen.fillRect(x, y + h - share, w, share);
   }

@@ -3,12 +3,12 @@
   const { starts, entries, names, map, paths, times, ranks, nodes } = story;
   const get = (id) => document.getElementById(id);
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const PACE_MS = 1500, FEW = 4, MOST_PILLS = 12, MOST_LINKS = 60, SVG = "http://www.w3.org/2000/svg";
+  const PACE_MS = 1500, FEW = 4, MOST_PILLS = 12, MOST_LINKS = 150, REST_MS = 200, SVG = "http://www.w3.org/2000/svg";
   const who = story.who.map((text) => membersOf(text));
   const cells = story.cells.map(([name, ...numbers]) => ({ who: who[name], name, text: story.who[name], numbers }));
   const frames = story.frames.map(frameOf);
   const buffers = story.first.map((row) => [...row]), slots = new Map();
-  let at = 0, from = 0, timer = 0, motion = 0;
+  let at = 0, from = 0, timer = 0, motion = 0, noting = 0;
 
   // Ranks of `Σ{0-5,8}`, `{2}`, `Σ all` and `∅`.
   function membersOf(text) {
@@ -296,7 +296,7 @@
     if (box.scrollWidth > box.clientWidth && (x < box.scrollLeft + 40 || x > box.scrollLeft + box.clientWidth - 40)) box.scrollLeft = x - box.clientWidth / 2;
   }
 
-  const known = { step: -1, loads: new Map(), order: [], top: 1 };
+  const known = { step: -1, loads: new Map(), order: [], top: 1, anew: true, sign: "" };
 
   // What the links carry in a step, the largest first.
   function loadsOf(step) {
@@ -308,23 +308,36 @@
         loads.set(key, [count + 1, size + frame.size]);
       });
     }
-    const number = (name) => index(name) + (name[0] === "s" ? 1e6 : 0);
-    const order = [...loads].sort(([a, x], [b, y]) => y[1] - x[1] || number(a.split(" ")[0]) - number(b.split(" ")[0]) || number(a.split(" ")[1]) - number(b.split(" ")[1]));
-    return Object.assign(known, { step, loads, order, top: Math.max(1, order[0]?.[1][1] ?? 0), anew: true });
+    const one = (name) => index(name) + (name[0] === "s" ? 1e6 : 0), number = (key) => 1e7 * one(key.split(" ")[0]) + one(key.split(" ")[1]);
+    const order = [...loads].sort(([a, x], [b, y]) => y[1] - x[1] || number(a) - number(b));
+    const sign = order.join();  // steps often use the same links alike
+    return Object.assign(known, { step, loads, order, top: Math.max(1, order[0]?.[1][1] ?? 0), anew: sign !== known.sign, sign });
   }
 
   const shorter = (size) => (size < 10000 ? `${size} B` : `${(size / 1024).toFixed(1)} KiB`);
 
-  function showLinks({ order, top }, active) {
-    const few = order.length <= MOST_LINKS ? order : [...order.filter(([key]) => active.has(key)), ...order.filter(([key]) => !active.has(key))].slice(0, MOST_LINKS);
-    get("links").replaceChildren(...few.map(([key, [count, size]]) => {
-      const bar = element("i");
-      bar.style.width = `${(100 * size) / top}%`;
-      return element("div", `linkrow${active.has(key) ? " now" : ""}`, element("span", "", key.replace(" ", "→")), bar, element("span", "", count > 1 ? `${count} × = ${shorter(size)}` : shorter(size)));
-    }));
-    if (order.length > few.length) get("links").append(element("span", "empty", `and ${order.length - few.length} more`));
-    if (!order.length) get("links").append(element("span", "empty", at ? "None: everything stays where it is." : "Nothing has been sent yet."));
-    const row = get("links").querySelector(".now"), box = get("links");
+  function linkRow([key, [count, size]], top) {
+    const bar = element("i");
+    bar.style.width = `${(100 * size) / top}%`;
+    return element("div", "linkrow", element("span", "", key.replace(" ", "→")), bar, element("span", "", count > 1 ? `${count} × = ${shorter(size)}` : shorter(size)));
+  }
+
+  const linkRows = new Map();
+
+  // The links of the step, built once in it; beyond the first, those alone that are used now.
+  function showLinks({ order, loads, top, anew }, active) {
+    const box = get("links"), beyond = [...active].filter((key) => !linkRows.has(key));
+    if (anew || beyond.length) {
+      linkRows.clear();
+      const first = order.slice(0, MOST_LINKS), known = new Set(first.map(([key]) => key));
+      const extra = [...active].filter((key) => !known.has(key)).slice(0, MOST_LINKS).map((key) => [key, loads.get(key)]);
+      for (const link of [...extra, ...first]) linkRows.set(link[0], linkRow(link, top));
+      box.replaceChildren(...linkRows.values());
+      if (order.length > linkRows.size) box.append(element("span", "empty", `and ${order.length - linkRows.size} more`));
+      if (!order.length) box.append(element("span", "empty", at ? "None: everything stays where it is." : "Nothing has been sent yet."));
+    }
+    for (const [key, row] of linkRows) row.classList.toggle("now", active.has(key));
+    const row = [...linkRows].find(([key]) => active.has(key))?.[1];
     if (row) box.scrollTop = Math.max(0, row.offsetTop - box.offsetTop - 40);
   }
 
@@ -332,7 +345,6 @@
     cancelAnimationFrame(motion);
     const shown = now().filter((frame) => frame.path.length > 1), load = loadsOf(at ? frames[at - 1].step : -1), active = new Set();
     if (load.anew) layers.loads.replaceChildren(...load.order.map(([key, [, size]]) => drawn("path", { d: line(...key.split(" "), ASIDE), class: "load", "stroke-width": (1.5 + (5 * size) / load.top) * Math.max(0.35, slim) })));
-    load.anew = false;
     for (const layer of [layers.routes, layers.ends, layers.pills]) layer.replaceChildren();
     for (const [box] of glyphs.values()) box.classList.remove("end");
     const pills = [], large = Math.min(1.7, Math.max(1, map.width / 480));  // large maps are shown small
@@ -352,6 +364,7 @@
       pills.push([pill, frame.path.slice(1).map((to, i) => [frame.path[i], to]), lost ? 0.5 : 1]);
     }
     showLinks(load, active);
+    load.anew = false;
     if (shown.length) reveal(shown[0].path[0]);
     const settle = (share) => pills.forEach(([pill, ways, end]) => pill.setAttribute("transform", `translate(${point(ways, share * end)}) scale(${magnify})`));
     const REST = 0.7;  // of the way, so that ends can be seen
@@ -461,7 +474,8 @@
     showMap(animate);
     showRows();
     get("scrub").value = at;
-    history.replaceState(null, "", `#step=${at}`);
+    clearTimeout(noting);  // browsers allow some hundred changes of the address in half a minute
+    noting = setTimeout(() => history.replaceState(null, "", `#step=${at}`), REST_MS);
   }
 
   const forward = (animate) => (get("whole").checked ? show(stepAfter(at), stepBefore(stepAfter(at)), animate) : show(at + 1, at, animate));

@@ -63,7 +63,8 @@ def _tier_scale(graph: nx.Graph[str], members: list[str]) -> Point:
 
 
 def _is_at_server(graph: nx.Graph[str], node: str) -> bool:
-    return graph.nodes[node].get("tier", 0) == 0
+    tier: int = graph.nodes[node].get("tier", 0)  # hosts have none
+    return tier == 0
 
 
 def _narrowed(at: dict[str, Point], sizes: dict[str, Point]) -> dict[str, Point]:
@@ -113,9 +114,7 @@ def _place(graph: nx.Graph[str], node: str, scale: Point) -> Point:
     return (x * scale[0], -y * scale[1])  # a page's y goes down
 
 
-def _fit(
-    at: dict[str, Point], sizes: dict[str, Point], arcs: frozenset[frozenset[str]]
-) -> Layout:
+def _fit(at: dict[str, Point], sizes: dict[str, Point], arcs: frozenset[frozenset[str]]) -> Layout:
     left = min(x for x, _ in at.values())
     top = min(y for _, y in at.values())
     margin = MARGIN if not arcs else 1.6 * MARGIN

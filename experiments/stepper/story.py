@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import networkx as nx
@@ -252,6 +252,7 @@ class Cursor:
             self.entries[change.switch, change.index] = entry
 
 
+@lru_cache(maxsize=1 << 16)
 def members(bits: int) -> tuple[int, ...]:
     """The numbers of the bits that are set, lowest first."""
     return tuple(_members(bits))

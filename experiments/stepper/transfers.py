@@ -114,9 +114,14 @@ class _Finder:
     def __init__(self, graph: nx.Graph[str]) -> None:
         self._graph = graph
         self._table = dealt(graph, routes(graph))
+        self._found: dict[tuple[int, int], tuple[str, ...]] = {}
 
     def __call__(self, src: int, dst: int) -> tuple[str, ...]:
-        return tuple(path(self._graph, f"h{src}", f"h{dst}", table=self._table))
+        found = self._found.get((src, dst))
+        if found is None:
+            found = tuple(path(self._graph, f"h{src}", f"h{dst}", table=self._table))
+            self._found[src, dst] = found
+        return found
 
 
 def _frame(

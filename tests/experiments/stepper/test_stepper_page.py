@@ -7,13 +7,14 @@ import re
 import shutil
 import subprocess
 from html import unescape
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from experiments.stepper.layout import lay_out
-from experiments.stepper.page import render
+from experiments.stepper.page import BLANK, render
 from experiments.stepper.story import Cursor, Story, show_who
 from experiments.stepper.telling import Request, tell
 from topologies import registry
@@ -34,6 +35,7 @@ DRIVER = """
 <script>
 const log = [];
 const note = (name) => log.push([name, {
+  at: Number(document.getElementById("scrub").value),
   hash: location.hash,
   title: document.getElementById("title").textContent,
   count: document.getElementById("count").textContent,
@@ -44,6 +46,7 @@ const note = (name) => log.push([name, {
     [...row.cells].map((cell) => cell.textContent)),
   pills: [...document.querySelectorAll(".pill text")].map((pill) => pill.textContent),
   links: document.querySelectorAll(".linkrow").length,
+  listed: [...document.querySelectorAll("#rows .frame")].map((row) => row.textContent),
   play: document.getElementById("play").textContent,
   wide: document.documentElement.scrollWidth - innerWidth,
 }]);
@@ -67,7 +70,7 @@ for (const id of ["next", "step-next", "back", "step-back", "last", "first"]) {
 document.getElementById("scrub").value = 5;
 document.getElementById("scrub").dispatchEvent(new Event("input"));
 note("scrub");
-document.querySelectorAll(".frame")[8].click();
+document.querySelectorAll("#rows .frame")[8].click();
 note("row");
 location.hash = "#step=2";
 setTimeout(() => {
@@ -80,9 +83,49 @@ setTimeout(() => {
 )
 
 
+# What is painted of each cell of the matrix, and between the cells.
+CELLS = (
+    DRIVER
+    + """
+press("End"); press("ArrowLeft");
+{
+const canvas = document.querySelector("#buffers canvas"), rows = ROWS;
+const scale = canvas.width / parseFloat(canvas.style.width);
+const [left, top, wide, high, gap] =
+  ["left", "top", "wide", "high", "gap"].map((name) => Number(canvas.dataset[name]));
+const pen = canvas.getContext("2d", { willReadFrequently: true });
+const pixels = (x, y, w, h) => {
+  const { data } = pen.getImageData(x * scale, y * scale, w * scale, h * scale);
+  return Array.from({ length: data.length / 4 }, (_, i) => [...data.slice(4 * i, 4 * i + 3)]);
+};
+const vivid = (color) => Math.max(...color) - Math.min(...color) > 60;
+let painted = 0, between = 0;
+for (let row = 0; row < rows; row++) for (let column = 0; column < rows; column++) {
+  const x = left + column * wide, y = top + row * high;
+  painted += pixels(x, y, wide - gap, high - gap).some(vivid);
+  between += !pixels(x + wide - gap, y, gap, high - gap).some(vivid);
+}
+log.push(["cells", {
+  painted, between, width: canvas.clientWidth,
+  room: document.getElementById("buffers").clientWidth,
+  elements: document.querySelectorAll("*").length,
+  what: document.getElementById("cell").textContent,
+}]);
+}
+end();
+</script>
+"""
+)
+
+
 @pytest.fixture(scope="module")
 def ring() -> Story:
     return tell(Request("ring", ranks=4, elements=8))
+
+
+@pytest.fixture(scope="module")
+def large() -> Story:
+    return tell(Request("ring", ranks=64))
 
 
 @pytest.fixture(scope="module")
@@ -119,25 +162,67 @@ def test_the_script_gets_the_same_states_as_python(switchml: Story) -> None:
     cursor = Cursor(switchml)
 
     for number, frame in enumerate(data["frames"], 1):
-        for rank, cell, before, after in frame["buffers"]:
-            assert buffers[rank][cell] == before
-            buffers[rank][cell] = after
+        changes = frame[7]
+        for i in range(0, len(changes), 3):
+            buffers[changes[i]][changes[i + 1]] = changes[i + 2]
         cursor.go(number)
         for rank, cells in enumerate(cursor.buffers):
             for cell, held in enumerate(cells):
-                who, text, numbers = data["cells"][buffers[rank][cell]]
-                assert (tuple(who), text, tuple(numbers)) == (
-                    held.who, show_who(held.who, 4), held.numbers,
-                )  # fmt: skip
+                who, *numbers = data["cells"][buffers[rank][cell]]
+                text = data["who"][who]
+                assert (text, tuple(numbers)) == (show_who(held.who, 4), held.numbers)
 
 
-@pytest.mark.parametrize("family", registry.TOPOLOGIES)
-def test_every_topology_has_a_drawing_without_nodes_on_nodes(family: str) -> None:
-    layout = lay_out(registry.build(family))
+@pytest.mark.parametrize("told", ["ring", "switchml"])
+def test_the_script_gets_the_same_sentences_as_python(
+    told: str, request: pytest.FixtureRequest
+) -> None:
+    story: Story = request.getfixturevalue(told)
+    data = story_of(render(story))
 
-    places = sorted(layout.at.values())
-    assert len(set(places)) == len(places)
-    assert all(0 < x < layout.width and 0 < y < layout.height for x, y in places)
+    def say(pattern: int, *numbers: int) -> str:
+        head, *parts = data["patterns"][pattern].split(BLANK)
+        return str(head) + "".join(
+            f"{number}{part}" for number, part in zip(numbers, parts, strict=True)
+        )
+
+    for sent, frame in zip(data["frames"], story.frames, strict=True):
+        assert [say(*text) for text in sent[1:4]] == [frame.title, frame.text, frame.label]
+        assert data["actions"][sent[0]] == frame.action.value
+        assert tuple(data["paths"][sent[4]]) == frame.path
+
+
+def test_a_page_of_64_ranks_is_small_and_without_a_script_still_tells_the_steps(
+    large: Story,
+) -> None:
+    page = render(large)
+
+    assert len(page.encode()) < 1_000_000
+    assert page.count('class="stage"') == 2 * 63
+    assert "ringleaf step ring --ranks 64 --elements 128 --plain" in unescape(page)
+
+
+def star(count: int) -> str:
+    return f"leafspine,leaves=1,spines=0,hosts={count}"
+
+
+@pytest.mark.parametrize(
+    "topo",
+    [*registry.TOPOLOGIES, "fattree,k=8", "bcube,n=8,k=1", "leafspine,leaves=8,spines=4,hosts=8"]
+    + [star(count) for count in (2, 16, 17, 32, 64, 128)],
+)
+def test_no_box_of_a_topology_lies_on_another(topo: str) -> None:
+    graph = registry.build(topo)
+    layout = lay_out(graph)
+
+    def overlap(a: str, b: str) -> bool:
+        return all(
+            abs(layout.at[a][i] - layout.at[b][i]) < (layout.size[a][i] + layout.size[b][i]) / 2
+            for i in (0, 1)
+        )
+
+    assert [pair for pair in combinations(graph, 2) if overlap(*pair)] == []
+    assert all(0 < x < layout.width and 0 < y < layout.height for x, y in layout.at.values())
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
@@ -164,12 +249,13 @@ class TestInChromium:
     def test_keys_buttons_and_time_walk_through_it(self, tmp_path: Path, ring: Story) -> None:
         log = self.log(self.browse(tmp_path, render(ring), WALK, "1280,800"))
 
-        at = {name: int(seen["hash"].removeprefix("#step=")) for name, seen in log.items()}
-        assert at == {
+        assert {name: seen["at"] for name, seen in log.items()} == {
             "opened": 0, "ArrowRight": 1, "ArrowDown": 4, "ArrowLeft": 3, "ArrowUp": 0, "End": 24,
             "Home": 0, "#next": 1, "#step-next": 4, "#back": 3, "#step-back": 0, "#last": 24,
             "#first": 0, "scrub": 5, "row": 9, "hash": 2, "play": 23, "played": 24, "again": 1,
         }  # fmt: skip
+        assert log["played"]["hash"] == "#step=24"  # it follows when nothing moves any more
+        assert log["opened"]["listed"][:2] == [frame.title for frame in ring.frames[:2]]
         assert log["ArrowRight"]["title"] == ring.frames[0].title
         assert log["ArrowDown"]["title"].startswith("4 at once: h0→h1, h1→h2")
         assert log["ArrowDown"]["pills"] == ["chunk 0", "chunk 1", "chunk 2", "chunk 3"]
@@ -186,8 +272,24 @@ class TestInChromium:
 
         log = self.log(self.browse(tmp_path, render(switchml), script, "390,844", "#step=2"))
 
-        assert log["there"]["hash"] == "#step=2"
+        assert log["there"]["at"] == 2
         assert log["there"]["rows"][0][:5] == ["0", "0", "0", "h0h1", "complete"]
         assert log["there"]["rows"][0][5].startswith("Σ{0,1} = ")
         assert log["back"]["rows"][0][4] == "sum"
         assert max(seen["wide"] for seen in log.values()) <= 0
+
+    @pytest.mark.parametrize("ranks", [16, 64])
+    def test_many_cells_keep_to_their_places(
+        self, tmp_path: Path, large: Story, ranks: int
+    ) -> None:
+        story = large if ranks == 64 else tell(Request("ring", ranks=ranks))
+        script = CELLS.replace("ROWS", str(ranks))
+
+        document = self.browse(tmp_path, render(story), script, "1280,800")
+
+        seen = self.log(document)["cells"]
+        assert (seen["painted"], seen["between"]) == (ranks**2, ranks**2)
+        assert seen["width"] <= seen["room"]
+        assert seen["elements"] < 3000
+        change = story.frames[-2].buffers[0]
+        assert seen["what"].startswith(f"rank {change.rank}, chunk {change.cell}: Σ all = ")
