@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from experiments.results import Row, Run
+from experiments.figure_style import variable
+from experiments.results import Row, Run, is_one_size
 from experiments.table import bandwidth, reasons
 from ringleaf.units import PS_PER_US, format_rate, format_size, format_time
+from topologies.draw import dark_colors
 
 _CAPTIONS = {
     "time": (
@@ -26,6 +27,18 @@ _CAPTIONS = {
         "Link utilisation over time",
         "At the largest size. One row per direction of each link, from hosts up, then down; "
         "the dotted line is the end.",
+    ),
+    "bytes": (
+        "Where the bytes went",
+        "At the largest size, by kind of link: this topology has too many to draw each.",
+    ),
+}
+
+_ONE_SIZE = {
+    "time": ("Time", "Lower is better. The line across a bar: the least time it could take here."),
+    "busbw": (
+        "Bus bandwidth",
+        "Higher is better. Aggregation in switches may exceed the link rate: see busbw below.",
     ),
 }
 
@@ -42,24 +55,24 @@ def render(
     *,
     command: str,
     svgs: Mapping[str, str],
-    topologies: Mapping[str, bytes],
+    topologies: Mapping[str, str],
 ) -> str:
-    """The page.
+    """Return the page.
 
     Args:
         run: The results.
         command: What to type to get them again.
         svgs: Figure name -> SVG.
-        topologies: Algorithm -> PNG of where its bytes went.
+        topologies: Algorithm -> SVG of where its bytes went.
     """
     title = f"{run.collective.capitalize()} of {run.ranks} ranks on {run.topology}"
-    style = (_PAGE / "style.css").read_text()
+    style = (_PAGE / "style.css").read_text() + _dark_style()
     parts = (
         f"<h1>{escape(title)}</h1>",
         f'<p class="soft">{escape(_subtitle(run))}</p>',
         *_facts(run),
         '<h2>Speed</h2>\n<div class="figures">',
-        *_figures(svgs, ("time", "busbw")),
+        *_figures(svgs, ("time", "busbw"), _CAPTIONS | (_ONE_SIZE if is_one_size(run) else {})),
         "</div>",
         "<h2>Results</h2>",
         *_table(run.rows),
@@ -144,33 +157,45 @@ def _fastest(rows: Iterable[Row]) -> tuple[Row, list[Row]]:
     return first, others
 
 
-def _figures(svgs: Mapping[str, str], names: Iterable[str]) -> Iterator[str]:
+def _figures(
+    svgs: Mapping[str, str], names: Iterable[str], captions: Mapping[str, tuple[str, str]]
+) -> Iterator[str]:
     for name in names:
         if name in svgs:
-            title, caption = _CAPTIONS[name]
+            title, caption = captions[name]
             svg = svgs[name].replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1)
             text = f"{escape(title)}. {escape(caption)}"
             yield f"<figure>{svg}<figcaption>{text}</figcaption></figure>"
 
 
-def _inside(run: Run, svgs: Mapping[str, str], topologies: Mapping[str, bytes]) -> Iterator[str]:
-    """How busy links were, and where the bytes went."""
-    if not topologies:
+def _inside(run: Run, svgs: Mapping[str, str], topologies: Mapping[str, str]) -> Iterator[str]:
+    """Yield how busy links were, and where the bytes went."""
+    if "links" not in svgs:
         return
     size = format_size(max(row.size_bytes for row in run.rows))
     yield f"<h2>Inside the network, at {size}</h2>"
-    yield from _figures(svgs, ("links",))
-    yield '<p class="soft">Where the bytes went: a picture grows when you click it.</p>'
+    yield from _figures(svgs, ("links", "bytes"), _CAPTIONS)
+    if not topologies:
+        return
+    yield (
+        '<p class="soft">Where the bytes went, all on one scale: a picture grows when you click '
+        "it.</p>"
+    )
     yield '<div class="figures">'
-    for algo, png in topologies.items():
-        data = base64.b64encode(png).decode()
+    for algo, svg in topologies.items():
         alt = f"{run.topology}, each link coloured by the bytes that {algo} sent over it"
+        svg = svg.replace("<svg", f'<svg role="img" aria-label="{escape(alt)}"', 1)
         yield (
-            '<figure class="light" onclick="this.classList.toggle(\'wide\')">'
-            f'<img alt="{escape(alt)}" src="data:image/png;base64,{data}">'
-            f"<figcaption>{escape(algo)}</figcaption></figure>"
+            '<figure class="map" onclick="this.classList.toggle(\'wide\')">'
+            f"{svg}<figcaption>{escape(algo)}</figcaption></figure>"
         )
     yield "</div>"
+
+
+def _dark_style() -> str:
+    """Return what colours of drawings become on a dark page."""
+    colors = "".join(f"{variable(was)}:{now};" for was, now in dark_colors().items())
+    return f"@media (prefers-color-scheme: dark) {{ :root {{ {colors} }} }}\n"
 
 
 def _table(rows: list[Row]) -> Iterator[str]:

@@ -132,6 +132,21 @@ class Run:
         return injection(*self.injection_bps)
 
 
+def algorithms(run: Run) -> list[str]:
+    """Return the run's algorithms, in the order they were asked for."""
+    return list(dict.fromkeys(row.algo for row in run.rows))
+
+
+def rows_of(run: Run, algo: str) -> list[Row]:
+    """Return an algorithm's rows, by size."""
+    return sorted((row for row in run.rows if row.algo == algo), key=lambda row: row.size_bytes)
+
+
+def is_one_size(run: Run) -> bool:
+    """Return whether all rows are of one size, so that nothing can be drawn against it."""
+    return len({row.size_bytes for row in run.rows}) == 1
+
+
 def versions() -> dict[str, str]:
     """Versions of us, of Python and of the packages that the figures depend on."""
     found = {"ringleaf": ringleaf.__version__, "python": platform.python_version()}

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collectives.sparse.models import BEST_PS, Setting, ring_ps
-from experiments.figures import color_of, matplotlib_style, save
+from experiments.figure_style import matplotlib_style, save
+from experiments.looks import look_of
 from ringleaf.units import format_rate, format_size, parse_fraction
 
 if TYPE_CHECKING:
@@ -77,15 +78,17 @@ def _share(text: str) -> float:
 def _panel(axes: Axes, lines: Sequence[Line], pattern: str) -> None:
     rings = {line["density"]: int(line["time_ps"]) for line in lines if line["algo"] == "ring"}
     algos = list(dict.fromkeys(line["algo"] for line in lines if line["algo"] != "ring"))
-    for algo, marker in zip(algos, "osD^vPX*", strict=False):
+    for algo in algos:
         own = sorted((line for line in lines if line["algo"] == algo), key=_density)
-        color = color_of(algo, ["ring", *algos])
+        look = look_of(algo)
         densities = [100 * _density(line) for line in own]
         gains = [rings[line["density"]] / int(line["time_ps"]) for line in own]
-        axes.plot(densities, gains, color=color, marker=marker, markersize=4.5, label=algo)
+        axes.plot(
+            densities, gains, color=look.color, marker=look.marker, markersize=5.5, label=algo
+        )
         if algo in BEST_PS:
             allowed = [_allowed(line, algo, pattern) for line in own]
-            axes.plot(densities, allowed, "--", color=color, linewidth=1, alpha=0.8)
+            axes.plot(densities, allowed, "--", color=look.color, linewidth=1, alpha=0.8)
     axes.axhline(1, color="#808080", linewidth=1)
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import hypot
@@ -14,7 +14,7 @@ import networkx as nx
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
-from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize
+from matplotlib.colors import LinearSegmentedColormap, ListedColormap, Normalize, to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
@@ -31,6 +31,11 @@ LINE_COLOR = "#8a929c"
 IDLE_COLOR = "#d3d8de"
 FRAME_COLOR = "#f3f4f6"
 INK = "#2b2f36"
+
+SHADES = 12
+"""Steps of the scale of links' values."""
+_LIGHT_SCALE = ("#f6c65b", "#f08a3c", "#d9482b", "#9d1c36", "#4f0c2e")  # darker is more
+_DARK_SCALE = ("#5c3a1e", "#a34a1f", "#e0692e", "#f6a94a", "#fff0b3")  # lighter is more
 
 EdgeValues = Mapping[tuple[str, str], float]
 """(from, to) -> value of that direction of the link; directions left out count as 0."""
@@ -104,10 +109,16 @@ def make_figure(
     edge_values: EdgeValues | None = None,
     value_label: str = "",
     title: str | None = None,
+    top: float | None = None,
+    width: float = 11,
 ) -> Figure:
-    """The drawing itself; see `draw`."""
+    """Return the drawing itself; see `draw`.
+
+    `top` is where the scale of values ends, so that drawings can share one. Default: the largest.
+    `width` is what the nodes take in inches, if their names fit into that.
+    """
     _check(graph, node_colors or {}, edge_values or {})
-    sheet = _lay_out(graph, bar=edge_values is not None)
+    sheet = _lay_out(graph, width, bar=edge_values is not None)
     figure = Figure(figsize=(sheet.width, sheet.height))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, sheet.width), ylim=(0, sheet.height))
@@ -116,7 +127,7 @@ def make_figure(
     if edge_values is None:
         _draw_links(axes, graph, sheet)
     else:
-        _draw_values(figure, axes, graph, sheet, edge_values, value_label)
+        _draw_values(figure, axes, graph, sheet, edge_values, value_label, top)
     _draw_nodes(axes, graph, sheet, node_colors or {})
     _write_titles(axes, graph, sheet, title or graph.name, values=edge_values is not None)
     return figure
@@ -131,7 +142,7 @@ def _check(graph: nx.Graph[str], colors: Mapping[str, str], values: EdgeValues) 
             raise TopologyError(f"draw {graph.name}: no link joins {a!r} and {b!r}")
 
 
-def _lay_out(graph: nx.Graph[str], *, bar: bool) -> Sheet:
+def _lay_out(graph: nx.Graph[str], wanted: float, *, bar: bool) -> Sheet:
     """Choose a scale at which names can be read, on a sheet of 5 to 18 inches if that can be."""
     places = {node: graph.nodes[node]["pos"] for node in graph}
     low = (min(x for x, _ in places.values()), min(y for _, y in places.values()))
@@ -141,10 +152,10 @@ def _lay_out(graph: nx.Graph[str], *, bar: bool) -> Sheet:
     if graph.graph["layout"] == "tiers":
         left += 0.5
         narrowest = 0.165 if graph.graph["servers"] else 0.125
-        scale_x = min(0.62, max(narrowest, 11 / (span_x + 1)))
+        scale_x = min(0.62, max(narrowest, wanted / (span_x + 1)))
         scale = (scale_x, max(1.3, span_x * scale_x * 0.14))
     else:
-        side = min(0.95, max(0.6, 11 / (span_x + 1)))
+        side = min(0.95, max(0.6, wanted / (span_x + 1)))
         scale = (side, side)
         left, right, top, bottom = (each + 0.3 * side for each in (left, right, top, bottom))
     width = max(left + right + span_x * scale[0], 5.0 + 1.1 * bar)
@@ -227,10 +238,22 @@ def _draw_links(axes: Axes, graph: nx.Graph[str], sheet: Sheet) -> None:
     axes.add_collection(LineCollection(strokes, colors=LINE_COLOR, linewidths=width))
 
 
-def _value_colors() -> Colormap:
-    """From amber to dark red: the lightest shade still shows on white."""
-    shades = ["#f6c65b", "#f08a3c", "#d9482b", "#9d1c36", "#4f0c2e"]
-    return LinearSegmentedColormap.from_list("traffic", shades)
+def _shades(ends: Sequence[str]) -> list[str]:
+    """Return the steps of a scale, from its least to its largest value."""
+    smooth = LinearSegmentedColormap.from_list("traffic", list(ends))
+    return [to_hex(smooth(step / (SHADES - 1))) for step in range(SHADES)]
+
+
+def dark_colors() -> dict[str, str]:
+    """Return what each colour of a drawing becomes on a dark page; ink takes the page's own."""
+    tiers = ("#5f4a1e", "#63402a", "#5a3450", "#443d6b", "#2c5446")
+    return {
+        HOST_COLOR: "#2c4a68",
+        **dict(zip(TIER_COLORS, tiers, strict=True)),
+        IDLE_COLOR: "#3a4149",
+        FRAME_COLOR: "#20262b",
+        **dict(zip(_shades(_LIGHT_SCALE), _shades(_DARK_SCALE), strict=True)),
+    }
 
 
 def _draw_values(
@@ -240,10 +263,11 @@ def _draw_values(
     sheet: Sheet,
     values: EdgeValues,
     label: str,
+    top: float | None,
 ) -> None:
     """One line per direction, on the right of the way it goes; idle ones are grey."""
-    top = max(values.values(), default=0) or 1
-    palette = _value_colors()
+    top = top or max(values.values(), default=0) or 1
+    palette = ListedColormap(_shades(_LIGHT_SCALE))
     lane = max(0.9, 1.6 * _line_width(graph))
     for idle, width in ((True, 0.8 * lane), (False, lane)):
         strokes, shades = [], []

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from experiments.figures import matplotlib_style, write_figure
+from experiments.figure_style import INK, matplotlib_style, write_figure
 from experiments.jobs.results import Case, JobRow
 from ringleaf.units import PS_PER_MS, PS_PER_S
 
@@ -19,10 +20,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Mid tones, to be told apart on white and on dark, and by the colour-blind.
-COLORS = ("#3f7fd1", "#e08a2b", "#1f9d8b", "#d62f5c", "#9467bd", "#92703c", "#5f6b7a", "#7a8b2f")
+COLORS = (
+    "#3f7fd1", "#e08a2b", "#1f9d8b", "#d62f5c", "#9467bd", "#92703c", "#7b8794", "#b8a11e",
+    "#1fb0d0", "#d16fc4", "#5fae4b", "#b0573c",
+)  # fmt: skip
 
+STEPS = 120
+"""Of a time series in a panel."""
 
-STEPS = 120  # of a time series in a panel
+MOST_COLUMNS = 4
+"""Panels beside each other: their titles can be read at a page's width."""
 
 
 def draw_all(folder: Path, cases: Sequence[Case]) -> list[Path]:
@@ -33,11 +40,16 @@ def draw_all(folder: Path, cases: Sequence[Case]) -> list[Path]:
     most = max(case.combination.count for case in cases)
     crowded = [case for case in cases if case.combination.count == most]
     drawn: list[tuple[str, Callable[[], Figure]]] = [
-        ("jct", lambda: draw_bars(cases, "job completion time (ms)", lambda row: row.jct_ps)),
+        (
+            "jct",
+            lambda: draw_bars(cases, "job completion time, simulated (ms)", lambda row: row.jct_ps),
+        ),
         (
             "wait",
             lambda: draw_bars(
-                cases, "waiting for the front layers (ms per iteration)", lambda r: r.front_wait_ps
+                cases,
+                "waiting for the front layers, simulated (ms per iteration)",
+                lambda r: r.front_wait_ps,
             ),
         ),
         ("links", lambda: draw_links(crowded)),
@@ -56,7 +68,7 @@ def draw_all(folder: Path, cases: Sequence[Case]) -> list[Path]:
 
 
 def draw_bars(cases: Sequence[Case], label: str, value: Callable[[JobRow], int]) -> Figure:
-    """Bars of jobs' mean: a panel per number of jobs, a group per algorithm; dots are jobs."""
+    """Draw jobs' mean as bars: a panel per number of jobs, a group per algorithm; dots are jobs."""
     import matplotlib.pyplot as plt
 
     figure: Figure
@@ -64,33 +76,45 @@ def draw_bars(cases: Sequence[Case], label: str, value: Callable[[JobRow], int])
     reduction = _reductions(cases)
     algos = _values(cases, reduction)
     orders = _values(cases, lambda case: case.combination.order)
+    across = min(len(counts), 2)
+    down = -(-len(counts) // across)
+    tall = 0.5 + len(algos) * (0.15 + 0.14 * len(orders))
     figure, panels = plt.subplots(
-        1, len(counts), figsize=(1.5 + 4.2 * len(counts), 3.6), sharey=True, squeeze=False,
-        layout="constrained",
+        down, across, figsize=(1.6 + 3.8 * across, 1 + tall * down), sharex=True, sharey=True,
+        squeeze=False, layout="constrained",
     )  # fmt: skip
-    width = 0.8 / len(orders)
-    for axes, count in zip(panels[0], counts, strict=True):
+    thick = 0.84 / len(orders)
+    for axes, count in zip(panels.flat, counts, strict=False):
         for case in cases:
             if str(case.combination.count) != count:
                 continue
             place = orders.index(case.combination.order)
-            x = algos.index(reduction(case)) + (place - (len(orders) - 1) / 2) * width
+            y = algos.index(reduction(case)) + (place - (len(orders) - 1) / 2) * thick
             times = [value(row) / PS_PER_MS for row in case.rows]
-            axes.bar(x, fmean(times), 0.92 * width, color=COLORS[place % len(COLORS)])
-            axes.plot([x] * len(times), times, ".", color="#1f2328", markersize=3)
-        axes.set_xticks(range(len(algos)), algos)
-        axes.set_title(f"{count} jobs", fontsize=10)
-        axes.grid(axis="x", visible=False)
-    panels[0][0].set_ylabel(label)
-    for place, order in enumerate(orders):
-        panels[0][0].bar(0, 0, color=COLORS[place % len(COLORS)], label=order)
-    figure.legend(loc="outside lower center", ncols=len(orders), fontsize=9)
+            axes.barh(y, fmean(times), 0.9 * thick, color=COLORS[place % len(COLORS)])
+            axes.plot(times, [y] * len(times), ".", color=INK, markersize=3)
+        axes.set_yticks(range(len(algos)), algos)
+        axes.set_title(_name_count(count), fontsize=10, loc="left")
+        axes.grid(axis="y", visible=False)
+        axes.tick_params(labelbottom=True)
+    for axes in panels.flat[len(counts) :]:
+        axes.set_visible(False)
+    panels[0][0].set_ylim(len(algos) - 0.5, -0.5)
+    figure.supxlabel(f"{label}; bars: mean of jobs, dots: jobs", fontsize=9)
+    if len(orders) > 1:
+        for place, order in enumerate(orders):
+            panels[0][0].bar(0, 0, color=COLORS[place % len(COLORS)], label=order)
+        figure.legend(loc="outside upper right", ncols=4, fontsize=9)
     return figure
 
 
+def _name_count(count: str) -> str:
+    return "1 job" if count == "1" else f"{count} jobs"
+
+
 def draw_links(cases: Sequence[Case]) -> Figure:
-    """The busiest link that most jobs of a case share over time, jobs stacked in colours."""
-    figure, grid = _grid(cases)
+    """Draw the busiest link that most jobs of a case share over time, jobs stacked in colours."""
+    figure, grid = _grid(cases, lambda case: case.link)
     for axes, case in grid:
         assert case.link_series is not None
         owners = case.link_series[1:] if len(case.link_series) > 1 else case.link_series
@@ -99,18 +123,13 @@ def draw_links(cases: Sequence[Case]) -> Figure:
         times_ms = np.arange(sums.shape[1]) * step * case.bin_ps / PS_PER_MS
         axes.stackplot(times_ms, 100 * sums / full, colors=COLORS, step="post", linewidth=0)
         axes.set_ylim(0, 105)
-        axes.text(0.99, 0.97, case.link, transform=axes.transAxes, ha="right", va="top", fontsize=7)
-    jobs = max(len(case.rows) for case in cases)
-    _name_jobs(figure, jobs)
-    _fit_time(grid)
-    figure.supylabel("load of the busiest link, of those most shared (%)", fontsize=10)
-    figure.supxlabel("virtual time (ms)", fontsize=10)
+    _finish(figure, grid, _job_names(cases), "load of the busiest shared link", "load (%)")
     return figure
 
 
 def draw_queues(cases: Sequence[Case]) -> Figure:
-    """Each case's fullest queue over time, classes stacked: the most that a bin of time saw."""
-    figure, grid = _grid(cases)
+    """Draw each case's fullest queue over time, classes stacked: the most that a bin saw."""
+    figure, grid = _grid(cases, lambda case: case.queue)
     shown: set[int] = set()
     for axes, case in grid:
         assert case.queue_series is not None
@@ -118,41 +137,56 @@ def draw_queues(cases: Sequence[Case]) -> Figure:
         times_ms = np.arange(most.shape[1]) * step * case.queue_bin_ps / PS_PER_MS
         axes.stackplot(times_ms, most / 1024, colors=COLORS, step="post", linewidth=0)
         shown |= {int(level) for level in np.flatnonzero(case.queue_series.any(axis=1))}
-        axes.text(
-            0.99, 0.97, case.queue, transform=axes.transAxes, ha="right", va="top", fontsize=7
-        )
-    first = figure.axes[0]
-    for level in sorted(shown):
-        first.fill_between([], [], color=COLORS[level % len(COLORS)], label=f"priority {level}")
-    _fit_time(grid)
-    figure.legend(loc="outside upper center", ncols=8, fontsize=9)
-    figure.supylabel("in the fullest queue (KiB)", fontsize=10)
-    figure.supxlabel("virtual time (ms)", fontsize=10)
+    names = {level: f"priority {level}" for level in sorted(shown)}
+    _finish(figure, grid, names, "the fullest queue, by priority", "queued (KiB)")
     return figure
 
 
 def draw_memory(cases: Sequence[Case]) -> Figure:
-    """What jobs use, stacked, of the switch that is fullest, over time; its share is dashed."""
+    """Draw what jobs use, stacked, of the fullest switch over time; its share is dashed."""
     shown = [case for case in cases if case.memory_series is not None]
-    figure, grid = _grid(shown, alike=False)
+    figure, grid = _grid(shown, lambda case: case.memory_switch, alike=False)
     for axes, case in grid:
         assert case.memory_series is not None
         step, most = _fullest(case.memory_series[1:])
         times_ms = np.arange(most.shape[1]) * step * case.memory_interval_ps / PS_PER_MS
         axes.stackplot(times_ms, most, colors=COLORS, step="post", linewidth=0)
         top = max(1.25 * max(most.sum(axis=0).max(), case.combination.entries or 0), 1)
-        axes.set_ylim(0, max(top, axes.get_ylim()[1]))
+        axes.set_ylim(0, top)
         if case.combination.entries is not None:
-            axes.axhline(case.combination.entries, color="#1f2328", linewidth=0.8, linestyle="--")
-        axes.text(
-            0.99, 0.97, case.memory_switch, transform=axes.transAxes, ha="right", va="top",
-            fontsize=7,
-        )  # fmt: skip
-    _name_jobs(figure, max(len(case.rows) for case in shown))
-    _fit_time(grid)
-    figure.supylabel("slots or aggregators in use", fontsize=10)
-    figure.supxlabel("virtual time (ms)", fontsize=10)
+            axes.axhline(case.combination.entries, color=INK, linewidth=0.8, linestyle="--")
+    title = "slots or aggregators in use in the fullest switch; dashed: all that it has"
+    _finish(figure, grid, _job_names(shown), title, "in use")
     return figure
+
+
+def _job_names(cases: Sequence[Case]) -> dict[int, str]:
+    return {job: f"job {job + 1}" for job in range(max(len(case.rows) for case in cases))}
+
+
+def _finish(
+    figure: Figure,
+    grid: Sequence[tuple[Axes, Case]],
+    names: Mapping[int, str],
+    title: str,
+    unit: str,
+) -> None:
+    """Write a figure's title, the axes' labels, and below which colour is whose."""
+    _fit_time(grid)
+    first = figure.axes[0]
+    for number, name in names.items():
+        first.fill_between([], [], color=COLORS[number % len(COLORS)], label=name)
+    figure.legend(loc="outside lower center", ncols=min(len(names), 6), fontsize=9)
+    columns = grid[0][0].get_subplotspec()
+    assert columns is not None
+    wide = columns.get_gridspec().ncols
+    lines = wrap(title[0].upper() + title[1:], 26 * wide)
+    figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=11)
+    for axes, _ in grid:
+        place = axes.get_subplotspec()
+        if place is not None and place.is_first_col():
+            axes.set_ylabel(unit, fontsize=9)
+    figure.supxlabel("simulated time (ms)", fontsize=10)
 
 
 def _fit_time(grid: Sequence[tuple[Axes, Case]]) -> None:
@@ -164,31 +198,40 @@ def _fit_time(grid: Sequence[tuple[Axes, Case]]) -> None:
     grid[0][0].set_xlim(0, max(ends_ps) / PS_PER_MS)
 
 
-def _name_jobs(figure: Figure, jobs: int) -> None:
-    first = figure.axes[0]
-    for job in range(jobs):
-        first.fill_between([], [], color=COLORS[job % len(COLORS)], label=f"job {job + 1}")
-    figure.legend(loc="outside upper center", ncols=jobs, fontsize=9)
+def _grid(
+    cases: Sequence[Case], where: Callable[[Case], str], *, alike: bool = True
+) -> tuple[Figure, list[tuple[Axes, Case]]]:
+    """Return panels with algorithms one below the other, of one scale if they are alike.
 
-
-def _grid(cases: Sequence[Case], *, alike: bool = True) -> tuple[Figure, list[tuple[Axes, Case]]]:
-    """Panels by algorithm (rows) and order (columns), of one scale if they are alike."""
+    Orders, and sizes of switches' memory, are beside each other, on several lines if they are
+    many. A panel's title says what it shows, and `where`.
+    """
     import matplotlib.pyplot as plt
 
-    reduction = _reductions(cases)
-    algos = _values(cases, reduction)
-    orders = _values(cases, lambda case: case.combination.order)
+    rows = [
+        [case for case in cases if case.combination.algo == algo]
+        for algo in _values(cases, lambda case: case.combination.algo)
+    ]
+    columns = min(MOST_COLUMNS, max(map(len, rows)))
+    if columns == 1:  # one below the other they would be a strip
+        rows, columns = [list(cases)], min(MOST_COLUMNS, len(cases))
+    lines = [row[i : i + columns] for row in rows for i in range(0, len(row), columns)]
     figure, panels = plt.subplots(
-        len(algos), len(orders), figsize=(1 + 2.6 * len(orders), 1 + 1.5 * len(algos)),
-        sharex=True, sharey=alike or "row", squeeze=False, layout="constrained",
+        len(lines), columns, figsize=(1.4 + 2.7 * columns, 1.3 + 1.55 * len(lines)),
+        sharex=True, sharey="all" if alike else "none", squeeze=False, layout="constrained",
     )  # fmt: skip
+    reduction = _reductions(cases)
     found = []
-    for case in cases:
-        row, column = algos.index(reduction(case)), orders.index(case.combination.order)
-        axes = panels[row][column]
-        axes.set_title(f"{reduction(case)}, {case.combination.order}", fontsize=9)
-        axes.tick_params(labelsize=8)
-        found.append((axes, case))
+    for number, line in enumerate(lines):
+        for axes, case in zip(panels[number], line, strict=False):
+            name = f"{reduction(case)}, {case.combination.order}"
+            axes.set_title(f"{name}\n{where(case)}", fontsize=8, loc="left")
+            axes.tick_params(labelsize=8)
+            found.append((axes, case))
+        for axes in panels[number][len(line) :]:
+            axes.set_visible(False)
+        for axes in panels[number - 1][len(line) :] if number else ():
+            axes.tick_params(labelbottom=True)
     return figure, found
 
 

@@ -3,7 +3,7 @@
 // Cells that have room show whose contributions they hold: a tick per rank, or a mosaic of ticks in
 // several lines. Smaller ones are filled in proportion to the number of contributions.
 function makeMatrix(box, { heads, columns, ranks, rankColor, cellOf, tell }) {
-  const TOP = 18, MOST_WIDE = 110, TALL = 30, TEXT = 13, LEAST = 4, MOST_HIGH = 900;
+  const TOP = 18, MOST_WIDE = Math.max(110, 2 * ranks + 10), TALL = 30, TEXT = 13, LEAST = 4, MOST_HIGH = 900;
   const canvas = document.createElement("canvas"), pen = canvas.getContext("2d");
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", `${heads.length} rows of ${columns.length} cells: whose contributions each rank holds; the text says what changes`);

@@ -3,7 +3,7 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from experiments.figures import _group, _place, color_of, utilisation
+from experiments.link_figures import _group, _place, utilisation
 from experiments.results import LinkSeries
 from ringleaf.units import PS_PER_US
 from topologies import registry
@@ -40,9 +40,3 @@ def test_utilisation_is_of_each_links_own_rate() -> None:
     busy = utilisation(LinkSeries(PS_PER_US, links, size_bytes), graph)
 
     assert busy.tolist() == [[1.0, 0.0], [1.0, 0.5]]
-
-
-def test_algorithms_that_are_not_known_have_colours_of_their_own() -> None:
-    algos = ["ring", "mine", "yours"]
-
-    assert len({color_of(algo, algos) for algo in algos}) == 3

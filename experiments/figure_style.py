@@ -1,0 +1,96 @@
+"""How all figures look, and how they are written: PNG (screens), PDF (papers), SVG (reports)."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+INK = "#1f2328"
+"""Of text and axes; in SVG it becomes the text colour of the page."""
+
+_STYLE = {
+    "font.size": 10,
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same everywhere
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#80808040",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "ringleaf",
+    "pdf.fonttype": 42,
+    "path.simplify": True,
+}
+_COLOR = re.compile(r"#[0-9a-f]{6}\b")
+
+
+@contextmanager
+def matplotlib_style() -> Iterator[None]:
+    """Set how all of our figures look."""
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    with mpl.rc_context(_STYLE):
+        yield
+
+
+def write_figure(figure: Figure, stem: Path) -> None:
+    """Write PNG and PDF."""
+    figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None, "Creator": "Ringleaf"})
+    figure.savefig(stem.with_suffix(".png"), dpi=150, metadata={"Software": None})
+
+
+def save(figure: Figure, stem: Path) -> str:
+    """Write PNG and PDF; return SVG whose ink is the colour of the text around it."""
+    import matplotlib.pyplot as plt
+
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # laid out once, not anew for each format
+    write_figure(figure, stem)
+    svg = to_svg(figure)
+    plt.close(figure)
+    return themed(svg, {INK: "currentColor"})
+
+
+def to_svg(figure: Figure, *, words: bool = False) -> str:
+    """Return the SVG element; with `words`, letters stay text, which is shorter."""
+    import matplotlib as mpl
+
+    text = io.StringIO()
+    with mpl.rc_context({"svg.fonttype": "none" if words else "path"}):
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
+    return re.sub(r"^.*?(?=<svg)", "", text.getvalue(), count=1, flags=re.DOTALL)
+
+
+def themed(svg: str, colors: Mapping[str, str]) -> str:
+    """Replace colours; one that is replaced by a colour becomes a variable of the page."""
+
+    def replaced(found: re.Match[str]) -> str:
+        color = found[0]
+        other = colors.get(color, color)
+        return (
+            f"var({variable(color)},{color})"
+            if other.startswith("#") and color in colors
+            else other
+        )
+
+    return _COLOR.sub(replaced, svg)
+
+
+def variable(color: str) -> str:
+    """Return the name of the CSS variable that holds what a colour is on this page."""
+    return f"--c{color[1:]}"
