@@ -6,12 +6,13 @@ Source: behavioral-model `docs/JSON_format.md`, format version 2.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
+from switches.consistency import check_source
 from switches.json_expressions import ExpressionReader, Json, number_of, where_of
 from switches.json_externs import read_digests, read_meters, read_profiles, selectors
+from switches.json_form import read_json
 from switches.json_headers import HeaderReader
 from switches.json_parser import ParserReader
 from switches.source import (
@@ -52,16 +53,17 @@ def load_source(path: Path) -> Source:
 
 def parse_source(text: bytes, path: Path) -> Source:
     """Check BMv2 JSON, which errors call `path`; as above."""
+    data = read_json(text, path)
     try:
-        data = json.loads(text)
-    except ValueError as exc:
-        raise ConfigError(f"{path}: not JSON: {exc}") from exc
-    try:
-        return _Reader(path, data).read()
+        source = _Reader(path, data).read()
+        check_source(source)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as exc:
         raise ConfigError(
             f"{path}: not BMv2 JSON, got {type(exc).__name__} {exc}; compile with p4c-bm2-ss"
         ) from exc
+    except RecursionError as exc:
+        raise ConfigError(f"{path}: the program is nested too deeply, got {exc}") from exc
+    return source
 
 
 # Sections that must be empty, and what to say if they are not.

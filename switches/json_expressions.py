@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +47,42 @@ _NAMED = (
 )
 
 
+LARGEST = 50_000  # parts of an expression
+
+
+class Sizes:
+    """How many parts expressions have, written out: parts that they share count each time."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Expression, int]] = {}  # by identity, which holds on to it
+
+    def of(self, expression: Expression) -> int:
+        known = self._known.get(id(expression))
+        if known is None:
+            known = expression, 1 + sum(self.of(part) for part in _parts(expression))
+            self._known[id(expression)] = known
+        return known[1]
+
+
+def _parts(expression: Expression) -> Iterator[Expression]:
+    match expression:
+        case Operation(_, left, right, condition):
+            yield from (part for part in (left, right, condition) if part is not None)
+        case Listed(values):
+            yield from values
+        case Selected(options):
+            for condition, chosen in options:
+                yield condition
+                yield chosen
+
+
 class ExpressionReader:
     """Reads what the whole program's expressions and primitives have in common."""
 
     def __init__(self, path: Path, instances: Instances) -> None:
         self._path = path
         self._stacks = StackReader(instances, self.expression)
+        self._sizes = Sizes()
 
     def refuse(self, what: str, got: object, item: Json | None = None) -> ConfigError:
         return refusal(self._path, what, got, where_of(item))
@@ -62,7 +93,7 @@ class ExpressionReader:
     def expression(self, item: Json) -> Expression:
         """Read what is only read; see `operand`."""
         found = self.operand(item)
-        return value_of(found) if isinstance(found, Selected) else found
+        return self._sized(value_of(found) if isinstance(found, Selected) else found)
 
     def operand(self, item: Json) -> Expression:
         """Read what a primitive may also write."""
@@ -88,6 +119,13 @@ class ExpressionReader:
         if kind in _NAMED:
             return Named(kind, value)
         raise self.refuse("unsupported kind of operand", kind, item)
+
+    def _sized(self, expression: Expression) -> Expression:
+        """Refuse one that is too large: an index inside an index multiplies stacks' sizes."""
+        size = self._sizes.of(expression)
+        if size > LARGEST:
+            raise self.refuse(f"an expression has at most {LARGEST} parts", size)
+        return expression
 
     def _operation(self, item: Json) -> Expression:
         if "op" not in item:

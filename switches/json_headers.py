@@ -19,6 +19,8 @@ class HeaderReader:
         data = self._data
         types = {item["name"]: self._fields(item) for item in data["header_types"]}
         headers = {item["id"]: self._header(item, types) for item in data["headers"]}
+        if len({header.name for header in headers.values()}) < len(data["headers"]):
+            raise refusal(self._path, "headers must have names and numbers of their own", "two")
         names = {number: header.name for number, header in headers.items()}
         unions, union_stacks = data.get("header_unions", []), data.get("header_union_stacks", [])
         union_names = {item["id"]: item["name"] for item in unions}
@@ -61,6 +63,8 @@ class HeaderReader:
             if width == "*":
                 rest = sum(other[1] for other in item["fields"] if other[1] != "*")
                 longest = 8 * item["max_length"] - rest
+                if longest < 0:
+                    raise self._refuse("a header longer than it may be", item["name"], item)
                 fields.append(HeaderField(name, longest, False, offset, varbit=True))
             else:
                 fields.append(HeaderField(name, width, bool(signed and signed[0]), offset))

@@ -93,7 +93,9 @@ class ParserReader:
         if kind == "parse_vset":
             if item["mask"] is not None:
                 raise self._expressions.refuse("a mask of a value set", item["mask"], item)
-            self._set_widths[item["value"]] = tuple(widths)
+            known = self._set_widths.setdefault(item["value"], tuple(widths))
+            if known != tuple(widths):
+                raise self._expressions.refuse("a value set with two kinds of key", widths, item)
             return Transition((), mask, target, item["value"])
         return Transition(_split_key(item["value"], widths), mask, target)
 

@@ -24,7 +24,8 @@ def _index(code: Code, expression: Expression, size: int) -> tuple[str, str | No
     BMv2, built with its checks, leaves everything as it was where an index is outside.
     """
     index = code.expressions.unsigned(expression)
-    if code.expressions.bounds(expression)[1] < size:
+    low, high = code.expressions.bounds(expression)
+    if low >= 0 and high < size:
         return index, None
     return index, f"{index} < {code.u(size)}"
 

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from switches.generate.flow import Body, If, IfLeft, Leave, Repeat, Statement
 from switches.generate.lower import lower
+from switches.generate.text import TooLargeError
 from switches.json_stacks import value_of
 from switches.source import Action, Constant, Operation, Primitive, Selected, Source
+
+MOST_PRIMITIVES = 100_000
 
 
 def action_body(source: Source, action: Action) -> Body:
@@ -54,6 +57,7 @@ class _Stretch:
         self._last = len(steps) + 1 if in_loop else end
         self._joins = {end: self._last, self._last: self._last}
         self._turns: dict[int, _Stretch] = {}  # of inner loops, by their heads
+        self._nested = 0  # primitives, each as often as it is written
         self.beyond: list[int] = []  # where jumps out of the loop go to, if not to its end
         for at in self._outer():
             self._joins[at] = self._meet(self._next(at))
@@ -65,6 +69,11 @@ class _Stretch:
         """Return what happens from one primitive on until another, that all ways lead to."""
         out: list[Statement] = []
         while at != stop:
+            self._nested += 1
+            if self._nested > MOST_PRIMITIVES:  # those that ways share are written for each way
+                raise TooLargeError(
+                    f"an action has at most {MOST_PRIMITIVES} primitives, written out"
+                )
             join = self._joins[at]
             if at == self._end:
                 out.append(Leave(self._start, 0))

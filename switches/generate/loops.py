@@ -59,7 +59,8 @@ class LoopWriter:
                 indices[access.index] = f"index_{len(indices)}"
                 code.add(f"{indices[access.index]} = {code.expressions.unsigned(access.index)}")
             index = indices[access.index]
-            if code.expressions.bounds(access.index)[1] >= array.size:
+            low, high = code.expressions.bounds(access.index)
+            if low < 0 or high >= array.size:
                 guards.setdefault(f"{index} < {code.u(array.size)}", []).append(access)
             stride = code.u(code.state.registers[array.name].stride)
             start = f"I(cells_at + {code.u(step.start)} + {index} * {stride})"

@@ -11,6 +11,7 @@ from switches.generate.deparser import DeparserWriter
 from switches.generate.endings import (
     begin_again,
     clone_egress,
+    digest_words,
     leave_requests,
     load,
     recirculate,
@@ -39,7 +40,7 @@ from switches.generate.storage import (
     valid,
 )
 from switches.generate.structure import pipeline_body
-from switches.generate.text import Constants
+from switches.generate.text import Constants, TooLargeError
 from switches.generate.usage import CHECKSUM_ERROR, PACKET_LENGTH, PARSER_ERROR, Usage
 from switches.layout import DROP_PORT, INGRESS_CLONE, INSTANCE_TYPE, SEND
 from switches.layout import PACKET_LENGTH as PACKET_LENGTH_SLOT
@@ -80,7 +81,13 @@ _SET_BETWEEN = (
 
 
 USUAL_HEAD = 128  # bytes that hosts, and other switches, may have put in a head
+MOST_ROOM = 1 << 20  # bytes of a packet's head, words of its fields, lanes
+MOST_ROW = 1 << 16  # words of an entry, or of digests
 MORE_HEAD = 512  # bytes that a packet may grow by on its rounds, as in BMv2 (`receive_`)
+
+
+_CONTRADICTIONS = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""What the generator runs into where names lead nowhere, or to things of another kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +113,15 @@ def generate(source: Source) -> Module:
     Raises:
         ConfigError: If the program does what is not supported.
     """
-    return _Generator(source).module()
+    try:
+        return _Generator(source).module()
+    except (TooLargeError, RecursionError, MemoryError) as exc:
+        raise source.refuse("the program is too large, or nested too deeply", str(exc)) from exc
+    except _CONTRADICTIONS as exc:
+        raise source.refuse(
+            "the program refers to what it does not have, or contradicts itself",
+            f"{type(exc).__name__}: {exc}",
+        ) from exc
 
 
 class _Generator:
@@ -117,6 +132,7 @@ class _Generator:
         self._usage = Usage(source, *bodies)
         self._storage = Storage(source)
         self._state = State(source)
+        self._state.check(source)
         roller = Roller(source, self._storage, self._state)
         self._ingress, self._egress = roller.roll(bodies, self._usage.elsewhere())
         self._patterns = roller.patterns
@@ -144,19 +160,37 @@ class _Generator:
         if self._usage.recirculates:
             added += MORE_HEAD
         text = "\n\n".join(part for part in parts if part) + "\n"
-        return Module(
-            text=text,
-            names=self._storage.labels.names,
-            marks=marked_lines(text, bodies),
-            storage=self._storage,
-            state=self._state,
-            shapes=tuple(self._shapes),
-            field_count=self._storage.field_count,
-            lane_count=self._storage.lane_count,
-            parsed_bytes=self._paths.deepest,
-            head_bytes=max(self._paths.room(), USUAL_HEAD) + added,
-            scratch_bytes=longest_input(self._source),
+        return self._fitting(
+            Module(
+                text=text,
+                names=self._storage.labels.names,
+                marks=marked_lines(text, bodies),
+                storage=self._storage,
+                state=self._state,
+                shapes=tuple(self._shapes),
+                field_count=self._storage.field_count,
+                lane_count=self._storage.lane_count,
+                parsed_bytes=self._paths.deepest,
+                head_bytes=max(self._paths.room(), USUAL_HEAD) + added,
+                scratch_bytes=longest_input(self._source),
+            )
         )
+
+    def _fitting(self, module: Module) -> Module:
+        """Return the module, unless a packet or an entry of it needs too much room."""
+        digests = sum(sum(words) for words in digest_words(self._source).values())
+        needs = {
+            "bytes of a packet's head": (module.head_bytes, MOST_ROOM),
+            "words of a packet's fields": (module.field_count, MOST_ROOM),
+            "lanes of a packet": (module.lane_count, MOST_ROOM),
+            "bytes of a calculation's input": (module.scratch_bytes, MOST_ROOM),
+            "words of an entry": (max((s.row_words for s in self._shapes), default=0), MOST_ROW),
+            "words of digests": (digests, MOST_ROW),
+        }
+        for what, (need, most) in needs.items():
+            if need > most:
+                raise self._source.refuse(f"{what} are at most {most}", need)
+        return module
 
     def _code(self, stage: str) -> Code:
         code = Code(self._source, self._storage, self._state, self._constants, self._globals, stage)

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from switches.generate.extraction import extraction_of
-from switches.source import Constant, Header, ParserState, Primitive, Source
+from switches.source import (
+    Constant,
+    Expression,
+    Header,
+    LookAhead,
+    ParserState,
+    Primitive,
+    Source,
+)
 
 LONGEST_PACKET = 10_000  # bytes; a parser that may take any number of bytes takes these at most
 
@@ -146,8 +155,11 @@ class Paths:
         entered = dict.fromkeys(states, 0)
         deepest = 0
         for name in self.order:
-            after = entered[name] + sum(self._taken(op) for op in states[name].ops)
-            deepest = max(deepest, after)
+            after = entered[name]
+            for op in states[name].ops:
+                deepest = max(deepest, after + _looked_at(op.parameters))
+                after += self._taken(op)
+            deepest = max(deepest, after + _looked_at(states[name].keys))
             for transition in states[name].transitions:
                 if transition.target is not None:
                     entered[transition.target] = max(entered[transition.target], after)
@@ -162,6 +174,12 @@ class Paths:
         amount = constant_bits(op)
         self.unbounded |= amount is None
         return (amount or 0) // 8
+
+
+def _looked_at(operands: Iterable[Expression]) -> int:
+    """Return how many bytes further than it has taken a parser looks, for these."""
+    ends = [item.offset + item.width for item in operands if isinstance(item, LookAhead)]
+    return -(-max(ends, default=0) // 8)
 
 
 def _order(source: Source) -> list[str] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from switches.generate.storage import Storage
+from switches.json_form import MOST_BITS
 from switches.source import Argument, Constant, Expression, Field, Operation, Source
 
 WORD = 64
@@ -74,7 +75,7 @@ class Ranges:
 
     def _cast_bounds(self, op: str, left: Expression | None, right: Expression) -> Bounds:
         assert left is not None
-        width = self.constant(right)
+        width = max(self.constant(right), 1)
         if op == "usat_cast":
             floor, ceiling = 0, (1 << width) - 1
         else:
@@ -89,6 +90,8 @@ class Ranges:
         """Return a width, which must be known."""
         if not isinstance(expression, Constant):
             raise self.refuse("a width must be a constant", expression)
+        if not 0 <= expression.value <= MOST_BITS:
+            raise self.refuse(f"a width is at most {MOST_BITS} bits", expression.value)
         return expression.value
 
     def refuse(self, what: str, got: object) -> Exception:

@@ -23,6 +23,9 @@ LANE_STATE_AT = SWITCH_WORDS + 1  # offset in arena.lanes of lane registers
 SCRATCH_AT = SWITCH_WORDS + 2  # offset in arena.bytes of room for a head
 TABLES_AT = SWITCH_WORDS + 3  # per table: offset in arena.fields of its image
 
+MOST_WORDS = 1 << 27  # of scalar registers, counters, meters and value sets: 1 GiB
+MOST_LANES = 1 << 28  # of lane registers: 1 GiB
+
 COUNTER_WORDS = 2  # packets, bytes
 
 
@@ -68,6 +71,25 @@ class State:
         for value_set in source.value_sets.values():
             self.value_sets[value_set.name] = self.words
             self.words += image_words(value_set)
+
+    def check(self, source: Source) -> None:
+        """Refuse a program that needs more memory than one switch may have.
+
+        Raises:
+            ConfigError: Naming the limit, and the largest array.
+        """
+        if self.words <= MOST_WORDS and self.lanes <= MOST_LANES:
+            return
+        arrays = (source.registers, source.counters, source.meters)
+        sizes = [(item.size, name) for known in arrays for name, item in known.items()]
+        largest = max(sizes, default=None)
+        what = f" ({largest[1]!r} has {largest[0]} cells)" if largest else ""
+        size = 8 * self.words + 4 * self.lanes
+        raise source.refuse(
+            f"registers, counters, meters and value sets take at most {8 * MOST_WORDS} bytes, and"
+            f" {4 * MOST_LANES} of lanes{what}",
+            size,
+        )
 
     def _place_group(self, source: Source, group: list[str]) -> None:
         stride = len(group)

@@ -21,6 +21,7 @@ from switches.generate.flow import (
     substitute,
 )
 from switches.generate.jumps import action_body
+from switches.generate.text import TooLargeError
 from switches.source import (
     ActionCall,
     Argument,
@@ -33,6 +34,8 @@ from switches.source import (
     Source,
     Table,
 )
+
+MOST_NODES = 20_000
 
 
 def pipeline_body(source: Source, pipeline: Pipeline) -> Body:
@@ -47,6 +50,7 @@ class _Shaper:
         self._source = source
         self._pipeline = pipeline
         self._joins: dict[str, str | None] = {}
+        self._built = 0  # nodes, each as often as it is written
 
     def body(self) -> Body:
         for name in self._successors_first():
@@ -110,6 +114,9 @@ class _Shaper:
         out: list[Statement] = []
         while name != stop:
             assert name is not None
+            self._built += 1
+            if self._built > MOST_NODES:  # those that ways share are written for each way
+                raise TooLargeError(f"a pipeline has at most {MOST_NODES} nodes, written out")
             join = self._joins[name]
             statements = self._statements(self._pipeline.nodes[name], join)
             out.extend(statements)

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 from switches.generate.marks import Line, Mark
 
+MOST_LINES = 300_000  # of a handler; our largest has 900
+
 LONGEST_TUPLE = 30  # items (CPython's STACK_USE_GUIDELINE)
 
 
@@ -14,6 +16,10 @@ def tuple_of(items: Sequence[str]) -> str:
     """Return code of a tuple; of a longer one Python would make a list first, as Numba can't."""
     parts = [items[start : start + LONGEST_TUPLE] for start in range(0, len(items), LONGEST_TUPLE)]
     return " + ".join(f"({', '.join(part)},)" for part in parts)
+
+
+class TooLargeError(Exception):
+    """A program that nothing but its size is wrong with; `generate` says which."""
 
 
 class Constants:
@@ -40,6 +46,8 @@ class Lines:
 
     def add(self, line: str, mark: Mark | None = None) -> None:
         """Add a statement; without a mark of its own it has that of the stretch it lies in."""
+        if len(self.lines) >= MOST_LINES:
+            raise TooLargeError(f"a handler has at most {MOST_LINES} lines")
         self.lines.append(Line(" " * self._depth + line, self._innermost(mark)))
 
     @contextmanager

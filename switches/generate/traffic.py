@@ -42,7 +42,8 @@ def clone(code: Code, primitive: Primitive) -> None:
 
 def truncate(code: Code, primitive: Primitive) -> None:
     # Kept as length + 1, so that 0 is a packet that is not cut; the shortest wins.
-    asked = f"{code.expressions.unsigned(primitive.parameters[0])} + {code.u(1)}"
+    length = code.expressions.fitted(primitive.parameters[0], 32, False)[0]  # v1model's bit<32>
+    asked = f"{length} + {code.u(1)}"
     before = code.read(TRUNCATE_LEN)
     whole = f"{before} == {code.u(0)}"
     code.set(TRUNCATE_LEN, [f"{asked} if {whole} else min({before}, {asked})"])

@@ -310,12 +310,15 @@ def test_variable_shifts_of_any_amount(values: Values, amount: int) -> None:
 
 
 def test_bounds_are_exact_where_masks_may_be_left_out() -> None:
-    code = Expressions(SOURCE, Storage(SOURCE), Constants(), Lines())
-    total = Operation("+", Field("i", "u32"), Field("i", "u32b"))
+    storage = Storage(SOURCE)
+    code = Expressions(SOURCE, storage, Constants(), Lines())
+    first, second = Field("i", "u32"), Field("i", "u32b")
+    total = Operation("+", first, second)
+    (a,), (b,) = storage.names(first), storage.names(second)
 
     assert code.bounds(total) == (0, 2**33 - 2)
-    assert code.fitted(total, 40, False) == ["(i_u32_ + i_u32b_)"]
-    assert code.fitted(total, 32, False) == ["((i_u32_ + i_u32b_) & u_ffffffff)"]
+    assert code.fitted(total, 40, False) == [f"({a} + {b})"]
+    assert code.fitted(total, 32, False) == [f"(({a} + {b}) & u_ffffffff)"]
 
 
 @pytest.mark.parametrize("op", ["/", "%"])
@@ -347,8 +350,9 @@ def test_headers_are_equal_if_both_are_valid(valid: int, equal: int) -> None:
 
 
 def test_indices_are_the_low_64_bits() -> None:
-    code = Expressions(SOURCE, Storage(SOURCE), Constants(), Lines())
-    assert code.unsigned(Field("i", "u128")) == "i_u128__w0"
+    storage = Storage(SOURCE)
+    code = Expressions(SOURCE, storage, Constants(), Lines())
+    assert code.unsigned(Field("i", "u128")) == storage.names(Field("i", "u128"))[0]
 
 
 def test_what_is_no_boolean_is_refused_by_line() -> None:
