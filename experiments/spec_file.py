@@ -12,16 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
 from experiments.options import OPTIONS
 from ringleaf.errors import ConfigError, choose
+from ringleaf.yaml_file import read_yaml
 
 LISTS = ("algo", "size")
 """Options that are lists by themselves: one run sees to all of them."""
 
 CASES = "cases"
+
+MOST_RUNS = 10_000
 
 
 def read_cases(path: Path) -> list[dict[str, str]]:
@@ -41,6 +45,9 @@ def read_cases(path: Path) -> list[dict[str, str]]:
     valid = [*OPTIONS, CASES]
     for key in (key for each in (data, *cases) for key in each):
         choose(f"spec {path}", "option", str(key), valid)
+    count = sum(_count(data | case) for case in cases)
+    if count > MOST_RUNS:
+        raise ConfigError(f"spec {path}: at most {MOST_RUNS} runs, got {count}; split it")
     return [chosen for case in cases for chosen in _expand(data | case)]
 
 
@@ -50,20 +57,18 @@ def swept(cases: list[dict[str, str]]) -> list[str]:
 
 
 def _load(path: Path) -> dict[str, Any]:
-    import yaml
-
-    try:
-        data = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise ConfigError(f"spec: can't read, got {str(path)!r}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        problem = " ".join(str(error).split())
-        raise ConfigError(f"spec {path}: not YAML: {problem}") from error
+    data = read_yaml(path, "spec")
     if not isinstance(data, dict):
         raise ConfigError(
             f"spec {path}: must be a mapping like 'topo: fattree', got {type(data).__name__}"
         )
     return data
+
+
+def _count(options: Mapping[str, Any]) -> int:
+    """Return how many runs these options are."""
+    listed = (v for name, v in options.items() if isinstance(v, list) and name not in LISTS)
+    return prod(len(values) for values in listed)
 
 
 def _expand(options: Mapping[str, Any]) -> Iterator[dict[str, str]]:

@@ -14,17 +14,17 @@ from experiments.jobs import figures, results, table
 from experiments.jobs.results import Case, JobRow
 from experiments.jobs.runner import JobsExperiment
 from experiments.jobs.spec import read_jobs
+from ringleaf.errors import ConfigError
+from ringleaf.yaml_file import read_yaml
 
 Emit = Callable[[str], None]
 
 
 def is_jobs(path: Path) -> bool:
     """Whether a spec is one of jobs."""
-    import yaml
-
     try:
-        data = yaml.safe_load(path.read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        data = read_yaml(path, "spec")
+    except ConfigError:
         return False  # whoever reads it next says what is wrong
     return isinstance(data, dict) and "jobs" in data
 

@@ -25,6 +25,7 @@ from hosts.training.model import Model, load_model, scaled
 from ringleaf.errors import ConfigError, choose
 from ringleaf.marking import Marking, parse_marking
 from ringleaf.units import parse_rate, parse_size, parse_time
+from ringleaf.yaml_file import read_yaml
 from topologies.injection import divide_ports
 
 PLACEMENTS = ("spread", "packed")
@@ -115,15 +116,8 @@ def read_jobs(path: Path) -> JobsSpec:
     Raises:
         ConfigError: Saying what is wrong with the file.
     """
-    import yaml
-
     where = f"spec {path}"
-    try:
-        data = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise ConfigError(f"{where}: can't read, got {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
+    data = read_yaml(path, "spec")
     if not isinstance(data, dict) or not isinstance(data.get("jobs"), list) or not data["jobs"]:
         raise ConfigError(f"{where}: must be a mapping with a list 'jobs', got {data!r:.80}")
     return parse_jobs(data, where)

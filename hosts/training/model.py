@@ -17,6 +17,7 @@ from typing import Any
 
 from ringleaf.errors import ConfigError, choose
 from ringleaf.units import exact_time, parse_time
+from ringleaf.yaml_file import read_yaml
 
 MODELS = Path(__file__).parent / "models"
 DTYPE_BYTES = {"float32": 4, "int32": 4}
@@ -78,15 +79,8 @@ def read_model(path: Path) -> Model:
     Raises:
         ConfigError: If it can't be read, or does not make sense.
     """
-    import yaml
-
     where = f"model {path}"
-    try:
-        data = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise ConfigError(f"{where}: can't read, got {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
+    data = read_yaml(path, "model")
     if not isinstance(data, dict) or not isinstance(data.get("layers"), list):
         raise ConfigError(f"{where}: must be a mapping with a list 'layers', got {_kind(data)}")
     layers = tuple(_layer(f"{where}: layer {i}", row) for i, row in enumerate(data["layers"]))

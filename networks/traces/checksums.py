@@ -6,6 +6,7 @@ import hashlib
 import re
 from pathlib import Path
 
+from networks.traces.manifest import is_inside
 from ringleaf.errors import ConfigError
 
 NAME = "SHA256SUMS"
@@ -38,6 +39,11 @@ def changed_files(folder: Path) -> list[str]:
         if match is None:
             raise ConfigError(
                 f"{path}: line {number} must be a SHA-256 and a name, got {line!r}; "
+                "remove the file to go without"
+            )
+        if not is_inside(folder, match[2]):
+            raise ConfigError(
+                f"{path}: line {number} must name a file of the trace, got {match[2]!r}; "
                 "remove the file to go without"
             )
         if _digest_or_none(folder / match[2]) != match[1]:

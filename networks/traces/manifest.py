@@ -3,7 +3,8 @@
     format: ringleaf-trace
     version: 1
     switch: s0                      # its name
-    program: program.json           # BMv2 JSON, from the trace's folder
+    program: program.json           # BMv2 JSON in the trace's folder, or ringleaf:forward, which
+                                    # is what `p4/build/forward.json` is now
     p4info: program.p4info.txtpb    # if it does not lie beside the program
     entries: entries.txtpb          # p4.v1.WriteRequest as text, written before the first packet
     later: [{at: 10us, entries: more.txtpb}]      # written at a time, after all packets before it
@@ -19,6 +20,9 @@
 
 All but the first two, `program` and `ports` may be left out. Packets are in `in/port1.pcap` and so
 on, those expected in `out/port1.pcap`; a port without a file has none.
+
+A trace may come from anywhere, so all its files are in its folder: a path that leaves it, by `..`
+or a link, is refused, unless it is one of our own programs.
 """
 
 from __future__ import annotations
@@ -32,6 +36,8 @@ import yaml
 
 from ringleaf.errors import ConfigError, choose
 from ringleaf.units import FOREVER_PS, PS_PER_S, parse_rate, parse_size, parse_time
+from ringleaf.yaml_file import read_yaml
+from switches.program import P4INFO_SUFFIX
 from switches.schedulers import parse_scheduler
 
 NAME = "trace.yaml"
@@ -49,6 +55,9 @@ MAX_RATE_BPS = 10**15
 MAX_QUEUE_BYTES = 1 << 40
 MAX_NS = 1 << 62
 MAX_DELAY_PS = PS_PER_S
+
+OWN = "ringleaf:"  # a program of ours, in place of a file
+BUILT = Path(__file__).resolve().parents[2] / "p4" / "build"
 
 _KEYS = (
     *("format", "version", "switch", "program", "p4info", "entries", "later", "ports", "seed"),
@@ -104,15 +113,21 @@ def read_manifest(folder: Path) -> Manifest:
         ConfigError: If there is none, or it is not as above.
     """
     path = folder / NAME
-    try:
-        data = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise ConfigError(
-            f"{path}: can't be read: {error.strerror}; a trace is a folder with a {NAME}"
-        ) from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    if not path.is_file() or not is_inside(folder, NAME):
+        raise ConfigError(f"{path}: can't be read: no such file; a trace is a folder with a {NAME}")
+    data = read_yaml(path, "trace")
     return _Reader(path, _mapping(str(path), data)).manifest()
+
+
+def is_inside(folder: Path, name: str) -> bool:
+    """Whether a file that is called so, from a folder, lies in it, links followed."""
+    path = Path(name)
+    if path.is_absolute() or ".." in path.parts:
+        return False
+    try:
+        return (folder / path).resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # links that go round
+        return False
 
 
 def _port_as_plain(port: Port) -> dict[str, Any]:
@@ -222,10 +237,23 @@ class _Reader:
         name = self._data.get(key) if value is None else value
         if not isinstance(name, str) or not name or "\0" in name:
             raise ConfigError(f"{self._path}: {where or key} must be a file's name, got {name!r}")
+        own = name.removeprefix(OWN) if key == "program" else name
+        if own != name:
+            return self._own_program(own)
         path = self._path.parent / name
+        beside = f"{name.removesuffix('.json')}{P4INFO_SUFFIX}"  # which a program is read with
+        folder = self._path.parent
+        if not is_inside(folder, name) or (key == "program" and not is_inside(folder, beside)):
+            raise ConfigError(
+                f"{self._path}: {where or key} must be in the trace's folder, got {name!r}"
+            )
         if not path.is_file():
             raise ConfigError(f"{self._path}: {where or key}: no such file, got {name!r}")
         return path
+
+    def _own_program(self, name: str) -> Path:
+        known = sorted(path.stem for path in BUILT.glob("*.json"))
+        return BUILT / f"{choose(f'{self._path}: program', 'program', name, known)}.json"
 
     def _number(self, key: str, default: int | None, least: int, most: int) -> int | None:
         value = self._data.get(key, default)

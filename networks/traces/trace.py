@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from networks.traces.manifest import Manifest, read_manifest
+from networks.traces.manifest import Manifest, is_inside, read_manifest
 from networks.traces.pcap_read import PacketFile, read_packets
 from ringleaf.arena import Words
 from ringleaf.errors import ConfigError
@@ -46,6 +46,8 @@ def open_trace(folder: Path, *, with_expected: bool = True) -> Trace:
     """
     manifest = read_manifest(folder)
     numbers = range(1, len(manifest.ports) + 1)
+    for name in ("in", "out"):
+        _check_inside(folder, name)
     _check_names(folder / "in", len(manifest.ports))
     if with_expected:
         _check_names(folder / "out", len(manifest.ports))
@@ -70,6 +72,13 @@ def open_trace(folder: Path, *, with_expected: bool = True) -> Trace:
         else _read_arrivals(manifest.arrivals, inputs, origin_ns)
     )
     return Trace(manifest, inputs, expected, arrivals, origin_ns)
+
+
+def _check_inside(folder: Path, name: str) -> None:
+    """Refuse packets that are read, or would be written, anywhere but in the trace."""
+    for path in (folder / name, *(folder / name).glob("*")):
+        if not is_inside(folder, str(path.relative_to(folder))):
+            raise ConfigError(f"{path}: must be in the trace's folder, got a link out of it")
 
 
 def _check_names(folder: Path, ports: int) -> None:

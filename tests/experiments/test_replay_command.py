@@ -33,10 +33,6 @@ def trace(tmp_path: Path) -> Path:
     folder = tmp_path / "trace"
     shutil.copytree(TRACES / "l2l3", folder)
     (folder / "SHA256SUMS").unlink()
-    name = str(ROOT / "tests/switches/programs/l2l3.json")
-    shutil.copy(name, folder / "program.json")
-    shutil.copy(name.replace(".json", ".p4info.txtpb"), folder / "program.p4info.txtpb")
-    edit(folder, lambda data: data.update(program="program.json"))
     return folder
 
 

@@ -68,7 +68,7 @@ def record(name: str) -> None:
         (run,) = Path(folder, "traces").iterdir()
         shutil.rmtree(HERE / name, ignore_errors=True)
         shutil.copytree(run / switch, HERE / name)
-    _use_program(HERE / name, f"../../../p4/build/{program}.json")
+    _use_program(HERE / name, f"ringleaf:{program}")
 
 
 def _use_program(folder: Path, program: str) -> None:
@@ -164,6 +164,8 @@ def make_l2l3() -> None:
     (folder / "in").mkdir(parents=True)
     program = HERE.parent / "switches" / "programs" / "l2l3.json"
     schema = load_schema(program, None)
+    for suffix in (".json", ".p4info.txtpb"):
+        shutil.copy(program.with_suffix(suffix), folder / f"program{suffix}")
     write_entries(folder / "entries.txtpb", entries(), schema)
     write_entries(folder / "later.txtpb", [route("11.0.0.0/8", 2)], schema)
     files = {port: [_FILE_HEADER] for port in range(1, PORTS + 1)}
@@ -181,7 +183,7 @@ _FILE_HEADER = struct.pack(">IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)  # as a
 _MANIFEST = f"""\
 format: ringleaf-trace
 version: 1
-program: ../../switches/programs/l2l3.json
+program: program.json
 entries: entries.txtpb
 later:
   - {{at: {SECOND_LATE}, entries: later.txtpb}}

@@ -1,0 +1,73 @@
+"""YAML from files that anybody may have written: plain values, and not too much of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ringleaf.errors import ConfigError
+
+MOST_BYTES = 8 << 20
+MOST_VALUES = 500_000  # aliases written out: nine lines of YAML can be a billion values
+DEEPEST = 50
+
+
+def read_yaml(path: Path, what: str) -> Any:
+    """Return what a file holds.
+
+    Args:
+        path: Of the file.
+        what: What errors call it: "spec".
+
+    Raises:
+        ConfigError: If it can't be read, is not YAML, or is too large or too deep.
+    """
+    import yaml
+
+    where = f"{what} {path}"
+    try:
+        with path.open("rb") as file:
+            text = file.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:  # the latter of a name with a zero in it
+        problem = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"{what}: can't read, got {str(path)!r}: {problem}") from error
+    if len(text) > MOST_BYTES:
+        raise ConfigError(f"{where}: at most {MOST_BYTES} bytes, got more")
+    try:
+        loader = yaml.SafeLoader(text.decode())
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _check_size(node, where)
+        return loader.construct_document(node)
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        raise ConfigError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise _too_much(where) from error
+
+
+def _check_size(node: Any, where: str) -> None:
+    if _size(node, {}, 0, where) > MOST_VALUES:
+        raise _too_much(where)
+
+
+def _size(node: Any, known: dict[int, int | None], depth: int, where: str) -> int:
+    """Return how many values a node has, written out; aliases are nodes that are met again."""
+    if depth > DEEPEST:
+        raise _too_much(where)
+    if not isinstance(node.value, list):
+        return 1
+    if id(node) in known:
+        size = known[id(node)]
+        if size is None:
+            raise ConfigError(f"{where}: a value can't hold itself, got an alias that does")
+        return size
+    known[id(node)] = None
+    parts = [part for item in node.value for part in (item if isinstance(item, tuple) else (item,))]
+    size = 1 + sum(_size(part, known, depth + 1, where) for part in parts)
+    known[id(node)] = size
+    return size
+
+
+def _too_much(where: str) -> ConfigError:
+    return ConfigError(f"{where}: at most {MOST_VALUES} values, {DEEPEST} deep, got more")
