@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from collectives.registry import ALGORITHMS
-from collectives.schedule import Collective, Transfer
+from collectives.schedule import Transfer
 from experiments.options import resolve
-from experiments.runner import Experiment, busbw_factor
+from experiments.runner import Experiment
 
 
 def make(folder: Path, **given: str) -> Experiment:
@@ -44,19 +44,3 @@ def test_links_lose_as_many_packets_as_asked(tmp_path: Path) -> None:
     sent = row.packet_hops + row.lost
     assert sent > 13_000
     assert row.lost / sent == pytest.approx(0.10, abs=0.013)
-
-
-@pytest.mark.parametrize(
-    ("collective", "factor"),
-    [
-        (Collective.ALLREDUCE, 1.5),
-        (Collective.REDUCE_SCATTER, 0.75),
-        (Collective.ALL_GATHER, 0.75),
-        (Collective.ALL_TO_ALL, 0.75),
-        (Collective.BROADCAST, 1.0),
-        (Collective.REDUCE, 1.0),
-    ],
-)
-def test_busbw_is_algbw_times_nccl_tests_factor(collective: Collective, factor: float) -> None:
-    """nccl-tests, doc/PERFORMANCE.md, for 4 ranks: 2(n-1)/n, (n-1)/n or 1."""
-    assert busbw_factor(collective, 4) == factor
