@@ -88,6 +88,14 @@ class Judge:
         self._root = root
         self._faults: dict[int, tuple[weakref.ref[Schedule], Faults]] = {}
 
+    def examine(self, schedule: Schedule) -> None:
+        """Follow a schedule before it runs; what is found out is kept for `judge`.
+
+        Raises:
+            ScheduleError: If its rows make no sense. A network may never come to an end with them.
+        """
+        self._faults_of(schedule)
+
     def judge(
         self,
         schedule: Schedule,

@@ -169,6 +169,7 @@ class Experiment:
         inputs: list[torch.Tensor],
     ) -> Measurement:
         schedule = self.schedule(algorithm, size_bytes)
+        self._judge.examine(schedule)
         network = connect(
             self.spec,
             self.graph,

@@ -12,7 +12,7 @@ import torch
 
 from collectives.cost import Fabric
 from collectives.registry import ALGORITHMS
-from collectives.schedule import Schedule
+from collectives.schedule import Schedule, check
 from experiments.bounds import Bounds
 from experiments.jobs.ledger import GradientLedger
 from experiments.jobs.results import Case, Combination
@@ -170,13 +170,15 @@ class JobsExperiment:
         )
 
     def _schedule(self, algo: str, ranks: int, elements: int) -> Schedule:
-        return ALGORITHMS[algo].build(
+        schedule = ALGORITHMS[algo].build(
             ranks,
             size_bytes=elements * 4,
             hierarchy=fold_hierarchy(self.graph.graph["hierarchy"], ranks),
             fabric=self._fabric,
             servers=self.spec.servers,
         )
+        check(schedule)  # a network may never come to an end with rows that make no sense
+        return schedule
 
     @cached_property
     def _fabric(self) -> Fabric:

@@ -27,7 +27,6 @@ from networks.virtual.meter import RunResult
 from switches.forwarding import forwarding_entities
 from topologies.graph import attachment, hosts, link, switches
 
-BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 ECN_FIELDS = ("IP.tos", "IP.chksum")  # what a switch changes that marks a packet
 FRAMING_BYTES = 24  # preamble, FCS and gap of Ethernet
 
@@ -64,17 +63,16 @@ class Testbed:
 
     def program(
         self,
-        name: str,
+        path: Path,
         entities: Mapping[str, Sequence[Any]],
         *,
         record: Path | None = None,
         mask: Sequence[str] = (),
     ) -> Fabric:
-        """Return the fabric, its switches running a program of ours, tables and registers new.
+        """Return the fabric, its switches running a program (BMv2 JSON), tables and registers new.
 
         With a folder to `record` to, all that they do from then on is recorded.
         """
-        path = BUILD / f"{name}.json"
         is_new = self._fabric is None
         if self._fabric is None:
             fabric = Fabric(self.graph, self.settings, program=path, entities=entities)
@@ -113,7 +111,7 @@ class MininetNetwork:
         if options.record is not None or options.capture is not None:
             self._folders = Folders(options.record, options.capture)
         self._fabric = testbed.program(
-            name,
+            options.programs / f"{name}.json",
             entities,
             record=self._folders.traces if self._folders else None,
             mask=(

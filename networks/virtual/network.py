@@ -39,15 +39,14 @@ from switches.forwarding import forwarding_entities
 from topologies.graph import neighbors, switches
 from topologies.routing import longest_rtt_ps
 
-BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 POOL_PACKETS = 8192
 LEAST_HEAD_BYTES = 128  # what hosts write
 
 
 @cache
-def _load(name: str) -> Program:
-    """One of our own programs; experiments make many networks of the same."""
-    return Program.load(BUILD / f"{name}.json")
+def _load(path: Path) -> Program:
+    """Load a program once: experiments make many networks of the same."""
+    return Program.load(path)
 
 
 class VirtualNetwork:
@@ -77,7 +76,8 @@ class VirtualNetwork:
         self.now_ps = 0
         self.groups = groups or [whole(graph, options.system, options.servers)]
         systems = [group.system for group in self.groups if group.system is not None]
-        self.program = _load(program_of(systems, options.lanes, options.program))
+        name = program_of(systems, options.lanes, options.program)
+        self.program = _load(options.programs / f"{name}.json")
         make_pool(
             self.store,
             size=POOL_PACKETS,

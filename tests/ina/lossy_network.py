@@ -16,6 +16,8 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+from hand_bounds import atp as atp_bounds
+from hand_bounds import switchml as switchml_bounds
 from start import start_tensor
 
 from hosts.agent import (
@@ -29,11 +31,9 @@ from hosts.agent import (
     take_completions,
 )
 from ina.atp import control as atp_control
-from ina.atp.scaling import error_bounds as atp_error_bounds
 from ina.atp.system import make_agents
 from ina.switchml import control as switchml_control
 from ina.switchml import worker as switchml_worker
-from ina.switchml.scaling import error_bounds
 from ina.switchml.state import make_worker
 from ina.tensors import FLOAT32, INT32
 from ringleaf.arena import Store
@@ -134,9 +134,9 @@ class Run:
         elif count:
             error = np.abs(self.results[0] - self.parts.astype(np.float64).sum(axis=0))
             if isinstance(self.job, atp_control.Job):
-                bounds = atp_error_bounds(self.parts)
+                bounds = atp_bounds(self.parts)
             else:
-                bounds = error_bounds(self.parts, self.job.lanes)
+                bounds = switchml_bounds(self.parts, self.job.lanes)
             assert (error <= bounds).all(), f"off by {(error / bounds).max()} bounds"
 
 

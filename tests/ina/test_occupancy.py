@@ -6,7 +6,7 @@ import pytest
 
 from ina.occupancy import Occupies
 from ina.registry import find_system
-from networks.virtual.network import BUILD
+from networks.options import BUILD
 from switches import Program, Switch
 
 

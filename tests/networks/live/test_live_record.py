@@ -15,9 +15,8 @@ from experiments.replay.command import Request, replay
 from networks.live.client import Daemon
 from networks.live.host import Place
 from networks.live.hosts import LiveHosts
-from networks.mininet.network import BUILD
 from networks.mininet.programming import Target, in_child, program_switches
-from networks.options import Options
+from networks.options import BUILD, Options
 from networks.traces.trace import open_trace
 from ringleaf.errors import BackendError
 from switches.forwarding import forwarding_entities

@@ -17,9 +17,8 @@ from networks.live.client import Daemon
 from networks.live.engine import Line
 from networks.live.host import Place
 from networks.live.hosts import LiveHosts
-from networks.mininet.network import BUILD
 from networks.mininet.programming import Target, program_switches
-from networks.options import Options
+from networks.options import BUILD, Options
 from switches.forwarding import forwarding_entities
 from topologies.registry import build
 

@@ -20,7 +20,7 @@ def run_uncompiled(file: str) -> str:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "pytest", "-p", "no:cacheprovider", file],
         env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[1],
         capture_output=True,
         text=True,
         check=False,
