@@ -104,7 +104,7 @@ def test_a_wrong_adder_is_seen(kind: str, tmp_path: Path, monkeypatch: pytest.Mo
         from networks.virtual import VirtualNetwork
 
         assert (in_network, capture, record) == ("switchml", None, None)
-        options = Options(system=find_system(in_network), lanes=spec.lanes, programs=tmp_path)
+        options = Options(system=find_system("switchml"), lanes=spec.lanes, programs=tmp_path)
         return VirtualNetwork(graph, options, seed=spec.seed)
 
     lines: list[str] = []

@@ -5,11 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from collectives.registry import ALGORITHMS, Request
+from collectives.ring import ring_allreduce
+from collectives.schedule import Op, Schedule, Transfer
 from experiments import bench_jobs
 from experiments.cli import app
 from experiments.jobs import figures
@@ -102,6 +106,32 @@ def test_a_spec_of_jobs_gives_a_table_results_and_figures_and_the_same_again(
     for name in (Path("results.csv"), Path("summary.json"), *captures):
         first, second = ((tmp_path / run / name).read_bytes() for run in ("first", "second"))
         assert first == second, name
+
+
+def test_a_wrong_collective_of_jobs_is_seen(
+    spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody's own ring, which copies on what is not complete, for each of 11,000 elements."""
+
+    def shifted(request: Request) -> Schedule:
+        right = ring_allreduce(2)
+        copies = [Transfer(1, src, 1 - src, src, Op.COPY) for src in range(2)]
+        return replace(right, rows=(*right.rows[:2], *copies))
+
+    mine = replace(ALGORITHMS["ring"], name="mine", schedule_for=shifted)
+    monkeypatch.setitem(ALGORITHMS, "mine", mine)
+    monkeypatch.setattr(figures, "draw_all", lambda folder, cases: [])
+    spec.write_text(
+        spec.read_text().replace("[ring, switchml]", "mine").replace("[1, 2]", "1") + "check: no\n"
+    )
+    _, text = run(spec, tmp_path / "out")
+    assert "# wrong values: 22000 FAILED" in text
+    assert (
+        "# job 1 of 1 by mine, tensorexpress: the schedule is wrong: "
+        "rank 0 lacks the contribution of rank 1 to chunk 0"
+    ) in text
+    [row] = read_rows(tmp_path / "out")
+    assert row["wrong"] == "22000"
 
 
 def test_background_goes_on_while_others_run_and_slows_them(
