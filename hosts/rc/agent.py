@@ -6,20 +6,21 @@ from hosts.agent import READY, TIMER_AT_PS
 from hosts.fifo import FIFO_COUNT, open_fifo
 from hosts.rc.congestion import receive_notice, tend
 from hosts.rc.queue import offer, sendable, take_sender
-from hosts.rc.receiver import is_whole, make_answer, receive_data
-from hosts.rc.sender import expire, make_data, receive_answer
+from hosts.rc.receiver import is_whole, make_answer, receive_data, receive_probe
+from hosts.rc.sender import expire, make_data, make_probe, receive_answer
 from hosts.rc.state import (
     ANSWERS_AT,
     CONTROL_AT,
     DEADLINE_PS,
     IN_SENDERS,
     LEVELS,
+    PROBING,
     QP_COUNT,
     RATE_BPS,
     TURN,
     open_qp,
 )
-from hosts.rc.wire import ACKNOWLEDGE, CNP, DEST_QP_AT, OPCODE_AT
+from hosts.rc.wire import ACKNOWLEDGE, CNP, DEST_QP_AT, OPCODE_AT, PROBE
 from ringleaf.arena import Arena
 from ringleaf.compiled import handler
 from ringleaf.headers import get24
@@ -44,6 +45,9 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
             offer(arena, at, number, qp, now_ps)
             if qp.state[RATE_BPS] > 0:
                 words[at + TURN] = number + 1
+        elif qp.state[PROBING]:
+            packet = make_probe(arena, at, qp, now_ps)
+            offer(arena, at, number, qp, now_ps)
         elif qp.state[RATE_BPS] > 0:
             offer(arena, at, number, qp, now_ps)  # another has used their rate: wait for the timer
     words[at + READY] = answers.state[FIFO_COUNT] + words[at + LEVELS] > 0
@@ -62,6 +66,8 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
         receive_answer(arena, at, number, qp, head, now_ps)
     elif head[OPCODE_AT] == CNP:
         receive_notice(arena, at, qp, now_ps)
+    elif head[OPCODE_AT] == PROBE:
+        receive_probe(arena, at, number, qp, head)
     else:
         receive_data(arena, at, number, qp, packet, now_ps)
     return 0

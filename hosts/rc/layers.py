@@ -21,6 +21,7 @@ from scapy.packet import Packet, bind_layers
 from hosts.rc.wire import (
     ACKNOWLEDGE,
     ICRC_BYTES,
+    PROBE,
     SEND_FIRST,
     SEND_LAST,
     SEND_MIDDLE,
@@ -34,6 +35,7 @@ _OPCODES = {
     SEND_LAST: "SEND last",
     SEND_ONLY: "SEND only",
     ACKNOWLEDGE: "acknowledge",
+    PROBE: "probe",
 }
 
 

@@ -33,7 +33,7 @@ from ringleaf.units import FOREVER_PS
 
 @inline
 def has_credit(qp: Qp) -> bool:
-    return qp.state[SENDS_CURRENT] < qp.state[LIMIT] or qp.state[PROBING] == 1
+    return bool(qp.state[SENDS_CURRENT] < qp.state[LIMIT])
 
 
 @inline
@@ -53,7 +53,7 @@ def sendable(qp: Qp, now_ps: int) -> bool:
 def offer(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> None:
     """Queue the QP for sending, once, if it has something to send."""
     state = qp.state
-    if sendable(qp, now_ps):
+    if sendable(qp, now_ps) or state[PROBING]:
         if not state[IN_SENDERS]:
             state[IN_SENDERS] = 1
             level = state[PRIORITY]

@@ -159,6 +159,20 @@ def place(arena: Arena, qp: Qp, view: Packet, opcode: int) -> bool:
 
 
 @inline
+def receive_probe(arena: Arena, at: int, number: int, qp: Qp, head: Bytes) -> None:
+    """Say how far the QP has come; what was sent before the probe and is not here has been lost."""
+    state = qp.state
+    if full_number(get24(head, PSN_AT), state[EXPECTED_PSN]) < state[EXPECTED_PSN]:
+        owe(arena, at, number, qp, ACK)
+    elif state[RECEIVES_FIRST] == state[RECEIVES_END]:
+        state[GAP_REPORTED] = 1
+        owe(arena, at, number, qp, RNR_NAK)
+    else:
+        state[GAP_REPORTED] = 1
+        owe(arena, at, number, qp, SEQUENCE_NAK)
+
+
+@inline
 def receive_data(arena: Arena, at: int, number: int, qp: Qp, packet: int, now_ps: int) -> None:
     state = qp.state
     view = open_packet(arena, packet)

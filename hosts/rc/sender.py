@@ -1,4 +1,11 @@
-"""The sending half of a queue pair: data, acknowledgements of it, go-back-N and its timer."""
+"""The sending half of a queue pair: data, acknowledgements of it, go-back-N and its timer.
+
+A timeout (RFC 6298) is no sign of a loss: a packet may wait for long in queues, and without end
+where others have a higher priority. So nothing is sent again because of it, but a probe asks
+the receiver how far it has come, as QUIC's does (RFC 9002, section 6.2). It takes the way of
+the data before it, which nothing overtakes: what has not arrived when it does has been lost, and
+the receiver says so by a NAK. Only that, or a refusal, makes the sender go back.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +13,7 @@ from numba import types
 
 from hosts.agent import PROGRESS, RETRANSMISSIONS, complete
 from hosts.rc.congestion import note_ack, note_loss, pace
-from hosts.rc.queue import has_credit, offer, set_deadline
+from hosts.rc.queue import offer, sendable, set_deadline
 from hosts.rc.state import (
     ACK_EVERY,
     ACKED_PSN,
@@ -17,8 +24,11 @@ from hosts.rc.state import (
     MAX_BACKOFF,
     MIN_TIMEOUT_PS,
     MTU,
+    NAKED_PSN,
     NEXT_PSN,
     POSTED_PSN,
+    PROBES,
+    PROBES_SENT,
     PROBING,
     RATE_BPS,
     REQUEST_WORDS,
@@ -34,7 +44,6 @@ from hosts.rc.state import (
     TIMED_FROM_PS,
     TIMED_PSN,
     TIMEOUT_PS,
-    TIMEOUTS,
     VARIATION_PS,
     Qp,
     open_qp,
@@ -47,6 +56,7 @@ from hosts.rc.wire import (
     HEAD_BYTES,
     ICRC_BYTES,
     OPCODE_AT,
+    PROBE,
     PSN_AT,
     PSN_MASK,
     RNR_NAK,
@@ -138,9 +148,9 @@ def make_data(arena: Arena, at: int, qp: Qp, now_ps: int) -> int:
     view = open_packet(arena, packet)
     head = view.head
     every = 1 if state[CONTROL_AT] else words[at + ACK_EVERY]  # or a window may close on its own
-    if is_last or state[PROBING] or (psn + 1) % every == 0:
+    if is_last or (psn + 1) % every == 0:
         head[ACK_REQUEST_AT] = 0x80
-    state[PROBING] = 0
+    state[PROBING] = 0  # the receiver learns as much from this packet
     write_ip_checksum(head)
     view.row[PAYLOAD_AT] = qp.sends[row] + offset
     view.row[PAYLOAD_LEN] = length
@@ -158,6 +168,22 @@ def make_data(arena: Arena, at: int, qp: Qp, now_ps: int) -> int:
             state[TIMED_FROM_PS] = now_ps
     if state[DEADLINE_PS] == FOREVER_PS:
         set_deadline(arena, at, qp, now_ps + state[TIMEOUT_PS])
+    return packet
+
+
+@inline
+def make_probe(arena: Arena, at: int, qp: Qp, now_ps: int) -> int:
+    """Return a packet that asks whether all before it has arrived, and for credit."""
+    state = qp.state
+    packet = allocate_packet(arena)
+    write_head(arena, qp, packet, PROBE, state[NEXT_PSN] - 1, 0)
+    head = open_packet(arena, packet).head
+    head[ACK_REQUEST_AT] = 0x80
+    write_ip_checksum(head)
+    state[PROBING] = 0
+    state[PROBES] += 1
+    arena.words[at + PROBES_SENT] += 1
+    set_deadline(arena, at, qp, now_ps + state[TIMEOUT_PS])
     return packet
 
 
@@ -183,6 +209,7 @@ def go_back(qp: Qp) -> None:
     state = qp.state
     state[NEXT_PSN] = state[ACKED_PSN]
     state[SENDS_CURRENT] = state[SENDS_FIRST]
+    state[PROBES] = state[PROBING] = 0
     state[TIMED_PSN] = -1  # Karn: a retransmitted packet's round trip is ambiguous
 
 
@@ -195,6 +222,7 @@ def acknowledge(arena: Arena, at: int, number: int, qp: Qp, before_psn: int, now
     if 0 <= state[TIMED_PSN] < before_psn:
         take_sample(arena, at, qp, now_ps)
     state[ACKED_PSN] = before_psn
+    state[PROBES] = state[PROBING] = 0
     arena.words[at + PROGRESS] += 1
     mtu = arena.words[at + MTU]
     while state[SENDS_FIRST] < state[SENDS_END]:
@@ -229,12 +257,15 @@ def receive_answer(arena: Arena, at: int, number: int, qp: Qp, head: Bytes, now_
             state[HOLD_UNTIL_PS] = 0
     packets = before - state[ACKED_PSN]
     is_news = packets >= 0
+    probes = state[PROBES]
     acknowledge(arena, at, number, qp, before, now_ps)
     if state[CONTROL_AT]:
         note_ack(arena, at, qp, head, packets, now_ps)
     if syndrome == SEQUENCE_NAK and is_news:
-        go_back(qp)
-        note_loss(arena, at, qp, 0, now_ps)
+        if psn != state[NAKED_PSN] or probes > 0:  # or the same NAK comes a second time
+            state[NAKED_PSN] = psn
+            go_back(qp)
+            note_loss(arena, at, qp, int(probes > 0), now_ps)
     elif syndrome == RNR_NAK and is_news:
         go_back(qp)
         state[LIMIT] = min(state[LIMIT], state[SENDS_FIRST])
@@ -245,15 +276,18 @@ def receive_answer(arena: Arena, at: int, number: int, qp: Qp, head: Bytes, now_
 
 @inline
 def expire(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> None:
-    """The QP's deadline has come: an RNR wait is over, or an acknowledgement is overdue."""
+    """The QP's deadline has come: an RNR wait is over, or something is overdue.
+
+    That is an acknowledgement, or credit. While the QP has packets that wait for the line in its
+    own host, there is nothing to ask yet.
+    """
     state = qp.state
     state[DEADLINE_PS] = FOREVER_PS
-    if state[NEXT_PSN] == state[ACKED_PSN] and not has_credit(qp):
-        state[PROBING] = 1
-    elif state[HOLD_UNTIL_PS] != now_ps:
-        arena.words[at + TIMEOUTS] += 1
-        most_ps = MAX_BACKOFF * arena.words[at + MIN_TIMEOUT_PS]
-        state[TIMEOUT_PS] = min(2 * state[TIMEOUT_PS], most_ps)  # RFC 6298, 5.5
-        go_back(qp)
-        note_loss(arena, at, qp, 1, now_ps)
+    if state[HOLD_UNTIL_PS] != now_ps:
+        if sendable(qp, now_ps):
+            set_deadline(arena, at, qp, now_ps + state[TIMEOUT_PS])
+        else:
+            most_ps = MAX_BACKOFF * arena.words[at + MIN_TIMEOUT_PS]
+            state[TIMEOUT_PS] = min(2 * state[TIMEOUT_PS], most_ps)  # RFC 6298, 5.5
+            state[PROBING] = 1
     offer(arena, at, number, qp, now_ps)

@@ -30,7 +30,7 @@ ACK_EVERY = AGENT_WORDS + 4  # packets between acknowledgements asked for
 MIN_TIMEOUT_PS = AGENT_WORDS + 5
 RNR_WAIT_PS = AGENT_WORDS + 6
 ANSWERS_AT = AGENT_WORDS + 7  # fifo of QPs that owe an acknowledgement
-TIMEOUTS = AGENT_WORDS + 12  # for the curious
+PROBES_SENT = AGENT_WORDS + 12  # for the curious
 LEVELS = AGENT_WORDS + 13  # a bit per priority: whether its fifo of senders has any
 TURN = AGENT_WORDS + 14  # the queue pair after the last that sent at a shared rate
 SENDERS_AT = AGENT_WORDS + 15  # per priority, a fifo of QPs that may have data to send
@@ -54,7 +54,7 @@ EXPECTED_PSN = 13
 PLACED_BYTES = 14  # of the message that is coming in
 SYNDROME = 15  # the acknowledgement owed, or -1
 GAP_REPORTED = 16  # 1 after a NAK until the expected packet comes
-DEADLINE_PS = 17  # of the retransmission timer
+DEADLINE_PS = 17  # when to probe, or when an RNR wait is over
 TIMEOUT_PS = 18
 SMOOTHED_PS = 19  # round trip, RFC 6298; 0 before the first sample
 VARIATION_PS = 20
@@ -63,7 +63,7 @@ TIMED_FROM_PS = 22
 IN_SENDERS = 23
 HOLD_UNTIL_PS = 24  # after an RNR NAK
 LIMIT = 25  # messages before this one have credit
-PROBING = 26  # 1: one packet may go without credit
+PROBING = 26  # 1: a probe waits to be sent
 ADVERTISED = 27  # the LIMIT that the peer was last told
 PRIORITY = 28  # of all it sends, 0 to PRIORITIES - 1
 CONTROL_AT = 29  # block of its congestion control, 0: none
@@ -71,7 +71,9 @@ ALLOWED = 30  # packets in flight
 FREE_AT_PS = 31  # when pacing lets the next packet go
 RATE_BPS = 32  # of a flow scheduler, 0: none; congestion control may be slower
 PACED_WITH = 33  # the next of those that keep to this rate together, a ring
-QP_WORDS = 34
+PROBES = 34  # sent since something was last acknowledged, or sent again
+NAKED_PSN = 35  # that a NAK has last asked for
+QP_WORDS = 36
 
 RING = 256  # work requests per QP and direction
 REQUEST_WORDS = 4  # address, length, tag, first PSN
@@ -104,7 +106,7 @@ def make_rc(
         ring: Completion ring it reports to.
         mtu: Payload bytes of a full packet.
         window: Packets in flight per queue pair.
-        min_timeout_ps: Floor of the retransmission timeout, and its value before any sample.
+        min_timeout_ps: Floor of the timeout; four times as much is its value before any sample.
         rnr_wait_ps: How long a sender waits when no receive was posted.
 
     Raises:
@@ -168,7 +170,7 @@ def connect_qp(
     state[:] = 0
     state[PEER_QP], state[TEMPLATE_AT] = peer_qp + 1, template_at
     state[SENDS_AT], state[RECEIVES_AT] = rings
-    state[SYNDROME] = state[TIMED_PSN] = -1
+    state[SYNDROME] = state[TIMED_PSN] = state[NAKED_PSN] = -1
     state[DEADLINE_PS] = FOREVER_PS
     state[TIMEOUT_PS] = 4 * words[at + MIN_TIMEOUT_PS]
     state[LIMIT] = 1  # before anything is known

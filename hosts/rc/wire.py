@@ -17,6 +17,7 @@ SEND_LAST = 0x02
 SEND_ONLY = 0x04
 ACKNOWLEDGE = 0x11
 CNP = 0x81  # congestion notification packet (annex A17.9.3): BTH and 16 reserved bytes
+PROBE = 0xC0  # our own, in the range that is left to manufacturers (9.2): BTH alone
 CNP_BYTES = 16
 
 # Offsets in the frame.

@@ -134,8 +134,8 @@ class Wire:
         free_packet(self.store.arena, packet)
         return write_packet(self.store.arena, data[:-5] if cut else data + bytes(3))
 
-    def _is_answer(self, packet: int) -> bool:
-        return read_packet(self.store.arena, packet)[42] in (0x11, 0x81)
+    def _is_data(self, packet: int) -> bool:
+        return read_packet(self.store.arena, packet)[42] < 0x11
 
     def _drain(self) -> None:
         arena = self.store.arena
@@ -144,7 +144,7 @@ class Wire:
                 packet = rc.transmit(arena, at, 0, self.now_ps)
                 state = open_qp(arena, at, 0).state
                 before = state[NEXT_PSN] - state[ACKED_PSN]
-                assert packet < 0 or before <= max(state[ALLOWED], 1) or self._is_answer(packet)
+                assert packet < 0 or before <= max(state[ALLOWED], 1) or not self._is_data(packet)
                 if packet >= 0:
                     self._fly(end, packet)
         self.completions += take_completions(arena, self.ring)
@@ -275,6 +275,127 @@ def test_lost_packet_is_sent_again_after_a_nak() -> None:
     assert wire.store.arena.memory[4096:4136].tobytes() == bytes(range(40))
     assert wire.store.arena.words[wire.ends[0] + RETRANSMISSIONS] == 4
     assert wire.completions[-1].time_ps == 4 * DELAY_PS, "a NAK brings it back, no timeout"
+
+
+def lose(wire: Wire, *numbers: int) -> None:
+    """Let the wire lose the packets that are sent as these, counted from 0."""
+    fly = wire._fly
+
+    def fly_or_not(end: int, packet: int) -> None:
+        if len(wire.sent) in numbers:
+            wire.sent.append(read_packet(wire.store.arena, packet))
+            wire.sent_ps.append(wire.now_ps)
+            free_packet(wire.store.arena, packet)
+        else:
+            fly(end, packet)
+
+    wire._fly = fly_or_not  # type: ignore[method-assign]
+
+
+def opcodes(wire: Wire, end: int) -> list[int]:
+    """Of what one end has sent."""
+    return [frame[42] for frame in wire.sent if frame[29] == end + 1]
+
+
+def test_a_lost_tail_is_sent_again_when_a_probe_has_found_it_missing() -> None:
+    """Nothing comes after the last packet that would make a NAK.
+
+    The first two are acknowledged after 2 delays; the timeout is the floor then, 10.
+    """
+    wire = Wire(window=8)
+    wire.expect(1, 4096, 100, tag=0)
+    wire.post(0, bytes(range(24)), 0, tag=0)
+    lose(wire, 2)
+    wire.run()
+
+    assert wire.store.arena.memory[4096:4120].tobytes() == bytes(range(24))
+    assert opcodes(wire, 0) == [0x00, 0x01, 0x02, 0xC0, 0x02]
+    assert wire.store.arena.words[wire.ends[0] + RETRANSMISSIONS] == 1
+    assert wire.completions[-1].time_ps == (2 + 10 + 2 + 2) * DELAY_PS
+
+
+def test_a_probe_whose_answer_is_lost_is_followed_by_one_after_twice_the_time() -> None:
+    """RFC 6298, 5.5; and what has arrived is never sent again."""
+    wire = Wire(window=8)
+    wire.expect(1, 4096, 100, tag=0)
+    wire.post(0, b"tensor", 0, tag=0)
+    lose(wire, 2, 4)  # the acknowledgement, behind that of credit, and the first probe's answer
+    wire.run()
+
+    assert opcodes(wire, 0) == [0x04, 0xC0, 0xC0]
+    assert [ps for f, ps in zip(wire.sent, wire.sent_ps, strict=True) if f[42] == 0xC0] == [
+        40 * DELAY_PS,
+        (40 + 80) * DELAY_PS,
+    ]
+    assert wire.store.arena.words[wire.ends[0] + RETRANSMISSIONS] == 0
+    assert kinds(wire)[-1] == (rc.SENT, 0)
+
+
+@given(
+    sizes=st.lists(st.integers(1, 60), min_size=1, max_size=6),
+    held=st.lists(st.integers(0, 3000), min_size=1, max_size=8),
+    window=st.integers(1, 9),
+)
+def test_nothing_is_sent_again_however_long_queues_hold_it(
+    sizes: list[int], held: list[int], window: int
+) -> None:
+    """Packets wait for up to 75 times the first timeout, and stay in order: none is lost."""
+    wire = Wire(window=window)
+    free_ps = [0, 0]
+    times = iter(held * 1000)
+
+    def fly(end: int, packet: int) -> None:
+        wire.sent.append(read_packet(wire.store.arena, packet))
+        free_ps[end] = max(free_ps[end], wire.now_ps + DELAY_PS) + next(times, 0) * DELAY_PS
+        wire.order += 1
+        heapq.heappush(wire.flying, (free_ps[end], wire.order, 1 - end, packet))
+
+    wire._fly = fly  # type: ignore[method-assign]
+    for tag, size in enumerate(sizes):
+        wire.expect(1, 4096 + 64 * tag, 64, tag)
+        wire.post(0, bytes(size), 64 * tag, tag)
+    wire.run()
+
+    assert [b for kind, b in kinds(wire) if kind == rc.SENT] == list(range(len(sizes)))
+    data = [frame for frame in wire.sent if frame[29] == 1 and frame[42] < 0x11]
+    assert len(data) == sum(-(-size // MTU) for size in sizes)
+
+
+def test_a_nak_that_comes_twice_makes_the_sender_go_back_once() -> None:
+    wire = Wire(window=8)
+    wire.expect(1, 4096, 100, tag=0)
+    wire.post(0, bytes(range(40)), 0, tag=0)
+    lose(wire, 1)
+    fly = wire._fly
+
+    def fly_twice(end: int, packet: int) -> None:
+        if read_packet(wire.store.arena, packet)[42] == 0x11:
+            fly(end, copy_packet(wire.store.arena, packet))
+        fly(end, packet)
+
+    wire._fly = fly_twice  # type: ignore[method-assign]
+    wire.run()
+
+    assert wire.store.arena.memory[4096:4136].tobytes() == bytes(range(40))
+    assert wire.store.arena.words[wire.ends[0] + RETRANSMISSIONS] == 4
+
+
+def test_a_probe_is_a_packet_without_data_to_scapy() -> None:
+    from scapy.layers.inet import IP
+    from scapy.layers.l2 import Ether
+
+    from hosts.rc.layers import BTH, ICRC
+
+    wire = Wire(window=8)
+    wire.expect(1, 4096, 100, tag=0)
+    wire.post(0, b"tensor", 0, tag=0)
+    lose(wire, 0)
+    wire.run()
+
+    (probe,) = (Ether(frame) for frame in wire.sent if frame[42] == 0xC0)
+    assert (probe[BTH].opcode, probe[BTH].psn, probe[BTH].ackreq) == (0xC0, 0, 1)
+    assert isinstance(probe[BTH].payload, ICRC)
+    assert probe[IP].len == len(probe) - 14
 
 
 @given(

@@ -1,0 +1,109 @@
+"""What hosts send again, and what queues drop, at defaults: `python -m experiments.resends`.
+
+Runs every algorithm on every topology, at a sweep of sizes, in virtual time, and prints a row for
+each: nothing is lost, so nothing should be sent again, and no queue should run over. `--loss` says
+otherwise; then the times are what to look at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from collectives.registry import ALGORITHMS
+from experiments.data import make_tensors
+from experiments.network import connect
+from experiments.options import DTYPES, resolve
+from experiments.runner import Experiment
+from networks.virtual import RunResult
+from ringleaf.units import PS_PER_US
+
+TOPOLOGIES = (
+    "fattree",
+    "leafspine",
+    "leafspine,leaves=2,spines=2,hosts=4,rate=25G,host_rate=100G",
+    "leafspine,leaves=2,spines=2,hosts=4,rate=100G,host_rate=25G",
+    "bcube",
+    "bcube,n=3,k=1",
+    "hammingmesh",
+    "torus2d",
+    "torus2d,x=3,y=5",
+    "torus3d",
+)
+SIZES = ("1KiB", "32KiB", "1MiB", "16MiB")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One algorithm on one topology, at one size; options as `ringleaf run` has them."""
+
+    topo: str
+    algo: str
+    size: str
+    options: tuple[tuple[str, str], ...] = ()
+
+
+def run_case(case: Case) -> RunResult:
+    """Run a case, and say what became of its packets.
+
+    Raises:
+        RingleafError: If there is no such case.
+    """
+    given = {"topo": case.topo, "algo": case.algo, "size": case.size, **dict(case.options)}
+    experiment = Experiment(resolve(given))
+    (algorithm,), (size_bytes,) = experiment.algorithms, experiment.spec.sizes_bytes
+    network = connect(
+        experiment.spec,
+        experiment.graph,
+        in_network=algorithm.name if algorithm.in_network else None,
+        capture=None,
+    )
+    spec, schedule = experiment.spec, experiment.schedule(algorithm, size_bytes)
+    count = size_bytes // DTYPES[spec.dtype]
+    inputs = make_tensors(spec.seed, experiment.ranks, count, spec.dtype)
+    tensors = network.tensors(count, inputs[0].dtype, schedule)
+    for tensor, given_tensor in zip(tensors, inputs, strict=True):
+        tensor.copy_(given_tensor)
+    outcome = network.run(schedule, tensors)
+    network.close()
+    return outcome
+
+
+def cases(topos: Sequence[str], algos: Sequence[str], sizes: Sequence[str]) -> Iterator[Case]:
+    """All of them, topology by topology."""
+    for topo in topos:
+        for algo in algos:
+            for size in sizes:
+                yield Case(topo, algo, size)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a row per case; return 1 if anything was sent again or dropped without a loss."""
+    parser = argparse.ArgumentParser(prog="experiments.resends", description=__doc__)
+    parser.add_argument("--topo", nargs="*", default=TOPOLOGIES)
+    parser.add_argument("--algo", nargs="*", default=list(ALGORITHMS))
+    parser.add_argument("--size", nargs="*", default=SIZES)
+    parser.add_argument("--loss", default="0", help="share of packets that each link loses")
+    parser.add_argument("--seed", default="1")
+    options = parser.parse_args(arguments)
+    chosen = (("loss", options.loss), ("seed", options.seed))
+    sys.stdout.write(
+        f"# {'algo':>15} {'size':>8} {'time':>16} {'retx':>8} {'drops':>8} {'lost':>8} topology\n"
+        f"# {'':>15} {'':>8} {'(us)':>16}\n"
+    )
+    wasted = 0
+    for case in cases(options.topo, options.algo, options.size):
+        outcome = run_case(Case(case.topo, case.algo, case.size, chosen))
+        sys.stdout.write(
+            f"  {case.algo:>15} {case.size:>8} {outcome.time_ps / PS_PER_US:16.6f}"
+            f" {outcome.retransmissions:8d} {outcome.drops:8d} {outcome.lost:8d} {case.topo}\n"
+        )
+        sys.stdout.flush()
+        wasted += outcome.drops + (0 if outcome.lost else outcome.retransmissions)
+    return int(wasted > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
