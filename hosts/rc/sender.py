@@ -147,7 +147,7 @@ def make_data(arena: Arena, at: int, qp: Qp, now_ps: int) -> int:
     write_head(arena, qp, packet, opcode_of(psn == first_psn, is_last), psn, length)
     view = open_packet(arena, packet)
     head = view.head
-    every = 1 if state[CONTROL_AT] else words[at + ACK_EVERY]  # or a window may close on its own
+    every = 1 if state[CONTROL_AT] else state[ACK_EVERY]  # or a window may close on its own
     if is_last or (psn + 1) % every == 0:
         head[ACK_REQUEST_AT] = 0x80
     state[PROBING] = 0  # the receiver learns as much from this packet

@@ -25,8 +25,7 @@ OVERRUN = 3  # a: QP, b: tag; the message was longer than the receive
 QPS_AT = AGENT_WORDS
 QP_COUNT = AGENT_WORDS + 1
 MTU = AGENT_WORDS + 2  # payload bytes per packet
-WINDOW = AGENT_WORDS + 3  # packets in flight per QP
-ACK_EVERY = AGENT_WORDS + 4  # packets between acknowledgements asked for
+WINDOW = AGENT_WORDS + 3  # packets in flight per QP, at most
 MIN_TIMEOUT_PS = AGENT_WORDS + 5
 RNR_WAIT_PS = AGENT_WORDS + 6
 ANSWERS_AT = AGENT_WORDS + 7  # fifo of QPs that owe an acknowledgement
@@ -73,7 +72,8 @@ RATE_BPS = 32  # of a flow scheduler, 0: none; congestion control may be slower
 PACED_WITH = 33  # the next of those that keep to this rate together, a ring
 PROBES = 34  # sent since something was last acknowledged, or sent again
 NAKED_PSN = 35  # that a NAK has last asked for
-QP_WORDS = 36
+ACK_EVERY = 36  # packets between acknowledgements asked for
+QP_WORDS = 37
 
 RING = 256  # work requests per QP and direction
 REQUEST_WORDS = 4  # address, length, tag, first PSN
@@ -105,7 +105,7 @@ def make_rc(
         host: Its host's index.
         ring: Completion ring it reports to.
         mtu: Payload bytes of a full packet.
-        window: Packets in flight per queue pair.
+        window: Packets in flight per queue pair, at most.
         min_timeout_ps: Floor of the timeout; four times as much is its value before any sample.
         rnr_wait_ps: How long a sender waits when no receive was posted.
 
@@ -117,7 +117,6 @@ def make_rc(
     at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(UDP_PORT, UDP_PORT))
     words = store.arena.words
     words[at + MTU], words[at + WINDOW] = mtu, window
-    words[at + ACK_EVERY] = max(1, window // 4)
     words[at + MIN_TIMEOUT_PS], words[at + RNR_WAIT_PS] = min_timeout_ps, rnr_wait_ps
     return at
 
@@ -156,12 +155,14 @@ def connect_qp(
     addresses: tuple[int, int],
     source_port: int,
     partition: int = DEFAULT_PARTITION,
+    window: int | None = None,
 ) -> None:
     """Make queue pair `qp` ready.
 
     Queue pairs are numbered from 0 here and from 1 on the wire; pairs of arguments are (own,
     peer's). The UDP source port is what ECMP tells connections apart by, the partition key what
-    switches may tell jobs apart by.
+    switches may tell jobs apart by. Not more than `window` packets are in flight, if it is less
+    than the agent's.
     """
     rings = [store.allocate("words", RING * REQUEST_WORDS) for _ in range(2)]
     template_at = store.allocate("bytes", HEAD_BYTES)
@@ -174,7 +175,8 @@ def connect_qp(
     state[DEADLINE_PS] = FOREVER_PS
     state[TIMEOUT_PS] = 4 * words[at + MIN_TIMEOUT_PS]
     state[LIMIT] = 1  # before anything is known
-    state[ALLOWED] = words[at + WINDOW]
+    state[ALLOWED] = words[at + WINDOW] if window is None else min(window, words[at + WINDOW])
+    state[ACK_EVERY] = max(1, state[ALLOWED] // 4)
     head = store.arena.bytes[template_at : template_at + HEAD_BYTES]
     write_udp(head, macs, addresses, (source_port, UDP_PORT), 0)
     put16(head, PARTITION_AT, partition)
@@ -194,9 +196,9 @@ def control_qp(
         line_bps: Rate of the host's line.
         rtt_ps: Of the longest path, without queues.
     """
-    window = int(store.arena.words[at + WINDOW])
-    block = make_control(store, controller, window=window, line_bps=line_bps, rtt_ps=rtt_ps)
     start = int(store.arena.words[at + QPS_AT]) + number * QP_WORDS
+    window = int(store.arena.words[start + ALLOWED])
+    block = make_control(store, controller, window=window, line_bps=line_bps, rtt_ps=rtt_ps)
     store.arena.words[start + CONTROL_AT] = block
 
 

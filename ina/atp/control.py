@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -14,6 +15,8 @@ from ina.atp.wire import MAX_SERVERS, MAX_WORKERS, SIZES, check_job
 from ringleaf.errors import ConfigError
 from topologies.detours import detours
 from topologies.graph import attachment, port
+from topologies.loads import link_loads
+from topologies.routing import routes
 from topologies.trees import aggregation_tree
 
 AGGREGATORS = {64: 8192, 256: 2048}
@@ -90,6 +93,34 @@ def first_aggregators(job: Job) -> list[int]:
         taken.add(aggregator)
         found.append(aggregator)
     return found
+
+
+def block_loads(
+    graph: nx.Graph[str], workers: Sequence[str], servers: Sequence[str]
+) -> dict[tuple[str, str], float]:
+    """Packets that each link carries per block, if all aggregate that may.
+
+    Those are the workers' switches and the server's; detours are left out of account.
+    """
+    share = 1 / len(servers)
+    racks = {attachment(graph, worker): share for worker in workers}
+    demand = {
+        server: {rack: share for rack in racks if rack != attachment(graph, server)}
+        for server in servers
+    }
+    loads = Counter(link_loads(graph, demand, routes(graph)))
+    for server in servers:
+        switch = attachment(graph, server)
+        loads[switch, server] = 0  # all have become one there
+        tree = aggregation_tree(graph, workers, root=switch)
+        for parent, children in tree.children.items():
+            loads.update({(parent, child): share for child in children})
+    for server in servers:
+        loads.update({(attachment(graph, server), server): share})
+        loads.update({(server, attachment(graph, server)): share})
+    for worker in workers:
+        loads.update({(worker, attachment(graph, worker)): 1})
+    return dict(loads)
 
 
 def entities(graph: nx.Graph[str], job: Job) -> dict[str, Entities]:

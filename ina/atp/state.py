@@ -47,9 +47,7 @@ ALLOWED = 11  # the congestion window, in packets
 INCREASE = 12  # what it grows by in a round trip
 ROUND_END = 13  # when BASE gets here, a round trip is over
 CONGESTED = 14  # 1: something in this round trip met a long queue, or was lost
-SENDINGS = 15  # packets sent
-LATEST_AT = 16
-FLIGHT = 17
+FLIGHT = 15
 TENSORS = FLIGHT + FLIGHT_WORDS
 OWN_WORDS = TENSORS + TENSORS_WORDS
 
@@ -57,13 +55,9 @@ OWN_WORDS = TENSORS + TENSORS_WORDS
 SEQUENCE = 0  # of the block that waits for its result, or ANSWERED
 IS_RAW = 1  # 1: it must go as it is
 AGGREGATOR = 2
-SENDING = 3  # number of its latest sending
-TENSOR = 4  # row of the block's tensor
-POSITION_WORDS = 5
+TENSOR = 3  # row of the block's tensor
+POSITION_WORDS = 4
 ANSWERED = -1
-
-LATEST = 3
-"""Of each server, the latest of the sendings that it has answered are kept, latest first."""
 
 GROWTH_BYTES = 1500  # of the congestion window in a round trip: one segment (RFC 5681)
 
@@ -73,8 +67,7 @@ class Worker(NamedTuple):
 
     state: Words  # (OWN_WORDS,)
     rows: Words  # (window, POSITION_WORDS)
-    latest: Words  # (servers, LATEST)
-    flight: Flight  # slots are positions
+    flight: Flight  # slots are positions, ways are servers
     tensors: Tensors
     scratch: Lanes  # (lanes,)
 
@@ -135,10 +128,9 @@ def make_worker(
     at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(port, port))
     state_at = at + AGENT_WORDS
     rows_at = store.allocate("words", positions * POSITION_WORDS)
-    latest_at = store.allocate("words", LATEST * len(servers))
     templates_at = store.allocate("bytes", VALUES_AT * len(servers))
     scratch_at = store.allocate("lanes", lanes)
-    make_flight(store, state_at + FLIGHT, positions, min_timeout_ps)
+    make_flight(store, state_at + FLIGHT, positions, min_timeout_ps, ways=len(servers))
     make_tensors(store, state_at + TENSORS)
     state = store.arena.words[state_at : state_at + OWN_WORDS]
     state[JOB], state[SERVERS], state[LANES], state[WINDOW] = job, len(servers), lanes, positions
@@ -148,8 +140,6 @@ def make_worker(
     # What a path holds; the window is twice that. The published client begins as high.
     state[ALLOWED] = max(1, positions // 2)
     state[INCREASE] = max(1, GROWTH_BYTES // (VALUES_AT + 4 * lanes))
-    state[LATEST_AT] = latest_at
-    store.arena.words[latest_at : latest_at + LATEST * len(servers)] = -1
     rows = store.arena.words[rows_at:][: positions * POSITION_WORDS].reshape(-1, POSITION_WORDS)
     rows[:, SEQUENCE] = ANSWERED
     rows[:, AGGREGATOR] = aggregators
@@ -172,7 +162,6 @@ def open_worker(arena: Arena, at: int) -> Worker:
     return Worker(
         window(words, own, OWN_WORDS),
         window(words, words[own + ROWS_AT], words[own + WINDOW] * POSITION_WORDS),
-        window(words, words[own + LATEST_AT], words[own + SERVERS] * LATEST),
         open_flight(arena, own + FLIGHT),
         open_tensors(arena, own + TENSORS),
         window(arena.lanes, words[own + SCRATCH_AT], words[own + LANES]),

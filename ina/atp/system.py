@@ -11,7 +11,7 @@ import torch
 
 from hosts.agent import HostAgent
 from ina.atp import reading, server, worker
-from ina.atp.control import AGGREGATORS, Job, entities, first_aggregators
+from ina.atp.control import AGGREGATORS, Job, block_loads, entities, first_aggregators
 from ina.atp.ledger import make_server
 from ina.atp.scaling import error_bounds
 from ina.atp.state import TENSORS, Address, make_worker
@@ -21,10 +21,10 @@ from ina.reading import Fact
 from ina.systems import JobRequest
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
-from ringleaf.units import serialize_ps
 from switches.control import ControlPlane
 from topologies.addresses import ipv4, mac
-from topologies.graph import attachment, index, link
+from topologies.graph import index
+from topologies.loads import busiest_ps
 
 LINE_OVERHEAD_BYTES = 24  # preamble, FCS and gap of Ethernet
 LEAST_WINDOW = 8
@@ -59,9 +59,10 @@ class Atp:
         """
         lanes, slots, entries_most = request.lanes, request.slots, request.share.entries
         self.program(lanes)
-        packet_ps = _packet_ps(graph, [*request.members, *request.servers], lanes)
+        loads = block_loads(graph, request.members, request.servers or request.members)
+        turn_ps = busiest_ps(graph, loads, VALUES_AT + 4 * lanes + LINE_OVERHEAD_BYTES)
         if slots is None:
-            slots = min(max(2 * request.rtt_ps // packet_ps, LEAST_WINDOW), MOST_WINDOW)
+            slots = min(max(2 * request.rtt_ps // turn_ps, LEAST_WINDOW), MOST_WINDOW)
         job = Job(
             request.number,
             tuple(request.members),
@@ -75,7 +76,7 @@ class Atp:
             store,
             job,
             ring=request.ring,
-            min_timeout_ps=2 * max(request.rtt_ps, job.window * packet_ps),
+            min_timeout_ps=2 * max(request.rtt_ps, job.window * turn_ps),
             quiet_ps=request.rtt_ps,
         )
         return WorkersJob(
@@ -119,12 +120,6 @@ class Atp:
 
 
 SYSTEM = Atp()
-
-
-def _packet_ps(graph: nx.Graph[str], names: Sequence[str], lanes: int) -> int:
-    """How long the slowest of these hosts' lines takes for a packet."""
-    rate_bps = min(link(graph, host, attachment(graph, host)).rate_bps for host in names)
-    return serialize_ps(VALUES_AT + 4 * lanes + LINE_OVERHEAD_BYTES, rate_bps)
 
 
 def make_agents(

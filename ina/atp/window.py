@@ -1,4 +1,4 @@
-"""A worker's window: what may be sent, what is taken for lost, and how congestion narrows it."""
+"""A worker's window: what may be sent, and how congestion narrows it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,16 @@ from ina.atp.state import (
     END,
     INCREASE,
     IS_RAW,
-    LATEST,
     NEXT,
     POSITION_WORDS,
     ROUND_END,
-    SENDING,
     SEQUENCE,
-    SERVERS,
     TENSOR,
     WINDOW,
     Worker,
 )
 from ina.atp.wire import NO_PROPOSAL
-from ina.flight import ATTEMPTS, SLOT_WORDS, first_slot, push_slot, unlink_slot
+from ina.flight import push_first
 from ina.tensors import BLOCKS, FIRST, tensor_row
 from ringleaf.compiled import inline
 
@@ -51,8 +48,7 @@ def send_more(worker: Worker) -> None:
         worker.rows[row + SEQUENCE] = state[NEXT]
         worker.rows[row + IS_RAW] = 0
         worker.rows[row + TENSOR] = tensor
-        worker.flight.slots[position * SLOT_WORDS + ATTEMPTS] = 0
-        push_slot(worker.flight, position)
+        push_first(worker.flight, position)
         state[NEXT] += 1
 
 
@@ -86,34 +82,3 @@ def settle(worker: Worker, position: int, proposal: int) -> None:
         if rows[base + SEQUENCE] != ANSWERED:
             break
         state[BASE] += 1
-
-
-@inline
-def note_answer(worker: Worker, position: int) -> None:
-    """Remember the latest sendings that the block's server has answered."""
-    row = position * POSITION_WORDS
-    sending = worker.rows[row + SENDING]
-    first = LATEST * (worker.rows[row + SEQUENCE] % worker.state[SERVERS])
-    for i in range(first, first + LATEST):
-        if sending > worker.latest[i]:
-            worker.latest[i], sending = sending, worker.latest[i]
-
-
-@inline
-def resend_passed(worker: Worker) -> None:
-    """Queue again what has been in flight longest, if its server has answered three later ones.
-
-    Three duplicate acknowledgements, that is (RFC 5681), but for each packet by itself. Servers
-    are reached by different paths, on which nothing overtakes.
-    """
-    state, flight = worker.state, worker.flight
-    while True:
-        position = first_slot(flight)
-        if position == state[WINDOW]:
-            return
-        row = position * POSITION_WORDS
-        last = LATEST * (worker.rows[row + SEQUENCE] % state[SERVERS]) + LATEST - 1
-        if worker.rows[row + SENDING] >= worker.latest[last]:
-            return
-        unlink_slot(flight, position)
-        push_slot(flight, position)

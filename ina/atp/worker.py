@@ -26,8 +26,6 @@ from ina.atp.state import (
     LANES,
     NEXT,
     POSITION_WORDS,
-    SENDING,
-    SENDINGS,
     SEQUENCE,
     SERVERS,
     TEMPLATES_AT,
@@ -36,7 +34,7 @@ from ina.atp.state import (
     Worker,
     open_worker,
 )
-from ina.atp.window import end_round, note_answer, resend_passed, send_more, settle
+from ina.atp.window import end_round, send_more, settle
 from ina.atp.wire import (
     AGGREGATOR_AT,
     INTEGERS,
@@ -60,12 +58,13 @@ from ina.flight import (
     SLOT_WORDS,
     back_off,
     deadline_ps,
-    end_backoff,
     has_waiting,
     link_slot,
+    note_answer,
     pop_slot,
     push_slot,
     queue_overdue,
+    queue_passed,
     take_sample,
     unlink_slot,
 )
@@ -188,13 +187,11 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
         if worker.rows[row + SEQUENCE] < 0:
             continue  # the result came before the retransmission was sent
         packet = make_gradient(arena, worker, position)
-        attempts = position * SLOT_WORDS + ATTEMPTS
-        if worker.flight.slots[attempts] > 0:
+        if worker.flight.slots[position * SLOT_WORDS + ATTEMPTS] > 0:
             arena.words[at + RETRANSMISSIONS] += 1
-        worker.flight.slots[attempts] += 1
-        worker.rows[row + SENDING] = worker.state[SENDINGS]
-        worker.state[SENDINGS] += 1
-        link_slot(worker.flight, position, now_ps)
+        server = worker.rows[row + SEQUENCE] % worker.state[SERVERS]
+        priority = worker.tensors.rows[worker.rows[row + TENSOR] + PRIORITY]
+        link_slot(worker.flight, position, server, priority, now_ps)
         arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
     arena.words[at + READY] = has_waiting(worker.flight)
     return packet
@@ -245,11 +242,10 @@ def take_result(arena: Arena, worker: Worker, position: int, head: Bytes, now_ps
         state[CONGESTED] = 1
     unlink_slot(worker.flight, position)
     take_sample(worker.flight, position, now_ps)
-    end_backoff(worker.flight)
-    note_answer(worker, position)
+    note_answer(worker.flight, position)
     settle(worker, position, signed(get16(head, PROPOSAL_AT)))
     end_round(worker)
-    resend_passed(worker)
+    queue_passed(worker.flight)
 
 
 @handler

@@ -127,7 +127,7 @@ def make_worker(
     rows_at = store.allocate("words", slots * ROW_WORDS)
     templates_at = store.allocate("bytes", len(aggregators) * TEMPLATE_BYTES)
     staging_at = store.register_memory(slots * columns * BLOCK_BYTES)
-    make_flight(store, own_at + FLIGHT, slots, min_timeout_ps)
+    make_flight(store, own_at + FLIGHT, slots, min_timeout_ps, ways=len(aggregators))
     make_tensors(store, own_at + TENSORS)
     state = store.arena.words[own_at:][:OWN_WORDS]
     state[JOB], state[RANK], state[SLOTS], state[COLUMNS] = job, rank, slots, columns

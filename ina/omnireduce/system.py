@@ -16,9 +16,10 @@ from ina.omnireduce.wire import BLOCK, MAX_SLOTS, values_at
 from ina.systems import JobRequest
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
-from ringleaf.units import serialize_ps
 from topologies.addresses import ipv4, mac
-from topologies.graph import attachment, index, link
+from topologies.graph import index
+from topologies.loads import busiest_ps, link_loads
+from topologies.routing import routes
 
 LINE_OVERHEAD_BYTES = 24  # preamble, FCS and gap of Ethernet
 LEAST_SLOTS = 8
@@ -44,7 +45,8 @@ class OmniReduce:
         """Make a job.
 
         Slots are dealt to the servers, which aggregate; without any, each worker's host does, too.
-        Nothing of what switches have is needed.
+        There are as many as keep the busiest link busy for two round trips. Nothing of what
+        switches have is needed.
 
         Raises:
             ConfigError: If a number is out of range.
@@ -53,8 +55,7 @@ class OmniReduce:
         columns = check_lanes(where, lanes)
         places = tuple(request.servers or request.members)
         packet_bytes = values_at(columns) + 4 * columns * BLOCK + LINE_OVERHEAD_BYTES
-        crowd = max(len(request.members) / len(places), 1.0)  # that meet at an aggregator's port
-        turn_ps = round(serialize_ps(packet_bytes, _least_rate(graph, places)) * crowd)
+        turn_ps = busiest_ps(graph, _slot_loads(graph, request.members, places), packet_bytes)
         slots = request.slots
         if slots is None:
             slots = min(max(2 * request.rtt_ps // turn_ps, LEAST_SLOTS, len(places)), MOST_SLOTS)
@@ -106,8 +107,17 @@ class OmniReduce:
 SYSTEM = OmniReduce()
 
 
-def _least_rate(graph: nx.Graph[str], names: Sequence[str]) -> int:
-    return min(link(graph, host, attachment(graph, host)).rate_bps for host in names)
+def _slot_loads(
+    graph: nx.Graph[str], members: Sequence[str], places: Sequence[str]
+) -> dict[tuple[str, str], float]:
+    """Packets that each link carries per slot and round: updates, and as many results."""
+    demand: dict[str, dict[str, float]] = {}
+    for ends in (members, places), (places, members):
+        for dst in ends[1]:
+            row = demand.setdefault(dst, {})
+            for src in ends[0]:
+                row[src] = row.get(src, 0.0) + 1 / len(places)
+    return link_loads(graph, demand, routes(graph))
 
 
 def make_agents(

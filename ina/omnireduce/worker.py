@@ -12,7 +12,8 @@ workers in every round, is what lets packets be lost, repeated or late (the pape
 What a packet in flight refers to is overwritten only when its result has come; by then the
 aggregator looks at no more than the head of a copy of it.
 
-A packet without result is sent again after a timeout from the measured round trip (RFC 6298).
+A packet without result is sent again when three that were sent later, to the same aggregator, have
+theirs, or after a timeout from the measured round trip (`ina.flight`).
 
 Source:
     Fei, Ho, Sahu, Canini and Sapio, "Efficient sparse collective communication and its
@@ -25,15 +26,17 @@ from __future__ import annotations
 from hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
 from ina.flight import (
     ATTEMPTS,
+    OUT_OF_TURN,
     SLOT_WORDS,
     back_off,
     deadline_ps,
-    end_backoff,
     has_waiting,
     link_slot,
+    note_answer,
     pop_slot,
-    push_slot,
+    push_first,
     queue_overdue,
+    queue_passed,
     take_sample,
     unlink_slot,
 )
@@ -174,7 +177,7 @@ def begin_round(arena: Arena, worker: Worker, slot: int) -> None:
             rows[row + PRESENT] |= 1 << column
             after = next_position(arena, worker, slot, column, position + 1)
             rows[row + NEXTS + column] = after
-    push_slot(worker.flight, slot)
+    push_first(worker.flight, slot)
 
 
 @inline
@@ -187,7 +190,6 @@ def begin_slot(arena: Arena, worker: Worker, slot: int) -> None:
         rows[row + POSITIONS + column] = 0 if exists else NONE
         rows[row + NEXTS + column] = next_position(arena, worker, slot, column, 0)
     rows[row + IS_BUSY] = 1
-    worker.flight.slots[slot * SLOT_WORDS + ATTEMPTS] = 0
     begin_round(arena, worker, slot)
 
 
@@ -212,10 +214,12 @@ def begin_tensor(arena: Arena, at: int, row: int, now_ps: int) -> int:
     first = state[NEXT_SLOT]
     lay_out(worker.tensors, row, first, blocks, slots)
     state[NEXT_SLOT] = (first + slots) % state[SLOTS]
+    worker.flight.state[OUT_OF_TURN] = worker.tensors.state[POSTED] > 1  # slots may be busy, or not
     for i in range(state[SLOTS]):
         slot = (first + i) % state[SLOTS]
         if not worker.rows[slot * ROW_WORDS + IS_BUSY]:
             next_tensor(arena, worker, slot)
+    worker.flight.state[OUT_OF_TURN] = 0
     end_tensor(arena, at, worker.tensors, row, now_ps)
     arena.words[at + READY] = has_waiting(worker.flight)
     return 0
@@ -270,8 +274,8 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
         packet = make_update(arena, worker, slot)
         if flight.slots[slot * SLOT_WORDS + ATTEMPTS] > 0:
             arena.words[at + RETRANSMISSIONS] += 1
-        flight.slots[slot * SLOT_WORDS + ATTEMPTS] += 1
-        link_slot(flight, slot, now_ps)
+        priority = worker.tensors.rows[row_of(worker, slot) + PRIORITY]
+        link_slot(flight, slot, slot % worker.state[AGGREGATORS], priority, now_ps)
     arena.words[at + TIMER_AT_PS] = deadline_ps(flight)
     arena.words[at + READY] = has_waiting(flight)
     return packet
@@ -325,7 +329,6 @@ def take_result(
     row, tensor = slot * ROW_WORDS, row_of(worker, slot)
     is_busy = take_sums(arena, worker, slot, view)
     worker.rows[row + ROUND] += 1
-    worker.flight.slots[slot * SLOT_WORDS + ATTEMPTS] = 0
     if is_busy:
         begin_round(arena, worker, slot)
     else:
@@ -347,8 +350,9 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
         arena.words[at + PROGRESS] += 1
         unlink_slot(flight, slot)
         take_sample(flight, slot, now_ps)
-        end_backoff(flight)
+        note_answer(flight, slot)
         take_result(arena, at, worker, slot, view, now_ps)
+        queue_passed(flight)
         arena.words[at + TIMER_AT_PS] = deadline_ps(flight)
         arena.words[at + READY] = has_waiting(flight)
     return 0

@@ -8,7 +8,8 @@ state in the switches, through all tensors of the job: what a switch has of one 
 overwritten in the round after next, which a worker begins only when it has the next round's
 result, to which every worker contributed after it had this round's.
 
-A packet without result is sent again after a timeout from the measured round trip (RFC 6298).
+A packet without result is sent again when three that were sent later have theirs, or after a
+timeout from the measured round trip (`ina.flight`).
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ import numpy as np
 from hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
 from ina.flight import (
     ATTEMPTS,
+    OUT_OF_TURN,
     back_off,
     deadline_ps,
-    end_backoff,
     has_waiting,
     link_slot,
+    note_answer,
     pop_slot,
-    push_slot,
+    push_first,
     queue_overdue,
+    queue_passed,
     take_sample,
     unlink_slot,
 )
@@ -104,8 +107,7 @@ def begin_round(worker: Worker, slot: int, position: int, exponent: int) -> None
     row = slot * SLOT_WORDS
     worker.slots[row + POSITION] = position
     worker.slots[row + EXPONENT] = exponent
-    worker.flight.slots[slot * FLIGHT_SLOT_WORDS + ATTEMPTS] = 0
-    push_slot(worker.flight, slot)
+    push_first(worker.flight, slot)
 
 
 @inline
@@ -147,10 +149,12 @@ def begin_tensor(arena: Arena, at: int, row: int, now_ps: int) -> int:
     first = state[NEXT_SLOT]
     lay_out(worker.tensors, row, first, blocks, blocks)
     state[NEXT_SLOT] = (first + blocks) % state[SLOTS]
+    worker.flight.state[OUT_OF_TURN] = worker.tensors.state[POSTED] > 1  # slots may be busy, or not
     for i in range(state[SLOTS]):
         slot = (first + i) % state[SLOTS]
         if worker.slots[slot * SLOT_WORDS + POSITION] == IDLE:
             next_tensor(worker, slot)
+    worker.flight.state[OUT_OF_TURN] = 0
     end_tensor(arena, at, worker.tensors, row, now_ps)
     arena.words[at + READY] = has_waiting(worker.flight)
     return 0
@@ -253,11 +257,10 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
         if worker.slots[row + POSITION] == IDLE:
             continue  # the result came before the retransmission was sent
         packet = make_update(arena, worker, slot)
-        attempts = slot * FLIGHT_SLOT_WORDS + ATTEMPTS
-        if worker.flight.slots[attempts] > 0:
+        if worker.flight.slots[slot * FLIGHT_SLOT_WORDS + ATTEMPTS] > 0:
             arena.words[at + RETRANSMISSIONS] += 1
-        worker.flight.slots[attempts] += 1
-        link_slot(worker.flight, slot, now_ps)
+        priority = worker.tensors.rows[row_of(worker, slot) + PRIORITY]
+        link_slot(worker.flight, slot, 0, priority, now_ps)
         arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
     arena.words[at + READY] = has_waiting(worker.flight)
     return packet
@@ -313,8 +316,9 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
         unlink_slot(worker.flight, slot)
         if worker.slots[slot * SLOT_WORDS + POSITION] >= 0:  # an exponent alone is much faster
             take_sample(worker.flight, slot, now_ps)
-        end_backoff(worker.flight)
+        note_answer(worker.flight, slot)
         take_result(arena, at, worker, slot, head, now_ps)
+        queue_passed(worker.flight)
         arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
         arena.words[at + READY] = has_waiting(worker.flight)
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import networkx as nx
@@ -16,6 +17,7 @@ from ringleaf.arena import Store
 from ringleaf.units import serialize_ps
 from topologies.addresses import ipv4, mac
 from topologies.graph import attachment, hosts, index, link
+from topologies.routing import path, routes
 
 FIRST_SOURCE_PORT = 0xC000  # RoCEv2 senders use the dynamic range
 SOURCE_PORTS = 0x4000
@@ -55,6 +57,8 @@ class Connections:
         self._qps: list[dict[Flow, int]] = [{} for _ in self._hosts]  # by host
         self._controller = find_controller(options.congestion)
         self._rtt_ps = rtt_ps
+        self._mtu, self._fixed_window = options.mtu, options.window
+        self._routes = routes(graph)
         self._flows: list[list[Flow]] = [[] for _ in self._hosts]  # by host, then QP
         self._partitions = [
             rc.FULL_MEMBER | group.number if len(groups) > 1 else rc.DEFAULT_PARTITION
@@ -77,7 +81,7 @@ class Connections:
         host = self._hosts[number]
         access = link(self._graph, host, attachment(self._graph, host))
         full_ps = serialize_ps(options.mtu + FRAME_OVERHEAD_BYTES, access.rate_bps)
-        window = options.window or min(max(8, 2 * rtt_ps // full_ps), MAX_WINDOW)
+        window = self._window(access.rate_bps)
         return rc.make_rc(
             self._store,
             host=number,
@@ -87,6 +91,17 @@ class Connections:
             min_timeout_ps=2 * rtt_ps + 4 * window * full_ps,
             rnr_wait_ps=rtt_ps,
         )
+
+    def _window(self, rate_bps: int) -> int:
+        """Packets in flight on a path of this rate: twice what it holds, if nothing is said."""
+        full_ps = serialize_ps(self._mtu + FRAME_OVERHEAD_BYTES, rate_bps)
+        return self._fixed_window or min(max(8, 2 * self._rtt_ps // full_ps), MAX_WINDOW)
+
+    def _path_rate(self, host: int, peer: int) -> int:
+        """Rate of the slowest link between two hosts."""
+        ends = self._hosts[host], self._hosts[peer]
+        nodes = path(self._graph, *ends, table=self._routes)
+        return min(link(self._graph, *pair).rate_bps for pair in pairwise(nodes))
 
     def _control(self, host: int, number: int) -> None:
         """Put a queue pair under the network's congestion control."""
@@ -152,6 +167,7 @@ class Connections:
                 addresses=(self._ip(end), self._ip(other)),
                 source_port=FIRST_SOURCE_PORT + (end * 131 + number) % SOURCE_PORTS,
                 partition=self._partitions[group],
+                window=self._window(self._path_rate(end, other)),
             )
             self._control(end, number)
 

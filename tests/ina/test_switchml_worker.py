@@ -227,20 +227,68 @@ def test_timeout_doubles_up_to_its_most() -> None:
     assert waits == [4000, 8000, 16000, 32000, most, most, most, most, most]
 
 
-def test_a_result_ends_the_backoff() -> None:
+def test_a_backoff_lasts_until_a_round_trip_without_retransmission() -> None:
+    """Karn's rule: nobody knows which of two packets an answer is for (RFC 6298, sections 3, 5)."""
     echo = Echo()
-    values = np.ones(2 * LANES, np.int32)
+    values = np.ones(LANES, np.int32)
     echo.start(echo.put(values), values.size, INT32)
-    first, _second = echo.take_updates()
+    (update,) = echo.take_updates()
     for _ in range(2):
         echo.now_ps = echo.word(TIMER_AT_PS)
         fire_timer(echo.arena, echo.at, 0, echo.now_ps)
-        assert len(echo.take_updates()) == 2
+        assert len(echo.take_updates()) == 1
     assert echo.word(TIMER_AT_PS) - echo.now_ps == 16 * MIN_TIMEOUT_PS
+    echo.deliver(result_of(update))
 
-    echo.deliver(result_of(first))
+    waits = []
+    for _ in range(2):
+        echo.start(echo.put(values), values.size, INT32)
+        (update,) = echo.take_updates()
+        waits.append(echo.word(TIMER_AT_PS) - echo.now_ps)
+        echo.now_ps += 50
+        echo.deliver(result_of(update))
 
-    assert echo.word(TIMER_AT_PS) - echo.now_ps == 4 * MIN_TIMEOUT_PS
+    assert waits == [16 * MIN_TIMEOUT_PS, MIN_TIMEOUT_PS]
+
+
+def test_what_three_later_answers_have_passed_is_sent_again() -> None:
+    echo = Echo()
+    values = np.arange(4 * LANES, dtype=np.int32)
+    echo.start(echo.put(values), values.size, INT32)
+    lost, *others = echo.take_updates()
+    for update in others[:2]:
+        echo.deliver(result_of(update))
+    assert echo.take_updates() == []
+
+    echo.deliver(result_of(others[2]))
+
+    assert echo.take_updates() == [lost]
+    assert echo.word(RETRANSMISSIONS) == 1
+    assert echo.now_ps == 0, "no timer is needed"
+
+
+def test_a_tensor_behind_another_may_be_passed_while_it_begins() -> None:
+    """Its slots become free in another order on other workers, so order tells nothing of a loss."""
+    echo = Echo()
+    values = np.arange(LANES, dtype=np.int32)
+    echo.start(echo.put(values), values.size, INT32)
+    echo.start(echo.put(np.arange(3 * LANES, dtype=np.int32)), 3 * LANES, INT32)
+    for update in echo.take_updates()[1:]:
+        echo.deliver(result_of(update))
+    assert echo.take_updates() == []
+
+
+def test_what_is_more_urgent_may_pass() -> None:
+    echo = Echo()
+    values = np.arange(8 * LANES, dtype=np.int32)
+    echo.start(echo.put(values), values.size, INT32)
+    _waits, *others = echo.take_updates()
+    for update in others[:2]:
+        echo.deliver(result_of(update))
+    raise_priority(open_worker(echo.arena, echo.at).tensors, 6)
+    for update in echo.take_updates():
+        echo.deliver(result_of(update))
+    assert echo.word(RETRANSMISSIONS) == 0
 
 
 def test_timeout_follows_the_round_trip() -> None:

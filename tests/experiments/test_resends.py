@@ -1,0 +1,65 @@
+"""Nothing is sent again, and no queue runs over, where nothing is lost; at defaults."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import experiments.resends
+from collectives.registry import ALGORITHMS
+from experiments.resends import Case, main, run_case
+
+FEW_LINKS = (
+    "torus2d,x=3,y=5",  # hosts' lines are four times as fast as the links between them
+    "bcube,n=3,k=1",
+    "leafspine,leaves=2,spines=2,hosts=4,rate=25G,host_rate=100G",
+)
+OFFENDERS = (
+    ("omnireduce", "torus2d,x=3,y=5"),
+    ("omnireduce", "bcube,n=3,k=1"),
+    ("omnireduce", "leafspine,leaves=2,spines=2,hosts=4,rate=25G,host_rate=100G"),
+    ("atp", "torus3d"),
+    ("atp", "torus2d"),
+    ("ssar-double", "torus2d,x=3,y=5"),
+)
+"""Each sent thousands again when windows fitted hosts' lines alone, or timers knew no queues."""
+
+
+@pytest.mark.parametrize("topo", FEW_LINKS)
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_nothing_is_sent_again_without_a_loss(algo: str, topo: str) -> None:
+    outcome = run_case(Case(topo, algo, "64KiB"))
+    assert (outcome.retransmissions, outcome.drops, outcome.lost) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(("algo", "topo"), OFFENDERS)
+def test_nothing_is_sent_again_where_much_was(algo: str, topo: str) -> None:
+    outcome = run_case(Case(topo, algo, "1MiB"))
+    assert (outcome.retransmissions, outcome.drops, outcome.lost) == (0, 0, 0)
+
+
+def test_a_row_per_case_and_the_status_says_what_was_wasted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    few = ["--topo", "leafspine,leaves=1,spines=1,hosts=2", "--algo", "ring", "--size", "1KiB"]
+    assert main(few) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line[0] != "#"]
+    assert [(row[0], row[1], row[3], row[4]) for row in rows] == [("ring", "1KiB", "0", "0")]
+
+
+@pytest.mark.parametrize(
+    ("counts", "status"),
+    [
+        ({"retransmissions": 1}, 1),
+        ({"drops": 1}, 1),
+        ({"retransmissions": 1, "lost": 1}, 0),  # what is lost must be sent again
+    ],
+)
+def test_the_status_tells_of_waste(
+    counts: dict[str, int], status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = ["--topo", "leafspine,leaves=1,spines=1,hosts=2", "--algo", "ring", "--size", "1KiB"]
+    found = replace(run_case(Case(few[1], "ring", "1KiB")), **counts)  # type: ignore[arg-type]
+    monkeypatch.setattr(experiments.resends, "run_case", lambda _: found)
+    assert main(few) == status

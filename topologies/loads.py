@@ -1,0 +1,60 @@
+"""How much of what hosts send to one another each link carries, on the routes there are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+import networkx as nx
+
+from ringleaf.units import serialize_ps
+from topologies.graph import attachment, distances, fabric, link, neighbors
+from topologies.routing import Table
+
+Direction = tuple[str, str]
+Demand = Mapping[str, Mapping[str, float]]
+"""Destination host -> node -> how much that sends there; a switch may be one, too."""
+
+
+def link_loads(graph: nx.Graph[str], demand: Demand, table: Table) -> dict[Direction, float]:
+    """How much each link's direction carries, in the unit of `demand`.
+
+    Where several ports are allowed, each gets an equal part, as many flows would. What a host sends
+    to itself goes to its switch and back.
+
+    Args:
+        graph: The topology.
+        demand: Who sends how much to whom.
+        table: From `routes`, or `dealt`.
+    """
+    peers = fabric(graph)
+    beyond = {switch: neighbors(graph, switch) for switch in peers}  # by port
+    loads: dict[Direction, float] = defaultdict(float)
+    for dst, sources in demand.items():
+        last = attachment(graph, dst)
+        through: dict[str, float] = defaultdict(float)  # by switch, towards `dst`
+        for src, amount in sources.items():
+            if src in peers:
+                through[src] += amount
+            else:
+                through[attachment(graph, src)] += amount
+                loads[src, attachment(graph, src)] += amount
+        away = distances(peers, last)
+        for switch in sorted(away, key=lambda name: -away[name]):  # all routes are minimal
+            ports = table[switch][dst] if through[switch] > 0 else ()
+            for port in ports:
+                peer = beyond[switch][port]
+                loads[switch, peer] += through[switch] / len(ports)
+                if peer != dst:
+                    through[peer] += through[switch] / len(ports)
+    return dict(loads)
+
+
+def busiest_ps(graph: nx.Graph[str], loads: Mapping[Direction, float], size_bytes: int) -> int:
+    """Time that the busiest of these links takes, if a load of 1 is so many bytes."""
+    return round(
+        max(
+            load * serialize_ps(size_bytes, link(graph, *nodes).rate_bps)
+            for nodes, load in loads.items()
+        )
+    )
