@@ -172,8 +172,7 @@ def take_sample(flight: Flight, slot: int, now_ps: int) -> None:
     """Update averages and timeout from a round trip (RFC 6298), one of `slots` in the same time.
 
     As many samples per round trip would make the averages forget within a fraction of
-    one, hence the smaller gains (RFC 7323, appendix G). Ambiguous ones don't count, nor do they
-    end a backoff (Karn).
+    one, hence the smaller gains (RFC 7323, appendix G). Ambiguous ones don't count (Karn).
     """
     state = flight.state
     row = slot * SLOT_WORDS
@@ -187,8 +186,24 @@ def take_sample(flight: Flight, slot: int, now_ps: int) -> None:
         error_ps = sample_ps - state[SMOOTHED_PS]
         state[VARIATION_PS] += (abs(error_ps) - state[VARIATION_PS]) // (4 * state[SLOTS])
         state[SMOOTHED_PS] += error_ps // (8 * state[SLOTS])
-    timeout_ps = state[SMOOTHED_PS] + 4 * state[VARIATION_PS]
-    state[TIMEOUT_PS] = max(timeout_ps, state[MIN_TIMEOUT_PS])
+
+
+@inline
+def end_backoff(flight: Flight) -> None:
+    """Set the timeout as the averages say: an answer has shown that packets get through.
+
+    So does QUIC (RFC 9002, 6.2.1); Karn would keep a doubled timeout until there is a round trip
+    without retransmission. That guards against timeouts below the round trip, of which all samples
+    would be ambiguous, and our floor is above what queues delay. With many workers on many links
+    hardly a block is sent once only: at 1 % loss, 16 workers of a fat-tree took 1,225 us instead of
+    652 for OmniReduce's 1 MiB, and 138 ms instead of 34 for ATP's.
+    """
+    state = flight.state
+    if state[SMOOTHED_PS] == 0:
+        state[TIMEOUT_PS] = FIRST_TIMEOUTS * state[MIN_TIMEOUT_PS]
+    else:
+        timeout_ps = state[SMOOTHED_PS] + 4 * state[VARIATION_PS]
+        state[TIMEOUT_PS] = max(timeout_ps, state[MIN_TIMEOUT_PS])
 
 
 @inline

@@ -16,6 +16,8 @@ from hosts.rc.state import (
     IN_SENDERS,
     LEVELS,
     LIMIT,
+    MAX_BACKOFF,
+    MIN_TIMEOUT_PS,
     NEXT_PSN,
     POSTED_PSN,
     PRIORITY,
@@ -24,6 +26,7 @@ from hosts.rc.state import (
     SENDS_CURRENT,
     SYNDROME,
     TIMEOUT_PS,
+    UNANSWERED,
     Qp,
 )
 from ringleaf.arena import Arena
@@ -64,7 +67,7 @@ def offer(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> None:
         if state[FREE_AT_PS] > now_ps:
             arena.words[at + TIMER_AT_PS] = min(arena.words[at + TIMER_AT_PS], state[FREE_AT_PS])
         elif state[DEADLINE_PS] == FOREVER_PS:
-            set_deadline(arena, at, qp, now_ps + state[TIMEOUT_PS])  # nothing else brings it back
+            await_answer(arena, at, qp, now_ps)  # nothing else brings it back
 
 
 @inline
@@ -96,6 +99,14 @@ def owe(arena: Arena, at: int, number: int, qp: Qp, syndrome: int) -> None:
         fifo_push(open_fifo(arena, at + ANSWERS_AT), number)
         arena.words[at + READY] = 1
     qp.state[SYNDROME] = max(qp.state[SYNDROME], syndrome)
+
+
+@inline
+def await_answer(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
+    """Set the deadline to a timeout from now, doubled for each probe without answer."""
+    most_ps = MAX_BACKOFF * arena.words[at + MIN_TIMEOUT_PS]
+    timeout_ps = min(qp.state[TIMEOUT_PS] << min(qp.state[UNANSWERED], 16), most_ps)
+    set_deadline(arena, at, qp, now_ps + timeout_ps)
 
 
 @inline

@@ -4,7 +4,9 @@ A timeout (RFC 6298) is no sign of a loss: a packet may wait for long in queues,
 where others have a higher priority. So nothing is sent again because of it, but a probe asks
 the receiver how far it has come, as QUIC's does (RFC 9002, section 6.2). It takes the way of
 the data before it, which nothing overtakes: what has not arrived when it does has been lost, and
-the receiver says so by a NAK. Only that, or a refusal, makes the sender go back.
+the receiver says so by a NAK. Only that, or a refusal, makes the sender go back. The timeout
+doubles with each probe that is not answered, and no longer: as probes cost next to nothing, Karn's
+reason for more, timeouts that send again too early, does not hold here.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from numba import types
 
 from hosts.agent import PROGRESS, RETRANSMISSIONS, complete
 from hosts.rc.congestion import note_ack, note_loss, pace
-from hosts.rc.queue import offer, sendable, set_deadline
+from hosts.rc.queue import await_answer, offer, sendable, set_deadline
 from hosts.rc.state import (
     ACK_EVERY,
     ACKED_PSN,
@@ -21,7 +23,6 @@ from hosts.rc.state import (
     DEADLINE_PS,
     HOLD_UNTIL_PS,
     LIMIT,
-    MAX_BACKOFF,
     MIN_TIMEOUT_PS,
     MTU,
     NAKED_PSN,
@@ -44,6 +45,7 @@ from hosts.rc.state import (
     TIMED_FROM_PS,
     TIMED_PSN,
     TIMEOUT_PS,
+    UNANSWERED,
     VARIATION_PS,
     Qp,
     open_qp,
@@ -167,7 +169,7 @@ def make_data(arena: Arena, at: int, qp: Qp, now_ps: int) -> int:
             state[TIMED_PSN] = psn
             state[TIMED_FROM_PS] = now_ps
     if state[DEADLINE_PS] == FOREVER_PS:
-        set_deadline(arena, at, qp, now_ps + state[TIMEOUT_PS])
+        await_answer(arena, at, qp, now_ps)
     return packet
 
 
@@ -182,8 +184,9 @@ def make_probe(arena: Arena, at: int, qp: Qp, now_ps: int) -> int:
     write_ip_checksum(head)
     state[PROBING] = 0
     state[PROBES] += 1
+    state[UNANSWERED] += 1
     arena.words[at + PROBES_SENT] += 1
-    set_deadline(arena, at, qp, now_ps + state[TIMEOUT_PS])
+    await_answer(arena, at, qp, now_ps)
     return packet
 
 
@@ -235,7 +238,7 @@ def acknowledge(arena: Arena, at: int, number: int, qp: Qp, before_psn: int, now
         state[NEXT_PSN] = before_psn
     state[SENDS_CURRENT] = max(state[SENDS_CURRENT], state[SENDS_FIRST])
     if before_psn < state[SENT_PSN]:
-        set_deadline(arena, at, qp, now_ps + state[TIMEOUT_PS])
+        await_answer(arena, at, qp, now_ps)
     else:
         state[DEADLINE_PS] = FOREVER_PS
 
@@ -255,6 +258,7 @@ def receive_answer(arena: Arena, at: int, number: int, qp: Qp, head: Bytes, now_
         if limit > state[LIMIT]:
             state[LIMIT] = limit
             state[HOLD_UNTIL_PS] = 0
+    state[UNANSWERED] = 0  # packets get through: RFC 9002, 6.2.1
     packets = before - state[ACKED_PSN]
     is_news = packets >= 0
     probes = state[PROBES]
@@ -285,9 +289,7 @@ def expire(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> None:
     state[DEADLINE_PS] = FOREVER_PS
     if state[HOLD_UNTIL_PS] != now_ps:
         if sendable(qp, now_ps):
-            set_deadline(arena, at, qp, now_ps + state[TIMEOUT_PS])
+            await_answer(arena, at, qp, now_ps)
         else:
-            most_ps = MAX_BACKOFF * arena.words[at + MIN_TIMEOUT_PS]
-            state[TIMEOUT_PS] = min(2 * state[TIMEOUT_PS], most_ps)  # RFC 6298, 5.5
             state[PROBING] = 1
     offer(arena, at, number, qp, now_ps)

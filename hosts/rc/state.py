@@ -54,7 +54,7 @@ PLACED_BYTES = 14  # of the message that is coming in
 SYNDROME = 15  # the acknowledgement owed, or -1
 GAP_REPORTED = 16  # 1 after a NAK until the expected packet comes
 DEADLINE_PS = 17  # when to probe, or when an RNR wait is over
-TIMEOUT_PS = 18
+TIMEOUT_PS = 18  # without backoff
 SMOOTHED_PS = 19  # round trip, RFC 6298; 0 before the first sample
 VARIATION_PS = 20
 TIMED_PSN = 21  # the packet being timed, or -1
@@ -73,7 +73,8 @@ PACED_WITH = 33  # the next of those that keep to this rate together, a ring
 PROBES = 34  # sent since something was last acknowledged, or sent again
 NAKED_PSN = 35  # that a NAK has last asked for
 ACK_EVERY = 36  # packets between acknowledgements asked for
-QP_WORDS = 37
+UNANSWERED = 37  # probes sent since the last answer of any kind
+QP_WORDS = 38
 
 RING = 256  # work requests per QP and direction
 REQUEST_WORDS = 4  # address, length, tag, first PSN
@@ -106,7 +107,7 @@ def make_rc(
         ring: Completion ring it reports to.
         mtu: Payload bytes of a full packet.
         window: Packets in flight per queue pair, at most.
-        min_timeout_ps: Floor of the timeout; four times as much is its value before any sample.
+        min_timeout_ps: Floor of the timeout; twice as much is its value before any sample.
         rnr_wait_ps: How long a sender waits when no receive was posted.
 
     Raises:
@@ -173,7 +174,7 @@ def connect_qp(
     state[SENDS_AT], state[RECEIVES_AT] = rings
     state[SYNDROME] = state[TIMED_PSN] = state[NAKED_PSN] = -1
     state[DEADLINE_PS] = FOREVER_PS
-    state[TIMEOUT_PS] = 4 * words[at + MIN_TIMEOUT_PS]
+    state[TIMEOUT_PS] = 2 * words[at + MIN_TIMEOUT_PS]
     state[LIMIT] = 1  # before anything is known
     state[ALLOWED] = words[at + WINDOW] if window is None else min(window, words[at + WINDOW])
     state[ACK_EVERY] = max(1, state[ALLOWED] // 4)

@@ -58,6 +58,7 @@ from ina.flight import (
     SLOT_WORDS,
     back_off,
     deadline_ps,
+    end_backoff,
     has_waiting,
     link_slot,
     note_answer,
@@ -242,6 +243,7 @@ def take_result(arena: Arena, worker: Worker, position: int, head: Bytes, now_ps
         state[CONGESTED] = 1
     unlink_slot(worker.flight, position)
     take_sample(worker.flight, position, now_ps)
+    end_backoff(worker.flight)
     note_answer(worker.flight, position)
     settle(worker, position, signed(get16(head, PROPOSAL_AT)))
     end_round(worker)

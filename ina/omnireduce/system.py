@@ -58,7 +58,8 @@ class OmniReduce:
         turn_ps = busiest_ps(graph, _slot_loads(graph, request.members, places), packet_bytes)
         slots = request.slots
         if slots is None:
-            slots = min(max(2 * request.rtt_ps // turn_ps, LEAST_SLOTS, len(places)), MOST_SLOTS)
+            each = max(2 * request.rtt_ps // turn_ps, LEAST_SLOTS) // -len(places)
+            slots = min(-each * len(places), MOST_SLOTS)  # as many for each, or one has most to do
         if not 0 < slots <= MAX_SLOTS:
             raise ConfigError(f"{where}: slots must be 1 to {MAX_SLOTS}, got {slots}")
         agents = make_agents(

@@ -30,6 +30,7 @@ from ina.flight import (
     SLOT_WORDS,
     back_off,
     deadline_ps,
+    end_backoff,
     has_waiting,
     link_slot,
     note_answer,
@@ -350,6 +351,7 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
         arena.words[at + PROGRESS] += 1
         unlink_slot(flight, slot)
         take_sample(flight, slot, now_ps)
+        end_backoff(flight)
         note_answer(flight, slot)
         take_result(arena, at, worker, slot, view, now_ps)
         queue_passed(flight)

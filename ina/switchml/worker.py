@@ -22,6 +22,7 @@ from ina.flight import (
     OUT_OF_TURN,
     back_off,
     deadline_ps,
+    end_backoff,
     has_waiting,
     link_slot,
     note_answer,
@@ -316,6 +317,7 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
         unlink_slot(worker.flight, slot)
         if worker.slots[slot * SLOT_WORDS + POSITION] >= 0:  # an exponent alone is much faster
             take_sample(worker.flight, slot, now_ps)
+        end_backoff(worker.flight)
         note_answer(worker.flight, slot)
         take_result(arena, at, worker, slot, head, now_ps)
         queue_passed(worker.flight)

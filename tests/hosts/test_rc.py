@@ -324,8 +324,8 @@ def test_a_probe_whose_answer_is_lost_is_followed_by_one_after_twice_the_time() 
 
     assert opcodes(wire, 0) == [0x04, 0xC0, 0xC0]
     assert [ps for f, ps in zip(wire.sent, wire.sent_ps, strict=True) if f[42] == 0xC0] == [
-        40 * DELAY_PS,
-        (40 + 80) * DELAY_PS,
+        20 * DELAY_PS,
+        (20 + 40) * DELAY_PS,
     ]
     assert wire.store.arena.words[wire.ends[0] + RETRANSMISSIONS] == 0
     assert kinds(wire)[-1] == (rc.SENT, 0)
