@@ -219,7 +219,13 @@ def switch_command(
     p4info: Annotated[
         Path | None, typer.Option("--p4info", help="P4Info as text; default: beside PROGRAM.")
     ] = None,
-    grpc: Annotated[str, typer.Option("--grpc", help="Where to listen.")] = "127.0.0.1:9559",
+    grpc: Annotated[
+        str, typer.Option("--grpc", help="Where to listen: HOST:PORT, or unix:PATH.")
+    ] = "127.0.0.1:9559",
+    token: Annotated[
+        Path | None,
+        typer.Option("--token", help="Calls must bring this file's token; made if not there."),
+    ] = None,
     device_id: Annotated[int, typer.Option("--device-id", help="Of the first switch.")] = 1,
     count: Annotated[int, typer.Option("--count", help="How many switches.")] = 1,
     ports: Annotated[int, typer.Option("--ports", help="The last port; the first is 0.")] = 8,
@@ -239,6 +245,7 @@ def switch_command(
         count=count,
         ports=ports,
         cpu_port=cpu_port,
+        token=token,
         emit=say,
     )
 

@@ -326,10 +326,16 @@ def run_name(given: Mapping[str, str]) -> str:
         if name not in ("topo", "record", "out")
         and given.get(name, OPTIONS[name].default) != OPTIONS[name].default
     ]
-    text = "-".join(parts).replace("/", "_")
+    text = file_name("-".join(parts))
     if len(text) > _NAME_LENGTH:
         text = f"{text[:_NAME_LENGTH]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
     return text
+
+
+def file_name(text: str) -> str:
+    """Return a text as the name of a file or folder, which says nothing of where that lies."""
+    name = re.sub(r"[^A-Za-z0-9,=.%+_-]", "_", text)
+    return name if name.strip(".") else "run"
 
 
 def make_command(given: Mapping[str, str]) -> str:

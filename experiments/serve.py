@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
+from ringleaf.private import is_private_file
 from switches.p4runtime.device import Device
-from switches.p4runtime.server import Server
+from switches.p4runtime.server import Server, check_address
 from switches.program import Program
+
+SHORTEST_TOKEN = 16  # letters
 
 Emit = Callable[[str], None]
 
@@ -24,6 +29,7 @@ def serve(
     count: int,
     ports: int,
     cpu_port: int | None,
+    token: Path | None = None,
     emit: Emit,
 ) -> None:
     """Serve devices `first`, `first` + 1, ... until SIGINT or SIGTERM.
@@ -34,16 +40,43 @@ def serve(
     """
     if count < 1:
         raise ConfigError(f"count must be at least 1, got {count}")
+    secret = None if token is None else read_token(token)
+    check_address(address, secret)
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     numbers = range(first, first + count)
     devices = [Device(number, ports=ports, cpu_port=cpu_port) for number in numbers]
     program = _load(path, p4info, devices) if path else "no program yet"
-    with Server(devices, address) as server:
+    with Server(devices, address, token=secret) as server:
         ids = f"device {first}" if count == 1 else f"devices {first} to {numbers[-1]}"
         emit(f"P4Runtime at {server.address}, {ids}: {program}")
         stop.wait()
+
+
+def read_token(path: Path) -> str:
+    """Return the token of a file, which is made, with a new one, if it is not there.
+
+    Raises:
+        ConfigError: If others could have written it, or there is none in it.
+        OSError: If it can't be made.
+    """
+    try:
+        if not os.path.lexists(path):
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "w") as file:
+                file.write(f"{secrets.token_urlsafe(32)}\n")
+        if not is_private_file(path):
+            raise ConfigError(f"token {path}: must be a file that only you can write; chmod 600 it")
+        text = path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"token {path}: can't be read or made: {error}") from error
+    if len(text) < SHORTEST_TOKEN or not text.isascii() or not text.isprintable():
+        raise ConfigError(
+            f"token {path}: must be {SHORTEST_TOKEN} letters or more, got {len(text)};"
+            " remove it, and a new one is made"
+        )
+    return text
 
 
 def _load(path: Path, p4info: Path | None, devices: list[Device]) -> str:

@@ -1,6 +1,7 @@
 """Opens p4runtime-shell on a running switch; `make shell` runs this with the shell's own Python.
 
-That Python has nothing of ours installed, so there is nothing but the standard library here.
+That Python has nothing of ours installed, so there is nothing but the standard library here, and in
+what this imports.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ringleaf.private import is_trusted_folder
+
 USAGE = 2
 DEFAULT = "127.0.0.1:9559"
-SWITCH = re.compile(r"(?P<host>[^/]+):(?P<port>\d{1,5})(?:/(?P<device>\d+))?")
+SWITCH = re.compile(r"(?P<address>unix:/.+?|[^/]+:\d{1,5})(?:/(?P<device>\d+))?")
 
 NAME = re.compile(r"(\w+/)?[A-Za-z]\w*")  # s1, or with its network, r1a2b/s1
 
@@ -31,14 +34,14 @@ def main() -> int:
     match = SWITCH.fullmatch(text)
     if match is None:
         return _complain(f"SWITCH must be s1, HOST:PORT or HOST:PORT/DEVICE, got {text!r}")
-    host, port, device = match["host"], int(match["port"]), match["device"] or "1"
-    if not _listens(host, port):
+    address, device = match["address"], match["device"] or "1"
+    if not _listens(address):
         return _complain(
-            f"nothing listens, got {host}:{port}; start a switch in another terminal:\n"
-            f"  .venv/bin/ringleaf switch p4/build/forward.json --grpc {host}:{port}\n"
+            f"nothing listens, got {address}; start a switch in another terminal:\n"
+            f"  .venv/bin/ringleaf switch p4/build/forward.json --grpc {address}\n"
             "or name one: make shell SWITCH=HOST:PORT/DEVICE"
         )
-    options = ["--grpc-addr", f"{host}:{port}", "--device-id", device]
+    options = ["--grpc-addr", address, "--device-id", device]
     command = [sys.executable, "-m", "p4runtime_sh", *options, *sys.argv[2:]]
     return os.execv(sys.executable, command)
 
@@ -49,7 +52,7 @@ def find_live(name: str) -> dict[str, str]:
     The files that live networks keep are described in networks/mininet/state.py.
     """
     places = {}
-    for folder in state_folders():
+    for folder in filter(is_trusted_folder, state_folders()):
         for file in sorted(folder.glob("*.json")):
             record = json.loads(file.read_text())
             if _runs(*record["owner"]):
@@ -73,9 +76,15 @@ def _runs(pid: int, start: int) -> bool:
     return int(fields[19]) == start and fields[0] != "Z"
 
 
-def _listens(host: str, port: int) -> bool:
+def _listens(address: str) -> bool:
     try:
-        socket.create_connection((host, port), timeout=3).close()
+        if address.startswith("unix:"):
+            with socket.socket(socket.AF_UNIX) as one:
+                one.settimeout(3)
+                one.connect(address.removeprefix("unix:"))
+        else:
+            host, _, port = address.rpartition(":")
+            socket.create_connection((host, int(port)), timeout=3).close()
     except (OSError, OverflowError):
         return False
     return True

@@ -12,7 +12,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from experiments import session, sparse_figure
-from experiments.options import OPTIONS, resolve
+from experiments.options import OPTIONS, file_name, resolve
 from experiments.results import Row, Run
 from experiments.session import Emit
 from experiments.spec_file import swept
@@ -41,7 +41,7 @@ def run(cases: Sequence[Mapping[str, str]], *, name: str, emit: Emit) -> bool:
     columns = list(dict.fromkeys([*names, *TOLD]))
     lines: list[dict[str, object]] = []
     for case in cases:
-        place = "-".join(f"{key}={case[key]}" for key in names if key in case)
+        place = file_name("-".join(f"{key}={case[key]}" for key in names if key in case))
         emit(f"# {place}")
         done = session.run({**case, "out": str(out / place)}, emit=emit, drawn=False)
         lines += _lines(case, columns, done)

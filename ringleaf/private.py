@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
@@ -26,15 +27,17 @@ def private_folder(path: Path) -> Path:
             mode says so.
         OSError: If it can't be made.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.parent.is_dir():
+        path.parent.mkdir(parents=True, exist_ok=True)
     for above in path.resolve().parents:
         mode = above.stat().st_mode
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
             raise _refuse(path, f"everybody can write to {above}", stat.filemode(mode))
-    try:
-        path.mkdir(mode=0o700)
-    except FileExistsError:
-        _close(path)
+    if not os.path.lexists(path):
+        with suppress(FileExistsError):  # another process was faster
+            path.mkdir(mode=0o700)
+            return path
+    _close(path)
     return path
 
 
@@ -44,6 +47,16 @@ def is_private_file(path: Path) -> bool:
         return _doubt(path.lstat(), folder=False) is None
     except FileNotFoundError:
         return False
+
+
+def is_trusted_folder(path: Path) -> bool:
+    """Whether this is a folder of this user's, or root's, that nobody else can write to."""
+    try:
+        info = path.lstat()
+    except OSError:
+        return False
+    owned = info.st_uid in (0, os.geteuid())
+    return stat.S_ISDIR(info.st_mode) and owned and not info.st_mode & _OTHERS_WRITE
 
 
 def _close(path: Path) -> None:

@@ -16,16 +16,27 @@ PS_PER_S = 1_000_000_000_000
 FOREVER_PS = (1 << 62) - 1
 """A deadline that never comes; adding a few of our times to it can't overflow int64."""
 
+LONGEST_NUMBER = 60  # letters, with a unit
+MOST_BYTES = 1 << 60
+MOST_BPS = 10**15
+
 _BINARY = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _DECIMAL = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _TIME_PS = {"ps": 1, "ns": PS_PER_NS, "us": PS_PER_US, "ms": PS_PER_MS, "s": PS_PER_S}
 
 
 def _split(where: str, text: str, pattern: str, example: str) -> re.Match[str]:
-    match = re.fullmatch(pattern, text.strip(), re.IGNORECASE)
-    if match is None:
-        raise ConfigError(f"{where}: not understood, got {text!r}; write it like {example}")
+    text = text.strip()
+    match = re.fullmatch(pattern, text, re.IGNORECASE | re.ASCII)
+    if match is None or len(text) > LONGEST_NUMBER:
+        raise ConfigError(f"{where}: not understood, got {text!r:.80}; write it like {example}")
     return match
+
+
+def _at_most(where: str, text: str, value: int, most: int) -> int:
+    if value > most:
+        raise ConfigError(f"{where}: must be at most {most}, got {text!r}")
+    return value
 
 
 def parse_size(text: str, where: str = "size") -> int:
@@ -33,7 +44,7 @@ def parse_size(text: str, where: str = "size") -> int:
     match = _split(where, text, r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?B)?", "4MiB, 64K or 512")
     number, prefix, suffix = match.groups()
     scale = _DECIMAL if (suffix or "").upper() == "B" else _BINARY
-    return round(float(number) * scale[prefix.upper()])
+    return _at_most(where, text, round(float(number) * scale[prefix.upper()]), MOST_BYTES)
 
 
 def parse_rate(text: str, where: str = "rate") -> int:
@@ -42,7 +53,7 @@ def parse_rate(text: str, where: str = "rate") -> int:
     rate_bps = round(float(match[1]) * _DECIMAL[match[2].upper()])
     if rate_bps < 1:
         raise ConfigError(f"{where}: must be above 0, got {text!r}")
-    return rate_bps
+    return _at_most(where, text, rate_bps, MOST_BPS)
 
 
 def parse_time(text: str, where: str = "time") -> int:
@@ -50,7 +61,8 @@ def parse_time(text: str, where: str = "time") -> int:
     if text.strip() == "0":
         return 0
     match = _split(where, text, r"(\d+(?:\.\d+)?)\s*(ps|ns|us|ms|s)", "1us or 500ns")
-    return round(Fraction(match[1]) * _TIME_PS[match[2].lower()])  # exact: hours are 2^53 ps
+    time_ps = round(Fraction(match[1]) * _TIME_PS[match[2].lower()])  # exact: hours are 2^53 ps
+    return _at_most(where, text, time_ps, FOREVER_PS)
 
 
 def parse_flops(text: str, where: str = "flops") -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ringleaf.errors import ConfigError
 
-MOST_BYTES = 8 << 20
+MOST_BYTES = 1 << 20  # which take seconds to read
 MOST_VALUES = 500_000  # aliases written out: nine lines of YAML can be a billion values
 DEEPEST = 50
 

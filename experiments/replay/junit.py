@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +9,7 @@ from xml.etree import ElementTree
 
 from experiments.replay.show import as_text, describe
 from networks.replay.compare import PortResult
-
-# Characters that XML 1.0 does not have (section 2.2).
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+from ringleaf.xml_text import clean
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,7 @@ def write_junit(path: Path, results: Sequence[TraceResult]) -> None:
         suite = ElementTree.SubElement(
             root,
             "testsuite",
-            name=_clean(result.name),
+            name=clean(result.name),
             tests=str(len(result.ports) or 1),
             failures=str(failed),
             errors=str(int(result.error is not None)),
@@ -46,7 +43,7 @@ def write_junit(path: Path, results: Sequence[TraceResult]) -> None:
         )
         if result.error is not None:
             case = _case(suite, result.name, "trace")
-            ElementTree.SubElement(case, "error", message=_clean(result.error))
+            ElementTree.SubElement(case, "error", message=clean(result.error))
         for port in result.ports:
             _add_port(suite, result.name, port)
     ElementTree.indent(root)
@@ -55,18 +52,14 @@ def write_junit(path: Path, results: Sequence[TraceResult]) -> None:
 
 
 def _case(suite: ElementTree.Element, trace: str, name: str) -> ElementTree.Element:
-    return ElementTree.SubElement(suite, "testcase", classname=_clean(trace), name=name, time="0")
+    return ElementTree.SubElement(suite, "testcase", classname=clean(trace), name=name, time="0")
 
 
 def _add_port(suite: ElementTree.Element, trace: str, port: PortResult) -> None:
     case = _case(suite, trace, f"port {port.port}")
     if port.first is not None:
-        message = _clean(describe(port))
+        message = clean(describe(port))
         failure = ElementTree.SubElement(
             case, "failure", type=port.first.kind.name, message=message
         )
-        failure.text = _clean(as_text(port.first))
-
-
-def _clean(text: str) -> str:
-    return _NOT_XML.sub("?", text)
+        failure.text = clean(as_text(port.first))

@@ -27,13 +27,13 @@ from pathlib import Path
 from typing import Any
 
 from experiments.soak.guards import BreachError, SlowError, Watch, limit_memory, time_limit
-from experiments.soak.kinds import KINDS, REFUSALS
+from experiments.soak.kinds import KINDS, REFUSALS, prepare
 from experiments.soak.mutators import OWNED
 from experiments.soak.shrink import shrink
 from ringleaf.compiled import cache_folder
 
-LIMIT_S = 10.0  # of one input; a large program takes one second
-STUCK_S = 60.0  # without a word from a process, which is then ended
+LIMIT_S = 10.0  # of a processor, for one input; a large program takes one second
+STUCK_S = 300.0  # without a word from a process, which is then ended
 MORE_BYTES = 1 << 30  # of memory, than a process has at first
 SHRINK_S = 20.0
 BATCH = 50  # inputs between two reports of a process
@@ -117,9 +117,6 @@ def _sign(error: BaseException) -> str:
 def _work(pipe: Connection, scratch: Path, seed: int, numbers: range, only: str | None) -> None:
     """Feed inputs; tell of each failure, and of each batch how many were fed and worked."""
     feeder = Feeder(scratch)
-    for kind in [only] if only else KINDS:  # good input is read, and all modules, at first
-        KINDS[kind].draw(random.Random(0))
-        feeder.feed(kind, draw(seed, numbers.start, kind)[1])
     limit_memory(MORE_BYTES)
     fed, worked = Counter[str](), Counter[str]()
     for number in numbers:
@@ -261,6 +258,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", type=Path, default=Path("runs/hostile"), help="for failures")
     parser.add_argument("--file", type=Path, help="feed this input again")
     options = parser.parse_args(arguments)
+    prepare()  # here, as processes are forks of this one
     if options.file:
         return 0 if again(options.file) else 1
     started = time.monotonic()

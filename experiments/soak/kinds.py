@@ -33,6 +33,7 @@ PROGRAMS = ROOT / "tests" / "switches" / "programs"
 TRACES = ROOT / "tests" / "traces"
 STF = ROOT / "tests" / "switches" / "stf"
 SPECS = ROOT / "experiments" / "specs"
+MOST_BYTES = 2 << 20  # of a changed program: what is larger takes its time to be refused
 LARGEST = 120_000  # bytes of a program that is worth changing
 
 REFUSALS: tuple[type[Exception], ...] = (RingleafError, BatchError)
@@ -48,6 +49,21 @@ class Kind:
     feed: Callable[[bytes, Path], None]
 
 
+def prepare() -> None:
+    """Import what feeding needs, and read what is given to all."""
+    import experiments.jobs.session
+    import experiments.options
+    import experiments.spec_file
+    import networks.traces.entries
+    import networks.traces.trace
+    import switches.stf.parser
+
+    assert all((experiments, networks, switches))
+    for kind in KINDS.values():
+        kind.draw(random.Random(0))
+    _device_program()
+
+
 # Programs.
 
 
@@ -58,7 +74,9 @@ def _programs() -> list[bytes]:
 
 
 def _draw_program(rng: random.Random) -> bytes:
-    return mutate_json(rng, rng.choice(_programs()))
+    data = rng.choice(_programs())
+    changed = mutate_json(rng, data)
+    return changed if len(changed) <= MOST_BYTES else mutate_bytes(rng, data)
 
 
 def _feed_program(data: bytes, folder: Path) -> None:
@@ -199,11 +217,15 @@ def _mutate_message(rng: random.Random, message: Any) -> None:
         inside = [(f, v) for f, v in fields if f.type == f.TYPE_MESSAGE and not _is_map(f)]
         if inside and rng.random() < 0.85:
             field, value = rng.choice(inside)
-            repeated = field.label == field.LABEL_REPEATED
+            repeated = _is_repeated(field)
             message = rng.choice(value) if repeated else value
             continue
         break
     _mutate_field(rng, message)
+
+
+def _is_repeated(field: Any) -> bool:
+    return bool(field.is_repeated)
 
 
 def _is_map(field: Any) -> bool:
@@ -215,7 +237,7 @@ def _mutate_field(rng: random.Random, message: Any) -> None:
     if rng.random() < 0.15:
         message.ClearField(field.name)
         return
-    if field.label == field.LABEL_REPEATED:
+    if _is_repeated(field):
         values = getattr(message, field.name)
         if not _is_map(field) and field.type == field.TYPE_MESSAGE:
             if values and rng.random() < 0.5:

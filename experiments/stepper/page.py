@@ -5,13 +5,13 @@ Without JavaScript it is the transcript; with it, everything goes along step by 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from experiments.page.data import for_script
 from experiments.stepper.layout import ARC, lay_out
 from experiments.stepper.plain import link_lines, step_line
 from experiments.stepper.story import Action, Cell, Entry, Frame, Story, name_node, show_who
@@ -39,8 +39,7 @@ _SPEEDS = (("0.5", "0.5x"), ("1", "1x"), ("2", "2x"), ("4", "4x"))
 
 def render(story: Story) -> str:
     """Return the page."""
-    text = json.dumps(_Data(story).record(), separators=(",", ":"), ensure_ascii=False)
-    data = text.replace("<", "\\u003c")
+    data = for_script(_Data(story).record())
     title = escape(story.title)
     parts = (
         "<header>",

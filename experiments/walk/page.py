@@ -5,12 +5,12 @@ Without JavaScript it is the list of steps and the source; with it, both go alon
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from experiments.page.data import for_script
 from experiments.walk.describe import Row, Said, say
 from experiments.walk.highlight import highlight
 from switches.walk import steps
@@ -36,7 +36,7 @@ def render(walk: Walk, story: str) -> str:
     """Return the page; `story` says what there is to see."""
     title = f"One packet through {walk.program}"
     said = [say(walk, step) for step in walk.steps]
-    data = json.dumps(_data(walk), separators=(",", ":")).replace("</", "<\\/")
+    data = for_script(_data(walk))
     parts = (
         "<header>",
         f"<div><h1>{escape(title)}</h1>",

@@ -33,16 +33,25 @@ class Daemon:
         log: A file for what it prints.
         seed: Of the switches' losses and random numbers.
         cpu_port: What switches call the port of their controllers.
+        grpc: Where P4Runtime listens; by default on a socket beside `control`, which only this
+            user's processes can connect to.
 
     Raises:
         BackendError: If it ends at once.
     """
 
     def __init__(
-        self, control: Path, log: Path, *, seed: int = 1, cpu_port: int = CPU_PORT
+        self,
+        control: Path,
+        log: Path,
+        *,
+        seed: int = 1,
+        cpu_port: int = CPU_PORT,
+        grpc: str | None = None,
     ) -> None:
         command = [sys.executable, "-m", "networks.live.daemon", "--control", str(control)]
         command += ["--seed", str(seed), "--cpu-port", str(cpu_port)]
+        command += ["--grpc", grpc or f"unix:{control.resolve().with_suffix('.grpc')}"]
         self._control = control
         self.process = Child("switch daemon", command, log, farewell=signal.SIGTERM)
         try:

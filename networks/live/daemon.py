@@ -1,7 +1,8 @@
 """The switch daemon: `python -m networks.live.daemon --control PATH`.
 
-It serves P4Runtime on one port, a device per switch, and takes commands as lines of JSON on a Unix
-socket: {"add": {"name", "device", "lines"}}, {"add_all": {"switches": [those of add, ...]}},
+It serves P4Runtime at one address, a device per switch, and takes commands as lines of JSON on a
+Unix socket that only its own user can connect to: {"add": {"name", "device", "lines"}},
+{"add_all": {"switches": [those of add, ...]}},
 {"remove": {"name"}}, {"record": {"folder"}}, {"save": {}}, {"counters": {}}, {"status": {}},
 {"stop": {}}. Each is answered by one line: {"result": ...} or {"error": text}. When the socket
 answers, the daemon is ready.
@@ -98,7 +99,11 @@ class _ControlServer(socketserver.ThreadingUnixStreamServer):
 
     def __init__(self, path: Path, commands: Commands) -> None:
         self.commands = commands
-        super().__init__(str(path), _Connection)
+        before = os.umask(0o077)  # only this user may connect
+        try:
+            super().__init__(str(path), _Connection)
+        finally:
+            os.umask(before)
 
 
 def serve(control: Path, address: str, *, seed: int, cpu_port: int) -> None:
@@ -108,6 +113,9 @@ def serve(control: Path, address: str, *, seed: int, cpu_port: int) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: fleet.stop())
     control.unlink(missing_ok=True)
+    socket_file = Path(address.removeprefix("unix:")) if address.startswith("unix:") else None
+    if socket_file is not None:
+        socket_file.unlink(missing_ok=True)
     with (
         Server([], address, poll_s=None) as server,
         _ControlServer(control, Commands(fleet, server)) as commands,
@@ -118,6 +126,8 @@ def serve(control: Path, address: str, *, seed: int, cpu_port: int) -> None:
         finally:
             commands.shutdown()
             control.unlink(missing_ok=True)
+            if socket_file is not None:
+                socket_file.unlink(missing_ok=True)
     fleet.close()
 
 
@@ -125,7 +135,7 @@ def main() -> int:
     """Run the daemon; return the exit status."""
     parser = argparse.ArgumentParser(prog="ringleaf daemon", description=__doc__)
     parser.add_argument("--control", type=Path, required=True, help="Unix socket for commands")
-    parser.add_argument("--grpc", default="127.0.0.1:0", help="where P4Runtime listens")
+    parser.add_argument("--grpc", default="127.0.0.1:0", help="P4Runtime: HOST:PORT, unix:PATH")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cpu-port", type=int, default=CPU_PORT, help="of each switch")
     options = parser.parse_args()

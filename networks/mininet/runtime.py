@@ -85,7 +85,7 @@ class Runtime:
         """The process of all embedded switches, started when it is first wanted."""
         if self._daemon is None:
             control = runtime_dir() / f"{self.name}.sock"
-            self.record.files.append(str(control))
+            self.record.files += [str(control), str(control.with_suffix(".grpc"))]
             self.record.save()
             self._daemon = Daemon(
                 control, self.run_dir / "daemon.log", seed=self._seed, cpu_port=self._cpu_port

@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 from networks.live.processes import Identity, identify, is_running, kill
+from ringleaf.private import is_trusted_folder, private_folder
 
 RUNTIME = Path("/run/ringleaf")
 INTERFACES = Path("/sys/class/net")
@@ -81,10 +82,9 @@ def runtime_dir() -> Path:
     for place in places[:-1]:
         with contextlib.suppress(OSError):
             place.mkdir(mode=0o755, parents=True, exist_ok=True)
-            if os.access(place, os.W_OK):
+            if os.access(place, os.W_OK) and is_trusted_folder(place):
                 return place
-    places[-1].mkdir(mode=0o700, exist_ok=True)
-    return places[-1]
+    return private_folder(places[-1])
 
 
 def new_record() -> Record:

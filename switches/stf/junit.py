@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
+from ringleaf.xml_text import clean
 from switches.stf.outcome import Outcome, Verdict
 
 
@@ -24,15 +25,20 @@ def write_junit(path: Path, outcomes: Sequence[Outcome]) -> None:
         time=f"{sum(outcome.seconds for outcome in outcomes):.3f}",
     )
     for outcome in outcomes:
+        name = clean(outcome.name)
         case = ElementTree.SubElement(
-            suite, "testcase", classname="stf", name=outcome.name, time=f"{outcome.seconds:.3f}"
+            suite,
+            "testcase",
+            classname="stf",
+            name=name,
+            time=f"{outcome.seconds:.3f}",
         )
         if outcome.verdict is not Verdict.PASSED:
             kind = "skipped" if outcome.verdict is Verdict.SKIPPED else "failure"
             shown = ElementTree.SubElement(
-                case, kind, type=outcome.verdict.value, message=outcome.reason
+                case, kind, type=outcome.verdict.value, message=clean(outcome.reason)
             )
-            shown.text = "\n".join(outcome.detail)
+            shown.text = clean("\n".join(outcome.detail))
     ElementTree.indent(suite)
     path.parent.mkdir(parents=True, exist_ok=True)
     ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)

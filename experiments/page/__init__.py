@@ -1,0 +1,1 @@
+"""What goes into pages: styles, scripts, and how data is put beside them."""

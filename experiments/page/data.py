@@ -1,0 +1,15 @@
+"""Data in pages."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def for_script(data: Any) -> str:
+    """Return data as JSON that nothing in it can end, or turn into anything else, in a page.
+
+    A `<` may begin `</script>`, or `<!--`, after which `</script>` no longer ends a script.
+    """
+    text = json.dumps(data, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
