@@ -54,9 +54,25 @@ FLAG_STALL := --stall
 FLAG_RECORD := --record
 FLAG_OUT := --out
 FLAG_SPEC := --spec
-RUN_FLAGS = $(foreach o,$(NAMES),$(if $($(o)),$(FLAG_$(o)) '$($(o))')) \
+# Values are text: neither make nor the shell looks into them. ARGS alone is the shell's.
+q = '$(subst ','\'',$(1))'
+define newline
+
+
+endef
+VALUES := $(NAMES) PCAP ALL RANKS ELEMENTS HTML PACKET PORT ENTRIES JUNIT TRACE ONLY REPEATS JOBS
+$(foreach o,$(VALUES),$(if $(filter-out undefined default,$(origin $(o))),\
+  $(if $(findstring $(newline),$(value $(o))),$(error $(o) must be one line))\
+  $(eval override $(o) := $$(value $(o)))))
+
+ifneq ($(filter command,$(origin CC)),) # from elsewhere, CC is a compiler
+GIVEN_CC := $(value CC)
+unexport CC
+endif
+
+RUN_FLAGS = $(foreach o,$(NAMES),$(if $($(o)),$(FLAG_$(o)) $(call q,$($(o))))) \
             $(if $(filter-out 0 no,$(PCAP)),--pcap) \
-            $(if $(filter command,$(origin CC)),--cc '$(CC)') # from elsewhere, CC is a compiler
+            $(if $(GIVEN_CC),--cc $(call q,$(GIVEN_CC)))
 
 .DEFAULT_GOAL := help
 .PHONY: help exp step replay test mutants trace bench bench-live net clean-net shell venv-shell lint format p4 topo pin clean distclean venv
@@ -90,42 +106,42 @@ exp: $(STAMP)  ## Run an experiment: table, figures, report.html
 	@$(BIN)/ringleaf run $(RUN_FLAGS)
 
 topo: $(STAMP)  ## Draw a topology: make topo TOPO=fattree,k=4
-	@$(BIN)/ringleaf topo show '$(or $(TOPO),fattree)' $(if $(OUT),--out '$(OUT)')
+	@$(BIN)/ringleaf topo show $(call q,$(or $(TOPO),fattree)) $(if $(OUT),--out $(call q,$(OUT)))
 
 step: $(STAMP)  ## Step through a collective: make step ALGO=ring RANKS=4 [ELEMENTS= TOPO= LOSS= HTML=]
-	@$(BIN)/ringleaf step '$(or $(ALGO),ring)' $(if $(RANKS),--ranks '$(RANKS)') \
-	  $(if $(ELEMENTS),--elements '$(ELEMENTS)') $(if $(TOPO),--topo '$(TOPO)') $(if $(LOSS),--loss '$(LOSS)') \
-	  $(if $(SEED),--seed '$(SEED)') $(if $(SLOTS),--slots '$(SLOTS)') $(if $(HTML),--html '$(HTML)') $(ARGS)
+	@$(BIN)/ringleaf step $(call q,$(or $(ALGO),ring)) $(if $(RANKS),--ranks $(call q,$(RANKS))) \
+	  $(if $(ELEMENTS),--elements $(call q,$(ELEMENTS))) $(if $(TOPO),--topo $(call q,$(TOPO))) $(if $(LOSS),--loss $(call q,$(LOSS))) \
+	  $(if $(SEED),--seed $(call q,$(SEED))) $(if $(SLOTS),--slots $(call q,$(SLOTS))) $(if $(HTML),--html $(call q,$(HTML))) $(ARGS)
 
 replay: $(STAMP)  ## Replay traces of switches: make replay TRACE=tests/traces
 	@$(if $(TRACE),,echo 'make: replay: TRACE must be a trace, or a folder of some; make replay TRACE=...' >&2; exit 2)
-	@$(BIN)/ringleaf replay $(TRACE) $(if $(JUNIT),--junit '$(JUNIT)') $(ARGS)
+	@$(BIN)/ringleaf replay $(foreach t,$(TRACE),$(call q,$(t))) $(if $(JUNIT),--junit $(call q,$(JUNIT))) $(ARGS)
 
 test: $(STAMP)  ## Run the tests, on all cores (JOBS=0: in one process)
-	$(BIN)/python -m pytest -n $(or $(JOBS),auto) --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -n $(call q,$(or $(JOBS),auto)) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 trace: $(STAMP)  ## Follow a packet: make trace PROGRAM=forward [PACKET=HEX|FILE.pcap#N PORT= ENTRIES= HTML=]
-	@$(BIN)/ringleaf trace '$(or $(PROGRAM),forward)' $(if $(PACKET),--packet '$(PACKET)',--example) \
-	  $(if $(PORT),--port '$(PORT)') $(if $(ENTRIES),--entries '$(ENTRIES)') $(if $(HTML),--html '$(HTML)')
+	@$(BIN)/ringleaf trace $(call q,$(or $(PROGRAM),forward)) $(if $(PACKET),--packet $(call q,$(PACKET)),--example) \
+	  $(if $(PORT),--port $(call q,$(PORT))) $(if $(ENTRIES),--entries $(call q,$(ENTRIES))) $(if $(HTML),--html $(call q,$(HTML)))
 
 bench: $(STAMP)  ## Measure Ringleaf's own speed (ONLY=engine|startup|network|peers|jobs|pps)
-	@$(BIN)/ringleaf bench $(ONLY) $(if $(OUT),--out '$(OUT)')
+	@$(BIN)/ringleaf bench $(foreach t,$(ONLY),$(call q,$(t))) $(if $(OUT),--out $(call q,$(OUT)))
 
 net: $(STAMP)  ## Bring a live network up (root): make net TOPO=fattree,k=4 [SWITCH=bmv2]
-	@$(BIN)/ringleaf net '$(or $(TOPO),fattree)' $(if $(SWITCH),--switch '$(SWITCH)') \
-	  $(if $(HOSTS),--hosts '$(HOSTS)') $(if $(RATE),--rate '$(RATE)') $(if $(DELAY),--delay '$(DELAY)') \
-	  $(if $(LOSS),--loss '$(LOSS)') $(if $(OUT),--out '$(OUT)') $(ARGS)
+	@$(BIN)/ringleaf net $(call q,$(or $(TOPO),fattree)) $(if $(SWITCH),--switch $(call q,$(SWITCH))) \
+	  $(if $(HOSTS),--hosts $(call q,$(HOSTS))) $(if $(RATE),--rate $(call q,$(RATE))) $(if $(DELAY),--delay $(call q,$(DELAY))) \
+	  $(if $(LOSS),--loss $(call q,$(LOSS))) $(if $(OUT),--out $(call q,$(OUT))) $(ARGS)
 
 clean-net: $(STAMP)  ## Remove what killed live networks have left (ALL=1: running ones, too)
 	@$(BIN)/ringleaf net clean $(if $(ALL),--all)
 
 bench-live: $(STAMP)  ## Measure live networks against virtual time (as root; ONLY=fidelity|pps)
-	@$(BIN)/python -m experiments.bench_live $(if $(ONLY),--only $(ONLY)) $(if $(TOPO),--topo $(TOPO)) \
-	  $(if $(SCALE),--scale $(SCALE)) $(foreach o,ALGO SIZE SWITCH LOSS HOSTS LANES OUT,$(if $($(o)),$(FLAG_$(o)) '$($(o))')) \
-	  $(if $(REPEATS),--repeats '$(REPEATS)')
+	@$(BIN)/python -m experiments.bench_live $(if $(ONLY),--only $(foreach t,$(ONLY),$(call q,$(t)))) $(if $(TOPO),--topo $(foreach t,$(TOPO),$(call q,$(t)))) \
+	  $(if $(SCALE),--scale $(foreach t,$(SCALE),$(call q,$(t)))) $(foreach o,ALGO SIZE SWITCH LOSS HOSTS LANES OUT,$(if $($(o)),$(FLAG_$(o)) $(call q,$($(o))))) \
+	  $(if $(REPEATS),--repeats $(call q,$(REPEATS)))
 
 shell: $(SHELL_STAMP)  ## Open p4runtime-shell on a switch: make shell SWITCH=s1, or HOST:PORT/DEVICE
-	@$(SHELL_VENV)/bin/python -m experiments.shell '$(SWITCH)'
+	@$(SHELL_VENV)/bin/python -m experiments.shell $(call q,$(SWITCH))
 
 venv-shell: $(SHELL_STAMP)
 

@@ -4,6 +4,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from collectives.registry import ALGORITHMS
 from experiments import table
 from experiments.options import OPTIONS, make_help
@@ -44,6 +46,26 @@ def test_options_that_are_not_given_are_not_passed() -> None:
     command = make("-n", "exp", "TOPO=fattree", "PCAP=0").splitlines()[-1]
 
     assert command.split()[1:] == ["run", "--topo", "'fattree'"]
+
+
+@pytest.mark.parametrize("name", ["TOPO", "SIZE", "CC", "PCAP"])
+@pytest.mark.parametrize(
+    "value", ["x'; touch {}; '", "`touch {}`", "$(shell touch {})", "$$(touch {})"]
+)
+def test_values_are_no_commands(name: str, value: str, tmp_path: Path) -> None:
+    """The command is run, by a shell that has but an `echo` for it."""
+    (tmp_path / "ringleaf").write_text('#!/bin/sh\nfor word; do printf "%s\\n" "$word"; done\n')
+    (tmp_path / "ringleaf").chmod(0o755)
+    value = value.format(tmp_path / "owned")
+    words = make("exp", f"BIN={tmp_path}", "STAMP=README.md", f"{name}={value}").splitlines()
+    assert not (tmp_path / "owned").exists()
+    assert name == "PCAP" or value in words
+
+
+def test_a_value_of_two_lines_is_refused(tmp_path: Path) -> None:
+    done = run_make("-n", "exp", f"TOPO=fattree\ntouch {tmp_path}/owned")
+    assert done.returncode != 0
+    assert "TOPO must be one line" in done.stderr
 
 
 def test_help_names_options_topologies_and_algorithms() -> None:
