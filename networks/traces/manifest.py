@@ -56,6 +56,7 @@ MAX_QUEUE_BYTES = 1 << 40
 MAX_NS = 1 << 62
 MAX_DELAY_PS = PS_PER_S
 
+LONGEST_NAME = 200  # letters of a file's
 OWN = "ringleaf:"  # a program of ours, in place of a file
 BUILT = Path(__file__).resolve().parents[2] / "p4" / "build"
 
@@ -122,6 +123,8 @@ def read_manifest(folder: Path) -> Manifest:
 def is_inside(folder: Path, name: str) -> bool:
     """Whether a file that is called so, from a folder, lies in it, links followed."""
     path = Path(name)
+    if len(name) > LONGEST_NAME:
+        return False
     if path.is_absolute() or ".." in path.parts:
         return False
     try:
@@ -247,8 +250,8 @@ class _Reader:
             raise ConfigError(
                 f"{self._path}: {where or key} must be in the trace's folder, got {name!r}"
             )
-        if not path.is_file():
-            raise ConfigError(f"{self._path}: {where or key}: no such file, got {name!r}")
+        if len(name) > LONGEST_NAME or not path.is_file():
+            raise ConfigError(f"{self._path}: {where or key}: no such file, got {name!r:.80}")
         return path
 
     def _own_program(self, name: str) -> Path:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
 
@@ -110,7 +111,7 @@ def _read_arrivals(path: Path, inputs: tuple[PacketFile | None, ...], origin_ns:
     """The rows of the file, which must agree with the captures."""
     try:
         rows = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-    except (OSError, ValueError, EOFError, SyntaxError) as error:
+    except (OSError, ValueError, EOFError, SyntaxError, TokenError, MemoryError) as error:
         problem = " ".join(str(error).split())
         raise ConfigError(f"{path}: not an array of NumPy's, got {problem}") from error
     if rows.dtype != np.int64 or rows.ndim != 2 or rows.shape[1:] != (3,):
