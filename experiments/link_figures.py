@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
@@ -84,7 +85,7 @@ def draw_spread(run: Run, graph: nx.Graph[str], panels: Panels) -> Figure:
     width = min(len(panels), 3)
     height = -(-len(panels) // width)
     figure, grid = plt.subplots(
-        height, width, figsize=(2.9 * width + 1.4, (0.26 * len(starts) + 0.45) * height + 1),
+        height, width, figsize=(2.9 * width + 1.4, (0.26 * len(starts) + 0.45) * height + 1.3),
         sharex=True, sharey=True, squeeze=False, layout="constrained",
     )  # fmt: skip
     for axes, (row, series) in zip(grid.flat, panels, strict=False):
@@ -96,12 +97,11 @@ def draw_spread(run: Run, graph: nx.Graph[str], panels: Panels) -> Figure:
     grid[0][0].set_ylim(len(starts) - 0.5, -0.5)
     grid[0][0].set_xlim(left=0)
     size = format_size(panels[0][0].size_bytes)
-    figure.suptitle(
-        f"Bytes by kind of link, {size} on {run.topology}\n"
-        "marker: median; thick: 10 to 90 % of the links; thin: all of them",
-        x=0.01, ha="left", fontsize=10,
-    )  # fmt: skip
-    figure.supxlabel("MB sent per direction of a link, headers included", fontsize=10)
+    title = f"Bytes by kind of link, {size} on {run.topology}; "
+    title += "marker: median; thick: 10 to 90 % of the links; thin: all of them"
+    lines = wrap(title, 40 + 36 * (width - 1))
+    figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=10)
+    figure.supxlabel("MB sent per direction of a link, with headers", fontsize=10)
     return figure
 
 

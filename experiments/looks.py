@@ -30,7 +30,7 @@ _LOOKS = {
     "omnireduce": Look("#d16fc4", "h"),
     "ssar-double": Look("#b8a11e", "<"),
     "ssar-split": Look("#5fae4b", ">"),
-    "dsar-split": Look("#b0573c", "p"),
+    "dsar-split": Look("#c23b22", "p"),
     # One collective is never in a figure with another.
     "reducescatter": Look("#3f7fd1", "H"),
     "allgather": Look("#1f9d8b", "8"),

@@ -28,7 +28,7 @@ COLORS = (
 STEPS = 120
 """Of a time series in a panel."""
 
-MOST_COLUMNS = 4
+MOST_COLUMNS = 5
 """Panels beside each other: their titles can be read at a page's width."""
 
 
@@ -42,13 +42,13 @@ def draw_all(folder: Path, cases: Sequence[Case]) -> list[Path]:
     drawn: list[tuple[str, Callable[[], Figure]]] = [
         (
             "jct",
-            lambda: draw_bars(cases, "job completion time, simulated (ms)", lambda row: row.jct_ps),
+            lambda: draw_bars(cases, "job completion time", lambda row: row.jct_ps),
         ),
         (
             "wait",
             lambda: draw_bars(
                 cases,
-                "waiting for the front layers, simulated (ms per iteration)",
+                "waiting for the front layers, per iteration",
                 lambda r: r.front_wait_ps,
             ),
         ),
@@ -97,14 +97,16 @@ def draw_bars(cases: Sequence[Case], label: str, value: Callable[[JobRow], int])
         axes.set_title(_name_count(count), fontsize=10, loc="left")
         axes.grid(axis="y", visible=False)
         axes.tick_params(labelbottom=True)
+        axes.set_xlabel("simulated time (ms)", fontsize=9)
     for axes in panels.flat[len(counts) :]:
         axes.set_visible(False)
     panels[0][0].set_ylim(len(algos) - 0.5, -0.5)
-    figure.supxlabel(f"{label}; bars: mean of jobs, dots: jobs", fontsize=9)
+    panels[0][0].set_xlim(left=0)
+    _write_title(figure, f"{label}; bars: mean of jobs, dots: jobs", across)
     if len(orders) > 1:
         for place, order in enumerate(orders):
             panels[0][0].bar(0, 0, color=COLORS[place % len(COLORS)], label=order)
-        figure.legend(loc="outside upper right", ncols=4, fontsize=9)
+        figure.legend(loc="outside lower center", ncols=4, fontsize=9)
     return figure
 
 
@@ -156,7 +158,7 @@ def draw_memory(cases: Sequence[Case]) -> Figure:
         if case.combination.entries is not None:
             axes.axhline(case.combination.entries, color=INK, linewidth=0.8, linestyle="--")
     title = "slots or aggregators in use in the fullest switch; dashed: all that it has"
-    _finish(figure, grid, _job_names(shown), title, "in use")
+    _finish(figure, grid, _job_names(shown), title, "entries")
     return figure
 
 
@@ -176,17 +178,24 @@ def _finish(
     first = figure.axes[0]
     for number, name in names.items():
         first.fill_between([], [], color=COLORS[number % len(COLORS)], label=name)
-    figure.legend(loc="outside lower center", ncols=min(len(names), 6), fontsize=9)
-    columns = grid[0][0].get_subplotspec()
-    assert columns is not None
-    wide = columns.get_gridspec().ncols
-    lines = wrap(title[0].upper() + title[1:], 26 * wide)
-    figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=11)
+    figure.legend(
+        loc="outside lower center",
+        ncols=min(len(names), int(figure.get_figwidth() / 1.3)),
+        fontsize=9,
+    )
+    _write_title(figure, title, figure.get_figwidth() / 4)
     for axes, _ in grid:
         place = axes.get_subplotspec()
         if place is not None and place.is_first_col():
             axes.set_ylabel(unit, fontsize=9)
-    figure.supxlabel("simulated time (ms)", fontsize=10)
+        if axes.xaxis.get_tick_params()["labelbottom"]:
+            axes.set_xlabel("simulated time (ms)", fontsize=9)
+
+
+def _write_title(figure: Figure, title: str, panels: float) -> None:
+    """Write a title on as many lines as a figure of so many panels, 4 inches each, needs."""
+    lines = wrap(title[0].upper() + title[1:], int(42 * panels))
+    figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=11)
 
 
 def _fit_time(grid: Sequence[tuple[Axes, Case]]) -> None:
@@ -212,9 +221,10 @@ def _grid(
         [case for case in cases if case.combination.algo == algo]
         for algo in _values(cases, lambda case: case.combination.algo)
     ]
-    columns = min(MOST_COLUMNS, max(map(len, rows)))
-    if columns == 1:  # one below the other they would be a strip
-        rows, columns = [list(cases)], min(MOST_COLUMNS, len(cases))
+    if max(map(len, rows)) == 1:  # one below the other they would be a strip
+        rows = [list(cases)]
+    widest = max(map(len, rows))
+    columns = -(-widest // -(-widest // MOST_COLUMNS))
     lines = [row[i : i + columns] for row in rows for i in range(0, len(row), columns)]
     figure, panels = plt.subplots(
         len(lines), columns, figsize=(1.4 + 2.7 * columns, 1.3 + 1.55 * len(lines)),

@@ -1,12 +1,55 @@
-from itertools import groupby
+"""Figures of runs: what they are made of, and that they can be read."""
 
+import re
+from itertools import groupby
+from pathlib import Path
+
+import matplotlib as mpl
 import numpy as np
 import pytest
+from drawn import collisions
 
-from experiments.link_figures import _group, _place, utilisation
-from experiments.results import LinkSeries
+from experiments import figures, link_figures
+from experiments.figure_style import INK, matplotlib_style, themed
+from experiments.figures import draw_all, draw_busbw, draw_time
+from experiments.link_figures import _fold, _group, _place, draw_links, draw_spread, utilisation
+from experiments.report import render
+from experiments.results import LinkSeries, Row, Run
 from ringleaf.units import PS_PER_US
 from topologies import registry
+
+TWELVE = (
+    "ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "ps",
+    "switchml", "atp", "omnireduce", "ssar-double", "ssar-split", "dsar-split",
+)  # fmt: skip
+
+
+def make_run(topo: str, algos: tuple[str, ...], sizes: tuple[int, ...]) -> Run:
+    """Return a run with made-up times; algorithm number i sent i + 1 MB over its first link."""
+    graph = registry.build(topo)
+    links = tuple(link for edge in graph.edges for link in (edge, edge[::-1]))
+    run = Run(
+        collective="allreduce", topology=graph.name, ranks=16, switches=20,
+        options={
+            "net": "virtual", "rate_bps": 100 * 10**9, "scale": 1, "delay_ps": 10**6,
+            "loss": 0.0, "duplicate": 0.0, "reorder": 0.0, "seed": 1,
+        },
+        versions={}, complete=True,
+    )  # fmt: skip
+    for number, algo in enumerate(algos):
+        for size in sizes:
+            time_ps = (number + 3) * size * 100 + 20 * PS_PER_US
+            algbw = size / time_ps * 1e3
+            run.rows.append(
+                Row(
+                    algo, size, size // 4, "float32", "sum", time_ps, algbw, algbw * 1.875,
+                    int(time_ps * 0.8), 80.0, 0, size * 2, 0, 0, 0, 1000, 1000,
+                )
+            )  # fmt: skip
+            carried = np.zeros((len(links), 4), np.int64)
+            carried[0, 1] = (number + 1) * 10**6
+            run.series[algo, size] = LinkSeries(100 * PS_PER_US, links, carried)
+    return run
 
 
 @pytest.mark.parametrize(
@@ -40,3 +83,110 @@ def test_utilisation_is_of_each_links_own_rate() -> None:
     busy = utilisation(LinkSeries(PS_PER_US, links, size_bytes), graph)
 
     assert busy.tolist() == [[1.0, 0.0], [1.0, 0.5]]
+
+
+def test_neighbours_of_a_kind_share_a_row_where_there_are_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(link_figures, "_MOST_ROWS", 3)
+
+    shares, groups = _fold(np.array([[1.0], [0.0], [0.5], [0.3], [0.1]]), ["up"] * 3 + ["down"] * 2)
+
+    assert groups == ["up", "up", "down"]
+    assert shares.ravel().tolist() == pytest.approx([0.5, 0.5, 0.2])
+
+
+def test_all_maps_of_a_run_have_one_scale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tops = []
+    make_figure = link_figures.topology.make_figure
+
+    def spy(*args, **options):  # type: ignore[no-untyped-def]
+        figure = make_figure(*args, **options)
+        tops.append(figure.axes[1].get_ylim())
+        return figure
+
+    monkeypatch.setattr(link_figures.topology, "make_figure", spy)
+    monkeypatch.setattr(link_figures, "write_figure", lambda *_: None)
+    run = make_run("leafspine,leaves=2,spines=1,hosts=1", ("ring", "tree", "switchml"), (1 << 22,))
+    graph = registry.build(run.topology)
+
+    svgs = link_figures.draw_bytes(tmp_path, graph, link_figures.largest(run))
+
+    assert tops == [(0, 3)] * 3  # MB: what the last of them sent over its first link
+    shades = [set(re.findall(r"stroke: var\((--c[0-9a-f]{6}),", svg)) for svg in svgs.values()]
+    assert len({max(shade) for shade in shades}) > 1  # 1, 2 and 3 MB of 3 look different
+
+
+def test_the_page_sets_each_colour_of_a_map(tmp_path: Path) -> None:
+    run = make_run("leafspine,leaves=2,spines=1,hosts=1", ("ring", "tree"), (1 << 22,))
+
+    drawn = draw_all(tmp_path, run, registry.build(run.topology))
+    page = render(run, command="make exp", svgs=drawn.svgs, topologies=drawn.topologies)
+
+    dark = page[page.rindex("prefers-color-scheme: dark") :]
+    used = set(re.findall(r"var\((--c[0-9a-f]{6}),", page))
+    assert used
+    assert all(f"{name}:#" in dark for name in used)
+    assert "data:image" not in "".join(drawn.topologies.values())
+    white = re.findall(r"(?:fill|stroke): #f+\b", "".join(drawn.topologies.values()))
+    assert white == []
+    assert sorted(path.name for path in (tmp_path / "figures").glob("*.png")) == [
+        "busbw.png", "bytes-ring.png", "bytes-tree.png", "links.png", "time.png",
+    ]  # fmt: skip
+
+
+def test_ink_is_the_pages_and_other_colours_are_variables() -> None:
+    svg = f'<path style="stroke: {INK}; fill: #f6c65b"/><path style="fill: #123456"/>'
+
+    assert themed(svg, {INK: "currentColor", "#f6c65b": "#5c3a1e"}) == (
+        '<path style="stroke: currentColor; fill: var(--cf6c65b,#f6c65b)"/>'
+        '<path style="fill: #123456"/>'
+    )
+
+
+def test_a_large_topology_has_one_figure_by_kind_of_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link_figures, "MOST_LINKS", 2)
+    monkeypatch.setattr(figures, "save", lambda _, stem: stem.name)
+    run = make_run("leafspine,leaves=2,spines=1,hosts=1", ("ring",), (1 << 22,))
+
+    drawn = draw_all(tmp_path, run, registry.build(run.topology))
+
+    assert sorted(drawn.svgs) == ["busbw", "bytes", "links", "time"]
+    assert drawn.topologies == {}
+    assert list((tmp_path / "figures").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("algos", "sizes"),
+    [
+        (TWELVE, (1 << 22,)),
+        (TWELVE[:1], (1 << 22,)),
+        (TWELVE, tuple(1 << power for power in range(10, 26))),
+    ],
+)
+def test_no_text_of_a_figure_lies_on_another(
+    algos: tuple[str, ...], sizes: tuple[int, ...]
+) -> None:
+    run = make_run("fattree,k=4", algos, sizes)
+    graph = registry.build(run.topology)
+    panels = link_figures.largest(run)
+
+    with matplotlib_style():
+        drawn = [draw_time(run), draw_busbw(run)]
+        if len(sizes) == 1:
+            drawn += [draw_links(run, graph, panels), draw_spread(run, graph, panels)]
+        assert [collisions(figure) for figure in drawn] == [[]] * len(drawn)
+        mpl.pyplot.close("all")
+
+
+def test_one_size_gives_a_bar_per_algorithm() -> None:
+    run = make_run("fattree,k=4", TWELVE, (1 << 22,))
+
+    with matplotlib_style():
+        axes = draw_time(run).axes[0]
+
+    widths = [patch.get_width() for patch in axes.patches]  # type: ignore[attr-defined]
+    assert widths == [row.time_ps / PS_PER_US for row in run.rows]
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(TWELVE)

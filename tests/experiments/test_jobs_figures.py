@@ -1,0 +1,83 @@
+"""Figures of jobs: of a shape that fits a page, and with labels that can be read."""
+
+from collections.abc import Callable
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from drawn import collisions
+from matplotlib.figure import Figure
+
+from experiments.figure_style import matplotlib_style
+from experiments.jobs import figures
+from experiments.jobs.results import Case, Combination, JobRow
+
+
+def make_case(combination: Combination) -> Case:
+    jobs, bins = combination.count, 40
+    rows = [
+        JobRow(
+            jobs, combination.algo, combination.order, combination.entries, job, "resnet50", 3, 3,
+            job * 10**9, 10**8, 10**8, 10**7, 10**6, 1000, 0, 0, 0, 0, 50.0, 20.0, 0, 0.0, 1.0, 10,
+        )
+        for job in range(1, jobs + 1)
+    ]  # fmt: skip
+    return Case(
+        combination, rows, bin_ps=10**8, link="s16→s12", queue="s16→s12", queue_bin_ps=10**8,
+        link_series=np.full((jobs + 1, bins), 1000), link_rate_bps=10**10,
+        queue_series=np.full((8, bins), 4096), memory_interval_ps=10**8, memory_switch="s16",
+        memory_series=np.full((jobs + 1, bins), 8),
+    )  # fmt: skip
+
+
+def cases_of(count: int, algos: list[str], orders: list[str], entries: list[int]) -> list[Case]:
+    return [
+        make_case(Combination(count, algo, order, entry))
+        for algo in algos
+        for order in orders
+        for entry in entries
+    ]
+
+
+ORDERS = ["fifo", "layers", "tensorexpress", "jpas"]
+SHAPES = {
+    "shared_fabric": cases_of(4, ["ring", "ps", "switchml", "atp"], ORDERS, [256]),
+    "switch_memory": cases_of(4, ["switchml", "atp"], ["fifo"], [4, 16, 64, 256, 1024]),
+    "one each": cases_of(2, ["ring", "ps", "switchml", "atp", "tree"], ["fifo"], [256]),
+    "alone": cases_of(1, ["ring"], ["fifo"], [256]),
+}
+
+
+@pytest.mark.parametrize(
+    ("shape", "draw"),
+    [
+        ("shared_fabric", figures.draw_links),
+        ("switch_memory", figures.draw_memory),
+        ("one each", figures.draw_queues),
+        ("alone", figures.draw_queues),
+    ],
+)
+def test_figures_can_be_read(shape: str, draw: Callable[[list[Case]], Figure]) -> None:
+    cases = SHAPES[shape]
+
+    with matplotlib_style():
+        drawn = [
+            figures.draw_bars(
+                cases, "waiting for the front layers, per iteration", lambda r: r.jct_ps
+            ),
+            draw(cases),
+        ]
+        assert [collisions(figure) for figure in drawn] == [[]] * 2
+        for figure in drawn:
+            width, height = figure.get_size_inches()
+            assert width <= 15
+            assert height <= 1.5 * width
+        mpl.pyplot.close("all")
+
+
+def test_axes_say_whose_time_it_is_and_in_which_unit() -> None:
+    with matplotlib_style():
+        figure = figures.draw_bars(SHAPES["alone"], "job completion time", lambda row: row.jct_ps)
+
+    assert figure.axes[0].get_xlabel() == "simulated time (ms)"
+    assert figure.axes[0].patches[0].get_width() == 1.0  # type: ignore[attr-defined]  # 10^9 ps
