@@ -183,6 +183,7 @@ class Cursor:
         self.buffers = [list(cells) for cells in story.first]
         self.entries: dict[tuple[str, int], Entry] = {}
         self.carried: Counter[Way] = Counter()
+        self._totals: dict[tuple[tuple[int, ...], int], tuple[int, ...]] = {}
 
     @property
     def frame(self) -> Frame | None:
@@ -216,7 +217,9 @@ class Cursor:
         goal = self.story.goals[rank][cell]
         if goal is None or self.buffers[rank][cell].who != goal:
             return False
-        right = self.story.total(goal, cell)
+        right = self._totals.get((goal, cell))
+        if right is None:
+            right = self._totals[goal, cell] = self.story.total(goal, cell)
         return not self.story.exact or self.buffers[rank][cell].numbers == right
 
     def right(self) -> tuple[int, int]:

@@ -26,6 +26,10 @@ COLORS = (
 )  # fmt: skip
 
 
+BARS = "▁▂▃▄▅▆▇█"
+"""From few ranks to all."""
+
+
 def rank_color(rank: int) -> str:
     """One of a few colours; names say the rest."""
     return COLORS[rank % len(COLORS)]
@@ -141,12 +145,20 @@ class Stepper(App[None]):
         card.set_class(any(frame.action is Action.LOST for frame in shown), "lost")
         table = buffers_table(self.cursor, shown, self._detail())
         self.query_one("#table", Static).update(table)
+        self._reveal(shown)
         self.query_one("#loads", Static).update(links_text(self.cursor, shown))
         entries = self.query_one("#entries", Static)
         if self.story.has_entries:
             entries.update(entries_table(self.cursor, shown))
         else:
             entries.update(routes_text(shown))
+
+    def _reveal(self, shown: tuple[Frame, ...]) -> None:
+        """Scroll to the row that is written, if there are too many for the terminal."""
+        written = [change.rank for frame in shown for change in frame.buffers]
+        box = self.query_one("#buffers", ScrollableContainer)
+        if written and len(self.story.first) > box.size.height:
+            box.scroll_to(y=written[0] - box.size.height // 2, animate=False)
 
     def _detail(self) -> Detail:
         """As much as fits into the width, and half the height."""
@@ -156,7 +168,7 @@ class Stepper(App[None]):
             if self._widths[detail] <= self.size.width
             and (detail < Detail.NUMBERS or 4 * len(self.story.first) + 2 <= self.size.height)
         ]
-        return max(fitting, default=Detail.COUNT)
+        return max(fitting, default=Detail.SHARE)
 
 
 def card_text(cursor: Cursor, shown: tuple[Frame, ...], *, playing: bool) -> Text:
@@ -182,10 +194,11 @@ def card_text(cursor: Cursor, shown: tuple[Frame, ...], *, playing: bool) -> Tex
 class Detail(IntEnum):
     """How much of a cell there is room for; all of it is in `--plain`."""
 
-    COUNT = 0  # how many ranks are added up
-    STRIPE = 1  # which
-    NAMES = 2  # and by name
-    NUMBERS = 3  # and the first numbers, on a line of their own
+    SHARE = 0  # how many of the ranks are added up, as a bar of one column
+    COUNT = 1  # how many, as a number
+    STRIPE = 2  # which
+    NAMES = 3  # and by name
+    NUMBERS = 4  # and the first numbers, on a line of their own
 
 
 def widths(story: Story) -> list[int]:
@@ -194,8 +207,8 @@ def widths(story: Story) -> list[int]:
     cells |= {change.after for frame in story.frames for change in frame.buffers}
     names = max(len(name) for name in story.cells)
     tails = max(len(name.split()[-1]) for name in story.cells)
-    result = []
-    for detail in Detail:
+    result = [len("server 0 ") + len(story.cells)]
+    for detail in list(Detail)[1:]:
         lines = [len(line) for cell in cells for line in cell_text(story, cell, detail).split()]
         widest = max(lines) + len("✓")
         heading = names if detail >= Detail.NAMES else tails
@@ -207,6 +220,8 @@ def buffers_table(cursor: Cursor, shown: tuple[Frame, ...], detail: Detail) -> T
     """A row per rank, a column per cell."""
     story = cursor.story
     changed = {(c.rank, c.cell) for frame in shown for c in frame.buffers}
+    if detail is Detail.SHARE:
+        return _shares_table(cursor, changed)
     table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
     table.add_column("", no_wrap=True)
     for name in story.cells:
@@ -219,6 +234,24 @@ def buffers_table(cursor: Cursor, shown: tuple[Frame, ...], detail: Detail) -> T
                 text.stylize("on grey30")
             row.append(text)
         table.add_row(*row)
+    return table
+
+
+def _shares_table(cursor: Cursor, changed: set[tuple[int, int]]) -> Table:
+    """A character per cell, for stories that are too wide for anything else."""
+    story, count = cursor.story, len(cursor.story.cells)
+    table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
+    table.add_column("", no_wrap=True)
+    table.add_column("".join(f"{cell:<8}" for cell in range(0, count, 8))[:count], no_wrap=True)
+    for rank, cells in enumerate(cursor.buffers):
+        line = Text()
+        for number, cell in enumerate(cells):
+            share = len(cell.who) / story.ranks
+            style = "green" if cursor.done(rank, number) else rank_color(rank)
+            marked = " on grey50" if (rank, number) in changed else ""
+            line.append(BARS[min(len(BARS) - 1, int(share * (len(BARS) - 1)))], style + marked)
+        name = name_node(rank, story.ranks)
+        table.add_row(Text(name, style=f"bold {rank_color(rank)}"), line)
     return table
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import cast
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -22,12 +21,12 @@ def collisions(figure: Figure) -> list[str]:
         for (a, one), (b, other) in combinations(boxes, 2)
         if one.padded(-0.5).overlaps(other.padded(-0.5))
     ]
-    outside = [a for a, one in boxes if Bbox.union([sheet, one]).extents.tolist() != edges(sheet)]
+    outside = [a for a, one in boxes if edges(Bbox.union([sheet, one])) != edges(sheet)]
     return found + [f"{a} beyond the sheet" for a in outside]
 
 
-def edges(box: Bbox) -> list[float]:
-    return cast("list[float]", box.extents.tolist())
+def edges(box: Bbox) -> tuple[float, ...]:
+    return tuple(map(float, box.extents))
 
 
 def box(text: Text, canvas: FigureCanvasAgg) -> Bbox:

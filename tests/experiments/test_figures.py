@@ -16,6 +16,7 @@ from experiments.link_figures import _fold, _group, _place, draw_links, draw_spr
 from experiments.report import render
 from experiments.results import LinkSeries, Row, Run
 from ringleaf.units import PS_PER_US
+from topologies import draw as topology
 from topologies import registry
 
 TWELVE = (
@@ -98,14 +99,14 @@ def test_neighbours_of_a_kind_share_a_row_where_there_are_too_many(
 
 def test_all_maps_of_a_run_have_one_scale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tops = []
-    make_figure = link_figures.topology.make_figure
+    make_figure = topology.make_figure
 
     def spy(*args, **options):  # type: ignore[no-untyped-def]
         figure = make_figure(*args, **options)
         tops.append(figure.axes[1].get_ylim())
         return figure
 
-    monkeypatch.setattr(link_figures.topology, "make_figure", spy)
+    monkeypatch.setattr(topology, "make_figure", spy)
     monkeypatch.setattr(link_figures, "write_figure", lambda *_: None)
     run = make_run("leafspine,leaves=2,spines=1,hosts=1", ("ring", "tree", "switchml"), (1 << 22,))
     graph = registry.build(run.topology)

@@ -124,3 +124,19 @@ def test_many_ranks_fit_by_leaving_details_out() -> None:
         assert text_of(app, "table").count("16✓") == 256
 
     drive(story, act, SMALL)
+
+
+def test_more_chunks_than_columns_for_numbers_are_bars_and_the_row_written_is_in_sight() -> None:
+    story = tell(Request("ring", ranks=32))
+
+    async def act(app: Stepper, pilot: Pilot[None]) -> None:
+        await pilot.press("end")
+        table = text_of(app, "table").splitlines()
+        assert table[1].split() == ["rank", "0", "█" * 32]
+        assert max(map(len, table)) <= SMALL[0]
+        await pilot.press("left", "left")  # rank 29 sends to rank 30
+        await pilot.pause()
+        box = app.query_one("#buffers")
+        assert 0 <= 31 - box.scroll_offset.y < box.size.height
+
+    drive(story, act, SMALL)
