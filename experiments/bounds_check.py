@@ -1,0 +1,128 @@
+"""How near algorithms come to their bounds, and why some do not.
+
+`python -m experiments.bounds_check` runs algorithms on topologies, prints time, bound and floor of
+each, and ends with 1 if a time is
+below a bound, or further from it than `NEAR_PERCENT` without a reason in
+`experiments/known_gaps.yaml`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import yaml
+
+from experiments.options import resolve
+from experiments.results import Row
+from experiments.runner import Experiment
+from ringleaf.errors import ConfigError
+from ringleaf.units import PS_PER_US, format_size
+
+NEAR_PERCENT = 90.0
+GAPS = Path(__file__).with_name("known_gaps.yaml")
+
+_TOPOLOGIES = ("fattree,k=4", "leafspine", "torus2d", "bcube", "hammingmesh")
+_ALGORITHMS = "ring,tree,doubletree,halvingdoubling,blueconnect,switchml,ps,atp,omnireduce"
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Why an algorithm stays away from its bound on some topology.
+
+    Args:
+        algo: Its name.
+        topo: Pattern of the topology, as file names are matched.
+        least_percent: How near it comes all the same, at any size from `least_bytes` on.
+        least_bytes: See there.
+        reason: What keeps it away.
+    """
+
+    algo: str
+    topo: str
+    least_percent: float
+    least_bytes: int
+    reason: str
+
+    def explains(self, topo: str, row: Row) -> bool:
+        """Whether a row is as near to its bound as this gap lets it be."""
+        return (
+            self.algo == row.algo
+            and fnmatchcase(topo, self.topo)
+            and row.size_bytes >= self.least_bytes
+            and row.bound_percent >= self.least_percent
+        )
+
+
+def read_gaps(text: str) -> list[Gap]:
+    """The gaps of a YAML file's text.
+
+    Raises:
+        ConfigError: If an entry lacks a key or has one too many.
+    """
+    gaps = []
+    for number, entry in enumerate(yaml.safe_load(text), start=1):
+        try:
+            gaps.append(Gap(**entry))
+        except TypeError as error:
+            raise ConfigError(
+                f"known gaps: entry {number} must have algo, topo, least_percent, least_bytes and "
+                f"reason, got {entry!r}"
+            ) from error
+    return gaps
+
+
+def judge(topo: str, row: Row, gaps: Sequence[Gap]) -> str:
+    """What is to be said of a row: "" if it is near its bound, a reason, or what is wrong."""
+    if max(row.bound_percent, row.floor_percent) > 100:
+        return "WRONG: faster than a bound"
+    if row.bound_percent >= NEAR_PERCENT:
+        return ""
+    reasons = [gap.reason for gap in gaps if gap.explains(topo, row)]
+    return reasons[0] if reasons else "WRONG: far from its bound, and nobody knows why"
+
+
+def measure(topo: str, algos: str, sizes: str) -> Iterator[Row]:
+    """Run algorithms on a topology."""
+    spec = resolve({"topo": topo, "algo": algos, "size": sizes})
+    return (measured.row for measured in Experiment(spec).run())
+
+
+def check(topologies: Sequence[str], algos: str, sizes: str) -> int:
+    """Print a line per case; return how many are wrong."""
+    gaps, wrong = read_gaps(GAPS.read_text()), 0
+    _say(f"#{'topology':>31} {'algo':>15} {'size':>8} {'time (us)':>10} %bound %floor")
+    for topo in topologies:
+        for row in measure(topo, algos, sizes):
+            verdict = judge(topo, row, gaps)
+            wrong += verdict.startswith("WRONG")
+            _say(
+                f"{topo:>32} {row.algo:>15} {format_size(row.size_bytes):>8} "
+                f"{row.time_ps / PS_PER_US:>10.2f} {row.bound_percent:>6.1f} "
+                f"{row.floor_percent:>6.1f}  {verdict}".rstrip()
+            )
+    _say(f"# wrong: {wrong} {'OK' if not wrong else 'FAILED'}")
+    return wrong
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.bounds_check", description=__doc__)
+    parser.add_argument("--topo", nargs="+", default=list(_TOPOLOGIES), help="topologies")
+    parser.add_argument("--algo", default=_ALGORITHMS, help="algorithms, by comma")
+    parser.add_argument("--size", default="16M", help="sizes, by comma")
+    given = parser.parse_args()
+    return 1 if check(given.topo, given.algo, given.size) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""No run is faster than its bounds, whatever it is a run of; packets are real, time is virtual."""
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from collectives.registry import ALGORITHMS
+from experiments.options import resolve
+from experiments.results import Row
+from experiments.runner import Experiment
+
+_FEW = st.integers(1, 3)
+_RATES = st.sampled_from(["10G", "25G", "100G", "400G"])
+
+
+def _topology(family: str, **sizes: st.SearchStrategy[int]) -> st.SearchStrategy[str]:
+    """A topology of that family, hosts' links of another rate than switches' at times."""
+    return st.tuples(st.fixed_dictionaries(sizes), st.none() | _RATES).map(
+        lambda drawn: ",".join(
+            [
+                family,
+                *(f"{key}={size}" for key, size in drawn[0].items()),
+                *([f"host_rate={drawn[1]}"] if drawn[1] else []),
+            ]
+        )
+    )
+
+
+_TOPOLOGIES = st.one_of(
+    _topology("leafspine", leaves=_FEW, spines=_FEW, hosts=st.integers(2, 4)),
+    _topology("fattree", k=st.just(4)),
+    _topology("torus2d", x=st.integers(2, 4), y=_FEW),
+    _topology("torus3d", x=_FEW, y=st.integers(2, 3), z=st.just(2)),
+    _topology("bcube", n=st.integers(2, 3), k=st.just(1)),
+    _topology("hammingmesh", a=_FEW, b=st.just(1), x=st.just(2), y=st.integers(1, 2)),
+)
+
+_RUNS = st.fixed_dictionaries(
+    {
+        "topo": _TOPOLOGIES,
+        "algo": st.sampled_from(sorted(ALGORITHMS)),
+        "size": st.sampled_from(["4", "28", "1K", "5000", "64K"]),
+        "rate": _RATES,
+        "delay": st.sampled_from(["0", "100ns", "1us"]),
+    },
+    optional={
+        "servers": st.sampled_from(["1", "2"]),
+        "lanes": st.just("64"),
+        "slots": st.sampled_from(["1", "5", "33"]),
+        "mtu": st.sampled_from(["256", "1024"]),
+        "window": st.sampled_from(["1", "9"]),
+        "routes": st.just("ecmp"),
+        "dtype": st.just("int32"),
+        "density": st.sampled_from(["2%", "30%"]),
+        "cluster": st.just("40"),
+        "overlap": st.just("50%"),
+        "duplicate": st.just("1%"),
+        "loss": st.just("1%"),
+    },
+)
+
+
+def run(given_options: dict[str, str]) -> list[Row]:
+    hosts = Experiment(resolve({**given_options, "servers": "0"})).ranks
+    servers = str(min(int(given_options.get("servers", "0")), hosts - 2))
+    spec = resolve({**given_options, "servers": servers})
+    return [measured.row for measured in Experiment(spec).run()]
+
+
+# What was once faster than its bound: ATP, where each server has a tree of its own.
+@example({"topo": "torus2d,x=3,y=3", "algo": "atp", "size": "256K"})
+@example({"topo": "torus2d,x=3,y=5", "algo": "atp", "size": "64K"})
+@example(
+    {
+        "topo": "leafspine,leaves=2,spines=2,hosts=4,rate=25G,host_rate=100G",
+        "algo": "atp",
+        "size": "64K",
+    }
+)
+@settings(max_examples=25)
+@given(_RUNS)
+def test_nothing_is_faster_than_its_bounds(options: dict[str, str]) -> None:
+    for row in run(options):
+        assert row.wrong == 0
+        assert row.time_ps >= row.bound_ps > 0
+        assert row.time_ps >= row.floor_ps
+
+
+@pytest.mark.parametrize("algo", ["ring", "blueconnect", "switchml", "atp", "omnireduce", "ps"])
+def test_algorithms_come_near_their_bounds(algo: str) -> None:
+    """Where no two messages of a step meet: so a bound that forgets something would be seen."""
+    (row,) = run({"topo": "bcube,n=2,k=1", "algo": algo, "size": "256K"})
+
+    assert row.bound_percent > 85
