@@ -102,19 +102,23 @@ class _Tree:
     packet_bytes: int
     up_ps: dict[str, int] = field(default_factory=dict)  # from all hosts below
     down_ps: dict[str, int] = field(default_factory=dict)  # to all hosts below
-    depth_ps: dict[str, int] = field(default_factory=dict)  # to or from the root
+    from_root_ps: dict[str, int] = field(default_factory=dict)
+    to_root_ps: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._measure(self.root, 0)
+        self.from_root_ps[self.root] = self.to_root_ps[self.root] = 0
+        self._measure(self.root)
 
-    def _measure(self, node: str, depth_ps: int) -> None:
-        self.depth_ps[node] = depth_ps
+    def _measure(self, node: str) -> None:
         self.up_ps[node] = self.down_ps[node] = 0
         for child in self.children.get(node, ()):
-            hop_ps = self.ways.hop_ps(node, child, self.packet_bytes)
-            self._measure(child, depth_ps + hop_ps)
-            self.up_ps[node] = max(self.up_ps[node], self.up_ps[child] + hop_ps)
-            self.down_ps[node] = max(self.down_ps[node], self.down_ps[child] + hop_ps)
+            down_ps = self.ways.hop_ps(node, child, self.packet_bytes)
+            up_ps = self.ways.hop_ps(child, node, self.packet_bytes)
+            self.from_root_ps[child] = self.from_root_ps[node] + down_ps
+            self.to_root_ps[child] = self.to_root_ps[node] + up_ps
+            self._measure(child)
+            self.up_ps[node] = max(self.up_ps[node], self.up_ps[child] + up_ps)
+            self.down_ps[node] = max(self.down_ps[node], self.down_ps[child] + down_ps)
 
     def edges(self) -> list[tuple[str, str]]:
         """Each switch with each node below it."""
@@ -124,12 +128,12 @@ class _Tree:
         """Let the root send bytes to all hosts, from `begin_ps` on."""
         for above, below in self.edges():
             after_ps = self.ways.hop_ps(above, below) + self.down_ps[below]
-            loads.add((above, (below,)), size_bytes, begin_ps + self.depth_ps[above], after_ps)
+            loads.add((above, (below,)), size_bytes, begin_ps + self.from_root_ps[above], after_ps)
 
     def add_up(self, loads: Loads, size_bytes: int, begin_ps: int, after_ps: int) -> None:
         """Let all hosts send bytes to the root; a switch sends on what all below have sent."""
         for above, below in self.edges():
-            rest_ps = self.ways.hop_ps(below, above) + self.depth_ps[above] + after_ps
+            rest_ps = self.ways.hop_ps(below, above) + self.to_root_ps[above] + after_ps
             loads.add((below, (above,)), size_bytes, begin_ps + self.up_ps[below], rest_ps)
 
 

@@ -200,7 +200,15 @@ class Floor:
         held = task.held
         size_bytes = sum(held.by_rank) + (self._ranks - 2) * held.together
         rate_bps = sum(self._ways.access_bps(host) for host in range(len(self._ways.hosts)))
-        return least_ps(size_bytes, rate_bps)
+        return self._two_links_ps + least_ps(size_bytes, rate_bps)
+
+    @cached_property
+    def _two_links_ps(self) -> int:
+        """Least delay of two hosts' own links; no packet passes fewer."""
+        ways = self._ways
+        own = list(zip(ways.hosts, ways.access, strict=True))
+        out_ps = min(ways.hop_ps(host, first) for host, first in own)
+        return out_ps + min(ways.hop_ps(first, host) for host, first in own)
 
     @cached_property
     def _distances_ps(self) -> dict[int, list[int]]:

@@ -15,6 +15,7 @@ from itertools import accumulate, pairwise
 import networkx as nx
 
 from ringleaf.units import PS_PER_S
+from topologies.delays import node_delay_ps
 from topologies.detours import detours
 from topologies.graph import Link, attachment, distances, fabric, hosts, index, neighbors
 from topologies.routing import dealt, routes
@@ -122,18 +123,22 @@ class Ways:
         for a, b, edge in graph.edges(data=True):
             self.links[a, b] = self.links[b, a] = edge["link"]
         self.fabric = fabric(graph)
+        self._ranks = {host: rank for rank, host in enumerate(self.hosts)}
+        self._inside_ps = {node: node_delay_ps(graph, node) for node in graph}
         table = routes(graph)
         self._table = table if ecmp else dealt(graph, table)
         self._peers = {switch: neighbors(graph, switch) for switch in self._table}
         self._ways: dict[tuple[int, int], Way] = {}
 
     def hop_ps(self, node: str, peer: str, packet_bytes: int = 0) -> int:
-        """Time from the first bit of a packet leaving a node until it can leave its neighbour.
+        """Time from a node's sending a packet until its neighbour can send it, or has it.
 
-        All latency that ways have is here.
+        All latency that ways have is here, that of nodes, too; a host's own begins when an agent
+        gives the packet away.
         """
         there = self.links[node, peer]
-        return there.delay_ps + least_ps(packet_bytes, there.rate_bps)
+        inside_ps = self._inside_ps[peer] + (self._inside_ps[node] if node in self._ranks else 0)
+        return there.delay_ps + inside_ps + least_ps(packet_bytes, there.rate_bps)
 
     def access_bps(self, rank: int) -> int:
         """Rate of a host's own link."""
