@@ -39,7 +39,8 @@ def test_every_option_reaches_the_spec() -> None:
             "hosts": "8", "rate": "25G", "delay": "500ns", "loss": "0.1%", "duplicate": "0.01",
             "reorder": "1%", "seed": "7", "dtype": "int32", "lanes": "64", "slots": "128",
             "mtu": "1024", "window": "9", "routes": "ecmp", "ecn": "65", "queue": "1MiB",
-            "pcap": "yes", "out": "here",
+            "pcap": "yes", "out": "here", "switch_delay": "400ns", "host_delay": "0.6us",
+            "message_overhead": "1us",
         }
     )  # fmt: skip
 
@@ -48,6 +49,10 @@ def test_every_option_reaches_the_spec() -> None:
     assert (spec.seed, spec.dtype, spec.lanes, spec.slots) == (7, "int32", 64, 128)
     assert (spec.mtu_bytes, spec.queue_bytes, spec.pcap) == (1024, 1 << 20, True)
     assert (spec.window, spec.routes, spec.ecn) == (9, "ecmp", from_depth(65))
+    assert (spec.switch_delay_ps, spec.host_delay_ps) == (400_000, 600_000)
+    assert spec.message_overhead_ps == 1_000_000
+    assert spec.inject_bps is None
+    assert resolve({"inject": "40G"}).inject_bps == 40 * 10**9
     assert spec.out == Path("here")
 
 
@@ -69,6 +74,10 @@ def test_every_option_reaches_the_spec() -> None:
         ("rate", "fast", r"rate: not understood, got 'fast'; write it like 100Gbps"),
         ("rate", "0", r"rate: must be above 0, got '0'"),
         ("delay", "5", r"delay: not understood, got '5'; write it like 1us"),
+        ("switch_delay", "5", r"switch_delay: not understood, got '5'; write it like 1us"),
+        ("host_delay", "-1us", r"host_delay: not understood, got '-1us'"),
+        ("message_overhead", "x", r"message_overhead: not understood, got 'x'"),
+        ("inject", "0", r"inject: must be above 0, got '0'"),
         ("loss", "100%", r"loss: must be in \[0, 1\), got '100%'"),
         ("duplicate", "x", r"duplicate: not understood, got 'x'"),
         ("reorder", "-1", r"reorder: not understood, got '-1'"),
@@ -107,10 +116,21 @@ def test_live_networks_are_slower_unless_told_otherwise() -> None:
     assert (live.net, live.switch, live.scale) == ("mininet", "bmv2", 10)
 
 
-@pytest.mark.parametrize(("option", "value"), [("duplicate", "1%"), ("reorder", "1%")])
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *(("duplicate", "1%"), ("reorder", "1%")),
+        *(("switch_delay", "1ns"), ("host_delay", "1us"), ("message_overhead", "1ps")),
+    ],
+)
 def test_what_live_networks_cannot_do_is_refused(option: str, value: str) -> None:
     with pytest.raises(ConfigError, match=f"{option}: not on a live network, got .*net=virtual"):
         resolve({"net": "mininet", option: value})
+
+
+def test_injection_and_rate_exclude_each_other() -> None:
+    with pytest.raises(ConfigError, match="inject: can't go with rate, got '40G'; give either"):
+        resolve({"inject": "40G", "rate": "100G"})
 
 
 def test_size_and_sweep_exclude_each_other() -> None:
@@ -170,7 +190,7 @@ def test_command_repeats_the_options() -> None:
 
 
 def test_defaults_as_shown_are_valid() -> None:
-    sweep = ("size", "out", "hosts", "slots", "window", "queue")
+    sweep = ("size", "out", "hosts", "slots", "window", "queue", "inject")
     assert resolve({name: o.default for name, o in OPTIONS.items() if name not in sweep}) == (
         resolve({})
     )

@@ -16,6 +16,7 @@ from fake_network import FakeConnect
 from experiments import figures, results, session, table
 from experiments.results import Run
 from ringleaf.errors import ConfigError, TopologyError
+from topologies.graph import link
 
 SMALL = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "algo": "ring,switchml", "size": "1K,4K"}
 
@@ -63,6 +64,67 @@ def test_commentary_says_what_ran_and_whether_it_was_right(
     assert "seed 1" in text
     assert "# wrong values: 0 OK" in text
     assert "fastest at 4 KiB: switchml" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "header"),
+    [
+        (
+            {},
+            "switches and hosts take no time (SWITCH_DELAY=0, HOST_DELAY=0, MESSAGE_OVERHEAD=0); "
+            "a host injects up to 100 Gbit/s",
+        ),
+        (
+            {"topo": "bcube,n=2,k=1", "switch_delay": "450ns"},
+            "each packet: SWITCH_DELAY 450 ns, HOST_DELAY 0; each message: MESSAGE_OVERHEAD 0; "
+            "a host injects up to 200 Gbit/s",
+        ),
+        (
+            {"topo": "torus2d,x=3,y=3", "inject": "100G", "message_overhead": "2us"},
+            "each packet: SWITCH_DELAY 0, HOST_DELAY 0; each message: MESSAGE_OVERHEAD 2 us; "
+            "a host injects up to 100 Gbit/s",
+        ),
+        (
+            {"topo": "hammingmesh,a=4,b=1,x=1,y=1", "host_delay": "1us", "rate": "10G"},
+            "each packet: SWITCH_DELAY 0, HOST_DELAY 1 us; each message: MESSAGE_OVERHEAD 0; "
+            "a host injects up to 10 Gbit/s to 20 Gbit/s",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("undrawn")
+def test_head_and_report_say_what_nodes_take_and_hosts_inject(
+    tmp_path: Path, given: dict[str, str], header: str
+) -> None:
+    _, lines = run(tmp_path, {**SMALL, "algo": "ring", "size": "1K", **given})
+
+    assert f"# {header}" in lines
+    report = (tmp_path / "report.html").read_text().replace("µs", "us")
+    assert f"{header[0].upper()}{header[1:]}, all ports together." in report
+
+
+def test_live_nodes_take_what_the_machine_needs(finished: tuple[Path, Run, list[str]]) -> None:
+    live = replace(finished[1], options=finished[1].options | {"net": "mininet"})
+
+    assert live.inside_nodes == "switches and hosts take what this machine needs"
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_links_have_what_injection_leaves_them_also_when_figures_are_drawn_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done, lines = run(
+        tmp_path, {"topo": "bcube,n=2,k=1", "algo": "ring", "size": "1K", "inject": "30G"}
+    )
+    drawn = []
+    monkeypatch.setattr(
+        figures, "draw_all", lambda *given: drawn.append(given[2]) or figures.Drawn({}, {})
+    )
+    session.redraw(tmp_path)
+
+    assert "15 Gbit/s and 1 us per link" in lines[0]
+    assert done.options["inject_bps"] == 30 * 10**9
+    assert link(drawn[0], "s0", "s4").rate_bps == 15 * 10**9
+    assert link(drawn[0], "h0", "s0").rate_bps == 30 * 10**9
 
 
 def test_times_of_a_busy_machine_are_called_so(finished: tuple[Path, Run, list[str]]) -> None:

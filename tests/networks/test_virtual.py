@@ -202,6 +202,7 @@ def test_aggregation_without_a_system_is_refused() -> None:
         ({"window": 0}, "window must be >= 1, got 0"),
         ({"bins": 3}, "bins must be even, got 3"),
         ({"jitter_ps": -1}, "jitter_ps must be >= 0, got -1"),
+        ({"message_overhead_ps": -1}, "message_overhead_ps must be >= 0, got -1"),
     ],
 )
 def test_bad_options_are_refused(options: dict[str, float], message: str) -> None:

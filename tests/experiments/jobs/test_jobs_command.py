@@ -16,10 +16,13 @@ from collectives.ring import ring_allreduce
 from collectives.schedule import Op, Schedule, Transfer
 from experiments import bench_jobs
 from experiments.cli import app
-from experiments.jobs import figures
+from experiments.jobs import figures, table
 from experiments.jobs.results import jain
+from experiments.jobs.runner import JobsExperiment
 from experiments.jobs.spec import parse_jobs
 from ringleaf.errors import ConfigError
+from topologies.delays import host_delay_ps, switch_delay_ps
+from topologies.graph import link
 
 MODEL = """\
 name: small
@@ -224,3 +227,41 @@ def test_what_is_wrong_with_a_spec_is_said(
 def test_jain() -> None:
     assert jain([2.0, 2.0, 2.0]) == 1.0
     assert jain([1.0, 0.0, 0.0, 0.0]) == 0.25
+
+
+def test_jobs_networks_take_the_times_of_their_nodes(model: Path) -> None:
+    """And a server with two ports has half of what its host injects on each."""
+    given = {"topo": "bcube,n=2,k=1", "servers": 0, "jobs": [{"model": str(model), "ranks": 2}]}
+    times = {"switch_delay": "400ns", "host_delay": "600ns", "message_overhead": "1us"}
+    plain = JobsExperiment(parse_jobs(given, "spec"))
+    late = JobsExperiment(parse_jobs({**given, **times, "inject": "100G"}, "spec"))
+
+    assert (switch_delay_ps(plain.graph), host_delay_ps(plain.graph)) == (0, 0)
+    assert (switch_delay_ps(late.graph), host_delay_ps(late.graph)) == (400_000, 600_000)
+    assert link(late.graph, "s0", "s4").rate_bps == 50 * 10**9
+    assert (
+        "# switches and hosts take no time (SWITCH_DELAY=0, HOST_DELAY=0, MESSAGE_OVERHEAD=0); "
+        "a host injects up to 200 Gbit/s"
+    ) in table.head(plain)
+    assert (
+        "# each packet: SWITCH_DELAY 400 ns, HOST_DELAY 600 ns; each message: MESSAGE_OVERHEAD "
+        "1 us; a host injects up to 100 Gbit/s"
+    ) in table.head(late)
+    with pytest.raises(ConfigError, match="spec: inject can't go with rate, got '1G'"):
+        parse_jobs({**given, "inject": "1G", "rate": "1G"}, "spec")
+
+
+def test_jobs_wait_for_processors(model: Path) -> None:
+    """Two ranks' ring sums a layer in two steps of a message each way: at least o + o per step."""
+    given = {
+        "topo": "leafspine,leaves=1,spines=1,hosts=2",
+        "servers": 0,
+        "jobs": [{"model": str(model), "ranks": 2, "iterations": 1}],
+    }
+    plain, late = (
+        next(JobsExperiment(parse_jobs({**given, "message_overhead": o}, "spec")).run())
+        for o in ("0", "1ms")
+    )
+
+    assert late.rows[0].jct_ps >= plain.rows[0].jct_ps + 4 * 10**9
+    assert late.rows[0].wrong == 0
