@@ -9,6 +9,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import networkx as nx
 import pytest
 import torch
 from fake_network import FakeConnect
@@ -115,10 +116,13 @@ def test_links_have_what_injection_leaves_them_also_when_figures_are_drawn_anew(
     done, lines = run(
         tmp_path, {"topo": "bcube,n=2,k=1", "algo": "ring", "size": "1K", "inject": "30G"}
     )
-    drawn = []
-    monkeypatch.setattr(
-        figures, "draw_all", lambda *given: drawn.append(given[2]) or figures.Drawn({}, {})
-    )
+    drawn: list[nx.Graph[str]] = []
+
+    def draw_nothing(folder: Path, run: Run, graph: nx.Graph[str]) -> figures.Drawn:
+        drawn.append(graph)
+        return figures.Drawn({}, {})
+
+    monkeypatch.setattr(figures, "draw_all", draw_nothing)
     session.redraw(tmp_path)
 
     assert "15 Gbit/s and 1 us per link" in lines[0]
