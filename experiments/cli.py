@@ -13,6 +13,7 @@ from experiments.console import Debug, say
 from experiments.console import guard as _guard
 from experiments.fuzz import command as fuzz_command
 from experiments.options import OPTIONS, resolve, whole_number
+from experiments.soak import command as soak_command
 from experiments.stepper import command as step_command
 from experiments.workload import command as workload_command
 
@@ -30,6 +31,7 @@ stf_command.register(app)
 fuzz_command.register(app)
 net_command.register(app)
 step_command.register(app)
+soak_command.register(app)
 workload_command.register(app)
 run_command.register(app)
 

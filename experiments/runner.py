@@ -135,11 +135,15 @@ class Experiment:
 
     def run(self, connect: Connect = connect) -> Iterator[Measurement]:
         """Yield each measurement when it is made: all algorithms at one size, then at the next."""
+        for size_bytes, algorithm, inputs in self.tasks():
+            yield self.measure(connect, algorithm, size_bytes, inputs)
+
+    def tasks(self) -> Iterator[tuple[int, Algorithm, list[torch.Tensor]]]:
+        """Yield each measurement's size, algorithm and inputs, in the order of `run`."""
         for size_bytes in self.spec.sizes_bytes:
-            count = size_bytes // DTYPES[self.spec.dtype]
-            inputs = self._inputs(count)
+            inputs = self._inputs(size_bytes // DTYPES[self.spec.dtype])
             for algorithm in self.algorithms:
-                yield self._measure(connect, algorithm, size_bytes, inputs)
+                yield size_bytes, algorithm, inputs
 
     def _inputs(self, count: int) -> list[torch.Tensor]:
         """What each rank brings: as sparse as wanted, and then what its compressor leaves."""
@@ -161,13 +165,14 @@ class Experiment:
             servers=self.spec.servers,
         )
 
-    def _measure(
+    def measure(
         self,
         connect: Connect,
         algorithm: Algorithm,
         size_bytes: int,
         inputs: list[torch.Tensor],
     ) -> Measurement:
+        """Run one algorithm once on a network that `connect` makes, and judge the result."""
         schedule = self.schedule(algorithm, size_bytes)
         self._judge.examine(schedule)
         network = connect(

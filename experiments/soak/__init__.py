@@ -1,1 +1,1 @@
-"""Many random cases, for as long as one likes: here, hostile input (`hostile.py`)."""
+"""Random cases for as long as one likes: whole networks, and broken or hostile inputs."""

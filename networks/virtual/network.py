@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,6 +16,7 @@ import networks.virtual.state as s
 from collectives.schedule import Schedule
 from hosts.agent import take_completions
 from ina.registry import program_of
+from networks.faults import Agenda, Disturbance, LinkLoss, Restart
 from networks.groups import Group, whole
 from networks.hosts.director import Director
 from networks.hosts.endpoints import Endpoints
@@ -25,17 +26,19 @@ from networks.virtual.capture import Capture, Consumer
 from networks.virtual.fabric import lay_out, places
 from networks.virtual.meter import Meter, RunResult
 from networks.virtual.occupancy import Occupancy, watch
+from networks.virtual.patience import Patience
 from networks.virtual.pcap import PortPcaps
 from networks.virtual.record import Recorder
 from networks.virtual.room import make_room
 from networks.virtual.state import open_network
 from networks.virtual.watch import Sight, Watch
 from ringleaf.arena import Store
-from ringleaf.errors import BackendError
-from ringleaf.packets import make_pool
-from ringleaf.units import FOREVER_PS
+from ringleaf.errors import BackendError, ConfigError
+from ringleaf.packets import POOL_FREE, POOL_SIZE, free_packet, make_pool
+from ringleaf.units import FOREVER_PS, format_time
 from switches import Program, Switch
 from switches.forwarding import forwarding_entities
+from switches.schedulers import pop
 from topologies.graph import neighbors, switches
 from topologies.routing import longest_rtt_ps
 
@@ -87,8 +90,8 @@ class VirtualNetwork:
             lane_count=self.program.lane_count,
         )
         self.switches = self._make_switches(seed)
-        rtt_ps = longest_rtt_ps(graph, options.mtu)
-        self.endpoints = Endpoints(graph, self.store, options, self.groups, rtt_ps=rtt_ps)
+        self._rtt_ps = longest_rtt_ps(graph, options.mtu)
+        self.endpoints = Endpoints(graph, self.store, options, self.groups, rtt_ps=self._rtt_ps)
         self._tell_aggregation()
         self._network = self._lay_out(seed)
         self._links = [(place.node, place.peer) for place in places(graph)]
@@ -102,6 +105,7 @@ class VirtualNetwork:
             self.endpoints, self.store, self._wake, overhead_ps=options.message_overhead_ps
         )
         self._occupancy: Occupancy | None = None
+        self._agenda = Agenda((), 0)
 
     def watch(self, see: Callable[[Sequence[Sight]], None]) -> None:
         """Have `see` called after each event in which packets came or left, before the next one.
@@ -184,49 +188,62 @@ class VirtualNetwork:
         """
         return self.endpoints.tensors(elements, dtype, schedule)
 
-    def run(self, schedule: Schedule, tensors: list[torch.Tensor]) -> RunResult:
+    def run(
+        self,
+        schedule: Schedule,
+        tensors: list[torch.Tensor],
+        disturbances: Sequence[Disturbance] = (),
+    ) -> RunResult:
         """Run a collective on the ranks' tensors, in place, and say what happened.
 
         Args:
             schedule: For as many ranks as there are hosts.
             tensors: One per rank, of shape (elements,) and one type. Those that `tensors`
                 gave are not copied.
+            disturbances: Links that fail and switches that restart meanwhile.
 
         Raises:
             ConfigError: If schedule, tensors and network don't fit one another.
-            BackendError: If nothing is left to happen and ranks are not done.
+            BackendError: If nothing gets through any more and ranks are not done. The network is
+                of no use after that.
         """
+        self._agenda = Agenda(disturbances, self.now_ps)
         with self.endpoints.operation(schedule, tensors) as operation:
-            meter = self.meter()
+            meter, patience = self.meter(), self._patience()
             self._execution.start(operation, self.now_ps)
             while operation.left:
-                self._advance(FOREVER_PS)
+                self._advance(patience.deadline_ps)
+                if operation.left and patience.is_over(self.now_ps):
+                    raise BackendError(patience.complaint([self._named(operation)]))
+            self._settle()
         return meter.result([operation.finish_ps[rank] for rank in range(schedule.ranks)])
 
     def play(self, director: Director) -> RunResult:
         """Let a director run collectives, several at a time, until it has nothing to come.
 
         Raises:
-            BackendError: If nothing is left to happen and collectives are not done.
+            BackendError: If nothing gets through any more and collectives are not done.
         """
-        under_way = 0
-        meter = self.meter()
+        under_way: list[Operation] = []
+        meter, patience = self.meter(), self._patience()
         if self.options.watch_memory:
             self._occupancy = watch(self.switches, self.endpoints, self.now_ps)
         director.start(self.now_ps)
         while True:
             for operation in director.take_operations():
                 self._execution.start(operation, self.now_ps)
-                under_way += 1
-                if not operation.left:
-                    under_way -= 1
+                if operation.left:
+                    under_way.append(operation)
+                else:
                     director.finish(operation, self.now_ps)
             next_ps = director.next_ps()
             if next_ps == FOREVER_PS and not under_way:
                 return self._with_memory(meter.result([self.now_ps]))
-            for operation in self._advance(next_ps):
-                under_way -= 1
+            for operation in self._advance(min(next_ps, patience.deadline_ps)):
+                under_way.remove(operation)
                 director.finish(operation, self.now_ps)
+            if patience.is_over(self.now_ps) and under_way:
+                raise BackendError(patience.complaint(map(self._named, under_way)))
             if self.now_ps >= next_ps:
                 director.reach(self.now_ps)
 
@@ -258,25 +275,102 @@ class VirtualNetwork:
             make_room(self.store, self._network)
         elif reason == loop.CAPTURED and self._capture is not None:
             self._capture.flush()
-        elif next_ps < FOREVER_PS:
+        else:
             self.now_ps = next_ps
             return self._execution.act(next_ps)
-        else:
-            raise BackendError("run: nothing will happen any more, got collectives that wait")
         return []
 
     def _run(self, until_ps: int) -> int:
-        """Run the loop, stopping to take the samples that are due; return why it returned."""
-        while self._occupancy is not None:
-            self._occupancy.sample(self.now_ps)
-            sample_ps = self._occupancy.next_ps
-            if sample_ps >= until_ps:
-                break
-            reason = loop.run(self.store.arena, self._network, sample_ps)
-            if reason != loop.UNTIL:
+        """Run the loop, stopping for samples and disturbances; return why it returned."""
+        while True:
+            pause_ps = self._agenda.next_ps
+            if self._occupancy is not None:
+                self._occupancy.sample(self.now_ps)
+                pause_ps = min(pause_ps, self._occupancy.next_ps)
+            if pause_ps >= until_ps:
+                return loop.run(self.store.arena, self._network, until_ps)
+            reason = loop.run(self.store.arena, self._network, pause_ps)
+            if reason not in (loop.UNTIL, loop.EMPTY):
                 return reason
-            self.now_ps = sample_ps
-        return loop.run(self.store.arena, self._network, until_ps)
+            self.now_ps = pause_ps
+            self._disturb(self._agenda.take_due(pause_ps))
+
+    def _disturb(self, disturbances: Iterable[Disturbance]) -> None:
+        for each in disturbances:
+            if isinstance(each, Restart):
+                self.restart(each.switch)
+            else:
+                loss = self.options.loss if each.loss is None else each.loss
+                self._net().ports[self._links.index(each.link), s.LOSS] = round(
+                    loss * s.PROBABILITY_ONE
+                )
+
+    def _settle(self) -> None:
+        """Links that are still disturbed when a run is over are as before in the next one."""
+        for each in self._agenda.take_rest():
+            if isinstance(each, LinkLoss) and each.loss is None:
+                self._disturb([each])
+
+    def restart(self, name: str) -> None:
+        """Take a switch's registers, counters and queued packets away, and write its tables anew.
+
+        Its block in the arena stays behind, unused.
+
+        Raises:
+            ConfigError: If packets are recorded: a trace has one beginning.
+        """
+        if self.options.record is not None:
+            raise ConfigError(f"restart: not while traces are recorded, got {name!r}")
+        old = self.switches[name]
+        switch = Switch(self.program, self.store, ports=len(old.ports), name=name)
+        switch.write(self._entities[name])
+        switch.commit()
+        self.switches[name] = switch
+        net = self._net()
+        net.nodes[switches(self.graph).index(name), s.BLOCK_AT] = switch.at
+        for number, (node, _) in enumerate(self._links):
+            if node == name:
+                self._empty_queues(int(net.ports[number, s.QUEUES_AT]))
+
+    def _empty_queues(self, queues: int) -> None:
+        arena = self.store.arena
+        while (packet := pop(arena.words, queues)) >= 0:
+            free_packet(arena, packet)
+
+    def drain(self) -> int:
+        """Let everything arrive that is still under way; return how many packets never come back.
+
+        A packet of the pool that nobody has, and nobody has freed, is a leak.
+
+        Raises:
+            BackendError: If events go on although no collective is under way.
+        """
+        deadline_ps = self.now_ps + self._patience().limit_ps
+        while True:
+            take_completions(self.store.arena, self.endpoints.ring)
+            reason = self._run(deadline_ps)
+            if reason == loop.NEEDS_ROOM:
+                make_room(self.store, self._network)
+            elif reason == loop.CAPTURED and self._capture is not None:
+                self._capture.flush()
+            elif reason == loop.EMPTY:
+                words = self.store.arena.words
+                return int(words[POOL_SIZE] - words[POOL_FREE])
+            elif reason == loop.UNTIL:
+                raise BackendError(
+                    "drain: nothing may happen any more after a collective, got events for "
+                    f"{format_time(deadline_ps - self.now_ps)}"
+                )
+
+    def _patience(self) -> Patience:
+        agents = self._net().agents[:, s.AGENT_AT].copy()
+        return Patience(self.store, agents, rtt_ps=self._rtt_ps, now_ps=self.now_ps)
+
+    def _named(self, operation: Operation) -> tuple[Operation, Sequence[str]]:
+        return operation, self.endpoints.groups[operation.group].nodes
+
+    def _net(self) -> s.Network:
+        return open_network(self.store.arena, self._network)
 
     def _wake(self, agent: int, now_ps: int) -> None:
         loop.wake(self.store.arena, self._network, self._number[agent], now_ps)

@@ -1,0 +1,186 @@
+"""Random cases: options as people write them, and what goes wrong while they run.
+
+A case is one spec with several algorithms and sizes, so that one network is used many times. Its
+number and the soak's seed say all of it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from experiments.options import OPTIONS
+from networks.faults import Direction, Disturbance, LinkLoss, Restart
+from ringleaf.units import PS_PER_NS, PS_PER_US
+
+TOPOLOGIES = (
+    "leafspine,leaves=1,spines=1,hosts=4",
+    "leafspine,leaves=2,spines=1,hosts=2",
+    "leafspine,leaves=2,spines=2,hosts=4,rate=25G,host_rate=100G",
+    "leafspine,leaves=3,spines=2,hosts=3,host_rate=10G",
+    "fattree,k=4",
+    "torus2d,x=2,y=3",
+    "torus2d,x=3,y=3",
+    "torus3d,x=2,y=2,z=2",
+    "bcube,n=2,k=1",
+    "bcube,n=3,k=1",
+    "hammingmesh,a=2,b=2,x=2,y=2",
+)
+
+BY_HOSTS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "ps")
+SPARSE = ("ssar-double", "ssar-split", "dsar-split")
+SYSTEMS = ("switchml", "atp", "omnireduce")
+OTHERS = ("reducescatter", "allgather", "broadcast", "reduce", "alltoall")
+
+SIZES = (4, 8, 252, 256, 260, 1024, 4096, 5000, 20_000, 65_536)
+"""Bytes per rank, around the edges of blocks and packets."""
+
+LONGEST_PS = 300 * PS_PER_US  # after the start of a run, in which disturbances come
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What one experiment of the soak does.
+
+    Attributes:
+        number: Of the case in its soak.
+        given: Options, as on the command line.
+        trouble: How links fail and switches restart in every run of it; seeds its times.
+    """
+
+    number: int
+    given: dict[str, str]
+    trouble: Trouble
+
+    @property
+    def command(self) -> str:
+        """What to type to run its options without the trouble."""
+        words = [
+            f"{OPTIONS[name].flags.split()[0]} {shlex.quote(v)}" for name, v in self.given.items()
+        ]
+        return " ".join(("ringleaf run", *words))
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """How many disturbances of each kind a run gets.
+
+    Attributes:
+        outages: Links that are down for a while, in both directions.
+        bursts: Links that lose half of the packets for a while, in one direction only.
+        restarts: Switches that restart.
+    """
+
+    outages: int = 0
+    bursts: int = 0
+    restarts: int = 0
+
+    def __bool__(self) -> bool:
+        return self.outages + self.bursts + self.restarts > 0
+
+    def draw(
+        self, links: Sequence[Direction], switches: Sequence[str], random: Random
+    ) -> list[Disturbance]:
+        """Return disturbances at random places and times, all of them over in the end."""
+        found: list[Disturbance] = []
+        for _ in range(self.outages):
+            a, b = random.choice(links)
+            found += _for_a_while([(a, b), (b, a)], 1.0, random)
+        for _ in range(self.bursts):
+            found += _for_a_while([random.choice(links)], 0.5, random)
+        for _ in range(self.restarts):
+            found.append(Restart(random.randrange(LONGEST_PS), random.choice(switches)))
+        return found
+
+
+def _for_a_while(directions: Sequence[Direction], loss: float, random: Random) -> list[Disturbance]:
+    start_ps = random.randrange(LONGEST_PS)
+    end_ps = start_ps + random.randrange(100 * PS_PER_NS, LONGEST_PS)
+    return [
+        *(LinkLoss(start_ps, each, loss) for each in directions),
+        *(LinkLoss(end_ps, each, None) for each in directions),
+    ]
+
+
+def draw(seed: int, number: int) -> Case:
+    """Return case `number` of a soak."""
+    random = Random(f"{seed} {number}")
+    given = {"topo": random.choice(TOPOLOGIES), "seed": str(random.randrange(1 << 20))}
+    kind = random.choice(("hosts", "hosts", "switches", "switches", "others"))
+    if kind == "others":
+        given["algo"] = random.choice(OTHERS)
+    else:
+        pool = BY_HOSTS + SPARSE if kind == "hosts" else SYSTEMS
+        given["algo"] = ",".join(random.sample(pool, random.randint(1, 3)))
+    given["size"] = ",".join(str(size) for size in sorted(random.sample(SIZES, 5)))
+    given |= _some(_OPTIONS, random, share=0.25)
+    if kind != "others":
+        given |= _some(_SERVERS, random, share=0.3)
+    if random.random() < 0.5:
+        given |= _some(_LOSSES, random, share=0.6)
+    trouble = Trouble()
+    if random.random() < 0.3:
+        trouble = Trouble(*(random.choice((0, 0, 1, 2)) for _ in range(3)))
+    return Case(number, given, trouble)
+
+
+_OPTIONS = {
+    "dtype": ("int32",),
+    "lanes": ("64",),
+    "slots": ("1", "4", "16"),
+    "mtu": ("256", "1024"),
+    "window": ("1", "2", "8"),
+    "routes": ("ecmp",),
+    "cc": ("dctcp", "dcqcn"),
+    "queue": ("16K", "64K"),
+    "scheduler": ("wrr", "drr"),
+    "delay": ("100ns", "5us"),
+    "rate": ("10G", "400G"),
+    "density": ("1%", "30%"),
+    "switch_delay": ("500ns",),
+    "host_delay": ("700ns",),
+}
+_SERVERS = {"servers": ("1", "2")}
+_LOSSES = {
+    "loss": ("0.1%", "2%", "10%"),
+    "duplicate": ("1%", "10%"),
+    "reorder": ("1%", "10%"),
+}
+
+
+def _some(
+    options: Mapping[str, tuple[str, ...]], random: Random, *, share: float
+) -> dict[str, str]:
+    return {
+        name: random.choice(values) for name, values in options.items() if random.random() < share
+    }
+
+
+def simpler(case: Case) -> list[Case]:
+    """Return cases that are a little smaller, the most promising first."""
+    found = []
+    for name, separator in (("algo", ","), ("size", ",")):
+        parts = case.given[name].split(separator)
+        if len(parts) > 1:
+            found += [replace(case, given=case.given | {name: part}) for part in parts]
+    if case.trouble:
+        found += [
+            replace(case, trouble=each)
+            for each in (
+                Trouble(),
+                replace(case.trouble, outages=0),
+                replace(case.trouble, bursts=0),
+                replace(case.trouble, restarts=0),
+            )
+            if each != case.trouble
+        ]
+    for name in case.given:
+        if name not in ("topo", "algo", "size", "seed"):
+            rest = {key: value for key, value in case.given.items() if key != name}
+            found.append(replace(case, given=rest))
+    small = TOPOLOGIES[1]
+    if case.given["topo"] != small:
+        found.append(replace(case, given=case.given | {"topo": small}))
+    return found

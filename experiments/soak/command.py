@@ -1,0 +1,178 @@
+"""`ringleaf soak`: random cases, for as long as it is told."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from itertools import count, islice
+from typing import Annotated
+
+import typer
+
+from experiments.console import FAILURE, Debug, guard, say
+from experiments.soak.cases import Case, draw, simpler
+from ringleaf.units import PS_PER_S, parse_time
+
+SAY_EVERY_S = 10.0
+MOST_SHRINKS = 200  # cases tried to make a failing one smaller
+
+Seconds = Annotated[str, typer.Option("--time", help="How long: 60s. A soak ends with its case.")]
+Runs = Annotated[int | None, typer.Option("--runs", help="So many runs, whatever the time.")]
+Seed = Annotated[int, typer.Option("--seed", help="Of all cases.")]
+Only = Annotated[int | None, typer.Option("--case", help="Only this case, every run of it shown.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("soak")(guard(soak_command))
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a soak has found so far."""
+
+    seed: int
+    began_s: float = field(default_factory=time.monotonic)
+    cases: int = 0
+    ends: Counter[str] = field(default_factory=Counter)
+    bad: list[int] = field(default_factory=list)
+
+    @property
+    def runs(self) -> int:
+        return sum(self.ends.values())
+
+    def line(self) -> str:
+        """One line for people."""
+        took_s = time.monotonic() - self.began_s
+        ends = ", ".join(f"{n} {what}" for what, n in self.ends.most_common())
+        return (
+            f"# seed {self.seed}: {self.cases} cases, {self.runs} runs in {took_s:.0f} s "
+            f"({self.runs / max(took_s, 1e-9):.1f} runs/s): {ends or 'nothing yet'}"
+        )
+
+
+def soak_command(
+    seconds: Seconds = "60s",
+    runs: Runs = None,
+    seed: Seed = 1,
+    case: Only = None,
+    jobs: Jobs = 1,
+    debug: Debug = False,
+) -> None:
+    """Run random cases in virtual time: sums, ends, bounds, resends and leaks are checked."""
+    if case is not None:
+        if _show_case(draw(seed, case)):
+            raise typer.Exit(FAILURE)
+        return
+    tally = Tally(seed)
+    limit_s = parse_time(seconds, "time") / PS_PER_S
+
+    def is_over() -> bool:
+        if runs is not None:
+            return tally.runs >= runs
+        return time.monotonic() - tally.began_s >= limit_s
+
+    try:
+        _soak(tally, is_over, jobs)
+    finally:
+        say(tally.line())
+    if tally.bad:
+        raise typer.Exit(FAILURE)
+
+
+def _soak(tally: Tally, is_over: Callable[[], bool], jobs: int) -> None:
+    said_s = tally.began_s
+    for number, findings in _findings(tally.seed, is_over, jobs):
+        tally.cases += 1
+        tally.ends.update(what for what, _, _ in findings)
+        bad = [each for each in findings if each[0] not in _GOOD]
+        if bad:
+            tally.bad.append(number)
+            what, where, why = bad[0]
+            say(f"case {number}: {what}: {where}: {why}")
+            say(f"  again: ringleaf soak --seed {tally.seed} --case {number}")
+            if len(tally.bad) <= _SHRUNK:
+                _say_smallest(draw(tally.seed, number), what)
+        if time.monotonic() - said_s >= SAY_EVERY_S:
+            said_s = time.monotonic()
+            sys.stderr.write(f"{tally.line()}\n")
+
+
+_GOOD = ("ok", "ended", "refused")
+_SHRUNK = 3  # failing cases are made smaller, then only counted
+
+Found = list[tuple[str, str, str]]
+
+
+def _findings(seed: int, is_over: Callable[[], bool], jobs: int) -> Iterator[tuple[int, Found]]:
+    """Yield cases' numbers and findings until it is over."""
+    if jobs == 1:
+        for number in count():
+            if is_over():
+                return
+            yield number, try_number(seed, number)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        numbers = count()
+        waiting = [(n, pool.submit(try_number, seed, n)) for n in islice(numbers, 2 * jobs)]
+        while waiting:
+            number, future = waiting.pop(0)
+            yield number, future.result()
+            if not is_over():
+                number = next(numbers)
+                waiting.append((number, pool.submit(try_number, seed, number)))
+
+
+def try_number(seed: int, number: int) -> Found:
+    """Run a case; return its findings as plain tuples."""
+    return try_plain(draw(seed, number))
+
+
+def try_plain(case: Case) -> Found:
+    """Run a case; return its findings as plain tuples."""
+    from experiments.soak.trial import try_case  # compiles, or loads what is compiled
+
+    return [(each.what, each.where, each.why) for each in try_case(case)]
+
+
+def shrink(case: Case, fails: Callable[[Case], bool]) -> Case:
+    """Return the smallest case found that still fails.
+
+    Args:
+        case: One that fails.
+        fails: Whether a case fails in the same way.
+    """
+    tried = 0
+    while tried < MOST_SHRINKS:
+        for smaller in simpler(case):
+            tried += 1
+            if fails(smaller):
+                case = smaller
+                break
+            if tried >= MOST_SHRINKS:
+                return case
+        else:
+            return case
+    return case
+
+
+def _say_smallest(case: Case, what: str) -> None:
+    smallest = shrink(case, lambda each: any(end == what for end, _, _ in try_plain(each)))
+    trouble = f", with {smallest.trouble}" if smallest.trouble else ""
+    say(f"  smallest: {smallest.command}{trouble}")
+
+
+def _show_case(case: Case) -> bool:
+    """Run one case, saying how each run of it ended; return whether any is bad."""
+    say(f"# {case.command}")
+    if case.trouble:
+        say(f"# {case.trouble}")
+    found = try_plain(case)
+    for what, where, why in found:
+        say(f"{what:<8} {where:<24} {why}")
+    return any(what not in _GOOD for what, _, _ in found)

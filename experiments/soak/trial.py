@@ -1,0 +1,159 @@
+"""One case: every run of it judged, its network looked at for leaks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import torch
+
+from collectives.schedule import Schedule
+from experiments.network import connect
+from experiments.options import Spec, resolve
+from experiments.runner import Experiment, Measurement
+from experiments.soak.cases import Case
+from networks.virtual import RunResult, VirtualNetwork
+from ringleaf.errors import BackendError, RingleafError
+from topologies.graph import switches
+
+if TYPE_CHECKING:
+    from networks.faults import Disturbance
+
+FORGETFUL = ("switchml",)
+"""Systems whose published protocol has no answer to a switch that lost its registers: a worker
+that has its result does not send again what a slower one still waits for. Their runs may end with
+a complaint then, and must not end otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """How a run of a case ended.
+
+    Attributes:
+        what: `ok`, `ended` (with a cause, as it may) or what is wrong: `wrong`, `bound`, `resent`,
+            `leak`, `stuck`, `error`.
+        where: The algorithm and size.
+        why: In words; empty if all is well.
+    """
+
+    what: str
+    where: str = ""
+    why: str = ""
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether this must not be."""
+        return self.what not in ("ok", "ended", "refused")
+
+
+class Worn:
+    """A network that is used again and again, disturbed, and looked at after each run."""
+
+    def __init__(self, network: VirtualNetwork, case: Case) -> None:
+        self._network = network
+        self._case = case
+        self._random = Random(f"{case.given['seed']} trouble")
+        self.leaked = 0
+        self.disturbed: Sequence[Disturbance] = ()
+
+    @property
+    def slots(self) -> Any:
+        return self._network.slots
+
+    def tensors(
+        self,
+        elements: int,
+        dtype: torch.dtype = torch.float32,
+        schedule: Schedule | None = None,
+    ) -> list[torch.Tensor]:
+        return self._network.tensors(elements, dtype, schedule)
+
+    def run(self, schedule: Schedule, tensors: list[torch.Tensor]) -> RunResult:
+        graph = self._network.graph
+        links = [pair for edge in graph.edges for pair in (edge, edge[::-1])]
+        self.disturbed = self._case.trouble.draw(links, switches(graph), self._random)
+        outcome = self._network.run(schedule, tensors, self.disturbed)
+        self.leaked = self._network.drain()
+        return outcome
+
+    def close(self) -> None:
+        """Keep it for the next run."""
+
+
+class Networks:
+    """The networks of one case: one for each aggregation system, and one without."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+        self._made: dict[str | None, Worn] = {}
+        self.last: Worn | None = None
+
+    def __call__(
+        self,
+        spec: Spec,
+        graph: nx.Graph[str],
+        *,
+        in_network: str | None,
+        capture: Path | None,
+        record: Path | None = None,
+    ) -> Worn:
+        if in_network not in self._made:
+            network = connect(spec, graph, in_network=in_network, capture=capture, record=record)
+            assert isinstance(network, VirtualNetwork)
+            self._made[in_network] = Worn(network, self._case)
+        self.last = self._made[in_network]
+        return self.last
+
+    def forget(self, in_network: str | None) -> None:
+        """Make a new one next time: after a run that did not end well."""
+        self._made.pop(in_network, None)
+
+
+def try_case(case: Case) -> list[Finding]:
+    """Run a case; return how each of its runs ended."""
+    try:
+        experiment = Experiment(resolve(case.given))
+    except RingleafError as error:
+        return [Finding("refused", "", str(error))]
+    networks = Networks(case)
+    found = []
+    for size_bytes, algorithm, inputs in experiment.tasks():
+        where = f"{algorithm.name} {size_bytes} B"
+        try:
+            measurement = experiment.measure(networks, algorithm, size_bytes, inputs)
+        except BackendError as error:
+            networks.forget(algorithm.name if algorithm.in_network else None)
+            found.append(_ended(case, algorithm.name, where, error))
+        except RingleafError as error:
+            found.append(Finding("refused", where, str(error)))
+        except Exception as error:  # noqa: BLE001 -- whatever it is, it is what a soak looks for
+            networks.forget(algorithm.name if algorithm.in_network else None)
+            found.append(Finding("error", where, f"{type(error).__name__}: {error}"))
+        else:
+            assert networks.last is not None
+            found.append(_judge(measurement, where, networks.last, experiment.spec))
+    return found
+
+
+def _ended(case: Case, algorithm: str, where: str, error: BackendError) -> Finding:
+    may = case.trouble.restarts and algorithm in FORGETFUL
+    return Finding("ended" if may else "stuck", where, str(error))
+
+
+def _judge(measurement: Measurement, where: str, network: Worn, spec: Spec) -> Finding:
+    row = measurement.row
+    if row.wrong:
+        return Finding("wrong", where, f"{row.wrong} elements: {row.reason}")
+    for name, least_ps in (("bound", row.bound_ps), ("floor", row.floor_ps)):
+        if least_ps > row.time_ps:
+            return Finding("bound", where, f"{name} {least_ps} ps, time {row.time_ps} ps")
+    if network.leaked:
+        return Finding("leak", where, f"{network.leaked} packets")
+    calm = not (row.lost or row.drops or spec.duplicate or spec.reorder or network.disturbed)
+    if calm and row.retransmissions:
+        return Finding("resent", where, f"{row.retransmissions} packets, and none was lost")
+    return Finding("ok", where)

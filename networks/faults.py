@@ -1,0 +1,75 @@
+"""Disturbances of a run: links that change their loss rate, and switches that restart.
+
+They happen between events, at a time of their own. A link that is down loses everything; a burst
+of losses is a loss rate that comes and goes; a loss in one direction concerns one port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ringleaf.units import FOREVER_PS
+
+Direction = tuple[str, str]
+"""A link's sending and receiving end."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkLoss:
+    """From a time on, one direction of a link loses packets with another probability.
+
+    Attributes:
+        after_ps: Time since the run's start.
+        link: The direction.
+        loss: Probability, 0 to 1; None restores what the network's options say.
+    """
+
+    after_ps: int
+    link: Direction
+    loss: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """A switch loses its registers, counters and queues; its tables are written anew.
+
+    Attributes:
+        after_ps: Time since the run's start.
+        switch: Its name.
+    """
+
+    after_ps: int
+    switch: str
+
+
+Disturbance = LinkLoss | Restart
+
+
+class Agenda:
+    """The disturbances of one run that are still to come.
+
+    Args:
+        disturbances: In any order. Those of one instant happen in the order given.
+        start_ps: When the run starts.
+    """
+
+    def __init__(self, disturbances: Iterable[Disturbance], start_ps: int) -> None:
+        self._left = sorted(disturbances, key=lambda each: each.after_ps)
+        self._start_ps = start_ps
+
+    @property
+    def next_ps(self) -> int:
+        """Time of the next disturbance; `FOREVER_PS` if there is none."""
+        return self._start_ps + self._left[0].after_ps if self._left else FOREVER_PS
+
+    def take_due(self, now_ps: int) -> list[Disturbance]:
+        """Remove and return what has come by now."""
+        due = [each for each in self._left if self._start_ps + each.after_ps <= now_ps]
+        del self._left[: len(due)]
+        return due
+
+    def take_rest(self) -> list[Disturbance]:
+        """Remove and return what has not come yet."""
+        rest, self._left = self._left, []
+        return rest
