@@ -74,6 +74,9 @@ RUN_FLAGS = $(foreach o,$(NAMES),$(if $($(o)),$(FLAG_$(o)) $(call q,$($(o))))) \
             $(if $(filter-out 0 no,$(PCAP)),--pcap) \
             $(if $(GIVEN_CC),--cc $(call q,$(GIVEN_CC)))
 
+# A target takes the names in TAKES_target; these are for all. Others are refused, at the end.
+TAKEN_BY_ALL := PYTHON VENV PIP_FLAGS SHELL_VENV NUMBA_% XDG_%
+
 .DEFAULT_GOAL := help
 .PHONY: help exp step replay test mutants trace bench bench-live net clean-net shell venv-shell lint format p4 topo pin clean distclean venv
 
@@ -102,44 +105,55 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) -c constraints.txt -e '.[dev]'
 	@touch $@
 
+TAKES_exp := $(NAMES) PCAP CC
 exp: $(STAMP)  ## Run an experiment: table, figures, report.html
 	@$(BIN)/ringleaf run $(RUN_FLAGS)
 
+TAKES_topo := TOPO OUT
 topo: $(STAMP)  ## Draw a topology: make topo TOPO=fattree,k=4
 	@$(BIN)/ringleaf topo show $(call q,$(or $(TOPO),fattree)) $(if $(OUT),--out $(call q,$(OUT)))
 
+TAKES_step := ALGO RANKS ELEMENTS TOPO LOSS SEED SLOTS HTML ARGS
 step: $(STAMP)  ## Step through a collective: make step ALGO=ring RANKS=4 [ELEMENTS= TOPO= LOSS= HTML=]
 	@$(BIN)/ringleaf step $(call q,$(or $(ALGO),ring)) $(if $(RANKS),--ranks $(call q,$(RANKS))) \
 	  $(if $(ELEMENTS),--elements $(call q,$(ELEMENTS))) $(if $(TOPO),--topo $(call q,$(TOPO))) $(if $(LOSS),--loss $(call q,$(LOSS))) \
 	  $(if $(SEED),--seed $(call q,$(SEED))) $(if $(SLOTS),--slots $(call q,$(SLOTS))) $(if $(HTML),--html $(call q,$(HTML))) $(ARGS)
 
+TAKES_replay := TRACE JUNIT ARGS
 replay: $(STAMP)  ## Replay traces of switches: make replay TRACE=tests/traces
 	@$(if $(TRACE),,echo 'make: replay: TRACE must be a trace, or a folder of some; make replay TRACE=...' >&2; exit 2)
 	@$(BIN)/ringleaf replay $(foreach t,$(TRACE),$(call q,$(t))) $(if $(JUNIT),--junit $(call q,$(JUNIT))) $(ARGS)
 
+TAKES_test := JOBS ARGS
 test: $(STAMP)  ## Run the tests, on all cores (JOBS=0: in one process)
 	$(BIN)/python -m pytest -n $(call q,$(or $(JOBS),auto)) --dist loadfile --no-loadscope-reorder $(ARGS)
 
+TAKES_trace := PROGRAM PACKET PORT ENTRIES HTML
 trace: $(STAMP)  ## Follow a packet: make trace PROGRAM=forward [PACKET=HEX|FILE.pcap#N PORT= ENTRIES= HTML=]
 	@$(BIN)/ringleaf trace $(call q,$(or $(PROGRAM),forward)) $(if $(PACKET),--packet $(call q,$(PACKET)),--example) \
 	  $(if $(PORT),--port $(call q,$(PORT))) $(if $(ENTRIES),--entries $(call q,$(ENTRIES))) $(if $(HTML),--html $(call q,$(HTML)))
 
+TAKES_bench := ONLY OUT
 bench: $(STAMP)  ## Measure Ringleaf's own speed (ONLY=engine|startup|network|peers|jobs|pps)
 	@$(BIN)/ringleaf bench $(foreach t,$(ONLY),$(call q,$(t))) $(if $(OUT),--out $(call q,$(OUT)))
 
+TAKES_net := TOPO SWITCH HOSTS RATE DELAY LOSS OUT ARGS
 net: $(STAMP)  ## Bring a live network up (root): make net TOPO=fattree,k=4 [SWITCH=bmv2]
 	@$(BIN)/ringleaf net $(call q,$(or $(TOPO),fattree)) $(if $(SWITCH),--switch $(call q,$(SWITCH))) \
 	  $(if $(HOSTS),--hosts $(call q,$(HOSTS))) $(if $(RATE),--rate $(call q,$(RATE))) $(if $(DELAY),--delay $(call q,$(DELAY))) \
 	  $(if $(LOSS),--loss $(call q,$(LOSS))) $(if $(OUT),--out $(call q,$(OUT))) $(ARGS)
 
+TAKES_clean-net := ALL
 clean-net: $(STAMP)  ## Remove what killed live networks have left (ALL=1: running ones, too)
 	@$(BIN)/ringleaf net clean $(if $(ALL),--all)
 
+TAKES_bench-live := ONLY TOPO SCALE ALGO SIZE SWITCH LOSS HOSTS LANES OUT REPEATS
 bench-live: $(STAMP)  ## Measure live networks against virtual time (as root; ONLY=fidelity|pps)
 	@$(BIN)/python -m experiments.bench_live $(if $(ONLY),--only $(foreach t,$(ONLY),$(call q,$(t)))) $(if $(TOPO),--topo $(foreach t,$(TOPO),$(call q,$(t)))) \
 	  $(if $(SCALE),--scale $(foreach t,$(SCALE),$(call q,$(t)))) $(foreach o,ALGO SIZE SWITCH LOSS HOSTS LANES OUT,$(if $($(o)),$(FLAG_$(o)) $(call q,$($(o))))) \
 	  $(if $(REPEATS),--repeats $(call q,$(REPEATS)))
 
+TAKES_shell := SWITCH
 shell: $(SHELL_STAMP)  ## Open p4runtime-shell on a switch: make shell SWITCH=s1, or HOST:PORT/DEVICE
 	@$(SHELL_VENV)/bin/python -m experiments.shell $(call q,$(SWITCH))
 
@@ -153,6 +167,7 @@ $(SHELL_STAMP): constraints-shell.txt
 	  -c constraints-shell.txt p4runtime-shell
 	@touch $@
 
+TAKES_mutants := ONLY
 mutants: $(STAMP)  ## Break one line at a time, and see whether tests notice (ONLY=words of names or files)
 	@$(BIN)/python tests/mutants/run_mutants.py $(if $(JOBS),--jobs $(JOBS)) $(ONLY)
 
@@ -179,3 +194,14 @@ clean:  ## Remove caches of tools
 
 distclean: clean  ## Remove results, virtual environments and compiled code, too
 	rm -rf runs $(VENV) $(SHELL_VENV) "$${XDG_CACHE_HOME:-$$HOME/.cache}/ringleaf"
+
+# What was typed and nobody takes, as `topo=torus2d`, must not be ignored in silence.
+TYPED := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v)))
+GOALS := $(or $(MAKECMDGOALS),$(.DEFAULT_GOAL))
+VALID := $(foreach goal,$(GOALS),$(TAKES_$(goal)))
+UNKNOWN := $(firstword $(filter-out $(VALID) $(TAKEN_BY_ALL),$(TYPED)))
+REFUSED = make $(GOALS): unknown name, got '$(UNKNOWN)'
+ifneq ($(UNKNOWN),)
+$(error $(or $(shell $(PYTHON) -m experiments.make_names 'make $(GOALS)' '$(UNKNOWN)' \
+  $(sort $(VALID)) $(filter-out %_%,$(TAKEN_BY_ALL)) 2>/dev/null),$(REFUSED)))
+endif

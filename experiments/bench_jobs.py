@@ -49,13 +49,15 @@ def measure(path: Path, index: int, began_s: float) -> Timing:
     import torch
 
     from experiments.jobs.runner import JobsExperiment
-    from experiments.jobs.session import Progress
+    from experiments.jobs.session import JobsProgress
+    from experiments.progress import to_terminal
 
     torch.set_num_threads(1)
     experiment = JobsExperiment(read_jobs(path))
-    progress = Progress(len(experiment.combinations), index)
+    progress = JobsProgress(len(experiment.combinations), to_terminal(), done=index)
     combination = experiment.combinations[index]
-    case = experiment.case(combination, tell=progress.tell)
+    progress.begin(combination.name)
+    case = experiment.case(combination, watcher=progress)
     progress.finish_case()
     took_s = time.time() - began_s
     return Timing(

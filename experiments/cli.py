@@ -94,6 +94,14 @@ def plot_command(
     folder: Annotated[Path, typer.Argument(help="A run directory.")], debug: Debug = False
 ) -> None:
     """Draw figures and report of a run anew, from its files."""
+    from experiments import results
+
+    if results.read_json(folder / "summary.json").get("kind") == "jobs":
+        from experiments.jobs import session as jobs
+
+        for figure in jobs.redraw(folder):
+            say(f"# figure: {figure}")
+        return
     from experiments import session
 
     say(f"# report: {session.redraw(folder)}")

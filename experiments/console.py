@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Callable
+from errno import EPIPE
 from functools import wraps
 from typing import Annotated, Any
 
@@ -35,6 +36,13 @@ def guard(command: Callable[..., None]) -> Callable[..., None]:
         except KeyboardInterrupt:
             _complain("interrupted")
             raise typer.Exit(INTERRUPTED) from None
+        except OSError as error:
+            if error.errno == EPIPE:
+                raise  # whoever reads our output has gone: that is no error, and typer knows
+            if "--debug" in sys.argv:
+                traceback.print_exc()
+            _complain(_name_file(error))
+            raise typer.Exit(FAILURE) from None
         except RingleafError as error:
             if "--debug" in sys.argv:
                 traceback.print_exc()
@@ -43,6 +51,11 @@ def guard(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(FAILURE if ours else USAGE) from None
 
     return guarded
+
+
+def _name_file(error: OSError) -> str:
+    what = "output" if error.filename is None else str(error.filename)
+    return f"{what}: can't be read or written: {error.strerror or error}"
 
 
 def _complain(message: str) -> None:

@@ -68,10 +68,10 @@ def draw_time(run: Run) -> Figure:
 def draw_busbw(run: Run) -> Figure:
     """Draw bus bandwidth against size, with the line rate; bars if there is one size."""
     label = f"bus bandwidth in {run.clock} time (GB/s)"
-    rate_gb_s = run.rate_bps / 8e9
+    rate_gb_s, rate = _reference(run)
     if is_one_size(run):
         figure = _draw_bars(run, label, lambda row, time_ps: row.busbw_gb_s * row.time_ps / time_ps)
-        _mark_rate(figure.axes[0], rate_gb_s)
+        _mark_rate(figure.axes[0], rate_gb_s, rate)
         return figure
     figure, axes = _sweep_axes(run, _title(run))
     for line in _lines(run):
@@ -79,7 +79,7 @@ def draw_busbw(run: Run) -> Figure:
         line.plot_bound(axes, [r.busbw_gb_s * r.time_ps / r.bound_ps for r in line.rows])
     axes.axhline(rate_gb_s, color=INK, linewidth=1, linestyle=":")
     axes.annotate(
-        f"link rate, {rate_gb_s:g} GB/s", (0.005, rate_gb_s), xycoords=("axes fraction", "data"),
+        rate, (0.005, rate_gb_s), xycoords=("axes fraction", "data"),
         xytext=(0, 3), textcoords="offset points", ha="left", fontsize=9,
     )  # fmt: skip
     axes.set_ylim(bottom=0)
@@ -168,7 +168,14 @@ def _draw_bars(run: Run, label: str, value: Callable[[Row, int], float]) -> Figu
     return figure
 
 
-def _mark_rate(axes: Axes, rate_gb_s: float) -> None:
+def _reference(run: Run) -> tuple[float, str]:
+    """Return the rate that bandwidths are compared with, in 10^9 bytes/s, and what it is called."""
+    rate_gb_s = run.reference.rate_bps / 8e9
+    whose = "" if len(run.links) == 1 else "hosts' " if run.reference.is_of_hosts else "most "
+    return rate_gb_s, f"{whose}link rate, {rate_gb_s:g} GB/s"
+
+
+def _mark_rate(axes: Axes, rate_gb_s: float, rate: str) -> None:
     """Draw the links' rate through all bars, named above the first."""
     axes.axvline(rate_gb_s, color=INK, linewidth=1, linestyle=":")
     axes.set_xlim(right=max(axes.get_xlim()[1], 1.15 * rate_gb_s))
@@ -176,7 +183,7 @@ def _mark_rate(axes: Axes, rate_gb_s: float) -> None:
     low, high = axes.get_ylim()
     axes.set_ylim(low, high - 0.7)
     axes.annotate(
-        f"link rate, {rate_gb_s:g} GB/s", (rate_gb_s, high - 0.55), va="top", fontsize=8,
+        rate, (rate_gb_s, high - 0.55), va="top", fontsize=8,
         xytext=(3 if is_left else -3, 0), textcoords="offset points",
         ha="left" if is_left else "right",
     )  # fmt: skip

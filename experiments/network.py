@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from math import gcd
@@ -15,6 +16,7 @@ from collectives.schedule import Schedule
 from experiments.options import VIRTUAL, Spec
 from ringleaf.units import PS_PER_S
 from topologies import registry
+from topologies.graph import attachment, distances, fabric
 from topologies.graph import hosts as all_hosts
 from topologies.injection import divide_ports
 
@@ -39,7 +41,12 @@ class Network(Protocol):
         self, elements: int, dtype: torch.dtype = ..., schedule: Schedule | None = None
     ) -> list[torch.Tensor]: ...
 
-    def run(self, schedule: Schedule, tensors: list[torch.Tensor]) -> RunResult: ...
+    def run(
+        self,
+        schedule: Schedule,
+        tensors: list[torch.Tensor],
+        tell: Callable[[int], None] | None = None,
+    ) -> RunResult: ...
 
     def close(self) -> None: ...
 
@@ -112,6 +119,23 @@ def fold_hierarchy(sizes: tuple[int, ...], ranks: int) -> tuple[int, ...]:
             folded.append(group)
             left //= group
     return (*folded, left) if left > 1 or not folded else tuple(folded)
+
+
+SAMPLED = 8  # switches, from which distances are measured
+
+
+def mean_distance(graph: nx.Graph[str]) -> float:
+    """The mean number of links between two different hosts, from some of them to all."""
+    peers = fabric(graph)
+    below = Counter(attachment(graph, host) for host in all_hosts(graph))
+    starts = list(below)[:: -(-len(below) // SAMPLED)]
+    pairs = total = 0
+    for start in starts:
+        for switch, links in distances(peers, start).items():
+            count = below[start] * (below[switch] - (switch == start))
+            pairs += count
+            total += count * (links + 2)
+    return total / pairs if pairs else 2.0
 
 
 def connect(

@@ -15,9 +15,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from collectives import registry
+from collectives.compress.registry import parse_compressor
+from hosts.congestion.registry import CONTROLLERS
+from ringleaf.disciplines import parse_scheduler
 from ringleaf.errors import ConfigError, choose
-from ringleaf.marking import Marking, parse_marking
+from ringleaf.marking import NEVER, Marking, parse_marking
 from ringleaf.units import exact_time, parse_fraction, parse_rate, parse_size, parse_time
+from topologies.registry import parse as parse_topology
 
 ALGORITHMS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "switchml")
 """What is compared unless something else is asked for."""
@@ -35,6 +40,9 @@ MTUS = (256, 512, 1024, 2048, 4096)
 """Payload bytes per packet that RoCEv2 knows (InfiniBand specification, path MTU)."""
 
 ROUTES = ("dealt", "ecmp")
+
+FIXED = "fixed"
+"""The congestion control that is none: known to want no marks without being loaded."""
 
 PROGRAMS = ("forward", "tensorexpress")
 
@@ -165,9 +173,7 @@ OPTIONS: dict[str, Option] = {
         "mark packets from this queue depth on, in packets (DCTCP's K), or between two with a "
         "probability that grows (RED): 5:200:1%; 0: never [what CC wants]",
     ),
-    "cc": Option(
-        "--cc", "CC", "fixed", "hosts' congestion control: fixed (window), dctcp or dcqcn"
-    ),
+    "cc": Option("--cc", "CC", FIXED, "hosts' congestion control: fixed (window), dctcp or dcqcn"),
     "queue": Option("--queue", "QUEUE", "", "room in each port's queue: 1MiB"),
     "scheduler": Option(
         "--scheduler",
@@ -271,7 +277,7 @@ def resolve(given: Mapping[str, str]) -> Spec:
     texts = {name: option.default for name, option in OPTIONS.items()} | dict(given)
     dtype = choose("dtype", "element type", texts["dtype"], DTYPES)
     spec = Spec(
-        topo=texts["topo"],
+        topo=_topology(texts["topo"]),
         algos=_algorithms(texts["algo"]),
         sizes_bytes=_sizes(texts, given, DTYPES[dtype]),
         hosts=_optional(texts["hosts"], lambda text: whole_number("hosts", text, 2, MAX_HOSTS)),
@@ -297,8 +303,7 @@ def resolve(given: Mapping[str, str]) -> Spec:
         window=_optional(texts["window"], lambda text: whole_number("window", text, 1)),
         routes=choose("routes", "way", texts["routes"], ROUTES),
         detours=_detours(texts["detours"]),
-        cc=texts["cc"],
-        ecn=_ecn(texts["ecn"], texts["cc"]),
+        cc=choose("cc", "congestion controller", texts["cc"], CONTROLLERS),
         queue_bytes=_optional(texts["queue"], lambda text: parse_size(text, "queue")),
         scheduler=_scheduler(texts["scheduler"]),
         program=choose("program", "program", texts["program"], PROGRAMS),
@@ -309,6 +314,7 @@ def resolve(given: Mapping[str, str]) -> Spec:
         pcap=_yes("pcap", texts["pcap"]),
         record=Path(texts["record"]) if texts["record"] else None,
         out=Path(texts["out"] or Path("runs") / run_name(given)),
+        ecn=_ecn(texts["ecn"], texts["cc"]),  # last, as controllers take a second to load
     )
     _check_network(spec)
     return spec
@@ -345,9 +351,12 @@ def make_command(given: Mapping[str, str]) -> str:
     return " ".join(("make exp", *values))
 
 
-def _algorithms(text: str) -> tuple[str, ...]:
-    from collectives import registry  # imports torch, which takes a second
+def _topology(text: str) -> str:
+    parse_topology(text)
+    return text
 
+
+def _algorithms(text: str) -> tuple[str, ...]:
     known = registry.ALGORITHMS
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
@@ -400,15 +409,12 @@ def _detours(text: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _ecn(text: str, cc: str) -> Marking:
-    from hosts.congestion.registry import find_controller  # imports Numba, which takes a second
-
-    wanted = find_controller(cc).marking
-    return parse_marking(text, "ecn") if text else wanted
+    if text:
+        return parse_marking(text, "ecn")
+    return NEVER if cc == FIXED else CONTROLLERS[cc].marking
 
 
 def _scheduler(text: str) -> str:
-    from switches.schedulers import parse_scheduler  # imports Numba, which takes a second
-
     parse_scheduler(text)
     return text
 
@@ -420,8 +426,6 @@ def _share(where: str, text: str) -> float:
 
 def _compress(text: str) -> str:
     if text:
-        from collectives.compress.registry import parse_compressor  # imports torch
-
         parse_compressor(text)
     return text
 

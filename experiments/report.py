@@ -8,11 +8,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from experiments import drops
 from experiments.figure_style import variable
 from experiments.results import Row, Run, is_one_size
 from experiments.table import bandwidth, reasons
-from ringleaf.units import PS_PER_US, format_rate, format_size, format_time
+from ringleaf.units import PS_PER_US, format_size, format_time
 from topologies.draw import dark_colors
+from topologies.kinds import describe
 
 _CAPTIONS = {
     "time": (
@@ -76,6 +78,7 @@ def render(
         "</div>",
         "<h2>Results</h2>",
         *_table(run.rows),
+        *drops.as_html(run.drops),
         *_inside(run, svgs, topologies),
         "<h2>How to read this</h2>",
         (_PAGE / "glossary.html").read_text(),
@@ -95,7 +98,7 @@ def render(
 def _subtitle(run: Run) -> str:
     options = run.options
     text = (
-        f"Links of {format_rate(run.rate_bps)} and {_time(options['delay_ps'])}, "
+        f"{describe(run.links).replace(' us ', ' µs ')}, "
         f"{run.switches} P4 switches, in {run.conduct}"
     )
     for name in ("loss", "duplicate", "reorder"):

@@ -6,6 +6,7 @@ Same options and seed, same bytes; only `config.json` and `log.txt` say when and
 from __future__ import annotations
 
 import csv
+import io
 import json
 import platform
 import subprocess
@@ -19,11 +20,16 @@ import numpy as np
 import numpy.typing as npt
 
 import ringleaf
+from experiments import drops
 from experiments.conditions import injection, inside_nodes
+from experiments.folder import write_bytes, write_text
 from experiments.options import VIRTUAL
+from networks.outcome import Drop
 from ringleaf.errors import ConfigError
+from topologies.kinds import LinkKind, reference
 
 SCHEMA_VERSION = 2
+FILES = ("config.json", "results.csv", "summary.json", "links.npz", "log.txt", drops.FILE)
 _RUN_KEYS = (
     *("collective", "topology", "ranks", "switches", "injection_bps", "options", "versions"),
 )
@@ -75,10 +81,12 @@ class Run:
     ranks: int
     switches: int
     injection_bps: list[int]  # by hosts, all ports together: the least and the most
+    links: list[LinkKind]
     options: dict[str, Any]
     versions: dict[str, str]
     rows: list[Row] = field(default_factory=list)
     series: dict[tuple[str, int], LinkSeries] = field(default_factory=dict)
+    drops: dict[drops.Key, list[Drop]] = field(default_factory=dict)
     complete: bool = False
 
     @property
@@ -103,9 +111,9 @@ class Run:
         )
 
     @property
-    def rate_bps(self) -> int:
-        """Of links whose rate the topology's name does not tell."""
-        return int(self.options["rate_bps"]) // int(self.options["scale"])
+    def reference(self) -> LinkKind:
+        """Links whose rate bandwidths are compared with: hosts' own."""
+        return reference(self.links)
 
     @property
     def conduct(self) -> str:
@@ -169,8 +177,7 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def write_config(folder: Path, run: Run, *, given: Mapping[str, str], started: str) -> None:
-    """Begin the run directory: what was asked for, and what it was resolved to."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Begin a run directory: what was asked for, and what it was resolved to."""
     _write_json(
         folder / "config.json",
         {
@@ -179,9 +186,15 @@ def write_config(folder: Path, run: Run, *, given: Mapping[str, str], started: s
             "git_commit": git_commit(Path(__file__).parent),
             "machine": {"system": platform.platform(), "processor": platform.machine()},
             "given": dict(given),
-            **{key: getattr(run, key) for key in _RUN_KEYS},
+            **_described(run),
         },
     )
+
+
+def _described(run: Run) -> dict[str, Any]:
+    """What was run, and on what."""
+    said = {key: getattr(run, key) for key in _RUN_KEYS}
+    return said | {"links": [asdict(each) for each in run.links]}
 
 
 def write_results(folder: Path, run: Run) -> None:
@@ -192,16 +205,21 @@ def write_results(folder: Path, run: Run) -> None:
         arrays["links"] = np.array(series.links)
         arrays[f"{algo}.{size_bytes}.bin_ps"] = np.array(series.bin_ps)
         arrays[f"{algo}.{size_bytes}.bytes"] = series.size_bytes
-    np.savez_compressed(folder / "links.npz", **arrays)
+    packed = io.BytesIO()
+    np.savez_compressed(packed, **arrays)
+    write_bytes(folder / "links.npz", packed.getvalue())
 
 
 def write_rows(folder: Path, run: Run) -> None:
     """Write all but the links' loads, so that what is measured outlives whatever comes next."""
     names = [f.name for f in fields(Row)]
-    with (folder / "results.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(asdict(row) for row in run.rows)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(row) for row in run.rows)
+    write_text(folder / "results.csv", text.getvalue())
+    if run.drops:
+        write_text(folder / drops.FILE, drops.as_csv(run.drops))
     _write_json(
         folder / "summary.json",
         {
@@ -209,13 +227,18 @@ def write_rows(folder: Path, run: Run) -> None:
             "time": "virtual" if run.is_virtual else "wall clock",
             "complete": run.complete,
             "wrong": sum(row.wrong for row in run.rows),
-            **{key: getattr(run, key) for key in _RUN_KEYS},
+            **_described(run),
             "rows": [asdict(row) for row in run.rows],
         },
     )
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """Load a file of a run directory.
+
+    Raises:
+        ConfigError: If there is none, or it was written in another version's format.
+    """
     try:
         value = json.loads(path.read_text())
     except OSError as error:
@@ -238,7 +261,7 @@ def read_given(folder: Path) -> dict[str, str]:
     Raises:
         ConfigError: If it is no run directory, or was written in another version's format.
     """
-    given: dict[str, str] = _read_json(folder / "config.json")["given"]
+    given: dict[str, str] = read_json(folder / "config.json")["given"]
     return given
 
 
@@ -248,13 +271,19 @@ def read_run(folder: Path) -> Run:
     Raises:
         ConfigError: If it is none, or was written in another version's format.
     """
-    summary = _read_json(folder / "summary.json")
+    summary = read_json(folder / "summary.json")
     return Run(
         **{key: summary[key] for key in _RUN_KEYS},
+        links=[LinkKind(**each | {"joins": tuple(each["joins"])}) for each in summary["links"]],
         rows=[Row(**row) for row in summary["rows"]],
         series=_read_series(folder / "links.npz"),
+        drops=_read_drops(folder / drops.FILE),
         complete=summary["complete"],
     )
+
+
+def _read_drops(path: Path) -> dict[drops.Key, list[Drop]]:
+    return drops.from_csv(path.read_text()) if path.exists() else {}
 
 
 def _read_series(path: Path) -> dict[tuple[str, int], LinkSeries]:
@@ -273,8 +302,8 @@ def _read_series(path: Path) -> dict[tuple[str, int], LinkSeries]:
 
 def write_log(folder: Path, lines: Iterable[str]) -> None:
     """What is not the same twice: how long things took."""
-    (folder / "log.txt").write_text("".join(f"{line}\n" for line in lines))
+    write_text(folder / "log.txt", "".join(f"{line}\n" for line in lines))
 
 
 def _write_json(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, indent=2) + "\n")
+    write_text(path, json.dumps(value, indent=2) + "\n")

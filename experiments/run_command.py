@@ -11,9 +11,14 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from experiments.checks import check, count_nodes
 from experiments.console import FAILURE, Debug, guard, say
-from experiments.options import OPTIONS, VIRTUAL, Option, as_plain, resolve
-from experiments.spec_file import read_cases
+from experiments.estimate import need
+from experiments.folder import check_out
+from experiments.jobs.spec import read_jobs
+from experiments.machine import free_bytes
+from experiments.options import OPTIONS, VIRTUAL, Option, Spec, as_plain, resolve
+from experiments.spec_file import is_jobs, read_cases
 from ringleaf.errors import ConfigError
 
 SpecFile = Annotated[
@@ -74,18 +79,16 @@ def run_command(
     debug: Debug = False,
 ) -> None:
     """Run collectives on a topology: table, figures, report."""
-    from experiments.jobs import session as jobs
-
-    if spec and jobs.is_jobs(spec):
+    if spec and is_jobs(spec):
         _run_jobs(spec, typed, dry_run=dry_run, as_json=as_json)
         return
-    cases: list[dict[str, str]] = []
-    for case in read_cases(spec) if spec else [{}]:
-        if {**case, **typed} not in cases:  # what is typed may be what they differ by
-            cases.append({**case, **typed})
+    cases = _cases(spec, typed)
+    specs = [resolve(case) for case in cases]
+    for each in specs:
+        check(each)
     if dry_run:
-        for case in cases:
-            say(json.dumps(as_plain(resolve(case)), indent=2))
+        for each in specs:
+            say(json.dumps(as_plain(each) | {"estimate": _estimate(each)}, indent=2))
         return
     from experiments import session, sweep
 
@@ -96,15 +99,37 @@ def run_command(
         return
     run = session.run(cases[0], emit=emit)
     if as_json:
-        say((resolve(cases[0]).out / "summary.json").read_text().rstrip())
+        say((specs[0].out / "summary.json").read_text().rstrip())
     if any(row.wrong for row in run.rows):
         raise typer.Exit(FAILURE)
 
 
+def _cases(spec: Path | None, typed: Mapping[str, str]) -> list[dict[str, str]]:
+    """The options of each run."""
+    cases: list[dict[str, str]] = []
+    for case in read_cases(spec) if spec else [{}]:
+        if {**case, **typed} not in cases:  # what is typed may be what they differ by
+            cases.append({**case, **typed})
+    return cases
+
+
+def _estimate(spec: Spec) -> dict[str, Any]:
+    """What a run is estimated to need."""
+    from experiments.network import build_topology, mean_distance
+
+    graph = build_topology(
+        spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
+    )
+    needed = need(spec, count_nodes(spec), mean_distance(graph))
+    return {
+        "memory_bytes": needed.memory_bytes,
+        "free_bytes": free_bytes(),
+        "time_s": round(needed.time_s, 1),
+    }
+
+
 def _run_jobs(spec: Path, typed: Mapping[str, str], *, dry_run: bool, as_json: bool) -> None:
     """Run an experiment with training jobs, which has most of its options in the file."""
-    from experiments.jobs import session
-
     if typed.get("net", VIRTUAL) != VIRTUAL:
         raise ConfigError(
             f"spec {spec}: of jobs: only in virtual time, got net={typed['net']!r}; live, hosts "
@@ -115,10 +140,14 @@ def _run_jobs(spec: Path, typed: Mapping[str, str], *, dry_run: bool, as_json: b
         raise ConfigError(
             f"spec {spec}: of jobs: options must be in the file, got --{', --'.join(surplus)}"
         )
+    read_jobs(spec)  # what is wrong shall be said before the session is loaded
+    out = Path(typed["out"]) if "out" in typed else Path("runs") / spec.stem
+    check_out(out)
+    from experiments.jobs import session
+
     if dry_run:
         say(json.dumps(session.plan(spec), indent=2))
         return
-    out = Path(typed["out"]) if "out" in typed else Path("runs") / spec.stem
     rows = session.run(spec, out, emit=_ignore if as_json else say, pcap="pcap" in typed)
     if as_json:
         say((out / "summary.json").read_text().rstrip())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,9 @@ from collectives.schedule import Collective, Schedule
 from experiments import results
 from experiments.bounds import Bounds
 from experiments.busbw import busbw_factor
+from experiments.checks import count_nodes, count_ranks, one_collective
 from experiments.data import Sparsity, make_tensors
+from experiments.estimate import Estimate, Need, estimate, need
 from experiments.floor import Floor, Held, Task
 from experiments.judge import Judge, Tolerance, Verdict
 from experiments.network import (
@@ -28,16 +30,18 @@ from experiments.network import (
     connect,
     divide_injection,
     fold_hierarchy,
+    mean_distance,
     scale_rates,
 )
 from experiments.options import DTYPES, Spec, as_plain
+from experiments.progress import Progress
 from experiments.results import LinkSeries, Row, Run
-from ringleaf.errors import ConfigError
-from ringleaf.units import PS_PER_S
+from ringleaf.units import PS_PER_S, format_size
 from topologies.delays import with_delays
 from topologies.detours import with_detours
 from topologies.graph import hosts, switches
 from topologies.injection import injections_bps
+from topologies.kinds import link_kinds
 
 if TYPE_CHECKING:
     from networks.virtual import RunResult
@@ -53,6 +57,7 @@ class Measurement:
     series: LinkSeries
     wall_s: float
     outcome: RunResult
+    files: list[Path]  # that it has left in the run directory
 
 
 class Experiment:
@@ -66,7 +71,7 @@ class Experiment:
     def __init__(self, spec: Spec) -> None:
         self.spec = spec = divide_injection(spec)
         self.algorithms = [ALGORITHMS[name] for name in spec.algos]
-        self.collective = self._one_collective()
+        self.collective = one_collective(spec.algos)
         self._judge = Judge(self.collective)
         graph = build_topology(
             spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
@@ -76,22 +81,7 @@ class Experiment:
             switch_delay_ps=spec.switch_delay_ps,
             host_delay_ps=spec.host_delay_ps,
         )
-        self.ranks = len(hosts(self.graph)) - spec.servers
-        if self.ranks < 2:
-            raise ConfigError(
-                f"servers: must leave two hosts at least to be ranks, got {spec.servers} "
-                f"of {len(hosts(self.graph))}"
-            )
-
-    def _one_collective(self) -> Collective:
-        first = self.algorithms[0]
-        for other in self.algorithms:
-            if other.collective is not first.collective:
-                raise ConfigError(
-                    f"algo: must all be of one collective, got {first.name!r} "
-                    f"({first.collective.value}) and {other.name!r} ({other.collective.value})"
-                )
-        return first.collective
+        self.ranks = count_ranks(len(hosts(self.graph)), spec.servers)
 
     @cached_property
     def _bounds(self) -> Bounds:
@@ -124,19 +114,44 @@ class Experiment:
             ranks=self.ranks,
             switches=len(switches(self.graph)),
             injection_bps=list(injections_bps(self.graph)),
+            links=link_kinds(self.graph),
             options=options,
             versions=results.versions(),
         )
 
-    @property
-    def measurements(self) -> int:
-        """How many there will be."""
-        return len(self.spec.sizes_bytes) * len(self.algorithms)
+    @cached_property
+    def _distance(self) -> float:
+        return mean_distance(self.graph)
 
-    def run(self, connect: Connect = connect) -> Iterator[Measurement]:
+    @property
+    def need(self) -> Need:
+        """What the whole run is estimated to need."""
+        return need(self.spec, count_nodes(self.spec), self._distance)
+
+    @property
+    def rows_s(self) -> float:
+        """How long all measurements are estimated to take."""
+        return sum(
+            self.estimate(algorithm, size_bytes).time_s
+            for size_bytes in self.spec.sizes_bytes
+            for algorithm in self.algorithms
+        )
+
+    def estimate(self, algorithm: Algorithm, size_bytes: int) -> Estimate:
+        """What one measurement is estimated to need."""
+        return estimate(self.spec, algorithm, count_nodes(self.spec), size_bytes, self._distance)
+
+    def run(
+        self, connect: Connect = connect, progress: Progress | None = None
+    ) -> Iterator[Measurement]:
         """Yield each measurement when it is made: all algorithms at one size, then at the next."""
+        progress = progress or Progress(1.0, None)
         for size_bytes, algorithm, inputs in self.tasks():
-            yield self.measure(connect, algorithm, size_bytes, inputs)
+            expected = self.estimate(algorithm, size_bytes)
+            label = f"{algorithm.name}, {format_size(size_bytes)}"
+            progress.begin(label, expected.time_s)
+            tell = _teller(progress, expected)
+            yield self.measure(connect, algorithm, size_bytes, inputs, tell)
 
     def tasks(self) -> Iterator[tuple[int, Algorithm, list[torch.Tensor]]]:
         """Yield each measurement's size, algorithm and inputs, in the order of `run`."""
@@ -171,6 +186,7 @@ class Experiment:
         algorithm: Algorithm,
         size_bytes: int,
         inputs: list[torch.Tensor],
+        tell: Callable[[int], None] | None = None,
     ) -> Measurement:
         """Run one algorithm once on a network that `connect` makes, and judge the result."""
         schedule = self.schedule(algorithm, size_bytes)
@@ -185,7 +201,7 @@ class Experiment:
         tensors = network.tensors(inputs[0].numel(), inputs[0].dtype, schedule)
         for tensor, given in zip(tensors, inputs, strict=True):
             tensor.copy_(given)
-        outcome = network.run(schedule, tensors)
+        outcome = network.run(schedule, tensors, tell)
         network.close()
         verdict = self._judge.judge(schedule, inputs, tensors, self._tolerance(algorithm))
         bound_ps = self._bounds.least_ps(
@@ -201,7 +217,9 @@ class Experiment:
         row = self._row(
             algorithm, size_bytes, outcome, verdict=verdict, bound_ps=bound_ps, floor_ps=floor_ps
         )
-        return Measurement(row, _series(outcome), outcome.wall_s, outcome)
+        pcaps = self._folder(self._pcaps, algorithm, size_bytes)
+        files = sorted(pcaps.glob("*.pcap")) if pcaps else []
+        return Measurement(row, _series(outcome), outcome.wall_s, outcome, files)
 
     def _floor_ps(
         self,
@@ -281,6 +299,16 @@ class Experiment:
             limit=outcome.usage.limit if outcome.usage else "",
             reason=verdict.reason,
         )
+
+
+def _teller(progress: Progress, expected: Estimate) -> Callable[[int], None]:
+    """Turn packet-hops so far into the share of a measurement: its setup is over by then."""
+
+    def tell(hops: int) -> None:
+        share = min(hops / max(expected.packet_hops, 1), 1.0)
+        progress.tell((expected.setup_s + expected.packets_s * share) / expected.time_s)
+
+    return tell
 
 
 def _series(outcome: RunResult) -> LinkSeries:

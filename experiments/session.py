@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import networkx as nx
 import torch
 
-from experiments import figures, report, results, table
+from experiments import figures, loading, report, results, table
+from experiments.checks import check
+from experiments.folder import RunFolder, write_text
 from experiments.network import Connect, build_topology, connecting, scale_rates
-from experiments.options import make_command, resolve
+from experiments.options import VIRTUAL, make_command, resolve
+from experiments.progress import Progress, progress
 from experiments.results import Run
 from experiments.runner import Experiment, Measurement
 from ringleaf.errors import ConfigError
 
 Emit = Callable[[str], None]
+
+REPORT = "report.html"
+SUFFIXES = (".png", ".pdf")  # of figures
 
 
 def run(
@@ -32,44 +37,67 @@ def run(
         RingleafError: If an option, the topology or the network does not allow it.
     """
     spec = resolve(given)
+    check(spec, live=connect is None)
     torch.set_num_threads(
         1
     )  # additions are short: waking a second thread takes longer than they do
     experiment = Experiment(spec)
     run = experiment.new_run()
-    results.write_config(spec.out, run, given=given, started=datetime.now(UTC).isoformat())
+    folder = RunFolder(spec.out, emit)
+    folder.note(results.FILES)
+    folder.keep(partial(results.write_config, spec.out, run, given=given, started=_now()))
     log: list[str] = []
-    try:
-        if connect is None:
-            with connecting(spec, experiment.graph) as its_own:
-                _measure(experiment, its_own, run, emit, log)
-        else:
-            _measure(experiment, connect, run, emit, log)
-        run.complete = True
-    finally:
-        results.write_results(spec.out, run)
-        results.write_log(spec.out, log)
-        if run.rows and drawn:
-            page = draw(spec.out, run, experiment.graph, make_command(given))
-            emit(f"# report: {page}")
+    with progress(experiment.rows_s) as shown:
+        try:
+            if connect is None:
+                if spec.net == VIRTUAL:
+                    shown.stage(loading.stage())
+                    loading.load(spec)
+                with connecting(spec, experiment.graph) as its_own:
+                    _measure(experiment, its_own, run, folder, emit, log, shown)
+            else:
+                _measure(experiment, connect, run, folder, emit, log, shown)
+            run.complete = True
+        finally:
+            folder.keep(partial(results.write_results, spec.out, run))
+            folder.keep(partial(results.write_log, spec.out, log))
+            if run.rows and drawn:
+                shown.stage("drawing figures and the report")
+                folder.keep(
+                    lambda: folder.note(draw(spec.out, run, experiment.graph, make_command(given)))
+                )
+                shown.clear()
+                emit(f"# report: {spec.out / REPORT}")
+    folder.check()
     return run
 
 
+def _now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
 def _measure(
-    experiment: Experiment, connect: Connect, run: Run, emit: Emit, log: list[str]
+    experiment: Experiment,
+    connect: Connect,
+    run: Run,
+    folder: RunFolder,
+    emit: Emit,
+    log: list[str],
+    shown: Progress,
 ) -> None:
-    for line in table.head(run):
+    for line in table.head(run, experiment.need):
         emit(line)
-    folder = experiment.spec.out
-    (folder / "links.npz").unlink(missing_ok=True)  # an earlier run's
-    with _progress(experiment.measurements, emit) as step:
-        for measurement in experiment.run(connect):
-            row = measurement.row
-            run.rows.append(row)
-            run.series[row.algo, row.size_bytes] = measurement.series
-            results.write_rows(folder, run)
-            log.append(_log_line(measurement))
-            step(table.line(row))
+    for measurement in experiment.run(connect, shown):
+        row = measurement.row
+        run.rows.append(row)
+        run.series[row.algo, row.size_bytes] = measurement.series
+        if measurement.outcome.drop_counts:
+            run.drops[row.algo, row.size_bytes] = measurement.outcome.drop_counts
+        shown.end()
+        emit(table.line(row))
+        folder.note(measurement.files)
+        folder.keep(partial(results.write_rows, folder.path, run))
+        log.append(_log_line(measurement))
     for line in table.foot(run):
         emit(line)
 
@@ -82,38 +110,14 @@ def _log_line(measurement: Measurement) -> str:
     )
 
 
-@contextmanager
-def _progress(total: int, emit: Emit) -> Iterator[Emit]:
-    """Yield what to call with each row; on a terminal, a bar stands below the last one."""
-    if not sys.stderr.isatty():
-        yield emit
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    bar = Progress(console=Console(stderr=True), transient=True, redirect_stdout=False)
-    task = bar.add_task("measuring", total=total)
-
-    def step(line: str) -> None:
-        bar.stop()  # takes the bar away, so that the row does not run into it
-        emit(line)
-        bar.advance(task)
-        bar.start()
-
-    bar.start()
-    try:
-        yield step
-    finally:
-        bar.stop()
-
-
-def draw(folder: Path, run: Run, graph: nx.Graph[str], command: str) -> Path:
-    """Write the figures and the report of a run, from what its directory has; return the page."""
+def draw(folder: Path, run: Run, graph: nx.Graph[str], command: str) -> list[Path]:
+    """Write the figures and the report of a run, from what its directory has; return the files."""
     drawn = figures.draw_all(folder, run, graph)
     page = report.render(run, command=command, svgs=drawn.svgs, topologies=drawn.topologies)
-    path = folder / "report.html"
-    path.write_text(page)
-    return path
+    write_text(folder / REPORT, page)
+    stems = [*drawn.svgs, *(f"bytes-{algo}" for algo in drawn.topologies)]
+    drawings = [folder / "figures" / f"{stem}{suffix}" for stem in stems for suffix in SUFFIXES]
+    return [folder / REPORT, *drawings]
 
 
 def redraw(folder: Path) -> Path:
@@ -128,4 +132,5 @@ def redraw(folder: Path) -> Path:
     names = ("rate_bps", "delay_ps", "hosts")
     graph = build_topology(run.options["topo"], **{name: run.options[name] for name in names})
     graph = scale_rates(graph, run.options["scale"])
-    return draw(folder, run, graph, make_command(results.read_given(folder)))
+    draw(folder, run, graph, make_command(results.read_given(folder)))
+    return folder / REPORT

@@ -51,6 +51,15 @@ def read_cases(path: Path) -> list[dict[str, str]]:
     return [chosen for case in cases for chosen in _expand(data | case)]
 
 
+def is_jobs(path: Path) -> bool:
+    """Whether a spec is one of jobs."""
+    try:
+        data = read_yaml(path, "spec")
+    except ConfigError:
+        return False  # whoever reads it next says what is wrong
+    return isinstance(data, dict) and "jobs" in data
+
+
 def swept(cases: list[dict[str, str]]) -> list[str]:
     """The options that differ between cases, in the order of options."""
     return [name for name in OPTIONS if len({case.get(name) for case in cases}) > 1]

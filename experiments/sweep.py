@@ -7,15 +7,19 @@ the runs differ. Figures of a sweep are drawn from nothing but that file.
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from experiments import session, sparse_figure
+from experiments import results, session, sparse_figure
+from experiments.checks import check
+from experiments.folder import check_out, write_text
 from experiments.options import OPTIONS, file_name, resolve
 from experiments.results import Row, Run
 from experiments.session import Emit
 from experiments.spec_file import swept
+from ringleaf.errors import RingleafError
 
 FILE = "sweep.csv"
 
@@ -37,13 +41,20 @@ def run(cases: Sequence[Mapping[str, str]], *, name: str, emit: Emit) -> bool:
     names = swept([dict(case) for case in cases])
     out = Path(cases[0].get("out") or Path("runs") / name)
     for case in cases:
-        resolve(case)  # what is wrong shall be said before the first run
+        check(resolve(case))  # what is wrong shall be said before the first run
+    check_out(out)
     columns = list(dict.fromkeys([*names, *TOLD]))
     lines: list[dict[str, object]] = []
-    for case in cases:
-        place = file_name("-".join(f"{key}={case[key]}" for key in names if key in case))
-        emit(f"# {place}")
-        done = session.run({**case, "out": str(out / place)}, emit=emit, drawn=False)
+    places = [
+        file_name("-".join(f"{key}={case[key]}" for key in names if key in case)) for case in cases
+    ]
+    options = [{**case, "out": str(out / place)} for case, place in zip(cases, places, strict=True)]
+    kept = _finished(options)
+    for case, place, given in zip(cases, places, options, strict=True):
+        done = kept.get(given["out"])
+        emit(f"# {place}" if done is None else f"# {place}: finished before, and kept")
+        if done is None:
+            done = session.run(given, emit=emit, drawn=False)
         lines += _lines(case, columns, done)
         write(out / FILE, columns, lines)
     emit(f"# sweep: {out / FILE}")
@@ -52,16 +63,38 @@ def run(cases: Sequence[Mapping[str, str]], *, name: str, emit: Emit) -> bool:
     return not any(line["wrong"] for line in lines)
 
 
+def _finished(cases: Sequence[Mapping[str, str]]) -> dict[str, Run]:
+    """By folder, the runs that an interrupted sweep has finished with these very options and code.
+
+    None, if all are finished: then they shall be run anew. Live runs differ each time, and count
+    all the same.
+    """
+    commit = results.git_commit(Path(__file__).parent)
+    found = {}
+    for case in cases:
+        folder = Path(case["out"])
+        try:
+            run, config = results.read_run(folder), results.read_json(folder / "config.json")
+        except RingleafError:
+            continue
+        is_same = config["given"] == dict(case) and config["versions"] == results.versions()
+        if run.complete and is_same and config["git_commit"] == commit:
+            found[case["out"]] = run
+    return {} if len(found) == len(cases) else found
+
+
 def _lines(case: Mapping[str, str], names: Sequence[str], done: Run) -> list[dict[str, object]]:
     options = {name: case.get(name, OPTIONS[name].default) for name in names}
-    ranks = {"ranks": done.ranks, "rate_bps": done.rate_bps, "delay_ps": done.options["delay_ps"]}
+    links = done.reference
+    ranks = {"ranks": done.ranks, "rate_bps": links.rate_bps, "delay_ps": links.delay_ps}
     return [options | ranks | asdict(row) for row in done.rows]
 
 
 def write(path: Path, names: Sequence[str], lines: Sequence[Mapping[str, object]]) -> None:
     """Write the rows so far."""
     columns = [*names, "ranks", "rate_bps", "delay_ps", *(each.name for each in fields(Row))]
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(lines)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    write_text(path, text.getvalue())

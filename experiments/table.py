@@ -6,9 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from collectives.schedule import Collective
+from experiments import drops
 from experiments.busbw import busbw_formula
+from experiments.estimate import Need
 from experiments.results import Row, Run
-from ringleaf.units import PS_PER_US, format_rate, format_size, format_time
+from ringleaf.units import PS_PER_US, format_size
+from topologies.kinds import describe
 
 _COLUMNS = (
     # name, unit, width
@@ -30,13 +33,12 @@ _COLUMNS = (
 )
 
 
-def head(run: Run) -> Iterator[str]:
+def head(run: Run, needed: Need | None = None) -> Iterator[str]:
     """Lines before the first row."""
     options = run.options
     yield (
         f"# Ringleaf {run.versions['ringleaf']}: {run.collective} of {run.ranks} ranks on "
-        f"{run.topology}, {format_rate(run.rate_bps)} and "
-        f"{format_time(options['delay_ps'])} per link"
+        f"{run.topology}, {describe(run.links)}"
     )
     trouble = ", ".join(
         f"{name} {100 * options[name]:g} %"
@@ -49,6 +51,8 @@ def head(run: Run) -> Iterator[str]:
     factor = busbw_formula(Collective(run.collective))
     yield f"# algbw = size/time; busbw = algbw x {factor}"
     yield "# bound: least time of this algorithm here; floor: of any, with the same adders"
+    if needed is not None:
+        yield f"# needs {needed}"
     yield "#"
     yield column_names()
     yield "#" + _line(unit for _, unit, _ in _COLUMNS)[1:]
@@ -113,6 +117,7 @@ def foot(run: Run) -> Iterator[str]:
         yield f"# {reason}"
     if run.cpu_bound:
         yield f"# {run.cpu_bound}"
+    yield from _drops(run)
     if not run.rows:
         return
     size = max(row.size_bytes for row in run.rows)
@@ -133,6 +138,16 @@ def reasons(run: Run) -> Iterator[str]:
     for algo, (first, *others) in found.items():
         more = f" (and at {len(others)} more)" if others else ""
         yield f"{algo} at {format_size(first.size_bytes)}{more}: {first.reason}"
+
+
+def _drops(run: Run) -> Iterator[str]:
+    """Which queues were full: of the rows with most drops."""
+    worst = sorted((row for row in run.rows if row.drops), key=lambda row: -row.drops)
+    for row in worst[: drops.SHOWN]:
+        found = run.drops.get((row.algo, row.size_bytes), [])
+        yield f"# {drops.tell(row.algo, row.size_bytes, row.drops, found)}"
+    if worst[drops.SHOWN :]:
+        yield f"# drops: of {len(worst) - drops.SHOWN} more rows, in {drops.FILE}"
 
 
 def _line(cells: Iterable[str]) -> str:

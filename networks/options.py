@@ -7,9 +7,9 @@ from pathlib import Path
 
 from hosts.congestion.registry import find_controller
 from ina.systems import System
+from ringleaf.disciplines import parse_scheduler
 from ringleaf.errors import ConfigError
 from ringleaf.marking import NEVER, Marking
-from switches.schedulers import parse_scheduler
 
 MAX_MTU = 9000  # payload of a jumbo frame
 

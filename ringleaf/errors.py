@@ -56,11 +56,12 @@ def choose(where: str, what: str, name: str, valid: Iterable[str]) -> str:
     """Return `name` if it is one of `valid`.
 
     Raises:
-        ConfigError: Naming the valid ones, and the nearest if there is one.
+        ConfigError: Naming the valid ones, and the nearest if there is one, in upper or lower case.
     """
     names = list(valid)
     if name in names:
         return name
-    close = get_close_matches(name, names, n=1)
-    guess = f"; did you mean {close[0]!r}?" if close else ""
+    by_lower = {each.lower(): each for each in names}
+    close = get_close_matches(name.lower(), by_lower, n=1)
+    guess = f"; did you mean {by_lower[close[0]]!r}?" if close else ""
     raise ConfigError(f"{where}: unknown {what}, got {name!r}; valid: {', '.join(names)}{guess}")

@@ -22,6 +22,7 @@ MOST_BPS = 10**15
 
 _BINARY = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _DECIMAL = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_NUMBER = r"(?:0|[1-9]\d*)(?:\.\d+)?"  # not 096, the end of a 4,096 that is taken for a list
 _TIME_PS = {"ps": 1, "ns": PS_PER_NS, "us": PS_PER_US, "ms": PS_PER_MS, "s": PS_PER_S}
 
 
@@ -40,28 +41,68 @@ def _at_most(where: str, text: str, value: int, most: int) -> int:
 
 
 def parse_size(text: str, where: str = "size") -> int:
-    """Bytes of `4MiB`, `64K` (as nccl-tests, 1024), `100MB` (10^6) or `512`."""
-    match = _split(where, text, r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?B)?", "4MiB, 64K or 512")
-    number, prefix, suffix = match.groups()
-    scale = _DECIMAL if (suffix or "").upper() == "B" else _BINARY
-    return _at_most(where, text, round(float(number) * scale[prefix.upper()]), MOST_BYTES)
+    """Bytes of `4MiB`, `64K` (as nccl-tests, 1024), `100MB` (10^6) or `512`.
+
+    Raises:
+        ConfigError: If it is not understood, says bits (`Mb`), is not a whole number of bytes, or
+            is more than any machine has.
+    """
+    match = _split(where, text, rf"({_NUMBER})\s*(?:([KMGT])(i?))?(B?)", "4MiB, 64K or 512")
+    number, prefix, binary, unit = match.groups(default="")
+    if unit == "b":
+        wanted = f"{number}{prefix.upper()}{binary.lower()}B"
+        raise ConfigError(
+            f"{where}: must be in bytes, got {text!r}, where b stands for bits; write {wanted} "
+            "if you mean bytes"
+        )
+    scale = _DECIMAL if unit and not binary else _BINARY
+    size_bytes = Fraction(number) * scale[prefix.upper()]
+    if size_bytes.denominator != 1:
+        raise ConfigError(f"{where}: must be a whole number of bytes, got {text!r}")
+    return _at_most(where, text, int(size_bytes), MOST_BYTES)
 
 
 def parse_rate(text: str, where: str = "rate") -> int:
-    """Bit/s of `100G`, `100Gbps`, `25Gbit/s` or `1000000`."""
-    match = _split(where, text, r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:bps|bit/s|bit)?", "100Gbps or 25G")
-    rate_bps = round(float(match[1]) * _DECIMAL[match[2].upper()])
+    """Bit/s of `100G`, `100Gbps`, `25Gbit/s`, `25Gb/s` or `1000000`.
+
+    Raises:
+        ConfigError: If it is not understood, says bytes (`GB/s`) or 1024 (`Gi`), or is 0.
+    """
+    pattern = rf"({_NUMBER})\s*(?:([KMGT])(i?))?(bps|bit/s|bit|b/s|b)?"
+    match = _split(where, text, pattern, "100Gbps or 25G")
+    number, prefix, binary, unit = match.groups(default="")
+    prefix = prefix.upper()
+    if unit and unit[0] == "B" and unit[1:].lower() in ("", "ps", "/s"):
+        bits = f"{float(number) * 8:g}{prefix}"
+        raise ConfigError(
+            f"{where}: must be in bit/s, got {text!r}, where B stands for bytes; write {bits} "
+            f"if you mean bytes, {number}{prefix} if bits"
+        )
+    if binary:
+        raise ConfigError(
+            f"{where}: prefixes of rates are powers of 1000, got {text!r}; write {number}{prefix}"
+        )
+    rate_bps = round(float(number) * _DECIMAL[prefix])
     if rate_bps < 1:
         raise ConfigError(f"{where}: must be above 0, got {text!r}")
     return _at_most(where, text, rate_bps, MOST_BPS)
 
 
 def parse_time(text: str, where: str = "time") -> int:
-    """Picoseconds of `1us`, `500ns`, `0.5ms`; `0` needs no unit."""
+    """Picoseconds of `1us`, `500ns`, `0.5ms`; `0` needs no unit.
+
+    Raises:
+        ConfigError: If it is not understood, or its unit is not quite one: `1m`, `1Ms`.
+    """
     if text.strip() == "0":
         return 0
-    match = _split(where, text, r"(\d+(?:\.\d+)?)\s*(ps|ns|us|ms|s)", "1us or 500ns")
-    time_ps = round(Fraction(match[1]) * _TIME_PS[match[2].lower()])  # exact: hours are 2^53 ps
+    match = _split(where, text, rf"({_NUMBER})\s*([a-z\u00b5\u03bc]+)", "1us or 500ns")
+    unit = match[2].replace("\u00b5", "u").replace("\u03bc", "u")
+    if unit not in _TIME_PS:
+        raise ConfigError(
+            f"{where}: unit must be {', '.join(_TIME_PS)}, got {text!r}; write it like 1us or 500ns"
+        )
+    time_ps = round(Fraction(match[1]) * _TIME_PS[unit])  # exact: hours are 2^53 ps
     return _at_most(where, text, time_ps, FOREVER_PS)
 
 
@@ -108,6 +149,12 @@ def format_time(time_ps: float) -> str:
         if time_ps >= scale:
             return f"{time_ps / scale:.4g} {unit}"
     return f"{time_ps:.4g} ps"
+
+
+def exact_rate(rate_bps: int) -> str:
+    """`2.5G`: what `parse_rate` gives the same rate for."""
+    unit = next((unit for unit in "TGMK" if rate_bps >= _DECIMAL[unit]), "")
+    return f"{(Decimal(rate_bps) / _DECIMAL[unit]).normalize():f}{unit}"
 
 
 def exact_time(time_ps: int) -> str:

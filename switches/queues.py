@@ -11,8 +11,6 @@ from ringleaf.arena import Store, Words
 from ringleaf.compiled import inline
 from ringleaf.packets import NEXT, ROW_WORDS, ROWS_AT, row_bytes
 
-CLASSES = 8
-
 # Columns of the queue set's own state.
 BYTES = 0  # in all classes
 PACKETS = 1

@@ -1,23 +1,17 @@
-"""Which class of a port's queues is served next: strict priority, WRR or DRR.
-
-    strict      the highest class that has a packet
-    wrr         weighted round robin: as many packets of a class per round as its weight
-    drr         deficit round robin (Shreedhar and Varghese, IEEE/ACM Trans. Networking 4(3),
-                1996): bytes in proportion to weights, whatever packets' sizes are
-
-In text, weights follow the name, of class 0 first: `drr:1,1,1,1,2,2,4,4`; without, class c has
-weight c + 1. A class without packets gives its turn away, so the line is never idle for it.
-"""
+"""Which class of a port's queues is served next; `ringleaf/disciplines.py` explains the ways."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ringleaf.arena import Store, Words
 from ringleaf.compiled import inline
-from ringleaf.errors import ConfigError, choose
-from switches.queues import (
+from ringleaf.disciplines import (
     CLASSES,
+    SCHEDULERS,
+    STRICT,
+    WRR,
+    parse_scheduler,
+)
+from switches.queues import (
     CREDIT,
     DEFICITS,
     LENGTHS,
@@ -30,44 +24,7 @@ from switches.queues import (
     take,
 )
 
-STRICT = 0
-WRR = 1
-DRR = 2
-SCHEDULERS = {"strict": STRICT, "wrr": WRR, "drr": DRR}
-
 QUANTUM_BYTES = 4608  # of weight 1: a packet of 4 KiB with all its headers
-MAX_WEIGHT = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Scheduler:
-    """A scheduler's code, and the classes' weights, which strict priority has no use for."""
-
-    code: int = STRICT
-    weights: tuple[int, ...] = tuple(range(1, CLASSES + 1))
-
-
-def parse_scheduler(text: str, where: str = "scheduler") -> Scheduler:
-    """Read a scheduler: `strict`, `wrr`, `drr:1,1,1,1,2,2,4,4`.
-
-    Raises:
-        ConfigError: If there is none of that name, or weights are not as many as classes.
-    """
-    name, colon, list_ = text.partition(":")
-    code = SCHEDULERS[choose(where, "scheduler", name, SCHEDULERS)]
-    if not colon:
-        return Scheduler(code)
-    parts = list_.split(",")
-    if code == STRICT or len(parts) != CLASSES or not all(map(_is_weight, parts)):
-        raise ConfigError(
-            f"{where}: weights are {CLASSES} whole numbers from 1 to {MAX_WEIGHT}, for wrr and "
-            f"drr, got {text!r}"
-        )
-    return Scheduler(code, tuple(map(int, parts)))
-
-
-def _is_weight(text: str) -> bool:
-    return text.strip().isdecimal() and 1 <= int(text) <= MAX_WEIGHT
 
 
 def make_port_queues(store: Store, capacity_bytes: int, scheduler: str) -> int:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import count
+from typing import TYPE_CHECKING
 
-import networkx as nx
-
-from topologies.family import Family, check_sizes
+from topologies.family import Counts, Family, check_sizes
 from topologies.graph import Link, add_server, add_switch, connect, join_servers, new_graph
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 def bcube(n: int, k: int, *, link: Link, host_link: Link | None = None) -> nx.Graph[str]:
@@ -77,9 +79,15 @@ def _ports(hosts: int, levels: int) -> int:
     return n
 
 
+def _count(n: int, k: int) -> Counts:
+    servers = n ** (k + 1)
+    return Counts(servers, servers + (k + 1) * n**k, (k + 2) * servers)
+
+
 BCUBE = Family(
     "server-centric, n^(k+1) servers of k+1 ports, k+1 levels of n-port switches",
     bcube,
     {"n": 4, "k": 1},
     _fit,
+    _count,
 )

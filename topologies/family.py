@@ -6,10 +6,21 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, count
 from math import prod
-
-import networkx as nx
+from typing import TYPE_CHECKING
 
 from ringleaf.errors import TopologyError
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How large an instance is."""
+
+    hosts: int
+    switches: int  # those inside servers included
+    links: int  # likewise
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +28,15 @@ class Family:
     """A generator and the sizes it takes.
 
     `generate(**sizes, link=, host_link=)` returns the graph; `fit(hosts, given)` returns all sizes
-    of the smallest instance with at least that many hosts, keeping those that are given.
+    of the smallest instance with at least that many hosts, keeping those that are given;
+    `count(**sizes)` says how large the graph would be, without making it.
     """
 
     summary: str
     generate: Callable[..., nx.Graph[str]]
     defaults: Mapping[str, int]
     fit: Callable[[int, Mapping[str, int]], dict[str, int]]
+    count: Callable[..., Counts]
 
 
 def check_sizes(where: str, smallest: int = 1, **sizes: int) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
-
-import networkx as nx
+from typing import TYPE_CHECKING
 
 from ringleaf.errors import TopologyError
-from topologies.family import Family, check_sizes
+from topologies.family import Counts, Family, check_sizes
 from topologies.graph import Link, add_host, add_switch, connect, new_graph
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 def fat_tree(k: int, *, link: Link, host_link: Link | None = None) -> nx.Graph[str]:
@@ -67,4 +69,8 @@ def _fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
     return {"k": k, **given}
 
 
-FAT_TREE = Family("k-ary fat-tree, three tiers, k^3/4 hosts", fat_tree, {"k": 4}, _fit)
+def _count(k: int) -> Counts:
+    return Counts(k**3 // 4, 5 * k**2 // 4, 3 * k**3 // 4)
+
+
+FAT_TREE = Family("k-ary fat-tree, three tiers, k^3/4 hosts", fat_tree, {"k": 4}, _fit, _count)

@@ -5,7 +5,8 @@ A topology is an `nx.Graph`. Hosts are `h0, h1, ...` in rank order, switches `s0
 - Node attributes: `role` (Role), `label` (what a drawing calls it), `pos` (x, y, for drawing)
   and, for switches, `tier` (0 next to hosts).
 - Edge attributes: `link` (Link) and `ports` (node name -> its port, from 1; a host's is 1).
-- Graph attributes: `name` (a spec that builds it again), `hierarchy` (group sizes, innermost first,
+- Graph attributes: `name` (a spec that builds it again, with the rates and delays
+  that it was given), `hierarchy` (group sizes, innermost first,
   their product is the number of hosts), `routing` (a name of `topologies.routing.ROUTERS`),
   `servers` (whether each host `h{i}` forwards for others, through a switch `s{i}` of its own)
   and `layout` (`tiers` if `pos` counts hosts by tiers, `grid` if both axes have one scale);
@@ -19,12 +20,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
-
-import networkx as nx
+from typing import TYPE_CHECKING, Any
 
 from ringleaf.errors import TopologyError
 from ringleaf.units import PS_PER_NS
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 LOCAL_DELAY_PS = PS_PER_NS
 """Delay of the link between a server and the switch inside it."""
@@ -58,6 +60,8 @@ def new_graph(
     name: str, hierarchy: tuple[int, ...], *, routing: str = "shortest", **attributes: Any
 ) -> nx.Graph[str]:
     """Return a graph without nodes; groups of one are left out of `hierarchy`."""
+    import networkx as nx  # takes a third of a second, which nobody shall wait for to be refused
+
     sizes = tuple(size for size in hierarchy if size > 1) or (1,)
     graph: nx.Graph[str] = nx.Graph(name=name, hierarchy=sizes, routing=routing)
     graph.graph.update(servers=False, layout="tiers", frames=[])

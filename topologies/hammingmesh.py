@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, product
-
-import networkx as nx
+from typing import TYPE_CHECKING
 
 from ringleaf.errors import TopologyError
-from topologies.family import Family, check_sizes, fill
+from topologies.family import Counts, Family, check_sizes, fill
 from topologies.graph import (
     Link,
     Point,
@@ -24,6 +23,9 @@ from topologies.graph import (
     join_servers,
     new_graph,
 )
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 RADIX = 64
 """Ports of the switches that join boards."""
@@ -203,9 +205,28 @@ def _fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
     return {"a": a, "b": b, **fill(-(-hosts // max(a * b, 1)), given, "x", "y")}
 
 
+def _count(a: int, b: int, x: int, y: int) -> Counts:
+    servers = a * b * x * y
+    switches, links = servers, servers + x * y * ((a - 1) * b + a * (b - 1))
+    for lines, boards, width in ((b * y, x, a), (a * x, y, b)):
+        if boards > 1:
+            leaves, spines = _line_size(boards)
+            switches += lines * (leaves + spines)
+            links += lines * (boards * (2 if width > 1 else 1) + leaves * spines)
+    return Counts(servers, switches, links)
+
+
+def _line_size(boards: int) -> tuple[int, int]:
+    """Switches that join the boards of a row: leaves, and spines if one does not do."""
+    if 2 * boards <= RADIX:
+        return 1, 0
+    return -(-boards // (RADIX // 4)), RADIX // 2
+
+
 HAMMING_MESH = Family(
     "x by y boards of a by b accelerators, row and column switches",
     hamming_mesh,
     {"a": 2, "b": 2, "x": 2, "y": 2},
     _fit,
+    _count,
 )

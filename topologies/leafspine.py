@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
+from typing import TYPE_CHECKING
 
-import networkx as nx
-
-from topologies.family import Family, check_sizes, fill
+from topologies.family import Counts, Family, check_sizes, fill
 from topologies.graph import Link, add_host, add_switch, connect, new_graph
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 def leaf_spine(
@@ -53,9 +55,14 @@ def _fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
     return {**sizes, "spines": given.get("spines", spines)}
 
 
+def _count(leaves: int, spines: int, hosts: int) -> Counts:
+    return Counts(leaves * hosts, leaves + spines, leaves * (hosts + spines))
+
+
 LEAF_SPINE = Family(
     "two-tier Clos, `hosts` hosts per leaf",
     leaf_spine,
     {"leaves": 4, "spines": 4, "hosts": 4},
     _fit,
+    _count,
 )

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-
-import networkx as nx
+from typing import TYPE_CHECKING
 
 from ringleaf.errors import ConfigError, TopologyError, choose
-from ringleaf.units import PS_PER_US, parse_rate, parse_time
+from ringleaf.units import PS_PER_US, exact_rate, exact_time, parse_rate, parse_time
 from topologies.bcube import BCUBE
-from topologies.family import Family
+from topologies.family import Counts, Family
 from topologies.fattree import FAT_TREE
 from topologies.graph import Link, hosts
 from topologies.hammingmesh import HAMMING_MESH
 from topologies.leafspine import LEAF_SPINE
 from topologies.torus import TORUS_2D, TORUS_3D
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 TOPOLOGIES: dict[str, Family] = {
     "fattree": FAT_TREE,
@@ -101,13 +103,38 @@ def build(
     """
     spec = parse(text)
     family = TOPOLOGIES[spec.family]
-    if hosts is not None and hosts < 1:
-        raise TopologyError(f"{text}: hosts must be >= 1, got {hosts}")
-    sizes = {**family.defaults, **spec.sizes} if hosts is None else family.fit(hosts, spec.sizes)
+    sizes = _sizes(text, spec, hosts)
     graph = family.generate(**sizes, **_links(spec.links, int(rate_bps), delay_ps))
     if hosts is not None:
         _check_room(graph, spec.family, hosts)
+    graph.graph["name"] += "".join(
+        f",{key}={_exact(key, value)}" for key, value in spec.links.items()
+    )
     return graph
+
+
+def count(text: str, *, hosts: int | None = None) -> Counts:
+    """Return how large the topology is that `build` would return for sizes that it accepts.
+
+    Raises:
+        ConfigError: If `text` is not understood.
+        TopologyError: If fewer than one host is wanted.
+    """
+    spec = parse(text)
+    return TOPOLOGIES[spec.family].count(**_sizes(text, spec, hosts))
+
+
+def _sizes(text: str, spec: Spec, hosts: int | None) -> dict[str, int]:
+    family = TOPOLOGIES[spec.family]
+    if hosts is None:
+        return {**family.defaults, **spec.sizes}
+    if hosts < 1:
+        raise TopologyError(f"{text}: hosts must be >= 1, got {hosts}")
+    return family.fit(hosts, spec.sizes)
+
+
+def _exact(key: str, value: int) -> str:
+    return exact_rate(value) if LINK_KEYS[key] is parse_rate else exact_time(value)
 
 
 def _links(given: Mapping[str, int], rate_bps: int, delay_ps: int) -> dict[str, Link | None]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import product
 from math import prod
+from typing import TYPE_CHECKING
 
-import networkx as nx
-
-from topologies.family import Family, check_sizes, fill
+from topologies.family import Counts, Family, check_sizes, fill
 from topologies.graph import Link, Point, add_server, connect, join_servers, new_graph
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 DIRECTIONS = ((1.0, 0.0), (0.0, -1.0), (0.6, 0.6))
 """Where each dimension points in a drawing."""
@@ -80,15 +82,24 @@ def _position(place: tuple[int, ...], shape: tuple[int, ...]) -> Point:
     return (x, y)
 
 
+def _count(**sizes: int) -> Counts:
+    """A ring of s servers has s links, of two one, of one none; and one is inside each server."""
+    servers = prod(sizes.values())
+    rings = (servers // size * (size if size > 2 else size - 1) for size in sizes.values())
+    return Counts(servers, servers, servers + sum(rings))
+
+
 TORUS_2D = Family(
     "x by y servers in rings",
     torus_2d,
     {"x": 4, "y": 4},
     lambda hosts, given: fill(hosts, given, "x", "y"),
+    _count,
 )
 TORUS_3D = Family(
     "x by y by z servers in rings",
     torus_3d,
     {"x": 4, "y": 2, "z": 2},
     lambda hosts, given: fill(hosts, given, "x", "y", "z"),
+    _count,
 )

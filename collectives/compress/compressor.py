@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
-Allreduce = Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]
+Allreduce: TypeAlias = "Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]"
 """From one tensor per rank to one result per rank."""
 
 

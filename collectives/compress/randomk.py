@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import torch
+from typing import TYPE_CHECKING
 
 from collectives.compress.share import Share
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,8 @@ class RandomK:
 
     def select(self, values: torch.Tensor, seed: int) -> torch.Tensor:
         """Return the elements of `values` that `seed` picks."""
+        import torch  # takes a second; names of compressors are known without
+
         generator = torch.Generator().manual_seed(seed)
         order = torch.randperm(values.numel(), generator=generator)
         chosen = order[: self.share.of(values.numel())]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import torch
+from typing import TYPE_CHECKING
 
 from collectives.compress.share import Share
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,6 @@ class TopK:
         del seed
         magnitudes = values.abs() if values.is_floating_point() else values.double().abs()
         chosen = magnitudes.topk(self.share.of(values.numel()), sorted=False).indices
-        result = torch.zeros_like(values)
+        result = values.new_zeros(values.shape)
         result[chosen] = values[chosen]
         return result

@@ -19,15 +19,16 @@ Source:
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import torch
+from typing import TYPE_CHECKING
 
 from ringleaf.errors import ProtocolError
+
+if TYPE_CHECKING:
+    import torch
 
 HEADER_BYTES = 4
 INDEX_BYTES = 4
 _DENSE = -1
-_BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,11 @@ class SparseStream:
 
     def encode(self, values: torch.Tensor) -> torch.Tensor:
         """Return the smaller of both forms."""
+        import torch  # takes a second; algorithms' names are known without
+
         item = values.element_size()
-        positions = values.view(_BITS[item]).nonzero().view(-1)
+        bits = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[item]
+        positions = values.view(bits).nonzero().view(-1)
         count = positions.numel()
         if count * (INDEX_BYTES + item) > values.numel() * item:
             return torch.cat((_header(_DENSE), values.view(torch.uint8)))
@@ -53,6 +57,8 @@ class SparseStream:
         Raises:
             ProtocolError: If the size is not what the header says, or an index is too large.
         """
+        import torch
+
         item = dtype.itemsize
         if data.numel() < HEADER_BYTES:
             raise ProtocolError(f"sparse stream: needs a header, got {data.numel()} bytes")
@@ -82,10 +88,14 @@ def pair_bytes(item_bytes: int) -> int:
 
 
 def _header(count: int) -> torch.Tensor:
+    import torch
+
     return torch.tensor([count], dtype=torch.int32).view(torch.uint8)
 
 
 def _indices(data: torch.Tensor, elements: int) -> torch.Tensor:
+    import torch
+
     indices = data.clone().view(torch.int32).to(torch.int64) & 0xFFFFFFFF
     if indices.numel() and int(indices.max()) >= elements:
         raise ProtocolError(

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from networks.hosts.training import Stretch
+from experiments import drops
+from experiments.folder import write_bytes, write_text
+from experiments.results import SCHEMA_VERSION, read_json
+from networks.outcome import Drop
+from ringleaf.errors import ConfigError
+
+if TYPE_CHECKING:
+    from networks.hosts.training import Stretch
+
+KIND = "jobs"
+"""Of a run directory, in its `summary.json`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +90,7 @@ class Case:
     memory_interval_ps: int = 0
     memory_switch: str = ""  # the fullest; "": none aggregates
     memory_series: npt.NDArray[np.int64] | None = None  # (group numbers, samples) entries in use
+    drops: list[Drop] = field(default_factory=list)
     wall_s: float = 0.0
 
 
@@ -88,22 +100,75 @@ def jain(values: Sequence[float]) -> float:
     return total * total / (len(values) * squares) if squares else 1.0
 
 
+FILES = ("results.csv", "summary.json", "series.npz", "spec.yaml", drops.FILE)
+_SCALARS = ("bin_ps", "link", "link_rate_bps", "queue_bin_ps", "queue", "memory_interval_ps",
+            "memory_switch")  # fmt: skip
+_SERIES = ("link_series", "queue_series", "memory_series")
+
+
 def write_rows(folder: Path, rows: Iterable[JobRow]) -> None:
     """Write `results.csv`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "results.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, [f.name for f in fields(JobRow)], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(asdict(row) for row in rows)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [f.name for f in fields(JobRow)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(row) for row in rows)
+    write_text(folder / "results.csv", text.getvalue())
 
 
-def write_summary(folder: Path, rows: Sequence[JobRow], config: dict[str, Any]) -> None:
-    """Write `summary.json`."""
+def write_summary(folder: Path, cases: Sequence[Case], config: dict[str, Any]) -> None:
+    """Write `summary.json`, and `series.npz` and `drops.csv` beside it: all that figures show."""
+    rows = [row for case in cases for row in case.rows]
     summary = {
-        "schema_version": 1,
+        "schema_version": SCHEMA_VERSION,
+        "kind": KIND,
         "time": "virtual",
         "wrong": sum(row.wrong for row in rows),
         "config": config,
         "rows": [asdict(row) for row in rows],
+        "cases": [
+            asdict(case.combination) | {name: getattr(case, name) for name in _SCALARS}
+            for case in cases
+        ],
     }
-    (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+    write_text(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
+    packed = io.BytesIO()
+    np.savez_compressed(packed, **_arrays(cases))
+    write_bytes(folder / "series.npz", packed.getvalue())
+    dropped = {(case.combination.name, 0): case.drops for case in cases if case.drops}
+    if dropped:
+        write_text(folder / drops.FILE, drops.as_csv(dropped))
+
+
+def _arrays(cases: Sequence[Case]) -> dict[str, Any]:
+    return {
+        f"{case.combination.name}.{name}": series
+        for case in cases
+        for name in _SERIES
+        if (series := getattr(case, name)) is not None
+    }
+
+
+def read_cases(folder: Path) -> list[Case]:
+    """Load what a run of jobs has left, but for when each piece was reduced.
+
+    Raises:
+        ConfigError: If it is no such run, or was written in another version's format.
+    """
+    summary = read_json(folder / "summary.json")
+    path = folder / "series.npz"
+    try:
+        with np.load(path) as arrays:
+            series = {name: arrays[name] for name in arrays.files}
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"plot: can't read the series, got {str(path)!r}; run it again"
+        ) from error
+    rows = iter([JobRow(**row) for row in summary["rows"]])
+    cases = []
+    for found in summary["cases"]:
+        combination = Combination(**{f.name: found[f.name] for f in fields(Combination)})
+        more: dict[str, Any] = {name: series.get(f"{combination.name}.{name}") for name in _SERIES}
+        own = [next(rows) for _ in range(combination.count)]
+        scalars: dict[str, Any] = {name: found[name] for name in _SCALARS}
+        cases.append(Case(combination, own, **scalars, **more))
+    return cases

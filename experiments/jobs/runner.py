@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
@@ -34,8 +34,34 @@ if TYPE_CHECKING:
 
 DTYPE = torch.float32
 
-Tell = Callable[[float], None]
-"""Told the share of a case's sums that are there, whenever there are more."""
+
+class Watcher(Protocol):
+    """Is told how far a case is."""
+
+    def begin(self, name: str) -> None:
+        """A case begins."""
+
+    def tell(self, share: float, done: int, wanted: int) -> None:
+        """So much, in bytes, of the sums is there, and so many iterations are done of all."""
+
+    def pass_hops(self, hops: int) -> None:
+        """So many packets have arrived anywhere."""
+
+
+class Nobody:
+    """Is told, and does nothing."""
+
+    def begin(self, name: str) -> None:
+        pass
+
+    def tell(self, share: float, done: int, wanted: int) -> None:
+        pass
+
+    def pass_hops(self, hops: int) -> None:
+        pass
+
+
+NOBODY = Nobody()
 
 
 class JobsExperiment:
@@ -64,11 +90,12 @@ class JobsExperiment:
             for each in product(spec.counts, spec.algos, spec.orders, spec.entries)
         ]
 
-    def run(self, *, pcaps: Path | None = None, tell: Tell = lambda share: None) -> Iterator[Case]:
+    def run(self, *, pcaps: Path | None = None, watcher: Watcher = NOBODY) -> Iterator[Case]:
         """Yield each case when it has been run; `pcaps` is for a folder per case, if wanted."""
         for combination in self.combinations:
             folder = None if pcaps is None else pcaps / combination.name
-            yield self.case(combination, capture=folder, tell=tell)
+            watcher.begin(combination.name)
+            yield self.case(combination, capture=folder, watcher=watcher)
 
     def places(self, count: int) -> list[tuple[list[str], list[str]]]:
         """Hosts of the first `count` jobs' ranks, and of their servers."""
@@ -88,7 +115,7 @@ class JobsExperiment:
         combination: Combination,
         *,
         capture: Path | None = None,
-        tell: Tell = lambda share: None,
+        watcher: Watcher = NOBODY,
     ) -> Case:
         """Run one combination."""
         from ina.registry import SYSTEMS  # compiles, or loads what is compiled
@@ -122,8 +149,8 @@ class JobsExperiment:
             )
             for number, job in enumerate(jobs)
         ]
-        director = TrainingDirector(network.endpoints, assignments, order, ledger, tell)
-        outcome = network.play(director)
+        director = TrainingDirector(network.endpoints, assignments, order, ledger, watcher.tell)
+        outcome = network.play(director, watcher.pass_hops)
         network.close()
         return summarise(self.graph, combination, jobs, director, outcome, ledger)
 

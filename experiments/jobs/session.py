@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import sys
+import time
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from experiments import loading
+from experiments.estimate import format_wait
+from experiments.folder import RunFolder, write_text
 from experiments.jobs import figures, results, table
 from experiments.jobs.results import Case, JobRow
 from experiments.jobs.runner import JobsExperiment
 from experiments.jobs.spec import read_jobs
+from experiments.progress import INTERVAL_S, TRUSTED, Write, to_terminal
 from ringleaf.errors import ConfigError
-from ringleaf.yaml_file import read_yaml
 
 Emit = Callable[[str], None]
-
-
-def is_jobs(path: Path) -> bool:
-    """Whether a spec is one of jobs."""
-    try:
-        data = read_yaml(path, "spec")
-    except ConfigError:
-        return False  # whoever reads it next says what is wrong
-    return isinstance(data, dict) and "jobs" in data
 
 
 def plan(path: Path) -> dict[str, Any]:
@@ -54,54 +49,133 @@ def run(path: Path, folder: Path, *, emit: Emit, pcap: bool = False) -> list[Job
     """
     torch.set_num_threads(1)  # additions are short: waking a second thread takes longer
     experiment = JobsExperiment(read_jobs(path))
+    text = path.read_text()
+    out = RunFolder(folder, emit)
+    out.note(results.FILES)
     pcaps = folder / "pcap" if pcap or experiment.spec.pcap else None
-    progress = Progress(len(experiment.combinations))
-    rows: list[JobRow] = []
+    progress = JobsProgress(len(experiment.combinations), to_terminal())
     cases: list[Case] = []
-    for text in table.head(experiment):
-        emit(text)
+    for line in table.head(experiment):
+        emit(line)
+    progress.stage(loading.stage())
     try:
-        for case in experiment.run(pcaps=pcaps, tell=progress.tell):
+        for case in experiment.run(pcaps=pcaps, watcher=progress):
             progress.finish_case()
             cases.append(case)
-            rows += case.rows
-            results.write_rows(folder, rows)
             for row in case.rows:
                 emit(table.line(row))
+            if pcaps is not None:
+                out.note(sorted((pcaps / case.combination.name).glob("*.pcap")))
+            out.keep(partial(results.write_rows, folder, _rows(cases)))
     finally:
+        progress.clear()
         if cases:
-            _write(folder, path, cases, rows, emit)
-    return rows
+            out.keep(lambda: write_text(folder / "spec.yaml", text))
+            out.keep(partial(results.write_summary, folder, cases, {"spec": path.name}))
+            for line in table.foot(cases):
+                emit(line)
+            progress.stage("drawing figures")
+            out.keep(lambda: _draw(out, cases, emit, progress))
+            progress.clear()
+    out.check()
+    return _rows(cases)
 
 
-class Progress:
-    """A line on the terminal's stderr, if it is one, of which percent of which case is done."""
+def _rows(cases: list[Case]) -> list[JobRow]:
+    return [row for case in cases for row in case.rows]
 
-    def __init__(self, cases: int, done: int = 0) -> None:
+
+def _draw(out: RunFolder, cases: list[Case], emit: Emit, progress: JobsProgress) -> None:
+    drawn = figures.draw_all(out.path / "figures", cases)
+    progress.clear()
+    out.note([path.with_suffix(suffix) for path in drawn for suffix in (".png", ".pdf")])
+    for figure in drawn:
+        emit(f"# figure: {figure}")
+
+
+def redraw(folder: Path) -> list[Path]:
+    """Draw the figures of a run of jobs anew from its directory; return them.
+
+    Raises:
+        ConfigError: If it is no such run, or nothing was measured.
+    """
+    cases = results.read_cases(folder)
+    if not cases:
+        raise ConfigError(f"plot: nothing was measured in this run, got {str(folder)!r}; run it")
+    return figures.draw_all(folder / "figures", cases)
+
+
+class JobsProgress:
+    """A line on the terminal's stderr, if it is one: which case, and how far it is."""
+
+    def __init__(
+        self,
+        cases: int,
+        write: Write | None,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        done: int = 0,
+    ) -> None:
         self._cases = cases
+        self._write = write
+        self._clock = clock
         self._done = done
-        self._shown = sys.stderr.isatty()
+        self._name = ""
+        self._share = 0.0
+        self._iterations = (0, 0)
+        self._hops = 0
+        self._began_s = self._drawn_s = float("-inf")
 
-    def tell(self, share: float) -> None:
-        """So much of the case is done."""
-        if self._shown:
-            text = f"case {self._done + 1} of {self._cases}: {100 * share:.0f} %"
-            sys.stderr.write(f"\r\x1b[K{text}\r")
-            sys.stderr.flush()
+    def stage(self, text: str) -> None:
+        """Say what is done that is no case."""
+        self._show(text)
+
+    def begin(self, name: str) -> None:
+        """A case begins."""
+        self._name, self._share, self._iterations, self._hops = name, 0.0, (0, 0), 0
+        self._began_s = self._clock()
+        if self._done:
+            self._show(self.text)
+
+    def tell(self, share: float, done: int, wanted: int) -> None:
+        """So much, in bytes, of the case's sums is there, and so many iterations are done."""
+        self._share, self._iterations = share, (done, wanted)
+        self._redraw()
+
+    def pass_hops(self, hops: int) -> None:
+        """So many packets have arrived anywhere."""
+        self._hops = hops
+        self._redraw()
 
     def finish_case(self) -> None:
         """The case is done, and the line is free."""
         self._done += 1
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+        self.clear()
 
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._write is not None:
+            self._write("\r\x1b[K")
 
-def _write(folder: Path, path: Path, cases: list[Case], rows: list[JobRow], emit: Emit) -> None:
-    (folder / "spec.yaml").write_text(path.read_text())
-    results.write_summary(folder, rows, {"spec": path.name})
-    hops = sum(case.rows[0].packet_hops for case in cases)
-    for text in table.foot(rows, hops, sum(case.wall_s for case in cases)):
-        emit(text)
-    for figure in figures.draw_all(folder / "figures", cases):
-        emit(f"# figure: {figure}")
+    @property
+    def text(self) -> str:
+        """The line."""
+        done, wanted = self._iterations
+        parts = [f"case {self._done + 1} of {self._cases}, {self._name}"]
+        if wanted:
+            parts.append(f"{done} of {wanted} iterations, {100 * self._share:.0f} % of the bytes")
+        parts.append(f"{self._hops / 1e6:.1f} M packet-hops")
+        if self._share >= TRUSTED:
+            spent_s = self._clock() - self._began_s
+            left_s = spent_s * (1 - self._share) / self._share
+            parts.append(f"about {format_wait(left_s)} left of this case")
+        return "; ".join(parts)
+
+    def _redraw(self) -> None:
+        if self._clock() - self._drawn_s >= INTERVAL_S:
+            self._show(self.text)
+
+    def _show(self, text: str) -> None:
+        self._drawn_s = self._clock()
+        if self._write is not None:
+            self._write(f"\r\x1b[K{text}\r")

@@ -81,6 +81,7 @@ def summarise(
         memory_interval_ps=outcome.memory_interval_ps,
         memory_switch=switch,
         memory_series=entries if switch else None,
+        drops=outcome.drop_counts,
         wall_s=outcome.wall_s,
     )
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from experiments import drops
 from experiments.conditions import injection, inside_nodes
-from experiments.jobs.results import JobRow
+from experiments.jobs.results import Case, JobRow
 from experiments.jobs.runner import JobsExperiment
-from ringleaf.units import PS_PER_MS, format_rate, format_time
+from ringleaf.units import PS_PER_MS
 from topologies.injection import injections_bps
+from topologies.kinds import describe, link_kinds
 
 _COLUMNS = (
     ("jobs", "", 5),
@@ -39,7 +41,7 @@ def head(experiment: JobsExperiment) -> Iterator[str]:
     spec = experiment.spec
     yield (
         f"# Ringleaf: {len(spec.jobs)} training jobs on {experiment.graph.graph['name']}, "
-        f"{format_rate(spec.rate_bps)} and {format_time(spec.delay_ps)} per link, "
+        f"{describe(link_kinds(experiment.graph))}, "
         f"{spec.placement}; virtual time; seed {spec.seed}"
     )
     nodes = inside_nodes(spec.switch_delay_ps, spec.host_delay_ps, spec.message_overhead_ps)
@@ -78,13 +80,18 @@ def line(row: JobRow) -> str:
     )
 
 
-def foot(rows: Sequence[JobRow], hops: int, wall_s: float) -> Iterator[str]:
+def foot(cases: Sequence[Case]) -> Iterator[str]:
     """Lines after the last row."""
-    wrong = sum(row.wrong for row in rows)
+    wrong = sum(row.wrong for case in cases for row in case.rows)
     yield f"# wrong values: {wrong} {'OK' if not wrong else 'FAILED'}"
-    for row in rows:
+    for row in (row for case in cases for row in case.rows):
         if row.reason:
             yield f"# job {row.job} of {row.jobs} by {row.algo}, {row.order}: {row.reason}"
+    for case in cases:
+        if case.rows[0].drops:
+            yield f"# {drops.tell(case.combination.name, 0, case.rows[0].drops, case.drops)}"
+    hops = sum(case.rows[0].packet_hops for case in cases)
+    wall_s = sum(case.wall_s for case in cases)
     rate = hops / max(wall_s, 1e-9) / 1e6
     yield f"# {hops / 1e6:.1f} M packet-hops in {wall_s:.1f} s: {rate:.2f} M/s"
 

@@ -341,10 +341,9 @@ def _changed_spec(rng: random.Random) -> bytes:
 
 
 def _feed_spec(data: bytes, folder: Path) -> None:
-    from experiments.jobs.session import is_jobs
     from experiments.jobs.spec import read_jobs
     from experiments.options import resolve, run_name
-    from experiments.spec_file import read_cases
+    from experiments.spec_file import is_jobs, read_cases
     from hosts.training.model import read_model
 
     path = folder / "spec.yaml"

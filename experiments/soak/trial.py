@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -72,11 +72,16 @@ class Worn:
     ) -> list[torch.Tensor]:
         return self._network.tensors(elements, dtype, schedule)
 
-    def run(self, schedule: Schedule, tensors: list[torch.Tensor]) -> RunResult:
+    def run(
+        self,
+        schedule: Schedule,
+        tensors: list[torch.Tensor],
+        tell: Callable[[int], None] | None = None,
+    ) -> RunResult:
         graph = self._network.graph
         links = [pair for edge in graph.edges for pair in (edge, edge[::-1])]
         self.disturbed = self._case.trouble.draw(links, switches(graph), self._random)
-        outcome = self._network.run(schedule, tensors, self.disturbed)
+        outcome = self._network.run(schedule, tensors, tell, disturbances=self.disturbed)
         self.leaked = self._network.drain()
         return outcome
 

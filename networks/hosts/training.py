@@ -46,6 +46,9 @@ class _Ready:
         return len(self.channels) < CHANNELS and (is_within or not under_way)
 
 
+Tell = Callable[[float, int, int], None]
+
+
 @dataclass(frozen=True, slots=True)
 class _Started:
     """What is under way."""
@@ -76,7 +79,8 @@ class TrainingDirector:
         assignments: By group.
         scheduler: Decides what goes when.
         ledger: Knows what gradients are.
-        tell: Called with the share of the sums that are there, of jobs that end, after each.
+        tell: Called when a piece is reduced: with the share, in bytes, of the sums that are
+            there, and how many iterations are done of how many, all of jobs that end.
     """
 
     def __init__(
@@ -85,7 +89,7 @@ class TrainingDirector:
         assignments: Sequence[Assignment],
         scheduler: Scheduler,
         ledger: Ledger,
-        tell: Callable[[float], None] = lambda share: None,
+        tell: Tell = lambda share, done, wanted: None,
     ) -> None:
         self.endpoints = endpoints
         self.assignments = assignments
@@ -96,7 +100,7 @@ class TrainingDirector:
         self._now_ps = 0
         self._changed = True  # since the scheduler was last asked
         self._tell = tell
-        self._reduced = 0  # pieces of jobs that end
+        self._reduced = 0  # elements of jobs that end
         self.stretches: list[Stretch] = []
         self._ready = self._prepare()
         self._standings = [
@@ -141,8 +145,8 @@ class TrainingDirector:
         job.reduced(item.piece, now_ps)
         self._collect()
         if not self.assignments[item.job].endless:
-            self._reduced += 1
-            self._tell(self._reduced / self._wanted)
+            self._reduced += item.piece.elements
+            self._say_how_far()
 
     def take_operations(self) -> list[Operation]:
         if not self._changed or self._over:
@@ -172,11 +176,11 @@ class TrainingDirector:
         """Whether all jobs are done that others wait for."""
         return all(each.job.done or each.endless for each in self.assignments)
 
-    @property
-    def _wanted(self) -> int:
-        """Pieces that will be reduced, of jobs that end."""
-        jobs = (each.job for each in self.assignments if not each.endless)
-        return sum((job.iterations or 0) * len(job.pieces) for job in jobs)
+    def _say_how_far(self) -> None:
+        jobs = [each.job for each in self.assignments if not each.endless]
+        wanted = sum((job.iterations or 0) * job.model.elements for job in jobs)
+        done = sum(each.end_ps < FOREVER_PS for job in jobs for each in job.history)
+        self._tell(self._reduced / wanted, done, sum(job.iterations or 0 for job in jobs))
 
     def _collect(self) -> None:
         """Take note of what has become ready."""

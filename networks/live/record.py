@@ -26,12 +26,13 @@ from networks.traces.writer import TraceWriter, check_folder
 from networks.virtual.capture import CaptureBuffer
 from networks.virtual.state import Rows
 from ringleaf.arena import Bytes
+from ringleaf.disciplines import CLASSES
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.packets import HEAD_BYTES, free_packet
 from ringleaf.units import PS_PER_NS
 from switches import Switch
 from switches.p4runtime.pipeline import Pipeline
-from switches.queues import CLASSES, CREDIT, DEFICITS, PACKETS, TURN
+from switches.queues import CREDIT, DEFICITS, PACKETS, TURN
 from switches.schedulers import pop
 
 _TIME_PS, _PORT, _AT, _SIZE, _ORDER = range(s.CAPTURE_ROW_WORDS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,6 +22,7 @@ from networks.live.processor import Usage
 from networks.mininet.fabric import Fabric, Settings
 from networks.mininet.recording import Folders
 from networks.options import Options
+from networks.outcome import Drop
 from networks.virtual.fabric import places
 from networks.virtual.meter import RunResult
 from switches.forwarding import forwarding_entities
@@ -131,8 +132,15 @@ class MininetNetwork:
         """Return one uninitialised tensor per rank, in registered memory, for `run`."""
         return self._hosts.tensors(elements, dtype, schedule)
 
-    def run(self, schedule: Schedule, tensors: list[torch.Tensor]) -> RunResult:
+    def run(
+        self,
+        schedule: Schedule,
+        tensors: list[torch.Tensor],
+        tell: Callable[[int], None] | None = None,
+    ) -> RunResult:
         """Run a collective on the ranks' tensors, in place, and say what happened.
+
+        Nobody is told how far it is: hosts are processes that count for themselves.
 
         Raises:
             ConfigError: If schedule, tensors and network don't fit one another.
@@ -227,4 +235,9 @@ def summarise(
         refusals=total("refusals"),
         overflows=overflows,
         usage=usage,
+        drop_counts=[
+            Drop(place.node, place.port, place.peer, packets=dropped)
+            for place in places(graph)
+            if place.node in moved and (dropped := moved[place.node][place.port - 1]["dropped"])
+        ],
     )

@@ -34,11 +34,11 @@ from typing import Any
 
 import yaml
 
+from ringleaf.disciplines import parse_scheduler
 from ringleaf.errors import ConfigError, choose
 from ringleaf.units import FOREVER_PS, PS_PER_S, parse_rate, parse_size, parse_time
 from ringleaf.yaml_file import read_yaml
 from switches.program import P4INFO_SUFFIX
-from switches.schedulers import parse_scheduler
 
 NAME = "trace.yaml"
 FORMAT = "ringleaf-trace"

@@ -9,7 +9,8 @@ import networks.virtual.state as s
 from networks.virtual.state import port_row
 from ringleaf.arena import Words
 from ringleaf.compiled import inline
-from switches.queues import CLASS_BYTES, CLASSES
+from ringleaf.disciplines import CLASSES
+from switches.queues import CLASS_BYTES
 
 
 @inline

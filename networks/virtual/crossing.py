@@ -6,6 +6,7 @@ import numpy as np
 
 import networks.virtual.state as s
 from networks.virtual.bins import note_queues
+from networks.virtual.drops import note_drop
 from networks.virtual.events import AGAIN, CLONED
 from networks.virtual.heap import push_event
 from networks.virtual.lines import await_idle, send
@@ -124,6 +125,7 @@ def enqueue(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
         if words[at + s.QUEUE_BINS_AT]:
             note_queues(words, at, port, now_ps)
     else:
+        note_drop(arena, at, port, level, packet, now_ps)
         free_packet(arena, packet)
 
 

@@ -10,6 +10,7 @@ import networkx as nx
 import networks.virtual.state as s
 from hosts.agent import HostAgent
 from networks.options import Options
+from networks.virtual.drops import watch_drops
 from networks.virtual.state import Network, make_network, open_network, watch_queues
 from ringleaf.arena import Store, Words
 from ringleaf.compiled import address_of
@@ -70,6 +71,7 @@ def lay_out(
     )
     if options.watch_queues:
         watch_queues(store, at)
+    watch_drops(store, at)
     net = open_network(store.arena, at)
     net.state[s.DUPLICATE] = round(options.duplicate * s.PROBABILITY_ONE)
     net.state[s.REORDER] = round(options.reorder * s.PROBABILITY_ONE)

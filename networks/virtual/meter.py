@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,10 +13,13 @@ import numpy.typing as npt
 import networks.virtual.state as s
 from hosts.agent import REFUSALS, RETRANSMISSIONS
 from networks.live.processor import Usage
+from networks.outcome import Drop
+from networks.virtual.drops import clear_drops, read_drops
 from networks.virtual.state import Network, open_network
 from ringleaf.arena import Store
+from ringleaf.disciplines import CLASSES
 from ringleaf.units import PS_PER_NS
-from switches.queues import CLASS_PEAKS, CLASSES, DROPPED, PEAK_BYTES, QUEUE_WORDS
+from switches.queues import CLASS_PEAKS, DROPPED, PEAK_BYTES, QUEUE_WORDS
 
 FIRST_BIN_PS = 100 * PS_PER_NS
 FIRST_QUEUE_BIN_PS = 10 * FIRST_BIN_PS  # in each of which a busy port sends
@@ -52,18 +56,26 @@ class RunResult:
     refusals: int = 0  # RNR NAKs: of packets for which no receive was posted
     overflows: int = 0  # live: frames that found a packet socket's ring full; also in `drops`
     usage: Usage | None = None  # live: of the processors
+    drop_counts: list[Drop] = field(default_factory=list)  # which queues' `drops` they are
 
 
 class Meter:
     """Remembers the counters as they are when a run starts."""
 
     def __init__(
-        self, store: Store, network: int, links: list[Direction], hosts: int, now_ps: int
+        self,
+        store: Store,
+        network: int,
+        links: list[Direction],
+        hosts: int,
+        now_ps: int,
+        sources: Mapping[int, str],
     ) -> None:
         self._store = store
         self._network = network
         self._links = links
         self._hosts = hosts
+        self._sources = sources  # IPv4 address -> host
         self._start_ps = now_ps
         self._wall_s = time.perf_counter()
         net = self._net()
@@ -71,6 +83,7 @@ class Meter:
         net.state[s.BIN_PS], net.state[s.BINS_FROM_PS] = FIRST_BIN_PS, now_ps
         net.queue_bins[:] = 0
         net.state[s.QUEUE_BIN_PS] = FIRST_QUEUE_BIN_PS
+        clear_drops(net)
         self._before = self._counters(net)
         self._bytes_before = net.ports[:, s.TX_BYTES].copy()
 
@@ -105,6 +118,27 @@ class Meter:
             if net.ports[i, s.QUEUES_AT] > 0
         }
 
+    def _drops(self, net: Network) -> list[Drop]:
+        """What queues dropped since the start, whose names are known here."""
+        found = []
+        for count in read_drops(net):
+            is_one = count.port >= 0
+            node, peer = self._links[count.port] if is_one else ("", "")
+            found.append(
+                Drop(
+                    switch=node,
+                    port=int(net.ports[count.port, s.LOCAL_PORT]) if is_one else 0,
+                    peer=peer,
+                    level=count.level if is_one else None,
+                    source=self._sources.get(count.source, ""),
+                    packets=count.packets,
+                    size_bytes=count.size_bytes,
+                    first_ps=count.first_ps - self._start_ps,
+                    last_ps=count.last_ps - self._start_ps,
+                )
+            )
+        return found
+
     def result(self, finish_ps: list[int]) -> RunResult:
         """What has happened since, given when each rank was done."""
         net = self._net()
@@ -130,5 +164,6 @@ class Meter:
             .tolist(),
             queue_bin_ps=int(net.state[s.QUEUE_BIN_PS]),
             queue_series=self._queue_series(net),
+            drop_counts=self._drops(net),
             **moved,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -35,19 +35,23 @@ from networks.virtual.watch import Sight, Watch
 from ringleaf.arena import Store
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.packets import POOL_FREE, POOL_SIZE, free_packet, make_pool
-from ringleaf.units import FOREVER_PS, format_time
+from ringleaf.units import FOREVER_PS, PS_PER_US, format_time
 from switches import Program, Switch
 from switches.forwarding import forwarding_entities
 from switches.schedulers import pop
-from topologies.graph import neighbors, switches
+from topologies.addresses import ipv4
+from topologies.graph import hosts, neighbors, switches
 from topologies.routing import longest_rtt_ps
 
 POOL_PACKETS = 8192
 LEAST_HEAD_BYTES = 128  # what hosts write
+TELL_PS = 50 * PS_PER_US  # virtual time after which to tell how far a run is, at the latest
+
+Tell = Callable[[int], None]
 
 
 @cache
-def _load(path: Path) -> Program:
+def load_program(path: Path) -> Program:
     """Load a program once: experiments make many networks of the same."""
     return Program.load(path)
 
@@ -80,7 +84,7 @@ class VirtualNetwork:
         self.groups = groups or [whole(graph, options.system, options.servers)]
         systems = [group.system for group in self.groups if group.system is not None]
         name = program_of(systems, options.lanes, options.program)
-        self.program = _load(options.programs / f"{name}.json")
+        self.program = load_program(options.programs / f"{name}.json")
         make_pool(
             self.store,
             size=POOL_PACKETS,
@@ -106,6 +110,7 @@ class VirtualNetwork:
         )
         self._occupancy: Occupancy | None = None
         self._agenda = Agenda((), 0)
+        self._tell: Tell | None = None
 
     def watch(self, see: Callable[[Sequence[Sight]], None]) -> None:
         """Have `see` called after each event in which packets came or left, before the next one.
@@ -192,6 +197,8 @@ class VirtualNetwork:
         self,
         schedule: Schedule,
         tensors: list[torch.Tensor],
+        tell: Tell | None = None,
+        *,
         disturbances: Sequence[Disturbance] = (),
     ) -> RunResult:
         """Run a collective on the ranks' tensors, in place, and say what happened.
@@ -200,6 +207,7 @@ class VirtualNetwork:
             schedule: For as many ranks as there are hosts.
             tensors: One per rank, of shape (elements,) and one type. Those that `tensors`
                 gave are not copied.
+            tell: Is told the network's packet-hops so far, many times a second.
             disturbances: Links that fail and switches that restart meanwhile.
 
         Raises:
@@ -207,6 +215,7 @@ class VirtualNetwork:
             BackendError: If nothing gets through any more and ranks are not done. The network is
                 of no use after that.
         """
+        self._tell = tell
         self._agenda = Agenda(disturbances, self.now_ps)
         with self.endpoints.operation(schedule, tensors) as operation:
             meter, patience = self.meter(), self._patience()
@@ -218,12 +227,15 @@ class VirtualNetwork:
             self._settle()
         return meter.result([operation.finish_ps[rank] for rank in range(schedule.ranks)])
 
-    def play(self, director: Director) -> RunResult:
+    def play(self, director: Director, tell: Tell | None = None) -> RunResult:
         """Let a director run collectives, several at a time, until it has nothing to come.
+
+        `tell` is as for `run`.
 
         Raises:
             BackendError: If nothing gets through any more and collectives are not done.
         """
+        self._tell = tell
         under_way: list[Operation] = []
         meter, patience = self.meter(), self._patience()
         if self.options.watch_memory:
@@ -260,7 +272,19 @@ class VirtualNetwork:
 
     def meter(self) -> Meter:
         """What will say how much has happened since now."""
-        return Meter(self.store, self._network, self._links, self.endpoints.hosts, self.now_ps)
+        return Meter(
+            self.store,
+            self._network,
+            self._links,
+            self.endpoints.hosts,
+            self.now_ps,
+            self._sources,
+        )
+
+    @cached_property
+    def _sources(self) -> dict[int, str]:
+        """Address -> host."""
+        return {ipv4(self.graph, host): host for host in hosts(self.graph)}
 
     def _advance(self, until_ps: int) -> list[Operation]:
         """Let time run until agents report, or to `until_ps`; return the operations then done."""
@@ -281,19 +305,27 @@ class VirtualNetwork:
         return []
 
     def _run(self, until_ps: int) -> int:
-        """Run the loop, stopping for samples and disturbances; return why it returned."""
+        """Run the loop, stopping to look at it now and then; return why it returned."""
         while True:
-            pause_ps = self._agenda.next_ps
-            if self._occupancy is not None:
-                self._occupancy.sample(self.now_ps)
-                pause_ps = min(pause_ps, self._occupancy.next_ps)
-            if pause_ps >= until_ps:
-                return loop.run(self.store.arena, self._network, until_ps)
-            reason = loop.run(self.store.arena, self._network, pause_ps)
-            if reason not in (loop.UNTIL, loop.EMPTY):
+            stop_ps = min(until_ps, self._look())
+            reason = loop.run(self.store.arena, self._network, stop_ps)
+            if stop_ps == until_ps or reason not in (loop.UNTIL, loop.EMPTY):
                 return reason
-            self.now_ps = pause_ps
-            self._disturb(self._agenda.take_due(pause_ps))
+            if reason == loop.EMPTY and self._agenda.next_ps > stop_ps:
+                return reason
+            self.now_ps = stop_ps
+            self._disturb(self._agenda.take_due(stop_ps))
+
+    def _look(self) -> int:
+        """Take the samples that are due, tell how far the run is, and return when to look again."""
+        next_ps = self._agenda.next_ps
+        if self._occupancy is not None:
+            self._occupancy.sample(self.now_ps)
+            next_ps = min(next_ps, self._occupancy.next_ps)
+        if self._tell is not None:
+            self._tell(int(self._net().state[s.HOPS]))
+            next_ps = min(next_ps, self.now_ps + TELL_PS)
+        return next_ps
 
     def _disturb(self, disturbances: Iterable[Disturbance]) -> None:
         for each in disturbances:

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from networks.virtual.heap import make_heap
 from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import inline
+from ringleaf.disciplines import CLASSES
 from ringleaf.units import FOREVER_PS
-from switches.queues import CLASSES
 
 # The network's block.
 PORTS = 0  # how many
@@ -44,7 +44,10 @@ CAPTURE_RESERVE_ROWS = 26
 QUEUE_BINS_AT = 27  # per port and class, BINS counts of the most bytes queued; 0: not wanted
 QUEUE_BIN_PS = 28
 OWNERS = 29  # groups are numbered below this; 1: whose packets they are does not matter
-NETWORK_WORDS = 32
+DROPS_AT = 30  # rows of `networks/virtual/drops.py`; 0: not wanted
+DROP_ROWS = 31
+DROP_KEYS = 32  # rows that are taken
+NETWORK_WORDS = 40
 
 # A port's row. Its number is global; its switch knows it by LOCAL_PORT.
 PEER = 0  # port at the other end of the link
@@ -102,6 +105,8 @@ CAPTURE_SENT = 1
 CAPTURE_RECEIVED = 2
 PIN = 4  # a host's packets take their payload along: memory may change before they arrive
 
+DROP_WORDS = 8  # in a row of drops
+
 # A row of the capture buffer: time_ps, port, offset, length, order.
 CAPTURE_ROW_WORDS = 5
 SENT = -1  # the order of a packet that was sent; of one received it is what BUSIED was then
@@ -118,6 +123,7 @@ class Network(NamedTuple):
     agents: Rows  # (agents, AGENT_ROW_WORDS)
     bins: Rows  # (ports * OWNERS, BINS)
     queue_bins: Rows  # (ports * CLASSES, BINS); without rows, if not wanted
+    drops: Rows  # (DROP_ROWS + 1, DROP_WORDS); without rows, if not wanted
 
 
 def make_network(
@@ -174,6 +180,7 @@ def open_network(arena: Arena, at: int) -> Network:
         table(AGENTS_AT, agents, AGENT_ROW_WORDS),
         table(BINS_AT, ports * int(words[at + OWNERS]), bins),
         table(QUEUE_BINS_AT, ports * CLASSES if words[at + QUEUE_BINS_AT] else 0, bins),
+        table(DROPS_AT, int(words[at + DROP_ROWS]) + 1 if words[at + DROPS_AT] else 0, DROP_WORDS),
     )
 
 

@@ -36,7 +36,12 @@ class FakeNetwork:
     ) -> list[torch.Tensor]:
         return [torch.empty(elements, dtype=dtype) for _ in hosts(self._graph)]
 
-    def run(self, schedule: Schedule, tensors: list[torch.Tensor]) -> RunResult:
+    def run(
+        self,
+        schedule: Schedule,
+        tensors: list[torch.Tensor],
+        tell: Callable[[int], None] | None = None,
+    ) -> RunResult:
         execute(schedule, tensors, in_place=True)
         self._spoil(tensors)
         size_bytes = tensors[0].numel() * tensors[0].element_size()

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from collectives.registry import ALGORITHMS
 from experiments import cli
-from experiments.options import OPTIONS
+from experiments.estimate import hops
+from experiments.options import OPTIONS, resolve
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("--topo", "leafspine,leaves=2,spines=1,hosts=2", "--size", "1K")
@@ -77,6 +79,25 @@ def test_table_and_files_agree(first_light: tuple[Path, str]) -> None:
     ]
     assert summary["complete"] is True
     assert (first_light[0] / "report.html").stat().st_size > 100_000
+
+
+def test_estimates_are_within_a_factor_of_two(first_light: tuple[Path, str]) -> None:
+    spec = resolve({"topo": SMALL[1]})
+    distance = 2 * 1 / 3 + 4 * 2 / 3  # links to one host of the own leaf, and to two of the other
+    with (first_light[0] / "results.csv").open() as file:
+        for row in csv.DictReader(file):
+            size_bytes, found = int(row["size_bytes"]), int(row["packet_hops"])
+            expected = hops(spec, ALGORITHMS[row["algo"]], 4, size_bytes, distance)
+            assert found / 2 <= expected <= 2 * found, (row["algo"], size_bytes, expected, found)
+
+
+def test_a_plan_says_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("run", "--topo", "fattree", "--size", "256MiB", "--algo", "ring", "--dry-run") == 0
+
+    said = json.loads(capsys.readouterr().out)["estimate"]
+    assert 2 * 16 << 28 < said["memory_bytes"] < 3 * 16 << 28  # as given, and registered
+    assert said["free_bytes"] > 0
+    assert said["time_s"] > 10
 
 
 def test_plot_draws_a_run_anew(first_light: tuple[Path, str]) -> None:
@@ -155,6 +176,9 @@ def test_json_in_place_of_the_table_and_pcap_of_every_port(
         (("bench", "speed"), "bench: unknown section, got 'speed'; valid: "),
         (("run", "--colour", "red"), "--colour"),
         (("run", "extra"), "extra"),
+        (("run", "--size", "4Mb"), "size: must be in bytes, got '4Mb'"),
+        (("run", "--size", "64GiB"), "fattree: needs "),
+        (("run", "--out", "/etc/passwd"), "out: must be a folder, got '/etc/passwd'"),
     ],
 )
 def test_mistakes_exit_2_with_a_message_and_no_traceback(

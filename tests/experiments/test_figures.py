@@ -18,6 +18,7 @@ from experiments.results import LinkSeries, Row, Run
 from ringleaf.units import PS_PER_US
 from topologies import draw as topology
 from topologies import registry
+from topologies.kinds import link_kinds
 
 TWELVE = (
     "ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "ps",
@@ -31,6 +32,7 @@ def make_run(topo: str, algos: tuple[str, ...], sizes: tuple[int, ...]) -> Run:
     links = tuple(link for edge in graph.edges for link in (edge, edge[::-1]))
     run = Run(
         collective="allreduce", topology=graph.name, ranks=16, switches=20,
+        injection_bps=[100 * 10**9], links=link_kinds(graph),
         options={
             "net": "virtual", "rate_bps": 100 * 10**9, "scale": 1, "delay_ps": 10**6,
             "loss": 0.0, "duplicate": 0.0, "reorder": 0.0, "seed": 1,
@@ -44,7 +46,7 @@ def make_run(topo: str, algos: tuple[str, ...], sizes: tuple[int, ...]) -> Run:
             run.rows.append(
                 Row(
                     algo, size, size // 4, "float32", "sum", time_ps, algbw, algbw * 1.875,
-                    int(time_ps * 0.8), 80.0, 0, size * 2, 0, 0, 0, 1000, 1000,
+                    int(time_ps * 0.8), 80.0, time_ps // 2, 50.0, 0, size * 2, 0, 0, 0, 1000, 1000,
                 )
             )  # fmt: skip
             carried = np.zeros((len(links), 4), np.int64)

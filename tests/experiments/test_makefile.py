@@ -1,6 +1,7 @@
 """`make` passes every option on, and its help names them all."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -118,3 +119,46 @@ def test_stepping_takes_a_collective_and_its_options() -> None:
     assert plain.split()[-2:] == ["step", "'ring'"]
     words = " ".join(given.replace("\\\n", " ").split())
     assert words.endswith("step 'tree' --ranks '4' --elements '8' --topo 'fattree,k=4' --loss '5%'")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("exp", "topo=torus2d"), "make exp: unknown name, got 'topo'; .*; did you mean 'TOPO'?"),
+        (("exp", "TPOO=torus2d"), "make exp: unknown name, got 'TPOO'; .*; did you mean 'TOPO'?"),
+        (("-n", "exp", "RANKS=4"), "make exp: unknown name, got 'RANKS'"),
+        (("topo", "HOSTS=4"), "make topo: unknown name, got 'HOSTS'; valid: OUT, TOPO, PYTHON"),
+        (("lint", "TOPO=torus2d"), "make lint: unknown name, got 'TOPO'"),
+        (("SIZE=4M",), "make help: unknown name, got 'SIZE'"),
+    ],
+)
+def test_names_that_a_target_does_not_take_are_refused(
+    arguments: tuple[str, ...], message: str
+) -> None:
+    done = run_make(*arguments)
+
+    assert done.returncode == 2
+    assert re.search(message.replace("?", r"\?"), done.stderr)
+    assert done.stdout == ""
+
+
+def test_a_name_is_refused_without_python_too() -> None:
+    done = run_make("exp", "TPOO=torus2d", "PYTHON=no-such-python")
+
+    assert done.returncode == 2
+    assert "make exp: unknown name, got 'TPOO'" in done.stderr
+
+
+def test_several_targets_take_the_names_of_each_and_all_take_the_tools() -> None:
+    make("-n", "topo", "bench", "TOPO=fattree", "ONLY=engine", "VENV=.venv")
+
+
+def test_every_name_that_a_recipe_uses_is_taken() -> None:
+    """A name that the recipe of a target has but TAKES_target has not could not be given."""
+    text = (ROOT / "Makefile").read_text()
+    own = set(re.findall(r"^(\w+) [:?]?= ", text, re.MULTILINE))
+    for target, recipe in re.findall(r"^([a-z0-9-]+):.*## .*\n((?:\t.*\n)*)", text, re.MULTILINE):
+        used = set(re.findall(r"\$\((?:or \$\(|if \$\()?([A-Z]+)\b", recipe)) - own - {"FLAG_"}
+        taken = re.search(rf"^TAKES_{target} := (.*)$", text, re.MULTILINE)
+        names = set(taken[1].split()) if taken else set()
+        assert used <= names, target

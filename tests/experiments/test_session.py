@@ -169,6 +169,7 @@ def test_files_of_a_run_are_all_there(finished: tuple[Path, Run, list[str]]) -> 
 
     assert names == {
         "config.json", "results.csv", "summary.json", "links.npz", "log.txt", "report.html",
+        "files.txt",
         *(f"figures/{name}.{suffix}" for name in figures for suffix in ("png", "pdf")),
     }  # fmt: skip
 
@@ -356,4 +357,4 @@ def test_a_live_run_says_wall_clock_and_by_how_much_its_links_are_slower(tmp_pat
     assert "100 Mbit/s and 1 us per link" in text
     assert json.loads((tmp_path / "summary.json").read_text())["time"] == "wall clock"
     assert "wall-clock time on Mininet" in (tmp_path / "report.html").read_text()
-    assert live.rate_bps == 100_000_000
+    assert live.reference.rate_bps == 100_000_000

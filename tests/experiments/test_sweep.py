@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 import yaml
+from fake_network import FakeConnect
 
 from collectives.sparse.models import BEST_PS, Setting, ring_ps
-from experiments import sparse_figure, sweep
+from experiments import results, session, sparse_figure, sweep
 from experiments.options import resolve
+from experiments.results import Run
+from experiments.session import Emit
 from experiments.spec_file import read_cases, swept
 from ringleaf.errors import ConfigError
 
@@ -98,3 +102,53 @@ def test_published_formulas_at_their_corners() -> None:
     assert ring_ps(sparse) / BEST_PS["ssar-double"](sparse) == pytest.approx(50 * 2 * 7 / 8 / 3)
     assert ring_ps(sparse) / BEST_PS["dsar-split"](sparse) == pytest.approx(2)
     assert ring_ps(dense) / BEST_PS["ssar-split"](dense) == pytest.approx(1)
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The folders of runs that were really done, on a network without packets."""
+    done: list[str] = []
+    real = session.run
+
+    def run(given: Mapping[str, str], *, emit: Emit, drawn: bool) -> Run:
+        if len(done) == 1 and done[0] != "again":
+            done.append("interrupted")
+            raise KeyboardInterrupt
+        done.append(Path(given["out"]).name)
+        return real(given, emit=emit, connect=FakeConnect(), drawn=drawn)
+
+    monkeypatch.setattr(session, "run", run)
+    monkeypatch.setattr(results, "git_commit", lambda _: "0" * 40)
+    return done
+
+
+def test_an_interrupted_sweep_goes_on_where_it_was(tmp_path: Path, runs: list[str]) -> None:
+    case = {"topo": "leafspine", "hosts": "3", "algo": "ring", "out": str(tmp_path)}
+    cases = [{**case, "size": size} for size in ("1K", "2K", "4K")]
+    with pytest.raises(KeyboardInterrupt):
+        sweep.run(cases, name="x", emit=lambda _: None)
+    lines: list[str] = []
+
+    assert sweep.run(cases, name="x", emit=lines.append)
+
+    assert runs == ["size=1K", "interrupted", "size=2K", "size=4K"]
+    assert "# size=1K: finished before, and kept" in lines
+    with (tmp_path / sweep.FILE).open() as file:
+        assert [row["size"] for row in csv.DictReader(file)] == ["1K", "2K", "4K"]
+
+    sweep.run(cases, name="x", emit=lambda _: None)  # all was finished: all is done anew
+    assert runs[4:] == ["size=1K", "size=2K", "size=4K"]
+
+
+def test_what_other_code_or_options_have_measured_is_not_kept(
+    tmp_path: Path, runs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = {"topo": "leafspine", "hosts": "3", "algo": "ring", "out": str(tmp_path)}
+    cases = [{**case, "size": size} for size in ("1K", "2K")]
+    with pytest.raises(KeyboardInterrupt):
+        sweep.run(cases, name="x", emit=lambda _: None)
+
+    monkeypatch.setattr(results, "git_commit", lambda _: "1" * 40)
+    sweep.run(cases, name="x", emit=lambda _: None)
+
+    assert runs == ["size=1K", "interrupted", "size=1K", "size=2K"]

@@ -7,19 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.arena import Store
+from ringleaf.disciplines import CLASSES, parse_scheduler
 from ringleaf.errors import ConfigError
 from ringleaf.packets import free_packet, make_pool, write_packet
 from switches.queues import (
     BYTES,
     CLASS_BYTES,
     CLASS_PEAKS,
-    CLASSES,
     DROPPED,
     PACKETS,
     PEAK_BYTES,
     push,
 )
-from switches.schedulers import QUANTUM_BYTES, make_port_queues, parse_scheduler, pop, scheduler_of
+from switches.schedulers import QUANTUM_BYTES, make_port_queues, pop, scheduler_of
 
 LONGEST = 1500
 LEVELS = st.integers(0, CLASSES - 1)

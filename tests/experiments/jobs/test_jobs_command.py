@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -17,8 +18,9 @@ from collectives.schedule import Op, Schedule, Transfer
 from experiments import bench_jobs
 from experiments.cli import app
 from experiments.jobs import figures, table
-from experiments.jobs.results import jain
+from experiments.jobs.results import Case, jain
 from experiments.jobs.runner import JobsExperiment
+from experiments.jobs.session import redraw
 from experiments.jobs.spec import parse_jobs
 from ringleaf.errors import ConfigError
 from topologies.delays import host_delay_ps, switch_delay_ps
@@ -101,8 +103,25 @@ def test_a_spec_of_jobs_gives_a_table_results_and_figures_and_the_same_again(
     drawn = {path.name for path in (tmp_path / "first" / "figures").iterdir()}
     assert drawn >= {"jct.png", "wait.png", "links.png", "queues.png", "memory.png"}
 
+    again: list[Case] = []
+
+    def draw_all(_: Path, cases: list[Case]) -> list[Path]:
+        again.extend(cases)
+        return [Path("x.png")]
+
+    monkeypatch.setattr(figures, "draw_all", draw_all)
+    redrawn = CliRunner().invoke(app, ["plot", str(tmp_path / "first")])
+    assert (redrawn.exit_code, redrawn.output) == (0, "# figure: x.png\n")
+
     monkeypatch.setattr(figures, "draw_all", lambda folder, cases: [])  # takes longest
     assert run(spec, tmp_path / "second", "--pcap")[0] == 0
+    assert [str(row.jct_ps) for case in again for row in case.rows] == [
+        row["jct_ps"] for row in rows
+    ]
+    for case in again:  # what was drawn of links is what hosts have sent over them
+        assert case.link_series is not None
+        assert case.link_series.sum() > 0
+        assert (case.memory_series is None) == (case.combination.algo == "ring")
     names = sorted(path.relative_to(tmp_path / "first") for path in (tmp_path / "first").rglob("*"))
     captures = [name for name in names if name.suffix == ".pcap"]
     assert Path("pcap/2-switchml-tensorexpress-16/s0-1.pcap") in captures
@@ -265,3 +284,20 @@ def test_jobs_wait_for_processors(model: Path) -> None:
 
     assert late.rows[0].jct_ps >= plain.rows[0].jct_ps + 4 * 10**9
     assert late.rows[0].wrong == 0
+
+
+def test_runs_of_jobs_that_can_not_be_drawn_say_why(tmp_path: Path) -> None:
+    summary = {"schema_version": 2, "kind": "jobs", "rows": [], "cases": []}
+    (tmp_path / "summary.json").write_text(json.dumps(summary))
+    with pytest.raises(ConfigError, match=r"plot: can't read the series, got '.*series.npz'; run"):
+        redraw(tmp_path)
+    np.savez(tmp_path / "series.npz")
+    with pytest.raises(ConfigError, match="plot: nothing was measured in this run, got"):
+        redraw(tmp_path)
+
+
+def test_jobs_are_not_started_where_nothing_can_be_written(spec: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    status, text = run(spec, tmp_path / "file")
+    assert status == 2
+    assert "out: must be a folder" in text

@@ -1,0 +1,76 @@
+"""What can be known to be wrong before anything large is loaded or made, said at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from collectives.registry import ALGORITHMS
+from collectives.schedule import Collective
+from experiments.estimate import check_memory, need
+from experiments.folder import check_out
+from experiments.machine import free_bytes
+from experiments.options import VIRTUAL, Spec
+from ringleaf.errors import ConfigError
+from topologies import registry
+from topologies.family import Counts
+
+
+def check(spec: Spec, *, live: bool = True) -> None:
+    """See to it that an experiment can be run here; on a network of its own, if it is to be `live`.
+
+    Raises:
+        ConfigError: Naming the option, what was got and what to do.
+        TopologyError: If there is no such topology.
+    """
+    one_collective(spec.algos)
+    counts = count_nodes(spec)
+    count_ranks(counts.hosts, spec.servers)
+    needed = need(spec, counts, distance=1)
+    check_memory(spec.topo, needed.memory_bytes, free_bytes())
+    if live and spec.net != VIRTUAL:
+        _check_machine(spec)
+    check_out(spec.out)
+
+
+def count_nodes(spec: Spec) -> Counts:
+    """Return how large the topology is, of which only the hosts that were asked for are kept."""
+    counts = registry.count(spec.topo, hosts=spec.hosts)
+    if spec.hosts is None or spec.hosts >= counts.hosts:
+        return counts
+    gone = counts.hosts - spec.hosts
+    return Counts(spec.hosts, counts.switches, counts.links - gone)
+
+
+def one_collective(names: Sequence[str]) -> Collective:
+    """The collective that all algorithms of a run do.
+
+    Raises:
+        ConfigError: If they do several.
+    """
+    first, *others = (ALGORITHMS[name] for name in names)
+    for other in others:
+        if other.collective is not first.collective:
+            raise ConfigError(
+                f"algo: must all be of one collective, got {first.name!r} "
+                f"({first.collective.value}) and {other.name!r} ({other.collective.value})"
+            )
+    return first.collective
+
+
+def count_ranks(hosts: int, servers: int) -> int:
+    """How many of the hosts are ranks.
+
+    Raises:
+        ConfigError: If that is one or none.
+    """
+    if hosts - servers < 2:
+        raise ConfigError(
+            f"servers: must leave two hosts at least to be ranks, got {servers} of {hosts}"
+        )
+    return hosts - servers
+
+
+def _check_machine(spec: Spec) -> None:
+    from networks.mininet.preflight import check_machine
+
+    check_machine(bmv2=spec.switch == "bmv2", netem_for="losses" if spec.loss else None)

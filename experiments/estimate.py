@@ -1,0 +1,202 @@
+"""What a run will need, before anything large is made: memory from its options alone, time besides.
+
+The figures are of one processor core, and hold within a factor of two where they were measured;
+`experiments/machine.py` says what there is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, log2
+from typing import TYPE_CHECKING
+
+from collectives.cost import FEW_ROWS
+from collectives.registry import ALGORITHMS, Algorithm
+from collectives.schedule import Collective
+from ringleaf.errors import ConfigError
+from ringleaf.units import format_size
+from topologies.family import Counts
+
+if TYPE_CHECKING:
+    from experiments.options import Spec
+
+# Bytes.
+BASE_BYTES = 450 << 20  # Python, PyTorch, Numba and what they have compiled
+COPIES = 2.1  # of all ranks' tensors: as they are given, and in registered memory
+PAIR_BYTES = 150  # per pair of hosts: delays and rates of the ways between them
+PORT_BYTES = 16 << 10  # per port: queues, and what it carried, by time
+ROUTE_BYTES = 700  # per switch and host: a table entry, as P4Runtime has it, and compiled
+SWITCH_BYTES = {"switchml": 4 << 20, "atp": 6 << 20}  # registers
+OTHER_SWITCH_BYTES = 64 << 10
+ROW_BYTES = 1200  # per row of a schedule: as data, in bounds, in hosts' plans
+SERIES_BYTES = 4 << 10  # per direction of a link and row of the table: what it carried, by time
+
+# Seconds.
+START_S = 5.0  # imports, and loading what is compiled
+DRAW_S = 6.0
+HOPS_PER_S = {"switchml": 5.5e5, "atp": 4e5, "omnireduce": 8e5}
+OTHER_HOPS_PER_S = 7e5  # queue pairs' packets
+ROUTE_S = 25e-6  # per switch and host
+PAIR_S = 15e-6  # per pair of hosts
+ROW_S = 180e-6  # per row of a schedule
+SWITCH_S = 10e-3  # per switch
+BYTES_PER_S = 1.2e9  # of all ranks' tensors: to make them, and to check results
+
+PACKET_BYTES = {"switchml": 1.3, "atp": 0.9, "omnireduce": 2.0}
+"""Packets that cross the mean distance, per packet that a worker sends into the network."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What one row of the table takes."""
+
+    memory_bytes: int
+    packet_hops: int
+    setup_s: float  # on one core
+    packets_s: float  # likewise
+
+    @property
+    def time_s(self) -> float:
+        """On one core."""
+        return self.setup_s + self.packets_s
+
+
+def messages(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
+    """About how many messages a schedule has; in the network there are none."""
+    if algorithm.in_network or ranks < 2:
+        return 0
+    pairs = ranks * (ranks - 1)
+    steps = ceil(log2(ranks))
+    known = {
+        "ring": 2 * pairs,
+        "halvingdoubling": 2 * ranks * steps,
+        "blueconnect": 4 * ranks * steps,
+        "ps": 2 * pairs,
+        "ssar-double": ranks * steps,
+        "ssar-split": pairs + ranks * steps,
+        "dsar-split": pairs + ranks * steps,
+        "reducescatter": pairs,
+        "allgather": pairs,
+        "alltoall": pairs,
+    }
+    if algorithm.name in known:
+        return known[algorithm.name]
+    segments = max(1, min(size_bytes // 4096, max(FEW_ROWS, 2 * pairs) // (2 * ranks)))
+    if algorithm.name == "doubletree":
+        segments = max(segments, 2)  # one in each tree
+    return (1 if algorithm.collective in _ROOTED else 2) * (ranks - 1) * segments
+
+
+_ROOTED = (Collective.BROADCAST, Collective.REDUCE)
+
+
+def rows(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
+    """About how many rows a schedule has: messages of several chunks have a row for each."""
+    if algorithm.name in ("halvingdoubling", "blueconnect", "ssar-split", "dsar-split"):
+        return 2 * ranks * (ranks - 1)
+    return messages(algorithm, ranks, size_bytes)
+
+
+def sent_bytes(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
+    """About how many bytes all ranks send together, if nothing is zero."""
+    if algorithm.in_network:
+        return ranks * size_bytes
+    if algorithm.name == "ssar-double":
+        return ranks * ceil(log2(ranks)) * size_bytes
+    factor = 2 if algorithm.collective is Collective.ALLREDUCE else 1
+    return factor * (ranks - 1) * size_bytes
+
+
+def hops(spec: Spec, algorithm: Algorithm, ranks: int, size_bytes: int, distance: float) -> int:
+    """About how many arrivals of packets there will be.
+
+    Args:
+        spec: For packets' sizes.
+        algorithm: What runs.
+        ranks: How many.
+        size_bytes: Of each rank's tensor.
+        distance: Links between two hosts, on average.
+    """
+    sent = sent_bytes(algorithm, ranks, size_bytes)
+    if algorithm.in_network:
+        packets = max(ranks, sent / (4 * spec.lanes))
+        return round(PACKET_BYTES[algorithm.name] * packets * distance)
+    count = messages(algorithm, ranks, size_bytes)
+    packets = max(count, sent / spec.mtu_bytes)
+    return round((1.05 * packets + count) * distance)
+
+
+def estimate(
+    spec: Spec, algorithm: Algorithm, counts: Counts, size_bytes: int, distance: float
+) -> Estimate:
+    """What one row takes on a network that is so large."""
+    ranks = counts.hosts - spec.servers
+    count = rows(algorithm, ranks, size_bytes)
+    routes, pairs = counts.switches * counts.hosts, counts.hosts**2
+    memory = (
+        BASE_BYTES
+        + COPIES * counts.hosts * size_bytes
+        + PAIR_BYTES * pairs
+        + 2 * PORT_BYTES * counts.links
+        + ROUTE_BYTES * routes
+        + SWITCH_BYTES.get(algorithm.name, OTHER_SWITCH_BYTES) * counts.switches
+        + ROW_BYTES * count
+    )
+    setup_s = (
+        SWITCH_S * counts.switches
+        + ROUTE_S * routes
+        + ROW_S * count
+        + ranks * size_bytes / BYTES_PER_S
+    )
+    packet_hops = hops(spec, algorithm, ranks, size_bytes, distance)
+    packets_s = packet_hops / HOPS_PER_S.get(algorithm.name, OTHER_HOPS_PER_S)
+    return Estimate(round(memory), packet_hops, setup_s, packets_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a whole run needs."""
+
+    memory_bytes: int
+    time_s: float
+
+    def __str__(self) -> str:
+        return f"about {format_size(self.memory_bytes)} of memory and {format_wait(self.time_s)}"
+
+
+def need(spec: Spec, counts: Counts, distance: float) -> Need:
+    """The most memory that any row takes, and the time of all."""
+    found = [
+        estimate(spec, ALGORITHMS[name], counts, size_bytes, distance)
+        for size_bytes in spec.sizes_bytes
+        for name in spec.algos
+    ]
+    series = 2 * SERIES_BYTES * counts.links * len(found)
+    once_s = START_S + DRAW_S + PAIR_S * counts.hosts**2
+    return Need(
+        max(each.memory_bytes for each in found) + series,
+        once_s + sum(each.time_s for each in found),
+    )
+
+
+def check_memory(where: str, needed_bytes: int, free_bytes: int | None) -> None:
+    """See to it that a run fits.
+
+    An estimate may be twice what is needed, so what may just fit is let through.
+
+    Raises:
+        ConfigError: If it can't.
+    """
+    if free_bytes is not None and needed_bytes > 2 * max(free_bytes, 0):
+        raise ConfigError(
+            f"{where}: needs {format_size(needed_bytes)} of memory, "
+            f"{format_size(max(free_bytes, 0))} are free; take fewer hosts or smaller sizes"
+        )
+
+
+def format_wait(seconds: float) -> str:
+    """`12 s`, `3 min`, `2 h`, `5 days`."""
+    for unit, scale in (("days", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * scale:
+            return f"{seconds / scale:.0f} {unit}"
+    return f"{seconds:.0f} s"

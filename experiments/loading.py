@@ -1,0 +1,33 @@
+"""Whether what is compiled is there already, or compiling takes a minute first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from experiments.options import Spec
+
+LOADING = "loading compiled code"
+COMPILING = "compiling the per-packet code (once; takes about a minute)"
+
+
+def stage() -> str:
+    """What comes before the first measurement."""
+    import numba
+
+    import ringleaf.compiled  # noqa: F401  # says where compiled code is kept
+
+    folder = Path(numba.config.CACHE_DIR)
+    return LOADING if folder.is_dir() and any(folder.iterdir()) else COMPILING
+
+
+def load(spec: Spec) -> None:
+    """Load all that a virtual run needs, or compile it, so that no measurement waits for it."""
+    from collectives.registry import ALGORITHMS
+    from ina.registry import find_system, program_of
+    from networks.virtual.network import load_program
+
+    for name in spec.algos:
+        systems = [find_system(name)] if ALGORITHMS[name].in_network else []
+        load_program(program_of(systems, spec.lanes, spec.program))

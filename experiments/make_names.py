@@ -1,0 +1,22 @@
+"""Says what is wrong with a name that `make` was given: `make_names "make exp" topo TOPO ALGO`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from ringleaf.errors import ConfigError, choose
+
+
+def complaint(where: str, name: str, valid: Sequence[str]) -> str:
+    """What to tell about a name, "" if it is valid."""
+    try:
+        choose(where, "name", name, valid)
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
+if __name__ == "__main__":
+    where, name, *valid = sys.argv[1:]
+    sys.stdout.write(complaint(where, name, valid))

@@ -1,0 +1,116 @@
+"""What can't be run is said before anything large is loaded."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments import checks, machine
+from experiments.checks import check, count_nodes
+from experiments.estimate import check_memory, format_wait
+from experiments.options import resolve
+from networks.mininet import preflight
+from ringleaf.errors import ConfigError
+from topologies.family import Counts
+
+ROOT = Path(__file__).resolve().parents[2]
+GIB = 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"topo": "fattree,k=100", "size": "4K"}, "fattree,k=100: needs .* TiB of memory, 18 GiB"),
+        ({"size": "64GiB"}, r"fattree: needs 2\.\d+ TiB of memory, 18 GiB are free; take fewer"),
+        ({"algo": "ring,alltoall"}, "algo: must all be of one collective, got 'ring'"),
+        ({"servers": "15"}, "servers: must leave two hosts at least to be ranks, got 15 of 16"),
+    ],
+)
+def test_what_can_not_be_run_is_refused(
+    given: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "free_bytes", lambda: 18 * GIB)
+    with pytest.raises(ConfigError, match=message):
+        check(resolve(given))
+
+
+def test_what_may_fit_is_let_through() -> None:
+    """An estimate may be twice the truth."""
+    check_memory("x", 2 * GIB, GIB)
+    check_memory("x", 2 * GIB, None)
+    with pytest.raises(ConfigError, match="x: needs 2 GiB of memory, 0 B are free"):
+        check_memory("x", 2 * GIB, -1)
+
+
+def test_a_machine_without_bmv2_is_refused_before_anything_is_set_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(preflight, "_missing", lambda *_: iter([("simple_switch_grpc", "here")]))
+    with pytest.raises(ConfigError, match=r"mininet: live .*\n  simple_switch_grpc: here"):
+        check(resolve({"net": "mininet", "switch": "bmv2"}))
+    check(resolve({"net": "mininet", "switch": "bmv2"}), live=False)
+
+
+def test_hosts_that_are_left_out_are_not_counted() -> None:
+    assert count_nodes(resolve({"hosts": "12"})) == Counts(12, 20, 44)
+    assert count_nodes(resolve({"hosts": "17"})).switches == 45  # k = 6
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["topo=nosuch", "algo=rign", "cc=x", "scheduler=x", "compress=x", "size=64GiB", "servers=15"],
+)
+def test_wrong_values_load_nothing_that_takes_long(given: str) -> None:
+    """Half a second is gone with any of these alone."""
+    key, value = given.split("=")
+    code = f"""
+import sys
+from experiments import cli, run_command
+from ringleaf.errors import ConfigError
+try:
+    run_command.run_command({{{key!r}: {value!r}}})
+except ConfigError:
+    print({{"torch", "numba", "numpy", "networkx", "matplotlib"}} & set(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+
+    assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
+def test_memory_is_what_the_tightest_limit_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "meminfo").write_text("MemTotal: 99 kB\nMemAvailable: 8000 kB\n")
+    (tmp_path / "own").write_text("0::/a/b\n1:cpu:/\n4:memory:/c\n")
+    texts = {
+        "a/b": ("max", "1", ""),
+        "a": ("9000", "6000", "anon 1\ninactive_file 1500\n"),
+    }
+    for name, (most, used, stat) in texts.items():
+        group = tmp_path / name
+        group.mkdir(parents=True, exist_ok=True)
+        (group / "memory.max").write_text(most)
+        (group / "memory.current").write_text(used)
+        (group / "memory.stat").write_text(stat)
+    monkeypatch.setattr(machine, "MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(machine, "OWN_GROUPS", tmp_path / "own")
+    monkeypatch.setattr(machine, "GROUPS", tmp_path)
+
+    assert machine.free_bytes() == 9000 - 6000 + 1500
+    old = tmp_path / "memory" / "c"
+    old.mkdir(parents=True)
+    (old / "memory.limit_in_bytes").write_text("4000")
+    (old / "memory.usage_in_bytes").write_text("3000")
+    assert machine.free_bytes() == 1000
+    monkeypatch.setattr(machine, "OWN_GROUPS", tmp_path / "nothing")
+    assert machine.free_bytes() == 8000 * 1024
+    monkeypatch.setattr(machine, "MEMINFO", tmp_path / "nothing")
+    assert machine.free_bytes() is None
+
+
+def test_waits_are_said_in_the_unit_that_fits() -> None:
+    times = (5.2, 119, 600, 3 * 3600, 4 * 86400)
+    assert [format_wait(each) for each in times] == ["5 s", "119 s", "10 min", "3 h", "4 days"]

@@ -1,0 +1,84 @@
+"""The loop says which queue dropped whose packets, and when."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import networks.virtual.state as s
+from collectives.registry import find_algorithm
+from networks.options import Options
+from networks.virtual import VirtualNetwork
+from networks.virtual.drops import (
+    KEY,
+    PACKETS,
+    SOURCE,
+    clear_drops,
+    find_row,
+    read_drops,
+    watch_drops,
+)
+from networks.virtual.meter import RunResult
+from networks.virtual.state import make_network, open_network
+from ringleaf.arena import Store
+from topologies.registry import build
+
+
+def run_incast(queue_bytes: int) -> RunResult:
+    """Each of three hosts sends 64 KiB to the fourth at once, through one switch."""
+    graph = build("leafspine,leaves=1,spines=0,hosts=4")
+    schedule = find_algorithm("ps").build(3, size_bytes=1 << 16, servers=1)
+    options = Options(queue_bytes=queue_bytes, servers=1, window=64)
+    network = VirtualNetwork(graph, options)
+    tensors = network.tensors(1 << 14, torch.float32, schedule)
+    for rank, tensor in enumerate(tensors):
+        tensor.fill_(rank + 1)
+    result = network.run(schedule, tensors)
+    assert all(bool((tensor == 6).all()) for tensor in tensors)
+    return result
+
+
+@pytest.fixture(scope="module")
+def crowded() -> RunResult:
+    return run_incast(12_000)
+
+
+def test_drops_are_those_of_the_servers_port(crowded: RunResult) -> None:
+    """Port 4 leads to h3, which all send to; nothing else can be full, as lines are equal."""
+    assert crowded.drops > 0
+    assert sum(drop.packets for drop in crowded.drop_counts) == crowded.drops
+    for drop in crowded.drop_counts:
+        assert (drop.switch, drop.port, drop.peer, drop.level) == ("s0", 4, "h3", 0)
+        assert drop.source in ("h0", "h1", "h2")
+        assert drop.first_ps is not None
+        assert drop.last_ps is not None
+        assert 0 < drop.first_ps <= drop.last_ps < crowded.time_ps
+        assert drop.size_bytes is not None
+        assert drop.size_bytes <= drop.packets * 4200
+
+
+def test_nothing_is_told_where_nothing_was_dropped() -> None:
+    assert run_incast(4 << 20).drop_counts == []
+
+
+def test_more_keys_than_there_are_rows_for_are_counted_together() -> None:
+    store = Store()
+    at = make_network(store, ports=4, nodes=2, agents=1, ring=0, bins=2, seed=1)
+    watch_drops(store, at)
+    net = open_network(store.arena, at)
+    words = store.arena.words
+    rows = int(words[at + s.DROP_ROWS])
+
+    for source in range(2 * rows):
+        for _ in range(2):  # found again, where it was put
+            words[find_row(words, at, 17, source) + PACKETS] += 1
+
+    assert net.drops[:, PACKETS].sum() == 4 * rows
+    assert np.count_nonzero(net.drops[:-1, KEY]) == rows // 2
+    assert len(np.unique(net.drops[:-1, SOURCE])) == rows // 2
+    others, *known = read_drops(net)
+    assert (others.port, others.packets) == (-1, 3 * rows)
+    assert {(each.port, each.level, each.packets) for each in known} == {(2, 0, 2)}
+    clear_drops(net)
+    assert read_drops(net) == []

@@ -1,0 +1,98 @@
+"""Sizes, rates and times as people write them; what could mean two things is refused."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringleaf.errors import ConfigError
+from ringleaf.units import exact_rate, exact_time, parse_rate, parse_size, parse_time
+
+
+@pytest.mark.parametrize(
+    ("text", "size_bytes"),
+    [
+        ("512", 512),
+        ("64K", 65536),
+        ("4m", 4194304),
+        ("4MiB", 4194304),
+        ("100MB", 10**8),
+        ("1kB", 1000),
+        ("0.5K", 512),
+    ],
+)
+def test_sizes(text: str, size_bytes: int) -> None:
+    assert parse_size(text) == size_bytes
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("4Mb", "size: must be in bytes, got '4Mb', where b stands for bits; write 4MB if"),
+        ("4mib", "size: must be in bytes, got '4mib', .* write 4MiB if you mean bytes"),
+        ("512b", "size: must be in bytes, got '512b', .* write 512B"),
+        ("1.5", "size: must be a whole number of bytes, got '1.5'"),
+        ("096", "size: not understood, got '096'; write it like 4MiB, 64K or 512"),
+        ("4 iB", "size: not understood, got '4 iB'"),
+        ("1e6", "size: not understood, got '1e6'"),
+    ],
+)
+def test_sizes_that_may_mean_something_else_are_refused(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse_size(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "rate_bps"),
+    [
+        ("100G", 10**11),
+        ("25Gbit/s", 25 * 10**9),
+        ("10gbps", 10**10),
+        ("10Gb/s", 10**10),
+        ("2.5T", 25 * 10**11),
+        ("7", 7),
+    ],
+)
+def test_rates(text: str, rate_bps: int) -> None:
+    assert parse_rate(text) == rate_bps
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("10GB", "rate: must be in bit/s, got '10GB', where B stands for bytes; write 80G if you"),
+        ("10GBps", "rate: must be in bit/s, got '10GBps', .* write 80G .*, 10G if bits"),
+        ("1.5MB/s", "rate: must be in bit/s, got '1.5MB/s', .* write 12M "),
+        ("10Gibit/s", "rate: prefixes of rates are powers of 1000, got '10Gibit/s'; write 10G"),
+        ("0", "rate: must be above 0, got '0'"),
+        ("fast", "rate: not understood, got 'fast'; write it like 100Gbps or 25G"),
+    ],
+)
+def test_rates_that_may_mean_something_else_are_refused(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse_rate(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "time_ps"), [("0", 0), ("1us", 10**6), ("1 µs", 10**6), ("0.5ms", 5 * 10**8)]
+)
+def test_times(text: str, time_ps: int) -> None:
+    assert parse_time(text) == time_ps
+
+
+@pytest.mark.parametrize("text", ["1m", "1Ms", "1S", "3min", "500NS"])
+def test_times_need_a_unit_that_means_one_thing(text: str) -> None:
+    message = f"time: unit must be ps, ns, us, ms, s, got '{text}'; write it like 1us or 500ns"
+    with pytest.raises(ConfigError, match=message):
+        parse_time(text)
+
+
+@given(st.integers(1, 10**15))
+def test_what_is_written_exactly_is_read_back(number: int) -> None:
+    assert parse_rate(exact_rate(number)) == number
+    assert parse_time(exact_time(number)) == number
+
+
+def test_exact_rates_are_short() -> None:
+    assert [exact_rate(rate) for rate in (40 * 10**9, 25 * 10**8, 1000, 7)] == [
+        "40G", "2.5G", "1K", "7",
+    ]  # fmt: skip
