@@ -60,7 +60,10 @@ define newline
 
 
 endef
-VALUES := $(NAMES) PCAP ALL RANKS ELEMENTS HTML PACKET PORT ENTRIES JUNIT TRACE ONLY REPEATS JOBS
+# Names given on the command line; below, values are made text, and look like the Makefile's own.
+TYPED := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v)))
+
+VALUES := $(NAMES) PCAP ALL RANKS ELEMENTS HTML PACKET PORT ENTRIES JUNIT TRACE ONLY REPEATS JOBS TIME RUNS CASE INPUTS HOSTILE
 $(foreach o,$(VALUES),$(if $(filter-out undefined default,$(origin $(o))),\
   $(if $(findstring $(newline),$(value $(o))),$(error $(o) must be one line))\
   $(eval override $(o) := $$(value $(o)))))
@@ -75,10 +78,10 @@ RUN_FLAGS = $(foreach o,$(NAMES),$(if $($(o)),$(FLAG_$(o)) $(call q,$($(o))))) \
             $(if $(GIVEN_CC),--cc $(call q,$(GIVEN_CC)))
 
 # A target takes the names in TAKES_target; these are for all. Others are refused, at the end.
-TAKEN_BY_ALL := PYTHON VENV PIP_FLAGS SHELL_VENV NUMBA_% XDG_%
+TAKEN_BY_ALL := PYTHON VENV PIP_FLAGS SHELL_VENV BIN STAMP NUMBA_% XDG_%
 
 .DEFAULT_GOAL := help
-.PHONY: help exp step replay test mutants trace bench bench-live net clean-net shell venv-shell lint format p4 topo pin clean distclean venv
+.PHONY: help exp step replay test mutants soak trace bench bench-live net clean-net shell venv-shell lint format p4 topo pin clean distclean venv
 
 help:  ## Show this text
 	@echo 'Usage: make TARGET [NAME=value ...]'
@@ -167,9 +170,18 @@ $(SHELL_STAMP): constraints-shell.txt
 	  -c constraints-shell.txt p4runtime-shell
 	@touch $@
 
-TAKES_mutants := ONLY
+TAKES_mutants := ONLY JOBS
 mutants: $(STAMP)  ## Break one line at a time, and see whether tests notice (ONLY=words of names or files)
-	@$(BIN)/python tests/mutants/run_mutants.py $(if $(JOBS),--jobs $(JOBS)) $(ONLY)
+	@$(BIN)/python tests/mutants/run_mutants.py $(if $(JOBS),--jobs $(call q,$(JOBS))) $(if $(ONLY),$(foreach w,$(ONLY),$(call q,$(w))))
+
+TAKES_soak := TIME RUNS SEED CASE JOBS HOSTILE INPUTS
+soak: $(STAMP)  ## Run random cases, links failing and switches restarting (TIME=600s; HOSTILE=1: broken input)
+	@$(if $(filter-out 0 no,$(HOSTILE)),\
+	  $(BIN)/python -m experiments.soak.hostile $(if $(INPUTS),--inputs $(call q,$(INPUTS))) \
+	    $(if $(SEED),--seed $(call q,$(SEED))),\
+	  $(BIN)/ringleaf soak $(if $(TIME),--time $(call q,$(TIME))) $(if $(RUNS),--runs $(call q,$(RUNS))) \
+	    $(if $(SEED),--seed $(call q,$(SEED))) $(if $(CASE),--case $(call q,$(CASE))) \
+	    $(if $(JOBS),--jobs $(call q,$(JOBS))))
 
 lint: $(STAMP)  ## Check formatting, style and types
 	$(BIN)/ruff format --check .
@@ -196,7 +208,6 @@ distclean: clean  ## Remove results, virtual environments and compiled code, too
 	rm -rf runs $(VENV) $(SHELL_VENV) "$${XDG_CACHE_HOME:-$$HOME/.cache}/ringleaf"
 
 # What was typed and nobody takes, as `topo=torus2d`, must not be ignored in silence.
-TYPED := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v)))
 GOALS := $(or $(MAKECMDGOALS),$(.DEFAULT_GOAL))
 VALID := $(foreach goal,$(GOALS),$(TAKES_$(goal)))
 UNKNOWN := $(firstword $(filter-out $(VALID) $(TAKEN_BY_ALL),$(TYPED)))
