@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
 
 import networkx as nx
 
@@ -122,11 +122,3 @@ class System(Protocol):
 
     def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
         """Return how far each element of the result may be from the exact sum."""
-
-
-@runtime_checkable
-class SkipsZeros(Protocol):
-    """A system that need not send what is zero on all workers; its aggregators are hosts."""
-
-    def least_bytes(self, tensors: Sequence[torch.Tensor]) -> int:
-        """Values, in bytes, that some worker's link must carry in one direction."""

@@ -96,14 +96,6 @@ class OmniReduce:
         magnitudes = torch.stack([tensor.double().abs() for tensor in tensors]).sum(dim=0)
         return magnitudes * (rounding / (1 - rounding))
 
-    def least_bytes(self, tensors: Sequence[torch.Tensor]) -> int:
-        """Bytes of the blocks that are not zero on all workers: each gets their sums."""
-        anywhere = torch.zeros(tensors[0].shape, dtype=torch.bool)
-        for tensor in tensors:
-            anywhere |= tensor.view(torch.int32) != 0
-        blocks = torch.nn.functional.pad(anywhere, (0, -anywhere.numel() % BLOCK)).view(-1, BLOCK)
-        return min(int(blocks.any(dim=1).sum()) * BLOCK, anywhere.numel()) * 4
-
 
 SYSTEM = OmniReduce()
 

@@ -56,6 +56,9 @@ _RUNS = st.fixed_dictionaries(
         "overlap": st.just("50%"),
         "duplicate": st.just("1%"),
         "loss": st.just("1%"),
+        "switch_delay": st.just("300ns"),
+        "host_delay": st.just("700ns"),
+        "message_overhead": st.just("500ns"),
     },
 )
 
