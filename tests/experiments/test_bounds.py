@@ -7,9 +7,11 @@ Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, and preamble, FCS and gap 24.
 import pytest
 
 from collectives.registry import ALGORITHMS
+from collectives.schedule import Collective, Op, Schedule, Transfer
 from experiments.bounds import Bounds
 from ringleaf.units import PS_PER_US
 from topologies import registry
+from topologies.delays import with_delays
 from topologies.detours import with_detours
 
 GBIT_100 = 100_000_000_000
@@ -81,6 +83,33 @@ def test_a_servers_port_bounds_what_all_send_it() -> None:
     schedule = ALGORITHMS["ps"].build(3, servers=1, segments=1)
 
     assert star.least_ps(schedule, MIB, 4) == 3 * MIB_PS + MIB_PS + PACKET_PS
+
+
+@pytest.mark.parametrize("is_out", [False, True])
+def test_messages_of_one_step_share_a_hosts_link(is_out: bool) -> None:
+    """A host sends three others a MiB each, or gets one of each."""
+    star = bounds("leafspine,leaves=1,spines=1,hosts=4", delay_ps=0)
+    pairs = [(0, peer) if is_out else (peer, 0) for peer in (1, 2, 3)]
+    rows = tuple(Transfer(0, src, dst, 0, Op.REDUCE) for src, dst in pairs)
+
+    least_ps = star.least_ps(Schedule(Collective.REDUCE, "by hand", 4, 1, rows), MIB, 4)
+
+    assert least_ps == 3 * MIB_PS
+
+
+def test_packets_take_time_in_switches_and_hosts() -> None:
+    """Two hosts and two links of 1 us, one switch; SwitchML's packets pass it up, and down."""
+    graph = registry.build(
+        "leafspine,leaves=1,spines=1,hosts=2", rate_bps=GBIT_100, delay_ps=PS_PER_US
+    )
+    slow = Bounds(with_delays(graph, switch_delay_ps=300_000, host_delay_ps=700_000))
+    there_ps = 2 * PS_PER_US + 300_000 + 2 * 700_000
+
+    assert slow.least_ps(ALGORITHMS["broadcast"].build(2), 4, 4) == there_ps + 2 * 86 * BYTE_PS
+    assert (
+        slow.least_ps(ALGORITHMS["switchml"].build(2), 4, 4, is_float=False)
+        == there_ps + 2 * 1100 * BYTE_PS
+    )
 
 
 def test_atp_adds_up_in_racks_and_sends_one_copy_between_them() -> None:
