@@ -318,7 +318,7 @@ def _feed_p4info(data: bytes, folder: Path) -> None:
 def _specs() -> list[bytes]:
     models = ROOT / "hosts" / "training" / "models"
     paths = [*SPECS.glob("*.yaml"), *sorted(models.glob("*.yaml"))[:2]]
-    return [path.read_bytes()[:3000] for path in paths]
+    return [path.read_bytes()[:3000].rpartition(b"\n")[0] for path in paths]
 
 
 def _draw_spec(rng: random.Random) -> bytes:
