@@ -57,7 +57,7 @@ def parse_source(text: bytes, path: Path) -> Source:
     try:
         source = _Reader(path, data).read()
         check_source(source)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as exc:
+    except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as exc:
         raise ConfigError(
             f"{path}: not BMv2 JSON, got {type(exc).__name__} {exc}; compile with p4c-bm2-ss"
         ) from exc

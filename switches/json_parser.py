@@ -108,7 +108,7 @@ class ParserReader:
         if key.name == VALID:
             return 1
         fields = self._instances.headers[key.header].fields
-        return next(f.width for f in fields if f.name == key.name)
+        return {field.name: field.width for field in fields}[key.name]
 
 
 def _split_key(text: str, widths: list[int]) -> tuple[int, ...]:

@@ -44,7 +44,7 @@ def test_aliases_that_are_few_are_written_out(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"spec: can't read, got '.*no.yaml': No such file"):
         read_yaml(tmp_path / "no.yaml", "spec")
-    with pytest.raises(ConfigError, match="spec: can't read, got .*: embedded null"):
+    with pytest.raises(ConfigError, match=r"spec: can't read, got .*: embedded null"):
         read_yaml(Path("a\0b"), "spec")
 
 

@@ -71,16 +71,18 @@ def mutate_json(rng: random.Random, text: bytes) -> bytes:
     document = json.loads(text)
     for _ in range(rng.choice((1, 1, 1, 2, 3, 6))):
         rng.choice(_CHANGES)(rng, document)
-    if rng.random() < 0.02:
-        document = _nested(rng, document)
-    return json.dumps(document).encode("utf-8", "surrogatepass")
+    try:
+        changed = json.dumps(document).encode("utf-8", "surrogatepass")
+    except (RecursionError, ValueError):  # it holds itself, or is deeper than can be written
+        return mutate_bytes(rng, text)
+    return _nested(rng, changed) if rng.random() < 0.02 else changed
 
 
-def _nested(rng: random.Random, document: Any) -> Any:
+def _nested(rng: random.Random, text: bytes) -> bytes:
     """Put a document so deep that recursion ends."""
-    for _ in range(rng.choice((10, 500, 900))):
-        document = [document] if rng.random() < 0.5 else {"value": document, "type": "expression"}
-    return document
+    before, after = rng.choice(((b"[", b"]"), (b'{"type": "expression", "value": ', b"}")))
+    depth = rng.choice((10, 900, 20_000))
+    return before * depth + text + after * depth
 
 
 def _pick(rng: random.Random, document: Any) -> Place | None:

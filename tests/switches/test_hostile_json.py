@@ -6,6 +6,7 @@ import copy
 import json
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +36,9 @@ def load(data: Json) -> Program | None:
     """Load a program; None if it is refused."""
     path = Path("hostile.json")
     path.write_bytes(json.dumps(data).encode("utf-8", "surrogatepass"))
-    try:
+    program = None
+    with suppress(ConfigError):
         program = Program.load(path)
-    except ConfigError as error:
-        assert str(error).startswith("hostile.json: ")
-        program = None
     assert not Path(OWNED).exists()
     return program
 
@@ -133,7 +132,7 @@ def nested(depth: int) -> Callable[[Json], None]:
         (register(1 << 40), r"size must be a size of at most 134217728, got 1099511627776"),
         (register(1 << 27), r"take at most 1073741824 bytes.*'I.huge' has 134217728.*got 2147"),
         (stack(5000), "a stack has 1 to 4096 elements: many, got 5000"),
-        (nested(500), "400 deep, got more|nested too deeply|recursion"),
+        (nested(250), "at most 4000000 values, 400 deep, got more"),
         (standard("egress_spec", 649), "egress_spec is an unsigned number of at most 9 bits"),
         (standard("priority", 11), "priority is an unsigned number of at most 3 bits, got 11"),
         (lambda d: d["deparsers"][0]["order"].append("scalars"), "metadata is never in a packet"),

@@ -1,0 +1,85 @@
+"""Who can connect to a P4Runtime server: by its socket's file, and by its token."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import grpc  # type: ignore[import-untyped]
+import pytest
+from finsy.proto import p4r, p4r_grpc
+
+from experiments.serve import read_token
+from ringleaf.errors import ConfigError
+from switches.p4runtime.device import Device
+from switches.p4runtime.server import Server
+
+TOKEN = "a token of this test"
+Metadata = Sequence[tuple[str, str]]
+
+
+def capabilities(address: str, metadata: Metadata = ()) -> Any:
+    with grpc.insecure_channel(address) as channel:
+        stub = p4r_grpc.P4RuntimeStub(channel)
+        return stub.Capabilities(p4r.CapabilitiesRequest(), timeout=20, metadata=metadata)
+
+
+def read(address: str, metadata: Metadata = ()) -> Any:
+    with grpc.insecure_channel(address) as channel:
+        stub = p4r_grpc.P4RuntimeStub(channel)
+        return list(stub.Read(p4r.ReadRequest(device_id=9), timeout=20, metadata=metadata))
+
+
+def test_a_socket_is_its_user_s_alone(tmp_path: Path) -> None:
+    path = tmp_path / "p4.sock"
+    with Server([Device(1)], f"unix:{path}") as server:
+        assert server.address == f"unix:{path}"
+        assert stat.S_ISSOCK(path.stat().st_mode)
+        assert not path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+        assert capabilities(server.address).p4runtime_api_version
+
+
+@pytest.mark.parametrize("call", [capabilities, read])
+@pytest.mark.parametrize(
+    "metadata", [(), (("authorization", TOKEN),), (("authorization", f"Bearer {TOKEN}x"),)]
+)
+def test_calls_without_the_token_are_turned_away(call: Any, metadata: Metadata) -> None:
+    with Server([Device(1)], token=TOKEN) as server, pytest.raises(grpc.RpcError) as caught:
+        call(server.address, metadata)
+    assert caught.value.code() == grpc.StatusCode.UNAUTHENTICATED
+    assert "wants metadata 'authorization: Bearer TOKEN'" in caught.value.details()
+
+
+def test_calls_with_the_token_are_answered() -> None:
+    given = (("authorization", f"Bearer {TOKEN}"),)
+    with Server([Device(1)], token=TOKEN) as server:
+        assert capabilities(server.address, given).p4runtime_api_version
+        with pytest.raises(grpc.RpcError) as caught:
+            read(server.address, given)
+    assert caught.value.code() == grpc.StatusCode.NOT_FOUND  # it has no device 9
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:9559", "[::]:0", "192.0.2.1:9559"])
+def test_beyond_this_machine_a_token_is_needed(address: str) -> None:
+    with pytest.raises(ConfigError, match="listens beyond this machine only with a token, got"):
+        Server([], address)
+    Server([], address, token=TOKEN)
+
+
+def test_a_token_is_made_once_and_is_private(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    token = read_token(path)
+    assert len(token) >= 32
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert read_token(path) == token
+    path.chmod(0o666)
+    with pytest.raises(ConfigError, match="must be a file that only you can write; chmod 600 it"):
+        read_token(path)
+    path.chmod(0o600)
+    path.write_text("short")
+    with pytest.raises(ConfigError, match="must be 16 letters or more, got 5"):
+        read_token(path)
+    with pytest.raises(ConfigError, match="token .*: can't be read or made: .*No such file"):
+        read_token(tmp_path / "no" / "token")
