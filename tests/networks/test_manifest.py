@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from networks.traces.checksums import changed_files
 from networks.traces.manifest import Manifest, Port, Write, read_manifest, write_manifest
+from networks.traces.trace import open_trace
+from ringleaf.errors import ConfigError
 from ringleaf.units import FOREVER_PS
 
 TIMES = st.integers(1, FOREVER_PS)
@@ -55,3 +61,79 @@ def test_manifests_are_read_as_they_were_written(manifest: Manifest) -> None:
             writes=tuple(Write(write.at_ps, folder / write.path) for write in manifest.writes),
         )
         assert read == placed
+
+
+L2L3 = Path(__file__).parents[1] / "traces" / "l2l3"
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    folder = tmp_path / "trace"
+    shutil.copytree(L2L3, folder)
+    (tmp_path / "outside.json").write_text("{}")
+    return folder
+
+
+@pytest.mark.parametrize("key", ["program", "p4info", "entries", "arrivals"])
+@pytest.mark.parametrize(
+    "name", ["../outside.json", "/etc/passwd", "in/../../outside.json", "link"]
+)
+def test_files_of_a_trace_are_in_its_folder(trace: Path, key: str, name: str) -> None:
+    (trace / "link").symlink_to("../outside.json")
+    path = trace / "trace.yaml"
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {key: name}))
+    with pytest.raises(ConfigError, match=f"{key} must be in the trace's folder, got"):
+        read_manifest(trace)
+
+
+def test_later_entries_are_in_its_folder(trace: Path) -> None:
+    path = trace / "trace.yaml"
+    later = {"later": [{"at": "1us", "entries": "../outside.json"}]}
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | later))
+    with pytest.raises(ConfigError, match=r"later\[0\]: entries must be in the trace's folder"):
+        read_manifest(trace)
+
+
+def test_p4info_beside_the_program_is_in_its_folder(trace: Path) -> None:
+    (trace / "program.p4info.txtpb").unlink()
+    (trace / "program.p4info.txtpb").symlink_to("../outside.json")
+    with pytest.raises(ConfigError, match="program must be in the trace's folder"):
+        read_manifest(trace)
+
+
+def test_a_manifest_is_in_its_folder(trace: Path) -> None:
+    (trace / "trace.yaml").rename(trace.parent / "trace.yaml")
+    (trace / "trace.yaml").symlink_to("../trace.yaml")
+    with pytest.raises(ConfigError, match=r"trace.yaml: can't be read: no such file"):
+        read_manifest(trace)
+
+
+@pytest.mark.parametrize("name", ["in", "out", "in/port1.pcap", "out/port2.pcap"])
+def test_packets_are_in_its_folder(trace: Path, name: str) -> None:
+    (trace / name).rename(trace.parent / "packets")
+    (trace / name).symlink_to(trace.parent / "packets")
+    with pytest.raises(ConfigError, match=f"{name}: must be in the trace's folder, got a link"):
+        open_trace(trace, with_expected=False)
+
+
+def test_checksums_are_of_its_files(trace: Path) -> None:
+    (trace / "SHA256SUMS").write_text(f"{'0' * 64}  ../../etc/passwd\n")
+    with pytest.raises(ConfigError, match="line 1 must name a file of the trace, got"):
+        changed_files(trace)
+
+
+def test_programs_of_ours_go_by_name(trace: Path) -> None:
+    path = trace / "trace.yaml"
+    data = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump(data | {"program": "ringleaf:acl"}))
+    assert read_manifest(trace).program.name == "acl.json"
+    path.write_text(yaml.safe_dump(data | {"program": "ringleaf:../../x"}))
+    with pytest.raises(ConfigError, match=r"program: unknown program, got '.*/x'; valid: acl"):
+        read_manifest(trace)
+
+
+def test_the_copy_of_a_program_is_as_the_program_is() -> None:
+    programs = L2L3.parents[1] / "switches" / "programs"
+    for suffix in (".json", ".p4info.txtpb"):
+        copy = (L2L3 / f"program{suffix}").read_bytes()
+        assert copy == (programs / f"l2l3{suffix}").read_bytes()

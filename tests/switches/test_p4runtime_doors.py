@@ -81,5 +81,5 @@ def test_a_token_is_made_once_and_is_private(tmp_path: Path) -> None:
     path.write_text("short")
     with pytest.raises(ConfigError, match="must be 16 letters or more, got 5"):
         read_token(path)
-    with pytest.raises(ConfigError, match="token .*: can't be read or made: .*No such file"):
+    with pytest.raises(ConfigError, match=r"token .*: can't be read or made: .*No such file"):
         read_token(tmp_path / "no" / "token")
