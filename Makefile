@@ -78,7 +78,8 @@ RUN_FLAGS = $(foreach o,$(NAMES),$(if $($(o)),$(FLAG_$(o)) $(call q,$($(o))))) \
             $(if $(GIVEN_CC),--cc $(call q,$(GIVEN_CC)))
 
 # A target takes the names in TAKES_target; these are for all. Others are refused, at the end.
-TAKEN_BY_ALL := PYTHON VENV PIP_FLAGS SHELL_VENV BIN STAMP NUMBA_% XDG_%
+TAKEN_BY_ALL := PYTHON VENV PIP_FLAGS SHELL_VENV
+TAKEN_BY_TOOLS := BIN STAMP NUMBA_% XDG_%
 
 .DEFAULT_GOAL := help
 .PHONY: help exp step replay test mutants soak trace bench bench-live net clean-net shell venv-shell lint format p4 topo pin clean distclean venv
@@ -210,9 +211,9 @@ distclean: clean  ## Remove results, virtual environments and compiled code, too
 # What was typed and nobody takes, as `topo=torus2d`, must not be ignored in silence.
 GOALS := $(or $(MAKECMDGOALS),$(.DEFAULT_GOAL))
 VALID := $(foreach goal,$(GOALS),$(TAKES_$(goal)))
-UNKNOWN := $(firstword $(filter-out $(VALID) $(TAKEN_BY_ALL),$(TYPED)))
+UNKNOWN := $(firstword $(filter-out $(VALID) $(TAKEN_BY_ALL) $(TAKEN_BY_TOOLS),$(TYPED)))
 REFUSED = make $(GOALS): unknown name, got '$(UNKNOWN)'
 ifneq ($(UNKNOWN),)
-$(error $(or $(shell $(PYTHON) -m experiments.make_names 'make $(GOALS)' '$(UNKNOWN)' \
-  $(sort $(VALID)) $(filter-out %_%,$(TAKEN_BY_ALL)) 2>/dev/null),$(REFUSED)))
+$(error $(or $(shell $(PYTHON) -m experiments.make_names $(call q,make $(GOALS)) $(call q,$(UNKNOWN)) \
+  $(sort $(VALID)) $(TAKEN_BY_ALL) 2>/dev/null),$(REFUSED)))
 endif

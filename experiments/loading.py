@@ -26,8 +26,9 @@ def load(spec: Spec) -> None:
     """Load all that a virtual run needs, or compile it, so that no measurement waits for it."""
     from collectives.registry import ALGORITHMS
     from ina.registry import find_system, program_of
+    from networks.options import BUILD
     from networks.virtual.network import load_program
 
     for name in spec.algos:
         systems = [find_system(name)] if ALGORITHMS[name].in_network else []
-        load_program(program_of(systems, spec.lanes, spec.program))
+        load_program(BUILD / f"{program_of(systems, spec.lanes, spec.program)}.json")

@@ -6,11 +6,14 @@ with links of 100 Gbit/s it injects 400 Gbit/s, where a fat-tree's host injects 
 
 from __future__ import annotations
 
-import networkx as nx
+from typing import TYPE_CHECKING
 
 from ringleaf.errors import ConfigError
 from topologies.graph import attachment, hosts, link
 from topologies.registry import build, parse
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 _UNIT_BPS = 10**9
 
