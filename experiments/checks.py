@@ -14,6 +14,9 @@ from ringleaf.errors import ConfigError
 from topologies import registry
 from topologies.family import Counts
 
+FEW_LINKS = 10_000
+"""A topology of no more is made in a moment, to see whether it can be."""
+
 
 def check(spec: Spec, *, live: bool = True) -> None:
     """See to it that an experiment can be run here; on a network of its own, if it is to be `live`.
@@ -30,6 +33,20 @@ def check(spec: Spec, *, live: bool = True) -> None:
     if live and spec.net != VIRTUAL:
         _check_machine(spec)
     check_out(spec.out)
+    if counts.links <= FEW_LINKS:
+        _check_topology(spec)
+
+
+def _check_topology(spec: Spec) -> None:
+    """Make the topology, which takes a third of a second: long before PyTorch is there."""
+    from experiments.network import build_topology, divide_injection
+    from topologies.detours import with_detours
+
+    spec = divide_injection(spec)
+    graph = build_topology(
+        spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
+    )
+    with_detours(graph, spec.detours)
 
 
 def count_nodes(spec: Spec) -> Counts:

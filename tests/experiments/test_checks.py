@@ -13,7 +13,7 @@ from experiments.checks import check, count_nodes
 from experiments.estimate import check_memory, format_wait
 from experiments.options import resolve
 from networks.mininet import preflight
-from ringleaf.errors import ConfigError
+from ringleaf.errors import ConfigError, RingleafError
 from topologies.family import Counts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,6 +26,9 @@ GIB = 1 << 30
         ({"topo": "fattree,k=100", "size": "4K"}, "fattree,k=100: needs .* TiB of memory, 18 GiB"),
         ({"size": "64GiB"}, r"fattree: needs 2\.\d+ TiB of memory, 18 GiB are free; take fewer"),
         ({"algo": "ring,alltoall"}, "algo: must all be of one collective, got 'ring'"),
+        ({"topo": "fattree,k=3"}, "fattree,k=3: k must be even, got 3; try k=4"),
+        ({"topo": "fattree,k=4", "hosts": "17"}, "has 16 hosts, 17 are wanted"),
+        ({"detours": "h0-s99-h1"}, "detour: no such switch, got 's99'"),
         ({"servers": "15"}, "servers: must leave two hosts at least to be ranks, got 15 of 16"),
     ],
 )
@@ -33,7 +36,7 @@ def test_what_can_not_be_run_is_refused(
     given: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checks, "free_bytes", lambda: 18 * GIB)
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(RingleafError, match=message):
         check(resolve(given))
 
 
@@ -64,12 +67,12 @@ def test_hosts_that_are_left_out_are_not_counted() -> None:
     ["topo=nosuch", "algo=rign", "cc=x", "scheduler=x", "compress=x", "size=64GiB", "servers=15"],
 )
 def test_wrong_values_load_nothing_that_takes_long(given: str) -> None:
-    """Half a second is gone with any of these alone."""
+    """Half a second is gone with almost any of these alone."""
     key, value = given.split("=")
     code = f"""
 import sys
 from experiments import cli, run_command
-from ringleaf.errors import ConfigError
+from ringleaf.errors import ConfigError, RingleafError
 try:
     run_command.run_command({{{key!r}: {value!r}}})
 except ConfigError:
