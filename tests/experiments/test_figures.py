@@ -13,6 +13,7 @@ from experiments import figures, link_figures
 from experiments.figure_style import INK, matplotlib_style, themed
 from experiments.figures import draw_all, draw_busbw, draw_time
 from experiments.link_figures import _fold, _group, _place, draw_links, draw_spread, utilisation
+from experiments.options import as_plain, resolve
 from experiments.report import render
 from experiments.results import LinkSeries, Row, Run
 from ringleaf.units import PS_PER_US
@@ -32,11 +33,8 @@ def make_run(topo: str, algos: tuple[str, ...], sizes: tuple[int, ...]) -> Run:
     links = tuple(link for edge in graph.edges for link in (edge, edge[::-1]))
     run = Run(
         collective="allreduce", topology=graph.name, ranks=16, switches=20,
-        injection_bps=[100 * 10**9], links=link_kinds(graph),
-        options={
-            "net": "virtual", "rate_bps": 100 * 10**9, "scale": 1, "delay_ps": 10**6,
-            "loss": 0.0, "duplicate": 0.0, "reorder": 0.0, "seed": 1,
-        },
+        injection_bps=[100 * 10**9] * 2, links=link_kinds(graph),
+        options=as_plain(resolve({"topo": topo})),
         versions={}, complete=True,
     )  # fmt: skip
     for number, algo in enumerate(algos):
@@ -45,8 +43,11 @@ def make_run(topo: str, algos: tuple[str, ...], sizes: tuple[int, ...]) -> Run:
             algbw = size / time_ps * 1e3
             run.rows.append(
                 Row(
-                    algo, size, size // 4, "float32", "sum", time_ps, algbw, algbw * 1.875,
-                    int(time_ps * 0.8), 80.0, time_ps // 2, 50.0, 0, size * 2, 0, 0, 0, 1000, 1000,
+                    algo=algo, size_bytes=size, count=size // 4, dtype="float32", redop="sum",
+                    time_ps=time_ps, algbw_gb_s=algbw, busbw_gb_s=algbw * 1.875,
+                    bound_ps=int(time_ps * 0.8), bound_percent=80.0,
+                    floor_ps=time_ps // 2, floor_percent=50.0, wrong=0, wire_bytes=size * 2,
+                    retransmissions=0, drops=0, lost=0, packet_hops=1000, events=1000,
                 )
             )  # fmt: skip
             carried = np.zeros((len(links), 4), np.int64)
