@@ -140,6 +140,17 @@ def test_each_wrong_element_is_counted_once() -> None:
     assert verdict(ring, inputs, results)[0] == 1
 
 
+def test_wrong_elements_of_all_judgements_are_counted() -> None:
+    """Rank 0 lacks chunk 0, where zeros are right by chance; and element 3 is spoilt."""
+    ring, zeros = ring_allreduce(2), [torch.zeros(4), torch.zeros(4)]
+    lacking = tuple(row for row in ring.rows if (row.step, row.chunk) != (1, 0))
+    results = of([0, 0, 0, 1], [0, 0, 0, 0])
+
+    assert verdict(replace(ring, rows=lacking), zeros, results) == (
+        3, "the schedule is wrong: rank 0 lacks the contribution of rank 1 to chunk 0",
+    )  # fmt: skip
+
+
 def test_a_wrong_schedule_is_seen_where_values_are_right_by_chance() -> None:
     ring = ring_allreduce(2)
     zeros = [torch.zeros(4), torch.zeros(4)]
@@ -281,6 +292,14 @@ def test_a_judge_looks_at_a_schedule_once(monkeypatch: pytest.MonkeyPatch) -> No
     for _ in range(3):
         assert at.judge(ring, inputs, execute(ring, inputs)).wrong == 0
     assert len(calls) == 1
+
+
+def test_a_schedule_is_not_taken_for_one_that_is_gone() -> None:
+    """Python gives a new object the place, and so the id, of one that it has just freed."""
+    at, inputs = Judge(Collective.ALLREDUCE), of([0, 0], [0, 0])
+    for _ in range(20):
+        assert at.judge(replace(ring_allreduce(2), rows=()), inputs, inputs).wrong == 4
+        assert at.judge(replace(ring_allreduce(2), root=0), inputs, inputs).wrong == 0
 
 
 @dataclass(frozen=True)
