@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ringleaf.errors import ConfigError, choose
+from ringleaf.units import is_whole
 
 CLASSES = 8
 
@@ -53,4 +54,4 @@ def parse_scheduler(text: str, where: str = "scheduler") -> Scheduler:
 
 
 def _is_weight(text: str) -> bool:
-    return text.strip().isdecimal() and 1 <= int(text) <= MAX_WEIGHT
+    return is_whole(text) and 1 <= int(text) <= MAX_WEIGHT

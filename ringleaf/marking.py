@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ringleaf.errors import ConfigError
-from ringleaf.units import parse_fraction
+from ringleaf.units import is_whole, parse_fraction
 
 MOST_PACKETS = (1 << 19) - 1
 """Queue depths have 19 bits in v1model."""
@@ -62,7 +62,7 @@ def parse_marking(text: str, where: str) -> Marking:
         ConfigError: If it is neither, or a number is out of range.
     """
     parts = text.strip().split(":")
-    if len(parts) not in (1, 3) or not all(part.strip().isdecimal() for part in parts[:2]):
+    if len(parts) not in (1, 3) or not all(map(is_whole, parts[:2])):
         raise ConfigError(
             f"{where}: must be a depth in packets, or two and a probability, got {text!r}; "
             "like 65, or 5:200:1%"

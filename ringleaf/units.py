@@ -16,6 +16,7 @@ PS_PER_S = 1_000_000_000_000
 FOREVER_PS = (1 << 62) - 1
 """A deadline that never comes; adding a few of our times to it can't overflow int64."""
 
+LONGEST_WHOLE = 18  # digits
 LONGEST_NUMBER = 60  # letters, with a unit
 MOST_BYTES = 1 << 60
 MOST_BPS = 10**15
@@ -24,6 +25,12 @@ _BINARY = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _DECIMAL = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _NUMBER = r"(?:0|[1-9]\d*)(?:\.\d+)?"  # not 096, the end of a 4,096 that is taken for a list
 _TIME_PS = {"ps": 1, "ns": PS_PER_NS, "us": PS_PER_US, "ms": PS_PER_MS, "s": PS_PER_S}
+
+
+def is_whole(text: str) -> bool:
+    """Whether this is a whole number that fits int64; Python's own takes no end of digits."""
+    text = text.strip()
+    return text.isascii() and text.isdecimal() and len(text) <= LONGEST_WHOLE
 
 
 def _split(where: str, text: str, pattern: str, example: str) -> re.Match[str]:

@@ -1,11 +1,22 @@
 """Sizes, rates and times as people write them; what could mean two things is refused."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleaf.disciplines import parse_scheduler
 from ringleaf.errors import ConfigError
-from ringleaf.units import exact_rate, exact_time, parse_rate, parse_size, parse_time
+from ringleaf.marking import parse_marking
+from ringleaf.units import (
+    exact_rate,
+    exact_time,
+    is_whole,
+    parse_rate,
+    parse_size,
+    parse_time,
+)
 
 
 @pytest.mark.parametrize(
@@ -96,3 +107,30 @@ def test_exact_rates_are_short() -> None:
     assert [exact_rate(rate) for rate in (40 * 10**9, 25 * 10**8, 1000, 7)] == [
         "40G", "2.5G", "1K", "7",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["9" * 19, "9" * 5000, "٣", "1.0", "-1", ""])
+def test_numbers_without_end_are_none(text: str) -> None:
+    """Python reads digits of any script, and raises ValueError at more than 4300."""
+    assert not is_whole(text)
+    assert is_whole("9" * 18)
+    with pytest.raises(ConfigError, match="must be a depth in packets"):
+        parse_marking(text, "ecn")
+    with pytest.raises(ConfigError, match="drr, got"):
+        parse_scheduler(f"drr:{text}:1:1:1:1:1:1:1", "scheduler")
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "message"),
+    [
+        (parse_rate, "9" * 80 + "G", "not understood, got '9999"),
+        (parse_size, "9" * 40, "must be at most 1152921504606846976, got"),
+        (parse_rate, "2000T", "must be at most 1000000000000000, got '2000T'"),
+        (parse_time, "99999999s", "must be at most 4611686018427387903, got"),
+    ],
+)
+def test_amounts_without_end_are_refused(
+    parse: Callable[[str], int], text: str, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse(text)

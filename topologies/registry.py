@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ringleaf.errors import ConfigError, TopologyError, choose
-from ringleaf.units import PS_PER_US, exact_rate, exact_time, parse_rate, parse_time
+from ringleaf.units import PS_PER_US, exact_rate, exact_time, is_whole, parse_rate, parse_time
 from topologies.bcube import BCUBE
 from topologies.family import Counts, Family
 from topologies.fattree import FAT_TREE
@@ -74,8 +74,8 @@ def parse(text: str) -> Spec:
 
 
 def _parse_size(where: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise ConfigError(f"{where}: must be a whole number, got {text!r}")
+    if not is_whole(text):
+        raise ConfigError(f"{where}: must be a whole number, got {text!r:.80}")
     return int(text)
 
 

@@ -24,7 +24,7 @@ from networks.traces.checksums import changed_files, write_checksums
 from networks.traces.manifest import Manifest
 from networks.traces.trace import Trace, open_trace
 from ringleaf.errors import ConfigError, RingleafError, choose
-from ringleaf.units import PS_PER_NS, parse_time
+from ringleaf.units import PS_PER_NS, is_whole, parse_time
 
 EQUAL, DIFFERENT, BAD_INPUT = 0, 1, 2
 SWITCHES = ("embedded", "bmv2")
@@ -110,7 +110,7 @@ def parse_window(text: str) -> Window:
     Raises:
         ConfigError: If it is neither.
     """
-    if text.isdecimal():
+    if is_whole(text):
         return Window(packets=int(text))
     return Window(time_ns=parse_time(text, "window") // PS_PER_NS)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from experiments.replay.dissect import dissect
 from ringleaf.errors import ConfigError
+from ringleaf.units import is_whole
 
 _RANGE = re.compile(r"(\d+):(\d+)")
 _FIELD = re.compile(r"[A-Za-z]\w*(#\d+)?\.\w+")
@@ -26,7 +27,7 @@ def parse_masks(texts: Sequence[str]) -> Mask | None:
     ranges: list[tuple[int, int]] = []
     fields: set[str] = set()
     for text in (part.strip() for each in texts for part in each.split(",")):
-        if match := _RANGE.fullmatch(text):
+        if (match := _RANGE.fullmatch(text)) and all(map(is_whole, match.groups())):
             start, length = int(match[1]), int(match[2])
             ranges.append((start, start + length))
         elif _FIELD.fullmatch(text):

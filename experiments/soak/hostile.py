@@ -35,6 +35,7 @@ from ringleaf.compiled import cache_folder
 LIMIT_S = 10.0  # of a processor, for one input; a large program takes one second
 STUCK_S = 300.0  # without a word from a process, which is then ended
 MORE_BYTES = 1 << 30  # of memory, than a process has at first
+LONGEST = 4 << 20  # bytes of an input
 SHRINK_S = 20.0
 BATCH = 50  # inputs between two reports of a process
 
@@ -62,7 +63,7 @@ def draw(seed: int, number: int, only: str | None = None) -> tuple[str, bytes]:
     rng = random.Random(f"{seed} {number}")
     names = list(KINDS) if only is None else [only]
     kind = rng.choices(names, [KINDS[name].share for name in names])[0]
-    return kind, KINDS[kind].draw(rng)
+    return kind, KINDS[kind].draw(rng)[:LONGEST]
 
 
 class Feeder:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from networks.traces.pcap_read import read_packets
 from ringleaf.errors import ConfigError
+from ringleaf.units import is_whole
 from switches.switch import LONGEST_PACKET
 
 _CAPTURED = re.compile(r"(.+)#(.*)")
@@ -39,8 +40,8 @@ def _from_hex(text: str) -> bytes:
 
 
 def _captured(file: str, number: str) -> bytes:
-    if not number.isdigit():
-        raise ConfigError(f"{file}: packets are numbered from 0, got {number!r}")
+    if not is_whole(number):
+        raise ConfigError(f"{file}: packets are numbered from 0, got {number!r:.80}")
     packets = read_packets(Path(file))
     if int(number) >= len(packets):
         raise ConfigError(f"{file}: has packets 0 to {len(packets) - 1}, got {number}")
