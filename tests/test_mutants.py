@@ -100,7 +100,7 @@ def test_ends_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     )
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     monkeypatch.setattr(run_mutants, "ROOT", tmp_path)
-    monkeypatch.setattr(run_mutants, "LEAST_PATIENCE_S", 8.0)
+    monkeypatch.setattr(run_mutants, "LEAST_PATIENCE_S", 15.0)
     changes = [("x * 2", "x * 3"), ("unused", "other"), ("WAIT = 0", "WAIT = 600"), ("def", "dfe")]
     mutants = [replace(SLEEPY, name=new, old=old, new=new) for old, new in changes]
 

@@ -65,7 +65,7 @@ def test_all_algorithms_are_right_and_none_beats_its_bound(
 
 def test_hosts_send_no_less_than_the_algorithm_needs(first_light: tuple[Path, str]) -> None:
     """2(n-1)/n of the size for ring, all of it for aggregation, headers besides."""
-    sent = {(row[0], int(row[1])): int(row[11]) for row in rows(first_light[1])}
+    sent = {(row[0], int(row[1])): int(row[13]) for row in rows(first_light[1])}
 
     assert 1.5 * 65536 < sent["ring", 65536] < 1.6 * 65536
     assert 65536 < sent["switchml", 65536] < 1.2 * 65536
@@ -118,8 +118,8 @@ def test_losses_cost_time_and_nothing_else(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert "loss 2 %, duplicate 1 %, reorder 1 %" in done.stdout
-    assert [row[10] for row in rows(done.stdout)] == ["0", "0"]
-    assert all(int(row[12]) > 0 for row in rows(done.stdout))
+    assert [row[12] for row in rows(done.stdout)] == ["0", "0"]
+    assert all(int(row[14]) > 0 for row in rows(done.stdout))
 
 
 def test_same_seed_same_bytes_even_when_packets_are_lost(tmp_path: Path) -> None:

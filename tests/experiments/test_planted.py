@@ -44,7 +44,7 @@ def table(folder: Path, algo: str, **options: Any) -> tuple[int, list[str]]:
     session.run(given, emit=lines.append, connect=connect)
     [row] = [line.split() for line in lines if not line.startswith("#")]
     start = next(i for i, line in enumerate(lines) if line.startswith("# wrong values"))
-    return int(row[10]), lines[start:]
+    return int(row[12]), lines[start:]
 
 
 def shifted_ring(request: Request) -> Schedule:

@@ -247,7 +247,10 @@ def test_one_byte_changed_anywhere_is_noticed(
         ({"program": "none.json"}, "program: no such file, got 'none.json'"),
         ({"program": "trace.yaml"}, "trace.yaml"),
         ({"entries": "trace.yaml"}, "not a p4.v1.WriteRequest as text"),
-        ({"later": [{"at": "1 fortnight", "entries": "later.txtpb"}]}, r"later\[0\]: at: not und"),
+        (
+            {"later": [{"at": "1 fortnight", "entries": "later.txtpb"}]},
+            r"later\[0\]: at: unit must be ps",
+        ),
         ({"later": 3}, "later must be a list, got 3"),
         ({"arrivals": "trace.yaml"}, "trace.yaml: not an array of NumPy's"),
         ({"origin_ns": 1 << 61}, "packets' times must be in the"),

@@ -217,6 +217,7 @@ def test_mininets_own_command_takes_our_switches(switch: str) -> None:
     }
 
 
+@pytest.mark.bmv2
 def test_delays_with_bmv2_need_netem() -> None:
     done = run(*CLI, TOPO, "--switch", "bmv2", "--delay", "5ms", text="pingall\n")
 

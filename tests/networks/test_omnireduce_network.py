@@ -83,7 +83,11 @@ def test_sums_have_the_same_bits_whatever_the_links_do(
 
 
 def test_time_follows_the_density_of_blocks_as_published() -> None:
-    """As many aggregators as workers: D S / B, a ring's time by 2 (n - 1) / (n D), and latency."""
+    """As many aggregators as workers: D S / B, a ring's time by 2 (n - 1) / (n D), and latency.
+
+    The ring's 14 steps of 2 us and a packet's time each are a fifth of its time, so that the ratio
+    may be somewhat more than the formula's, which has no latency.
+    """
     elements = 1 << 18
     ring = VirtualNetwork(keep_hosts(build(STAR), 8), Options())
     ring_ps = ring.run(ALGORITHMS["ring"].build(8), sparse_tensors(8, elements, 1.0, 1)).time_ps
@@ -92,7 +96,7 @@ def test_time_follows_the_density_of_blocks_as_published() -> None:
         for tensor in tensors[1:]:  # all have the same blocks
             tensor.copy_(tensors[0] * 3)
         took_ps = run(tensors, servers=8).time_ps
-        assert 0.6 < ring_ps / took_ps / (2 * 7 / 8 / density) < 1.05
+        assert 0.6 < ring_ps / took_ps / (2 * 7 / 8 / density) < 1.2
 
 
 def test_nobody_loses_a_packet_however_few_aggregators_there_are() -> None:

@@ -12,7 +12,7 @@ def test_a_small_network_is_drawn_whole() -> None:
     assert (
         terminal(graph)
         == """\
-leafspine,leaves=2,spines=1,hosts=2: 4 hosts, 3 switches
+leafspine,leaves=2,spines=1,hosts=2,host_rate=25G: 4 hosts, 3 switches
 
 spine              s2
 leaf         s0          s1

@@ -50,7 +50,7 @@ def test_a_command_prints_what_the_page_shows(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     # Figures take longer than all else, and are tested elsewhere.
-    monkeypatch.setattr(session, "draw", lambda folder, *_: folder / "report.html")
+    monkeypatch.setattr(session, "draw", lambda folder, *_: [folder / "report.html"])
 
     with pytest.raises(SystemExit) as exited:
         cli.app(shlex.split(command))
