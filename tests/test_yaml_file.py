@@ -19,7 +19,7 @@ LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
     [
         (LAUGHS, "at most 500000 values, 50 deep, got more"),
         ("[" * 60 + "]" * 60, "at most 500000 values, 50 deep, got more"),
-        ("[" * 700, "at most 500000 values, 50 deep, got more"),
+        ("[" * 500_000, "at most 500000 values, 50 deep, got more"),
         ("a: &a [*a]", "a value can't hold itself"),
         ("!!python/object/apply:os.system ['touch owned']", "not YAML: could not determine"),
         ("a: 2001-99-99", "not YAML: month must be in"),
