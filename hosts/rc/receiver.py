@@ -71,7 +71,11 @@ def post_receive(
     qp.receives[row + 1] = size_bytes
     qp.receives[row + 2] = tag
     state[RECEIVES_END] += 1
-    if state[ADVERTISED] <= state[RECEIVES_FIRST] + 1:  # the peer is about to run out of credit
+    posted = state[RECEIVES_END] - state[RECEIVES_FIRST]
+    known = state[ADVERTISED] - state[RECEIVES_FIRST]
+    if known <= max(
+        1, posted // 2
+    ):  # as TCP tells of a window that has doubled (RFC 9293, 3.8.6.2)
         owe(arena, at, number, qp, ACK)
     return True
 

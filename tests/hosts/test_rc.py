@@ -240,6 +240,17 @@ def test_sender_without_credit_waits_and_sends_nothing_twice() -> None:
     assert wire.store.arena.words[wire.ends[0] + RETRANSMISSIONS] == 0
 
 
+def test_credit_is_told_when_it_has_doubled() -> None:
+    """A sender that knows of two receives would otherwise send two messages per round trip."""
+    wire = Wire()
+    for tag in range(8):
+        wire.expect(1, 4096 + 8 * tag, 8, tag)
+        wire.run()
+    syndrome_at = 14 + 20 + 8 + 12  # Ethernet, IPv4, UDP, BTH
+    codes = [frame[syndrome_at] for frame in wire.sent]
+    assert codes == [1, 2, 4, 6]  # for 1, 2, 4 and 8 credits
+
+
 def test_message_waits_for_a_receive_to_be_posted() -> None:
     wire = Wire()
     wire.post(0, b"early", 0, tag=1)
