@@ -52,7 +52,7 @@ def read_yaml(path: Path, what: str) -> Any:
 
 
 def _check_depth(events: Iterable[Any], where: str) -> None:
-    """See to it that composing nodes doesn't go too deep, which libyaml's stack does not survive."""
+    """See to it that composing nodes doesn't go too deep, as libyaml does not survive it."""
     depth = 0
     for event in events:
         name = type(event).__name__
