@@ -49,17 +49,19 @@ def test_the_shell_writes_and_reads_all_it_knows(address: str) -> None:
 
 @pytest.mark.shell
 @pytest.mark.slow
-def test_make_shell_opens_a_prompt() -> None:
+@pytest.mark.parametrize("at", [r"127\.0\.0\.1:\d+", "unix:.*/switch.sock"], ids=["tcp", "unix"])
+def test_make_shell_opens_a_prompt(at: str, tmp_path: Path) -> None:
+    grpc = f"unix:{tmp_path / 'switch.sock'}" if at.startswith("unix") else "127.0.0.1:0"
     serve = [sys.executable, "-m", "experiments.cli", "switch", "p4/build/forward.json"]
     with subprocess.Popen(
-        [*serve, "--grpc", "127.0.0.1:0", "--count", "2"],
+        [*serve, "--grpc", grpc, "--count", "2"],
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,
     ) as switch:
         assert switch.stdout is not None
         ready = switch.stdout.readline()
-        match = re.fullmatch(r"P4Runtime at (127\.0\.0\.1:\d+), devices 1 to 2: forward\n", ready)
+        match = re.fullmatch(rf"P4Runtime at ({at}), devices 1 to 2: forward\n", ready)
         assert match, ready
         opened = ["-m", "experiments.shell", f"{match[1]}/2"]
         done = run([str(PYTHON), *opened], "tables\nAPIVersion()\nexit\n")
