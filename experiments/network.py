@@ -161,7 +161,7 @@ def connect(
     from networks.virtual import VirtualNetwork  # compiles, or loads what is compiled
 
     return VirtualNetwork(
-        graph, _options(spec, in_network, capture=capture, record=record), seed=spec.seed
+        graph, network_options(spec, in_network, capture=capture, record=record), seed=spec.seed
     )
 
 
@@ -204,7 +204,7 @@ def connecting(spec: Spec, graph: nx.Graph[str]) -> Iterator[Connect]:
         ) -> Network:
             return MininetNetwork(
                 testbed,
-                _options(spec, in_network, capture=capture, record=record),
+                network_options(spec, in_network, capture=capture, record=record),
                 seed=spec.seed,
                 stall_s=spec.stall_ps / PS_PER_S,
             )
@@ -212,10 +212,15 @@ def connecting(spec: Spec, graph: nx.Graph[str]) -> Iterator[Connect]:
         yield connect_live
 
 
-def _options(
-    spec: Spec, in_network: str | None, *, capture: Path | None = None, record: Path | None = None
+def network_options(
+    spec: Spec,
+    in_network: str | None,
+    *,
+    capture: Path | None = None,
+    record: Path | None = None,
+    switch_entries: int | None = None,
 ) -> Options:
-    """How a network behaves."""
+    """How the network of a spec behaves, as its links, queues and hosts know it."""
     from networks.options import Options
 
     options: dict[str, Any] = {}
@@ -229,6 +234,7 @@ def _options(
         mtu=spec.mtu_bytes,
         lanes=spec.lanes,
         slots=spec.slots,
+        switch_entries=switch_entries,
         servers=spec.servers,
         window=spec.window,
         ecmp=spec.routes == "ecmp",

@@ -13,6 +13,7 @@ import torch
 
 from collectives.compress.compressor import Feedback
 from collectives.compress.registry import parse_compressor
+from collectives.cost import Fabric
 from collectives.oracle import message_bytes
 from collectives.registry import ALGORITHMS, Algorithm
 from collectives.schedule import Collective, Schedule
@@ -93,6 +94,11 @@ class Experiment:
             lanes=spec.lanes,
             servers=spec.servers,
         )
+
+    @property
+    def fabric(self) -> Fabric:
+        """What schedules of this topology are made for."""
+        return self._bounds.fabric
 
     @cached_property
     def _floor(self) -> Floor:
@@ -176,7 +182,7 @@ class Experiment:
             self.ranks,
             size_bytes=size_bytes,
             hierarchy=self._hierarchy,
-            fabric=self._bounds.fabric,
+            fabric=self.fabric,
             servers=self.spec.servers,
         )
 

@@ -115,15 +115,23 @@ def draw(seed: int, number: int) -> Case:
         pool = BY_HOSTS + SPARSE if kind == "hosts" else SYSTEMS
         given["algo"] = ",".join(random.sample(pool, random.randint(1, 3)))
     given["size"] = ",".join(str(size) for size in sorted(random.sample(SIZES, 5)))
-    given |= _some(_OPTIONS, random, share=0.25)
+    given |= draw_options(random)
     if kind != "others":
         given |= _some(_SERVERS, random, share=0.3)
-    if random.random() < 0.5:
-        given |= _some(_LOSSES, random, share=0.6)
-    trouble = Trouble()
-    if random.random() < 0.3:
-        trouble = Trouble(*(random.choice((0, 0, 1, 2)) for _ in range(3)))
-    return Case(number, given, trouble)
+    return Case(number, given, draw_trouble(random))
+
+
+def draw_options(random: Random) -> dict[str, str]:
+    """Return some options of a network and its hosts."""
+    given = _some(_OPTIONS, random, share=0.25)
+    return given | _some(_LOSSES, random, share=0.6) if random.random() < 0.5 else given
+
+
+def draw_trouble(random: Random) -> Trouble:
+    """Return the disturbances of each run: mostly none."""
+    if random.random() < 0.7:
+        return Trouble()
+    return Trouble(*(random.choice((0, 0, 1, 2)) for _ in range(3)))
 
 
 _OPTIONS = {
@@ -165,22 +173,23 @@ def simpler(case: Case) -> list[Case]:
         parts = case.given[name].split(separator)
         if len(parts) > 1:
             found += [replace(case, given=case.given | {name: part}) for part in parts]
-    if case.trouble:
-        found += [
-            replace(case, trouble=each)
-            for each in (
-                Trouble(),
-                replace(case.trouble, outages=0),
-                replace(case.trouble, bursts=0),
-                replace(case.trouble, restarts=0),
-            )
-            if each != case.trouble
-        ]
-    for name in case.given:
-        if name not in ("topo", "algo", "size", "seed"):
-            rest = {key: value for key, value in case.given.items() if key != name}
-            found.append(replace(case, given=rest))
-    small = TOPOLOGIES[1]
-    if case.given["topo"] != small:
-        found.append(replace(case, given=case.given | {"topo": small}))
+    found += [replace(case, trouble=each) for each in simpler_trouble(case.trouble)]
+    found += [replace(case, given=each) for each in simpler_options(case.given)]
     return found
+
+
+def simpler_trouble(trouble: Trouble) -> list[Trouble]:
+    """Return fewer disturbances, the fewest first."""
+    fewer = (Trouble(), *(replace(trouble, **{name: 0}) for name in Trouble.__slots__))
+    return [each for each in dict.fromkeys(fewer) if each != trouble]
+
+
+def simpler_options(given: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return the options with one left out, or on a small topology."""
+    found = [
+        {key: value for key, value in given.items() if key != name}
+        for name in given
+        if name not in ("topo", "algo", "size", "seed")
+    ]
+    small = TOPOLOGIES[1]
+    return found if given["topo"] == small else [*found, {**given, "topo": small}]

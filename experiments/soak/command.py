@@ -5,19 +5,22 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count, islice
+from random import Random
 from typing import Annotated
 
 import typer
 
 from experiments.console import FAILURE, Debug, guard, say
 from experiments.soak.cases import Case, draw, simpler
+from experiments.soak.job_cases import JobsCase, draw_jobs, simpler_jobs
 from ringleaf.units import PS_PER_S, parse_time
 
 SAY_EVERY_S = 10.0
+JOBS_SHARE = 0.2  # of cases: jobs beside each other
 MOST_SHRINKS = 200  # cases tried to make a failing one smaller
 
 Seconds = Annotated[str, typer.Option("--time", help="How long: 60s. A soak ends with its case.")]
@@ -66,7 +69,7 @@ def soak_command(
 ) -> None:
     """Run random cases in virtual time: sums, ends, bounds, resends and leaks are checked."""
     if case is not None:
-        if _show_case(draw(seed, case)):
+        if _show_case(draw_any(seed, case)):
             raise typer.Exit(FAILURE)
         return
     tally = Tally(seed)
@@ -97,7 +100,7 @@ def _soak(tally: Tally, is_over: Callable[[], bool], jobs: int) -> None:
             say(f"case {number}: {what}: {where}: {why}")
             say(f"  again: ringleaf soak --seed {tally.seed} --case {number}")
             if len(tally.bad) <= _SHRUNK:
-                _say_smallest(draw(tally.seed, number), what)
+                _say_smallest(draw_any(tally.seed, number), what)
         if time.monotonic() - said_s >= SAY_EVERY_S:
             said_s = time.monotonic()
             sys.stderr.write(f"{tally.line()}\n")
@@ -128,19 +131,35 @@ def _findings(seed: int, is_over: Callable[[], bool], jobs: int) -> Iterator[tup
                 waiting.append((number, pool.submit(try_number, seed, number)))
 
 
+AnyCase = Case | JobsCase
+
+
+def draw_any(seed: int, number: int) -> AnyCase:
+    """Return case `number` of a soak, of whichever kind it is."""
+    is_jobs = Random(f"{seed} {number} kind").random() < JOBS_SHARE
+    return draw_jobs(seed, number) if is_jobs else draw(seed, number)
+
+
 def try_number(seed: int, number: int) -> Found:
     """Run a case; return its findings as plain tuples."""
-    return try_plain(draw(seed, number))
+    return try_plain(draw_any(seed, number))
 
 
-def try_plain(case: Case) -> Found:
+def try_plain(case: AnyCase) -> Found:
     """Run a case; return its findings as plain tuples."""
-    from experiments.soak.trial import try_case  # compiles, or loads what is compiled
+    from experiments.soak.job_trial import try_jobs  # compiles, or loads what is compiled
+    from experiments.soak.trial import try_case
 
-    return [(each.what, each.where, each.why) for each in try_case(case)]
+    found = try_jobs(case) if isinstance(case, JobsCase) else try_case(case)
+    return [(each.what, each.where, each.why) for each in found]
 
 
-def shrink(case: Case, fails: Callable[[Case], bool]) -> Case:
+def simpler_any(case: AnyCase) -> Sequence[AnyCase]:
+    """Return cases of the same kind that are a little smaller."""
+    return simpler_jobs(case) if isinstance(case, JobsCase) else simpler(case)
+
+
+def shrink(case: AnyCase, fails: Callable[[AnyCase], bool]) -> AnyCase:
     """Return the smallest case found that still fails.
 
     Args:
@@ -149,7 +168,7 @@ def shrink(case: Case, fails: Callable[[Case], bool]) -> Case:
     """
     tried = 0
     while tried < MOST_SHRINKS:
-        for smaller in simpler(case):
+        for smaller in simpler_any(case):
             tried += 1
             if fails(smaller):
                 case = smaller
@@ -161,15 +180,15 @@ def shrink(case: Case, fails: Callable[[Case], bool]) -> Case:
     return case
 
 
-def _say_smallest(case: Case, what: str) -> None:
+def _say_smallest(case: AnyCase, what: str) -> None:
     smallest = shrink(case, lambda each: any(end == what for end, _, _ in try_plain(each)))
     trouble = f", with {smallest.trouble}" if smallest.trouble else ""
     say(f"  smallest: {smallest.command}{trouble}")
 
 
-def _show_case(case: Case) -> bool:
+def _show_case(case: AnyCase) -> bool:
     """Run one case, saying how each run of it ended; return whether any is bad."""
-    say(f"# {case.command}")
+    say("# " + case.command.replace("\n", "\n# "))
     if case.trouble:
         say(f"# {case.trouble}")
     found = try_plain(case)

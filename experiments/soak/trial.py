@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import torch
 
+from collectives.registry import Algorithm
 from collectives.schedule import Schedule
 from experiments.network import connect
 from experiments.options import Spec, resolve
@@ -48,6 +50,11 @@ class Finding:
     def is_bad(self) -> bool:
         """Whether this must not be."""
         return self.what not in ("ok", "ended", "refused")
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the network that it was found on is of no more use."""
+        return self.what in ("ended", "stuck", "error")
 
 
 class Worn:
@@ -128,25 +135,44 @@ def try_case(case: Case) -> list[Finding]:
     found = []
     for size_bytes, algorithm, inputs in experiment.tasks():
         where = f"{algorithm.name} {size_bytes} B"
-        try:
-            measurement = experiment.measure(networks, algorithm, size_bytes, inputs)
-        except BackendError as error:
+        may_end = bool(case.trouble.restarts) and algorithm.name in FORGETFUL
+        measure = partial(_measure, experiment, networks, algorithm, size_bytes, inputs, where)
+        ended = try_run(measure, where, may_end=may_end)
+        if ended.is_broken:
             networks.forget(algorithm.name if algorithm.in_network else None)
-            found.append(_ended(case, algorithm.name, where, error))
-        except RingleafError as error:
-            found.append(Finding("refused", where, str(error)))
-        except Exception as error:  # noqa: BLE001 -- whatever it is, it is what a soak looks for
-            networks.forget(algorithm.name if algorithm.in_network else None)
-            found.append(Finding("error", where, f"{type(error).__name__}: {error}"))
-        else:
-            assert networks.last is not None
-            found.append(_judge(measurement, where, networks.last, experiment.spec))
+        found.append(ended)
     return found
 
 
-def _ended(case: Case, algorithm: str, where: str, error: BackendError) -> Finding:
-    may = case.trouble.restarts and algorithm in FORGETFUL
-    return Finding("ended" if may else "stuck", where, str(error))
+def try_run(run: Callable[[], Finding], where: str, *, may_end: bool) -> Finding:
+    """Return what a run finds, or how it failed.
+
+    Args:
+        run: Runs once and judges.
+        where: Which run it is.
+        may_end: Whether it may get nowhere, if it says why.
+    """
+    try:
+        return run()
+    except BackendError as error:
+        return Finding("ended" if may_end else "stuck", where, str(error))
+    except RingleafError as error:
+        return Finding("refused", where, str(error))
+    except Exception as error:  # noqa: BLE001 -- whatever it is, it is what a soak looks for
+        return Finding("error", where, f"{type(error).__name__}: {error}")
+
+
+def _measure(
+    experiment: Experiment,
+    networks: Networks,
+    algorithm: Algorithm,
+    size_bytes: int,
+    inputs: list[torch.Tensor],
+    where: str,
+) -> Finding:
+    measurement = experiment.measure(networks, algorithm, size_bytes, inputs)
+    assert networks.last is not None
+    return _judge(measurement, where, networks.last, experiment.spec)
 
 
 def _judge(measurement: Measurement, where: str, network: Worn, spec: Spec) -> Finding:

@@ -227,15 +227,22 @@ class VirtualNetwork:
             self._settle()
         return meter.result([operation.finish_ps[rank] for rank in range(schedule.ranks)])
 
-    def play(self, director: Director, tell: Tell | None = None) -> RunResult:
+    def play(
+        self,
+        director: Director,
+        tell: Tell | None = None,
+        *,
+        disturbances: Sequence[Disturbance] = (),
+    ) -> RunResult:
         """Let a director run collectives, several at a time, until it has nothing to come.
 
-        `tell` is as for `run`.
+        `tell` and `disturbances` are as for `run`.
 
         Raises:
             BackendError: If nothing gets through any more and collectives are not done.
         """
         self._tell = tell
+        self._agenda = Agenda(disturbances, self.now_ps)
         under_way: list[Operation] = []
         meter, patience = self.meter(), self._patience()
         if self.options.watch_memory:
@@ -250,6 +257,7 @@ class VirtualNetwork:
                     director.finish(operation, self.now_ps)
             next_ps = director.next_ps()
             if next_ps == FOREVER_PS and not under_way:
+                self._settle()
                 return self._with_memory(meter.result([self.now_ps]))
             for operation in self._advance(min(next_ps, patience.deadline_ps)):
                 under_way.remove(operation)

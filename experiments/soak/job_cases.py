@@ -1,0 +1,217 @@
+"""Random cases of training jobs that share a network, each with hosts and orders of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from random import Random
+
+from experiments.soak.cases import (
+    BY_HOSTS,
+    SPARSE,
+    TOPOLOGIES,
+    Trouble,
+    draw_options,
+    draw_trouble,
+    simpler_options,
+    simpler_trouble,
+)
+from hosts.schedulers.registry import SCHEDULERS
+from ringleaf.units import PS_PER_NS, PS_PER_US
+from topologies.registry import count
+
+ROUNDS = 6
+"""Times that a case has its jobs train on one network."""
+
+ELEMENTS = (0, 1, 2, 63, 64, 65, 255, 256, 1000, 1250, 5000)
+"""Of a layer's gradient, around the edges of blocks and packets."""
+
+LATEST_PS = 50 * PS_PER_US  # start of a job
+LONGEST_LAYER_PS = 5 * PS_PER_US  # a layer's pass, forward or backward
+
+TOGETHER: tuple[tuple[str, ...], ...] = (
+    (),
+    ("switchml",),
+    ("atp",),
+    ("omnireduce",),
+    ("atp", "switchml"),
+)
+"""Systems that may have jobs in one network."""
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """Hosts that train together, in every round of a case.
+
+    Attributes:
+        ranks: How many hosts have a rank.
+        servers: How many help besides.
+        system: What aggregates for them; "": hosts add.
+    """
+
+    ranks: int
+    servers: int = 0
+    system: str = ""
+
+    @property
+    def hosts(self) -> int:
+        return self.ranks + self.servers
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """A team's job in one round.
+
+    Attributes:
+        algo: The collective that reduces its gradients.
+        elements: Of each layer's gradient, the front layer first.
+        layer_ps: What each layer's pass takes, forward or backward.
+        iterations: How many; None: as long as others train.
+        start_ps: After the round's start.
+        weight: Its importance, to schedulers.
+        fuse_bytes: Gradients are put together until they have so much.
+        partition_bytes: Larger ones are cut; None: as the scheduler wants it.
+    """
+
+    algo: str
+    elements: tuple[int, ...]
+    layer_ps: int
+    iterations: int | None
+    start_ps: int = 0
+    weight: float = 1.0
+    fuse_bytes: int = 0
+    partition_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """All teams train once, their gradients in the order of a scheduler."""
+
+    order: str
+    trainings: tuple[Training, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobsCase:
+    """Jobs beside each other, several times on one network.
+
+    Attributes:
+        number: Of the case in its soak.
+        given: Options, as on the command line, as far as they concern a network.
+        trouble: How links fail and switches restart in every round; seeds its times.
+        entries: Slots or aggregators that all jobs may have in a switch; None: what there is.
+        teams: Who trains.
+        rounds: What they train.
+    """
+
+    number: int
+    given: dict[str, str]
+    trouble: Trouble
+    entries: int | None
+    teams: tuple[Team, ...]
+    rounds: tuple[Round, ...]
+
+    @property
+    def command(self) -> str:
+        """The case in words, as no command takes it."""
+        options = " ".join(f"{name}={value}" for name, value in self.given.items())
+        lines = [f"jobs on {options}, {self.entries or 'all'} entries a switch"]
+        lines += [f"  {team}" for team in self.teams]
+        for each in self.rounds:
+            lines += [f"  order {each.order}", *(f"    {job}" for job in each.trainings)]
+        return "\n".join(lines)
+
+
+def draw_jobs(seed: int, number: int) -> JobsCase:
+    """Return case `number` of a soak, if it is one of jobs."""
+    random = Random(f"{seed} {number} jobs")
+    topo = random.choice(TOPOLOGIES)
+    given = {"topo": topo, "seed": str(random.randrange(1 << 20)), **draw_options(random)}
+    for name in ("density", "dtype"):  # jobs' gradients are dense, and float32
+        given.pop(name, None)
+    teams = tuple(_draw_teams(random, count(topo).hosts))
+    rounds = tuple(_draw_round(random, teams) for _ in range(ROUNDS))
+    entries = random.choice((None, None, 16, 64, 256))
+    return JobsCase(number, given, draw_trouble(random), entries, teams, rounds)
+
+
+def _draw_teams(random: Random, hosts: int) -> Iterator[Team]:
+    systems = random.choice(TOGETHER)
+    left, teams = hosts, random.randint(2, min(4, hosts // 2))
+    for place in range(teams):
+        others = 2 * (teams - place - 1)  # hosts that the teams to come need at least
+        ranks = random.randint(2, min(left - others, 6))
+        servers = min(random.choice((0, 0, 1, 2)), left - others - ranks)
+        system = systems[place] if place < len(systems) else random.choice(("", *systems))
+        left -= ranks + servers
+        yield Team(ranks, servers, system)
+
+
+def _draw_round(random: Random, teams: tuple[Team, ...]) -> Round:
+    trainings = [_draw_training(random, team) for team in teams]
+    if random.random() < 0.2:
+        trainings[-1] = replace(trainings[-1], iterations=None)
+    return Round(random.choice(list(SCHEDULERS)), tuple(trainings))
+
+
+def _draw_training(random: Random, team: Team) -> Training:
+    elements = tuple(random.choice(ELEMENTS) for _ in range(random.randint(1, 4)))
+    return Training(
+        team.system or random.choice(BY_HOSTS + SPARSE),
+        elements if any(elements) else (1000,),
+        random.randrange(10 * PS_PER_NS, LONGEST_LAYER_PS),
+        random.randint(1, 3),
+        random.choice((0, random.randrange(LATEST_PS))),
+        random.choice((0.0, 1.0, 1.0, 2.5)),
+        random.choice((0, 0, 4096)),
+        random.choice((None, None, 1024, 4096)),
+    )
+
+
+def simpler_jobs(case: JobsCase) -> list[JobsCase]:
+    """Return cases that are a little smaller, the most promising first."""
+    found = []
+    if len(case.rounds) > 1:
+        found += [replace(case, rounds=(each,)) for each in case.rounds]
+        found += [replace(case, rounds=case.rounds[:-1])]
+    if len(case.teams) > 1:
+        found += [_without_team(case, place) for place in range(len(case.teams))]
+    found += [replace(case, trouble=each) for each in simpler_trouble(case.trouble)]
+    found += [replace(case, given=each) for each in simpler_options(case.given)]
+    if case.entries is not None:
+        found.append(replace(case, entries=None))
+    for place in range(len(case.teams)):
+        for smaller in _simpler_trainings(case, place):
+            found.append(smaller)
+    return [each for each in found if _ends(each)]
+
+
+def _ends(case: JobsCase) -> bool:
+    """Whether each round has a job that others wait for."""
+    return all(any(job.iterations for job in each.trainings) for each in case.rounds)
+
+
+def _without_team(case: JobsCase, place: int) -> JobsCase:
+    rounds = tuple(
+        replace(each, trainings=each.trainings[:place] + each.trainings[place + 1 :])
+        for each in case.rounds
+    )
+    return replace(case, teams=case.teams[:place] + case.teams[place + 1 :], rounds=rounds)
+
+
+def _simpler_trainings(case: JobsCase, place: int) -> Iterator[JobsCase]:
+    """Yield cases whose rounds have a simpler job of one team."""
+    for number, each in enumerate(case.rounds):
+        job = each.trainings[place]
+        wanted = [
+            replace(job, iterations=1),
+            replace(job, start_ps=0, weight=1.0),
+            replace(job, fuse_bytes=0, partition_bytes=None),
+            *(replace(job, elements=(size,)) for size in sorted(set(job.elements) - {0})),
+        ]
+        for smaller in wanted:
+            if smaller != job:
+                trainings = (*each.trainings[:place], smaller, *each.trainings[place + 1 :])
+                changed = replace(each, trainings=trainings)
+                rounds = (*case.rounds[:number], changed, *case.rounds[number + 1 :])
+                yield replace(case, rounds=rounds)

@@ -1,0 +1,198 @@
+"""One case of jobs beside each other: every round judged, the network looked at for leaks."""
+
+from __future__ import annotations
+
+from functools import partial
+from random import Random
+
+import torch
+
+from collectives.registry import ALGORITHMS
+from collectives.schedule import Schedule, check
+from experiments.jobs.ledger import GradientLedger
+from experiments.network import fold_hierarchy, network_options
+from experiments.options import resolve
+from experiments.runner import Experiment
+from experiments.soak.job_cases import JobsCase, Round, Team, Training
+from experiments.soak.trial import FORGETFUL, Finding, try_run
+from hosts.schedulers.interface import Scheduler
+from hosts.schedulers.registry import find_scheduler
+from hosts.training.job import TrainingJob
+from hosts.training.model import DTYPE_BYTES, Layer, Model
+from hosts.training.pieces import cut
+from ina.registry import SYSTEMS
+from networks.groups import Group
+from networks.hosts.assignment import Assignment
+from networks.hosts.credit import partition_bytes
+from networks.hosts.training import TrainingDirector
+from networks.virtual import RunResult, VirtualNetwork
+from ringleaf.errors import RingleafError
+from ringleaf.units import PS_PER_S
+from topologies.graph import attachment, hosts, link, switches
+
+
+def try_jobs(case: JobsCase) -> list[Finding]:
+    """Run a case; return how each of its rounds ended."""
+    try:
+        fabric = _Fabric(case)
+    except RingleafError as error:
+        return [Finding("refused", "", str(error))]
+    may_end = bool(case.trouble.restarts) and any(team.system in FORGETFUL for team in case.teams)
+    found = []
+    for number, each in enumerate(case.rounds):
+        algos = ", ".join(job.algo for job in each.trainings)
+        where = f"round {number}: {each.order}: {algos}"
+        ended = try_run(partial(fabric.play, each, where), where, may_end=may_end)
+        if ended.is_broken:
+            fabric.renew()
+        found.append(ended)
+    return found
+
+
+class _Fabric:
+    """The network of a case, with its teams.
+
+    Raises:
+        RingleafError: If options, teams and topology don't fit one another.
+    """
+
+    def __init__(self, case: JobsCase) -> None:
+        self._case = case
+        self._experiment = Experiment(resolve(case.given))
+        self._graph = self._experiment.graph
+        self._random = Random(f"{case.given['seed']} trouble")
+        names = hosts(self._graph)
+        if Random(f"{case.given['seed']} places").random() < 0.5:
+            Random(f"{case.given['seed']} hosts").shuffle(names)
+        self._groups = []
+        for number, team in enumerate(case.teams, start=1):
+            taken, names = names[: team.hosts], names[team.hosts :]
+            self._groups.append(_group(number, team, taken))
+        self.renew()
+
+    def renew(self) -> None:
+        """Take a new network: after a round that did not end well."""
+        options = network_options(self._experiment.spec, None, switch_entries=self._case.entries)
+        seed = self._experiment.spec.seed
+        self._network = VirtualNetwork(self._graph, options, groups=self._groups, seed=seed)
+
+    def play(self, each: Round, where: str) -> Finding:
+        """Have all teams train; return how it ended."""
+        network, spec = self._network, self._experiment.spec
+        scheduler = find_scheduler(each.order)
+        assignments = [
+            self._assignment(number, job, scheduler) for number, job in enumerate(each.trainings)
+        ]
+        ledger = GradientLedger(
+            max(assignment.job.model.elements for assignment in assignments),
+            max(team.ranks for team in self._case.teams),
+            seed=spec.seed,
+            systems=[group.system for group in self._groups],
+            lanes=spec.lanes,
+            check=True,
+        )
+        director = TrainingDirector(network.endpoints, assignments, scheduler, ledger)
+        links = [pair for edge in self._graph.edges for pair in (edge, edge[::-1])]
+        disturbances = self._case.trouble.draw(links, switches(self._graph), self._random)
+        outcome = network.play(director, disturbances=disturbances)
+        leaked = network.drain()
+        why = (
+            _wrong(ledger)
+            or _undone(director, ledger)
+            or _impossible(director, [self._least_bps(group) for group in self._groups])
+            or _leaked(leaked)
+        )
+        if why is None and not (disturbances or spec.duplicate or spec.reorder):
+            why = _resent(outcome)
+        return Finding("ok", where) if why is None else Finding(why[0], where, why[1])
+
+    def _assignment(self, number: int, job: Training, scheduler: Scheduler) -> Assignment:
+        layers = tuple(
+            Layer(f"layer{place}", elements, job.layer_ps, job.layer_ps)
+            for place, elements in enumerate(job.elements)
+        )
+        model = Model("drawn", "", "float32", layers)
+        wanted = partition_bytes(self._network.endpoints.aggregators.get(number), scheduler)
+        limits = [each for each in (wanted, job.partition_bytes) if each is not None]
+        pieces = cut(model, fuse_bytes=job.fuse_bytes, partition_bytes=min(limits, default=None))
+        start_ps = self._network.now_ps + job.start_ps
+        return Assignment(
+            TrainingJob(model, pieces, iterations=job.iterations, start_ps=start_ps),
+            partial(self._schedule, job.algo, self._case.teams[number]),
+            torch.float32,
+            weight=job.weight,
+            endless=job.iterations is None,
+        )
+
+    def _schedule(self, algo: str, team: Team, elements: int) -> Schedule:
+        schedule = ALGORITHMS[algo].build(
+            team.ranks,
+            size_bytes=elements * DTYPE_BYTES["float32"],
+            hierarchy=fold_hierarchy(self._graph.graph["hierarchy"], team.ranks),
+            fabric=self._experiment.fabric,
+            servers=team.servers,
+        )
+        check(schedule)
+        return schedule
+
+    def _least_bps(self, group: Group) -> int:
+        """Rate of the slowest line of a group's ranks."""
+        lines = (link(self._graph, host, attachment(self._graph, host)) for host in group.hosts)
+        return min(line.rate_bps for line in lines)
+
+
+Complaint = tuple[str, str] | None
+"""What is wrong, and why, in words."""
+
+
+def _group(number: int, team: Team, taken: list[str]) -> Group:
+    system = SYSTEMS[team.system] if team.system else None
+    return Group(number, tuple(taken[: team.ranks]), tuple(taken[team.ranks :]), system)
+
+
+def _wrong(ledger: GradientLedger) -> Complaint:
+    for number, wrong in enumerate(ledger.wrong):
+        if wrong:
+            return "wrong", f"job {number}: {wrong} elements: {ledger.reasons[number]}"
+    return None
+
+
+def _undone(director: TrainingDirector, ledger: GradientLedger) -> Complaint:
+    """Whether a job that others wait for has not reduced each piece once an iteration."""
+    for number, each in enumerate(director.assignments):
+        job = each.job
+        if each.endless:
+            continue
+        if not job.done:
+            return "stuck", f"job {number}: {len(job.history)} iterations of {job.iterations}"
+        wanted = len(job.pieces) * (job.iterations or 0)
+        if ledger.checked[number] != wanted:
+            return "wrong", f"job {number}: {ledger.checked[number]} sums, {wanted} were wanted"
+    return None
+
+
+def _impossible(director: TrainingDirector, lines_bps: list[int]) -> Complaint:
+    """Whether an iteration took less than its passes, or a sum less than to receive it."""
+    for number, each in enumerate(director.assignments):
+        for iteration in each.job.history:
+            took_ps = iteration.end_ps - iteration.start_ps
+            if took_ps < each.job.model.compute_ps:
+                least_ps = each.job.model.compute_ps
+                return "bound", f"job {number}: passes take {least_ps} ps, iteration {took_ps} ps"
+    for stretch in director.stretches:
+        bits = stretch.piece.elements * DTYPE_BYTES["float32"] * 8
+        least_ps = bits * PS_PER_S // lines_bps[stretch.job]
+        if stretch.end_ps - stretch.start_ps < least_ps:
+            took_ps = stretch.end_ps - stretch.start_ps
+            return "bound", f"job {stretch.job}: its line takes {least_ps} ps, sum {took_ps} ps"
+    return None
+
+
+def _leaked(packets: int) -> Complaint:
+    return ("leak", f"{packets} packets") if packets else None
+
+
+def _resent(outcome: RunResult) -> Complaint:
+    if outcome.lost or outcome.drops or not outcome.retransmissions:
+        return None
+    return "resent", f"{outcome.retransmissions} packets, and none was lost"
