@@ -1,9 +1,9 @@
 """Change one line at a time, and see whether the tests that should notice do: `make mutants`.
 
 Tests run in a copy of the work tree, so that the tree itself is never changed. Every selection of
-tests first runs without a change and must pass, or its failures would prove nothing. A mutant is
-killed when a test fails or does not end in time. Exit status: 0 if all are killed, 1 if some
-survive, 2 if the list does not fit the sources.
+tests first runs without a change and must pass, or its failures would prove nothing: its mutants
+are broken then. A mutant is killed when a test fails or does not end in time. Exit status: 0 if all
+are killed, 1 if some are not, 2 if the list does not fit the sources.
 """
 
 from __future__ import annotations
@@ -111,18 +111,16 @@ class Run:
         for tree in trees:
             self._trees.put(tree)
         self._took_s: dict[Suite, float] = {}
+        self._useless: dict[Suite, str] = {}  # what tests printed that don't pass unchanged
 
     def check_baseline(self) -> None:
-        """Run every selection of tests without a change.
-
-        Raises:
-            PlanError: If one of them does not pass.
-        """
+        """Run every selection of tests without a change."""
         suites = list(dict.fromkeys(mutant.suite for mutant in self.mutants))
         for suite, printed in zip(suites, self._pool.map(self._baseline, suites), strict=True):
+            how = "unchanged" if printed is None else "USELESS"
+            say(f"{how:<10} {self._took_s[suite]:6.1f} s  {' '.join(suite.tests)}")
             if printed is not None:
-                raise PlanError(f"{' '.join(suite.tests)}: must pass unchanged, got\n{printed}")
-            say(f"unchanged  {self._took_s[suite]:6.1f} s  {' '.join(suite.tests)}")
+                self._useless[suite] = f"must pass unchanged, got\n{printed}"
 
     def _baseline(self, suite: Suite) -> str | None:
         tree = self._trees.get()
@@ -137,6 +135,8 @@ class Run:
         return list(self._pool.map(self._try, self.mutants))
 
     def _try(self, mutant: Mutant) -> Outcome:
+        if mutant.suite in self._useless:
+            return Outcome(mutant, End.BROKEN, 0.0, self._useless[mutant.suite])
         tree = self._trees.get()
         began = time.monotonic()
         try:
@@ -166,7 +166,7 @@ def run(mutants: Sequence[Mutant], jobs: int) -> list[Outcome]:
     """Try mutants in copies of the tree, `jobs` at a time.
 
     Raises:
-        PlanError: If the list does not fit the sources, or tests fail without a change.
+        PlanError: If the list does not fit the sources.
     """
     with tempfile.TemporaryDirectory(prefix="ringleaf-mutants-") as folder:
         trees = [Tree(Path(folder, str(number))) for number in range(jobs)]
