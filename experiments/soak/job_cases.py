@@ -17,7 +17,7 @@ from experiments.soak.cases import (
     simpler_trouble,
 )
 from hosts.schedulers.registry import SCHEDULERS
-from ringleaf.units import PS_PER_NS, PS_PER_US
+from ringleaf.units import PS_PER_MS, PS_PER_NS, PS_PER_US
 from topologies.registry import count
 
 ROUNDS = 6
@@ -28,6 +28,8 @@ ELEMENTS = (0, 1, 2, 63, 64, 65, 255, 256, 1000, 1250, 5000)
 
 LATEST_PS = 50 * PS_PER_US  # start of a job
 LONGEST_LAYER_PS = 5 * PS_PER_US  # a layer's pass, forward or backward
+BACKGROUND_LAYER_PS = 50 * PS_PER_US  # of a job that goes on as long as others
+PATIENT_LAYER_PS = 5 * PS_PER_MS  # likewise, where others wait for lost packets, for seconds
 
 TOGETHER: tuple[tuple[str, ...], ...] = (
     (),
@@ -130,7 +132,8 @@ def draw_jobs(seed: int, number: int) -> JobsCase:
     for name in ("density", "dtype"):  # jobs' gradients are dense, and float32
         given.pop(name, None)
     teams = tuple(_draw_teams(random, count(topo).hosts))
-    rounds = tuple(_draw_round(random, teams) for _ in range(ROUNDS))
+    background_ps = PATIENT_LAYER_PS if "loss" in given else BACKGROUND_LAYER_PS
+    rounds = tuple(_draw_round(random, teams, background_ps) for _ in range(ROUNDS))
     entries = random.choice((None, None, 16, 64, 256))
     return JobsCase(number, given, draw_trouble(random), entries, teams, rounds)
 
@@ -147,10 +150,10 @@ def _draw_teams(random: Random, hosts: int) -> Iterator[Team]:
         yield Team(ranks, servers, system)
 
 
-def _draw_round(random: Random, teams: tuple[Team, ...]) -> Round:
+def _draw_round(random: Random, teams: tuple[Team, ...], background_ps: int) -> Round:
     trainings = [_draw_training(random, team) for team in teams]
     if random.random() < 0.2:
-        trainings[-1] = replace(trainings[-1], iterations=None)
+        trainings[-1] = replace(trainings[-1], iterations=None, layer_ps=background_ps)
     return Round(random.choice(list(SCHEDULERS)), tuple(trainings))
 
 

@@ -31,13 +31,16 @@ that has its result does not send again what a slower one still waits for. Their
 a complaint then, and must not end otherwise."""
 
 
+GOOD = ("ok", "ended", "refused", "known")
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """How a run of a case ended.
 
     Attributes:
-        what: `ok`, `ended` (with a cause, as it may) or what is wrong: `wrong`, `bound`, `resent`,
-            `leak`, `stuck`, `error`.
+        what: `ok`, `refused`, `ended` (with a cause, as it may), `known` (a known gap), or what is
+            wrong: `wrong`, `bound`, `resent`, `leak`, `stuck`, `error`.
         where: The algorithm and size.
         why: In words; empty if all is well.
     """
@@ -49,7 +52,7 @@ class Finding:
     @property
     def is_bad(self) -> bool:
         """Whether this must not be."""
-        return self.what not in ("ok", "ended", "refused")
+        return self.what not in GOOD
 
     @property
     def is_broken(self) -> bool:

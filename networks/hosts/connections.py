@@ -65,7 +65,7 @@ class Connections:
             for group in groups
         ]
         self._priority: dict[tuple[int, int, int], int] = {}  # by group, channel and host
-        self._rates: dict[tuple[int, int, int], int] = {}  # by group, channel and host
+        self._paced: dict[tuple[int, int, int], list[int]] = {}  # by group, channel and host
         self.agents = [
             self._make_agent(host, options, ring=ring, rtt_ps=rtt_ps)
             for host in range(len(self._hosts))
@@ -136,10 +136,13 @@ class Connections:
     ) -> None:
         """Let a node send on these streams of a channel at a rate, all together; 0: any."""
         host = self._nodes[group][node]
-        if streams and (rate_bps or self._rates.get((group, channel, host), 0)):
-            self._rates[group, channel, host] = rate_bps
+        arena, at = self._store.arena, self.agents[host]
+        if paced := self._paced.pop((group, channel, host), []):  # which may be other streams'
+            rc.set_rate(arena, at, paced, 0)
+        if streams and rate_bps:
             numbers = [self._qps[host][Flow(group, channel, stream)] for stream in streams]
-            rc.set_rate(self._store.arena, self.agents[host], numbers, rate_bps)
+            rc.set_rate(arena, at, numbers, rate_bps)
+            self._paced[group, channel, host] = numbers
 
     def connect(self, group: int, channel: int, node: int, streams: Iterable[Stream]) -> None:
         """See to it that a node has queue pairs for these; the agents must be idle."""

@@ -10,8 +10,12 @@ from ringleaf.arena import Store, Words
 from ringleaf.units import PS_PER_S, format_time
 
 LEAST_PS = PS_PER_S
-ROUND_TRIPS = 1000
-"""So many of the longest path must pass without progress, however slow the links are."""
+ROUND_TRIPS = 250_000
+"""So many of the longest path must pass without progress, however slow the links are.
+
+A hundred probes of a connection whose timeout has backed off as far as it goes: `MAX_BACKOFF`
+times ten round trips. Fewer may all be lost where each link of a long path loses a tenth.
+"""
 
 _NAMED = 4  # nodes that a message names
 

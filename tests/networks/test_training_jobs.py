@@ -10,7 +10,9 @@ import torch
 
 from collectives.oracle import execute
 from collectives.registry import ALGORITHMS
-from collectives.schedule import Schedule
+from collectives.schedule import Op, Schedule
+from hosts.plan import Stream
+from hosts.rc.state import RATE_BPS, open_qp
 from hosts.schedulers.interface import Scheduler
 from hosts.schedulers.registry import SCHEDULERS
 from hosts.training.job import TrainingJob
@@ -186,3 +188,18 @@ def test_weighted_shares_are_what_hosts_send_at(algorithm: str) -> None:
 
 def size_of(stretch: Stretch) -> int:
     return 4 * stretch.piece.elements
+
+
+def test_rates_that_are_lifted_are_lifted_on_every_queue_pair() -> None:
+    """Of a collective with two peers first, and then with one of them."""
+    graph = registry.build("leafspine,leaves=1,spines=1,hosts=3", hosts=None)
+    network = VirtualNetwork(graph, Options())
+    connections = network.endpoints.connections
+    streams = [Stream(peer, Op.REDUCE) for peer in (1, 2)]
+    connections.connect(0, 0, 0, streams)
+
+    connections.pace(0, 0, 0, streams, rate_bps=10**9)
+    connections.pace(0, 0, 0, streams[:1], rate_bps=0)
+
+    arena, at = network.store.arena, connections.agents[0]
+    assert [int(open_qp(arena, at, number).state[RATE_BPS]) for number in range(2)] == [0, 0]

@@ -1,0 +1,111 @@
+"""Soaks of jobs beside each other: cases follow from numbers, and what is wrong is found."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments.options import resolve
+from experiments.soak import command, job_trial
+from experiments.soak.cases import Trouble
+from experiments.soak.job_cases import (
+    JobsCase,
+    Round,
+    Team,
+    Training,
+    draw_jobs,
+    simpler_jobs,
+)
+from ringleaf.units import FOREVER_PS
+from topologies.registry import count
+
+SMALL = JobsCase(
+    0,
+    {"topo": "leafspine,leaves=2,spines=1,hosts=2", "seed": "1"},
+    Trouble(),
+    None,
+    (Team(2), Team(2)),
+    (
+        Round("fifo", (Training("ring", (1000, 3), 10_000, 2), Training("tree", (65,), 10_000, 1))),
+        Round("shares", (Training("ps", (256,), 10_000, 1), Training("ring", (1,), 10_000, None))),
+    ),
+)
+
+
+@given(st.integers(0, 1000), st.integers(0, 1000))
+def test_every_case_of_jobs_fits_its_network_and_follows_from_its_number(
+    seed: int, number: int
+) -> None:
+    case = draw_jobs(seed, number)
+
+    assert draw_jobs(seed, number) == case
+    assert resolve(case.given).topo == case.given["topo"]
+    assert 2 <= len(case.teams) <= 4
+    assert sum(team.hosts for team in case.teams) <= count(case.given["topo"]).hosts
+    for each in case.rounds:
+        assert len(each.trainings) == len(case.teams)
+        assert all(sum(job.elements) for job in each.trainings)
+        assert any(job.iterations for job in each.trainings), "nobody would ever end"
+
+
+def test_jobs_train_beside_each_other() -> None:
+    found = job_trial.try_jobs(SMALL)
+
+    assert [(each.what, each.where) for each in found] == [
+        ("ok", "round 0: fifo: ring, tree"),
+        ("ok", "round 1: shares: ps, ring"),
+    ]
+
+
+def test_a_wrong_sum_of_a_job_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its gradient changes behind the back of those who add it."""
+    fill = job_trial.GradientLedger.fill
+
+    def fill_wrongly(
+        ledger: job_trial.GradientLedger, job: int, piece: object, tensors: list[torch.Tensor]
+    ) -> None:
+        fill(ledger, job, piece, tensors)  # type: ignore[arg-type]
+        if job == 1:
+            tensors[0][0] += 1000
+
+    monkeypatch.setattr(job_trial.GradientLedger, "fill", fill_wrongly)
+
+    first, _ = job_trial.try_jobs(SMALL)
+
+    assert first.what == "wrong"
+    assert "job 1: 2 elements" in first.why
+
+
+def test_a_job_that_never_ends_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is under way, and the director wants nothing more."""
+    monkeypatch.setattr(job_trial.TrainingDirector, "next_ps", lambda _: FOREVER_PS)
+    monkeypatch.setattr(job_trial.TrainingDirector, "start", lambda *_: None)
+
+    first, _ = job_trial.try_jobs(SMALL)
+
+    assert (first.what, first.why) == ("stuck", "job 0: 0 iterations of 2")
+
+
+def test_a_failing_case_of_jobs_is_made_smaller() -> None:
+    """It fails with a tree of 65 elements, whatever else there is."""
+
+    def fails(case: command.AnyCase) -> bool:
+        assert isinstance(case, JobsCase)
+        jobs = [job for each in case.rounds for job in each.trainings]
+        return any(job.algo == "tree" and 65 in job.elements for job in jobs)
+
+    smallest = command.shrink(SMALL, fails)
+
+    assert isinstance(smallest, JobsCase)
+    assert smallest.teams == (Team(2),)
+    assert smallest.rounds == (Round("fifo", (Training("tree", (65,), 10_000, 1),)),)
+    assert simpler_jobs(smallest) == []
+    assert "Training(algo='tree'" in smallest.command
+
+
+def test_numbers_draw_both_kinds() -> None:
+    kinds = {type(command.draw_any(1, number)) for number in range(40)}
+
+    assert kinds == {command.Case, JobsCase}
