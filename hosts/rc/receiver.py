@@ -73,9 +73,7 @@ def post_receive(
     state[RECEIVES_END] += 1
     posted = state[RECEIVES_END] - state[RECEIVES_FIRST]
     known = state[ADVERTISED] - state[RECEIVES_FIRST]
-    if known <= max(
-        1, posted // 2
-    ):  # as TCP tells of a window that has doubled (RFC 9293, 3.8.6.2)
+    if known <= max(1, posted // 2):  # or it sends few messages per round trip, having credit
         owe(arena, at, number, qp, ACK)
     return True
 
