@@ -73,7 +73,7 @@ def post_receive(
     state[RECEIVES_END] += 1
     posted = state[RECEIVES_END] - state[RECEIVES_FIRST]
     known = state[ADVERTISED] - state[RECEIVES_FIRST]
-    if known <= max(1, posted // 2):  # or it sends few messages per round trip, having credit
+    if known <= max(1, posted // 2):  # or the peer would send as few per round trip
         owe(arena, at, number, qp, ACK)
     return True
 
