@@ -10,7 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from omnireduce_network import DELAY_PS, Network, in_order, misbehaving
 
-from ina.omnireduce.wire import BLOCK, MESSAGE_AT, NONE, PRESENT_AT, ROUND_MASK, values_at
+from ina.omnireduce.wire import (
+    BLOCK,
+    MESSAGE_AT,
+    NONE,
+    PRESENT_AT,
+    ROUND_MASK,
+    aggregator_port,
+    values_at,
+    worker_port,
+)
 from ringleaf.errors import ConfigError
 
 KINDS = (np.float32, np.int32)
@@ -172,3 +181,8 @@ def test_lanes_must_make_blocks() -> None:
 
 def test_none_is_behind_all_positions() -> None:
     assert NONE == 0xFFFFFFFF
+
+
+def test_jobs_beside_each_other_have_ports_of_their_own() -> None:
+    ports = [port(job) for job in range(1, 17) for port in (aggregator_port, worker_port)]
+    assert len(set(ports)) == 32

@@ -63,6 +63,11 @@ def test_multicast_overrides_egress_spec_and_drop(switch: Switch) -> None:
     assert send(switch, EGRESS_SPEC=layout.DROP_PORT, MCAST_GRP=1) == copies
 
 
+def test_each_copy_has_its_own_replica_number(switch: Switch) -> None:
+    switch.write([+fy.P4MulticastGroupEntry(200, replicas=[(1, 4), (1, 9), (2, 7)])])
+    assert send(switch, MCAST_GRP=200) == [Out(1, 5, 4), Out(1, 5, 9), Out(2, 5, 7)]
+
+
 @pytest.mark.parametrize("group", [2, 6, 8, 65535])
 def test_group_without_members_is_a_silent_drop(switch: Switch, group: int) -> None:
     assert send(switch, EGRESS_SPEC=3, MCAST_GRP=group) == []

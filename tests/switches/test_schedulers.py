@@ -94,6 +94,16 @@ def test_every_scheduler_loses_nothing_and_keeps_each_class_in_order(
     assert (port.word(BYTES), port.word(PACKETS)) == (0, 0)
 
 
+def test_a_port_holds_its_capacity_and_not_a_byte_more() -> None:
+    """All classes share it."""
+    port = Port("strict", capacity_bytes=3000)
+    assert None not in (port.push(0, 1500), port.push(7, 1500))
+    assert port.push(3, 60) is None
+    port.pop()
+    assert port.push(3, 1500) is not None
+    assert port.word(DROPPED) == 1
+
+
 @given(weights=WEIGHTS, classes=st.sets(LEVELS, min_size=1), rounds=st.integers(1, 3))
 def test_wrr_gives_each_class_as_many_packets_per_round_as_its_weight(
     weights: list[int], classes: set[int], rounds: int
@@ -130,6 +140,18 @@ def test_drr_gives_bytes_by_weights_whatever_packets_sizes_are(
         port.push(level, size)  # there is always more
     shares = [count / weights[level] for level, count in served.items()]
     assert max(shares) - min(shares) <= QUANTUM_BYTES + 2 * LONGEST
+
+
+def test_drr_saves_nothing_up_for_a_class_that_was_idle() -> None:
+    """A class that has sent its only packet comes back without what was left of its quantum."""
+    port = Port(f"drr:{','.join('1' * CLASSES)}")
+    port.push(0, 60)
+    port.pop()
+    for _ in range(6):
+        port.push(0, 1500)
+        port.push(1, 1500)
+    served = [port.known[port.pop()][0] for _ in range(12)]
+    assert served == [1, 1, 1, 0, 0, 0] * 2  # three packets are in 4608 bytes
 
 
 def test_text_says_the_same_again() -> None:

@@ -115,6 +115,18 @@ def test_ternary(rows: list[tuple[int, int, int, int, int]], key: tuple[int, int
     assert argument(table, "ternary_table", (*key, 9)) == expected
 
 
+def test_a_later_mask_may_hold_the_better_entry() -> None:
+    """The first mask has the highest priority of all, but not in the entry that matches."""
+    table = make_table("ternary_table")
+    rows = [((5, 7), 4, 10), ((2, 7), 1, 11), ((0, 0), 2, 12), ((2, 3), 3, 13)]
+    for address, priority, number in rows:
+        match = (address, (0, 0), (0, 0))
+        table.insert(Entry(match, action("set_ternary"), (number,), priority))
+
+    found = [argument(table, "ternary_table", (address, 0, 0)) for address in (5, 2, 6, 1)]
+    assert found == [10, 13, 13, 12]
+
+
 @given(
     st.lists(st.tuples(small, small, small, small, small), max_size=12),
     st.tuples(small, small, small),
