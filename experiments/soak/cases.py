@@ -37,6 +37,9 @@ OTHERS = ("reducescatter", "allgather", "broadcast", "reduce", "alltoall")
 SIZES = (4, 8, 252, 256, 260, 1024, 4096, 5000, 20_000, 65_536)
 """Bytes per rank, around the edges of blocks and packets."""
 
+EDGE_SIZES, DRAWN_SIZES = 6, 4
+"""How many sizes of a case are of these, and how many others: networks take long to make."""
+
 LONGEST_PS = 300 * PS_PER_US  # after the start of a run, in which disturbances come
 
 
@@ -114,11 +117,19 @@ def draw(seed: int, number: int) -> Case:
     else:
         pool = BY_HOSTS + SPARSE if kind == "hosts" else SYSTEMS
         given["algo"] = ",".join(random.sample(pool, random.randint(1, 3)))
-    given["size"] = ",".join(str(size) for size in sorted(random.sample(SIZES, 5)))
+    given["size"] = ",".join(map(str, _draw_sizes(random)))
     given |= draw_options(random)
     if kind != "others":
         given |= _some(_SERVERS, random, share=0.3)
     return Case(number, given, draw_trouble(random))
+
+
+def _draw_sizes(random: Random) -> list[int]:
+    """Return sizes at edges and anywhere, in any order: a network's first run may be of any."""
+    anywhere = {4 * random.randint(1, 1 << random.randint(1, 13)) for _ in range(DRAWN_SIZES)}
+    sizes = sorted(anywhere.union(random.sample(SIZES, EDGE_SIZES)))
+    random.shuffle(sizes)
+    return sizes
 
 
 def draw_options(random: Random) -> dict[str, str]:

@@ -20,7 +20,7 @@ from hosts.schedulers.registry import SCHEDULERS
 from ringleaf.units import PS_PER_MS, PS_PER_NS, PS_PER_US
 from topologies.registry import count
 
-ROUNDS = 6
+ROUNDS = 10
 """Times that a case has its jobs train on one network."""
 
 ELEMENTS = (0, 1, 2, 63, 64, 65, 255, 256, 1000, 1250, 5000)
