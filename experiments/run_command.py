@@ -15,7 +15,6 @@ from experiments.checks import check, count_nodes
 from experiments.console import FAILURE, Debug, guard, say
 from experiments.estimate import need
 from experiments.folder import check_out
-from experiments.jobs.spec import read_jobs
 from experiments.machine import free_bytes
 from experiments.options import OPTIONS, VIRTUAL, Option, Spec, as_plain, resolve
 from experiments.spec_file import is_jobs, read_cases
@@ -140,6 +139,8 @@ def _run_jobs(spec: Path, typed: Mapping[str, str], *, dry_run: bool, as_json: b
         raise ConfigError(
             f"spec {spec}: of jobs: options must be in the file, got --{', --'.join(surplus)}"
         )
+    from experiments.jobs.spec import read_jobs
+
     read_jobs(spec)  # what is wrong shall be said before the session is loaded
     out = Path(typed["out"]) if "out" in typed else Path("runs") / spec.stem
     check_out(out)

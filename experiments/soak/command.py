@@ -5,22 +5,20 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count, islice
-from random import Random
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from experiments.console import FAILURE, Debug, guard, say
-from experiments.soak.cases import Case, draw, simpler
-from experiments.soak.job_cases import JobsCase, draw_jobs, simpler_jobs
 from ringleaf.units import PS_PER_S, parse_time
 
+if TYPE_CHECKING:
+    from experiments.soak.job_cases import AnyCase
+
 SAY_EVERY_S = 10.0
-JOBS_SHARE = 0.2  # of cases: jobs beside each other
 MOST_SHRINKS = 200  # cases tried to make a failing one smaller
 
 Seconds = Annotated[str, typer.Option("--time", help="How long: 60s. A soak ends with its case.")]
@@ -68,6 +66,8 @@ def soak_command(
     debug: Debug = False,
 ) -> None:
     """Run random cases in virtual time: sums, ends, bounds, resends and leaks are checked."""
+    from experiments.soak.job_cases import draw_any
+
     if case is not None:
         if _show_case(draw_any(seed, case)):
             raise typer.Exit(FAILURE)
@@ -89,6 +89,8 @@ def soak_command(
 
 
 def _soak(tally: Tally, is_over: Callable[[], bool], jobs: int) -> None:
+    from experiments.soak.job_cases import draw_any
+
     said_s = tally.began_s
     for number, findings in _findings(tally.seed, is_over, jobs):
         tally.cases += 1
@@ -120,6 +122,8 @@ def _findings(seed: int, is_over: Callable[[], bool], jobs: int) -> Iterator[tup
                 return
             yield number, try_number(seed, number)
         return
+    from concurrent.futures import ProcessPoolExecutor
+
     with ProcessPoolExecutor(jobs) as pool:
         numbers = count()
         waiting = [(n, pool.submit(try_number, seed, n)) for n in islice(numbers, 2 * jobs)]
@@ -131,32 +135,21 @@ def _findings(seed: int, is_over: Callable[[], bool], jobs: int) -> Iterator[tup
                 waiting.append((number, pool.submit(try_number, seed, number)))
 
 
-AnyCase = Case | JobsCase
-
-
-def draw_any(seed: int, number: int) -> AnyCase:
-    """Return case `number` of a soak, of whichever kind it is."""
-    is_jobs = Random(f"{seed} {number} kind").random() < JOBS_SHARE
-    return draw_jobs(seed, number) if is_jobs else draw(seed, number)
-
-
 def try_number(seed: int, number: int) -> Found:
     """Run a case; return its findings as plain tuples."""
+    from experiments.soak.job_cases import draw_any
+
     return try_plain(draw_any(seed, number))
 
 
 def try_plain(case: AnyCase) -> Found:
     """Run a case; return its findings as plain tuples."""
+    from experiments.soak.job_cases import JobsCase
     from experiments.soak.job_trial import try_jobs  # compiles, or loads what is compiled
     from experiments.soak.trial import try_case
 
     found = try_jobs(case) if isinstance(case, JobsCase) else try_case(case)
     return [(each.what, each.where, each.why) for each in found]
-
-
-def simpler_any(case: AnyCase) -> Sequence[AnyCase]:
-    """Return cases of the same kind that are a little smaller."""
-    return simpler_jobs(case) if isinstance(case, JobsCase) else simpler(case)
 
 
 def shrink(case: AnyCase, fails: Callable[[AnyCase], bool]) -> AnyCase:
@@ -166,6 +159,8 @@ def shrink(case: AnyCase, fails: Callable[[AnyCase], bool]) -> AnyCase:
         case: One that fails.
         fails: Whether a case fails in the same way.
     """
+    from experiments.soak.job_cases import simpler_any
+
     tried = 0
     while tried < MOST_SHRINKS:
         for smaller in simpler_any(case):

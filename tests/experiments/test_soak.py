@@ -50,6 +50,7 @@ def test_a_failing_case_is_made_smaller() -> None:
 
     smallest = command.shrink(large, lambda case: "tree" in case.given["algo"])
 
+    assert isinstance(smallest, Case)
     assert smallest.given == SMALL.given | {"algo": "tree", "size": "4"}
     assert not smallest.trouble
     assert simpler(replace(smallest, given=smallest.given | {"algo": "ring"})) == []

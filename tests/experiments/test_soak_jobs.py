@@ -7,17 +7,21 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments.jobs.ledger import GradientLedger
 from experiments.options import resolve
 from experiments.soak import command, job_trial
-from experiments.soak.cases import Trouble
+from experiments.soak.cases import Case, Trouble
 from experiments.soak.job_cases import (
+    AnyCase,
     JobsCase,
     Round,
     Team,
     Training,
+    draw_any,
     draw_jobs,
     simpler_jobs,
 )
+from networks.hosts.training import TrainingDirector
 from ringleaf.units import FOREVER_PS
 from topologies.registry import count
 
@@ -61,16 +65,16 @@ def test_jobs_train_beside_each_other() -> None:
 
 def test_a_wrong_sum_of_a_job_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its gradient changes behind the back of those who add it."""
-    fill = job_trial.GradientLedger.fill
+    fill = GradientLedger.fill
 
     def fill_wrongly(
-        ledger: job_trial.GradientLedger, job: int, piece: object, tensors: list[torch.Tensor]
+        ledger: GradientLedger, job: int, piece: object, tensors: list[torch.Tensor]
     ) -> None:
         fill(ledger, job, piece, tensors)  # type: ignore[arg-type]
         if job == 1:
             tensors[0][0] += 1000
 
-    monkeypatch.setattr(job_trial.GradientLedger, "fill", fill_wrongly)
+    monkeypatch.setattr(GradientLedger, "fill", fill_wrongly)
 
     first, _ = job_trial.try_jobs(SMALL)
 
@@ -80,8 +84,8 @@ def test_a_wrong_sum_of_a_job_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_job_that_never_ends_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is under way, and the director wants nothing more."""
-    monkeypatch.setattr(job_trial.TrainingDirector, "next_ps", lambda _: FOREVER_PS)
-    monkeypatch.setattr(job_trial.TrainingDirector, "start", lambda *_: None)
+    monkeypatch.setattr(TrainingDirector, "next_ps", lambda _: FOREVER_PS)
+    monkeypatch.setattr(TrainingDirector, "start", lambda *_: None)
 
     first, _ = job_trial.try_jobs(SMALL)
 
@@ -91,7 +95,7 @@ def test_a_job_that_never_ends_is_found(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_failing_case_of_jobs_is_made_smaller() -> None:
     """It fails with a tree of 65 elements, whatever else there is."""
 
-    def fails(case: command.AnyCase) -> bool:
+    def fails(case: AnyCase) -> bool:
         assert isinstance(case, JobsCase)
         jobs = [job for each in case.rounds for job in each.trainings]
         return any(job.algo == "tree" and 65 in job.elements for job in jobs)
@@ -106,6 +110,6 @@ def test_a_failing_case_of_jobs_is_made_smaller() -> None:
 
 
 def test_numbers_draw_both_kinds() -> None:
-    kinds = {type(command.draw_any(1, number)) for number in range(40)}
+    kinds = {type(draw_any(1, number)) for number in range(40)}
 
-    assert kinds == {command.Case, JobsCase}
+    assert kinds == {Case, JobsCase}
