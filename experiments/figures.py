@@ -51,14 +51,15 @@ def draw_all(folder: Path, run: Run, graph: nx.Graph[str]) -> Drawn:
 
 
 def draw_time(run: Run) -> Figure:
-    """Draw time against size, with each algorithm's bound; bars if there is one size."""
+    """Draw time against size, with bounds and floors; bars if there is one size."""
     label = f"{run.clock} time (µs)"
     if is_one_size(run):
-        return _draw_bars(run, label, lambda row, time_ps: time_ps / PS_PER_US)
+        return _draw_bars(run, label, _microseconds)
     figure, axes = _sweep_axes(run, _title(run))
     for line in _lines(run):
         line.plot(axes, [row.time_ps / PS_PER_US for row in line.rows])
         line.plot_bound(axes, [row.bound_ps / PS_PER_US for row in line.rows])
+    _plot_floors(axes, run, _microseconds)
     axes.set_yscale("log")
     axes.set_ylabel(label)
     _legend(figure, axes)
@@ -70,13 +71,14 @@ def draw_busbw(run: Run) -> Figure:
     label = f"bus bandwidth in {run.clock} time (GB/s)"
     rate_gb_s, rate = _reference(run)
     if is_one_size(run):
-        figure = _draw_bars(run, label, lambda row, time_ps: row.busbw_gb_s * row.time_ps / time_ps)
+        figure = _draw_bars(run, label, _busbw)
         _mark_rate(figure.axes[0], rate_gb_s, rate)
         return figure
     figure, axes = _sweep_axes(run, _title(run))
     for line in _lines(run):
         line.plot(axes, [row.busbw_gb_s for row in line.rows])
-        line.plot_bound(axes, [r.busbw_gb_s * r.time_ps / r.bound_ps for r in line.rows])
+        line.plot_bound(axes, [_busbw(row, row.bound_ps) for row in line.rows])
+    _plot_floors(axes, run, _busbw)
     axes.axhline(rate_gb_s, color=INK, linewidth=1, linestyle=":")
     axes.annotate(
         rate, (0.005, rate_gb_s), xycoords=("axes fraction", "data"),
@@ -86,6 +88,30 @@ def draw_busbw(run: Run) -> Figure:
     axes.set_ylabel(label)
     _legend(figure, axes)
     return figure
+
+
+Value = Callable[[Row, int], float]
+"""From a row and a time in picoseconds to what is drawn."""
+
+
+def _microseconds(_: Row, time_ps: int) -> float:
+    return time_ps / PS_PER_US
+
+
+def _busbw(row: Row, time_ps: int) -> float:
+    """Bus bandwidth in GB/s, had the row taken so long."""
+    return row.busbw_gb_s * row.time_ps / time_ps
+
+
+def _plot_floors(axes: Axes, run: Run, value: Value) -> None:
+    """Draw each floor once; of two, the later is that of algorithms in which hosts add."""
+    floors = {tuple(row.floor_ps for row in line.rows): line for line in _lines(run)}
+    found = sorted((floor for floor in floors if all(floor)), reverse=True)
+    names = ("if hosts add", "if switches do") if len(found) > 1 else ("of any",)
+    for floor, name, dash in zip(found, names, ("-", "-."), strict=False):
+        line = floors[floor]
+        values = [value(row, row.floor_ps) for row in line.rows]
+        axes.plot(line.sizes, values, dash, color=INK, linewidth=0.6, label=f"floor {name}")
 
 
 def _legend(figure: Figure, axes: Axes) -> None:
@@ -128,7 +154,7 @@ def _sweep_axes(run: Run, title: str) -> tuple[Figure, Axes]:
     import matplotlib.pyplot as plt
 
     figure: Figure
-    legend = 0.2 * -(-len(algorithms(run)) // 4)
+    legend = 0.2 * -(-(len(algorithms(run)) + 2) // 4)
     figure, axes = plt.subplots(figsize=(6.4, 4.2 + legend), layout="constrained")
     sizes = sorted({row.size_bytes for row in run.rows})
     axes.set_xscale("log", base=2)
@@ -140,21 +166,21 @@ def _sweep_axes(run: Run, title: str) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _draw_bars(run: Run, label: str, value: Callable[[Row, int], float]) -> Figure:
-    """Draw a bar per algorithm, with its figure, and a line across it where its bound is.
-
-    `value` maps a row and a time in picoseconds to what is drawn.
-    """
+def _draw_bars(run: Run, label: str, value: Value) -> Figure:
+    """Draw a bar per algorithm, with its figure, and lines across it: its bound and its floor."""
     import matplotlib.pyplot as plt
 
     rows = [rows_of(run, algo)[-1] for algo in algorithms(run)]
     figure: Figure
-    figure, axes = plt.subplots(figsize=(6.4, 1.5 + 0.3 * len(rows)), layout="constrained")
+    figure, axes = plt.subplots(figsize=(6.4, 1.7 + 0.3 * len(rows)), layout="constrained")
     for place, row in enumerate(rows):
         length = value(row, row.time_ps)
         axes.barh(place, length, 0.62, color=look_of(row.algo).color)
         bound = value(row, row.bound_ps)
         axes.plot([bound] * 2, [place - 0.42, place + 0.42], color=INK, linewidth=1.4)
+        if row.floor_ps:
+            floor = value(row, row.floor_ps)
+            axes.plot([floor] * 2, [place - 0.42, place + 0.42], color=INK, linewidth=0.6)
         axes.annotate(
             f"{length:.4g}", (1, place), xycoords=("axes fraction", "data"), xytext=(4, 0),
             textcoords="offset points", va="center", fontsize=8,
@@ -163,7 +189,7 @@ def _draw_bars(run: Run, label: str, value: Callable[[Row, int], float]) -> Figu
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(left=0)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel(f"{label}; line across a bar: its bound")
+    axes.set_xlabel(f"{label}\nline across a bar: its bound; thin: its floor")
     axes.set_title(f"{_title(run)}, {format_size(rows[0].size_bytes)}", loc="left", fontsize=11)
     return figure
 

@@ -19,7 +19,8 @@ from topologies.kinds import describe
 _CAPTIONS = {
     "time": (
         "Time against size",
-        "Lower is better. Dashed: the least time each algorithm could take here.",
+        "Lower is better. Dashed: the least time each algorithm could take here; thin: that any "
+        "could take in which the same add.",
     ),
     "busbw": (
         "Bus bandwidth against size",

@@ -86,13 +86,21 @@ def _finished(cases: Sequence[Mapping[str, str]]) -> dict[str, Run]:
 def _lines(case: Mapping[str, str], names: Sequence[str], done: Run) -> list[dict[str, object]]:
     options = {name: case.get(name, OPTIONS[name].default) for name in names}
     links = done.reference
-    ranks = {"ranks": done.ranks, "rate_bps": links.rate_bps, "delay_ps": links.delay_ps}
-    return [options | ranks | asdict(row) for row in done.rows]
+    links_of = {"rate_bps": links.rate_bps, "delay_ps": links.delay_ps}
+    about = {"clock": done.clock, "ranks": done.ranks, **links_of}
+    return [options | about | asdict(row) for row in done.rows]
 
 
 def write(path: Path, names: Sequence[str], lines: Sequence[Mapping[str, object]]) -> None:
     """Write the rows so far."""
-    columns = [*names, "ranks", "rate_bps", "delay_ps", *(each.name for each in fields(Row))]
+    columns = [
+        *names,
+        "clock",
+        "ranks",
+        "rate_bps",
+        "delay_ps",
+        *(each.name for each in fields(Row)),
+    ]
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()

@@ -31,8 +31,9 @@ from ringleaf.units import PS_PER_S
 from topologies.graph import attachment, hosts, link, switches
 
 COLLIDING = ("atp",)
-"""Systems whose jobs, if there are several, take aggregators from one another: a known gap. What
-collided and passed alone leaves packets behind in another switch until a resend flushes them."""
+"""Systems whose blocks, of several jobs or with few entries, take aggregators from one another.
+What collided and passed alone leaves packets behind in another switch until a resend flushes them:
+a known gap."""
 
 Complaint = tuple[str, str] | None
 """What is wrong, and why, in words."""
@@ -117,7 +118,8 @@ class _Fabric:
         """Whether packets were sent again although none was lost."""
         if outcome.lost or outcome.drops or not outcome.retransmissions:
             return None
-        is_known = sum(team.system in COLLIDING for team in self._case.teams) > 1
+        colliding = sum(team.system in COLLIDING for team in self._case.teams)
+        is_known = colliding > 1 or (colliding and self._case.entries is not None)
         what = "known" if is_known else "resent"
         return what, f"{outcome.retransmissions} packets were sent again, and none was lost"
 

@@ -1,6 +1,7 @@
 """Figures of runs: what they are made of, and that they can be read."""
 
 import re
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -194,3 +195,25 @@ def test_one_size_gives_a_bar_per_algorithm() -> None:
     widths = [patch.get_width() for patch in axes.patches]  # type: ignore[attr-defined]
     assert widths == [row.time_ps / PS_PER_US for row in run.rows]
     assert [label.get_text() for label in axes.get_yticklabels()] == list(TWELVE)
+
+
+def test_a_floor_is_drawn_once_for_all_in_which_the_same_add() -> None:
+    """Both algorithms' hosts add, at two sizes; then one's floor is lower, as switches add."""
+    run = make_run("fattree,k=4", ("ring", "tree"), (1024, 4096))
+    run.rows = [replace(row, floor_ps=1000 * row.size_bytes) for row in run.rows]
+
+    assert _floors(run) == {"floor of any": [1.024, 4.096]}
+
+    run.rows = [
+        replace(row, floor_ps=row.floor_ps // (1 + (row.algo == "tree"))) for row in run.rows
+    ]
+    assert _floors(run) == {
+        "floor if hosts add": [1.024, 4.096],
+        "floor if switches do": [0.512, 2.048],
+    }
+
+
+def _floors(run: Run) -> dict[str, list[float]]:
+    lines = draw_time(run).axes[0].get_lines()
+    found = {str(line.get_label()): np.asarray(line.get_ydata()).tolist() for line in lines}
+    return {name: values for name, values in found.items() if name.startswith("floor")}

@@ -72,6 +72,7 @@ def test_a_sweep_over_densities_draws_speed_ups(tmp_path: Path) -> None:
     with (tmp_path / sweep.FILE).open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 10
+    assert {row["clock"] for row in rows} == {"simulated"}
     assert {row["density"] for row in rows} == {"1%", "100%"}
     assert all(row["wrong"] == "0" and row["ranks"] == "4" for row in rows)
     assert all(0 < float(row["bound_percent"]) <= 100 for row in rows)
