@@ -93,7 +93,7 @@ class Bmv2:
 
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="bmv2-")
-        self._thrift_port = _free_port()
+        self._thrift_port = free_port()
         self._process = subprocess.Popen(
             [
                 BINARY,
@@ -244,7 +244,8 @@ class Bmv2:
             list(self._stream(iter(())))
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a TCP port that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -24,6 +24,8 @@ from switches.bmv2_json import load_source, parse_source
 from switches.entities import Encoder, read_p4info
 from switches.generate import Module, generate
 from switches.generate.check import compile_checked
+from switches.generate.module import ORDINARY
+from switches.generate.observing import Variant
 from switches.p4runtime.schema import Schema
 from switches.source import Source
 
@@ -50,12 +52,18 @@ class Program:
         self._title = source.path.stem
 
     @classmethod
-    def load(cls, path: str | Path, p4info: str | Path | None = None) -> Program:
+    def load(
+        cls,
+        path: str | Path,
+        p4info: str | Path | None = None,
+        variant: Variant = ORDINARY,
+    ) -> Program:
         """Read a program; it is compiled when its handlers are first asked for.
 
         Args:
             path: BMv2 JSON.
             p4info: P4Info as text; by default the file beside the JSON that p4c's name says.
+            variant: What is generated besides what the program says, for tests and fuzzing.
 
         Raises:
             ConfigError: If the JSON is none of BMv2's, or the program does what is unsupported.
@@ -63,7 +71,7 @@ class Program:
         path = Path(path)
         beside = path.with_name(path.stem + P4INFO_SUFFIX)
         source = load_source(path)
-        program = cls(source, generate(source), Path(p4info) if p4info else beside)
+        program = cls(source, generate(source, variant), Path(p4info) if p4info else beside)
         program._check()
         return program
 

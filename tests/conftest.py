@@ -77,7 +77,26 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")
     if terminal is None or hasattr(session.config, "workerinput"):
         return
+    away = count_kept_away(terminal.stats.get("passed", []) + terminal.stats.get("failed", []))
+    if away:
+        terminal.write_line(away)
     terminal.write_line(count_skips(terminal.stats.get("skipped", [])))
+
+
+def count_kept_away(reports: list[pytest.TestReport]) -> str:
+    """Return a line on the packets that tests kept from a BMv2 without checks; "" for none."""
+    named = [
+        value
+        for report in reports
+        for name, value in report.user_properties
+        if name == "packets kept away from BMv2"
+    ]
+    counts = [value for value in named if isinstance(value, int)]
+    if not sum(counts):
+        return ""
+    from switches.bmv2_build import kept_away_line
+
+    return kept_away_line(sum(counts))
 
 
 def count_skips(reports: list[pytest.TestReport]) -> str:

@@ -67,6 +67,23 @@ def test_nothing_skipped_is_said_too(tests: pytest.Pytester) -> None:
     assert tests.runpytest_inprocess().outlines[-1] == "skipped: none"
 
 
+def test_packets_that_were_kept_from_bmv2_are_counted(tests: pytest.Pytester) -> None:
+    tests.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.parametrize("number", [3, 4])
+        def test_differential(number, record_property):
+            record_property("packets kept away from BMv2", number)
+        """
+    )
+
+    *_, away, skipped = tests.runpytest_inprocess().outlines
+
+    assert "built without its checks (Release): 7 packets" in away
+    assert skipped == "skipped: none"
+
+
 def test_a_test_that_hangs_ends_even_in_compiled_code(pytester: pytest.Pytester) -> None:
     """A compiled loop holds the interpreter's lock; only a watchdog outside of it can end it."""
     pytester.makefile(

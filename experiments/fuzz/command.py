@@ -94,9 +94,11 @@ def run(options: Options, emit: Emit) -> int:
 
 
 def _fuzz(program: Program, options: Options, emit: Emit) -> int:
+    from switches.bmv2_build import has_checks, kept_away_line
     from switches.fuzz.campaign import run_rounds
     from switches.fuzz.contest import Contest, shrink
     from switches.fuzz.exclusions import unconfigured
+    from switches.fuzz.sieve import OUTSIDE
 
     emit(
         f"# fuzz {program.name}: {options.rounds} rounds of {options.packets} packets, "
@@ -104,14 +106,17 @@ def _fuzz(program: Program, options: Options, emit: Emit) -> int:
     )
     for what in unconfigured(program.source):
         emit(f"# not set: {what}")
-    contest = Contest(program)
+    contest = Contest(program, unchecked=not has_checks())
     amounts = {"seed": options.seed, "packets": options.packets, "rounds": options.rounds}
-    found = None
+    found, kept_away = None, 0
     for number, done in enumerate(run_rounds(program, contest, **amounts), 1):
         _say_round(number, done, emit)
+        kept_away += done.left_out[OUTSIDE]
         found = done.difference
         if found is not None:
             break
+    if kept_away:
+        emit(f"# {kept_away_line(kept_away)}")
     if found is None:
         return 0
     _show(program, shrink(found, contest.replay, options.tries), options, emit)

@@ -10,7 +10,7 @@ from typing import Any
 from ringleaf.errors import BackendError
 from switches.fuzz.packets import Packet
 from switches.fuzz.sides import Bmv2Side, EngineSide, RefusedError, State, cells_of
-from switches.fuzz.sieve import Sieve, make_twins
+from switches.fuzz.sieve import Shadows, Sieve
 from switches.program import Program
 from switches.updates import Update
 
@@ -46,11 +46,18 @@ class Round:
 
 
 class Contest:
-    """Compares the engine and BMv2 on one program."""
+    """Compares the engine and BMv2 on one program.
 
-    def __init__(self, program: Program) -> None:
+    Args:
+        program: Which.
+        unchecked: Whether BMv2 was built without its checks, and so must not access arrays out of
+            their range.
+    """
+
+    def __init__(self, program: Program, *, unchecked: bool = False) -> None:
         self._program = program
-        self._twins = make_twins(program)
+        self._shadows = Shadows.of(program)
+        self._unchecked = unchecked
 
     def run(self, updates: Sequence[Update], packets: Sequence[Packet]) -> Round:
         """Compare a round, until the first difference.
@@ -59,13 +66,16 @@ class Contest:
         """
         done = Round()
         accepted = self._accepted(updates, done)
-        sieve = Sieve(self._program, self._twins, accepted)
+        sieve = self._sieve(accepted)
         rest: Sequence[Packet] = sieve.keep(packets)
         done.left_out.update(sieve.dropped)
         done.examples.update(sieve.examples)
         while rest and done.difference is None:
             rest = self._stretch(accepted, rest, done)
         return done
+
+    def _sieve(self, updates: Sequence[Update]) -> Sieve:
+        return Sieve(self._shadows, updates, unchecked=self._unchecked)
 
     def _accepted(self, updates: Sequence[Update], done: Round) -> list[Update]:
         """Return the updates that both sides take."""
@@ -115,7 +125,7 @@ class Contest:
         It is none, either, if the outcome of a packet is undefined.
         """
         updates = tuple(updates)
-        if len(Sieve(self._program, self._twins, updates).keep(packets)) < len(packets):
+        if len(self._sieve(updates).keep(packets)) < len(packets):
             return None
         engine = EngineSide(self._program, updates)
         try:

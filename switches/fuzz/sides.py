@@ -12,15 +12,17 @@ import numpy.typing as npt
 
 from ringleaf.arena import Store
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.packets import LANE_COUNT, LANES_AT, OUTBOX_ROWS, POOL_SIZE, make_pool
+from ringleaf.packets import OUTBOX_ROWS, make_pool
 from switches.bmv2 import Bmv2
 from switches.bmv2_commands import CommandWriter
 from switches.fuzz.packets import Packet
+from switches.generate.observing import OUTSIDE, Observer, Point
 from switches.generate.state import LANE_STATE_AT, STATE_AT
 from switches.layout import RANDOM_AT
 from switches.program import Program
 from switches.switch import Switch
 from switches.updates import INSERT, TableUpdate, Update
+from switches.walk.views import joined
 
 LAST_PORT = 510
 PATIENCE_S = 5.0
@@ -106,14 +108,24 @@ class EngineSide:
         """What the next random number comes from; another one once a packet has drawn a number."""
         return int(self._store.arena.fields[self._words[RANDOM_AT]])
 
+    def stays_inside(self, packet: Packet) -> bool:
+        """Process a packet of an observed program unless it accesses an array out of its range."""
+        before, outside = self.snapshot(), self.outside
+        self.process(packet)
+        if self.outside == outside:
+            return True
+        self.restore(before)
+        return False
+
     def state(self, cells: Sequence[Cell]) -> State:
         return {cell.label: self._read(cell) for cell in cells}
 
     def memory(self) -> bytes:
-        """Return all registers and counters."""
+        """Return all registers and counters, without what an observer keeps beside them."""
         words, module, arena = self._words, self.switch.program.module, self._store.arena
         at, lanes_at = words[STATE_AT], words[LANE_STATE_AT]
-        state = arena.fields[at : at + module.state.words].tobytes()
+        size = module.observer.at if module.observer else module.state.words
+        state = arena.fields[at : at + size].tobytes()
         return state + arena.lanes[lanes_at : lanes_at + module.state.lanes].tobytes()
 
     def snapshot(self) -> list[npt.NDArray[Any]]:
@@ -129,11 +141,35 @@ class EngineSide:
         arena = self._store.arena
         return arena.words, arena.fields, arena.lanes, arena.bytes
 
-    def fill_lanes(self, value: int) -> None:
-        """Give all lanes of packets that value, but for those of packets' registers."""
-        words = self._store.arena.words
-        start, size = int(words[LANES_AT]), int(words[LANE_COUNT] * words[POOL_SIZE])
-        self._store.arena.lanes[start : start + size] = value
+    def reached(self) -> set[Point]:
+        """Return the points that packets have reached of an observed program."""
+        state = self._state
+        return {point for point, word in self._observer.points.items() if state[word]}
+
+    @property
+    def outside(self) -> int:
+        """How often packets have accessed an array out of its range; of an observed program."""
+        state, points = self._state, self._observer.points
+        return sum(int(state[word]) for point, word in points.items() if point.kind == OUTSIDE)
+
+    def asked(self, table: str) -> tuple[int, ...]:
+        """Return the keys that a table of an observed program was last looked up by."""
+        state, shapes = self._state, self.switch.program.module.shapes
+        shape = next(one for one in shapes if one.table.name == table)
+        return tuple(
+            joined(state[start : start + -(-width // 64)])
+            for start, width in zip(self._observer.keys[table], shape.widths, strict=True)
+        )
+
+    @property
+    def _observer(self) -> Observer:
+        observer = self.switch.program.module.observer
+        assert observer is not None, "the program is not observed"
+        return observer
+
+    @property
+    def _state(self) -> npt.NDArray[np.uint64]:
+        return self._store.arena.fields[self._words[STATE_AT] :]
 
     @property
     def _words(self) -> npt.NDArray[np.int64]:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from switches.generate.code import Code
 from switches.generate.flow import Body, If
 from switches.generate.marks import CONDITION, Mark
+from switches.generate.observing import FALSE, TRUE
+from switches.source import Operation, Where
 
 
 def write_if(code: Code, statement: If, write: Callable[[Body], None]) -> None:
@@ -15,20 +17,42 @@ def write_if(code: Code, statement: If, write: Callable[[Body], None]) -> None:
     if not statement.then:
         mark = Mark(CONDITION, statement.condition, statement.where, inverted=True)
         with code.block(f"if not {test}:", mark):
+            _note(code, FALSE, statement)
             write(statement.otherwise)
+        with code.lines.optional_block("else:"):
+            _note(code, TRUE, statement)
         return
     keyword = "if"
+    failed: list[If] = []
     while test is not None:
         mark = Mark(CONDITION, statement.condition, statement.where)
         with code.block(f"{keyword} {test}:", mark):
+            _note(code, FALSE, *failed)
+            _note(code, TRUE, statement)
             write(statement.then)
+        failed.append(statement)
         test, rest = None, statement.otherwise
         if len(rest) == 1 and isinstance(rest[0], If) and rest[0].then:
             statement, keyword = rest[0], "elif"
             test = _test_alone(code, statement)
-    if rest:
-        with code.block("else:"):
-            write(rest)
+    with code.block("else:") if rest else code.lines.optional_block("else:"):
+        _note(code, FALSE, *failed)
+        write(rest)
+
+
+def _note(code: Code, kind: str, *statements: If) -> None:
+    """Note which way ifs go; those that are no statements of the program's have no place in it."""
+    for statement in statements:
+        where = statement.where
+        if isinstance(where, Where):
+            code.note(kind, _shown(statement, where), where)
+
+
+def _shown(statement: If, where: Where) -> str:
+    """Return a condition as the source has it; of `!x` p4c shows only x."""
+    condition, text = statement.condition, where.fragment or "if"
+    negated = isinstance(condition, Operation) and condition.op == "not"
+    return f"!({text})" if negated and not text.startswith("!") else text
 
 
 def _test_alone(code: Code, statement: If) -> str | None:

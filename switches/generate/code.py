@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from switches.generate.expressions import Expressions
 from switches.generate.labels import HEADER
 from switches.generate.marks import Mark
+from switches.generate.observing import Observer, Point
 from switches.generate.state import State
 from switches.generate.storage import Storage, varbits, word_count
 from switches.generate.text import Constants, Lines
@@ -31,8 +32,10 @@ class Code:
         constants: Constants,
         globals_: dict[str, str],
         stage: str = INGRESS,
+        observer: Observer | None = None,
     ) -> None:
         self.stage = stage  # which handler it is
+        self.observer = observer  # of an observed program
         self.source = source
         self.storage = storage
         self.state = state
@@ -45,6 +48,12 @@ class Code:
 
     def add(self, line: str, mark: Mark | None = None) -> None:
         self.lines.add(line, mark)
+
+    def note(self, kind: str, name: str, where: str = "") -> None:
+        """Count that a packet reaches a point, if the program is observed."""
+        if self.observer is not None:
+            word = self.observer.word_of(Point(kind, name, where))
+            self.add(f"state[state_at + {self.u(word)}] += {self.u(1)}")
 
     def block(self, header: str, mark: Mark | None = None) -> AbstractContextManager[None]:
         return self.lines.block(header, mark)

@@ -5,9 +5,13 @@ Source: behavioral-model `targets/simple_switch/primitives.cpp`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from switches.generate.calculations import calculate
 from switches.generate.code import OUTSIDE, Code
 from switches.generate.metering import COLOR_BITS, color
+from switches.generate.observing import OUTSIDE as AWAY
 from switches.meters import METER_WORDS
 from switches.source import Constant, Expression, Field, Named, Primitive, RegisterArray
 
@@ -16,6 +20,20 @@ def named_by(parameter: Expression) -> str:
     """Return the name of what a parameter names."""
     assert isinstance(parameter, Named)
     return parameter.name
+
+
+@contextmanager
+def _guarded(code: Code, inside: str | None, primitive: Primitive) -> Iterator[None]:
+    """Put an access under a test of its index, where one is needed."""
+    with code.guarded(inside):
+        yield
+    if inside is not None:
+        with code.lines.optional_block("else:"):
+            _note_outside(code, primitive)
+
+
+def _note_outside(code: Code, primitive: Primitive) -> None:
+    code.note(AWAY, primitive.op, primitive.where)
 
 
 def _index(code: Code, expression: Expression, size: int) -> tuple[str, str | None]:
@@ -52,8 +70,9 @@ def register_read(code: Code, primitive: Primitive) -> None:
     array = code.source.registers[named_by(register)]
     cell, inside = _access(code, array, index)
     if cell == [OUTSIDE]:
+        _note_outside(code, primitive)
         return
-    with code.guarded(inside):
+    with _guarded(code, inside, primitive):
         code.set_unsigned(target, [f"U({word})" for word in cell], array.width)
 
 
@@ -62,9 +81,10 @@ def register_write(code: Code, primitive: Primitive) -> None:
     array = code.source.registers[named_by(register)]
     cell, inside = _access(code, array, index)
     if cell == [OUTSIDE]:
+        _note_outside(code, primitive)
         return
     words = code.expressions.fitted(value, array.width, False)
-    with code.guarded(inside):
+    with _guarded(code, inside, primitive):
         for place, word in zip(cell, words, strict=True):
             code.add(f"{place} = {word}")
 
@@ -74,7 +94,7 @@ def count(code: Code, primitive: Primitive) -> None:
     array = code.source.counters[named_by(counter)]
     at, inside = _index(code, index, array.size)
     start = code.state.counters[array.name]
-    with code.guarded(inside):
+    with _guarded(code, inside, primitive):
         if isinstance(index, Constant):
             code.add(f"counter = state_at + {code.u(start + 2 * index.value)}")
         else:
@@ -89,7 +109,7 @@ def execute_meter(code: Code, primitive: Primitive) -> None:
     array = code.source.meters[named_by(meter)]
     at, inside = _index(code, index, array.size)
     start = code.u(code.state.meters[array.name])
-    with code.guarded(inside):
+    with _guarded(code, inside, primitive):
         cell = f"state_at + {start} + {at} * {code.u(METER_WORDS)}"
         code.set_word(target, color(code, array, cell), COLOR_BITS)
 

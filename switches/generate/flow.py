@@ -85,7 +85,14 @@ class IfLeft:
     otherwise: Body
 
 
-Statement = Primitive | If | Apply | UnlessExited | Loop | Repeat | Leave | IfLeft
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A note that the pipeline calls an action, whose body follows."""
+
+    action: Action
+
+
+Statement = Primitive | If | Apply | UnlessExited | Loop | Repeat | Leave | IfLeft | Call
 Body = tuple[Statement, ...]
 
 
@@ -122,7 +129,7 @@ def rebuild(statement: Statement, change: Callable[[Body], Body]) -> Statement:
             return UnlessExited(change(statement.body))
         case Loop() | Repeat():
             return replace(statement, body=change(statement.body))
-        case Primitive() | Leave():
+        case Primitive() | Leave() | Call():
             return statement
 
 

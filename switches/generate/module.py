@@ -20,7 +20,9 @@ from switches.generate.endings import (
 from switches.generate.flow import Apply, Body, may_exit, walk
 from switches.generate.inputs import longest_input
 from switches.generate.lanes import Roller
+from switches.generate.leftovers import Leftovers
 from switches.generate.marks import DEPARSE, DROPPED, TRUNCATE, Mark, marked_lines
+from switches.generate.observing import Observer, Variant
 from switches.generate.parser import ParserWriter
 from switches.generate.paths import Paths
 from switches.generate.prelude import HEADER, OPEN
@@ -86,6 +88,8 @@ MOST_ROW = 1 << 16  # words of an entry, or of digests
 MORE_HEAD = 512  # bytes that a packet may grow by on its rounds, as in BMv2 (`receive_`)
 
 
+ORDINARY = Variant()
+
 _CONTRADICTIONS = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
 """What the generator runs into where names lead nowhere, or to things of another kind."""
 
@@ -105,16 +109,17 @@ class Module:
     parsed_bytes: int  # that the parser takes at most
     head_bytes: int  # room that a packet's head needs
     scratch_bytes: int  # room that calculations need
+    observer: Observer | None = None  # where an observed program notes what packets reach
 
 
-def generate(source: Source) -> Module:
+def generate(source: Source, variant: Variant = ORDINARY) -> Module:
     """Return the program as Python source.
 
     Raises:
         ConfigError: If the program does what is not supported.
     """
     try:
-        return _Generator(source).module()
+        return _Generator(source, variant).module()
     except (TooLargeError, RecursionError, MemoryError) as exc:
         raise source.refuse("the program is too large, or nested too deeply", str(exc)) from exc
     except _CONTRADICTIONS as exc:
@@ -125,17 +130,20 @@ def generate(source: Source) -> Module:
 
 
 class _Generator:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, variant: Variant) -> None:
         self._source = source
-        bodies = [pipeline_body(source, line) for line in (source.ingress, source.egress)]
+        pipelines = source.ingress, source.egress
+        bodies = [pipeline_body(source, line, calls=variant.observed) for line in pipelines]
         self._paths = Paths(source)
         self._usage = Usage(source, *bodies)
         self._storage = Storage(source)
         self._state = State(source)
         self._state.check(source)
+        self._observer = Observer(self._state.words) if variant.observed else None
         roller = Roller(source, self._storage, self._state)
         self._ingress, self._egress = roller.roll(bodies, self._usage.elsewhere())
         self._patterns = roller.patterns
+        self._leftovers = Leftovers(source, self._storage, variant.leftovers)
         self._constants = Constants()
         self._globals: dict[str, str] = {}
         everything = walk((*self._ingress, *self._egress))
@@ -147,6 +155,8 @@ class _Generator:
 
     def module(self) -> Module:
         bodies = [self._ingress_lines(), self._egress_lines()]
+        if self._observer is not None:
+            self._state.words += self._observer.words
         parts = [
             HEADER,
             "\n".join(self._constants.lines()),
@@ -173,6 +183,7 @@ class _Generator:
                 parsed_bytes=self._paths.deepest,
                 head_bytes=max(self._paths.room(), USUAL_HEAD) + added,
                 scratch_bytes=longest_input(self._source),
+                observer=self._observer,
             )
         )
 
@@ -193,7 +204,8 @@ class _Generator:
         return module
 
     def _code(self, stage: str) -> Code:
-        code = Code(self._source, self._storage, self._state, self._constants, self._globals, stage)
+        parts = self._source, self._storage, self._state, self._constants, self._globals
+        code = Code(*parts, stage, self._observer)
         for line in OPEN.format(size=TABLES_AT + len(self._shapes)).splitlines():
             code.add(line)
         return code
@@ -212,7 +224,8 @@ class _Generator:
         headers = [h.name for h in self._source.headers.values() if not h.metadata]
         used |= usage.extracted | set(_LEFT_BY_INGRESS) | {valid(name) for name in headers}
         used |= {position(name) for name in self._paths.moving()} | usage.lengths
-        self._start_at_zero(code, used)
+        self._start(code, used)
+        self._leftovers.fill_lanes(code)
         self._forget_lanes(code)
         if usage.loops:
             begin_again(code)
@@ -243,7 +256,7 @@ class _Generator:
         code, usage = self._code(EGRESS), self._usage
         used = usage.egress.all | usage.update.all | usage.deparser.all | set(self._kept)
         used |= {Field(STANDARD, "egress_spec"), TRUNCATE_LEN, LENGTH, PARSED_LEN}
-        self._start_at_zero(code, used - set(self._kept))
+        self._start(code, used - set(self._kept))
         code.add(f"length = I(fields[{PACKET_LENGTH_SLOT}])")
         if usage.clones:
             with code.block(f"if fields[{INSTANCE_TYPE}] == {code.u(INGRESS_CLONE)}:"):
@@ -252,6 +265,7 @@ class _Generator:
                 self._load_all(code)
         else:
             self._load_all(code)
+        self._leftovers.spoil_copies(code, self._kept)
         if PACKET_LENGTH in used and usage.length_needed:
             code.set(PACKET_LENGTH, [code.read(LENGTH)])
         code.set(Field(STANDARD, "egress_spec"), [code.u(0)])
@@ -297,10 +311,13 @@ class _Generator:
         What the clone's field list names is as ingress left it.
         """
         metadata = [field for field in self._kept if self._is_metadata(field)]
-        self._start_at_zero(code, self._usage.parser.all | set(self._kept))
+        parsed = self._usage.parser.all
+        self._start(code, parsed | set(self._kept), with_metadata=True)
+        self._leftovers.fill_lanes(code)
         code.set(Field(STANDARD, "ingress_port"), ["U(row[IN_PORT])"])
         ParserWriter(code, self._usage, self._paths).write()
-        self._start_at_zero(code, {Field(STANDARD, "ingress_port"), *metadata})
+        forgotten = {Field(STANDARD, "ingress_port"), *metadata}
+        self._start(code, forgotten | set(filter(self._is_metadata, parsed)))
         for field in [*filter(_is_set_between, metadata), CLONE_FIELDS, TRUNCATE_LEN]:
             load(code, field)
         for number, fields in sorted(self._source.field_lists.items()):
@@ -313,15 +330,16 @@ class _Generator:
         header = self._source.headers.get(field.header)
         return header is not None and header.metadata and field.header != STACKS
 
-    def _start_at_zero(self, code: Code, fields: set[Field]) -> None:
+    def _start(self, code: Code, fields: set[Field], *, with_metadata: bool = False) -> None:
         """Fields are zero at first: BMv2 says so of metadata, and P4 nothing of headers."""
-        names: list[str] = []
         unused = self._later_names()
         for field in sorted(fields - unused, key=lambda f: (f.header, f.name)):
             if not self._storage.lane(field):
-                names.extend(self._storage.names(field))
-        for name in names:
-            code.add(f"{name} = {code.u(0)}")
+                first, *others = self._storage.names(field)
+                value = self._leftovers.first(field, with_metadata=with_metadata)
+                code.add(f"{first} = {code.u(value)}")
+                for name in others:
+                    code.add(f"{name} = {code.u(0)}")
 
     def _later_names(self) -> set[Field]:
         """Return temporaries that only later turns of loops have: the first's serve for all."""

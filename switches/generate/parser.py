@@ -17,6 +17,7 @@ from switches.generate.extraction import Extraction, extraction_of
 from switches.generate.labels import STATE as STATE_LABEL
 from switches.generate.lookahead import end_of, set_ahead
 from switches.generate.marks import CONDITION, PARSER_OP, STATE, TOO_SHORT, Mark
+from switches.generate.observing import STATE as REACHED
 from switches.generate.paths import Paths, constant_bits
 from switches.generate.select import DONE, SelectWriter
 from switches.generate.straight import write_straight
@@ -73,6 +74,7 @@ class ParserWriter:
             with self._code.block(f"if step == {number}:  # {label}"):
                 state = self._code.source.states[name]
                 self._code.add(f"step = {DONE}", Mark(STATE, state))
+                self._code.note(REACHED, name)
                 self._ops(state, 0, self._paths.entry(name))
             while self._part is not None:
                 self._write_part(*self._part)

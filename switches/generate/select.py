@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 from switches.generate.code import Code
 from switches.generate.lookahead import look
 from switches.generate.marks import SELECT, Mark, Value
+from switches.generate.observing import TRANSITION
 from switches.generate.text import tuple_of
 from switches.source import (
     Expression,
@@ -36,14 +38,13 @@ class SelectWriter:
             mark = Mark(SELECT, transition, values=values)
             goal = DONE if transition.target is None else self._numbers[transition.target]
             if transition.is_default:
-                if keyword == "if":
+                with nullcontext() if keyword == "if" else code.block("else:"):
                     code.add(f"step = {goal}", mark)
-                else:
-                    with code.block("else:"):
-                        code.add(f"step = {goal}", mark)
+                    code.note(TRANSITION, _label(state, transition))
                 return
             with code.block(f"{keyword} {self._test(state, transition, keys)}:"):
                 code.add(f"step = {goal}", mark)
+                code.note(TRANSITION, _label(state, transition))
             keyword = "elif"
 
     def _key(self, key: Expression, width: int, at: int | None) -> list[str]:
@@ -78,6 +79,22 @@ class SelectWriter:
         start = code.state.value_sets[transition.value_set]
         words = tuple_of([word for words in keys for word in words])
         return f"is_member(state, state_at + {code.u(start)}, {words})"
+
+
+def _label(state: ParserState, transition: Transition) -> str:
+    """Return how reports name a transition."""
+    target = transition.target or "accept"
+    if transition.value_set is not None:
+        return f"{state.name}, {transition.value_set} to {target}"
+    if transition.is_default:
+        return f"{state.name}, default to {target}"
+    parts = [
+        f"{value:#x}" if mask & (full := (1 << width) - 1) == full else f"{value:#x}&&&{mask:#x}"
+        for value, mask, width in zip(
+            transition.values, transition.masks, state.widths, strict=True
+        )
+    ]
+    return f"{state.name}, ({', '.join(parts)}) to {target}"
 
 
 def _in_order(state: ParserState) -> Iterator[Transition]:

@@ -8,6 +8,7 @@ from switches.generate.code import Code
 from switches.generate.flow import (
     Apply,
     Body,
+    Call,
     Choice,
     If,
     IfLeft,
@@ -24,12 +25,14 @@ from switches.generate.lanes import Pattern
 from switches.generate.loops import LoopWriter
 from switches.generate.marks import LOOP, TABLE, Lanes, Mark
 from switches.generate.metering import COLOR_BITS, color
+from switches.generate.observing import ACTION as ACTION_POINT
+from switches.generate.observing import CALL, HIT, MISS
 from switches.generate.primitives import write_primitive
 from switches.generate.state import TABLES_AT
 from switches.generate.text import tuple_of
 from switches.lookup import ACTION, COUNTER, DEFAULT_ROW, GROUP_ACTION
 from switches.shapes import Shape
-from switches.source import Primitive, Table
+from switches.source import Action, Primitive, Table
 
 
 class StatementWriter:
@@ -67,6 +70,9 @@ class StatementWriter:
 
             case Repeat() | Leave() | IfLeft():
                 self._repeat(statement)
+            case Call(action):
+                kind = ACTION_POINT if action.where else CALL
+                code.note(kind, action.name, _place_of(action))
 
     def _repeat(self, statement: Repeat | Leave | IfLeft) -> None:
         """Write a loop of the program's own, or a part of it; `left` is the way it was left."""
@@ -103,8 +109,9 @@ class StatementWriter:
                 self._pick(shape)
             if table.meter:
                 self._meter(shape)
-        if statement.hit or statement.miss:
+        if statement.hit or statement.miss or code.observer:
             code.add(f"hit = entry != image + {code.u(DEFAULT_ROW)}")
+        self._note_lookup(table)
         self._choose(shape, statement.choices)
         if statement.hit or statement.miss:
             with code.block("if hit:"):
@@ -112,6 +119,21 @@ class StatementWriter:
             if statement.miss:
                 with code.block("else:"):
                     self.write(statement.miss)
+
+    def _note_lookup(self, table: Table) -> None:
+        """Note whether the table was hit, and by which keys it was looked up."""
+        code = self._code
+        if code.observer is None or not table.keys:
+            return
+        with code.block("if hit:"):
+            code.note(HIT, table.name, table.where)
+        with code.block("else:"):
+            code.note(MISS, table.name, table.where)
+        words = [code.bits_of(key.target) for key in table.keys]
+        starts = code.observer.keys_of(table.name, tuple(map(len, words)))
+        for start, parts in zip(starts, words, strict=True):
+            for i, word in enumerate(parts):
+                code.add(f"state[state_at + {code.u(start + i)}] = {word}")
 
     def _pick(self, shape: Shape) -> None:
         """Let `chosen` be the row of the action: of a member, where the entry has a group."""
@@ -167,7 +189,7 @@ class StatementWriter:
 
     def _choose(self, shape: Shape, choices: tuple[Choice, ...]) -> None:
         code = self._code
-        wanted = [choice for choice in choices if choice.body or choice.following]
+        wanted = [c for c in choices if c.body or c.following or code.observer]
         if not wanted:
             return
         if len(choices) == 1 and not shape.table.profile:  # else it may be none
@@ -198,10 +220,17 @@ class StatementWriter:
             words = tuple(f"state[{start} + {code.u(at + i)}]" for i in range(count))
             arguments.append((words, width))
             at += count
+        name = f"{choice.action.name} by {shape.table.name}"
+        code.note(ACTION_POINT, name, _place_of(choice.action) or shape.table.where)
         code.expressions.arguments = arguments
         self.write(choice.body)
         code.expressions.arguments = ()
         self.write(choice.following)
+
+
+def _place_of(action: Action) -> str:
+    """Return where an action is in the source; p4c has no such place for those that it makes."""
+    return action.where or next((p.where for p in action.primitives if p.where), "")
 
 
 def _loop_mark(loop: Loop) -> Mark:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from switches.generate.flow import (
     Apply,
     Body,
+    Call,
     Choice,
     If,
     Statement,
@@ -23,6 +24,7 @@ from switches.generate.flow import (
 from switches.generate.jumps import action_body
 from switches.generate.text import TooLargeError
 from switches.source import (
+    Action,
     ActionCall,
     Argument,
     Conditional,
@@ -38,17 +40,18 @@ from switches.source import (
 MOST_NODES = 20_000
 
 
-def pipeline_body(source: Source, pipeline: Pipeline) -> Body:
-    """Return a pipeline as nested statements."""
-    return _Shaper(source, pipeline).body()
+def pipeline_body(source: Source, pipeline: Pipeline, *, calls: bool = False) -> Body:
+    """Return a pipeline as nested statements; with `calls`, actions that it calls say so."""
+    return _Shaper(source, pipeline, calls).body()
 
 
 class _Shaper:
     """Nests a pipeline's nodes by their immediate post-dominators."""
 
-    def __init__(self, source: Source, pipeline: Pipeline) -> None:
+    def __init__(self, source: Source, pipeline: Pipeline, calls: bool) -> None:
         self._source = source
         self._pipeline = pipeline
+        self._calls = calls
         self._joins: dict[str, str | None] = {}
         self._built = 0  # nodes, each as often as it is written
 
@@ -136,12 +139,15 @@ class _Shaper:
                 otherwise = self._build(node.if_false, join)
                 return (If(node.condition, then, otherwise, node.where),)
             case ActionCall():
-                return action_body(self._source, actions[node.action])
+                return self._call(actions[node.action], ())
             case Table() if _is_call(node):
-                body = action_body(self._source, actions[node.default_action])
-                return _with_arguments(body, node.default_arguments)
+                return self._call(actions[node.default_action], node.default_arguments)
             case Table():
                 return (self._apply(node, join),)
+
+    def _call(self, action: Action, arguments: tuple[int, ...]) -> Body:
+        body = _with_arguments(action_body(self._source, action), arguments)
+        return (Call(action), *body) if self._calls else body
 
     def _apply(self, table: Table, join: str | None) -> Apply:
         choices = []

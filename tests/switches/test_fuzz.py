@@ -22,7 +22,7 @@ from switches.fuzz.kept import as_stf
 from switches.fuzz.numbers import Numbers
 from switches.fuzz.packets import Packet, PacketMaker
 from switches.fuzz.sides import EngineSide
-from switches.fuzz.sieve import CHANCE, ENDLESS, UNDEFINED, Sieve, make_twins
+from switches.fuzz.sieve import CHANCE, ENDLESS, UNDEFINED, Shadows, Sieve
 from switches.updates import INSERT, CloneUpdate, GroupUpdate, TableUpdate, Update, ValueSetUpdate
 
 NAMES = ("tables", "stacks", "unions", "varbits", "externs", "parsers", "l2l3")
@@ -67,7 +67,7 @@ def test_packets_reach_all_parser_states(name: str) -> None:
 @uncompiled
 def test_what_reads_missing_headers_is_left_out_and_leaves_no_trace() -> None:
     program = load("expressions")
-    sieve = Sieve(program, make_twins(program), [])
+    sieve = Sieve(Shadows.of(program), [])
     whole = (1, bytes(range(100)))
     assert sieve.keep([whole, (1, b"\x01"), whole]) == [whole, whole]
     assert sieve.dropped == {UNDEFINED: 1}
@@ -78,7 +78,7 @@ def test_what_reads_missing_headers_is_left_out_and_leaves_no_trace() -> None:
 def test_what_never_ends_is_left_out() -> None:
     program = load("rounds")
     updates, packets = draw_round(program, 1, 0, 40)
-    sieve = Sieve(program, make_twins(program), updates)
+    sieve = Sieve(Shadows.of(program), updates)
     kept = sieve.keep(packets)
     assert sum(sieve.dropped.values()) == len(packets) - len(kept)
     assert sieve.dropped[ENDLESS] > 0
@@ -93,7 +93,7 @@ def test_what_never_ends_is_left_out() -> None:
 def test_packets_that_draw_random_numbers_are_kept_away() -> None:
     program = load("stateful")
     packets = [(0, bytes([number % 16] * 60)) for number in range(64)]
-    sieve = Sieve(program, make_twins(program), [])
+    sieve = Sieve(Shadows.of(program), [])
 
     kept = sieve.keep(packets)
 

@@ -1,0 +1,73 @@
+"""Notes of what packets reach, in the code of programs that are observed.
+
+An observed module counts in words of its own, behind the rest of the switch's state, how often
+packets reach each point of the program, and keeps the keys that each table was last asked for.
+All of it is written where the generator writes the code that does the thing itself, so there is
+no second opinion on what a packet reaches. Other modules have none of this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# Kinds of points.
+STATE = "parser state"
+TRANSITION = "transition"
+HIT = "table hit"
+MISS = "table missed"
+ACTION = "action"
+CALL = "statements"  # that the pipeline itself has, which p4c makes an action of
+TRUE = "branch, if true"
+FALSE = "branch, if false"
+OUTSIDE = "access out of range"
+
+COVERED = (STATE, TRANSITION, HIT, MISS, ACTION, CALL, TRUE, FALSE)
+"""What coverage counts; an access out of range is none of a program's aims."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """How a module differs from the one that is meant to be used.
+
+    `leftovers` says what fields of headers that are not there hold, of which P4 says nothing:
+    0: zero, 1: one each, 2: each something else.
+    """
+
+    observed: bool = False
+    leftovers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Something that packets may reach; `where` is its P4 source line, as far as p4c says."""
+
+    kind: str
+    name: str
+    where: str = ""
+
+
+class Observer:
+    """The words of an observed module, numbered from the first behind the program's own."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.words = 0
+        self.points: dict[Point, int] = {}
+        self.keys: dict[str, tuple[int, ...]] = {}  # table -> first word of each key
+
+    def word_of(self, point: Point) -> int:
+        """Return the word that counts a point, which is the same wherever it is written."""
+        if point not in self.points:
+            self.points[point] = self._take(1)
+        return self.points[point]
+
+    def keys_of(self, table: str, counts: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the first words of a table's keys, which take so many words each."""
+        if table not in self.keys:
+            self.keys[table] = tuple(self._take(count) for count in counts)
+        return self.keys[table]
+
+    def _take(self, count: int) -> int:
+        word = self.at + self.words
+        self.words += count
+        return word
