@@ -13,12 +13,20 @@ import typer
 
 from experiments.console import FAILURE, Debug, guard, say
 from ringleaf.errors import ConfigError
+from switches.generate.observing import ACTION, CALL, FALSE, HIT, MISS, STATE, TRANSITION, TRUE
 
 if TYPE_CHECKING:
     from switches.fuzz.contest import Difference, Round
+    from switches.fuzz.course import Course
     from switches.program import Program
 
 Emit = Callable[[str], None]
+
+_PLURALS = {
+    **{STATE: "parser states", TRANSITION: "transitions", ACTION: "actions"},
+    **{HIT: "tables hit", MISS: "tables missed", CALL: "blocks of statements"},
+    **{TRUE: "branches if true", FALSE: "branches if false"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +123,7 @@ def _fuzz(program: Program, options: Options, emit: Emit) -> int:
         found = done.difference
         if found is not None:
             break
+    _say_course(contest.course, emit)
     if kept_away:
         emit(f"# {kept_away_line(kept_away)}")
     if found is None:
@@ -131,6 +140,16 @@ def _say_round(number: int, done: Round, emit: Emit) -> None:
     for reason, count in done.left_out.items():
         port, data = done.examples[reason]
         emit(f"#   not compared: {count}, {reason}, as does port {port}, {data.hex()}")
+
+
+def _say_course(course: Course, emit: Emit) -> None:
+    """Print how much of the program its packets have reached, and what they have not."""
+    kinds = course.by_kind()
+    amounts = ", ".join(f"{reached} of {count} {_PLURALS[kind]}" for kind, reached, count in kinds)
+    emit(f"# reached: {amounts}")
+    for point in course.missing():
+        where = f" ({point.where})" if point.where else ""
+        emit(f"#   never reached: {point.kind} {point.name}{where}")
 
 
 def _show(program: Program, found: Difference, options: Options, emit: Emit) -> None:

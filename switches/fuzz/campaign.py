@@ -1,4 +1,9 @@
-"""Rounds of a contest, each with entries and packets of its own; the same seed, the same rounds."""
+"""Rounds of a contest, each with entries and packets of its own; the same seed, the same rounds.
+
+A round's entries are drawn twice: some blindly, and then some for the keys that the engine looked
+tables up by when it was given a few packets alone. Packets are drawn one by one, as what a packet
+has reached says what the next ones are drawn like.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +11,36 @@ import random
 from collections.abc import Iterator
 
 from switches.fuzz.contest import Contest, Round
+from switches.fuzz.course import Course
 from switches.fuzz.entries import EntryMaker
 from switches.fuzz.numbers import Numbers
-from switches.fuzz.packets import Packet, PacketMaker
+from switches.fuzz.packets import PacketMaker
+from switches.fuzz.sides import EngineSide
+from switches.fuzz.sieve import Shadows
 from switches.program import Program
 from switches.updates import Update
 
+SCOUTINGS = 2
+SCOUTS = 30  # packets
+
 
 def draw_round(
-    program: Program, seed: int, number: int, packets: int
-) -> tuple[list[Update], list[Packet]]:
-    """Return the updates and packets of one round."""
+    program: Program, shadows: Shadows, course: Course, seed: int, number: int
+) -> tuple[list[Update], PacketMaker]:
+    """Return the updates of one round, and what draws its packets."""
     rng = random.Random(f"{seed}/{number}")
     numbers = Numbers(program.source, rng)
-    updates = EntryMaker(program, numbers, rng).updates()
-    maker = PacketMaker(program, updates, numbers, rng)
-    return updates, [maker.draw() for _ in range(packets)]
+    entries = EntryMaker(program, numbers, rng, course.missing())
+    updates = entries.updates()
+    for _ in range(SCOUTINGS):
+        side = EngineSide(shadows.observed, updates)
+        maker = PacketMaker(program, updates, numbers, rng, course)
+        for _ in range(SCOUTS):
+            before = side.counts()
+            side.process(maker.draw())
+            course.note_keys(before, side)
+        updates += entries.answers(course.asked)
+    return updates, PacketMaker(program, updates, numbers, rng, course)
 
 
 def run_rounds(
@@ -29,4 +48,5 @@ def run_rounds(
 ) -> Iterator[Round]:
     """Compare round by round."""
     for number in range(rounds):
-        yield contest.run(*draw_round(program, seed, number, packets))
+        updates, maker = draw_round(program, contest.shadows, contest.course, seed, number)
+        yield contest.run(updates, (maker.draw() for _ in range(packets)))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ringleaf.errors import BackendError
+from switches.fuzz.course import Course
 from switches.fuzz.packets import Packet
 from switches.fuzz.sides import Bmv2Side, EngineSide, RefusedError, State, cells_of
 from switches.fuzz.sieve import Shadows, Sieve
@@ -56,26 +57,43 @@ class Contest:
 
     def __init__(self, program: Program, *, unchecked: bool = False) -> None:
         self._program = program
-        self._shadows = Shadows.of(program)
+        self.shadows = Shadows.of(program)
+        observer = self.shadows.observed.module.observer
+        assert observer is not None
+        self.course = Course(observer)
         self._unchecked = unchecked
 
-    def run(self, updates: Sequence[Update], packets: Sequence[Packet]) -> Round:
+    def run(self, updates: Sequence[Update], packets: Iterable[Packet]) -> Round:
         """Compare a round, until the first difference.
 
         A packet that BMv2 ends by is left out, and both start anew.
+
+        Args:
+            updates: What both switches are told.
+            packets: Each is asked for when it is known what the one before it has reached.
         """
         done = Round()
         accepted = self._accepted(updates, done)
         sieve = self._sieve(accepted)
-        rest: Sequence[Packet] = sieve.keep(packets)
+        rest: Sequence[Packet] = self._kept(sieve, packets)
         done.left_out.update(sieve.dropped)
         done.examples.update(sieve.examples)
         while rest and done.difference is None:
             rest = self._stretch(accepted, rest, done)
         return done
 
+    def _kept(self, sieve: Sieve, packets: Iterable[Packet]) -> list[Packet]:
+        """Return what the sieve keeps, and note what it reaches."""
+        kept = []
+        for packet in packets:
+            before = sieve.engine.counts()
+            if sieve.takes(packet):
+                kept.append(packet)
+                self.course.note(packet, before, sieve.engine)
+        return kept
+
     def _sieve(self, updates: Sequence[Update]) -> Sieve:
-        return Sieve(self._shadows, updates, unchecked=self._unchecked)
+        return Sieve(self.shadows, updates, unchecked=self._unchecked)
 
     def _accepted(self, updates: Sequence[Update], done: Round) -> list[Update]:
         """Return the updates that both sides take."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from switches.fuzz.numbers import Numbers
+from switches.generate.observing import ACTION, Point, action_name
 from switches.program import Program
 from switches.shapes import Shape
-from switches.source import Constant, Field, Primitive, Source
+from switches.source import Constant, Field, Primitive, Source, Table
 from switches.tables import prefix_mask
 from switches.updates import (
     INSERT,
@@ -26,10 +27,16 @@ from switches.updates import (
     Update,
 )
 
+Keys = tuple[int, ...]
+"""What a table is looked up by, a number per key."""
+
 PORTS = 8  # that packets come in by, and most leave by
 MOST_ENTRIES = 8
 MEMBERS = 4
 REGISTER_CELLS = 4
+_ANSWERED = 0.7  # of tables that were looked up get entries for it
+_WIDE = 0.1  # of keys match all values, or half of them
+_AIMED = 0.5  # of entries have an action that did not run yet, where there is one
 REGISTER_BITS = 63  # the most that Thrift's numbers hold
 
 _CLONES = {"clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress"}
@@ -38,7 +45,14 @@ _CLONES = {"clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress"}
 class EntryMaker:
     """Draws updates for one program."""
 
-    def __init__(self, program: Program, numbers: Numbers, rng: random.Random) -> None:
+    def __init__(
+        self,
+        program: Program,
+        numbers: Numbers,
+        rng: random.Random,
+        missing: Sequence[Point] = (),
+    ) -> None:
+        self._missing = {point.name for point in missing if point.kind == ACTION}
         self._source = program.source
         self._shapes = program.module.shapes
         self._numbers = numbers
@@ -47,12 +61,30 @@ class EntryMaker:
         self._sessions = _clone_sessions(self._source)
 
     def updates(self) -> list[Update]:
+        """Return what a control plane may say before it has seen any packet."""
         return [
             *self._traffic(),
             *self._profiles(),
             *(update for shape in self._shapes for update in self._table(shape)),
             *self._registers(),
         ]
+
+    def answers(self, asked: Mapping[str, Sequence[Keys]]) -> list[Update]:
+        """Return entries that match keys by which tables were looked up, for some of them."""
+        found: list[Update] = []
+        for shape in self._shapes:
+            keys = asked.get(shape.table.name, ())
+            if not keys or shape.table.entries or self._rng.random() > _ANSWERED:
+                continue
+            for _ in range(self._rng.randrange(1, 4)):
+                entry = self._entry(shape, self._around(shape, self._rng.choice(keys)))
+                found.append(TableUpdate(INSERT, shape.table.name, entry, is_default=False))
+        return found
+
+    def _around(self, shape: Shape, keys: Keys) -> Match:
+        """Return a match of these keys, and of others."""
+        columns = zip(shape.table.keys, shape.widths, keys, strict=True)
+        return tuple(self._pair(key.kind, width, value) for key, width, value in columns)
 
     def _traffic(self) -> Iterator[Update]:
         for group in self._groups:
@@ -101,7 +133,7 @@ class EntryMaker:
             grouped = self._source.profiles[shape.table.profile].selector
             reference = MemberGroup(rng.randrange(2)) if grouped else Member(rng.randrange(MEMBERS))
             return Entry(match, 0, (), -priority, indirect=reference)
-        action = max(rng.choices(shape.table.actions, k=2), key=self._parameters)
+        action = self._action(shape.table)
         return Entry(match, action, self._arguments(action), -priority)
 
     def _match(self, shape: Shape) -> Match:
@@ -111,15 +143,18 @@ class EntryMaker:
         )
         return tuple(pairs)
 
-    def _pair(self, kind: str, width: int) -> tuple[int, int]:
+    def _pair(self, kind: str, width: int, matched: int | None = None) -> tuple[int, int]:
+        """Return a key's pair, that matches a value if one is given."""
         rng, full = self._rng, (1 << width) - 1
-        value = self._numbers.seldom(width)
+        value = self._numbers.seldom(width) if matched is None else matched & full
         match kind:
             case "lpm":
-                mask = prefix_mask(width, rng.choice((0, 1, width // 2, width - 1, width)))
+                short = (0, 1) if rng.random() < _WIDE else (width // 2, width - 1, width)
+                mask = prefix_mask(width, rng.choice(short))
                 return value & mask, mask
             case "ternary":
-                mask = rng.choice((0, full, full, prefix_mask(width, width // 2), 1))
+                mask = rng.choice((full, full, prefix_mask(width, width // 2), 1))
+                mask = 0 if rng.random() < _WIDE else mask
                 mask = rng.getrandbits(width) if rng.random() < 0.2 else mask
                 return value & mask, mask
             case "optional":
@@ -129,6 +164,13 @@ class EntryMaker:
                 return min(value, other), max(value, other)
             case _:
                 return value, full
+
+    def _action(self, table: Table) -> int:
+        names = {number: self._source.actions[number].name for number in table.actions}
+        missing = [n for n in table.actions if action_name(names[n], table.name) in self._missing]
+        if missing and self._rng.random() < _AIMED:
+            return self._rng.choice(missing)
+        return max(self._rng.choices(table.actions, k=2), key=self._parameters)
 
     def _arguments(self, action: int) -> tuple[int, ...]:
         return tuple(map(self._argument, self._source.actions[action].widths))

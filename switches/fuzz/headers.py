@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-import operator
 import random
-from collections.abc import Callable
+from collections.abc import Mapping
 
+from switches.fuzz.driving import drive
+from switches.fuzz.values import (
+    Bits,
+    Computed,
+    Place,
+    Unknown,
+    UnknownError,
+    Value,
+    evaluate,
+    places_in,
+    resolve,
+)
 from switches.source import (
     STACKS,
+    STANDARD,
     VALID,
-    Boolean,
     Constant,
     Expression,
     Field,
@@ -20,36 +31,36 @@ from switches.source import (
 )
 
 MOST_BITS = 8 * 3000
+_DEEPEST = 10  # definitions that lead from one to the next; more would lead nowhere
 
-Place = tuple[int, int]
-"""Where a value lies: its first bit and its width."""
-
-_OPERATIONS: dict[str, Callable[[int, int], int]] = {
-    **{"+": operator.add, "-": operator.sub, "*": operator.mul, "&": operator.and_},
-    **{"|": operator.or_, "^": operator.xor, "==": operator.eq, "!=": operator.ne},
-    **{"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
-    **{"and": lambda a, b: bool(a) and bool(b), "or": lambda a, b: bool(a) or bool(b)},
-    "<<": lambda a, b: a << min(b, 64),
-    ">>": operator.rshift,
-}
-
-
-class UnknownError(Exception):
-    """A value that depends on more than the packet."""
+__all__ = ["MOST_BITS", "Draft", "Place", "UnknownError"]
 
 
 class Draft:
-    """Bits, a cursor, and where in them the fields lie that were extracted so far."""
+    """Bits, a cursor, and where in them the fields lie that were extracted so far.
 
-    def __init__(self, source: Source, rng: random.Random) -> None:
+    Args:
+        source: The program.
+        rng: For the bits.
+        data: The bits to begin with, for a packet that is like another.
+        port: By which it comes.
+    """
+
+    def __init__(
+        self, source: Source, rng: random.Random, data: bytes = b"", port: int = 0
+    ) -> None:
         self._source = source
         self._bits = rng.getrandbits(MOST_BITS)
+        if data:
+            self.put((0, 8 * len(data)), int.from_bytes(data, "big"))
         self.cursor = 0
         self.places: dict[Field, Place] = {}
         self.counts: dict[str, int] = {}
         self.valid: set[str] = set()
-        self.known: dict[Field, int] = {}  # metadata that the parser has set
+        self.known: dict[Field, Value] = {Field(STANDARD, "ingress_port"): Constant(port)}
         self.held: set[Place] = set()  # what the path depends on
+        self._definitions: Mapping[Field, Expression] = {}
+        self._depth = 0  # of definitions that are being resolved
 
     def get(self, place: Place) -> int:
         at, width = place
@@ -73,19 +84,24 @@ class Draft:
             self.places[Field(header, item.name)] = (self.cursor, width)
             self.cursor += width
 
-    def place(self, item: Expression) -> Place | None:
-        """Return where a value can be changed, None if it is not a stretch of the packet."""
-        match item:
-            case Field():
-                return self.places.get(item)
-            case LookAhead(offset, width):
-                return self.cursor + offset, width
-            case Operation("?", left, right, condition) if left and condition:
-                try:
-                    return self.place(left if self.value(condition) else right)
-                except UnknownError:
-                    return None
-        return None
+    def assign(self, target: Field, value: Expression) -> None:
+        """Say that the parser gives a field a value, as it now is."""
+        width = self._source.field_of(target).width
+        meaning = self.resolved(value)
+        self.places.pop(target, None)
+        self.known.pop(target, None)
+        if isinstance(meaning, Bits) and meaning.width == width:
+            self.places[target] = (meaning.at, meaning.width)
+        else:
+            self.known[target] = Computed("&", meaning, Constant((1 << width) - 1))
+
+    def end_parsing(self, definitions: Mapping[Field, Expression]) -> None:
+        """Say what fields are given by the program, where each is given one value at one place."""
+        self._definitions = definitions
+
+    def resolved(self, item: Expression) -> Value:
+        """Return what an expression now is in terms of the packet's bits."""
+        return resolve(item, self._leaf)
 
     def value(self, item: Expression) -> int:
         """Return what an expression has.
@@ -93,43 +109,45 @@ class Draft:
         Raises:
             UnknownError: If that is not only up to the packet.
         """
-        match item:
-            case Constant(value) | Boolean(value):
-                return int(value)
-            case LookAhead():
-                place = self.place(item)
-                assert place is not None
-                return self.get(place)
-            case Field(header, name) if header == STACKS:
-                return self.counts.get(name, 0)
-            case Field(header, name) if name == VALID:
-                return int(header in self.valid)
-            case Field():
-                return self._field(item)
-            case Operation():
-                return self._operation(item)
-        raise UnknownError
+        return evaluate(self, self.resolved(item))
 
-    def _field(self, item: Field) -> int:
+    def aim(self, item: Expression, value: int, mask: int = -1) -> bool:
+        """Change bits so that an expression has a value in a mask's bits; say whether it has."""
+        return drive(self, self.resolved(item), value, mask)
+
+    def hold(self, item: Expression) -> None:
+        """Note that the path depends on an expression."""
+        self.held.update(places_in(self.resolved(item)))
+
+    def is_free(self, item: Expression) -> bool:
+        """Whether an expression can be given a value without changing the path."""
+        places = set(places_in(self.resolved(item)))
+        return bool(places) and not places & self.held
+
+    def _leaf(self, item: Expression) -> Value:
+        match item:
+            case LookAhead(offset, width):
+                return Bits(self.cursor + offset, width)
+            case Operation("valid", _, Named(_, name)):
+                return Constant(int(name in self.valid))
+            case Field(header, name) if header == STACKS:
+                return Constant(self.counts.get(name, 0))
+            case Field(header, name) if name == VALID:
+                return Constant(int(header in self.valid))
+            case Field(header):
+                return self._field(item, header)
+        return Unknown()
+
+    def _field(self, item: Field, header: str) -> Value:
         if item in self.places:
-            return self.get(self.places[item])
+            return Bits(*self.places[item])
         if item in self.known:
             return self.known[item]
-        raise UnknownError
-
-    def _operation(self, item: Operation) -> int:
-        if item.op == "valid" and isinstance(item.right, Named):
-            return int(item.right.name in self.valid)
-        if item.op == "?" and item.condition is not None and item.left is not None:
-            return self.value(item.left if self.value(item.condition) else item.right)
-        right = self.value(item.right)
-        if item.left is None:
-            if item.op == "not":
-                return int(not right)
-            return right if item.op in ("d2b", "b2d") else self._refuse()
-        if item.op not in _OPERATIONS:
-            return self._refuse()
-        return int(_OPERATIONS[item.op](self.value(item.left), right))
-
-    def _refuse(self) -> int:
-        raise UnknownError
+        if item in self._definitions and self._depth < _DEEPEST:
+            self._depth += 1
+            found = self.resolved(self._definitions[item])
+            self._depth -= 1
+            return found
+        declared = self._source.headers.get(header)
+        zero = declared is not None and declared.metadata and header != STANDARD
+        return Constant(0) if zero else Unknown()  # as metadata of a new packet is

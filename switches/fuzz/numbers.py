@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from switches.source import Constant, Field, Operation, Source
+from switches.fuzz.exclusions import fields_in
+from switches.source import Constant, Expression, Field, Operation, Source
 
 _ENDS = 0.35  # of all numbers
 _OWN = 0.35
@@ -21,6 +22,7 @@ class Numbers:
         self._own = sorted({abs(value) for value in _constants(source)})
         self._drawn: dict[int, list[int]] = {}
         self._compared = _comparisons(source)
+        self._partners = _partners(source)
 
     def draw_for(self, field: Field, width: int) -> int:
         """Return a number for a field, likely one that the program compares it with."""
@@ -30,6 +32,10 @@ class Numbers:
             beside = self._rng.random() < 0.2
             return max(value + self._rng.choice((-1, 1)), 0) % (1 << width) if beside else value
         return self.draw(width)
+
+    def partners(self, field: Field) -> list[Field]:
+        """Return the fields that a field is compared with."""
+        return self._partners.get(field, [])
 
     def draw(self, width: int) -> int:
         """Return a number of `width` bits."""
@@ -71,6 +77,34 @@ def _comparisons(source: Source) -> dict[Field, list[int]]:
         for ref in (side for side in sides if isinstance(side, Field)):
             found.setdefault(ref, set()).update(constants)
     return {ref: sorted(values) for ref, values in found.items()}
+
+
+def _partners(source: Source) -> dict[Field, list[Field]]:
+    """Return the fields that stand on the other side of an operation, per field."""
+    found: dict[Field, dict[Field, None]] = {}
+    for operation in _operations(source):
+        match operation.left, operation.right:
+            case Field() as left, Field() as right:
+                found.setdefault(left, {})[right] = None
+                found.setdefault(right, {})[left] = None
+    return {ref: list(others) for ref, others in found.items()}
+
+
+def definitions(source: Source) -> dict[Field, Expression]:
+    """Return the values of fields that are assigned in one place: keys and conditions of p4c's."""
+    found: dict[Field, list[Expression]] = {}
+    for action in source.actions.values():
+        for primitive in action.primitives:
+            match primitive.op, primitive.parameters:
+                case "assign" | "modify_field", (Field() as target, value):
+                    found.setdefault(target, []).append(value)
+                case _, (Field() as target, *_):
+                    found.setdefault(target, []).append(target)  # by something else
+    return {
+        target: values[0]
+        for target, values in found.items()
+        if len(values) == 1 and target not in fields_in(values[0])
+    }
 
 
 def _operations(item: Any) -> Iterator[Operation]:

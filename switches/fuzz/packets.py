@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
+from typing import Protocol
 
 from switches.fuzz.checksums import fill_checksums
 from switches.fuzz.entries import PORTS
-from switches.fuzz.exclusions import fields_in
-from switches.fuzz.headers import MOST_BITS, Draft, Place, UnknownError
-from switches.fuzz.numbers import Numbers, ends
+from switches.fuzz.headers import MOST_BITS, Draft, UnknownError
+from switches.fuzz.numbers import Numbers, definitions, ends
+from switches.fuzz.values import places_in
 from switches.program import Program
 from switches.shapes import Shape
 from switches.source import Expression, Field, Named, ParserState, Primitive, Transition
@@ -21,18 +22,45 @@ Packet = tuple[int, bytes]
 
 MOST_STATES = 40
 LONGEST_PAYLOAD = 40
+_REPEATED = 0.1  # of packets are one of the last ones, for switches that remember
+_MEMORY = 20  # packets
+_SEEDED = 0.4  # of packets are like one that reached something first
+_TURNED = 0.25  # of the selects that such a packet passes go another way
 _HITS = 0.6  # of tables whose key is set to what an entry has
 _CHANGED = 0.6  # of fields
+_CHANGED_OF_SEEDS = (0.0, 0.1, 0.3)
+_COPIED = 0.15  # of the fields that are compared with another
+_LATEST = 10  # seeds, of which half of them are taken
+_TRIES = 4  # conditions of branches, until one can be met
+_BRANCHED = 0.5  # of packets are aimed at a branch that was not taken yet
+_VERIFIED = 0.8  # of conditions that the parser verifies hold
 _SUMMED = 0.8  # of packets have the checksums that the program verifies
 _MUTATED = 0.35  # of packets
 
 
+class Aims(Protocol):
+    """What packets have reached so far (`course.py`)."""
+
+    @property
+    def seeds(self) -> Sequence[Packet]: ...
+
+    def conditions(self) -> list[tuple[Expression, bool]]: ...
+
+
 class PacketMaker:
-    """Draws packets for one program with its entries."""
+    """Draws packets for one program with its entries, towards what was not reached yet."""
 
     def __init__(
-        self, program: Program, updates: Sequence[Update], numbers: Numbers, rng: random.Random
+        self,
+        program: Program,
+        updates: Sequence[Update],
+        numbers: Numbers,
+        rng: random.Random,
+        aims: Aims | None = None,
     ) -> None:
+        self._aims = aims
+        self._drawn: deque[Packet] = deque(maxlen=_MEMORY)
+        self._definitions = definitions(program.source)
         self._source = program.source
         self._numbers = numbers
         self._rng = rng
@@ -45,22 +73,44 @@ class PacketMaker:
 
     def draw(self) -> Packet:
         """Return a packet of at least one byte (BMv2 takes no empty ones), with its port."""
-        draft = Draft(self._source, self._rng)
-        self._walk(draft)
-        self._set_fields(draft)
-        self._hit(draft)
-        if self._rng.random() < _SUMMED:
+        rng = self._rng
+        if self._drawn and rng.random() < _REPEATED:
+            port, data = rng.choice(self._drawn)
+            return (port if rng.random() < 0.5 else rng.randrange(PORTS)), data
+        self._drawn.append(self._draw())
+        return self._drawn[-1]
+
+    def _draw(self) -> Packet:
+        rng = self._rng
+        seed = self._seed()
+        port = seed[0] if seed and rng.random() < 0.8 else rng.randrange(PORTS)
+        draft = Draft(self._source, rng, seed[1] if seed else b"", port)
+        self._walk(draft, 1 if seed is None else _TURNED)
+        draft.end_parsing(self._definitions)
+        self._set_fields(draft, _CHANGED if seed is None else rng.choice(_CHANGED_OF_SEEDS))
+        if seed is None or rng.random() < 0.5:
+            self._hit(draft)
+        self._branch(draft)
+        if rng.random() < _SUMMED:
             fill_checksums(self._source, draft)
         size = -(-min(draft.cursor, MOST_BITS - 8 * LONGEST_PAYLOAD) // 8)
-        size += self._rng.choice((0, 1, self._rng.randrange(LONGEST_PAYLOAD)))
+        size += rng.choice((0, 1, rng.randrange(LONGEST_PAYLOAD)))
         data = draft.data(max(size, 1))
-        if self._rng.random() < _MUTATED:
+        if rng.random() < _MUTATED:
             data = self._mutated(draft, data)
-        return self._rng.randrange(PORTS), data
+        return port, data
+
+    def _seed(self) -> Packet | None:
+        """Return a packet to draw another like it, one of the latest more often; None for none."""
+        seeds = self._aims.seeds if self._aims else ()
+        if not seeds or self._rng.random() >= _SEEDED:
+            return None
+        return self._rng.choice(seeds if self._rng.random() < 0.5 else seeds[-_LATEST:])
 
     # The parser's path.
 
-    def _walk(self, draft: Draft) -> None:
+    def _walk(self, draft: Draft, aimed: float) -> None:
+        """Follow the parser; so many selects are aimed at one of their transitions."""
         name = self._source.first_state
         for _ in range(MOST_STATES):
             if name is None:
@@ -74,7 +124,7 @@ class PacketMaker:
                 return
             if draft.cursor > MOST_BITS // 2:
                 return
-            name = self._select(draft, state)
+            name = self._select(draft, state, aimed)
 
     def _do(self, draft: Draft, op: Primitive) -> None:
         match op.op, op.parameters:
@@ -85,7 +135,10 @@ class PacketMaker:
             case "advance", (amount,):
                 draft.cursor += draft.value(amount)
             case "set", (Field() as target, value):
-                self._assign(draft, target, value)
+                draft.assign(target, value)
+            case "verify", (condition, _):
+                draft.aim(condition, self._rng.random() < _VERIFIED)
+                draft.hold(condition)
 
     def _target(self, draft: Draft, kind: str, into: str, member: str) -> str:
         if kind == "header":
@@ -104,7 +157,8 @@ class PacketMaker:
         """Return the bits of a varbit field, after some tries to find one that fits."""
         varbit = self._source.headers[header].varbit
         assert varbit is not None
-        places = [place for ref in fields_in(length) if (place := draft.place(ref))]
+        draft.hold(length)
+        places = sorted(places_in(draft.resolved(length)))
         bits = draft.value(length)
         for _ in range(20):
             if 0 <= bits <= varbit.width and bits % 8 == 0:
@@ -112,28 +166,18 @@ class PacketMaker:
             for place in places:
                 draft.put(place, self._rng.getrandbits(place[1]))
             bits = draft.value(length)
-        draft.held.update(places)
         return bits if 0 <= bits <= varbit.width else 0
 
-    def _assign(self, draft: Draft, target: Field, value: Expression) -> None:
-        draft.places.pop(target, None)
-        draft.known.pop(target, None)
-        width = self._source.field_of(target).width
-        place = draft.place(value)
-        if place is not None and place[1] == width:
-            draft.places[target] = place
-            return
-        try:
-            draft.known[target] = draft.value(value) & (1 << width) - 1
-        except UnknownError:
-            return
-
-    def _select(self, draft: Draft, state: ParserState) -> str | None:
+    def _select(self, draft: Draft, state: ParserState, aimed: float) -> str | None:
         """Aim at one of the transitions; return the state that the packet leads to."""
         if not state.transitions:
             return None
         aim = self._rng.choice(state.transitions)
-        self._aim_at(draft, state, aim)
+        if not aim.is_default and self._rng.random() < aimed:
+            for key, value, mask in zip(state.keys, aim.values, aim.masks, strict=False):
+                draft.aim(key, value, mask)
+        for key in state.keys:
+            draft.hold(key)
         try:
             keys = [draft.value(key) for key in state.keys]
         except UnknownError:
@@ -142,14 +186,6 @@ class PacketMaker:
             if self._takes(transition, keys):
                 return transition.target
         return None
-
-    def _aim_at(self, draft: Draft, state: ParserState, aim: Transition) -> None:
-        places = [draft.place(key) for key in state.keys]
-        if not aim.is_default:
-            for place, value, mask in zip(places, aim.values, aim.masks, strict=False):
-                if place is not None:
-                    draft.put(place, value, mask)
-        draft.held.update(place for place in places if place is not None)
 
     def _takes(self, transition: Transition, keys: list[int]) -> bool:
         if transition.is_default:
@@ -161,26 +197,38 @@ class PacketMaker:
 
     # Values.
 
-    def _set_fields(self, draft: Draft) -> None:
+    def _set_fields(self, draft: Draft, changed: float) -> None:
         for ref, place in draft.places.items():
-            if place not in draft.held and self._rng.random() < _CHANGED:
+            if place in draft.held or self._rng.random() >= changed:
+                continue
+            others = [draft.places[o] for o in self._numbers.partners(ref) if o in draft.places]
+            if others and self._rng.random() < _COPIED:
+                draft.put(place, draft.get(self._rng.choice(others)))
+            else:
                 draft.put(place, self._numbers.draw_for(ref, place[1]))
+
+    def _branch(self, draft: Draft) -> None:
+        """Let a condition that always turned out one way turn out the other, if packets can."""
+        conditions = self._aims.conditions() if self._aims else []
+        if not conditions or self._rng.random() >= _BRANCHED:
+            return
+        tries = self._rng.sample(conditions, min(len(conditions), _TRIES))
+        any(draft.aim(condition, wanted) for condition, wanted in tries)
 
     def _hit(self, draft: Draft) -> None:
         for shape, matches in self._matches:
             if self._rng.random() < _HITS:
                 match = self._rng.choice(matches)
                 for key, pair in zip(shape.table.keys, match, strict=True):
-                    place = draft.places.get(key.target)
-                    if place is not None and place not in draft.held:
-                        self._match(draft, place, key.kind, pair)
+                    if draft.is_free(key.target):
+                        self._match(draft, key.target, key.kind, pair)
 
-    def _match(self, draft: Draft, place: Place, kind: str, pair: tuple[int, int]) -> None:
+    def _match(self, draft: Draft, target: Field, kind: str, pair: tuple[int, int]) -> None:
         if kind == "range":
             low, high = pair
-            draft.put(place, self._rng.choice((low, high, self._rng.randint(low, high))))
+            draft.aim(target, self._rng.choice((low, high, self._rng.randint(low, high))))
         else:
-            draft.put(place, *pair)
+            draft.aim(target, *pair)
 
     # Mutations.
 

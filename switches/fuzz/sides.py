@@ -129,7 +129,7 @@ class EngineSide:
         return state + arena.lanes[lanes_at : lanes_at + module.state.lanes].tobytes()
 
     def snapshot(self) -> list[npt.NDArray[Any]]:
-        """Return all that the switch is, but for payloads."""
+        """Return all that the switch is between two packets, when none has bytes in it."""
         return [part.copy() for part in self._arrays()]
 
     def restore(self, parts: Sequence[npt.NDArray[Any]]) -> None:
@@ -139,18 +139,21 @@ class EngineSide:
 
     def _arrays(self) -> tuple[npt.NDArray[Any], ...]:
         arena = self._store.arena
-        return arena.words, arena.fields, arena.lanes, arena.bytes
+        return arena.words, arena.fields, arena.lanes
+
+    def counts(self) -> dict[Point, int]:
+        """Return how often packets have reached each point of an observed program."""
+        state = self._state
+        return {point: int(state[word]) for point, word in self._observer.points.items()}
 
     def reached(self) -> set[Point]:
         """Return the points that packets have reached of an observed program."""
-        state = self._state
-        return {point for point, word in self._observer.points.items() if state[word]}
+        return {point for point, count in self.counts().items() if count}
 
     @property
     def outside(self) -> int:
         """How often packets have accessed an array out of its range; of an observed program."""
-        state, points = self._state, self._observer.points
-        return sum(int(state[word]) for point, word in points.items() if point.kind == OUTSIDE)
+        return sum(count for point, count in self.counts().items() if point.kind == OUTSIDE)
 
     def asked(self, table: str) -> tuple[int, ...]:
         """Return the keys that a table of an observed program was last looked up by."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from switches.generate.code import Code
 from switches.generate.flow import Body, If
 from switches.generate.marks import CONDITION, Mark
-from switches.generate.observing import FALSE, TRUE
+from switches.generate.observing import FALSE, TRUE, Point
 from switches.source import Operation, Where
 
 
@@ -46,6 +46,9 @@ def _note(code: Code, kind: str, *statements: If) -> None:
         where = statement.where
         if isinstance(where, Where):
             code.note(kind, _shown(statement, where), where)
+            if code.observer is not None:
+                point = Point(kind, _shown(statement, where), where)
+                code.observer.conditions[point] = statement.condition
 
 
 def _shown(statement: If, where: Where) -> str:

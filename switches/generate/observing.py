@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from switches.source import Expression
+
 # Kinds of points.
 STATE = "parser state"
 TRANSITION = "transition"
@@ -17,8 +19,8 @@ HIT = "table hit"
 MISS = "table missed"
 ACTION = "action"
 CALL = "statements"  # that the pipeline itself has, which p4c makes an action of
-TRUE = "branch, if true"
-FALSE = "branch, if false"
+TRUE = "branch if true:"
+FALSE = "branch if false:"
 OUTSIDE = "access out of range"
 
 COVERED = (STATE, TRANSITION, HIT, MISS, ACTION, CALL, TRUE, FALSE)
@@ -46,6 +48,11 @@ class Point:
     where: str = ""
 
 
+def action_name(action: str, table: str) -> str:
+    """Return what the point is called at which a table runs an action."""
+    return f"{action} by {table}"
+
+
 class Observer:
     """The words of an observed module, numbered from the first behind the program's own."""
 
@@ -53,6 +60,7 @@ class Observer:
         self.at = at
         self.words = 0
         self.points: dict[Point, int] = {}
+        self.conditions: dict[Point, Expression] = {}  # of branches
         self.keys: dict[str, tuple[int, ...]] = {}  # table -> first word of each key
 
     def word_of(self, point: Point) -> int:

@@ -26,7 +26,7 @@ from switches.generate.loops import LoopWriter
 from switches.generate.marks import LOOP, TABLE, Lanes, Mark
 from switches.generate.metering import COLOR_BITS, color
 from switches.generate.observing import ACTION as ACTION_POINT
-from switches.generate.observing import CALL, HIT, MISS
+from switches.generate.observing import CALL, HIT, MISS, action_name
 from switches.generate.primitives import write_primitive
 from switches.generate.state import TABLES_AT
 from switches.generate.text import tuple_of
@@ -220,7 +220,7 @@ class StatementWriter:
             words = tuple(f"state[{start} + {code.u(at + i)}]" for i in range(count))
             arguments.append((words, width))
             at += count
-        name = f"{choice.action.name} by {shape.table.name}"
+        name = action_name(choice.action.name, shape.table.name)
         code.note(ACTION_POINT, name, _place_of(choice.action) or shape.table.where)
         code.expressions.arguments = arguments
         self.write(choice.body)

@@ -1,0 +1,156 @@
+"""Bits that give an expression a value: inverses of what parsers and conditions compute.
+
+They are not found for every expression and every value; whoever drives looks whether they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from switches.fuzz.values import (
+    OPERATIONS,
+    Bits,
+    Computed,
+    Packet,
+    Value,
+    depends,
+    evaluated,
+)
+from switches.source import Constant
+
+_LONGEST = 4096  # bits of a shift
+
+
+def drive(packet: Packet, value: Value, wanted: int, mask: int = -1) -> bool:
+    """Change a packet so that a value is what is wanted in the bits of a mask, if that is found.
+
+    Returns:
+        Whether it is so now. If not, the packet may have changed all the same.
+    """
+    _push(packet, value, wanted, mask)
+    now = evaluated(packet, value)
+    return now is not None and (now ^ wanted) & mask == 0
+
+
+def _push(packet: Packet, value: Value, wanted: int, mask: int) -> None:
+    """Change bits towards a value that is wanted in a mask's bits."""
+    match value:
+        case Bits(at, width):
+            packet.put((at, width), wanted, mask)
+        case Computed("?", left, right, condition) if left is not None and condition is not None:
+            known = evaluated(packet, condition)
+            if known is not None:
+                _push(packet, left if known else right, wanted, mask)
+        case Computed("~", None, right):
+            _push(packet, right, ~wanted, mask)
+        case Computed("b2d", None, right):
+            _push(packet, right, wanted, mask)
+        case Computed(op, left, right) if left is not None and op in _INVERSES:
+            _push_operands(packet, op, left, right, wanted, mask)
+        case Computed(op) if op in _TRUTHS:
+            _push_truth(packet, value, bool(wanted))
+
+
+def _push_operands(
+    packet: Packet, op: str, left: Value, right: Value, wanted: int, mask: int
+) -> None:
+    """Change one operand, given the other as it is; of bitwise operations, each in turn."""
+    for side, other, flipped in ((left, right, False), (right, left, True)):
+        number = evaluated(packet, other)
+        if number is not None and depends(side):
+            _INVERSES[op](packet, side, number, flipped, wanted, mask)
+            if op not in ("&", "|"):
+                return
+
+
+_TRUTHS = ("==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "d2b")
+
+
+def _and(packet: Packet, side: Value, other: int, _: bool, wanted: int, mask: int) -> None:
+    _push(packet, side, wanted, mask & other)
+
+
+def _or(packet: Packet, side: Value, other: int, _: bool, wanted: int, mask: int) -> None:
+    """Set the bits that the other side leaves open; of `a << 8 | b`, each sets its own."""
+    reach = _reach(side)
+    _push(packet, side, wanted, mask & reach & ~other if reach >= 0 else mask & ~other)
+
+
+def _xor(packet: Packet, side: Value, other: int, _: bool, wanted: int, mask: int) -> None:
+    _push(packet, side, wanted ^ other, mask)
+
+
+def _plus(packet: Packet, side: Value, other: int, _: bool, wanted: int, mask: int) -> None:
+    _push(packet, side, (wanted & mask) - other, mask)
+
+
+def _minus(packet: Packet, side: Value, other: int, flipped: bool, wanted: int, mask: int) -> None:
+    _push(packet, side, other - wanted if flipped else wanted + other, mask)
+
+
+def _left(packet: Packet, side: Value, other: int, flipped: bool, wanted: int, mask: int) -> None:
+    if not flipped:
+        _push(packet, side, wanted >> min(other, _LONGEST), mask >> min(other, _LONGEST))
+
+
+def _right(packet: Packet, side: Value, other: int, flipped: bool, wanted: int, mask: int) -> None:
+    if not flipped and other < _LONGEST:
+        _push(packet, side, wanted << other, mask << other)
+
+
+_INVERSES: dict[str, Callable[[Packet, Value, int, bool, int, int], None]] = {
+    **{"&": _and, "|": _or, "^": _xor, "+": _plus, "-": _minus, "<<": _left, ">>": _right}
+}
+
+
+def _reach(value: Value) -> int:
+    """Return a mask of the bits that a value may have; -1 where that is not plain."""
+    match value:
+        case Bits(_, width):
+            return (1 << width) - 1
+        case Constant(number) if number >= 0:
+            return number
+        case Computed("&", left, right) if left is not None:
+            return _reach(left) & _reach(right)
+        case Computed("|" | "^", left, right) if left is not None:
+            return _reach(left) | _reach(right)
+        case Computed("<<", left, Constant(by)) if left is not None and by < _LONGEST:
+            return _reach(left) << by
+        case Computed(">>", left, Constant(by)) if left is not None:
+            return _reach(left) >> min(by, _LONGEST)
+    return -1
+
+
+def _push_truth(packet: Packet, value: Value, wanted: bool) -> None:
+    match value:
+        case Computed("not", None, right):
+            _push_truth(packet, right, not wanted)
+        case Computed("d2b" | "b2d", None, right):
+            _push_truth(packet, right, wanted)
+        case Computed("and" | "or" as op, left, right) if left is not None:
+            _push_truth(packet, left, wanted)
+            if wanted == (op == "and") or evaluated(packet, left) is None:  # both, or neither
+                _push_truth(packet, right, wanted)
+        case Computed("==" | "!=" | "<" | "<=" | ">" | ">=" as op, left, right) if left is not None:
+            _push_comparison(packet, op if wanted else _OPPOSITE[op], left, right)
+        case _:
+            if bool(evaluated(packet, value)) is not wanted:
+                _push(packet, value, int(wanted), 1 if wanted else -1)
+
+
+_OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+def _push_comparison(packet: Packet, op: str, left: Value, right: Value) -> None:
+    """Let a side be what just makes a comparison true, the left one if it can be changed."""
+    mirrored = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(op, op)
+    for side, other, how in ((left, right, op), (right, left, mirrored)):
+        number = evaluated(packet, other)
+        if number is None or not depends(side):
+            continue
+        current = evaluated(packet, side)
+        if current is not None and OPERATIONS[how](current, number):
+            return
+        beside = {"<": -1, ">": 1, "!=": 1 if number == 0 else -1}.get(how, 0)
+        if drive(packet, side, max(number + beside, 0)):
+            return

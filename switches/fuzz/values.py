@@ -1,0 +1,147 @@
+"""Values as a packet's bits give them.
+
+A parser computes with what it has extracted, looked ahead at, and assigned; p4c makes slices of
+a lookahead, for example, shifts and masks of a temporary. An expression whose fields are resolved
+to stretches of the packet can be evaluated (and driven to a value: `driving.py`).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from switches.source import Boolean, Constant, Expression, Operation
+
+Place = tuple[int, int]
+"""Where a value lies: its first bit and its width."""
+
+WIDEST = 1 << 4096
+"""Shifts and products beyond it are no values of any field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """A stretch of the packet as an operand."""
+
+    at: int  # first bit
+    width: int  # bits
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What depends on more than the packet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """An operation on values; `left` is None where it has one operand."""
+
+    op: str
+    left: Value | None
+    right: Value
+    condition: Value | None = None
+
+
+Value = Bits | Constant | Unknown | Computed
+
+
+class UnknownError(Exception):
+    """A value that depends on more than the packet."""
+
+
+class Readable(Protocol):
+    """A packet whose bits can be read."""
+
+    def get(self, place: Place) -> int: ...
+
+
+class Packet(Readable, Protocol):
+    """A packet whose bits can be changed, too."""
+
+    def put(self, place: Place, value: int, mask: int | None = None) -> None: ...
+
+
+def resolve(item: Expression, leaf: Callable[[Expression], Value]) -> Value:
+    """Return an expression with each leaf replaced by what it stands for."""
+    match item:
+        case Boolean(value) | Constant(value):
+            return Constant(int(value))
+        case Operation(op, left, right, condition) if op != "valid":
+            return Computed(
+                op,
+                None if left is None else resolve(left, leaf),
+                resolve(right, leaf),
+                None if condition is None else resolve(condition, leaf),
+            )
+    return leaf(item)
+
+
+def places_in(value: Value) -> Iterator[Place]:
+    """Return the stretches of the packet that a value depends on."""
+    match value:
+        case Bits(at, width):
+            yield at, width
+        case Computed(_, left, right, condition):
+            for part in (condition, left, right):
+                if part is not None:
+                    yield from places_in(part)
+
+
+# Evaluation.
+
+OPERATIONS: dict[str, Callable[[int, int], int]] = {
+    **{"+": operator.add, "-": operator.sub, "*": operator.mul, "&": operator.and_},
+    **{"|": operator.or_, "^": operator.xor, "==": operator.eq, "!=": operator.ne},
+    **{"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
+    **{"and": lambda a, b: bool(a) and bool(b), "or": lambda a, b: bool(a) or bool(b)},
+    "<<": lambda a, b: a << min(b, 2048) if a < WIDEST else 0,
+    ">>": lambda a, b: a >> min(b, 4096),
+}
+
+
+def evaluate(packet: Readable, value: Value) -> int:
+    """Return what a value is in a packet.
+
+    Raises:
+        UnknownError: If that is not only up to the packet.
+    """
+    match value:
+        case Bits(at, width):
+            return packet.get((at, width))
+        case Constant(number):
+            return number
+        case Computed("?", left, right, condition) if left is not None and condition is not None:
+            return evaluate(packet, left if evaluate(packet, condition) else right)
+        case Computed(op, None, right):
+            return _unary(op, evaluate(packet, right))
+        case Computed(op, left, right) if left is not None and op in OPERATIONS:
+            return int(OPERATIONS[op](evaluate(packet, left), evaluate(packet, right)))
+    raise UnknownError
+
+
+def _unary(op: str, value: int) -> int:
+    match op:
+        case "not":
+            return int(not value)
+        case "d2b":
+            return int(bool(value))
+        case "b2d":
+            return value
+        case "~":
+            return ~value
+    raise UnknownError
+
+
+def evaluated(packet: Readable, value: Value) -> int | None:
+    """Return what a value is in a packet, None if that is not only up to the packet."""
+    try:
+        return evaluate(packet, value)
+    except UnknownError:
+        return None
+
+
+def depends(value: Value) -> bool:
+    """Whether a value depends on the packet's bits."""
+    return next(places_in(value), None) is not None
