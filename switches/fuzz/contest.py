@@ -63,7 +63,7 @@ class Contest:
         self.course = Course(observer)
         self._unchecked = unchecked
 
-    def run(self, updates: Sequence[Update], packets: Iterable[Packet]) -> Round:
+    def run(self, updates: Sequence[Update], packets: Iterable[Packet], count: int) -> Round:
         """Compare a round, until the first difference.
 
         A packet that BMv2 ends by is left out, and both start anew.
@@ -71,21 +71,24 @@ class Contest:
         Args:
             updates: What both switches are told.
             packets: Each is asked for when it is known what the one before it has reached.
+            count: How many of them to compare.
         """
         done = Round()
         accepted = self._accepted(updates, done)
         sieve = self._sieve(accepted)
-        rest: Sequence[Packet] = self._kept(sieve, packets)
+        rest: Sequence[Packet] = self._kept(sieve, packets, count)
         done.left_out.update(sieve.dropped)
         done.examples.update(sieve.examples)
         while rest and done.difference is None:
             rest = self._stretch(accepted, rest, done)
         return done
 
-    def _kept(self, sieve: Sieve, packets: Iterable[Packet]) -> list[Packet]:
-        """Return what the sieve keeps, and note what it reaches."""
-        kept = []
+    def _kept(self, sieve: Sieve, packets: Iterable[Packet], count: int) -> list[Packet]:
+        """Return the first packets that the sieve keeps, and note what they reach."""
+        kept: list[Packet] = []
         for packet in packets:
+            if len(kept) == count:
+                break
             before = sieve.engine.counts()
             if sieve.takes(packet):
                 kept.append(packet)

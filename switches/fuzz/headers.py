@@ -36,6 +36,11 @@ _DEEPEST = 10  # definitions that lead from one to the next; more would lead now
 __all__ = ["MOST_BITS", "Draft", "Place", "UnknownError"]
 
 
+def _mask_of(place: Place) -> int:
+    at, width = place
+    return ((1 << width) - 1) << MOST_BITS - at - width
+
+
 class Draft:
     """Bits, a cursor, and where in them the fields lie that were extracted so far.
 
@@ -58,7 +63,7 @@ class Draft:
         self.counts: dict[str, int] = {}
         self.valid: set[str] = set()
         self.known: dict[Field, Value] = {Field(STANDARD, "ingress_port"): Constant(port)}
-        self.held: set[Place] = set()  # what the path depends on
+        self._held = 0  # a mask of the bits that the path depends on
         self._definitions: Mapping[Field, Expression] = {}
         self._depth = 0  # of definitions that are being resolved
 
@@ -117,12 +122,17 @@ class Draft:
 
     def hold(self, item: Expression) -> None:
         """Note that the path depends on an expression."""
-        self.held.update(places_in(self.resolved(item)))
+        for place in places_in(self.resolved(item)):
+            self._held |= _mask_of(place)
+
+    def is_held(self, place: Place) -> bool:
+        """Whether the path depends on some bits there."""
+        return self._held & _mask_of(place) != 0
 
     def is_free(self, item: Expression) -> bool:
         """Whether an expression can be given a value without changing the path."""
-        places = set(places_in(self.resolved(item)))
-        return bool(places) and not places & self.held
+        places = list(places_in(self.resolved(item)))
+        return bool(places) and not any(map(self.is_held, places))
 
     def _leaf(self, item: Expression) -> Value:
         match item:

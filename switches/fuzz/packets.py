@@ -199,7 +199,7 @@ class PacketMaker:
 
     def _set_fields(self, draft: Draft, changed: float) -> None:
         for ref, place in draft.places.items():
-            if place in draft.held or self._rng.random() >= changed:
+            if draft.is_held(place) or self._rng.random() >= changed:
                 continue
             others = [draft.places[o] for o in self._numbers.partners(ref) if o in draft.places]
             if others and self._rng.random() < _COPIED:
@@ -248,7 +248,7 @@ class PacketMaker:
 
     def _at_an_end(self, draft: Draft, size: int) -> bytes:
         """Give one field a value at an end of its range, or one beside the value that it has."""
-        places = sorted(set(draft.places.values()) | draft.held)
+        places = sorted(set(draft.places.values()))
         if places:
             place = self._rng.choice(places)
             value = draft.get(place)

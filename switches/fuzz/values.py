@@ -78,15 +78,30 @@ def resolve(item: Expression, leaf: Callable[[Expression], Value]) -> Value:
     return leaf(item)
 
 
-def places_in(value: Value) -> Iterator[Place]:
-    """Return the stretches of the packet that a value depends on."""
+def places_in(value: Value, mask: int = -1) -> Iterator[Place]:
+    """Return the stretches of the packet that the bits of a mask of a value depend on.
+
+    Of slices, which are shifts and masks, that is no more than what they show.
+    """
     match value:
         case Bits(at, width):
-            yield at, width
-        case Computed(_, left, right, condition):
-            for part in (condition, left, right):
+            shown = mask & (1 << width) - 1
+            if shown:
+                low = (shown & -shown).bit_length() - 1
+                yield at + width - shown.bit_length(), shown.bit_length() - low
+        case Computed("&", left, Constant(number)) if left is not None:
+            yield from places_in(left, mask & number)
+        case Computed(">>", left, Constant(by)) if left is not None and by < 4096:
+            yield from places_in(left, mask << by)
+        case Computed("<<", left, Constant(by)) if left is not None:
+            yield from places_in(left, mask >> by)
+        case Computed(op, left, right, condition):
+            inner = mask if op in ("&", "|", "^", "?") else -1
+            for part in (left, right):
                 if part is not None:
-                    yield from places_in(part)
+                    yield from places_in(part, inner)
+            if condition is not None:
+                yield from places_in(condition)
 
 
 # Evaluation.
