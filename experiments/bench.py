@@ -162,26 +162,26 @@ def _engine(emit: Emit) -> Figures:
     from experiments.bench_engine import measure_engine
     from experiments.bench_loads import LOADS, load
     from switches.bench import measure_compile
-    from switches.bmv2 import is_there
+    from switches.bmv2 import BINARY, is_there
+    from switches.bmv2_build import beside, build_name
 
     emit(
         "#\n# P4 engine: packets through one switch, one core; each is parsed, matched, aggregated"
     )
     emit("# or sent on, replicated and deparsed; compile times, imports aside")
-    if not is_there():
-        emit("# BMv2 (simple_switch_grpc) is not installed, so there is none beside it")
+    emit(f"# {beside(BINARY, is_there=is_there())}")
     emit(
         f"{'program':>14} {'packets/s':>12} {'ns/packet':>10} {'BMv2 pkts/s':>12} {'x BMv2':>7} "
         f"{'cold (s)':>9} {'cached (s)':>10}"
     )
-    figures: Figures = {}
+    figures: Figures = {"bmv2": build_name()} if is_there() else {}
     for name in LOADS:
         work = load(name)
         bmv2_per_s = measure_bmv2(work, packets=_BMV2_PACKETS) if is_there() else None
         speed, compiling = measure_engine(work), measure_compile(work.path)
-        beside = _beside(speed.received_per_s, bmv2_per_s)
+        ratio = _beside(speed.received_per_s, bmv2_per_s)
         emit(
-            f"{name:>14} {speed.received_per_s:>12.0f} {speed.ns_per_packet:>10.0f} {beside} "
+            f"{name:>14} {speed.received_per_s:>12.0f} {speed.ns_per_packet:>10.0f} {ratio} "
             f"{compiling.cold_s:>9.1f} {compiling.cached_s:>10.2f}"
         )
         figures[name] = {**asdict(speed), **asdict(compiling), "bmv2_per_s": bmv2_per_s}

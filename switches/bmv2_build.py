@@ -49,6 +49,13 @@ def build_name(binary: str = BINARY) -> str:
     return "built with its checks" if has_checks(binary) else "a Release build, without its checks"
 
 
+def beside(binary: str, *, is_there: bool) -> str:
+    """Return what a table of speeds says of the BMv2 in it: a ratio means little without it."""
+    if not is_there:
+        return f"{binary} is not installed, so there is none beside it"
+    return f"BMv2 is {binary}, {build_name(binary)}"
+
+
 def kept_away_line(packets: int) -> str:
     """Return what to say when packets were kept from a BMv2 that does not check its arrays."""
     return (

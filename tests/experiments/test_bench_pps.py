@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from experiments import bench_pps
 from experiments.bench_loads import build_path, udp_frame
-from experiments.bench_pps import LEAST_PPS, Trial, Wires, await_forwarding, search, try_load
+from experiments.bench_pps import LEAST_PPS, Speed, Trial, Wires, await_forwarding, search, try_load
 from switches.forwarding import forwarding_entities
 from topologies.registry import build
 
@@ -65,3 +65,24 @@ def test_packets_go_from_namespace_to_namespace(tmp_path: Path) -> None:
 
     assert 0 < trial.arrived_pps <= trial.offered_pps <= 510
     assert not any(Path("/sys/class/net", name).exists() for name in wires.interfaces)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_the_table_says_how_bmv2_was_built(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it checks its arrays makes its speed another one."""
+    monkeypatch.setattr(bench_pps.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(bench_pps.shutil, "which", lambda name: "/there")
+    monkeypatch.setattr(bench_pps, "_has_bmv2", lambda: there)
+    monkeypatch.setattr(bench_pps, "build_name", lambda binary: "a Release build")
+    monkeypatch.setattr("switches.bmv2_build.build_name", lambda binary: "a Release build")
+    speeds = {("embedded", 300): Speed(100.0, 100.0)}
+    if there:
+        speeds["simple_switch", 300] = Speed(50.0, 50.0)
+    monkeypatch.setattr(bench_pps, "measure", lambda known, seconds: speeds)
+    lines: list[str] = []
+
+    figures = bench_pps.run(lines.append)
+
+    assert ("# BMv2 is simple_switch, a Release build" in lines) is there
+    assert figures.get("simple_switch build") == ("a Release build" if there else None)
+    assert lines[-2 if there else -1].split()[-1] == ("2.0" if there else "-")

@@ -11,7 +11,7 @@ import pytest
 from ringleaf.errors import BackendError
 from switches import bmv2_build
 from switches.bmv2 import BINARY
-from switches.bmv2_build import build_name, has_checks, kept_away_line
+from switches.bmv2_build import beside, build_name, has_checks, kept_away_line
 
 ANSWER = """#!/bin/sh
 # like BMv2, but that it sends back any packet as it came
@@ -98,3 +98,12 @@ def test_packets_that_were_kept_away_are_told() -> None:
     line = kept_away_line(7)
     assert "built without its checks (Release): 7 packets" in line
     assert "out of range" in line
+
+
+def test_tables_of_speeds_name_the_build(stand_in: Path) -> None:
+    assert (
+        beside(BINARY, is_there=False) == f"{BINARY} is not installed, so there is none beside it"
+    )
+    write(stand_in, FIRST_CELL + ZEROED)
+    line = beside(BINARY, is_there=True)
+    assert line == f"BMv2 is {BINARY}, a Release build, without its checks"
