@@ -70,8 +70,8 @@ def test_packets_go_from_namespace_to_namespace(tmp_path: Path) -> None:
 @pytest.mark.parametrize("there", [True, False])
 def test_the_table_says_how_bmv2_was_built(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether it checks its arrays makes its speed another one."""
-    monkeypatch.setattr(bench_pps.os, "geteuid", lambda: 0)
-    monkeypatch.setattr(bench_pps.shutil, "which", lambda name: "/there")
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr("shutil.which", lambda name: "/there")
     monkeypatch.setattr(bench_pps, "_has_bmv2", lambda: there)
     monkeypatch.setattr(bench_pps, "build_name", lambda binary: "a Release build")
     monkeypatch.setattr("switches.bmv2_build.build_name", lambda binary: "a Release build")

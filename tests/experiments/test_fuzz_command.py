@@ -65,6 +65,8 @@ def test_both_do_the_same(name: str, packets: int) -> None:
     counts = [line.split() for line in done.stdout.splitlines() if line.startswith("round")]
     assert sum(int(words[2]) for words in counts) > packets
     assert sum(int(words[5]) for words in counts) > 0
+    [reached] = [line for line in done.stdout.splitlines() if line.startswith("# reached: ")]
+    assert re.search(r"([1-9]\d*) of \1 parser states, ", reached), reached
 
 
 @pytest.mark.bmv2
