@@ -73,25 +73,33 @@ class Sieve:
         return [packet for packet in packets if self.takes(packet)]
 
     def takes(self, packet: Packet) -> bool:
-        sides = [self.engine, *self._twins]
-        before = [side.snapshot() for side in sides]
+        """Process a packet if both switches must agree on it; twins see what nothing else bars."""
+        before = self.engine.snapshot()
         endless, chance, outside = self.engine.endless, self.engine.chance, self.engine.outside
-        seen = [(side.process(packet), side.memory()) for side in sides]
-        out, _ = seen[0]
+        out = self.engine.process(packet)
         if self.engine.endless > endless:
             reason = ENDLESS
         elif self.engine.chance != chance:
             reason = CHANCE
         elif self._unchecked and self.engine.outside > outside:
             reason = OUTSIDE
-        elif seen.count(seen[0]) < len(seen):
-            reason = UNDEFINED
         elif len(out) > MOST_OUTPUTS:
             reason = CROWDED
+        elif not self._twins_agree(packet, out):
+            reason = UNDEFINED
         else:
             return True
         self.dropped[reason] += 1
         self.examples.setdefault(reason, packet)
-        for side, state in zip(sides, before, strict=True):
-            side.restore(state)
+        self.engine.restore(before)
+        return False
+
+    def _twins_agree(self, packet: Packet, out: list[Packet]) -> bool:
+        """Say whether the twins do as the engine did; if not, they are as they were before."""
+        before = [twin.snapshot() for twin in self._twins]
+        expected = out, self.engine.memory()
+        if all((twin.process(packet), twin.memory()) == expected for twin in self._twins):
+            return True
+        for twin, state in zip(self._twins, before, strict=True):
+            twin.restore(state)
         return False
