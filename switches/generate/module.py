@@ -318,7 +318,8 @@ class _Generator:
         ParserWriter(code, self._usage, self._paths).write()
         forgotten = {Field(STANDARD, "ingress_port"), *metadata}
         self._start(code, forgotten | set(filter(self._is_metadata, parsed)))
-        for field in [*filter(_is_set_between, metadata), CLONE_FIELDS, TRUNCATE_LEN]:
+        left = [*filter(_is_set_between, metadata), PACKET_LENGTH, CLONE_FIELDS, TRUNCATE_LEN]
+        for field in left:
             load(code, field)
         for number, fields in sorted(self._source.field_lists.items()):
             with code.block(f"if {code.read(CLONE_FIELDS)} == {code.u(number)}:"):

@@ -147,7 +147,7 @@ def test_only_a_bmv2_without_checks_is_kept_from_what_is_out_of_range() -> None:
     assert sieve.dropped == {OUTSIDE: 1}
 
 
-# Leftovers. Programs are `rounds` with another operand, as p4c would write it.
+# Clones. Programs are `rounds` with another operand, as p4c would write it.
 
 SESSIONS: tuple[Update, ...] = (
     CloneUpdate(INSERT, 5, ((3, 0),)),
@@ -186,6 +186,20 @@ EGRESS = "rounds90"  # that begins with `hdr.trail.setValid()`
 def read_count(data: Json) -> None:
     """Let egress send a field of a header in `op.rounds`, before it makes that header valid."""
     actions(data)[EGRESS].insert(0, assign(("op", "rounds"), COUNT))
+
+
+@uncompiled
+@pytest.mark.parametrize("op", [CLONE_INGRESS | DROP, CLONE_EGRESS, 0])
+def test_clones_know_their_length_where_headers_are_never_added(tmp_path: Path, op: int) -> None:
+    """BMv2 sets `packet_length` anew for egress; a packet with a trail has 22 bytes here."""
+
+    def change(data: Json) -> None:
+        del actions(data)[EGRESS][0]
+
+    side = EngineSide(changed(tmp_path, change).observed, SESSIONS)
+    sent = side.process(packet(op, 5, trail=True))
+    assert len(sent) == (2 if op == CLONE_EGRESS else 1)
+    assert {int.from_bytes(data[4:6], "big") for _, data in sent} == {22}
 
 
 @uncompiled
