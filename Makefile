@@ -73,7 +73,8 @@ GIVEN_CC := $(value CC)
 unexport CC
 endif
 
-RUN_FLAGS = $(foreach o,$(NAMES),$(if $($(o)),$(FLAG_$(o)) $(call q,$($(o))))) \
+flags = $(foreach o,$(1),$(if $($(o)),$(FLAG_$(o)) $(call q,$($(o)))))
+RUN_FLAGS = $(call flags,$(NAMES)) \
             $(if $(filter-out 0 no,$(PCAP)),--pcap) \
             $(if $(GIVEN_CC),--cc $(call q,$(GIVEN_CC)))
 
@@ -117,11 +118,11 @@ TAKES_topo := TOPO OUT
 topo: $(STAMP)  ## Draw a topology: make topo TOPO=fattree,k=4
 	@$(BIN)/ringleaf topo show $(call q,$(or $(TOPO),fattree)) $(if $(OUT),--out $(call q,$(OUT)))
 
-TAKES_step := ALGO RANKS ELEMENTS TOPO LOSS SEED SLOTS HTML ARGS
+TAKES_step := ALGO RANKS ELEMENTS TOPO LOSS SEED SLOTS HTML SWITCH_DELAY HOST_DELAY MESSAGE_OVERHEAD INJECT ARGS
 step: $(STAMP)  ## Step through a collective: make step ALGO=ring RANKS=4 [ELEMENTS= TOPO= LOSS= HTML=]
 	@$(BIN)/ringleaf step $(call q,$(or $(ALGO),ring)) $(if $(RANKS),--ranks $(call q,$(RANKS))) \
 	  $(if $(ELEMENTS),--elements $(call q,$(ELEMENTS))) $(if $(TOPO),--topo $(call q,$(TOPO))) $(if $(LOSS),--loss $(call q,$(LOSS))) \
-	  $(if $(SEED),--seed $(call q,$(SEED))) $(if $(SLOTS),--slots $(call q,$(SLOTS))) $(if $(HTML),--html $(call q,$(HTML))) $(ARGS)
+	  $(call flags,SEED SLOTS SWITCH_DELAY HOST_DELAY MESSAGE_OVERHEAD INJECT) $(if $(HTML),--html $(call q,$(HTML))) $(ARGS)
 
 TAKES_replay := TRACE JUNIT ARGS
 replay: $(STAMP)  ## Replay traces of switches: make replay TRACE=tests/traces
@@ -141,11 +142,12 @@ TAKES_bench := ONLY OUT
 bench: $(STAMP)  ## Measure Ringleaf's own speed (ONLY=engine|startup|network|peers|jobs|pps)
 	@$(BIN)/ringleaf bench $(foreach t,$(ONLY),$(call q,$(t))) $(if $(OUT),--out $(call q,$(OUT)))
 
-TAKES_net := TOPO SWITCH HOSTS RATE DELAY LOSS OUT ARGS
+TAKES_net := TOPO SWITCH HOSTS RATE DELAY LOSS OUT INJECT SWITCH_DELAY HOST_DELAY MESSAGE_OVERHEAD ARGS
 net: $(STAMP)  ## Bring a live network up (root): make net TOPO=fattree,k=4 [SWITCH=bmv2]
 	@$(BIN)/ringleaf net $(call q,$(or $(TOPO),fattree)) $(if $(SWITCH),--switch $(call q,$(SWITCH))) \
 	  $(if $(HOSTS),--hosts $(call q,$(HOSTS))) $(if $(RATE),--rate $(call q,$(RATE))) $(if $(DELAY),--delay $(call q,$(DELAY))) \
-	  $(if $(LOSS),--loss $(call q,$(LOSS))) $(if $(OUT),--out $(call q,$(OUT))) $(ARGS)
+	  $(if $(LOSS),--loss $(call q,$(LOSS))) $(if $(OUT),--out $(call q,$(OUT))) \
+	  $(call flags,INJECT SWITCH_DELAY HOST_DELAY MESSAGE_OVERHEAD) $(ARGS)
 
 TAKES_clean-net := ALL
 clean-net: $(STAMP)  ## Remove what killed live networks have left (ALL=1: running ones, too)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from networks.mininet.fabric import Fabric
 
 CLEAN = "clean"
+RATE = "100M"
 FORWARD = Path(__file__).resolve().parents[1] / "p4" / "build" / "forward.json"
 
 
@@ -28,7 +29,10 @@ def register(app: typer.Typer) -> None:
 def net_command(
     topo: Annotated[str, typer.Argument(help="A topology: fattree,k=4; or clean.")],
     switch: Annotated[str, typer.Option("--switch", help="embedded or bmv2.")] = "embedded",
-    rate: Annotated[str, typer.Option("--rate", help="Of every link.")] = "100M",
+    rate: Annotated[str | None, typer.Option("--rate", help="Of every link; default 100M.")] = None,
+    inject: Annotated[
+        str | None, typer.Option("--inject", help="What a host injects, all ports; no --rate then.")
+    ] = None,
     delay: Annotated[str, typer.Option("--delay", help="Of every link.")] = "1us",
     loss: Annotated[str, typer.Option("--loss", help="Of what switches send, per link.")] = "0",
     hosts: Annotated[int | None, typer.Option("--hosts", help="Only so many.")] = None,
@@ -38,6 +42,9 @@ def net_command(
     cpu_port: Annotated[
         int, typer.Option("--cpu-port", help="Where controllers' packets come and go.")
     ] = 510,
+    switch_delay: Annotated[str, typer.Option("--switch-delay", hidden=True)] = "0",
+    host_delay: Annotated[str, typer.Option("--host-delay", hidden=True)] = "0",
+    message_overhead: Annotated[str, typer.Option("--message-overhead", hidden=True)] = "0",
     all_: Annotated[
         bool, typer.Option("--all", help="With clean: networks that run, too.")
     ] = False,
@@ -51,13 +58,15 @@ def net_command(
     if topo == CLEAN:
         clean(all_=all_)
         return
+    _refuse(switch_delay=switch_delay, host_delay=host_delay, message_overhead=message_overhead)
     from experiments.network import build_topology
     from networks.live.processes import ended_like_interrupts
     from networks.mininet.fabric import Fabric, Settings
     from networks.mininet.preflight import check_machine
     from switches.forwarding import forwarding_entities
 
-    rate_bps, delay_ps = parse_rate(rate, "rate"), parse_time(delay, "delay")
+    topo, rate_bps = _rate(topo, rate, inject, hosts)
+    delay_ps = parse_time(delay, "delay")
     graph = build_topology(topo, rate_bps=rate_bps, delay_ps=delay_ps, hosts=hosts)
     settings = Settings(
         switch=switch,
@@ -75,6 +84,27 @@ def net_command(
         say(f"# logs: {fabric.run_dir}; make shell SWITCH=s0 opens a switch")
         talk(fabric)
         fabric.check()
+
+
+def _refuse(**times: str) -> None:
+    """Refuse what can only be told to nodes in virtual time."""
+    for name, value in times.items():
+        if parse_time(value, name):
+            raise ConfigError(
+                f"net: live switches and hosts take the time that they take, got {name} {value!r}; "
+                f"leave it out, or take virtual time: ringleaf run"
+            )
+
+
+def _rate(topo: str, rate: str | None, inject: str | None, hosts: int | None) -> tuple[str, int]:
+    """The topology's text, and its links' rate: as given, or as `inject` makes it."""
+    if inject is None:
+        return topo, parse_rate(rate or RATE, "rate")
+    if rate is not None:
+        raise ConfigError(f"net: inject can't go with rate, got {inject!r} and {rate!r}")
+    from topologies.injection import divide_ports
+
+    return divide_ports(topo, parse_rate(inject, "inject"), hosts=hosts)
 
 
 def talk(fabric: Fabric) -> None:

@@ -67,7 +67,8 @@ def run(
                     lambda: folder.note(draw(spec.out, run, experiment.graph, make_command(given)))
                 )
                 shown.clear()
-                emit(f"# report: {spec.out / REPORT}")
+                if (spec.out / REPORT).exists():  # else the disk was full
+                    emit(f"# report: {spec.out / REPORT}")
     folder.check()
     return run
 

@@ -44,6 +44,18 @@ def step_command(
         int | None, typer.Option("--slots", help="In-network: packets in flight per rank.")
     ] = None,
     loss: Annotated[str, typer.Option("--loss", help="In-network: of packets: 5%.")] = "0",
+    switch_delay: Annotated[
+        str, typer.Option("--switch-delay", help="In-network: of each packet in a switch.")
+    ] = "0",
+    host_delay: Annotated[
+        str, typer.Option("--host-delay", help="In-network: of each packet in a host, each way.")
+    ] = "0",
+    message_overhead: Annotated[
+        str, typer.Option("--message-overhead", help="In-network: of each message in a host.")
+    ] = "0",
+    inject: Annotated[
+        str | None, typer.Option("--inject", help="In-network: what a host injects, all ports.")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the numbers, and of losses.")] = 1,
     html: Annotated[
         Path | None, typer.Option("--html", help="Write a page that needs no network.")
@@ -68,6 +80,10 @@ def step_command(
         lanes=lanes,
         slots=slots,
         loss=loss,
+        switch_delay=switch_delay,
+        host_delay=host_delay,
+        message_overhead=message_overhead,
+        inject=inject,
         seed=seed,
     )
     story = tell(request)

@@ -17,8 +17,10 @@ from experiments.options import LANES
 from experiments.stepper.story import Goals, Story, members
 from experiments.stepper.transfers import first_buffers, transfer_frames
 from ringleaf.errors import ConfigError
-from ringleaf.units import PS_PER_US, format_time, parse_fraction
+from ringleaf.units import PS_PER_US, format_time, parse_fraction, parse_rate, parse_time
+from topologies.delays import with_delays
 from topologies.graph import hosts
+from topologies.injection import divide_ports
 
 RANKS = 4  # unless asked for, or given by the topology
 ELEMENTS = 8  # at least, and two for each chunk
@@ -28,6 +30,9 @@ PACKETS_PER_RANK = 4  # of in-network aggregation, so that both versions of its 
 MOST_PACKETS = 64  # per rank
 SLOTS = 2
 LARGEST = 9  # numbers are from 1 on, to be added up in one's head
+TIMED = ("switch_delay", "host_delay", "message_overhead", "inject")
+"""Options that change when packets come, and nothing else."""
+
 RATE_BPS = 100_000_000_000
 DELAY_PS = PS_PER_US
 
@@ -46,6 +51,10 @@ class Request:
     lanes: int = LANES[0]
     slots: int | None = None
     loss: str = "0"
+    switch_delay: str = "0"
+    host_delay: str = "0"
+    message_overhead: str = "0"
+    inject: str | None = None
     seed: int = 1
 
 
@@ -86,6 +95,19 @@ def _check(request: Request, algorithm: Algorithm) -> None:
             f"step: only packets can be lost, got loss {request.loss!r} for the transfers of "
             f"{algorithm.name}; take an algorithm that aggregates in the network"
         )
+    if not algorithm.in_network:
+        _check_timeless(request, algorithm)
+
+
+def _check_timeless(request: Request, algorithm: Algorithm) -> None:
+    """Refuse what takes time: transfers are shown in steps, which take none."""
+    for name in TIMED:
+        value = getattr(request, name)
+        if value not in ("0", None):
+            raise ConfigError(
+                f"step: only packets take time, got {name} {value!r} for the transfers of "
+                f"{algorithm.name}; take an algorithm that aggregates in the network"
+            )
 
 
 def _place(request: Request) -> tuple[nx.Graph[str], int]:
@@ -98,7 +120,16 @@ def _place(request: Request) -> tuple[nx.Graph[str], int]:
         ranks = ranks or RANKS
         topo = f"leafspine,leaves=1,spines=0,hosts={ranks + servers}"
     wanted = None if ranks is None else ranks + servers
-    graph = build_topology(topo, rate_bps=RATE_BPS, delay_ps=DELAY_PS, hosts=wanted)
+    rate_bps = RATE_BPS
+    if request.inject is not None:
+        inject_bps = parse_rate(request.inject, "step: inject")
+        topo, rate_bps = divide_ports(topo, inject_bps, hosts=wanted)
+    graph = build_topology(topo, rate_bps=rate_bps, delay_ps=DELAY_PS, hosts=wanted)
+    graph = with_delays(
+        graph,
+        switch_delay_ps=parse_time(request.switch_delay, "step: switch_delay"),
+        host_delay_ps=parse_time(request.host_delay, "step: host_delay"),
+    )
     return graph, len(hosts(graph)) - servers
 
 
@@ -179,6 +210,7 @@ def _tell_packets(
         slots=slots,
         loss=parse_fraction(request.loss, "step: loss"),
         servers=request.servers,
+        message_overhead_ps=parse_time(request.message_overhead, "step: message_overhead"),
     )
     observed = observe(graph, options, schedule, inputs, request.seed)
     told = packet_frames(observed, [tensor.tolist() for tensor in inputs])
@@ -222,9 +254,10 @@ def _title(algorithm: Algorithm) -> str:
 def _command(request: Request, ranks: int, elements: int) -> str:
     given = [f"ringleaf step {request.algo} --ranks {ranks} --elements {elements}"]
     default = Request(request.algo)
-    for name in ("topo", "segments", "root", "servers", "lanes", "slots", "loss", "seed"):
+    names = ("topo", "segments", "root", "servers", "lanes", "slots", "loss", *TIMED, "seed")
+    for name in names:
         if getattr(request, name) != getattr(default, name):
-            given.append(f"--{name} {getattr(request, name)}")
+            given.append(f"--{name.replace('_', '-')} {getattr(request, name)}")
     return " ".join(given)
 
 

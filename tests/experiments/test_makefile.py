@@ -119,6 +119,9 @@ def test_stepping_takes_a_collective_and_its_options() -> None:
     assert plain.split()[-2:] == ["step", "'ring'"]
     words = " ".join(given.replace("\\\n", " ").split())
     assert words.endswith("step 'tree' --ranks '4' --elements '8' --topo 'fattree,k=4' --loss '5%'")
+    timed = make("-n", "step", "ALGO=atp", "SWITCH_DELAY=1us", "HOST_DELAY=2us", "INJECT=10G")
+    words = " ".join(timed.replace("\\\n", " ").split())
+    assert words.endswith("step 'atp' --switch-delay '1us' --host-delay '2us' --inject '10G'")
 
 
 @pytest.mark.parametrize(

@@ -213,3 +213,33 @@ def test_other_packets_are_nobodys() -> None:
     for reader in (switchml, atp):
         assert reader.read_packet(bytes(60)) == ""
         assert reader.read_values(bytes(60)) == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "more_ns"),
+    [
+        ({"switch_delay": "1us"}, 2000),
+        ({"host_delay": "300ns"}, 3 * 300),
+        ({"message_overhead": "700ns"}, 700),
+        ({"inject": "200G"}, -4 * 304 * 8 // 200),
+    ],
+)
+def test_packets_take_the_time_that_nodes_take(options: dict[str, str], more_ns: float) -> None:
+    """Two ranks, four packets and two slots: two rounds, one after the other.
+
+    A packet has 304 bytes on the line, and a round takes it there and back. The last frame is of
+    a packet that comes to a host, whose delay is still to come then.
+    """
+    request = Request("switchml", ranks=2)
+    plain, slower = tell(request), tell(replace(request, **options))  # type: ignore[arg-type]
+    took_ns = [(story.frames[-1].time_ps or 0) / 1000 for story in (plain, slower)]
+
+    assert took_ns[1] - took_ns[0] == pytest.approx(more_ns, abs=60)
+
+
+@pytest.mark.parametrize("name", ["switch_delay", "host_delay", "message_overhead", "inject"])
+def test_transfers_take_no_time(name: str) -> None:
+    with pytest.raises(
+        ConfigError, match=f"step: only packets take time, got {name} '1G?1?' for the transfers of"
+    ):
+        tell(replace(Request("ring"), **{name: "1G" if name == "inject" else "1"}))  # type: ignore[arg-type]
