@@ -76,7 +76,7 @@ class Atp:
             store,
             job,
             ring=request.ring,
-            min_timeout_ps=request.rtt_ps + job.window * turn_ps,
+            min_timeout_ps=2 * max(request.rtt_ps, job.window * turn_ps),
             quiet_ps=request.rtt_ps,
         )
         return WorkersJob(

@@ -244,7 +244,7 @@ def take_result(arena: Arena, worker: Worker, position: int, head: Bytes, now_ps
     unlink_slot(worker.flight, position)
     take_sample(worker.flight, position, now_ps)
     end_backoff(worker.flight)
-    note_answer(worker.flight, position, now_ps)
+    note_answer(worker.flight, position)
     settle(worker, position, signed(get16(head, PROPOSAL_AT)))
     end_round(worker)
     queue_passed(worker.flight)
@@ -273,13 +273,10 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
 
 @handler
 def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
-    """Queue what is overdue.
-
-    The window stays: only marks tell of congestion, as in the published code. A loss that others
-    must mend as well would close the windows of all.
-    """
+    """Queue what is overdue, a sign of congestion."""
     worker = open_worker(arena, at)
     if queue_overdue(worker.flight, now_ps):
+        worker.state[CONGESTED] = 1
         back_off(worker.flight, now_ps)
     arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
     arena.words[at + READY] = has_waiting(worker.flight)

@@ -71,7 +71,7 @@ class OmniReduce:
             ring=request.ring,
             lanes=lanes,
             slots=slots,
-            min_timeout_ps=request.rtt_ps + slots * turn_ps,
+            min_timeout_ps=2 * max(request.rtt_ps, slots * turn_ps),
         )
         return WorkersJob(
             "omnireduce",

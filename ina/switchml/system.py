@@ -67,7 +67,7 @@ class SwitchML:
                 lanes=job.lanes,
                 mac=mac(graph, host, 1),
                 address=ipv4(graph, host),
-                min_timeout_ps=request.rtt_ps + job.slots * packet_ps,
+                min_timeout_ps=2 * max(request.rtt_ps, job.slots * packet_ps),
             )
             for host in request.members
         ]
