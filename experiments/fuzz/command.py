@@ -13,7 +13,6 @@ import typer
 
 from experiments.console import FAILURE, Debug, guard, say
 from ringleaf.errors import ConfigError
-from switches.generate.observing import ACTION, CALL, FALSE, HIT, MISS, STATE, TRANSITION, TRUE
 
 if TYPE_CHECKING:
     from switches.fuzz.contest import Difference, Round
@@ -21,12 +20,6 @@ if TYPE_CHECKING:
     from switches.program import Program
 
 Emit = Callable[[str], None]
-
-_PLURALS = {
-    **{STATE: "parser states", TRANSITION: "transitions", ACTION: "actions"},
-    **{HIT: "tables hit", MISS: "tables missed", CALL: "blocks of statements"},
-    **{TRUE: "branches if true", FALSE: "branches if false"},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +137,10 @@ def _say_round(number: int, done: Round, emit: Emit) -> None:
 
 def _say_course(course: Course, emit: Emit) -> None:
     """Print how much of the program its packets have reached, and what they have not."""
+    from switches.fuzz.course import PLURALS
+
     kinds = course.by_kind()
-    amounts = ", ".join(f"{reached} of {count} {_PLURALS[kind]}" for kind, reached, count in kinds)
+    amounts = ", ".join(f"{reached} of {count} {PLURALS[kind]}" for kind, reached, count in kinds)
     emit(f"# reached: {amounts}")
     for point in course.missing():
         where = f" ({point.where})" if point.where else ""

@@ -12,11 +12,29 @@ from collections.abc import Iterator, Mapping
 from switches.fuzz.entries import Keys
 from switches.fuzz.packets import Packet
 from switches.fuzz.sides import EngineSide
-from switches.generate.observing import COVERED, FALSE, HIT, MISS, TRUE, Observer, Point
+from switches.generate.observing import (
+    ACTION,
+    CALL,
+    COVERED,
+    FALSE,
+    HIT,
+    MISS,
+    STATE,
+    TRANSITION,
+    TRUE,
+    Observer,
+    Point,
+)
 from switches.source import Expression
 
 MOST_SEEDS = 200
 MOST_KEYS = 60  # that are remembered of a table
+
+PLURALS = {
+    **{STATE: "parser states", TRANSITION: "transitions", ACTION: "actions"},
+    **{HIT: "tables hit", MISS: "tables missed", CALL: "blocks of statements"},
+    **{TRUE: "branches if true", FALSE: "branches if false"},
+}
 
 
 class Course:
