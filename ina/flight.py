@@ -1,13 +1,20 @@
 """A worker's packets in flight: what waits to be sent, and what waits for its answer.
 
 A packet is known by its slot, of which a worker has a fixed number; each slot has one packet
-at a time. Slots in flight are linked in the order of sending, and all have the same timeout, so
-the first is overdue first. The timeout comes from the measured round trip (RFC 6298).
+at a time. Slots in flight are linked in the order of sending, in two rings: those that have sent
+once, and those that have sent more often. In each ring all have the same timeout, so the first one
+is overdue first.
 
-Before that, a packet is taken for lost when `LATEST` that were sent later have their answers:
-three duplicate acknowledgements, that is (RFC 5681), but for each packet by itself. That is right
-where packets take the same way, which has a number (of the server, if there are several), and the
-same queues, and where all workers send in the same order: an answer waits for all of them.
+A packet that was sent once has a timeout from the measured round trip (RFC 6298), but not below
+a floor. It is taken for lost sooner if `LATEST` that were sent later have their answers: three
+duplicate acknowledgements, that is (RFC 5681), but for each packet by itself. That is right where
+packets take the same way, which has a number (of the server, if there are several), and the same
+queues, and where all workers send in the same order: an answer waits for all of them.
+
+Then it is sent again. If the flight probes, a probe is sent instead, and the packet only if
+an answer to it says so; where a timeout is over, the first of those that were sent once asks for
+all of them. After that, only a timeout of two round trips, without the floor, brings the slot
+back: resends of several workers have no common order.
 
 A flight is FLIGHT_WORDS words among an agent's own.
 """
@@ -26,7 +33,7 @@ from ringleaf.views import window
 SLOTS = FIFO_WORDS
 ROWS_AT = FIFO_WORDS + 1
 MIN_TIMEOUT_PS = FIFO_WORDS + 2
-TIMEOUT_PS = FIFO_WORDS + 3  # the present one
+TIMEOUT_PS = FIFO_WORDS + 3  # of packets that were sent once
 SMOOTHED_PS = FIFO_WORDS + 4  # round trip; 0 before the first sample
 VARIATION_PS = FIFO_WORDS + 5
 BACKED_OFF_PS = FIFO_WORDS + 6  # when the timeout was last doubled
@@ -36,9 +43,13 @@ LATEST_AT = FIFO_WORDS + 9
 PRIORITY = FIFO_WORDS + 10  # of the packet sent last
 SINCE = FIFO_WORDS + 11  # the first sending of those that had this priority
 OUT_OF_TURN = FIFO_WORDS + 12  # 1: other workers may send in another order what is queued now
-FLIGHT_WORDS = FIFO_WORDS + 13
+RETRY_PS = FIFO_WORDS + 13  # of packets that were sent again
+PROBES = FIFO_WORDS + 14  # 1: a probe says whether a packet is lost
+ASKED = FIFO_WORDS + 15  # slot whose probe asks for all that are overdue; or NOT_ASKED
+ASKED_PS = FIFO_WORDS + 16  # when one was sent although nothing was lost
+FLIGHT_WORDS = FIFO_WORDS + 17
 
-# A slot's words. Slots in flight are a doubly linked ring; row `slots` holds its ends.
+# A slot's words. Slots in flight are in doubly linked rings; row `slots + ring` holds one's ends.
 SENT_PS = 0
 ATTEMPTS = 1  # packets sent for what the slot has now
 WAITS = 2  # 1 while in the fifo
@@ -47,8 +58,15 @@ PREVIOUS = 4
 SENDING = 5  # number of its latest sending
 WAY = 6  # that this has taken
 STRAYS = 7  # 1: other workers may have sent in another order
-SLOT_WORDS = 8
+IS_LOST = 8  # 1: what the slot has now is known to be needed again
+LEVEL = 9  # priority of its latest sending
+FIRST_PS = 10  # when it was sent first
+SLOT_WORDS = 11
 NOT_IN_FLIGHT = -1
+NOT_ASKED = -1
+
+RINGS = 2
+"""Of slots that have sent once, and of those that have sent again, or probed."""
 
 LATEST = 3
 """Of each way, the latest of the sendings that were answered are kept, latest first."""
@@ -59,25 +77,35 @@ MAX_BACKOFF = 64  # times the least timeout
 
 class Flight(NamedTuple):
     state: Words  # (FLIGHT_WORDS,)
-    slots: Words  # (slots + 1, SLOT_WORDS), flat
+    slots: Words  # (slots + RINGS, SLOT_WORDS), flat
     latest: Words  # (ways, LATEST), flat
     fifo: Fifo
 
 
-def make_flight(store: Store, at: int, slots: int, min_timeout_ps: int, ways: int = 1) -> None:
+def make_flight(
+    store: Store,
+    at: int,
+    slots: int,
+    min_timeout_ps: int,
+    *,
+    ways: int = 1,
+    probes: bool = False,
+) -> None:
     """Lay out a flight of so many slots, whose packets take so many ways, at word `at`."""
     fifo_at = store.allocate("words", slots)
-    rows_at = store.allocate("words", (slots + 1) * SLOT_WORDS)
+    rows_at = store.allocate("words", (slots + RINGS) * SLOT_WORDS)
     latest_at = store.allocate("words", ways * LATEST)
     store.arena.words[latest_at : latest_at + ways * LATEST] = -1
     state = store.arena.words[at : at + FLIGHT_WORDS]
-    state[WAYS], state[LATEST_AT] = ways, latest_at
+    state[WAYS], state[LATEST_AT], state[PROBES] = ways, latest_at, probes
     state[FIFO_ROWS], state[FIFO_ROOM] = fifo_at, slots
-    state[SLOTS], state[ROWS_AT] = slots, rows_at
-    state[MIN_TIMEOUT_PS], state[TIMEOUT_PS] = min_timeout_ps, FIRST_TIMEOUTS * min_timeout_ps
-    rows = store.arena.words[rows_at:][: (slots + 1) * SLOT_WORDS].reshape(-1, SLOT_WORDS)
+    state[SLOTS], state[ROWS_AT], state[ASKED] = slots, rows_at, NOT_ASKED
+    state[MIN_TIMEOUT_PS] = min_timeout_ps
+    state[TIMEOUT_PS] = state[RETRY_PS] = FIRST_TIMEOUTS * min_timeout_ps
+    rows = store.arena.words[rows_at:][: (slots + RINGS) * SLOT_WORDS].reshape(-1, SLOT_WORDS)
     rows[:, NEXT] = NOT_IN_FLIGHT
-    rows[slots, [NEXT, PREVIOUS]] = slots
+    for ends in range(slots, slots + RINGS):
+        rows[ends, [NEXT, PREVIOUS]] = ends
 
 
 @inline
@@ -86,7 +114,7 @@ def open_flight(arena: Arena, at: int) -> Flight:
     slots, rows_at = words[at + SLOTS], words[at + ROWS_AT]
     return Flight(
         window(words, at, FLIGHT_WORDS),
-        window(words, rows_at, (slots + 1) * SLOT_WORDS),
+        window(words, rows_at, (slots + RINGS) * SLOT_WORDS),
         window(words, words[at + LATEST_AT], words[at + WAYS] * LATEST),
         Fifo(window(words, at, FIFO_WORDS), window(words, words[at + FIFO_ROWS], slots)),
     )
@@ -102,6 +130,7 @@ def push_first(flight: Flight, slot: int) -> None:
     """Queue the slot for sending what it has not sent yet."""
     flight.slots[slot * SLOT_WORDS + ATTEMPTS] = 0
     flight.slots[slot * SLOT_WORDS + STRAYS] = flight.state[OUT_OF_TURN]
+    flight.slots[slot * SLOT_WORDS + IS_LOST] = 0
     push_slot(flight, slot)
 
 
@@ -112,32 +141,6 @@ def push_slot(flight: Flight, slot: int) -> None:
     if not flight.slots[row + WAITS]:
         flight.slots[row + WAITS] = 1
         fifo_push(flight.fifo, slot)
-
-
-@inline
-def pop_slot(flight: Flight) -> int:
-    slot = fifo_pop(flight.fifo)
-    flight.slots[slot * SLOT_WORDS + WAITS] = 0
-    return slot
-
-
-@inline
-def link_slot(flight: Flight, slot: int, way: int, priority: int, now_ps: int) -> None:
-    """Put the slot behind all others in flight: its packet is on the line."""
-    slots, state = flight.slots, flight.state
-    row = slot * SLOT_WORDS
-    if priority != state[PRIORITY]:
-        state[PRIORITY], state[SINCE] = priority, state[SENDINGS]
-    slots[row + SENDING], slots[row + WAY] = state[SENDINGS], way
-    slots[row + ATTEMPTS] += 1
-    state[SENDINGS] += 1
-    ends = flight.state[SLOTS] * SLOT_WORDS
-    last = slots[ends + PREVIOUS]
-    slots[row + SENT_PS] = now_ps
-    slots[row + PREVIOUS] = last
-    slots[row + NEXT] = flight.state[SLOTS]
-    slots[last * SLOT_WORDS + NEXT] = slot
-    slots[ends + PREVIOUS] = slot
 
 
 @inline
@@ -152,19 +155,71 @@ def unlink_slot(flight: Flight, slot: int) -> None:
 
 
 @inline
-def first_slot(flight: Flight) -> int:
-    """The slot that has been in flight longest; the number of slots if none is."""
-    return flight.slots[flight.state[SLOTS] * SLOT_WORDS + NEXT]
+def push_again(flight: Flight, slot: int) -> None:
+    """Queue the slot for sending again, or for a probe if that has to come first."""
+    unlink_slot(flight, slot)
+    if not flight.state[PROBES]:
+        flight.slots[slot * SLOT_WORDS + IS_LOST] = 1
+    push_slot(flight, slot)
+
+
+@inline
+def is_probe(flight: Flight, slot: int) -> bool:
+    """Whether the slot's next packet only asks: the one it has sent may be there."""
+    row = slot * SLOT_WORDS
+    return bool(flight.slots[row + ATTEMPTS] > 0 and not flight.slots[row + IS_LOST])
+
+
+@inline
+def pop_slot(flight: Flight) -> int:
+    slot = fifo_pop(flight.fifo)
+    flight.slots[slot * SLOT_WORDS + WAITS] = 0
+    return slot
+
+
+@inline
+def link_slot(flight: Flight, slot: int, way: int, priority: int, now_ps: int) -> None:
+    """Put the slot behind all others of its ring: its packet is on the line."""
+    slots, state = flight.slots, flight.state
+    row = slot * SLOT_WORDS
+    if priority != state[PRIORITY]:
+        state[PRIORITY], state[SINCE] = priority, state[SENDINGS]
+    slots[row + SENDING], slots[row + WAY], slots[row + LEVEL] = state[SENDINGS], way, priority
+    if slots[row + ATTEMPTS] == 0:
+        slots[row + FIRST_PS] = now_ps
+    slots[row + ATTEMPTS] += 1
+    state[SENDINGS] += 1
+    ends = state[SLOTS] + min(slots[row + ATTEMPTS], RINGS) - 1
+    last = slots[ends * SLOT_WORDS + PREVIOUS]
+    slots[row + SENT_PS] = now_ps
+    slots[row + PREVIOUS] = last
+    slots[row + NEXT] = ends
+    slots[last * SLOT_WORDS + NEXT] = slot
+    slots[ends * SLOT_WORDS + PREVIOUS] = slot
+
+
+@inline
+def first_slot(flight: Flight, ring: int) -> int:
+    """The slot that has been in a ring longest; not below the number of slots if none is."""
+    return int(flight.slots[(flight.state[SLOTS] + ring) * SLOT_WORDS + NEXT])
+
+
+@inline
+def due_ps(flight: Flight, ring: int) -> int:
+    """When the first slot of a ring is overdue; of the first ring, none is while a probe asks."""
+    first = first_slot(flight, ring)
+    if first >= flight.state[SLOTS] or (ring == 0 and flight.state[ASKED] != NOT_ASKED):
+        return FOREVER_PS
+    sent_ps = flight.slots[first * SLOT_WORDS + SENT_PS]
+    if ring > 0:
+        return int(sent_ps + flight.state[RETRY_PS])
+    return int(max(sent_ps, flight.state[ASKED_PS]) + flight.state[TIMEOUT_PS])
 
 
 @inline
 def deadline_ps(flight: Flight) -> int:
-    """When the first slot is overdue."""
-    first = first_slot(flight)
-    if first == flight.state[SLOTS]:
-        return FOREVER_PS
-    sent_ps = flight.slots[first * SLOT_WORDS + SENT_PS]
-    return sent_ps + flight.state[TIMEOUT_PS]
+    """When the next slot is overdue."""
+    return min(due_ps(flight, 0), due_ps(flight, 1))
 
 
 @inline
@@ -172,13 +227,16 @@ def take_sample(flight: Flight, slot: int, now_ps: int) -> None:
     """Update averages and timeout from a round trip (RFC 6298), one of `slots` in the same time.
 
     As many samples per round trip would make the averages forget within a fraction of
-    one, hence the smaller gains (RFC 7323, appendix G). Ambiguous ones don't count (Karn).
+    one, hence the smaller gains (RFC 7323, appendix G). Ambiguous ones don't count (Karn). After
+    probes alone there is one, from the first sending on: timeouts learn of queues in which packets
+    wait for longer than that.
     """
     state = flight.state
     row = slot * SLOT_WORDS
-    if flight.slots[row + ATTEMPTS] != 1:
+    if flight.slots[row + ATTEMPTS] == 0 or flight.slots[row + IS_LOST]:
         return
-    sample_ps = now_ps - flight.slots[row + SENT_PS]
+    most_ps = MAX_BACKOFF * state[MIN_TIMEOUT_PS]
+    sample_ps = min(now_ps - flight.slots[row + FIRST_PS], most_ps)
     if state[SMOOTHED_PS] == 0:
         state[SMOOTHED_PS] = sample_ps
         state[VARIATION_PS] = sample_ps // 2
@@ -194,23 +252,31 @@ def end_backoff(flight: Flight) -> None:
 
     So does QUIC (RFC 9002, 6.2.1); Karn would keep a doubled timeout until there is a round trip
     without retransmission. That guards against timeouts below the round trip, of which all samples
-    would be ambiguous, and our floor is above what queues delay. With many workers on many links
-    hardly a block is sent once only: at 1 % loss, 16 workers of a fat-tree took 1,225 us instead of
-    652 for OmniReduce's 1 MiB, and 138 ms instead of 34 for ATP's.
+    would be ambiguous; the floor guards against that here. With many workers on many links
+    hardly a block is sent once only at 1 % loss, so doubled timeouts would stay for long.
+    A resend may be answered as late as a round trip after ours reached the switch, as another
+    worker may learn of the loss so much later: its timeout is two round trips.
     """
     state = flight.state
     if state[SMOOTHED_PS] == 0:
-        state[TIMEOUT_PS] = FIRST_TIMEOUTS * state[MIN_TIMEOUT_PS]
+        state[TIMEOUT_PS] = state[RETRY_PS] = FIRST_TIMEOUTS * state[MIN_TIMEOUT_PS]
     else:
         timeout_ps = state[SMOOTHED_PS] + 4 * state[VARIATION_PS]
         state[TIMEOUT_PS] = max(timeout_ps, state[MIN_TIMEOUT_PS])
+        state[RETRY_PS] = 2 * state[SMOOTHED_PS]
 
 
 @inline
-def note_answer(flight: Flight, slot: int) -> None:
-    """Remember the latest sendings of each way that were answered."""
+def note_answer(flight: Flight, slot: int, now_ps: int) -> None:
+    """Remember the latest sendings of each way that were answered.
+
+    An answer that comes sooner than a round trip after a resend may be to an earlier sending, and
+    says nothing (RFC 8985, 6.2, step 2).
+    """
     row = slot * SLOT_WORDS
-    if flight.slots[row + STRAYS]:
+    age_ps = now_ps - flight.slots[row + SENT_PS]
+    is_ambiguous = flight.slots[row + ATTEMPTS] != 1 and age_ps < flight.state[SMOOTHED_PS]
+    if flight.slots[row + STRAYS] or is_ambiguous:
         return
     sending = flight.slots[row + SENDING]
     first = LATEST * flight.slots[row + WAY]
@@ -234,31 +300,61 @@ def is_passed(flight: Flight, slot: int) -> bool:
 
 @inline
 def queue_passed(flight: Flight) -> None:
-    """Queue again what has been in flight longest, as long as it has been passed."""
-    slot = first_slot(flight)
-    while slot != flight.state[SLOTS] and is_passed(flight, slot):
-        unlink_slot(flight, slot)
-        push_slot(flight, slot)
-        slot = first_slot(flight)
+    """Queue again what was sent once, longest ago, as long as it has been passed."""
+    slot = first_slot(flight, 0)
+    while slot < flight.state[SLOTS] and is_passed(flight, slot):
+        push_again(flight, slot)
+        slot = first_slot(flight, 0)
 
 
 @inline
 def queue_overdue(flight: Flight, now_ps: int) -> bool:
-    """Queue the slots whose timeout is over; return whether there are any."""
+    """Queue the slots whose timeout is over; return whether there are any.
+
+    If the flight probes, the first of those that were sent once asks for all of them (RFC 6298,
+    5.4): they may be in a queue for which the timeout is too short.
+    """
     is_overdue = False
-    while deadline_ps(flight) <= now_ps:
-        is_overdue = True
-        slot = first_slot(flight)
-        unlink_slot(flight, slot)
-        push_slot(flight, slot)
+    for ring in range(RINGS):
+        while due_ps(flight, ring) <= now_ps:
+            is_overdue = True
+            slot = first_slot(flight, ring)
+            push_again(flight, slot)
+            if ring == 0 and flight.state[PROBES]:
+                flight.state[ASKED] = slot
     return is_overdue
 
 
 @inline
+def end_question(flight: Flight, slot: int, was_lost: bool, now_ps: int) -> None:
+    """Note an answer to a slot: if it has asked for others that are overdue, it speaks for them.
+
+    If something was lost, the timeout was right, and probes are sent for the others, too. If not,
+    they wait for another timeout.
+    """
+    state = flight.state
+    if state[ASKED] == slot:
+        state[ASKED] = NOT_ASKED
+        if not was_lost:
+            state[ASKED_PS] = flight.slots[slot * SLOT_WORDS + SENT_PS]
+        while was_lost and due_ps(flight, 0) <= now_ps:
+            push_again(flight, first_slot(flight, 0))
+
+
+@inline
+def push_lost(flight: Flight, slot: int, now_ps: int) -> None:
+    """Queue the slot for sending again what has been lost."""
+    flight.slots[slot * SLOT_WORDS + IS_LOST] = 1
+    push_again(flight, slot)
+    end_question(flight, slot, True, now_ps)
+
+
+@inline
 def back_off(flight: Flight, now_ps: int) -> None:
-    """Double the timeout, once per timeout (RFC 6298, 5.5)."""
+    """Double the timeouts, once per timeout (RFC 6298, 5.5)."""
     state = flight.state
     if state[BACKED_OFF_PS] + state[TIMEOUT_PS] <= now_ps:
         state[BACKED_OFF_PS] = now_ps
         most_ps = MAX_BACKOFF * state[MIN_TIMEOUT_PS]
         state[TIMEOUT_PS] = min(2 * state[TIMEOUT_PS], most_ps)
+        state[RETRY_PS] = min(2 * state[RETRY_PS], most_ps)

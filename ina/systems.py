@@ -50,6 +50,7 @@ class JobRequest:
         lanes: Values in a full packet.
         slots: Packets in flight per worker; None: as the system sees fit, twice what a path holds.
         rtt_ps: The longest round trip.
+        ecmp: Flows are hashed to paths; if not, each host is reached by one.
     """
 
     number: int
@@ -60,6 +61,7 @@ class JobRequest:
     lanes: int
     slots: int | None
     rtt_ps: int
+    ecmp: bool
 
 
 class Aggregator(Protocol):

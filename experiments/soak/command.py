@@ -108,7 +108,7 @@ def _soak(tally: Tally, is_over: Callable[[], bool], jobs: int) -> None:
             sys.stderr.write(f"{tally.line()}\n")
 
 
-_GOOD = ("ok", "ended", "refused", "known")  # as `trial.GOOD`, which takes long to load
+_GOOD = ("ok", "ended", "refused")  # as `trial.GOOD`, which takes long to load
 _SHRUNK = 3  # failing cases are made smaller, then only counted
 
 Found = list[tuple[str, str, str]]

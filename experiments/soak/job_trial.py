@@ -30,11 +30,6 @@ from ringleaf.errors import RingleafError
 from ringleaf.units import PS_PER_S
 from topologies.graph import attachment, hosts, link, switches
 
-COLLIDING = ("atp",)
-"""Systems whose blocks, of several jobs or with few entries, take aggregators from one another.
-What collided and passed alone leaves packets behind in another switch until a resend flushes them:
-a known gap."""
-
 Complaint = tuple[str, str] | None
 """What is wrong, and why, in words."""
 
@@ -118,10 +113,7 @@ class _Fabric:
         """Whether packets were sent again although none was lost."""
         if outcome.lost or outcome.drops or not outcome.retransmissions:
             return None
-        colliding = sum(team.system in COLLIDING for team in self._case.teams)
-        is_known = colliding > 1 or (colliding and self._case.entries is not None)
-        what = "known" if is_known else "resent"
-        return what, f"{outcome.retransmissions} packets were sent again, and none was lost"
+        return "resent", f"{outcome.retransmissions} packets were sent again, and none was lost"
 
     def _assignment(self, number: int, job: Training, scheduler: Scheduler) -> Assignment:
         layers = tuple(

@@ -35,7 +35,7 @@ GOING_ON = ("atp",)
 """Systems that deal a tensor's blocks to servers from where the last tensor's dealing ended. Their
 bound is that of a network's first tensor, and the next ones may be a block's time below it."""
 
-GOOD = ("ok", "ended", "refused", "known")
+GOOD = ("ok", "ended", "refused")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Finding:
     """How a run of a case ended.
 
     Attributes:
-        what: `ok`, `refused`, `ended` (with a cause, as it may), `known` (a known gap), or what is
+        what: `ok`, `refused`, `ended` (with a cause, as it may), or what is
             wrong: `wrong`, `bound`, `resent`, `leak`, `stuck`, `error`.
         where: The algorithm and size.
         why: In words; empty if all is well.

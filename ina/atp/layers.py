@@ -21,6 +21,7 @@ from ina.atp.wire import (
     GRADIENT,
     NO_PROPOSAL,
     PARAMETER,
+    REQUEST,
     SIZE_NONE,
     SIZES,
     UDP_PORTS,
@@ -34,7 +35,12 @@ class ATP(Packet):
 
     name = "ATP"
     fields_desc = [  # noqa: RUF012 - as scapy wants it
-        BitEnumField("message", GRADIENT, 4, {GRADIENT: "gradient", PARAMETER: "parameter"}),
+        BitEnumField(
+            "message",
+            GRADIENT,
+            4,
+            {GRADIENT: "gradient", PARAMETER: "parameter", REQUEST: "request"},
+        ),
         BitField("resend", 0, 1),
         BitField("collision", 0, 1),
         BitField("raw", 0, 1),

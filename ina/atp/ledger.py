@@ -52,7 +52,8 @@ PROPOSED = 12  # proposals made
 QUIET_PS = 13  # for so long after a result, what is sent again was sent before it came
 SIZE = 14  # code of LANES
 WORKERS = 15
-ANSWERS = 16  # fifo of what is to be sent
+ECMP = 16  # 1: what another probe brings along may be overtaken
+ANSWERS = 17  # fifo of what is to be sent
 OWN_WORDS = ANSWERS + FIFO_WORDS
 
 # An entry's words.
@@ -67,11 +68,14 @@ AGGREGATOR = 7
 PROPOSAL = 8
 ANSWERED_PS = 9  # when the result was sent to all
 DSCP = 10  # of a gradient, in the upper 6 of 8 bits; parameters have the same
-ENTRY_WORDS = 11
+IS_MENDED = 11  # 1: a worker was asked to send again what had been lost
+MISSED = 12  # the set of workers that have probed before their gradient came
+ENTRY_WORDS = 13
 
 # An answer is entry | kind << 24 | (0: all, or 1 + worker) << 28.
 RESULT = 0
 ASK = 1  # for raw values
+AGAIN = 2  # for what has been lost
 KIND_SHIFT = 24
 TARGET_SHIFT = 28
 
@@ -100,6 +104,7 @@ def make_server(
     aggregators: int,
     lanes: int,
     quiet_ps: int,
+    ecmp: bool,
 ) -> int:
     """Return the offset of a parameter server.
 
@@ -115,6 +120,7 @@ def make_server(
         aggregators: How many the switches have.
         lanes: Values in a packet, 64 or 256.
         quiet_ps: A round trip: what comes again sooner after a result is not answered.
+        ecmp: What switches have added up may take another way than a worker's own packets.
 
     Raises:
         ConfigError: If a number is out of range.
@@ -143,6 +149,7 @@ def make_server(
     state[SCRATCH_AT], state[TEMPLATES_AT] = scratch_at, templates_at
     state[PROPOSALS_AT], state[AGGREGATORS] = proposals_at, aggregators
     state[QUIET_PS], state[SIZE], state[WORKERS] = quiet_ps, SIZES[lanes], len(workers)
+    state[ECMP] = ecmp
     state[ANSWERS + FIFO_ROWS], state[ANSWERS + FIFO_ROOM] = answers_at, room
     words[rows_at : rows_at + entries * ENTRY_WORDS : ENTRY_WORDS] = -1
     shuffled = list(range(aggregators))

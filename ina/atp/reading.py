@@ -15,6 +15,7 @@ from ina.atp.wire import (
     GRADIENT,
     INTEGERS,
     MESSAGE_AT,
+    REQUEST,
     RESEND,
     SEQUENCE_AT,
     SIZE_AT,
@@ -30,6 +31,8 @@ from switches.control import ControlPlane
 from topologies.graph import hosts
 
 SEQUENCE_BITS = 32  # of a holder; the job is above
+
+KINDS = {GRADIENT: "gradient", REQUEST: "request"}
 
 OUTCOMES = (
     "taken",
@@ -90,7 +93,7 @@ def read_packet(data: bytes) -> str:
     if not FIRST_UDP_PORT <= port < FIRST_UDP_PORT + 2 * UDP_PORTS:
         return ""
     flags = data[MESSAGE_AT]
-    kind = "gradient" if flags >> 4 == GRADIENT else "parameters"
+    kind = KINDS.get(flags >> 4, "parameters")
     block = int.from_bytes(data[SEQUENCE_AT : SEQUENCE_AT + 4])
     aggregator = int.from_bytes(data[AGGREGATOR_AT : AGGREGATOR_AT + 2])
     notes = ", sent again" * bool(flags & RESEND) + ", collided" * bool(flags & COLLISION)

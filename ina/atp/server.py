@@ -15,6 +15,7 @@ import numpy as np
 from hosts.agent import READY
 from hosts.fifo import FIFO_COUNT, FIFO_ROOM, fifo_pop, fifo_push
 from ina.atp.ledger import (
+    AGAIN,
     AGGREGATOR,
     AGGREGATORS,
     ANSWERED_PS,
@@ -23,15 +24,18 @@ from ina.atp.ledger import (
     COLLIDED,
     COMPLETE,
     DSCP,
+    ECMP,
     ENTRIES,
     ENTRY_WORDS,
     INTEGERS,
     IS_CONGESTED,
     IS_DONE,
+    IS_MENDED,
     IS_RAW,
     JOB,
     KIND_SHIFT,
     LANES,
+    MISSED,
     NUMBER,
     PROPOSAL,
     PROPOSALS_AT,
@@ -58,6 +62,7 @@ from ina.atp.wire import (
     NO_PROPOSAL,
     PROPOSAL_AT,
     RAW,
+    REQUEST,
     RESEND,
     SENDER_AT,
     SEQUENCE_AT,
@@ -153,6 +158,8 @@ def add_lanes(server: Server, entry: int, workers: int) -> None:
     row = entry * ENTRY_WORDS
     rows, lanes = server.rows, server.state[LANES]
     arrived = rows[row + ARRIVED]
+    if workers == 0:  # a probe that has brought nothing along
+        return
     if arrived & workers and arrived & ~workers:
         return
     if arrived & workers and arrived == workers:
@@ -188,6 +195,24 @@ def add_gradient(server: Server, entry: int, head: Bytes) -> None:
             add_lanes(server, entry, get_workers(head))
     elif head[MESSAGE_AT] & RESEND:  # it missed the question
         answer(server, entry, ASK, 1 + signed(head[SENDER_AT]))
+
+
+@inline
+def request_lost(server: Server, entry: int, sender: int) -> None:
+    """Ask a worker that has probed, or sent again, for what did not come before that.
+
+    Nothing overtakes on the way from a worker, and a probe brings along what aggregators have. So
+    what has not come with it, or before it, has been lost. Only if flows are hashed to paths,
+    another worker's probe may have brought it along on a longer way: then the second probe tells.
+    """
+    row = entry * ENTRY_WORDS
+    if server.rows[row + ARRIVED] >> sender & 1:
+        return
+    has_missed = server.rows[row + MISSED] >> sender & 1
+    server.rows[row + MISSED] |= 1 << sender
+    if has_missed or not server.state[ECMP]:
+        server.rows[row + IS_MENDED] = 1
+        answer(server, entry, AGAIN, 1 + sender)
 
 
 @inline
@@ -228,10 +253,13 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
             add_gradient(server, entry, head)
             if server.rows[row + ARRIVED] == server.state[COMPLETE]:
                 finish_block(arena, server, entry, now_ps)
+            elif head[MESSAGE_AT] & RESEND:
+                request_lost(server, entry, signed(head[SENDER_AT]))
         elif (
             head[MESSAGE_AT] & RESEND
             and now_ps - server.rows[row + ANSWERED_PS] >= server.state[QUIET_PS]
         ):
+            server.rows[row + IS_MENDED] = 1
             answer(server, entry, RESULT, 1 + signed(head[SENDER_AT]))
         arena.words[at + READY] = server.answers.state[FIFO_COUNT] > 0
     return 0
@@ -241,7 +269,7 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
 def make_parameter(arena: Arena, server: Server, entry: int, kind: int, target: int) -> int:
     row = entry * ENTRY_WORDS
     state, rows = server.state, server.rows
-    lanes = 0 if kind == ASK else state[LANES]
+    lanes = state[LANES] if kind == RESULT else 0
     packet = allocate_packet(arena)
     view = open_packet(arena, packet)
     head = view.head
@@ -250,6 +278,10 @@ def make_parameter(arena: Arena, server: Server, entry: int, kind: int, target: 
     put16(head, IP_LENGTH_AT, 28 + HEADER_BYTES + 4 * lanes)
     put16(head, UDP_LENGTH_AT, 8 + HEADER_BYTES + 4 * lanes)
     write_ip_checksum(head)
+    if kind == AGAIN:
+        head[MESSAGE_AT] = REQUEST << 4
+    if rows[row + IS_MENDED]:
+        head[MESSAGE_AT] |= RESEND
     if rows[row + IS_RAW]:
         head[MESSAGE_AT] |= RAW
     if rows[row + IS_CONGESTED]:
@@ -258,7 +290,7 @@ def make_parameter(arena: Arena, server: Server, entry: int, kind: int, target: 
     put16(head, AGGREGATOR_AT, rows[row + AGGREGATOR])
     put16(head, PROPOSAL_AT, rows[row + PROPOSAL])
     put_workers(head, rows[row + ARRIVED])
-    head[SIZE_AT] = rows[row + INTEGERS] | (SIZE_NONE if kind == ASK else state[SIZE])
+    head[SIZE_AT] = rows[row + INTEGERS] | (state[SIZE] if kind == RESULT else SIZE_NONE)
     swap_items(head, VALUES_AT, server.results, entry * state[LANES], lanes)
     view.row[HEAD_LEN] = VALUES_AT + 4 * lanes
     return packet

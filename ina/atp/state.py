@@ -46,7 +46,7 @@ NEXT = 10  # the next one to send
 ALLOWED = 11  # the congestion window, in packets
 INCREASE = 12  # what it grows by in a round trip
 ROUND_END = 13  # when BASE gets here, a round trip is over
-CONGESTED = 14  # 1: something in this round trip met a long queue, or was lost
+CONGESTED = 14  # 1: something in this round trip met a long queue
 FLIGHT = 15
 TENSORS = FLIGHT + FLIGHT_WORDS
 OWN_WORDS = TENSORS + TENSORS_WORDS
@@ -130,7 +130,8 @@ def make_worker(
     rows_at = store.allocate("words", positions * POSITION_WORDS)
     templates_at = store.allocate("bytes", VALUES_AT * len(servers))
     scratch_at = store.allocate("lanes", lanes)
-    make_flight(store, state_at + FLIGHT, positions, min_timeout_ps, ways=len(servers))
+    ways = len(servers)
+    make_flight(store, state_at + FLIGHT, positions, min_timeout_ps, ways=ways, probes=True)
     make_tensors(store, state_at + TENSORS)
     state = store.arena.words[state_at : state_at + OWN_WORDS]
     state[JOB], state[SERVERS], state[LANES], state[WINDOW] = job, len(servers), lanes, positions

@@ -76,8 +76,9 @@ class Atp:
             store,
             job,
             ring=request.ring,
-            min_timeout_ps=2 * max(request.rtt_ps, job.window * turn_ps),
+            min_timeout_ps=2 * request.rtt_ps,  # queues may take longer: only probes are sent
             quiet_ps=request.rtt_ps,
+            ecmp=request.ecmp,
         )
         return WorkersJob(
             "atp",
@@ -130,6 +131,7 @@ def make_agents(
     ring: int,
     min_timeout_ps: int,
     quiet_ps: int,
+    ecmp: bool = False,
     first_sequence: int = 0,
 ) -> list[HostAgent]:
     """Return a job's workers, in their order, then its parameter servers."""
@@ -167,6 +169,7 @@ def make_agents(
             aggregators=job.aggregators,
             lanes=job.lanes,
             quiet_ps=quiet_ps,
+            ecmp=ecmp,
         )
         agents.append(HostAgent(index(host), server, at))
     return agents

@@ -5,7 +5,8 @@ server, to port 0xA700 + job mod 16; parameters, to port 0xA710 + job mod 16, to
 to one worker.
 
     bits     field
-    0:4      message     1 gradient (workers to server), 2 parameter (server to workers)
+    0:4      message     1 gradient (workers to server), 2 parameter (server to workers),
+                         3 request (server to one worker): send this block again
     4:5      resend      a gradient that this worker has sent before
     5:6      collision   set by a switch: another block held the aggregator
     6:7      raw         lanes are the worker's float32 or int32 as they are; switches only
@@ -19,7 +20,8 @@ to one worker.
     32:64    sequence    of the job's blocks, through all tensors, modulo 2^32
     64:80    aggregator  that the block uses in all switches
     80:96    proposal    of a parameter: aggregator of the block one window later; 0xFFFF: same
-    96:160   workers     whose values are in the sum; bit w is worker w
+    96:160   workers     whose values are in the sum; bit w is worker w. A gradient of nobody, a
+                         probe, asks the server, and brings along what aggregators have
     160:168  sender      the worker that sent the packet
     168:176  reserved    0; aligns the lanes to 4 bytes
 
@@ -52,6 +54,7 @@ HEADER_BYTES = VALUES_AT - UDP_PAYLOAD_AT
 
 GRADIENT = 1
 PARAMETER = 2
+REQUEST = 3  # only forwarded by switches: aggregators keep what they have
 
 # Flags beside the message.
 RESEND = 8

@@ -6,8 +6,11 @@ s mod servers, and names the aggregator that position s mod window has. Its resu
 another one for the block that has this position
 next; all workers have the result before they send that, so all name the same one.
 
-A packet without result is sent again, marked so, when three that were sent later have theirs, or
-after a timeout from the measured round trip (RFC 6298).
+When three that were sent later have their results, or after a timeout from the measured round
+trip (RFC 6298), a probe follows a packet: a gradient without values of anybody, marked as sent
+again, which takes along whatever aggregators have of the block. If the packet has not come before
+the probe, or with it, it has been lost, and the server requests it. So where nothing is lost, and
+what is late only waits for other workers, or in a queue, nothing is sent again.
 """
 
 from __future__ import annotations
@@ -43,6 +46,7 @@ from ina.atp.wire import (
     PARAMETER,
     PROPOSAL_AT,
     RAW,
+    REQUEST,
     RESEND,
     SEQUENCE_AT,
     SEQUENCE_MASK,
@@ -51,19 +55,23 @@ from ina.atp.wire import (
     SIZE_NONE,
     VALUES_AT,
     get_sequence,
+    put_workers,
 )
 from ina.atp.wire import CONGESTED as CONGESTED_FLAG
 from ina.flight import (
     ATTEMPTS,
+    LEVEL,
     SLOT_WORDS,
     back_off,
     deadline_ps,
     end_backoff,
+    end_question,
     has_waiting,
+    is_probe,
     link_slot,
     note_answer,
     pop_slot,
-    push_slot,
+    push_lost,
     queue_overdue,
     queue_passed,
     take_sample,
@@ -150,18 +158,22 @@ def write_lanes(arena: Arena, worker: Worker, position: int, lanes: Bytes) -> No
 
 
 @inline
-def make_gradient(arena: Arena, worker: Worker, position: int) -> int:
-    """Return the packet of a position's block."""
+def make_gradient(arena: Arena, worker: Worker, position: int, priority: int) -> int:
+    """Return the packet of a position's block; without values if it is a probe."""
     state = worker.state
     row = position * POSITION_WORDS
     sequence, tensor = worker.rows[row + SEQUENCE], worker.rows[row + TENSOR]
-    priority = worker.tensors.rows[tensor + PRIORITY]
     packet = allocate_packet(arena)
     view = open_packet(arena, packet)
     head = view.head
     template = state[TEMPLATES_AT] + VALUES_AT * (sequence % state[SERVERS])
     copy_items(head, 0, arena.bytes, template, VALUES_AT)
-    write_lanes(arena, worker, position, window(head, VALUES_AT, 4 * state[LANES]))
+    if is_probe(worker.flight, position):
+        put_workers(head, 0)
+        for i in range(VALUES_AT, VALUES_AT + 4 * state[LANES]):
+            head[i] = 0
+    else:
+        write_lanes(arena, worker, position, window(head, VALUES_AT, 4 * state[LANES]))
     if worker.flight.slots[position * SLOT_WORDS + ATTEMPTS] > 0:
         head[MESSAGE_AT] |= RESEND
     if worker.rows[row + IS_RAW]:
@@ -187,11 +199,14 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
         row = position * POSITION_WORDS
         if worker.rows[row + SEQUENCE] < 0:
             continue  # the result came before the retransmission was sent
-        packet = make_gradient(arena, worker, position)
-        if worker.flight.slots[position * SLOT_WORDS + ATTEMPTS] > 0:
-            arena.words[at + RETRANSMISSIONS] += 1
+        slot = position * SLOT_WORDS
         server = worker.rows[row + SEQUENCE] % worker.state[SERVERS]
         priority = worker.tensors.rows[worker.rows[row + TENSOR] + PRIORITY]
+        if is_probe(worker.flight, position):
+            priority = worker.flight.slots[slot + LEVEL]  # it must not pass what it asks for
+        elif worker.flight.slots[slot + ATTEMPTS] > 0:
+            arena.words[at + RETRANSMISSIONS] += 1
+        packet = make_gradient(arena, worker, position, priority)
         link_slot(worker.flight, position, server, priority, now_ps)
         arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
     arena.words[at + READY] = has_waiting(worker.flight)
@@ -202,7 +217,8 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
 def awaited_position(worker: Worker, head: Bytes, size: int) -> int:
     """The position that a packet is a parameter for; -1 if none waits, as for a duplicate."""
     state = worker.state
-    if size < VALUES_AT or head[JOB_AT] != state[JOB] or head[MESSAGE_AT] >> 4 != PARAMETER:
+    kind = head[MESSAGE_AT] >> 4
+    if size < VALUES_AT or head[JOB_AT] != state[JOB] or kind not in (PARAMETER, REQUEST):
         return -1
     if head[SIZE_AT] & SIZE_MASK != SIZE_NONE and size < VALUES_AT + 4 * state[LANES]:
         return -1
@@ -215,13 +231,12 @@ def awaited_position(worker: Worker, head: Bytes, size: int) -> int:
 
 
 @inline
-def send_raw(worker: Worker, position: int) -> None:
+def send_raw(worker: Worker, position: int, now_ps: int) -> None:
     """Send a block as it is: its sum has overflowed, or another worker's values do not fit."""
     row = position * POSITION_WORDS
     if not worker.rows[row + IS_RAW]:
         worker.rows[row + IS_RAW] = 1
-        unlink_slot(worker.flight, position)
-        push_slot(worker.flight, position)
+        push_lost(worker.flight, position, now_ps)
 
 
 @inline
@@ -242,9 +257,12 @@ def take_result(arena: Arena, worker: Worker, position: int, head: Bytes, now_ps
     if head[MESSAGE_AT] & CONGESTED_FLAG or is_marked:
         state[CONGESTED] = 1
     unlink_slot(worker.flight, position)
-    take_sample(worker.flight, position, now_ps)
+    was_lost = bool(head[MESSAGE_AT] & RESEND)
+    if not was_lost:
+        take_sample(worker.flight, position, now_ps)
     end_backoff(worker.flight)
-    note_answer(worker.flight, position)
+    end_question(worker.flight, position, was_lost, now_ps)
+    note_answer(worker.flight, position, now_ps)
     settle(worker, position, signed(get16(head, PROPOSAL_AT)))
     end_round(worker)
     queue_passed(worker.flight)
@@ -258,8 +276,11 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     head = view.head
     position = awaited_position(worker, head, view.row[HEAD_LEN])
     if position >= 0:
-        if head[SIZE_AT] & SIZE_MASK == SIZE_NONE:
-            send_raw(worker, position)
+        if head[MESSAGE_AT] >> 4 == REQUEST:
+            worker.rows[position * POSITION_WORDS + IS_RAW] |= (head[MESSAGE_AT] & RAW) // RAW
+            push_lost(worker.flight, position, now_ps)
+        elif head[SIZE_AT] & SIZE_MASK == SIZE_NONE:
+            send_raw(worker, position, now_ps)
         else:
             arena.words[at + PROGRESS] += 1
             tensor = worker.rows[position * POSITION_WORDS + TENSOR]
@@ -273,10 +294,13 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
 
 @handler
 def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
-    """Queue what is overdue, a sign of congestion."""
+    """Queue what is overdue.
+
+    The window stays: only marks tell of congestion, as in the published code. A loss that others
+    must mend as well would close the windows of all.
+    """
     worker = open_worker(arena, at)
     if queue_overdue(worker.flight, now_ps):
-        worker.state[CONGESTED] = 1
         back_off(worker.flight, now_ps)
     arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
     arena.words[at + READY] = has_waiting(worker.flight)

@@ -352,7 +352,7 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
         unlink_slot(flight, slot)
         take_sample(flight, slot, now_ps)
         end_backoff(flight)
-        note_answer(flight, slot)
+        note_answer(flight, slot, now_ps)
         take_result(arena, at, worker, slot, view, now_ps)
         queue_passed(flight)
         arena.words[at + TIMER_AT_PS] = deadline_ps(flight)

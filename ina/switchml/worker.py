@@ -318,7 +318,7 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
         if worker.slots[slot * SLOT_WORDS + POSITION] >= 0:  # an exponent alone is much faster
             take_sample(worker.flight, slot, now_ps)
         end_backoff(worker.flight)
-        note_answer(worker.flight, slot)
+        note_answer(worker.flight, slot, now_ps)
         take_result(arena, at, worker, slot, head, now_ps)
         queue_passed(worker.flight)
         arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)

@@ -255,6 +255,7 @@ class Endpoints:
                 lanes=options.lanes,
                 slots=options.slots,
                 rtt_ps=rtt_ps,
+                ecmp=options.ecmp,
             )
             joined[place] = group.system.join(graph, store, request)
         return joined

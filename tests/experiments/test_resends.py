@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +47,53 @@ def test_a_row_per_case_and_the_status_says_what_was_wasted(
     assert main(few) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if line[0] != "#"]
     assert [(row[0], row[1], row[3], row[4]) for row in rows] == [("ring", "1KiB", "0", "0")]
+
+
+JOBS = """
+topo: "leafspine,leaves=2,spines=2,hosts=8"
+routes: ecmp
+program: tensorexpress
+jobs:
+  - {model: resnet50, ranks: 3, iterations: 1}
+  - {model: vgg16, ranks: 3, iterations: 1}
+  - {model: resnet50, ranks: 3, iterations: 1}
+  - {model: vgg16, ranks: 3, iterations: 1}
+counts: [2, 4]
+algo: [atp]
+order: [fifo, jpas]
+servers: 1
+size: 0.001
+compute: 0
+lanes: 64
+entries: 64
+"""
+"""Many collide, and job after job waits behind others' higher priorities."""
+
+
+def test_four_jobs_send_nothing_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = tmp_path / "four.yaml"
+    spec.write_text(JOBS)
+    assert main(["--jobs", str(spec)]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line[0] != "#"]
+    assert [(row[0], row[1], row[3], row[4]) for row in rows] == [
+        ("atp", "fifo", "0", "0"),
+        ("atp", "jpas", "0", "0"),
+    ]
+
+
+@pytest.mark.parametrize(("resends", "drops", "status"), [(0, 0, 0), (1, 0, 1), (0, 1, 1)])
+def test_the_status_tells_of_jobs_waste(
+    resends: int, drops: int, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job's row with 599,999 hops is of fewer than 100,000 packets for sure."""
+
+    class Row:
+        algo, order, jct_ps, packet_hops = "atp", "fifo", 1, 599_999
+
+    row = Row()
+    vars(row).update(retransmissions=resends, drops=drops)
+    monkeypatch.setattr(experiments.resends, "run_jobs", lambda *_: [row])
+    assert main(["--jobs", "any.yaml"]) == status
 
 
 @pytest.mark.parametrize(

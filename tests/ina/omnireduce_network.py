@@ -159,7 +159,7 @@ class Network:
             event_ps = self.events[0][0] if self.events else FOREVER_PS
             assert min(timer_ps, event_ps) < FOREVER_PS, "nothing is left to happen"
             if timer_ps < event_ps:
-                self.now_ps = timer_ps
+                self.now_ps = max(self.now_ps, timer_ps)
                 agent = self.agents[number]
                 agent.protocol.fire_timer(self.store.arena, agent.block, 0, self.now_ps)
             else:

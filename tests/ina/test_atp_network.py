@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from random import Random
 
 import networkx as nx
@@ -17,10 +18,12 @@ from test_switchml_network import floats, integers
 
 from hosts.agent import AGENT_WORDS
 from ina.atp.control import Job
-from ina.atp.state import ALLOWED, INCREASE
+from ina.atp.ledger import ECMP
+from ina.atp.state import ALLOWED, FLIGHT, INCREASE
 from ina.atp.wire import (
     COLLISION,
     GRADIENT,
+    JOB_AT,
     MESSAGE_AT,
     PARAMETER,
     RAW,
@@ -28,6 +31,7 @@ from ina.atp.wire import (
     SEQUENCE_AT,
     WORKERS_AT,
 )
+from ina.flight import SMOOTHED_PS
 from ina.switchml.control import Job as SwitchMLJob
 from ringleaf.headers import ECN_MARKED
 from topologies.detours import with_detours
@@ -63,6 +67,12 @@ def job_on(
 def wide(rng: Random, ranks: int, count: int) -> np.ndarray:
     """Some values that do not fit, and sums that saturate on the way."""
     return floats(rng, ranks, count) * np.float32(10.0 ** rng.randint(-2, 3))
+
+
+def small(rng: Random, ranks: int, count: int) -> np.ndarray:
+    """Values whose sums fit."""
+    values = np.random.default_rng(rng.getrandbits(32)).uniform(-1, 1, (ranks, count))
+    return values.astype(np.float32)
 
 
 def message(packet: bytes) -> int:
@@ -282,7 +292,7 @@ def test_a_lost_packet_is_made_good(losses: list[tuple[int, str, str]], blocks: 
     assert network.retransmissions > 0
 
 
-def test_a_resend_takes_the_partial_sum_along() -> None:
+def test_a_probe_takes_the_partial_sum_along() -> None:
     graph = tree_of((4,))
     network = Network(graph, [job_on(graph)], lose([(GRADIENT, "h0", "s0")]))
     (run,) = network.reduce(np.ones((3, 64), np.float32))
@@ -290,8 +300,120 @@ def test_a_resend_takes_the_partial_sum_along() -> None:
     run.check()
     to_server = [packet for src, dst, packet in network.hops if (src, dst) == ("s0", "h3")]
     assert all(packet[MESSAGE_AT] & RESEND for packet in to_server)
-    # h0 times out first, and takes h1 and h2 along.
-    assert to_server[0][WORKERS_AT + 7] == 0b111
+    # All time out; h0's probe is first, and takes h1 and h2 along. Only h0 has to send again.
+    assert to_server[0][WORKERS_AT + 7] == 0b110
+    assert network.retransmissions == 1
+
+
+def test_what_waits_in_an_aggregator_for_one_that_has_passed_is_fetched() -> None:
+    """h0's block of job 2 collides, and h2's takes the aggregator that is free by then."""
+    graph = tree_of((4,))
+    jobs = [
+        Job(number, ("h0", other), ("h3",), aggregators=1, window=1)
+        for number, other in ((1, "h1"), (2, "h2"))
+    ]
+    network = Network(graph, jobs, slow({("h2", "s0"): 10}))
+
+    for run in network.reduce(*(small(Random(6), 2, 64) for _ in jobs)):
+        run.check()
+    second = [
+        (packet[MESSAGE_AT] & (COLLISION | RESEND), packet[WORKERS_AT + 7])
+        for _, dst, packet in network.hops
+        if dst == "h3" and packet[JOB_AT] == 2
+    ]
+    assert second[:2] == [(COLLISION, 0b01), (RESEND, 0b10)]
+    assert network.retransmissions == 0
+
+
+def slow(hops: Mapping[tuple[str, str], int]) -> Fate:
+    """These links take so many times as long as others; they lose nothing, nor reorder."""
+
+    def fate(src: str, dst: str, _packet: bytes) -> list[int]:
+        return [DELAY_PS * hops.get((src, dst), 1)]
+
+    return fate
+
+
+@settings(max_examples=15)
+@given(
+    shape=st.sampled_from([ONE_RACK, TWO_RACKS, THREE_TIERS]),
+    seed=st.integers(0, 2**32 - 1),
+    aggregators=st.sampled_from([1, 3, 16]),
+    window=st.sampled_from([2, 8, 32]),
+    most=st.sampled_from([1, 20, 200]),
+)
+def test_nothing_is_sent_again_where_nothing_is_lost(
+    shape: tuple[int, ...], seed: int, aggregators: int, window: int, most: int
+) -> None:
+    """Whatever collides, and however long links take; timeouts are at 20 hops."""
+    rng = Random(seed)
+    graph = tree_of(shape)
+    jobs = [
+        job_on(graph, servers, number=number, aggregators=aggregators, window=window)
+        for number, servers in ((1, 1), (2, 0), (30, 2))
+    ]
+    ends = [(a, b) for pair in graph.edges for a, b in (pair, pair[::-1])]
+    network = Network(graph, jobs, slow({pair: rng.randint(1, most) for pair in ends}))
+
+    tensors = [small(rng, len(job.workers), rng.randint(0, 1500)) for job in jobs]
+    for run in network.reduce(*tensors):
+        run.check()
+    assert network.retransmissions == 0
+
+
+def again_from(network: Network, host: str) -> list[bytes]:
+    """Probes and resends of a host, as they left it."""
+    return [
+        packet
+        for src, _, packet in network.hops
+        if src == host and message(packet) == GRADIENT and packet[MESSAGE_AT] & RESEND
+    ]
+
+
+def test_one_probe_asks_for_all_that_only_wait() -> None:
+    """h1 is 90 hops late; the first timeout is at 80."""
+    graph = tree_of((3,))
+    network = Network(graph, [job_on(graph, window=8)], slow({("h1", "s0"): 90}))
+
+    for run in network.reduce(floats(Random(5), 2, 64 * 4)):
+        run.check()
+    assert len(again_from(network, "h0")) == 1
+    assert network.retransmissions == 0
+
+
+def test_a_request_lets_probes_ask_for_all_that_are_overdue() -> None:
+    """All are lost. The first timeout is at 80 hops, the next one would be at 160."""
+    graph = tree_of((3,))
+    network = Network(graph, [job_on(graph, window=8)], lose([(GRADIENT, "h0", "s0")] * 4))
+
+    for run in network.reduce(floats(Random(5), 2, 64 * 4)):
+        run.check()
+    assert len(again_from(network, "h0")) == 8  # each probed and sent again
+    assert network.retransmissions == 4
+    assert network.now_ps < 120 * DELAY_PS
+
+
+@pytest.mark.parametrize(("ecmp", "probes"), [(0, 1), (1, 2)])
+def test_where_paths_are_hashed_a_second_probe_tells_of_a_loss(ecmp: int, probes: int) -> None:
+    graph = tree_of((3,))
+    network = Network(graph, [job_on(graph)], lose([(GRADIENT, "h0", "s0")]))
+    server = network.parties[0].agents[-1]
+    network.words[server.block + AGENT_WORDS + ECMP] = ecmp
+
+    for run in network.reduce(floats(Random(5), 2, 64)):
+        run.check()
+    assert len(again_from(network, "h0")) == probes + 1
+    assert network.retransmissions == 1
+
+
+def test_round_trips_of_what_was_mended_are_no_samples() -> None:
+    """The timeout of a worker that waited for another's loss stays as it was before a sample."""
+    graph = tree_of((3,))
+    network = Network(graph, [job_on(graph)], lose([(GRADIENT, "h0", "s0")]))
+    network.reduce(floats(Random(5), 2, 64))
+
+    own = [agent.block + AGENT_WORDS + FLIGHT for agent in network.parties[0].agents[:2]]
+    assert [network.words[at + SMOOTHED_PS] for at in own] == [0, 0]
 
 
 def test_what_was_sent_before_three_answered_ones_is_sent_again_at_once() -> None:
