@@ -28,6 +28,7 @@ HIDDEN = "$"  # what the engine itself keeps beside a packet's headers begins wi
 VALID = "$valid$"
 
 _HEX = re.compile(r"-?(0x)?[0-9a-fA-F]+")
+_VARBIT = re.compile(r"\$varbit[0-9]{1,5}")
 
 Test = Callable[[Any], bool]
 Rule = tuple[Test, str]  # and what it asks for
@@ -108,9 +109,17 @@ class _Form:
 
 
 def _is_name(value: Any) -> bool:
-    """Whether a program may call something so; what begins with "$" is the engine's own."""
+    """Whether a program may call something so; what begins with "$" is the engine's own.
+
+    p4c's own type of a varbit variable does, too: `$varbit32`.
+    """
     fits = isinstance(value, str) and len(value) <= LONGEST_NAME and value.isprintable()
-    return fits and not value.startswith(HIDDEN)
+    return fits and (not value.startswith(HIDDEN) or _VARBIT.fullmatch(value) is not None)
+
+
+def _is_flag(value: Any) -> bool:
+    """Whether this is true or false; of a field of type bool, p4c writes 0 or 1."""
+    return type(value) in (bool, int) and value in (0, 1)
 
 
 def _is_text(value: Any) -> bool:
@@ -144,7 +153,7 @@ def _is_declared(value: Any) -> bool:
         and 2 <= len(item) <= 3
         and _is_name(item[0])
         and (_is_width(item[1]) or item[1] == "*")
-        and all(type(part) is bool for part in item[2:])
+        and all(map(_is_flag, item[2:]))
         for item in value
     )
 

@@ -181,6 +181,19 @@ def test_what_memory_depends_on_is_checked(
         Program.load(path)
 
 
+def test_what_p4c_writes_of_bools_and_varbits_is_taken() -> None:
+    """As in its samples header-bool-bmv2 and issue447-5-bmv2."""
+    data = json.loads(TEXTS_OF["forward"])
+    first(data, "header_types", name="ethernet_h")["fields"][0][2] = 0
+    types = data["header_types"]
+    types.append(
+        {"name": "$varbit32", "id": len(types), "fields": [["field", "*"]], "max_length": 4}
+    )
+    headers = data["headers"]
+    headers.append({"name": "v", "id": len(headers), "header_type": "$varbit32", "metadata": True})
+    assert load(data) is not None
+
+
 def test_a_program_has_so_many_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("switches.json_form.MOST_ITEMS", 100)
     (tmp_path / "hostile.json").write_bytes(TEXTS_OF["l2l3"])
