@@ -1,6 +1,7 @@
 """The verifier accepts every algorithm, and nothing that differs from one in a row."""
 
 from dataclasses import replace
+from math import prod
 
 import pytest
 from hypothesis import given, note
@@ -9,6 +10,7 @@ from schedule_strategies import schedules
 
 from collectives.aggregate import in_network_allreduce
 from collectives.alltoall import pairwise_all_to_all
+from collectives.blueconnect import blueconnect_allreduce
 from collectives.registry import ALGORITHMS
 from collectives.ring import ring_all_gather, ring_allreduce
 from collectives.schedule import Aggregate, Collective, Op, Row, Schedule, Transfer
@@ -32,6 +34,11 @@ def test_every_algorithm_is_right_and_free_of_waits(schedule: Schedule) -> None:
         assert proof.landings == proof.waits
     else:
         assert proof == verify(schedule, strict=True) == Proof((), (), True)
+
+
+@pytest.mark.parametrize("hierarchy", [(2, 3), (2, 3, 2), (4, 1, 3)])
+def test_blueconnect_is_right_on_unequal_levels(hierarchy: tuple[int, ...]) -> None:
+    assert verify(blueconnect_allreduce(prod(hierarchy), hierarchy), strict=True).identical
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
