@@ -125,7 +125,11 @@ def _packet_ps(graph: nx.Graph[str], tree: AggregationTree, lanes: int) -> int:
 
 
 def _job(request: JobRequest, packet_ps: int) -> Job:
-    """The job with its slots: of its share of each switch, twice what a path holds."""
+    """The job with its slots: of its share of each switch, twice what a path holds.
+
+    Raises:
+        ConfigError: If they are more than the share: the next one is another job's.
+    """
     first, most = request.share.cut(ENTRIES[request.lanes] // 2)
     if most < 1:
         raise ConfigError(
@@ -135,6 +139,11 @@ def _job(request: JobRequest, packet_ps: int) -> Job:
     slots = request.slots
     if slots is None:
         slots = min(max(2 * request.rtt_ps // packet_ps, 8), most)
+    elif slots > most:
+        raise ConfigError(
+            f"switchml job {request.number}: slots must be at most {most}, its share of a switch "
+            f"that {request.share.of} jobs use, got {slots}; ask for fewer, or for more entries"
+        )
     return Job(request.number, slots, first_slot=first, lanes=request.lanes)
 
 

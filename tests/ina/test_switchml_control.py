@@ -11,6 +11,8 @@ import pytest
 from ina.switchml.control import ENTRIES, Job, check_jobs, entities
 from ina.switchml.system import SYSTEM
 from ina.switchml.wire import SIZES
+from ina.systems import JobRequest, Share
+from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
 from topologies.graph import Link, add_host, add_switch, connect, hosts, new_graph, port
 from topologies.registry import build
@@ -118,3 +120,37 @@ def test_system_names_its_programs() -> None:
     assert [SYSTEM.program(lanes) for lanes in SIZES] == ["switchml-64", "switchml-256"]
     with pytest.raises(ConfigError, match=r"switchml: lanes must be one of \[64, 256\], got 128"):
         SYSTEM.program(128)
+
+
+@pytest.mark.parametrize(("slots", "first"), [(8, 8), (None, 8), (9, None)])
+def test_a_job_has_no_more_slots_than_its_share(slots: int | None, first: int | None) -> None:
+    """Of 16 entries, the second of two jobs has those from 8 on."""
+    graph = build("leafspine,leaves=2,spines=1,hosts=2")
+    request = JobRequest(
+        number=2,
+        members=hosts(graph),
+        servers=(),
+        share=Share(1, 2, 16),
+        ring=0,
+        lanes=64,
+        slots=slots,
+        rtt_ps=8_000_000,
+        ecmp=False,
+    )
+
+    def bases() -> set[int]:
+        told = SYSTEM.join(graph, Store(), request).entities
+        return {
+            entry.action.args["base"]
+            for entries in told.values()
+            for entry in entries
+            if isinstance(entry, fy.P4TableEntry) and "base" in entry.action.args
+        }
+
+    if first is None:
+        with pytest.raises(
+            ConfigError, match=r"job 2: slots must be at most 8, .* 2 jobs use, got 9"
+        ):
+            bases()
+    else:
+        assert bases() == {2 * first}

@@ -360,3 +360,8 @@ def test_what_is_no_boolean_is_refused_by_line() -> None:
     code.where = "x.p4 line 1"
     with pytest.raises(ConfigError, match=r"not a boolean.*\(x\.p4 line 1\)"):
         code.condition(Field("i", "u64"))
+
+
+def test_what_saturates_keeps_within_both_ends() -> None:
+    clamped = [arithmetic.clamp(*map(np.int64, (value, -8, 7))) for value in (-9, -8, 0, 7, 8)]
+    assert clamped == [-8, -8, 0, 7, 7]
