@@ -16,7 +16,7 @@ from ringleaf.errors import ConfigError
 from topologies.detours import detours
 from topologies.graph import attachment, port
 from topologies.loads import link_loads
-from topologies.routing import routes
+from topologies.routing import dealt, routes
 from topologies.trees import aggregation_tree
 
 AGGREGATORS = {64: 8192, 256: 2048}
@@ -108,7 +108,7 @@ def block_loads(
         server: {rack: share for rack in racks if rack != attachment(graph, server)}
         for server in servers
     }
-    loads = Counter(link_loads(graph, demand, routes(graph)))
+    loads = Counter(link_loads(graph, demand, dealt(graph, routes(graph))))
     for server in servers:
         switch = attachment(graph, server)
         loads[switch, server] = 0  # all have become one there

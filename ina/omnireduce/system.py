@@ -19,7 +19,7 @@ from ringleaf.errors import ConfigError
 from topologies.addresses import ipv4, mac
 from topologies.graph import index
 from topologies.loads import busiest_ps, link_loads
-from topologies.routing import routes
+from topologies.routing import dealt, routes
 
 LINE_OVERHEAD_BYTES = 24  # preamble, FCS and gap of Ethernet
 LEAST_SLOTS = 8
@@ -110,7 +110,7 @@ def _slot_loads(
             row = demand.setdefault(dst, {})
             for src in ends[0]:
                 row[src] = row.get(src, 0.0) + 1 / len(places)
-    return link_loads(graph, demand, routes(graph))
+    return link_loads(graph, demand, dealt(graph, routes(graph)))
 
 
 def make_agents(

@@ -40,6 +40,12 @@ def test_nothing_is_sent_again_where_much_was(algo: str, topo: str) -> None:
     assert (outcome.retransmissions, outcome.drops, outcome.lost) == (0, 0, 0)
 
 
+def test_a_window_fits_the_one_path_to_a_server() -> None:
+    """Of two spines, the routes to one server take one: half the rate that there is."""
+    case = Case(FEW_LINKS[2], "omnireduce", "64KiB", (("servers", "1"),))
+    assert run_case(case).retransmissions == 0
+
+
 def test_a_row_per_case_and_the_status_says_what_was_wasted(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
