@@ -127,4 +127,7 @@ class _Planner:
             # A swap within a step must not wait for itself, so it goes through staging.
             swaps = any(step in steps for steps in sends)
             entry.staged = entry.stream.op is Op.REDUCE or swaps or entry.codec is not None
+        for rows in self._plan.receives.values():
+            # The first message comes before there is credit: it must be let in at once.
+            rows[0].staged |= any(rows[0].after_writes) or any(rows[0].after_sends)
         return self._plan

@@ -8,6 +8,7 @@ virtual time and in a process of its own.
 - A write is applied once every earlier-row write of its chunk has been, and every send of
   that chunk up to its step has been acknowledged; so results don't depend on arrival order.
 - A COPY lands in the tensor itself; a REDUCE lands in a staging buffer and is added by torch.
+  So does a stream's first COPY, if it may come before the tensor is ready for it.
 - A message that the schedule's codec writes leaves from a staging buffer, encoded when it may go,
   so its chunks may be written at once; and it lands in one, to be decoded when it is applied.
 """

@@ -58,6 +58,11 @@ class Mesh:
         self.receives: dict[tuple[int, int, Op], deque[Receive]] = defaultdict(deque)
         self.acks: list[tuple[int, int]] = []
         self.sizes: dict[int, int] = {}  # of messages, by tag
+        self.streams = {
+            (stream.peer, rank, stream.op)
+            for rank, plan in enumerate(parts)
+            for stream in plan.receives
+        }
         self.encodes = schedule.codec is not None
 
     def view(self, address: int, count: int, dtype: torch.dtype) -> torch.Tensor:
@@ -86,6 +91,8 @@ class Mesh:
         for rank, executor in enumerate(self.executors):
             executor.start()
             self._collect(rank)
+        posted = {pair for pair, receives in self.receives.items() if receives}
+        assert posted == self.streams, "a first message needs no credit"
         while True:
             ready = [pair for pair in self.sends if self.sends[pair] and self.receives[pair]]
             if self.acks and (not ready or self.rng.random() < 0.5):
