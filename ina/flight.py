@@ -29,6 +29,8 @@ from ringleaf.compiled import inline
 from ringleaf.units import FOREVER_PS
 from ringleaf.views import window
 
+PRIORITIES = 8  # class selectors, RFC 2474
+
 # A flight's words; its fifo of slots that have a packet to send comes first.
 SLOTS = FIFO_WORDS
 ROWS_AT = FIFO_WORDS + 1
@@ -47,7 +49,8 @@ RETRY_PS = FIFO_WORDS + 13  # of packets that were sent again
 PROBES = FIFO_WORDS + 14  # 1: a probe says whether a packet is lost
 ASKED = FIFO_WORDS + 15  # slot whose probe asks for all that are overdue; or NOT_ASKED
 ASKED_PS = FIFO_WORDS + 16  # when one was sent although nothing was lost
-FLIGHT_WORDS = FIFO_WORDS + 17
+BEHIND_PS = FIFO_WORDS + 17  # by priority: when what was more urgent was last answered
+FLIGHT_WORDS = BEHIND_PS + PRIORITIES
 
 # A slot's words. Slots in flight are in doubly linked rings; row `slots + ring` holds one's ends.
 SENT_PS = 0
@@ -206,11 +209,15 @@ def first_slot(flight: Flight, ring: int) -> int:
 
 @inline
 def due_ps(flight: Flight, ring: int) -> int:
-    """When the first slot of a ring is overdue; of the first ring, none is while a probe asks."""
+    """When the first slot of a ring is overdue; of the first ring, none is while a probe asks.
+
+    While answers come to what is more urgent, a packet may wait in queues.
+    """
     first = first_slot(flight, ring)
     if first >= flight.state[SLOTS] or (ring == 0 and flight.state[ASKED] != NOT_ASKED):
         return FOREVER_PS
-    sent_ps = flight.slots[first * SLOT_WORDS + SENT_PS]
+    level = flight.slots[first * SLOT_WORDS + LEVEL]
+    sent_ps = max(flight.slots[first * SLOT_WORDS + SENT_PS], flight.state[BEHIND_PS + level])
     if ring > 0:
         return int(sent_ps + flight.state[RETRY_PS])
     return int(max(sent_ps, flight.state[ASKED_PS]) + flight.state[TIMEOUT_PS])
@@ -274,6 +281,8 @@ def note_answer(flight: Flight, slot: int, now_ps: int) -> None:
     says nothing (RFC 8985, 6.2, step 2).
     """
     row = slot * SLOT_WORDS
+    for level in range(flight.slots[row + LEVEL]):
+        flight.state[BEHIND_PS + level] = now_ps
     age_ps = now_ps - flight.slots[row + SENT_PS]
     is_ambiguous = flight.slots[row + ATTEMPTS] != 1 and age_ps < flight.state[SMOOTHED_PS]
     if flight.slots[row + STRAYS] or is_ambiguous:
