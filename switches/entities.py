@@ -21,10 +21,17 @@ _VERBS = {
 
 
 class Encoder:
-    """Turns finsy's entities into messages, by a program's P4Info."""
+    """Turns finsy's entities into messages, by a program's P4Info.
+
+    Raises:
+        ConfigError: If the P4Info does not hang together.
+    """
 
     def __init__(self, p4info: Any, where: str) -> None:
-        self._schema = P4Schema(p4info)
+        try:
+            self._schema = P4Schema(p4info)
+        except (ValueError, KeyError, TypeError) as exc:
+            raise ConfigError(f"{where}: not P4Info that p4c writes, got {exc}") from exc
         self._where = where
 
     def encode(self, entity: Any) -> tuple[str, Any]:
@@ -55,7 +62,7 @@ def read_p4info(path: Path) -> Any:
     try:
         text = path.read_text()
         return text_format.Parse(text, p4i.P4Info(), allow_unknown_field=True)
-    except (text_format.ParseError, OSError, UnicodeDecodeError) as exc:
+    except (text_format.ParseError, OSError, UnicodeDecodeError, RecursionError) as exc:
         raise ConfigError(f"{path}: not P4Info as text: {exc}; compile with p4c-bm2-ss") from exc
 
 

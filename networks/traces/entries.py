@@ -35,7 +35,7 @@ def load_schema(program: Path, p4info: Path | None) -> P4Schema:
         raise ConfigError(
             f"{path}: can't be read: {error.strerror}; a program needs its P4Info"
         ) from error
-    except (text_format.ParseError, ValueError, KeyError, TypeError) as error:
+    except (text_format.ParseError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ConfigError(f"{path}: not P4Info as text, got {_one_line(error)}") from error
 
 
@@ -59,7 +59,7 @@ def read_request(path: Path) -> Any:
         return text_format.Parse(path.read_text(), p4r.WriteRequest())
     except OSError as error:
         raise ConfigError(f"{path}: can't be read: {error.strerror}") from error
-    except (text_format.ParseError, UnicodeDecodeError) as error:
+    except (text_format.ParseError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(
             f"{path}: not a p4.v1.WriteRequest as text, got {_one_line(error)}"
         ) from error

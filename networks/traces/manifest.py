@@ -129,7 +129,7 @@ def is_inside(folder: Path, name: str) -> bool:
         return False
     try:
         return (folder / path).resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError):  # links that go round
+    except (OSError, RuntimeError, ValueError):  # links that go round; no name of a file
         return False
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from networks.traces.checksums import changed_files
-from networks.traces.manifest import Manifest, Port, Write, read_manifest, write_manifest
+from networks.traces.manifest import Manifest, Port, Write, is_inside, read_manifest, write_manifest
 from networks.traces.trace import open_trace
 from ringleaf.errors import ConfigError
 from ringleaf.units import FOREVER_PS
@@ -137,3 +137,7 @@ def test_the_copy_of_a_program_is_as_the_program_is() -> None:
     for suffix in (".json", ".p4info.txtpb"):
         copy = (L2L3 / f"program{suffix}").read_bytes()
         assert copy == (programs / f"l2l3{suffix}").read_bytes()
+
+
+def test_a_null_byte_is_in_no_file_s_name(tmp_path: Path) -> None:
+    assert not is_inside(tmp_path, "nu\0ll")
