@@ -3,7 +3,7 @@
 A packet is known by its slot, of which a worker has a fixed number; each slot has one packet
 at a time. Slots in flight are linked in the order of sending, in two rings: those that have sent
 once, and those that have sent more often. In each ring all have the same timeout, so the first one
-is overdue first.
+is looked at first. While what is more urgent is answered, it may wait in queues, and isn't overdue.
 
 A packet that was sent once has a timeout from the measured round trip (RFC 6298), but not below
 a floor. It is taken for lost sooner if `LATEST` that were sent later have their answers: three
