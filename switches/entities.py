@@ -13,6 +13,9 @@ from google.protobuf import text_format  # type: ignore[import-untyped]
 from ringleaf.errors import Code, ConfigError
 from switches.updates import DELETE, INSERT, MODIFY
 
+UNREADABLE = (text_format.ParseError, ValueError, RecursionError)
+"""What protobuf raises for text that is no message: also numbers too great, and no UTF-8."""
+
 _VERBS = {
     P4UpdateType.INSERT: INSERT,
     P4UpdateType.MODIFY: MODIFY,
@@ -62,7 +65,7 @@ def read_p4info(path: Path) -> Any:
     try:
         text = path.read_text()
         return text_format.Parse(text, p4i.P4Info(), allow_unknown_field=True)
-    except (text_format.ParseError, OSError, UnicodeDecodeError, RecursionError) as exc:
+    except (*UNREADABLE, OSError) as exc:
         raise ConfigError(f"{path}: not P4Info as text: {exc}; compile with p4c-bm2-ss") from exc
 
 

@@ -13,6 +13,7 @@ from finsy.proto import p4r
 from google.protobuf import text_format  # type: ignore[import-untyped]
 
 from ringleaf.errors import ConfigError
+from switches.entities import UNREADABLE
 from switches.program import P4INFO_SUFFIX
 
 
@@ -35,7 +36,7 @@ def load_schema(program: Path, p4info: Path | None) -> P4Schema:
         raise ConfigError(
             f"{path}: can't be read: {error.strerror}; a program needs its P4Info"
         ) from error
-    except (text_format.ParseError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (*UNREADABLE, KeyError, TypeError) as error:
         raise ConfigError(f"{path}: not P4Info as text, got {_one_line(error)}") from error
 
 
@@ -59,7 +60,7 @@ def read_request(path: Path) -> Any:
         return text_format.Parse(path.read_text(), p4r.WriteRequest())
     except OSError as error:
         raise ConfigError(f"{path}: can't be read: {error.strerror}") from error
-    except (text_format.ParseError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise ConfigError(
             f"{path}: not a p4.v1.WriteRequest as text, got {_one_line(error)}"
         ) from error

@@ -10,13 +10,16 @@ from networks.traces.entries import load_schema, read_request
 from ringleaf.errors import ConfigError
 from switches.entities import Encoder, read_p4info
 
-DEEP = "unknown {" * 3000
+DEEP = b"unknown {" * 3000
+TOO_GREAT = b"device_id: 4722366482869645213695 arch: 1 pkg_info { arch: 2 }"
+BINARY = b"\xff"
 WITHOUT_TYPE = 'registers { preamble { id: 3 name: "r" } size: 8 }'
 
 
-def test_nesting_has_an_end(tmp_path: Path) -> None:
-    path = tmp_path / "deep.txtpb"
-    path.write_text(DEEP)
+@pytest.mark.parametrize("text", [DEEP, TOO_GREAT, BINARY])
+def test_what_protobuf_cannot_read_is_refused(text: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "broken.txtpb"
+    path.write_bytes(text)
     with pytest.raises(ConfigError, match="not P4Info as text"):
         read_p4info(path)
     with pytest.raises(ConfigError, match="not P4Info as text"):
