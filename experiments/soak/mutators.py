@@ -39,6 +39,11 @@ OTHERS: tuple[Any, ...] = (
     *({"type": "field", "value": ["ipv4", "$valid$"]}, {"op": "+"}, [[[[[[[[]]]]]]]]),
 )
 
+MOST_COPIED = 20_000
+"""Values that one change adds; copies of copies would take all memory."""
+
+LONGEST_RENAMED = 1 << 22  # letters
+
 Place = tuple[Any, Any]  # a list or object, and the index or key in it
 
 
@@ -134,7 +139,20 @@ def _delete(rng: random.Random, document: Any) -> None:
 def _repeat(rng: random.Random, document: Any) -> None:
     place = _pick(rng, document)
     if place and isinstance(place[0], list):
-        place[0][place[1] : place[1]] = [place[0][place[1]]] * rng.choice((1, 2, 9, 300))
+        item = place[0][place[1]]
+        times = min(rng.choice((1, 2, 9, 300)), MOST_COPIED // _weight(item))
+        place[0][place[1] : place[1]] = [copy.deepcopy(item) for _ in range(times)]
+
+
+def _weight(item: Any) -> int:
+    """Roughly how many values are copied with this one, up to MOST_COPIED; long texts are many."""
+    count = 0
+    for holder, key in places([item]):
+        text = holder[key]
+        count += 1 + (len(text) // 16 if isinstance(text, str) else 0)
+        if count >= MOST_COPIED:
+            break
+    return count
 
 
 def _rename(rng: random.Random, document: Any) -> None:
@@ -145,9 +163,10 @@ def _rename(rng: random.Random, document: Any) -> None:
         return
     old = rng.choice(texts)
     new = old + rng.choice(TEXTS) if rng.random() < 0.5 else rng.choice((*TEXTS, *texts[:50]))
-    for item, key in leaf_places(document):
-        if item[key] == old:
-            item[key] = new
+    if len(new) * texts.count(old) < LONGEST_RENAMED:
+        for item, key in leaf_places(document):
+            if item[key] == old:
+                item[key] = new
 
 
 def _deepen(rng: random.Random, document: Any) -> None:
@@ -159,7 +178,8 @@ def _deepen(rng: random.Random, document: Any) -> None:
         inner = place[0][place[1]]
         operation = {"op": rng.choice(("+", "<<", "~", "?", "*")), "left": inner, "right": inner}
         place[0][place[1]] = {"type": "expression", "value": {**operation, "cond": inner}}
-        if rng.random() < 0.9:  # else each layer doubles what is written out
+        # If not, each layer has three times as much written out.
+        if rng.random() < 0.9 or 3 * _weight(inner) > MOST_COPIED:
             place[0][place[1]]["value"]["left"] = {"type": "hexstr", "value": "0x1"}
             place[0][place[1]]["value"]["cond"] = None
 
