@@ -24,6 +24,7 @@ from experiments.network import connect
 from experiments.options import DTYPES, resolve
 from experiments.runner import Experiment
 from networks.virtual import RunResult
+from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.units import PS_PER_US
 
 TOPOLOGIES = (
@@ -96,11 +97,14 @@ def run_jobs(path: Path, algos: Sequence[str]) -> Iterator[JobRow]:
     """Yield the slowest job's row of each combination that has all of a spec's jobs.
 
     Raises:
-        ConfigError: If the spec is wrong.
+        ConfigError: If the spec is wrong, or has none of these algorithms.
     """
     experiment = JobsExperiment(read_jobs(path))
-    for combination in experiment.combinations:
-        if combination.count == max(experiment.spec.counts) and combination.algo in algos:
+    chosen = [each for each in experiment.combinations if each.algo in algos]
+    if not chosen:
+        raise ConfigError(f"{path}: algo must have one of those asked for, got {' '.join(algos)}")
+    for combination in chosen:
+        if combination.count == max(experiment.spec.counts):
             yield max(experiment.case(combination).rows, key=lambda row: row.jct_ps)
 
 
@@ -130,8 +134,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", default="1")
     parser.add_argument("--jobs", type=Path, help="spec of jobs, such as shared_fabric.yaml")
     options = parser.parse_args(arguments)
-    if options.jobs is not None:
-        return print_jobs(options.jobs, options.algo)
+    try:
+        if options.jobs is not None:
+            return print_jobs(options.jobs, options.algo)
+        return print_cases(options)
+    except RingleafError as error:
+        parser.error(str(error))
+
+
+def print_cases(options: argparse.Namespace) -> int:
+    """Print a row per case of the sweep; return 1 if one wasted anything."""
     chosen = (("loss", options.loss), ("seed", options.seed))
     sys.stdout.write(
         f"# {'algo':>15} {'size':>8} {'time':>16} {'retx':>8} {'drops':>8} {'lost':>8} topology\n"

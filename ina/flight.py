@@ -3,7 +3,8 @@
 A packet is known by its slot, of which a worker has a fixed number; each slot has one packet
 at a time. Slots in flight are linked in the order of sending, in two rings: those that have sent
 once, and those that have sent more often. In each ring all have the same timeout, so the first one
-is looked at first. While what is more urgent is answered, it may wait in queues, and isn't overdue.
+is looked at first. It isn't overdue while more urgent packets are answered: it may wait behind
+them.
 
 A packet that was sent once has a timeout from the measured round trip (RFC 6298), but not below
 a floor. It is taken for lost sooner if `LATEST` that were sent later have their answers: three
@@ -211,7 +212,7 @@ def first_slot(flight: Flight, ring: int) -> int:
 def due_ps(flight: Flight, ring: int) -> int:
     """When the first slot of a ring is overdue; of the first ring, none is while a probe asks.
 
-    While answers come to what is more urgent, a packet may wait in queues.
+    A packet may wait in queues as long as answers come to what is more urgent.
     """
     first = first_slot(flight, ring)
     if first >= flight.state[SLOTS] or (ring == 0 and flight.state[ASKED] != NOT_ASKED):

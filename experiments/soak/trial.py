@@ -43,8 +43,8 @@ class Finding:
     """How a run of a case ended.
 
     Attributes:
-        what: `ok`, `refused`, `ended` (with a cause, as it may), or what is
-            wrong: `wrong`, `bound`, `resent`, `leak`, `stuck`, `error`.
+        what: `ok`, `refused`, `ended` (with a cause, as it may), or what is wrong: `wrong`,
+            `bound`, `resent`, `leak`, `stuck`, `error`.
         where: The algorithm and size.
         why: In words; empty if all is well.
     """

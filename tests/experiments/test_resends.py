@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -117,3 +118,18 @@ def test_the_status_tells_of_waste(
     found = replace(run_case(Case(few[1], "ring", "1KiB")), **counts)  # type: ignore[arg-type]
     monkeypatch.setattr(experiments.resends, "run_case", lambda _: found)
     assert main(few) == status
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [("", "nope.yaml.*No such file"), (JOBS, "algo must have one of those asked for, got ring")],
+)
+def test_what_cannot_be_run_is_an_error_and_no_good_result(
+    spec: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "nope.yaml"
+    if spec:
+        path.write_text(spec)
+    with pytest.raises(SystemExit, match="2"):
+        main(["--jobs", str(path), "--algo", "ring"])
+    assert re.search(message, capsys.readouterr().err)
