@@ -92,7 +92,7 @@ help:  ## Show this text
 	@echo
 	@echo 'make exp knows these names; [what is taken if nothing is said]:'
 	@echo
-	@$(PYTHON) -m experiments.options
+	@$(PYTHON) -m ringleaf.experiments.options
 	@echo
 	@echo 'For instance: make exp TOPO=leafspine ALGO=ring,switchml SIZE=4MiB LOSS=0.1%'
 
@@ -155,13 +155,13 @@ clean-net: $(STAMP)  ## Remove what killed live networks have left (ALL=1: runni
 
 TAKES_bench-live := ONLY TOPO SCALE ALGO SIZE SWITCH LOSS HOSTS LANES OUT REPEATS
 bench-live: $(STAMP)  ## Measure live networks against virtual time (as root; ONLY=fidelity|pps)
-	@$(BIN)/python -m experiments.bench_live $(if $(ONLY),--only $(foreach t,$(ONLY),$(call q,$(t)))) $(if $(TOPO),--topo $(foreach t,$(TOPO),$(call q,$(t)))) \
+	@$(BIN)/python -m ringleaf.experiments.bench_live $(if $(ONLY),--only $(foreach t,$(ONLY),$(call q,$(t)))) $(if $(TOPO),--topo $(foreach t,$(TOPO),$(call q,$(t)))) \
 	  $(if $(SCALE),--scale $(foreach t,$(SCALE),$(call q,$(t)))) $(foreach o,ALGO SIZE SWITCH LOSS HOSTS LANES OUT,$(if $($(o)),$(FLAG_$(o)) $(call q,$($(o))))) \
 	  $(if $(REPEATS),--repeats $(call q,$(REPEATS)))
 
 TAKES_shell := SWITCH
 shell: $(SHELL_STAMP)  ## Open p4runtime-shell on a switch: make shell SWITCH=s1, or HOST:PORT/DEVICE
-	@$(SHELL_VENV)/bin/python -m experiments.shell $(call q,$(SWITCH))
+	@$(SHELL_VENV)/bin/python -m ringleaf.experiments.shell $(call q,$(SWITCH))
 
 venv-shell: $(SHELL_STAMP)
 
@@ -180,7 +180,7 @@ mutants: $(STAMP)  ## Break one line at a time, and see whether tests notice (ON
 TAKES_soak := TIME RUNS SEED CASE JOBS HOSTILE INPUTS
 soak: $(STAMP)  ## Run random cases, links failing and switches restarting (TIME=600s; HOSTILE=1: broken input)
 	@$(if $(filter-out 0 no,$(HOSTILE)),\
-	  $(BIN)/python -m experiments.soak.hostile $(if $(INPUTS),--inputs $(call q,$(INPUTS))) \
+	  $(BIN)/python -m ringleaf.experiments.soak.hostile $(if $(INPUTS),--inputs $(call q,$(INPUTS))) \
 	    $(if $(SEED),--seed $(call q,$(SEED))),\
 	  $(BIN)/ringleaf soak $(if $(TIME),--time $(call q,$(TIME))) $(if $(RUNS),--runs $(call q,$(RUNS))) \
 	    $(if $(SEED),--seed $(call q,$(SEED))) $(if $(CASE),--case $(call q,$(CASE))) \
@@ -189,7 +189,7 @@ soak: $(STAMP)  ## Run random cases, links failing and switches restarting (TIME
 lint: $(STAMP)  ## Check formatting, style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy .
+	$(BIN)/mypy
 
 format: $(STAMP)  ## Format the code
 	$(BIN)/ruff format .
@@ -216,6 +216,6 @@ VALID := $(foreach goal,$(GOALS),$(TAKES_$(goal)))
 UNKNOWN := $(firstword $(filter-out $(VALID) $(TAKEN_BY_ALL) $(TAKEN_BY_TOOLS),$(TYPED)))
 REFUSED = make $(GOALS): unknown name, got '$(UNKNOWN)'
 ifneq ($(UNKNOWN),)
-$(error $(or $(shell $(PYTHON) -m experiments.make_names $(call q,make $(GOALS)) $(call q,$(UNKNOWN)) \
+$(error $(or $(shell $(PYTHON) -m ringleaf.experiments.make_names $(call q,make $(GOALS)) $(call q,$(UNKNOWN)) \
   $(sort $(VALID)) $(TAKEN_BY_ALL) 2>/dev/null),$(REFUSED)))
 endif

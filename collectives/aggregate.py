@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collectives.cost import Cost, Fabric, in_network_bound_ps
-from collectives.schedule import Aggregate, Collective, Schedule, check_ranks
+from ringleaf.collectives.cost import Cost, Fabric, in_network_bound_ps
+from ringleaf.collectives.schedule import Aggregate, Collective, Schedule, check_ranks
 
 
 def in_network_allreduce(ranks: int, algorithm: str = "switchml") -> Schedule:

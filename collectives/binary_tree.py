@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from collectives.cost import Cost, Fabric
-from collectives.schedule import Op, Transfer
+from ringleaf.collectives.cost import Cost, Fabric
+from ringleaf.collectives.schedule import Op, Transfer
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from collectives.cost import Cost, Fabric
-from collectives.schedule import Collective, Op, Schedule, Transfer, check_ranks, check_root
+from ringleaf.collectives.cost import Cost, Fabric
+from ringleaf.collectives.schedule import (
+    Collective,
+    Op,
+    Schedule,
+    Transfer,
+    check_ranks,
+    check_root,
+)
 
 
 def binomial_broadcast(ranks: int, root: int = 0) -> Schedule:

@@ -7,8 +7,8 @@ from itertools import accumulate
 from math import gcd, prod
 from operator import mul
 
-from collectives.cost import Cost, Fabric
-from collectives.schedule import Collective, Op, Schedule, Transfer, check_ranks
+from ringleaf.collectives.cost import Cost, Fabric
+from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer, check_ranks
 from ringleaf.errors import ScheduleError
 
 

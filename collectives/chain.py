@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collectives.cost import Cost, Fabric
-from collectives.schedule import (
+from ringleaf.collectives.cost import Cost, Fabric
+from ringleaf.collectives.schedule import (
     Collective,
     Op,
     Schedule,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collectives.codec import Codec
-from collectives.sparse.stream import SPARSE_STREAM
+from ringleaf.collectives.codec import Codec
+from ringleaf.collectives.sparse.stream import SPARSE_STREAM
 
 CODECS: dict[str, Codec] = {codec.name: codec for codec in (SPARSE_STREAM,)}

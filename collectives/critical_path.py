@@ -18,8 +18,8 @@ from enum import IntEnum
 from heapq import heappop, heappush
 from itertools import groupby
 
-from collectives.cost import Fabric
-from collectives.schedule import (
+from ringleaf.collectives.cost import Fabric
+from ringleaf.collectives.schedule import (
     Aggregate,
     Message,
     Schedule,

@@ -20,7 +20,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from collectives.schedule import Aggregate, Collective, Op, Schedule, check
+from ringleaf.collectives.schedule import Aggregate, Collective, Op, Schedule, check
 
 EVERYONE = -1
 """The sum of all ranks' inputs must be there."""

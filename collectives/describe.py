@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from operator import attrgetter
 
-from collectives.schedule import Aggregate, Message, Op, Schedule, messages
+from ringleaf.collectives.schedule import Aggregate, Message, Op, Schedule, messages
 
 
 def describe(schedule: Schedule, limit: int = 8) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import chain
 
-from collectives.binary_tree import Edge, in_order_edges, pipeline_cost, up_and_down
-from collectives.cost import Cost, Fabric, best_segments, most_segments
-from collectives.schedule import Collective, Schedule, check_ranks, check_segments
+from ringleaf.collectives.binary_tree import Edge, in_order_edges, pipeline_cost, up_and_down
+from ringleaf.collectives.cost import Cost, Fabric, best_segments, most_segments
+from ringleaf.collectives.schedule import Collective, Schedule, check_ranks, check_segments
 
 
 def double_tree_allreduce(ranks: int, segments: int = 1) -> Schedule:

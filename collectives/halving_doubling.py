@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from collectives.cost import Cost, Fabric, steps_cost
-from collectives.schedule import Collective, Op, Schedule, Transfer, check_ranks
+from ringleaf.collectives.cost import Cost, Fabric, steps_cost
+from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer, check_ranks
 
 
 def halving_doubling_allreduce(ranks: int) -> Schedule:

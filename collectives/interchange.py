@@ -16,8 +16,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from collectives.codecs import CODECS
-from collectives.schedule import Aggregate, Collective, Op, Row, Schedule, Transfer, check
+from ringleaf.collectives.codecs import CODECS
+from ringleaf.collectives.schedule import Aggregate, Collective, Op, Row, Schedule, Transfer, check
 from ringleaf.errors import ScheduleError
 
 SCHEMA_VERSION = 1

@@ -13,7 +13,7 @@ from operator import attrgetter
 
 import torch
 
-from collectives.schedule import (
+from ringleaf.collectives.schedule import (
     Aggregate,
     Message,
     Op,

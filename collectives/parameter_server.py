@@ -7,8 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from collectives.cost import Cost, Fabric, best_segments, most_segments
-from collectives.schedule import Collective, Op, Schedule, Transfer, check_ranks, check_segments
+from ringleaf.collectives.cost import Cost, Fabric, best_segments, most_segments
+from ringleaf.collectives.schedule import (
+    Collective,
+    Op,
+    Schedule,
+    Transfer,
+    check_ranks,
+    check_segments,
+)
 from ringleaf.errors import ScheduleError
 
 

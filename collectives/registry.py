@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from collectives import (
+from ringleaf.collectives import (
     aggregate,
     alltoall,
     blueconnect,
@@ -16,9 +16,9 @@ from collectives import (
     rooted,
     tree,
 )
-from collectives.cost import Cost, Fabric
-from collectives.schedule import Collective, Schedule, check_ranks
-from collectives.sparse import sparcml
+from ringleaf.collectives.cost import Cost, Fabric
+from ringleaf.collectives.schedule import Collective, Schedule, check_ranks
+from ringleaf.collectives.sparse import sparcml
 from ringleaf.errors import ScheduleError, choose
 
 IDEAL = Fabric()

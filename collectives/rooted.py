@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collectives.binomial import (
+from ringleaf.collectives.binomial import (
     binomial_broadcast,
     binomial_broadcast_cost,
     binomial_reduce,
     binomial_reduce_cost,
 )
-from collectives.chain import chain_broadcast, chain_cost, chain_reduce
-from collectives.cost import Cost, Fabric, best_segments, most_segments
-from collectives.schedule import Schedule, check_ranks
+from ringleaf.collectives.chain import chain_broadcast, chain_cost, chain_reduce
+from ringleaf.collectives.cost import Cost, Fabric, best_segments, most_segments
+from ringleaf.collectives.schedule import Schedule, check_ranks
 
 
 def broadcast(

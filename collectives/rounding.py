@@ -13,9 +13,9 @@ from operator import attrgetter
 
 import torch
 
-from collectives.codec import Lossy
-from collectives.oracle import exact_sum
-from collectives.schedule import Aggregate, Op, Row, Schedule, chunk_ranges, rows_by_chunk
+from ringleaf.collectives.codec import Lossy
+from ringleaf.collectives.oracle import exact_sum
+from ringleaf.collectives.schedule import Aggregate, Op, Row, Schedule, chunk_ranges, rows_by_chunk
 
 UNIT = 2.0**-24
 """Half of the distance from 1 to the next float32: a rounded sum is off by this share of itself."""

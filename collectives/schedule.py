@@ -44,7 +44,7 @@ from enum import Enum, StrEnum
 from functools import cached_property
 from itertools import pairwise
 
-from collectives.codec import Codec
+from ringleaf.collectives.codec import Codec
 from ringleaf.errors import ScheduleError
 
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from collectives import definition
-from collectives.definition import demands
-from collectives.schedule import (
+from ringleaf.collectives import definition
+from ringleaf.collectives.definition import demands
+from ringleaf.collectives.schedule import (
     Aggregate,
     Op,
     Row,

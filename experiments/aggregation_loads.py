@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from experiments.ways import Flow, Loads, Outlet, Pass, Ways
-from topologies.graph import neighbors
-from topologies.trees import aggregation_tree
+from ringleaf.experiments.ways import Flow, Loads, Outlet, Pass, Ways
+from ringleaf.topologies.graph import neighbors
+from ringleaf.topologies.trees import aggregation_tree
 
 if TYPE_CHECKING:
     import torch
@@ -142,7 +142,7 @@ def _switchml(ways: Ways, what: Aggregation) -> Demand:
 
     No slot sends its first block before it has heard all workers' exponent of it.
     """
-    from ina.switchml.wire import VALUES_AT
+    from ringleaf.ina.switchml.wire import VALUES_AT
 
     members = [ways.hosts[rank] for rank in what.members]
     tree = aggregation_tree(ways.graph, members)
@@ -169,7 +169,7 @@ class _Share:
 
 def _atp(ways: Ways, what: Aggregation) -> Demand:
     """Gradients go to parameter servers, added up by two switches at most; results by a tree."""
-    from ina.atp.wire import VALUES_AT
+    from ringleaf.ina.atp.wire import VALUES_AT
 
     packet_bytes = _frame_bytes(VALUES_AT, what.lanes)
     loads, chain_ps = Loads(ways.links), 0
@@ -186,7 +186,7 @@ def _atp_shares(ways: Ways, what: Aggregation, servers: Sequence[int]) -> list[_
     """What the control plane tells switches, by server."""
     import finsy as fy
 
-    from ina.atp.control import AGGREGATORS, GROUPS_PER_JOB, Job, entities
+    from ringleaf.ina.atp.control import AGGREGATORS, GROUPS_PER_JOB, Job, entities
 
     members, helpers = (
         tuple(ways.hosts[i] for i in numbers) for numbers in (what.members, servers)
@@ -283,7 +283,7 @@ def _omnireduce(ways: Ways, what: Aggregation) -> Demand:
 
     A slot has a packet from and to each worker in every round, whether it holds blocks or not.
     """
-    from ina.omnireduce.wire import BLOCK, BLOCK_BYTES, values_at
+    from ringleaf.ina.omnireduce.wire import BLOCK, BLOCK_BYTES, values_at
 
     columns = what.lanes // BLOCK
     head_bytes = values_at(columns) + FRAME_OVERHEAD_BYTES
@@ -326,12 +326,12 @@ class _Dealt:
 
 
 def _dealt(what: Aggregation, columns: int, aggregators: int) -> _Dealt:
-    """Deal blocks to slots by columns, and slots to aggregators, as `ina.omnireduce.worker` does.
+    """Deal blocks to slots by columns, and slots to aggregators, as OmniReduce's workers do.
 
     A slot takes a round for each block of its fullest column; the first one of a column counts
     even if it is zero everywhere.
     """
-    from ina.omnireduce.wire import BLOCK
+    from ringleaf.ina.omnireduce.wire import BLOCK
 
     blocks = -(-what.elements // BLOCK)
     slots = what.slots or aggregators
@@ -351,7 +351,7 @@ def _dealt(what: Aggregation, columns: int, aggregators: int) -> _Dealt:
 
 def _filled(what: Aggregation, worker: int, blocks: int, room: int) -> npt.NDArray[np.bool_]:
     """Which blocks of a worker are not zero, out of as many as there is room for."""
-    from ina.omnireduce.wire import BLOCK
+    from ringleaf.ina.omnireduce.wire import BLOCK
 
     filled = np.zeros(room, np.bool_)
     if what.inputs is None:

@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.bench_case import Case, Timing
 from ringleaf.errors import BackendError, ConfigError, choose
+from ringleaf.experiments.bench_case import Case, Timing
 from ringleaf.units import PS_PER_S, PS_PER_US, format_size
 
 Emit = Callable[[str], None]
@@ -139,7 +139,7 @@ def time_case(case: Case, *, cache: Path | None = None) -> Timing:
     Raises:
         BackendError: If it fails.
     """
-    command = [sys.executable, "-m", "experiments.bench_case", json.dumps(asdict(case))]
+    command = [sys.executable, "-m", "ringleaf.experiments.bench_case", json.dumps(asdict(case))]
     environment = dict(os.environ)
     if cache is not None:
         environment["XDG_CACHE_HOME"] = str(cache)
@@ -158,12 +158,12 @@ def _size(size_bytes: int) -> str:
 
 
 def _engine(emit: Emit) -> Figures:
-    from experiments.bench_bmv2 import measure_bmv2
-    from experiments.bench_engine import measure_engine
-    from experiments.bench_loads import LOADS, load
-    from switches.bench import measure_compile
-    from switches.bmv2 import BINARY, is_there
-    from switches.bmv2_build import beside, build_name
+    from ringleaf.experiments.bench_bmv2 import measure_bmv2
+    from ringleaf.experiments.bench_engine import measure_engine
+    from ringleaf.experiments.bench_loads import LOADS, load
+    from ringleaf.switches.bench import measure_compile
+    from ringleaf.switches.bmv2 import BINARY, is_there
+    from ringleaf.switches.bmv2_build import beside, build_name
 
     emit(
         "#\n# P4 engine: packets through one switch, one core; each is parsed, matched, aggregated"
@@ -253,13 +253,13 @@ def _peers(emit: Emit) -> Figures:
 
 
 def _jobs(emit: Emit) -> Figures:
-    from experiments import bench_jobs
+    from ringleaf.experiments import bench_jobs
 
     return bench_jobs.run(emit)
 
 
 def _pps(emit: Emit) -> Figures:
-    from experiments import bench_pps
+    from ringleaf.experiments import bench_pps
 
     try:
         return bench_pps.run(emit)

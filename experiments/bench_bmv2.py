@@ -11,10 +11,10 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from experiments.bench_loads import Load, Packet
 from ringleaf.errors import BackendError
-from switches.bmv2 import Bmv2
-from switches.program import P4INFO_SUFFIX
+from ringleaf.experiments.bench_loads import Load, Packet
+from ringleaf.switches.bmv2 import Bmv2
+from ringleaf.switches.program import P4INFO_SUFFIX
 
 _MAGIC = 0xA1B2C3D4  # microseconds
 _ETHERNET = 1

@@ -1,7 +1,7 @@
-"""One collective on one network, timed in a process of its own: `python -m experiments.bench_case`.
+"""Time one collective on one network: `python -m ringleaf.experiments.bench_case`.
 
-Reads what to run as JSON from its argument, prints what it measured as JSON. A process of its own,
-because peak memory and compile times can't be measured twice in one.
+Reads what to run as JSON from its argument, prints what it measured as JSON. It is a process of its
+own, because peak memory and compile times can't be measured twice in one.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def measure(case: Case, began_s: float) -> Timing:
     """Run it. Results are checked: sums of whole numbers, so exact in any order."""
     import torch
 
-    from collectives.registry import find_algorithm
-    from experiments.bounds import Bounds
-    from experiments.network import build_topology, connect
-    from experiments.options import resolve
-    from topologies.graph import hosts
+    from ringleaf.collectives.registry import find_algorithm
+    from ringleaf.experiments.bounds import Bounds
+    from ringleaf.experiments.network import build_topology, connect
+    from ringleaf.experiments.options import resolve
+    from ringleaf.topologies.graph import hosts
 
     torch.set_num_threads(1)
     spec = resolve({"lanes": str(case.lanes)})

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from experiments.bench_loads import Load
-from switches import Program, Switch
-from switches.bench import Speed, measure
+from ringleaf.experiments.bench_loads import Load
+from ringleaf.switches import Program, Switch
+from ringleaf.switches.bench import Speed, measure
 
 
 def measure_engine(load: Load, *, seconds: float = 1.0) -> Speed:

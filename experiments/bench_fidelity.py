@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from experiments.network import connecting
-from experiments.options import VIRTUAL, Spec, resolve
-from experiments.runner import Experiment, Measurement
+from ringleaf.experiments.network import connecting
+from ringleaf.experiments.options import VIRTUAL, Spec, resolve
+from ringleaf.experiments.runner import Experiment, Measurement
 from ringleaf.units import PS_PER_MS, format_rate, format_size
 
 _COLUMNS = (

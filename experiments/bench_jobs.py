@@ -1,8 +1,8 @@
 """Training jobs in full size, packet by packet: how long that takes, and how much memory.
 
-`python -m experiments.bench_jobs SPEC CASE` runs one case of a spec with jobs and prints what it
-took as JSON; `run` does all of `experiments/specs/full_size.yaml`, a process for each, because peak
-memory can't be measured twice in one.
+`python -m ringleaf.experiments.bench_jobs SPEC CASE` runs one case of a spec with jobs and prints
+what it took as JSON; `run` does all of `experiments/specs/full_size.yaml`, a process for each,
+because peak memory can't be measured twice in one.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.jobs.spec import JobsSpec, read_jobs
 from ringleaf.errors import BackendError
+from ringleaf.experiments.jobs.spec import JobsSpec, read_jobs
+from ringleaf.shipped import SPECS
 from ringleaf.units import PS_PER_MS, format_size
 
 Emit = Callable[[str], None]
 
-SPEC = Path(__file__).parent / "specs" / "full_size.yaml"
+SPEC = SPECS / "full_size.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +49,9 @@ def measure(path: Path, index: int, began_s: float) -> Timing:
     """Run one of a spec's cases, by its place among them."""
     import torch
 
-    from experiments.jobs.runner import JobsExperiment
-    from experiments.jobs.session import JobsProgress
-    from experiments.progress import to_terminal
+    from ringleaf.experiments.jobs.runner import JobsExperiment
+    from ringleaf.experiments.jobs.session import JobsProgress
+    from ringleaf.experiments.progress import to_terminal
 
     torch.set_num_threads(1)
     experiment = JobsExperiment(read_jobs(path))
@@ -107,7 +108,7 @@ def _cases(spec: JobsSpec) -> int:
 
 def _measure_apart(path: Path, index: int) -> Timing:
     """Measure in a process of its own, whose progress shows on our terminal."""
-    command = [sys.executable, "-m", "experiments.bench_jobs", str(path), str(index)]
+    command = [sys.executable, "-m", "ringleaf.experiments.bench_jobs", str(path), str(index)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise BackendError(f"bench: case {index} of {path} failed, got code {done.returncode}")

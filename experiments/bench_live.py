@@ -14,9 +14,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from experiments import bench_fidelity, bench_pps
-from experiments.options import MININET
 from ringleaf.errors import RingleafError, choose
+from ringleaf.experiments import bench_fidelity, bench_pps
+from ringleaf.experiments.options import MININET
 
 Emit = Callable[[str], None]
 

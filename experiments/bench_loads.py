@@ -16,14 +16,15 @@ import finsy as fy
 import networkx as nx
 import numpy as np
 
-from ina.atp import control as atp_control
-from ina.atp import wire as atp_wire
-from ina.switchml import control, wire
-from switches.forwarding import forwarding_entities
-from topologies import registry
-from topologies.addresses import ipv4, mac
-from topologies.graph import hosts, port
-from topologies.trees import aggregation_tree
+from ringleaf.ina.atp import control as atp_control
+from ringleaf.ina.atp import wire as atp_wire
+from ringleaf.ina.switchml import control, wire
+from ringleaf.shipped import built_program
+from ringleaf.switches.forwarding import forwarding_entities
+from ringleaf.topologies import registry
+from ringleaf.topologies.addresses import ipv4, mac
+from ringleaf.topologies.graph import hosts, port
+from ringleaf.topologies.trees import aggregation_tree
 
 Packet = tuple[int, bytes]
 """The port that it comes in by, and its bytes."""
@@ -31,7 +32,6 @@ Packet = tuple[int, bytes]
 ENTRIES = 1000  # of the router's and the filter's table
 PACKETS = 4096  # of theirs in a round
 
-_BUILD = Path(__file__).resolve().parents[1] / "p4" / "build"
 _HOSTS = 8
 _SLOTS = 64
 _JOB = 1
@@ -58,7 +58,7 @@ class Load:
 
 def build_path(name: str) -> Path:
     """Where p4c's output for a program is."""
-    return _BUILD / f"{name}.json"
+    return built_program(name)
 
 
 def udp_frame(graph: nx.Graph[str], sender: str, receiver: str, size_bytes: int) -> bytes:

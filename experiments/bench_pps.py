@@ -25,11 +25,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from experiments.bench_loads import build_path, udp_frame
 from ringleaf.errors import BackendError, ConfigError
-from switches.bmv2_build import beside, build_name
-from switches.forwarding import forwarding_entities
-from topologies.registry import build
+from ringleaf.experiments.bench_loads import build_path, udp_frame
+from ringleaf.switches.bmv2_build import beside, build_name
+from ringleaf.switches.forwarding import forwarding_entities
+from ringleaf.topologies.registry import build
 
 SIMPLE_SWITCH = "simple_switch"
 SIZES_BYTES = (300, 1500)
@@ -73,7 +73,7 @@ class End:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        command = ["mnexec", "-n", sys.executable, "-m", "experiments.bench_station", name]
+        command = ["mnexec", "-n", sys.executable, "-m", "ringleaf.experiments.bench_station", name]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -195,9 +195,9 @@ def search(attempt: Callable[[float], Trial], *, least_pps: float = LEAST_PPS) -
 @contextmanager
 def embedded(wires: Wires, program: Path, entities: list[Any], folder: Path) -> Iterator[None]:
     """Our own switch, the daemon that live networks have."""
-    from networks.live.client import Daemon
-    from networks.live.engine import Line
-    from networks.mininet.programming import Target, program_switches
+    from ringleaf.networks.live.client import Daemon
+    from ringleaf.networks.live.engine import Line
+    from ringleaf.networks.mininet.programming import Target, program_switches
 
     with Daemon(folder / "control", folder / "daemon.log") as daemon:
         daemon.add({"s0": (1, [Line(name, _RATE_BPS) for name in wires.interfaces])})
@@ -209,7 +209,7 @@ def embedded(wires: Wires, program: Path, entities: list[Any], folder: Path) -> 
 @contextmanager
 def simple_switch(wires: Wires, program: Path, entities: list[Any], folder: Path) -> Iterator[None]:
     """BMv2, without logs."""
-    from networks.live.processes import Child
+    from ringleaf.networks.live.processes import Child
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -243,8 +243,8 @@ def _tell(thrift: str, lines: list[str]) -> bool:
 
 def commands(program: Path, entities: list[Any]) -> list[str]:
     """P4Runtime entities as lines of BMv2's command line."""
-    from switches import Program, Switch
-    from switches.bmv2_commands import CommandWriter
+    from ringleaf.switches import Program, Switch
+    from ringleaf.switches.bmv2_commands import CommandWriter
 
     told: list[Any] = []
 

@@ -1,8 +1,8 @@
 """What becomes of two jobs when a switch has too few aggregators for both.
 
-`python -m experiments.bench_sharing`, in virtual time. ATP's jobs take what is free, and what finds
-nothing goes to their parameter servers; SwitchML's have half of the entries each, and a smaller
-window the fewer those are.
+`python -m ringleaf.experiments.bench_sharing`, in virtual time. ATP's jobs take what is free, and
+what finds nothing goes to their parameter servers; SwitchML's have half of the entries each, and a
+smaller window the fewer those are.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 
 import torch
 
-from collectives.aggregate import in_network_allreduce
-from experiments.console import say
-from hosts.plan import plans
-from ina.registry import find_system
-from networks.groups import Group
-from networks.hosts.execution import Operation
-from networks.hosts.memory import aligned
-from networks.virtual import Options, VirtualNetwork
+from ringleaf.collectives.aggregate import in_network_allreduce
+from ringleaf.experiments.console import say
+from ringleaf.hosts.plan import plans
+from ringleaf.ina.registry import find_system
 from ringleaf.marking import from_depth
+from ringleaf.networks.groups import Group
+from ringleaf.networks.hosts.execution import Operation
+from ringleaf.networks.hosts.memory import aligned
+from ringleaf.networks.virtual import Options, VirtualNetwork
+from ringleaf.topologies.registry import build
 from ringleaf.units import FOREVER_PS
-from topologies.registry import build
 
 TOPOLOGY = "leafspine,leaves=1,spines=1,hosts=10"
 WORKERS = 4

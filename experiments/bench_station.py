@@ -1,6 +1,6 @@
 """One end of a bench: a process in a network namespace of its own, with one interface.
 
-It is started as `mnexec -n python -m experiments.bench_station INTERFACE`; when it prints
+It is started as `mnexec -n python -m ringleaf.experiments.bench_station INTERFACE`; when it prints
 {"ready": pid}, an interface can be moved to its namespace, /proc/PID/ns/net. Then commands come as
 lines of JSON, {name: {argument: value}}, and each is answered by one. The sender is compiled.
 """
@@ -19,12 +19,17 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from networks.live.processes import die_with_parent, hurry
-from networks.live.sockets import ETH_P_ALL, PACKET_IGNORE_OUTGOING, PACKET_QDISC_BYPASS, SOL_PACKET
-from networks.live.state import MESSAGE_WORDS, PARTS_OF_MESSAGE, VECTORS_OF_MESSAGE
-from networks.live.syscalls import address_in, await_input, clock_ps, send_batch
 from ringleaf.arena import Words
 from ringleaf.compiled import compiled
+from ringleaf.networks.live.processes import die_with_parent, hurry
+from ringleaf.networks.live.sockets import (
+    ETH_P_ALL,
+    PACKET_IGNORE_OUTGOING,
+    PACKET_QDISC_BYPASS,
+    SOL_PACKET,
+)
+from ringleaf.networks.live.state import MESSAGE_WORDS, PARTS_OF_MESSAGE, VECTORS_OF_MESSAGE
+from ringleaf.networks.live.syscalls import address_in, await_input, clock_ps, send_batch
 from ringleaf.units import PS_PER_NS, PS_PER_S, PS_PER_US
 
 BATCH = 32

@@ -8,9 +8,9 @@ Two kinds of bounds, of which the largest holds:
   begins when the first of it can be there, and after the last there follows what needs it.
 
 Where hosts are reached by one path each, it is known which links that are; with ECMP only as far
-as there is no choice (`experiments.ways`). What systems in the network send where is told by
-`experiments.aggregation_loads`. Bytes are those on the line, of first sendings: heads, preambles
-and gaps count, for they are certain; acknowledgements and what is sent again don't.
+as there is no choice (`ways.py`). `aggregation_loads.py` tells how much systems in the network
+send where. Bytes are those on the line, of first sendings: heads, preambles and gaps count, for
+they are certain; acknowledgements and what is sent again don't.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
-from collectives.cost import Fabric
-from collectives.schedule import Aggregate, Message, Schedule, chunk_ranges, messages
-from experiments.aggregation_loads import Aggregation, Demand, demand
-from experiments.ways import Flow, Loads, Way, Ways, together
+from ringleaf.collectives.cost import Fabric
+from ringleaf.collectives.schedule import Aggregate, Message, Schedule, chunk_ranges, messages
+from ringleaf.experiments.aggregation_loads import Aggregation, Demand, demand
+from ringleaf.experiments.ways import Flow, Loads, Way, Ways, together
 
 if TYPE_CHECKING:
     import torch

@@ -1,9 +1,8 @@
 """How near algorithms come to their bounds, and why some do not.
 
-`python -m experiments.bounds_check` runs algorithms on topologies, prints time, bound and floor of
-each, and ends with 1 if a time is
-below a bound, or further from it than `NEAR_PERCENT` without a reason in
-`experiments/known_gaps.yaml`.
+`python -m ringleaf.experiments.bounds_check` runs algorithms on topologies, prints time, bound and
+floor of each, and ends with 1 if a time is below a bound, or further from it than `NEAR_PERCENT`
+without a reason in `experiments/known_gaps.yaml`.
 """
 
 from __future__ import annotations
@@ -13,18 +12,18 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 import yaml
 
-from experiments.options import resolve
-from experiments.results import Row
-from experiments.runner import Experiment
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.options import resolve
+from ringleaf.experiments.results import Row
+from ringleaf.experiments.runner import Experiment
+from ringleaf.shipped import PACKAGE
 from ringleaf.units import PS_PER_US, format_size
 
 NEAR_PERCENT = 90.0
-GAPS = Path(__file__).with_name("known_gaps.yaml")
+GAPS = PACKAGE / "experiments" / "known_gaps.yaml"
 
 _TOPOLOGIES = ("fattree,k=4", "leafspine", "torus2d", "bcube", "hammingmesh")
 _ALGORITHMS = "ring,tree,doubletree,halvingdoubling,blueconnect,switchml,ps,atp,omnireduce"
@@ -116,7 +115,9 @@ def _say(line: str) -> None:
 
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.bounds_check", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m ringleaf.experiments.bounds_check", description=__doc__
+    )
     parser.add_argument("--topo", nargs="+", default=list(_TOPOLOGIES), help="topologies")
     parser.add_argument("--algo", default=_ALGORITHMS, help="algorithms, by comma")
     parser.add_argument("--size", default="16M", help="sizes, by comma")

@@ -7,7 +7,7 @@ Source:
 
 from __future__ import annotations
 
-from collectives.schedule import Collective
+from ringleaf.collectives.schedule import Collective
 
 _FORMULAS = {
     Collective.ALLREDUCE: "2(n-1)/n",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from collectives.registry import ALGORITHMS
-from collectives.schedule import Collective
-from experiments.estimate import check_memory, need
-from experiments.folder import check_out
-from experiments.machine import free_bytes
-from experiments.options import VIRTUAL, Spec
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.schedule import Collective
 from ringleaf.errors import ConfigError
-from topologies import registry
-from topologies.family import Counts
+from ringleaf.experiments.estimate import check_memory, need
+from ringleaf.experiments.folder import check_out
+from ringleaf.experiments.machine import free_bytes
+from ringleaf.experiments.options import VIRTUAL, Spec
+from ringleaf.topologies import registry
+from ringleaf.topologies.family import Counts
 
 FEW_LINKS = 10_000
 """A topology of no more is made in a moment, to see whether it can be."""
@@ -39,8 +39,8 @@ def check(spec: Spec, *, live: bool = True) -> None:
 
 def _check_topology(spec: Spec) -> None:
     """Make the topology, which takes a third of a second: long before PyTorch is there."""
-    from experiments.network import build_topology, divide_injection
-    from topologies.detours import with_detours
+    from ringleaf.experiments.network import build_topology, divide_injection
+    from ringleaf.topologies.detours import with_detours
 
     spec = divide_injection(spec)
     graph = build_topology(
@@ -88,6 +88,6 @@ def count_ranks(hosts: int, servers: int) -> int:
 
 
 def _check_machine(spec: Spec) -> None:
-    from networks.mininet.preflight import check_machine
+    from ringleaf.networks.mininet.preflight import check_machine
 
     check_machine(bmv2=spec.switch == "bmv2", netem_for="losses" if spec.loss else None)

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 import ringleaf
-from experiments import net_command, run_command, stf_command
-from experiments.console import Debug, say
-from experiments.console import guard as _guard
-from experiments.fuzz import command as fuzz_command
-from experiments.options import OPTIONS, resolve, whole_number
-from experiments.soak import command as soak_command
-from experiments.stepper import command as step_command
-from experiments.workload import command as workload_command
+from ringleaf.experiments import net_command, run_command, stf_command
+from ringleaf.experiments.console import Debug, say
+from ringleaf.experiments.console import guard as _guard
+from ringleaf.experiments.fuzz import command as fuzz_command
+from ringleaf.experiments.options import OPTIONS, resolve, whole_number
+from ringleaf.experiments.soak import command as soak_command
+from ringleaf.experiments.stepper import command as step_command
+from ringleaf.experiments.workload import command as workload_command
 
 app = typer.Typer(
     name="ringleaf",
@@ -80,7 +80,7 @@ def replay_command(
 
     Exits with 0 if all is equal, 1 if something differs, 2 if a trace can't be replayed.
     """
-    from experiments.replay import command
+    from ringleaf.experiments.replay import command
 
     request = command.Request(tuple(mask or ()), window, ignore_order, times, switch, update, junit)
     code = command.replay(traces, request, say)
@@ -94,15 +94,15 @@ def plot_command(
     folder: Annotated[Path, typer.Argument(help="A run directory.")], debug: Debug = False
 ) -> None:
     """Draw figures and report of a run anew, from its files."""
-    from experiments import results
+    from ringleaf.experiments import results
 
     if results.read_json(folder / "summary.json").get("kind") == "jobs":
-        from experiments.jobs import session as jobs
+        from ringleaf.experiments.jobs import session as jobs
 
         for figure in jobs.redraw(folder):
             say(f"# figure: {figure}")
         return
-    from experiments import session
+    from ringleaf.experiments import session
 
     say(f"# report: {session.redraw(folder)}")
 
@@ -118,8 +118,8 @@ def verify_command(
     debug: Debug = False,
 ) -> None:
     """Prove that a schedule gives each rank each contribution exactly once."""
-    from collectives.registry import find_algorithm
-    from collectives.verify import verify
+    from ringleaf.collectives.registry import find_algorithm
+    from ringleaf.collectives.verify import verify
 
     levels = tuple(whole_number("hierarchy", part, 1) for part in hierarchy.split(",") if part)
     schedule = find_algorithm(algo).build(ranks, hierarchy=levels)
@@ -132,7 +132,7 @@ def verify_command(
 @_guard
 def topo_list_command(debug: Debug = False) -> None:
     """List topologies and their parameters."""
-    from topologies.registry import TOPOLOGIES
+    from ringleaf.topologies.registry import TOPOLOGIES
 
     for name, family in TOPOLOGIES.items():
         spec = ",".join([name, *(f"{key}={size}" for key, size in family.defaults.items())])
@@ -150,9 +150,9 @@ def topo_show_command(
     debug: Debug = False,
 ) -> None:
     """Draw a topology, on the terminal or to a file."""
-    from experiments.network import build_topology
-    from topologies.draw import draw
-    from topologies.terminal import terminal
+    from ringleaf.experiments.network import build_topology
+    from ringleaf.topologies.draw import draw
+    from ringleaf.topologies.terminal import terminal
 
     spec = resolve({"topo": topo} | ({"hosts": str(hosts)} if hosts is not None else {}))
     graph = build_topology(
@@ -194,7 +194,7 @@ def trace_command(
     debug: Debug = False,
 ) -> None:
     """Follow one packet through a P4 program, step by step."""
-    from experiments.walk import command
+    from ringleaf.experiments.walk import command
 
     command.run(
         command.Options(program, packet, port, entries, p4info, html, as_json, plain, example),
@@ -215,7 +215,7 @@ def bench_command(
     debug: Debug = False,
 ) -> None:
     """Measure Ringleaf's own speed on this machine."""
-    from experiments import bench
+    from ringleaf.experiments import bench
 
     bench.run(sections or list(bench.SECTIONS), out, emit=say)
 
@@ -245,7 +245,7 @@ def switch_command(
     debug: Debug = False,
 ) -> None:
     """Serve P4Runtime, until Ctrl-C: for finsy, p4runtime-shell (make shell) and others."""
-    from experiments import serve
+    from ringleaf.experiments import serve
 
     serve.serve(
         program,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 
-from networks.outcome import Drop
+from ringleaf.networks.outcome import Drop
 from ringleaf.units import format_size, format_time
 
 FILE = "drops.csv"

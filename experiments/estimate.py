@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from math import ceil, log2
 from typing import TYPE_CHECKING
 
-from collectives.cost import FEW_ROWS
-from collectives.registry import ALGORITHMS, Algorithm
-from collectives.schedule import Collective
+from ringleaf.collectives.cost import FEW_ROWS
+from ringleaf.collectives.registry import ALGORITHMS, Algorithm
+from ringleaf.collectives.schedule import Collective
 from ringleaf.errors import ConfigError
+from ringleaf.topologies.family import Counts
 from ringleaf.units import format_size
-from topologies.family import Counts
 
 if TYPE_CHECKING:
-    from experiments.options import Spec
+    from ringleaf.experiments.options import Spec
 
 # Bytes.
 BASE_BYTES = 450 << 20  # Python, PyTorch, Numba and what they have compiled

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
-from collectives.schedule import Collective, chunk_ranges
-from experiments.ways import Ways, least_ps
+from ringleaf.collectives.schedule import Collective, chunk_ranges
+from ringleaf.experiments.ways import Ways, least_ps
 
 if TYPE_CHECKING:
     import torch

@@ -1,7 +1,8 @@
-"""Incast: many hosts send to one under each congestion control: `python -m experiments.incast`.
+"""Incast under each congestion control: `python -m ringleaf.experiments.incast`.
 
-All senders share the last link from the start, so its queue and the senders' shares show the
-controller and nothing else. Prints a table, in virtual time, and draws the queue over time.
+Many hosts send to one. All senders share the last link from the start, so its queue and the
+senders' shares show the controller and nothing else. Prints a table, in virtual time, and draws the
+queue over time.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from collectives.schedule import Collective, Op, Schedule, Transfer
-from hosts.congestion.registry import CONTROLLERS
-from networks.options import Options
-from networks.virtual import RunResult, VirtualNetwork
+from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.marking import Marking, parse_marking
+from ringleaf.networks.options import Options
+from ringleaf.networks.virtual import RunResult, VirtualNetwork
+from ringleaf.topologies.registry import build
 from ringleaf.units import PS_PER_S, PS_PER_US, parse_rate, parse_size
-from topologies.registry import build
 
 STEADY = (0.4, 0.8)  # of the run: after the start, before the first sender has ended
 QUEUE_BYTES = 4 << 20
@@ -128,7 +129,7 @@ def draw(runs: dict[str, Incast], path: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run it under each controller; return the exit status."""
-    parser = argparse.ArgumentParser(prog="experiments.incast", description=__doc__)
+    parser = argparse.ArgumentParser(prog="ringleaf.experiments.incast", description=__doc__)
     parser.add_argument("--senders", type=int, default=8)
     parser.add_argument("--size", default="16MiB", help="that each sends")
     parser.add_argument(

@@ -2,17 +2,17 @@
 
 An element of a rank's result is right if
 
-- the schedule brings to it what the collective demands (`collectives.definition`), whatever the
-  tensors are;
+- the schedule brings to it what the collective demands (`ringleaf.collectives.definition`),
+  whatever the tensors are;
 - it is the sum of all ranks' inputs as near as rounding allows, or the very bits of the input that
   it is a copy of;
-- hosts that add have added in the schedule's order, bit for bit (`collectives.oracle`).
+- hosts that add have added in the schedule's order, bit for bit (`ringleaf.collectives.oracle`).
 
 How near a sum must be: float32 added one after the other, in any order, n of them, is off by
 (n - 1) u / (1 - (n - 1) u) times the sum of magnitudes at most, with u = 2^-24 (Higham, "Accuracy
 and stability of numerical algorithms", 2nd edition, section 4.2). Integers are exact modulo 2^32.
 What switches add may be off by what their system documents, and what a codec loses by what the
-codec does (`collectives.codec.Lossy`).
+codec does (`ringleaf.collectives.codec.Lossy`).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from itertools import chain
 import numpy as np
 import torch
 
-from collectives.codec import is_lossy
-from collectives.definition import EVERYONE, Demands, Faults, demands, find_faults
-from collectives.oracle import execute_chunks
-from collectives.rounding import codec_slack, sum_error_bound, wrapped_or_exact_sum
-from collectives.schedule import Collective, Schedule, chunk_ranges
+from ringleaf.collectives.codec import is_lossy
+from ringleaf.collectives.definition import EVERYONE, Demands, Faults, demands, find_faults
+from ringleaf.collectives.oracle import execute_chunks
+from ringleaf.collectives.rounding import codec_slack, sum_error_bound, wrapped_or_exact_sum
+from ringleaf.collectives.schedule import Collective, Schedule, chunk_ranges
 
 Tensors = Sequence[torch.Tensor]
 

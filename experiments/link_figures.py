@@ -11,12 +11,12 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from experiments.figure_style import INK, themed, to_svg, write_figure
-from experiments.looks import look_of
-from experiments.results import LinkSeries, Row, Run, algorithms, rows_of
+from ringleaf.experiments.figure_style import INK, themed, to_svg, write_figure
+from ringleaf.experiments.looks import look_of
+from ringleaf.experiments.results import LinkSeries, Row, Run, algorithms, rows_of
+from ringleaf.topologies import draw as topology
+from ringleaf.topologies.graph import Role, natural
 from ringleaf.units import PS_PER_MS, PS_PER_S, PS_PER_US, format_size
-from topologies import draw as topology
-from topologies.graph import Role, natural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ringleaf.shipped import built_program
+
 if TYPE_CHECKING:
-    from experiments.options import Spec
+    from ringleaf.experiments.options import Spec
 
 LOADING = "loading compiled code"
 COMPILING = "compiling the per-packet code (once; takes about a minute)"
@@ -24,11 +26,10 @@ def stage() -> str:
 
 def load(spec: Spec) -> None:
     """Load all that a virtual run needs, or compile it, so that no measurement waits for it."""
-    from collectives.registry import ALGORITHMS
-    from ina.registry import find_system, program_of
-    from networks.options import BUILD
-    from networks.virtual.network import load_program
+    from ringleaf.collectives.registry import ALGORITHMS
+    from ringleaf.ina.registry import find_system, program_of
+    from ringleaf.networks.virtual.network import load_program
 
     for name in spec.algos:
         systems = [find_system(name)] if ALGORITHMS[name].in_network else []
-        load_program(BUILD / f"{program_of(systems, spec.lanes, spec.program)}.json")
+        load_program(built_program(program_of(systems, spec.lanes, spec.program)))

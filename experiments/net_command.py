@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from experiments.console import Debug, guard, say
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.console import Debug, guard, say
+from ringleaf.shipped import built_program
 from ringleaf.units import parse_fraction, parse_rate, parse_time
 
 if TYPE_CHECKING:
-    from networks.mininet.fabric import Fabric
+    from ringleaf.networks.mininet.fabric import Fabric
 
 CLEAN = "clean"
 RATE = "100M"
-FORWARD = Path(__file__).resolve().parents[1] / "p4" / "build" / "forward.json"
 
 
 def register(app: typer.Typer) -> None:
@@ -59,11 +59,11 @@ def net_command(
         clean(all_=all_)
         return
     _refuse(switch_delay=switch_delay, host_delay=host_delay, message_overhead=message_overhead)
-    from experiments.network import build_topology
-    from networks.live.processes import ended_like_interrupts
-    from networks.mininet.fabric import Fabric, Settings
-    from networks.mininet.preflight import check_machine
-    from switches.forwarding import forwarding_entities
+    from ringleaf.experiments.network import build_topology
+    from ringleaf.networks.live.processes import ended_like_interrupts
+    from ringleaf.networks.mininet.fabric import Fabric, Settings
+    from ringleaf.networks.mininet.preflight import check_machine
+    from ringleaf.switches.forwarding import forwarding_entities
 
     topo, rate_bps = _rate(topo, rate, inject, hosts)
     delay_ps = parse_time(delay, "delay")
@@ -78,7 +78,9 @@ def net_command(
     check_machine(bmv2=switch == "bmv2", interactive=True)
     with (
         ended_like_interrupts(),
-        Fabric(graph, settings, program=FORWARD, entities=forwarding_entities(graph)) as fabric,
+        Fabric(
+            graph, settings, program=built_program("forward"), entities=forwarding_entities(graph)
+        ) as fabric,
     ):
         say(f"# {fabric.name}: {len(fabric.net.hosts)} hosts, {len(fabric.net.switches)} switches")
         say(f"# logs: {fabric.run_dir}; make shell SWITCH=s0 opens a switch")
@@ -102,7 +104,7 @@ def _rate(topo: str, rate: str | None, inject: str | None, hosts: int | None) ->
         return topo, parse_rate(rate or RATE, "rate")
     if rate is not None:
         raise ConfigError(f"net: inject can't go with rate, got {inject!r} and {rate!r}")
-    from topologies.injection import divide_ports
+    from ringleaf.topologies.injection import divide_ports
 
     return divide_ports(topo, parse_rate(inject, "inject"), hosts=hosts)
 
@@ -140,7 +142,7 @@ def _batch(kind: Any) -> Any:
 
 def clean(*, all_: bool) -> None:
     """Remove what networks have left, and say so."""
-    from networks.mininet.state import clean_stale, records, remove
+    from ringleaf.networks.mininet.state import clean_stale, records, remove
 
     if os.geteuid():
         raise ConfigError("net clean: interfaces are root's, got another user; run it with sudo")

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import networkx as nx
 
-from collectives.schedule import Schedule
-from experiments.options import VIRTUAL, Spec
+from ringleaf.collectives.schedule import Schedule
+from ringleaf.experiments.options import VIRTUAL, Spec
+from ringleaf.topologies import registry
+from ringleaf.topologies.graph import attachment, distances, fabric
+from ringleaf.topologies.graph import hosts as all_hosts
+from ringleaf.topologies.injection import divide_ports
 from ringleaf.units import PS_PER_S
-from topologies import registry
-from topologies.graph import attachment, distances, fabric
-from topologies.graph import hosts as all_hosts
-from topologies.injection import divide_ports
 
 if TYPE_CHECKING:
     import torch
 
-    from networks.options import Options
-    from networks.virtual import RunResult
+    from ringleaf.networks.options import Options
+    from ringleaf.networks.virtual import RunResult
 
 
 class Network(Protocol):
@@ -158,7 +158,7 @@ def connect(
     Raises:
         ConfigError: If options, topology and program do not fit one another.
     """
-    from networks.virtual import VirtualNetwork  # compiles, or loads what is compiled
+    from ringleaf.networks.virtual import VirtualNetwork  # compiles, or loads what is compiled
 
     return VirtualNetwork(
         graph, network_options(spec, in_network, capture=capture, record=record), seed=spec.seed
@@ -178,9 +178,9 @@ def connecting(spec: Spec, graph: nx.Graph[str]) -> Iterator[Connect]:
     if spec.net == VIRTUAL:
         yield connect
         return
-    from networks.live.processes import ended_like_interrupts
-    from networks.mininet.fabric import Settings
-    from networks.mininet.network import MininetNetwork, Testbed
+    from ringleaf.networks.live.processes import ended_like_interrupts
+    from ringleaf.networks.mininet.fabric import Settings
+    from ringleaf.networks.mininet.network import MininetNetwork, Testbed
 
     settings = Settings(
         switch=spec.switch,
@@ -221,11 +221,11 @@ def network_options(
     switch_entries: int | None = None,
 ) -> Options:
     """How the network of a spec behaves, as its links, queues and hosts know it."""
-    from networks.options import Options
+    from ringleaf.networks.options import Options
 
     options: dict[str, Any] = {}
     if in_network is not None:
-        from ina.registry import find_system
+        from ringleaf.ina.registry import find_system
 
         options["system"] = find_system(in_network)
     if spec.queue_bytes is not None:

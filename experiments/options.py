@@ -15,14 +15,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from collectives import registry
-from collectives.compress.registry import parse_compressor
-from hosts.congestion.registry import CONTROLLERS
+from ringleaf.collectives import registry
+from ringleaf.collectives.compress.registry import parse_compressor
 from ringleaf.disciplines import parse_scheduler
 from ringleaf.errors import ConfigError, choose
+from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.marking import NEVER, Marking, parse_marking
+from ringleaf.topologies.registry import parse as parse_topology
 from ringleaf.units import exact_time, parse_fraction, parse_rate, parse_size, parse_time
-from topologies.registry import parse as parse_topology
 
 ALGORITHMS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "switchml")
 """What is compared unless something else is asked for."""

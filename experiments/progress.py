@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from experiments.estimate import format_wait
+from ringleaf.experiments.estimate import format_wait
 
 WIDTH = 24
 INTERVAL_S = 0.1

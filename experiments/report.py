@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
-from experiments import drops
-from experiments.figure_style import variable
-from experiments.results import Row, Run, is_one_size
-from experiments.table import bandwidth, reasons
+from ringleaf.experiments import drops
+from ringleaf.experiments.figure_style import variable
+from ringleaf.experiments.results import Row, Run, is_one_size
+from ringleaf.experiments.table import bandwidth, reasons
+from ringleaf.shipped import PAGE
+from ringleaf.topologies.draw import dark_colors
+from ringleaf.topologies.kinds import describe
 from ringleaf.units import PS_PER_US, format_size, format_time
-from topologies.draw import dark_colors
-from topologies.kinds import describe
 
 _CAPTIONS = {
     "time": (
@@ -50,8 +50,6 @@ _COLUMNS = (
     "floor (µs)", "% floor", "#wrong", "wire B/rank", "retx",
 )  # fmt: skip
 
-_PAGE = Path(__file__).with_name("page")
-
 
 def render(
     run: Run,
@@ -69,7 +67,7 @@ def render(
         topologies: Algorithm -> SVG of where its bytes went.
     """
     title = f"{run.collective.capitalize()} of {run.ranks} ranks on {run.topology}"
-    style = (_PAGE / "style.css").read_text() + _dark_style()
+    style = (PAGE / "style.css").read_text() + _dark_style()
     parts = (
         f"<h1>{escape(title)}</h1>",
         f'<p class="soft">{escape(_subtitle(run))}</p>',
@@ -82,7 +80,7 @@ def render(
         *drops.as_html(run.drops),
         *_inside(run, svgs, topologies),
         "<h2>How to read this</h2>",
-        (_PAGE / "glossary.html").read_text(),
+        (PAGE / "glossary.html").read_text(),
         "<h2>Run it again</h2>",
         f"<pre>{escape(command)}</pre>",
         *_details(run),

@@ -1,4 +1,4 @@
-"""What hosts send again, and what queues drop, at defaults: `python -m experiments.resends`.
+"""Count resends and drops at defaults: `python -m ringleaf.experiments.resends`.
 
 Runs every algorithm on every topology, at a sweep of sizes, in virtual time, and prints a row for
 each: nothing is lost, so nothing should be sent again, and no queue should run over. `--loss` says
@@ -15,16 +15,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from collectives.registry import ALGORITHMS
-from experiments.data import make_tensors
-from experiments.jobs.results import JobRow
-from experiments.jobs.runner import JobsExperiment
-from experiments.jobs.spec import read_jobs
-from experiments.network import connect
-from experiments.options import DTYPES, resolve
-from experiments.runner import Experiment
-from networks.virtual import RunResult
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError, RingleafError
+from ringleaf.experiments.data import make_tensors
+from ringleaf.experiments.jobs.results import JobRow
+from ringleaf.experiments.jobs.runner import JobsExperiment
+from ringleaf.experiments.jobs.spec import read_jobs
+from ringleaf.experiments.network import connect
+from ringleaf.experiments.options import DTYPES, resolve
+from ringleaf.experiments.runner import Experiment
+from ringleaf.networks.virtual import RunResult
 from ringleaf.units import PS_PER_US
 
 TOPOLOGIES = (
@@ -126,7 +126,7 @@ def print_jobs(path: Path, algos: Sequence[str]) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a row per case; return 1 if anything was sent again or dropped without a loss."""
-    parser = argparse.ArgumentParser(prog="experiments.resends", description=__doc__)
+    parser = argparse.ArgumentParser(prog="ringleaf.experiments.resends", description=__doc__)
     parser.add_argument("--topo", nargs="*", default=TOPOLOGIES)
     parser.add_argument("--algo", nargs="*", default=list(ALGORITHMS))
     parser.add_argument("--size", nargs="*", default=SIZES)

@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 import ringleaf
-from experiments import drops
-from experiments.conditions import injection, inside_nodes
-from experiments.folder import write_bytes, write_text
-from experiments.options import VIRTUAL
-from networks.outcome import Drop
 from ringleaf.errors import ConfigError
-from topologies.kinds import LinkKind, reference
+from ringleaf.experiments import drops
+from ringleaf.experiments.conditions import injection, inside_nodes
+from ringleaf.experiments.folder import write_bytes, write_text
+from ringleaf.experiments.options import VIRTUAL
+from ringleaf.networks.outcome import Drop
+from ringleaf.topologies.kinds import LinkKind, reference
 
 SCHEMA_VERSION = 2
 FILES = ("config.json", "results.csv", "summary.json", "links.npz", "log.txt", drops.FILE)

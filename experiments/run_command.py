@@ -11,14 +11,14 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from experiments.checks import check, count_nodes
-from experiments.console import FAILURE, Debug, guard, say
-from experiments.estimate import need
-from experiments.folder import check_out
-from experiments.machine import free_bytes
-from experiments.options import OPTIONS, VIRTUAL, Option, Spec, as_plain, resolve
-from experiments.spec_file import is_jobs, read_cases
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.checks import check, count_nodes
+from ringleaf.experiments.console import FAILURE, Debug, guard, say
+from ringleaf.experiments.estimate import need
+from ringleaf.experiments.folder import check_out
+from ringleaf.experiments.machine import free_bytes
+from ringleaf.experiments.options import OPTIONS, VIRTUAL, Option, Spec, as_plain, resolve
+from ringleaf.experiments.spec_file import is_jobs, read_cases
 
 SpecFile = Annotated[
     Path | None, typer.Option("--spec", help="YAML file of these options; others go before.")
@@ -89,7 +89,7 @@ def run_command(
         for each in specs:
             say(json.dumps(as_plain(each) | {"estimate": _estimate(each)}, indent=2))
         return
-    from experiments import session, sweep
+    from ringleaf.experiments import session, sweep
 
     emit = _ignore if as_json else say
     if spec and len(cases) > 1:
@@ -114,7 +114,7 @@ def _cases(spec: Path | None, typed: Mapping[str, str]) -> list[dict[str, str]]:
 
 def _estimate(spec: Spec) -> dict[str, Any]:
     """What a run is estimated to need."""
-    from experiments.network import build_topology, mean_distance
+    from ringleaf.experiments.network import build_topology, mean_distance
 
     graph = build_topology(
         spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
@@ -139,12 +139,12 @@ def _run_jobs(spec: Path, typed: Mapping[str, str], *, dry_run: bool, as_json: b
         raise ConfigError(
             f"spec {spec}: of jobs: options must be in the file, got --{', --'.join(surplus)}"
         )
-    from experiments.jobs.spec import read_jobs
+    from ringleaf.experiments.jobs.spec import read_jobs
 
     read_jobs(spec)  # what is wrong shall be said before the session is loaded
     out = Path(typed["out"]) if "out" in typed else Path("runs") / spec.stem
     check_out(out)
-    from experiments.jobs import session
+    from ringleaf.experiments.jobs import session
 
     if dry_run:
         say(json.dumps(session.plan(spec), indent=2))

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from collectives.compress.compressor import Feedback
-from collectives.compress.registry import parse_compressor
-from collectives.cost import Fabric
-from collectives.oracle import message_bytes
-from collectives.registry import ALGORITHMS, Algorithm
-from collectives.schedule import Collective, Schedule
-from experiments import results
-from experiments.bounds import Bounds
-from experiments.busbw import busbw_factor
-from experiments.checks import count_nodes, count_ranks, one_collective
-from experiments.data import Sparsity, make_tensors
-from experiments.estimate import Estimate, Need, estimate, need
-from experiments.floor import Floor, Held, Task
-from experiments.judge import Judge, Tolerance, Verdict
-from experiments.network import (
+from ringleaf.collectives.compress.compressor import Feedback
+from ringleaf.collectives.compress.registry import parse_compressor
+from ringleaf.collectives.cost import Fabric
+from ringleaf.collectives.oracle import message_bytes
+from ringleaf.collectives.registry import ALGORITHMS, Algorithm
+from ringleaf.collectives.schedule import Collective, Schedule
+from ringleaf.experiments import results
+from ringleaf.experiments.bounds import Bounds
+from ringleaf.experiments.busbw import busbw_factor
+from ringleaf.experiments.checks import count_nodes, count_ranks, one_collective
+from ringleaf.experiments.data import Sparsity, make_tensors
+from ringleaf.experiments.estimate import Estimate, Need, estimate, need
+from ringleaf.experiments.floor import Floor, Held, Task
+from ringleaf.experiments.judge import Judge, Tolerance, Verdict
+from ringleaf.experiments.network import (
     Connect,
     build_topology,
     connect,
@@ -34,18 +34,18 @@ from experiments.network import (
     mean_distance,
     scale_rates,
 )
-from experiments.options import DTYPES, Spec, as_plain
-from experiments.progress import Progress
-from experiments.results import LinkSeries, Row, Run
+from ringleaf.experiments.options import DTYPES, Spec, as_plain
+from ringleaf.experiments.progress import Progress
+from ringleaf.experiments.results import LinkSeries, Row, Run
+from ringleaf.topologies.delays import with_delays
+from ringleaf.topologies.detours import with_detours
+from ringleaf.topologies.graph import hosts, switches
+from ringleaf.topologies.injection import injections_bps
+from ringleaf.topologies.kinds import link_kinds
 from ringleaf.units import PS_PER_S, format_size
-from topologies.delays import with_delays
-from topologies.detours import with_detours
-from topologies.graph import hosts, switches
-from topologies.injection import injections_bps
-from topologies.kinds import link_kinds
 
 if TYPE_CHECKING:
-    from networks.virtual import RunResult
+    from ringleaf.networks.virtual import RunResult
 
 _REDUCING = (Collective.ALLREDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER)
 
@@ -251,7 +251,7 @@ class Experiment:
         """Whether switches only forward."""
         if not algorithm.in_network:
             return True
-        from ina.registry import find_system
+        from ringleaf.ina.registry import find_system
 
         return find_system(algorithm.name).program(self.spec.lanes) == "forward"
 
@@ -266,7 +266,7 @@ class Experiment:
         """How far the system that adds may be off; None: hosts add."""
         if not algorithm.in_network:
             return None
-        from ina.registry import find_system  # compiles, or loads what is compiled
+        from ringleaf.ina.registry import find_system  # compiles, or loads what is compiled
 
         system, lanes = find_system(algorithm.name), self.spec.lanes
         return Tolerance(lambda parts: system.error_bound(parts, lanes), block=lanes)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from ringleaf.errors import ConfigError
 from ringleaf.private import is_private_file
-from switches.p4runtime.device import Device
-from switches.p4runtime.server import Server, check_address
-from switches.program import Program
+from ringleaf.switches.p4runtime.device import Device
+from ringleaf.switches.p4runtime.server import Server, check_address
+from ringleaf.switches.program import Program
 
 SHORTEST_TOKEN = 16  # letters
 

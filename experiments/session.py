@@ -10,15 +10,15 @@ from pathlib import Path
 import networkx as nx
 import torch
 
-from experiments import figures, loading, report, results, table
-from experiments.checks import check
-from experiments.folder import RunFolder, write_text
-from experiments.network import Connect, build_topology, connecting, scale_rates
-from experiments.options import VIRTUAL, make_command, resolve
-from experiments.progress import Progress, progress
-from experiments.results import Run
-from experiments.runner import Experiment, Measurement
 from ringleaf.errors import ConfigError
+from ringleaf.experiments import figures, loading, report, results, table
+from ringleaf.experiments.checks import check
+from ringleaf.experiments.folder import RunFolder, write_text
+from ringleaf.experiments.network import Connect, build_topology, connecting, scale_rates
+from ringleaf.experiments.options import VIRTUAL, make_command, resolve
+from ringleaf.experiments.progress import Progress, progress
+from ringleaf.experiments.results import Run
+from ringleaf.experiments.runner import Experiment, Measurement
 
 Emit = Callable[[str], None]
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collectives.sparse.models import BEST_PS, Setting, ring_ps
-from experiments.figure_style import matplotlib_style, save
-from experiments.looks import look_of
+from ringleaf.collectives.sparse.models import BEST_PS, Setting, ring_ps
+from ringleaf.experiments.figure_style import matplotlib_style, save
+from ringleaf.experiments.looks import look_of
 from ringleaf.units import format_rate, format_size, parse_fraction
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from experiments.options import OPTIONS
 from ringleaf.errors import ConfigError, choose
+from ringleaf.experiments.options import OPTIONS
 from ringleaf.yaml_file import read_yaml
 
 LISTS = ("algo", "size")

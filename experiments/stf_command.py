@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.console import FAILURE, Debug, guard, say
 from ringleaf.errors import ConfigError, choose
+from ringleaf.experiments.console import FAILURE, Debug, guard, say
 
 if TYPE_CHECKING:
-    from switches.stf.outcome import Outcome
-    from switches.stf.runner import Job
+    from ringleaf.switches.stf.outcome import Outcome
+    from ringleaf.switches.stf.runner import Job
 
 SWITCHES = ("embedded", "bmv2")
 
@@ -67,10 +67,10 @@ def run_one(
     Raises:
         ConfigError: If a file is missing or no STF, or the engine can't execute the program.
     """
-    from switches.stf import suite
-    from switches.stf.outcome import Verdict
-    from switches.stf.parser import read_stf
-    from switches.stf.runner import Job
+    from ringleaf.switches.stf import suite
+    from ringleaf.switches.stf.outcome import Verdict
+    from ringleaf.switches.stf.parser import read_stf
+    from ringleaf.switches.stf.runner import Job
 
     choose("stf", "switch", switch, SWITCHES)
     read_stf(stf)
@@ -108,7 +108,7 @@ def run_suite(
     Raises:
         ConfigError: If there are none.
     """
-    from switches.stf import suite
+    from ringleaf.switches.stf import suite
 
     choose("stf", "switch", switch, SWITCHES)
     if not folder.is_dir():
@@ -131,7 +131,7 @@ def run_suite(
 def _also_compiled(
     jobs: Sequence[Job], chosen: Sequence[Job], outcomes: Sequence[Outcome], workers: int
 ) -> list[Outcome]:
-    from switches.stf import suite
+    from ringleaf.switches.stf import suite
 
     with _progress("compiled", len(chosen)) as step:
         again = suite.run_jobs(chosen, compiled=True, workers=workers, report=step)
@@ -140,7 +140,7 @@ def _also_compiled(
 
 def _write_junit(path: Path | None, outcomes: Sequence[Outcome]) -> None:
     if path is not None:
-        from switches.stf.junit import write_junit
+        from ringleaf.switches.stf.junit import write_junit
 
         write_junit(path, outcomes)
 
@@ -150,7 +150,7 @@ def _because(outcome: Outcome) -> str:
 
 
 def _table(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    from switches.stf.outcome import Verdict
+    from ringleaf.switches.stf.outcome import Verdict
 
     counts = {verdict: sum(o.verdict is verdict for o in outcomes) for verdict in Verdict}
     width = max(len(outcome.name) for outcome in outcomes)
@@ -169,7 +169,7 @@ def _table(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _exit_code(outcomes: Sequence[Outcome]) -> int:
-    from switches.stf.outcome import Verdict
+    from ringleaf.switches.stf.outcome import Verdict
 
     fine = (Verdict.PASSED, Verdict.SKIPPED)
     return 0 if all(outcome.verdict in fine for outcome in outcomes) else FAILURE

@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from experiments import results, session, sparse_figure
-from experiments.checks import check
-from experiments.folder import check_out, write_text
-from experiments.options import OPTIONS, file_name, resolve
-from experiments.results import Row, Run
-from experiments.session import Emit
-from experiments.spec_file import swept
 from ringleaf.errors import RingleafError
+from ringleaf.experiments import results, session, sparse_figure
+from ringleaf.experiments.checks import check
+from ringleaf.experiments.folder import check_out, write_text
+from ringleaf.experiments.options import OPTIONS, file_name, resolve
+from ringleaf.experiments.results import Row, Run
+from ringleaf.experiments.session import Emit
+from ringleaf.experiments.spec_file import swept
 
 FILE = "sweep.csv"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from collectives.schedule import Collective
-from experiments import drops
-from experiments.busbw import busbw_formula
-from experiments.estimate import Need
-from experiments.results import Row, Run
+from ringleaf.collectives.schedule import Collective
+from ringleaf.experiments import drops
+from ringleaf.experiments.busbw import busbw_formula
+from ringleaf.experiments.estimate import Need
+from ringleaf.experiments.results import Row, Run
+from ringleaf.topologies.kinds import describe
 from ringleaf.units import PS_PER_US, format_size
-from topologies.kinds import describe
 
 _COLUMNS = (
     # name, unit, width

@@ -1,8 +1,8 @@
 """The ways between hosts of a topology: what each flow must pass, and when it can be there.
 
-Where each host is reached by one path (`topologies.routing.dealt`), a flow's links are known
-exactly. With ECMP a flow is followed until it meets a choice; from there on only the last link,
-the host's own, is certain. What has a detour goes by it, and no other way.
+Where each host is reached by one path (`ringleaf.topologies.routing.dealt`), a flow's links are
+known exactly. With ECMP a flow is followed until it meets a choice; from there on only the last
+link, the host's own, is certain. What has a detour goes by it, and no other way.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from itertools import accumulate, pairwise
 
 import networkx as nx
 
+from ringleaf.topologies.delays import node_delay_ps
+from ringleaf.topologies.detours import detours
+from ringleaf.topologies.graph import Link, attachment, distances, fabric, hosts, index, neighbors
+from ringleaf.topologies.routing import dealt, routes
 from ringleaf.units import PS_PER_S
-from topologies.delays import node_delay_ps
-from topologies.detours import detours
-from topologies.graph import Link, attachment, distances, fabric, hosts, index, neighbors
-from topologies.routing import dealt, routes
 
 Outlet = tuple[str, tuple[str, ...]]
 """A node, and those of its neighbours that a flow may go to next."""

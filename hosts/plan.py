@@ -7,8 +7,8 @@ from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from collectives.codec import Codec
-from collectives.schedule import Aggregate, Message, Op, Schedule, chunk_ranges, messages
+from ringleaf.collectives.codec import Codec
+from ringleaf.collectives.schedule import Aggregate, Message, Op, Schedule, chunk_ranges, messages
 
 MAX_POSTED = 128
 """Sends, and receives, of a stream at a time; a queue pair's ring has room for more."""

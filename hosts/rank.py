@@ -21,10 +21,10 @@ from dataclasses import dataclass
 
 import torch
 
-from collectives.codec import Codec
-from collectives.schedule import Op, chunk_ranges
-from hosts.plan import MAX_POSTED, NETWORK, Plan, Row, Stream
-from hosts.staging import depth, lay_out, room_bytes
+from ringleaf.collectives.codec import Codec
+from ringleaf.collectives.schedule import Op, chunk_ranges
+from ringleaf.hosts.plan import MAX_POSTED, NETWORK, Plan, Row, Stream
+from ringleaf.hosts.staging import depth, lay_out, room_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from hosts.plan import MAX_POSTED, Plan, Row, Stream
+from ringleaf.hosts.plan import MAX_POSTED, Plan, Row, Stream
 
 LINE_BYTES = 64
 

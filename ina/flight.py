@@ -24,9 +24,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hosts.fifo import FIFO_COUNT, FIFO_ROOM, FIFO_ROWS, FIFO_WORDS, Fifo, fifo_pop, fifo_push
 from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import inline
+from ringleaf.hosts.fifo import (
+    FIFO_COUNT,
+    FIFO_ROOM,
+    FIFO_ROWS,
+    FIFO_WORDS,
+    Fifo,
+    fifo_pop,
+    fifo_push,
+)
 from ringleaf.units import FOREVER_PS
 from ringleaf.views import window
 

@@ -1,4 +1,4 @@
-"""A job whose workers are agents that take one tensor after the other (`ina.tensors`)."""
+"""A job whose workers are agents that take one tensor after the other (`ringleaf.ina.tensors`)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 
 import torch
 
-from hosts.agent import AGENT_WORDS, HostAgent
-from ina.tensors import (
+from ringleaf.arena import Arena
+from ringleaf.errors import ConfigError, ProtocolError
+from ringleaf.hosts.agent import AGENT_WORDS, HostAgent
+from ringleaf.ina.tensors import (
     FLOAT32,
     INT32,
     MOST_TENSORS,
@@ -17,15 +19,13 @@ from ina.tensors import (
     post_tensor,
     raise_priority,
 )
-from ringleaf.arena import Arena
-from ringleaf.errors import ConfigError, ProtocolError
 
 DTYPES = {torch.float32: FLOAT32, torch.int32: INT32}
 
 
 @dataclass(frozen=True, slots=True)
 class WorkersJob:
-    """One job of a system on one network: an `ina.systems.Aggregator`.
+    """One job of a system on one network: an `ringleaf.ina.systems.Aggregator`.
 
     Args:
         system: Its name, for errors.

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 
-from ina.systems import System
 from ringleaf.errors import ConfigError, choose
+from ringleaf.ina.systems import System
 
 _NAMES = ("atp", "omnireduce", "switchml")
 
@@ -20,7 +20,7 @@ class _Systems(Mapping[str, System]):
     def __getitem__(self, name: str) -> System:
         if name not in _NAMES:
             raise KeyError(name)
-        system: System = import_module(f"ina.{name}.system").SYSTEM
+        system: System = import_module(f"ringleaf.ina.{name}.system").SYSTEM
         return system
 
     def __iter__(self) -> Iterator[str]:
@@ -36,7 +36,7 @@ SYSTEMS: Mapping[str, System] = _Systems()
 def load_layers() -> None:
     """Let scapy dissect what any of the systems sends."""
     for name in _NAMES:
-        import_module(f"ina.{name}.layers")
+        import_module(f"ringleaf.ina.{name}.layers")
 
 
 def find_system(name: str) -> System:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import networkx as nx
 
-from hosts.agent import HostAgent
 from ringleaf.arena import Arena, Store
+from ringleaf.hosts.agent import HostAgent
 
 if TYPE_CHECKING:
     import torch  # the switches' process has none: it takes a second to load

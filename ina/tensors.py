@@ -3,7 +3,7 @@
 All workers of a job are given the same tensors in the same order, so all number their blocks
 alike, and a tensor's first blocks may go while those of the one before have no result yet (the
 SwitchML paper's virtual stream buffer). What was given first goes first, whatever its priority:
-who wants something urgent to overtake gives little at a time (`networks.hosts.training`).
+who wants something urgent to overtake gives little at a time (`ringleaf.networks.hosts.training`).
 
 Tensors are numbered from 0; number i is in row i mod MOST_TENSORS of a ring until it and all
 before it are done. TENSORS_WORDS words among an agent's own say where that is.
@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hosts.agent import complete
 from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import inline
+from ringleaf.hosts.agent import complete
 from ringleaf.views import window
 
 FLOAT32 = 0

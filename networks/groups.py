@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import networkx as nx
 
-from ina.systems import System
 from ringleaf.errors import ConfigError
-from topologies.graph import hosts as all_hosts
+from ringleaf.ina.systems import System
+from ringleaf.topologies.graph import hosts as all_hosts
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from hosts.congestion.registry import find_controller
-from ina.systems import System
 from ringleaf.disciplines import parse_scheduler
 from ringleaf.errors import ConfigError
+from ringleaf.hosts.congestion.registry import find_controller
+from ringleaf.ina.systems import System
 from ringleaf.marking import NEVER, Marking
+from ringleaf.shipped import P4_BUILD
 
 MAX_MTU = 9000  # payload of a jumbo frame
-
-BUILD = Path(__file__).resolve().parents[1] / "p4" / "build"
-"""Our own P4 programs, as p4c has compiled them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class Options:
     slots: int | None = None  # per worker; None: twice the path's capacity
     switch_entries: int | None = None  # that all jobs may have in a switch; None: what there is
     program: str = "forward"  # of switches that aggregate nothing
-    programs: Path = BUILD  # folder of the switches' programs, as BMv2 JSON
+    programs: Path = P4_BUILD  # folder of the switches' programs, as BMv2 JSON
     servers: int = 0  # of the hosts, the last ones
     bins: int = 512  # of the link utilisation series, at most
     watch_queues: bool = False  # note what queues hold over time, too

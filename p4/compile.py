@@ -1,6 +1,6 @@
 """Compiles the P4 programs to `p4/build/`: BMv2 JSON, P4Info, and the digests of the sources.
 
-Run as `python -m p4.compile`. What it writes is committed, so that only who changes a P4
+Run as `python -m ringleaf.p4.compile`. What it writes is committed, so that only who changes a P4
 program needs the compiler, and a test notices when the two no longer belong together.
 """
 

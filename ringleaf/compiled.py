@@ -23,12 +23,12 @@ from numba.np.arrayobj import make_array
 
 from ringleaf.arena import Arena
 from ringleaf.private import private_folder
+from ringleaf.shipped import PACKAGE
 from ringleaf.sources import digest
 
 warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
 
-_ROOT = Path(__file__).resolve().parent.parent
-_COMPILED_PACKAGES = ("ringleaf", "switches", "hosts", "ina", "networks")
+_COMPILED_FOLDERS = ("", "switches", "hosts", "ina", "networks")
 
 
 def cache_folder() -> Path:
@@ -47,7 +47,7 @@ def cache_folder() -> Path:
 
 
 if not os.environ.get("NUMBA_CACHE_DIR"):
-    numba.config.CACHE_DIR = str(cache_folder() / "numba" / digest(_ROOT, _COMPILED_PACKAGES))
+    numba.config.CACHE_DIR = str(cache_folder() / "numba" / digest(PACKAGE, _COMPILED_FOLDERS))
 
 _array = partial(types.Array, ndim=1, layout="C")
 

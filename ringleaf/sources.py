@@ -11,7 +11,7 @@ _MARK = "ringleaf.compiled"  # whoever compiles something imports it
 _IMPORT = re.compile(r"^(?:from ([\w.]+) import (\([^)]*\)|.*)|import ([\w.]+))", re.MULTILINE)
 
 
-def digest(root: Path, packages: Iterable[str]) -> str:
+def digest(package: Path, folders: Iterable[str]) -> str:
     """Digest of the sources that are compiled into one another, and of what these import.
 
     Numba's own cache notices a change of the file that holds a function, not of the functions it
@@ -20,16 +20,16 @@ def digest(root: Path, packages: Iterable[str]) -> str:
     """
     texts = {
         path: path.read_text()
-        for package in packages
-        for path in sorted((root / package).rglob("*.py"))
+        for folder in folders
+        for path in sorted((package / folder).rglob("*.py"))
     }
     result = hashlib.sha256()
-    for path in sorted(reach(root, texts)):
+    for path in sorted(reach(package, texts)):
         result.update(texts[path].encode())
     return result.hexdigest()[:16]
 
 
-def reach(root: Path, texts: Mapping[Path, str]) -> set[Path]:
+def reach(package: Path, texts: Mapping[Path, str]) -> set[Path]:
     """Of these sources, those that compile something, and those that they import."""
     wanted = [path for path, text in texts.items() if _MARK in text]
     found: set[Path] = set()
@@ -37,14 +37,14 @@ def reach(root: Path, texts: Mapping[Path, str]) -> set[Path]:
         path = wanted.pop()
         if path in texts and path not in found:
             found.add(path)
-            wanted.extend(_imported(root, texts[path]))
+            wanted.extend(_imported(package, texts[path]))
     return found
 
 
-def _imported(root: Path, text: str) -> Iterator[Path]:
+def _imported(package: Path, text: str) -> Iterator[Path]:
     """Files that a source may import: what it names may be a module, or in one."""
-    for package, names, module in _IMPORT.findall(text):
-        place = root.joinpath(*(package or module).split("."))
+    for parent, names, module in _IMPORT.findall(text):
+        place = package.parent.joinpath(*(parent or module).split("."))
         yield place.with_suffix(".py")
         yield place / "__init__.py"
         yield from (place / f"{name}.py" for name in re.findall(r"\w+", names))

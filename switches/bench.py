@@ -34,8 +34,7 @@ from ringleaf.packets import (
     allocate_packet,
     free_packet,
 )
-from ringleaf.views import window
-from switches.layout import (
+from ringleaf.switches.layout import (
     DEQ_QDEPTH,
     DEQ_TIMEDELTA,
     EGRESS_PORT,
@@ -43,8 +42,9 @@ from switches.layout import (
     ENQ_TIMESTAMP,
     STANDARD_FIELDS,
 )
-from switches.replication import replicate
-from switches.switch import Switch
+from ringleaf.switches.replication import replicate
+from ringleaf.switches.switch import Switch
+from ringleaf.views import window
 
 # Columns of a measurement's block of `arena.words`.
 INGRESS = 0
@@ -185,7 +185,7 @@ def _store_frames(store: Store, packets: Sequence[tuple[int, bytes]]) -> int:
 
 _COMPILE = """
 import time, sys
-from switches import Program
+from ringleaf.switches import Program
 start = time.perf_counter()
 program = Program.load(sys.argv[1])
 program.ingress, program.egress

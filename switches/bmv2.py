@@ -26,7 +26,7 @@ from google.protobuf import (  # type: ignore[import-untyped]
 )
 
 from ringleaf.errors import BackendError
-from switches.p4runtime.client import Controller
+from ringleaf.switches.p4runtime.client import Controller
 
 BINARY = "simple_switch_grpc"
 COMMAND_LINE = "simple_switch_CLI"

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ringleaf.errors import ConfigError
-from switches.program import Program
-from switches.shapes import Shape
-from switches.updates import (
+from ringleaf.switches.program import Program
+from ringleaf.switches.shapes import Shape
+from ringleaf.switches.updates import (
     CloneUpdate,
     CounterUpdate,
     Entry,

@@ -9,13 +9,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
-from switches.consistency import check_source
-from switches.json_expressions import ExpressionReader, Json, number_of, where_of
-from switches.json_externs import read_digests, read_meters, read_profiles, selectors
-from switches.json_form import read_json
-from switches.json_headers import HeaderReader
-from switches.json_parser import ParserReader
-from switches.source import (
+from ringleaf.switches.consistency import check_source
+from ringleaf.switches.json_expressions import ExpressionReader, Json, number_of, where_of
+from ringleaf.switches.json_externs import read_digests, read_meters, read_profiles, selectors
+from ringleaf.switches.json_form import read_json
+from ringleaf.switches.json_headers import HeaderReader
+from ringleaf.switches.json_parser import ParserReader
+from ringleaf.switches.source import (
     NO_ACTION,
     VALID,
     Action,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from switches.source import (
+from ringleaf.switches.source import (
     NO_ACTION,
     STANDARD,
     VALID,

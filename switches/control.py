@@ -16,17 +16,17 @@ import numpy as np
 
 from ringleaf.arena import Fields, Lanes, Store
 from ringleaf.errors import Code, ConfigError
-from switches.digests import Digests
-from switches.externs import Externs
-from switches.generate.endings import digest_words
-from switches.generate.state import TABLES_AT
-from switches.installed import InstalledTables
-from switches.layout import LOOPED, PORT_COUNT
-from switches.meters import check_rates, configure, rates_of
-from switches.p4runtime.entities import Entities
-from switches.program import Program
-from switches.replicas import Replicas, name_ports
-from switches.updates import (
+from ringleaf.switches.digests import Digests
+from ringleaf.switches.externs import Externs
+from ringleaf.switches.generate.endings import digest_words
+from ringleaf.switches.generate.state import TABLES_AT
+from ringleaf.switches.installed import InstalledTables
+from ringleaf.switches.layout import LOOPED, PORT_COUNT
+from ringleaf.switches.meters import check_rates, configure, rates_of
+from ringleaf.switches.p4runtime.entities import Entities
+from ringleaf.switches.program import Program
+from ringleaf.switches.replicas import Replicas, name_ports
+from ringleaf.switches.updates import (
     CloneUpdate,
     Count,
     CounterUpdate,
@@ -45,7 +45,7 @@ from switches.updates import (
     Update,
     ValueSetUpdate,
 )
-from switches.value_sets import ValueSets
+from ringleaf.switches.value_sets import ValueSets
 
 
 class ControlPlane:

@@ -14,8 +14,8 @@ import numpy as np
 from ringleaf.arena import Fields, Store
 from ringleaf.compiled import inline
 from ringleaf.errors import Code, ConfigError, choose
-from switches.layout import DIGESTS_AT
-from switches.updates import DELETE, DigestMessage, DigestUpdate
+from ringleaf.switches.layout import DIGESTS_AT
+from ringleaf.switches.updates import DELETE, DigestMessage, DigestUpdate
 
 DIGEST_MESSAGES = 1024  # that a switch keeps
 

@@ -11,7 +11,7 @@ from finsy.proto import p4i
 from google.protobuf import text_format  # type: ignore[import-untyped]
 
 from ringleaf.errors import Code, ConfigError
-from switches.updates import DELETE, INSERT, MODIFY
+from ringleaf.switches.updates import DELETE, INSERT, MODIFY
 
 UNREADABLE = (text_format.ParseError, ValueError, RecursionError)
 """What protobuf raises for text that is no message: also numbers too great, and no UTF-8."""

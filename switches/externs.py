@@ -11,9 +11,9 @@ import numpy as np
 
 from ringleaf.arena import Fields, Lanes, Store
 from ringleaf.errors import ConfigError, choose
-from switches.generate.state import LANE_STATE_AT, STATE_AT
-from switches.meters import METER_WORDS
-from switches.program import Program
+from ringleaf.switches.generate.state import LANE_STATE_AT, STATE_AT
+from ringleaf.switches.meters import METER_WORDS
+from ringleaf.switches.program import Program
 
 
 class Externs:

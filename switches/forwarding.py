@@ -11,10 +11,10 @@ import networkx as nx
 from ringleaf.errors import ConfigError
 from ringleaf.headers import PRIORITIES
 from ringleaf.marking import NEVER, Marking
-from topologies.addresses import PREFIX_BITS, ipv4, mac, subnet
-from topologies.detours import Pair, turns
-from topologies.graph import attachment, hosts, neighbors, port
-from topologies.routing import Ports, dealt, routes
+from ringleaf.topologies.addresses import PREFIX_BITS, ipv4, mac, subnet
+from ringleaf.topologies.detours import Pair, turns
+from ringleaf.topologies.graph import attachment, hosts, neighbors, port
+from ringleaf.topologies.routing import Ports, dealt, routes
 
 
 def forwarding_entities(
@@ -28,7 +28,7 @@ def forwarding_entities(
     Args:
         graph: A topology.
         ecmp: Split flows over equally good ports by their hash; if not, each host is reached
-            by one of them (`topologies.routing.dealt`).
+            by one of them (`ringleaf.topologies.routing.dealt`).
         ecn: When ECN-capable packets are marked.
 
     Raises:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ringleaf.arena import Fields
-from switches.lookup import (
+from ringleaf.switches.lookup import (
     ACTION,
     COUNTER,
     DEFAULT_ROW,
@@ -23,10 +23,10 @@ from switches.lookup import (
     MIX,
     RANK,
 )
-from switches.profiles import Profile
-from switches.shapes import Shape
-from switches.source import NO_ACTION
-from switches.updates import Entry, Member, MemberUpdate
+from ringleaf.switches.profiles import Profile
+from ringleaf.switches.shapes import Shape
+from ringleaf.switches.source import NO_ACTION
+from ringleaf.switches.updates import Entry, Member, MemberUpdate
 
 WORD_MASK = (1 << 64) - 1
 

@@ -12,13 +12,13 @@ import numpy as np
 
 from ringleaf.arena import Fields, Store
 from ringleaf.errors import ConfigError, choose
-from switches.generate.state import TABLES_AT
-from switches.meters import METER_WORDS
-from switches.profiles import Profile
-from switches.program import Program
-from switches.shapes import COUNTER_WORDS, Shape
-from switches.tables import TableEntries
-from switches.updates import (
+from ringleaf.switches.generate.state import TABLES_AT
+from ringleaf.switches.meters import METER_WORDS
+from ringleaf.switches.profiles import Profile
+from ringleaf.switches.program import Program
+from ringleaf.switches.shapes import COUNTER_WORDS, Shape
+from ringleaf.switches.tables import TableEntries
+from ringleaf.switches.updates import (
     INSERT,
     MODIFY,
     Entry,

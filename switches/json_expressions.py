@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import ConfigError
-from switches.json_stacks import StackReader, selected_headers, value_of
-from switches.source import (
+from ringleaf.switches.json_stacks import StackReader, selected_headers, value_of
+from ringleaf.switches.source import (
     Argument,
     Boolean,
     Constant,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from switches.json_expressions import ExpressionReader
-from switches.source import ActionProfile, Calculation, Digest, Field, MeterArray
+from ringleaf.switches.json_expressions import ExpressionReader
+from ringleaf.switches.source import ActionProfile, Calculation, Digest, Field, MeterArray
 
 Json = dict[str, Any]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from switches.json_expressions import Json, where_of
-from switches.source import STACKS, Header, HeaderField, Instances, refusal
+from ringleaf.switches.json_expressions import Json, where_of
+from ringleaf.switches.source import STACKS, Header, HeaderField, Instances, refusal
 
 COUNT_BITS = 32  # of what BMv2 calls a stack's `next`
 

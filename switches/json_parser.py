@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from switches.json_expressions import ExpressionReader, Json, number_of
-from switches.source import (
+from ringleaf.switches.json_expressions import ExpressionReader, Json, number_of
+from ringleaf.switches.source import (
     VALID,
     Expression,
     Field,

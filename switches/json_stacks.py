@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
-from switches.source import (
+from ringleaf.switches.source import (
     STACKS,
     VALID,
     Boolean,

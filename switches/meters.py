@@ -14,8 +14,8 @@ import numpy as np
 from ringleaf.arena import Fields
 from ringleaf.compiled import inline
 from ringleaf.errors import ConfigError
+from ringleaf.switches.updates import Rates
 from ringleaf.units import PS_PER_US
-from switches.updates import Rates
 
 # Columns of a meter in `arena.fields`: its buckets, the peak's first.
 CONFIGURED = 0  # 0: every packet is green

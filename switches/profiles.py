@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ringleaf.errors import Code, ConfigError
-from switches.source import Action, ActionProfile
-from switches.updates import (
+from ringleaf.switches.source import Action, ActionProfile
+from ringleaf.switches.updates import (
     DELETE,
     INSERT,
     Member,

@@ -8,9 +8,9 @@ from typing import Any
 
 from ringleaf.arena import Store
 from ringleaf.errors import Code, ConfigError
-from switches.layout import CLONE_COUNT, CLONES_AT, GROUP_COUNT, GROUPS_AT
-from switches.replication import CLONE_COLUMNS, LONGEST_GROUP, LONGEST_SESSION
-from switches.updates import (
+from ringleaf.switches.layout import CLONE_COUNT, CLONES_AT, GROUP_COUNT, GROUPS_AT
+from ringleaf.switches.replication import CLONE_COLUMNS, LONGEST_GROUP, LONGEST_SESSION
+from ringleaf.switches.updates import (
     DELETE,
     INSERT,
     CloneUpdate,

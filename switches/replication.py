@@ -22,8 +22,7 @@ from ringleaf.packets import (
     free_packet,
     row_of,
 )
-from ringleaf.views import window
-from switches.layout import (
+from ringleaf.switches.layout import (
     AGAIN_PORT,
     CLONE_BITS,
     CLONE_COUNT,
@@ -47,6 +46,7 @@ from switches.layout import (
     STANDARD_FIELDS,
     TRUNCATE_LEN,
 )
+from ringleaf.views import window
 
 CLONE_COLUMNS = 3  # of a clone session: offset of its replicas, their count, bytes to keep
 

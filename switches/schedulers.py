@@ -11,7 +11,7 @@ from ringleaf.disciplines import (
     WRR,
     parse_scheduler,
 )
-from switches.queues import (
+from ringleaf.switches.queues import (
     CREDIT,
     DEFICITS,
     LENGTHS,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switches.lookup import GROUP_ACTION, KEYS
-from switches.meters import METER_WORDS
-from switches.source import NO_ACTION, VALID, Field, MatchKey, Source, Table
+from ringleaf.switches.lookup import GROUP_ACTION, KEYS
+from ringleaf.switches.meters import METER_WORDS
+from ringleaf.switches.source import NO_ACTION, VALID, Field, MatchKey, Source, Table
 
 WORD = 64
 COUNTER_WORDS = 2  # packets, bytes

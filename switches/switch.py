@@ -26,10 +26,9 @@ from ringleaf.packets import (
     row_of,
     write_packet,
 )
-from ringleaf.units import PS_PER_US
-from switches.control import ControlPlane
-from switches.generate.state import SCRATCH_AT
-from switches.layout import (
+from ringleaf.switches.control import ControlPlane
+from ringleaf.switches.generate.state import SCRATCH_AT
+from ringleaf.switches.layout import (
     AGAIN_PORT,
     CLONE,
     DEQ_QDEPTH,
@@ -42,8 +41,9 @@ from switches.layout import (
     ROUND,
     SEND,
 )
-from switches.program import Program
-from switches.replication import may_pass, replicate, send_twin
+from ringleaf.switches.program import Program
+from ringleaf.switches.replication import may_pass, replicate, send_twin
+from ringleaf.units import PS_PER_US
 
 LONGEST_PACKET = 10_000  # bytes, that `process` takes
 MOST_PACKETS = 16 * OUTBOX_ROWS  # that may come of one packet at a time

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from ringleaf.arena import Fields
 from ringleaf.errors import Code, ConfigError
-from switches.images import Image
-from switches.profiles import Profile, check_arguments
-from switches.shapes import Shape
-from switches.source import Action
-from switches.updates import Entry, Match, Member, MemberGroup
+from ringleaf.switches.images import Image
+from ringleaf.switches.profiles import Profile, check_arguments
+from ringleaf.switches.shapes import Shape
+from ringleaf.switches.source import Action
+from ringleaf.switches.updates import Entry, Match, Member, MemberGroup
 
 
 class TableEntries:

@@ -13,8 +13,8 @@ import numpy as np
 from ringleaf.arena import Fields
 from ringleaf.compiled import inline
 from ringleaf.errors import Code, ConfigError, choose
-from switches.source import ValueSet
-from switches.updates import Match, ValueSetUpdate
+from ringleaf.switches.source import ValueSet
+from ringleaf.switches.updates import Match, ValueSetUpdate
 
 _ONE = np.uint64(1)
 _TWO = np.uint64(2)

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from ringleaf import sources
+from ringleaf.shipped import PACKAGE
 
-ROOT = Path(__file__).resolve().parents[1]
 LOOP = "from ringleaf.compiled import handler\nfrom p import (\n    state,\n)\nimport p.units\n"
 TREE = {
     "p/__init__.py": "",
@@ -21,7 +21,7 @@ def digest(folder: Path, **changed: str) -> str:
         path = folder / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text + changed.get(path.stem, ""))
-    return sources.digest(folder, ["p"])
+    return sources.digest(folder / "p", [""])
 
 
 def test_only_what_compiled_code_is_made_of_counts(tmp_path: Path) -> None:
@@ -35,11 +35,11 @@ def test_only_what_compiled_code_is_made_of_counts(tmp_path: Path) -> None:
 def test_a_flow_scheduler_may_change_and_a_handler_may_not() -> None:
     texts = {
         path: path.read_text()
-        for package in ("ringleaf", "hosts", "networks")
-        for path in (ROOT / package).rglob("*.py")
+        for folder in ("", "hosts", "networks")
+        for path in (PACKAGE / folder).rglob("*.py")
     }
 
-    found = {str(path.relative_to(ROOT)) for path in sources.reach(ROOT, texts)}
+    found = {str(path.relative_to(PACKAGE)) for path in sources.reach(PACKAGE, texts)}
 
-    assert {"hosts/rc/sender.py", "networks/virtual/lines.py", "ringleaf/units.py"} <= found
+    assert {"hosts/rc/sender.py", "networks/virtual/lines.py", "units.py"} <= found
     assert not {"hosts/schedulers/fifo.py", "networks/hosts/director.py"} & found

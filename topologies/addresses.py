@@ -10,7 +10,7 @@ from __future__ import annotations
 import networkx as nx
 
 from ringleaf.errors import TopologyError
-from topologies.graph import Role, attachment, index, port
+from ringleaf.topologies.graph import Role, attachment, index, port
 
 PREFIX_BITS = 24
 """Length of the prefix that the hosts of one switch share."""

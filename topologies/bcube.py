@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from itertools import count
 from typing import TYPE_CHECKING
 
-from topologies.family import Counts, Family, check_sizes
-from topologies.graph import Link, add_server, add_switch, connect, join_servers, new_graph
+from ringleaf.topologies.family import Counts, Family, check_sizes
+from ringleaf.topologies.graph import Link, add_server, add_switch, connect, join_servers, new_graph
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import networkx as nx
 
 from ringleaf.errors import TopologyError
-from topologies.graph import Role
+from ringleaf.topologies.graph import Role
 
 
 def with_delays(

@@ -15,7 +15,7 @@ from types import MappingProxyType
 import networkx as nx
 
 from ringleaf.errors import TopologyError
-from topologies.graph import attachment, fabric, port
+from ringleaf.topologies.graph import attachment, fabric, port
 
 Pair = tuple[str, str]
 """Source and destination, hosts."""

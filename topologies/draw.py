@@ -20,7 +20,7 @@ from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 
 from ringleaf.errors import ConfigError, TopologyError
-from topologies.graph import Point, Role, hosts, kind, natural, switches
+from ringleaf.topologies.graph import Point, Role, hosts, kind, natural, switches
 
 FORMATS = ("png", "svg", "pdf")
 DOTS_PER_INCH = 150

@@ -12,8 +12,8 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from ringleaf.errors import TopologyError
-from topologies.family import Counts, Family, check_sizes
-from topologies.graph import Link, add_host, add_switch, connect, new_graph
+from ringleaf.topologies.family import Counts, Family, check_sizes
+from ringleaf.topologies.graph import Link, add_host, add_switch, connect, new_graph
 
 if TYPE_CHECKING:
     import networkx as nx

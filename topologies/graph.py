@@ -7,10 +7,10 @@ A topology is an `nx.Graph`. Hosts are `h0, h1, ...` in rank order, switches `s0
 - Edge attributes: `link` (Link) and `ports` (node name -> its port, from 1; a host's is 1).
 - Graph attributes: `name` (a spec that builds it again, with the rates and delays
   that it was given), `hierarchy` (group sizes, innermost first,
-  their product is the number of hosts), `routing` (a name of `topologies.routing.ROUTERS`),
+  their product is the number of hosts), `routing` (a name of `routing.ROUTERS`),
   `servers` (whether each host `h{i}` forwards for others, through a switch `s{i}` of its own)
   and `layout` (`tiers` if `pos` counts hosts by tiers, `grid` if both axes have one scale);
-  `detours`, if there are any (`topologies.detours`).
+  `detours`, if there are any (`ringleaf.topologies.detours`).
 - Hints for drawings: a switch's `rail` (two ends of a line that stands for it), a link's `stubs`
   (node -> vector; the link is drawn as these instead) and the graph's `frames` (corners).
 """

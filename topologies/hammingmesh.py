@@ -13,8 +13,8 @@ from itertools import count, product
 from typing import TYPE_CHECKING
 
 from ringleaf.errors import TopologyError
-from topologies.family import Counts, Family, check_sizes, fill
-from topologies.graph import (
+from ringleaf.topologies.family import Counts, Family, check_sizes, fill
+from ringleaf.topologies.graph import (
     Link,
     Point,
     add_server,

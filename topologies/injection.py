@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ringleaf.errors import ConfigError
-from topologies.graph import attachment, hosts, link
-from topologies.registry import build, parse
+from ringleaf.topologies.graph import attachment, hosts, link
+from ringleaf.topologies.registry import build, parse
 
 if TYPE_CHECKING:
     import networkx as nx

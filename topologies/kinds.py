@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ringleaf.topologies.graph import Role, attachment, hosts, index, kind
 from ringleaf.units import format_rate, format_time
-from topologies.graph import Role, attachment, hosts, index, kind
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from itertools import product
 from typing import TYPE_CHECKING
 
-from topologies.family import Counts, Family, check_sizes, fill
-from topologies.graph import Link, add_host, add_switch, connect, new_graph
+from ringleaf.topologies.family import Counts, Family, check_sizes, fill
+from ringleaf.topologies.graph import Link, add_host, add_switch, connect, new_graph
 
 if TYPE_CHECKING:
     import networkx as nx

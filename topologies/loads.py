@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import networkx as nx
 
+from ringleaf.topologies.graph import attachment, distances, fabric, link, neighbors
+from ringleaf.topologies.routing import Table
 from ringleaf.units import serialize_ps
-from topologies.graph import attachment, distances, fabric, link, neighbors
-from topologies.routing import Table
 
 Direction = tuple[str, str]
 Demand = Mapping[str, Mapping[str, float]]

@@ -8,7 +8,7 @@ from math import prod
 import networkx as nx
 
 from ringleaf.errors import TopologyError
-from topologies.graph import attachment, distances, fabric, hosts, link
+from ringleaf.topologies.graph import attachment, distances, fabric, hosts, link
 
 
 def link_count(graph: nx.Graph[str]) -> dict[str, int]:

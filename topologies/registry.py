@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ringleaf.errors import ConfigError, TopologyError, choose
+from ringleaf.topologies.bcube import BCUBE
+from ringleaf.topologies.family import Counts, Family
+from ringleaf.topologies.fattree import FAT_TREE
+from ringleaf.topologies.graph import Link, hosts
+from ringleaf.topologies.hammingmesh import HAMMING_MESH
+from ringleaf.topologies.leafspine import LEAF_SPINE
+from ringleaf.topologies.torus import TORUS_2D, TORUS_3D
 from ringleaf.units import PS_PER_US, exact_rate, exact_time, is_whole, parse_rate, parse_time
-from topologies.bcube import BCUBE
-from topologies.family import Counts, Family
-from topologies.fattree import FAT_TREE
-from topologies.graph import Link, hosts
-from topologies.hammingmesh import HAMMING_MESH
-from topologies.leafspine import LEAF_SPINE
-from topologies.torus import TORUS_2D, TORUS_3D
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -16,10 +16,9 @@ from math import prod
 import networkx as nx
 
 from ringleaf.errors import TopologyError, choose
-from ringleaf.units import serialize_ps
-from topologies.delays import inside_ps
-from topologies.detours import detours
-from topologies.graph import (
+from ringleaf.topologies.delays import inside_ps
+from ringleaf.topologies.detours import detours
+from ringleaf.topologies.graph import (
     Peers,
     attachment,
     distances,
@@ -30,6 +29,7 @@ from topologies.graph import (
     neighbor_at,
     port,
 )
+from ringleaf.units import serialize_ps
 
 Ports = tuple[int, ...]
 Table = Mapping[str, Mapping[str, Ports]]
@@ -185,7 +185,7 @@ def hop_count(graph: nx.Graph[str], src: str, dst: str) -> int:
 def one_way_ps(graph: nx.Graph[str], nodes: Sequence[str], size_bytes: int) -> int:
     """Time of a packet along `nodes` when nobody else sends: each hop stores it, then forwards.
 
-    What the nodes themselves take (`topologies.delays`) is in it.
+    What the nodes themselves take (`ringleaf.topologies.delays`) is in it.
     """
     links = [link(graph, a, b) for a, b in pairwise(nodes)]
     on_links_ps = sum(each.delay_ps + serialize_ps(size_bytes, each.rate_bps) for each in links)

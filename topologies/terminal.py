@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 import networkx as nx
 
+from ringleaf.topologies.graph import Role, hosts, kind, link, switches
+from ringleaf.topologies.metrics import bisection_bps, diameter
 from ringleaf.units import format_rate, format_time
-from topologies.graph import Role, hosts, kind, link, switches
-from topologies.metrics import bisection_bps, diameter
 
 WIDTH = 100
 """Columns of the drawing."""

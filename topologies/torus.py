@@ -7,8 +7,8 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
 
-from topologies.family import Counts, Family, check_sizes, fill
-from topologies.graph import Link, Point, add_server, connect, join_servers, new_graph
+from ringleaf.topologies.family import Counts, Family, check_sizes, fill
+from ringleaf.topologies.graph import Link, Point, add_server, connect, join_servers, new_graph
 
 if TYPE_CHECKING:
     import networkx as nx

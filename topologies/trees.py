@@ -9,7 +9,7 @@ from itertools import zip_longest
 import networkx as nx
 
 from ringleaf.errors import TopologyError
-from topologies.graph import Peers, attachment, distances, fabric, natural
+from ringleaf.topologies.graph import Peers, attachment, distances, fabric, natural
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from collectives.compress.share import Share
+from ringleaf.collectives.compress.share import Share
 
 if TYPE_CHECKING:
     import torch

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from collectives.compress.compressor import Compressor
-from collectives.compress.randomk import RandomK
-from collectives.compress.share import parse_share
-from collectives.compress.topk import TopK
+from ringleaf.collectives.compress.compressor import Compressor
+from ringleaf.collectives.compress.randomk import RandomK
+from ringleaf.collectives.compress.share import parse_share
+from ringleaf.collectives.compress.topk import TopK
 from ringleaf.errors import choose
 
 COMPRESSORS: dict[str, Callable[[str, str], Compressor]] = {

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, log2
 
-from collectives.sparse.stream import INDEX_BYTES
+from ringleaf.collectives.sparse.stream import INDEX_BYTES
 from ringleaf.units import PS_PER_S
 
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from collectives.cost import Cost, Fabric, steps_cost
-from collectives.schedule import ALL_OPS, Collective, Op, Schedule, Transfer, check_ranks
-from collectives.sparse.stream import SPARSE_STREAM
+from ringleaf.collectives.cost import Cost, Fabric, steps_cost
+from ringleaf.collectives.schedule import ALL_OPS, Collective, Op, Schedule, Transfer, check_ranks
+from ringleaf.collectives.sparse.stream import SPARSE_STREAM
 
 
 def recursive_doubling(ranks: int) -> Schedule:

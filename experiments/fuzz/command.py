@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.console import FAILURE, Debug, guard, say
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.console import FAILURE, Debug, guard, say
 
 if TYPE_CHECKING:
-    from switches.fuzz.contest import Difference, Round
-    from switches.fuzz.course import Course
-    from switches.program import Program
+    from ringleaf.switches.fuzz.contest import Difference, Round
+    from ringleaf.switches.fuzz.course import Course
+    from ringleaf.switches.program import Program
 
 Emit = Callable[[str], None]
 
@@ -67,7 +67,7 @@ def run(options: Options, emit: Emit) -> int:
     Raises:
         ConfigError: If BMv2 is not here, or the program can't be loaded or compared.
     """
-    from experiments.walk.command import find_program, run_uncompiled
+    from ringleaf.experiments.walk.command import find_program, run_uncompiled
 
     if options.packets < 1 or options.rounds < 1:
         raise ConfigError(
@@ -75,9 +75,9 @@ def run(options: Options, emit: Emit) -> int:
         )
     if not options.compiled:
         run_uncompiled()
-    from switches.bmv2 import is_there
-    from switches.fuzz.exclusions import incomparable
-    from switches.program import Program
+    from ringleaf.switches.bmv2 import is_there
+    from ringleaf.switches.fuzz.exclusions import incomparable
+    from ringleaf.switches.program import Program
 
     if not is_there():
         raise ConfigError(
@@ -95,11 +95,11 @@ def run(options: Options, emit: Emit) -> int:
 
 
 def _fuzz(program: Program, options: Options, emit: Emit) -> int:
-    from switches.bmv2_build import has_checks, kept_away_line
-    from switches.fuzz.campaign import run_rounds
-    from switches.fuzz.contest import Contest, shrink
-    from switches.fuzz.exclusions import unconfigured
-    from switches.fuzz.sieve import OUTSIDE
+    from ringleaf.switches.bmv2_build import has_checks, kept_away_line
+    from ringleaf.switches.fuzz.campaign import run_rounds
+    from ringleaf.switches.fuzz.contest import Contest, shrink
+    from ringleaf.switches.fuzz.exclusions import unconfigured
+    from ringleaf.switches.fuzz.sieve import OUTSIDE
 
     emit(
         f"# fuzz {program.name}: {options.rounds} rounds of {options.packets} packets, "
@@ -137,7 +137,7 @@ def _say_round(number: int, done: Round, emit: Emit) -> None:
 
 def _say_course(course: Course, emit: Emit) -> None:
     """Print how much of the program its packets have reached, and what they have not."""
-    from switches.fuzz.course import PLURALS
+    from ringleaf.switches.fuzz.course import PLURALS
 
     kinds = course.by_kind()
     amounts = ", ".join(f"{reached} of {count} {PLURALS[kind]}" for kind, reached, count in kinds)
@@ -148,7 +148,7 @@ def _say_course(course: Course, emit: Emit) -> None:
 
 
 def _show(program: Program, found: Difference, options: Options, emit: Emit) -> None:
-    from switches.fuzz.kept import as_stf
+    from ringleaf.switches.fuzz.kept import as_stf
 
     text = as_stf(program, found)
     emit("")
@@ -169,8 +169,8 @@ def _show_packets(found: Difference) -> None:
     """Print the first packet that differs, BMv2's beside ours."""
     from rich.console import Console
 
-    from experiments.replay.show import render
-    from networks.replay import compare
+    from ringleaf.experiments.replay.show import render
+    from ringleaf.networks.replay import compare
 
     pair = _first_pair(found)
     if pair is None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from experiments.figure_style import INK, matplotlib_style, write_figure
-from experiments.jobs.results import Case, JobRow
+from ringleaf.experiments.figure_style import INK, matplotlib_style, write_figure
+from ringleaf.experiments.jobs.results import Case, JobRow
 from ringleaf.units import PS_PER_MS, PS_PER_S
 
 if TYPE_CHECKING:

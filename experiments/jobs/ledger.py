@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import torch
 
-from collectives.schedule import Collective, Schedule
-from experiments.judge import Judge, Tolerance
-from hosts.training.pieces import Piece
-from ina.systems import System
+from ringleaf.collectives.schedule import Collective, Schedule
+from ringleaf.experiments.judge import Judge, Tolerance
+from ringleaf.hosts.training.pieces import Piece
+from ringleaf.ina.systems import System
 
 SHIFT = 17  # elements by which ranks' gradients are apart
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from experiments import drops
-from experiments.folder import write_bytes, write_text
-from experiments.results import SCHEMA_VERSION, read_json
-from networks.outcome import Drop
 from ringleaf.errors import ConfigError
+from ringleaf.experiments import drops
+from ringleaf.experiments.folder import write_bytes, write_text
+from ringleaf.experiments.results import SCHEMA_VERSION, read_json
+from ringleaf.networks.outcome import Drop
 
 if TYPE_CHECKING:
-    from networks.hosts.training import Stretch
+    from ringleaf.networks.hosts.training import Stretch
 
 KIND = "jobs"
 """Of a run directory, in its `summary.json`."""

@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
-from collectives.cost import Fabric
-from collectives.registry import ALGORITHMS
-from collectives.schedule import Schedule, check
-from experiments.bounds import Bounds
-from experiments.jobs.ledger import GradientLedger
-from experiments.jobs.results import Case, Combination
-from experiments.jobs.spec import JobSpec, JobsSpec
-from experiments.jobs.summary import summarise
-from experiments.network import build_topology, fold_hierarchy
-from hosts.schedulers.registry import SCHEDULERS
-from hosts.training.job import TrainingJob
-from hosts.training.pieces import cut
+from ringleaf.collectives.cost import Fabric
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.schedule import Schedule, check
 from ringleaf.errors import ConfigError
-from topologies.delays import with_delays
-from topologies.graph import hosts
+from ringleaf.experiments.bounds import Bounds
+from ringleaf.experiments.jobs.ledger import GradientLedger
+from ringleaf.experiments.jobs.results import Case, Combination
+from ringleaf.experiments.jobs.spec import JobSpec, JobsSpec
+from ringleaf.experiments.jobs.summary import summarise
+from ringleaf.experiments.network import build_topology, fold_hierarchy
+from ringleaf.hosts.schedulers.registry import SCHEDULERS
+from ringleaf.hosts.training.job import TrainingJob
+from ringleaf.hosts.training.pieces import cut
+from ringleaf.topologies.delays import with_delays
+from ringleaf.topologies.graph import hosts
 
 if TYPE_CHECKING:
-    from ina.systems import System
-    from networks.groups import Group
-    from networks.hosts.assignment import Assignment
-    from networks.options import Options
+    from ringleaf.ina.systems import System
+    from ringleaf.networks.groups import Group
+    from ringleaf.networks.hosts.assignment import Assignment
+    from ringleaf.networks.options import Options
 
 DTYPE = torch.float32
 
@@ -118,10 +118,10 @@ class JobsExperiment:
         watcher: Watcher = NOBODY,
     ) -> Case:
         """Run one combination."""
-        from ina.registry import SYSTEMS  # compiles, or loads what is compiled
-        from networks.hosts.credit import partition_bytes
-        from networks.hosts.training import TrainingDirector
-        from networks.virtual import VirtualNetwork
+        from ringleaf.ina.registry import SYSTEMS  # compiles, or loads what is compiled
+        from ringleaf.networks.hosts.credit import partition_bytes
+        from ringleaf.networks.hosts.training import TrainingDirector
+        from ringleaf.networks.virtual import VirtualNetwork
 
         spec, algorithm = self.spec, ALGORITHMS[combination.algo]
         system = SYSTEMS.get(combination.algo) if algorithm.in_network else None
@@ -155,7 +155,7 @@ class JobsExperiment:
         return summarise(self.graph, combination, jobs, director, outcome, ledger)
 
     def _options(self, combination: Combination, capture: Path | None) -> Options:
-        from networks.options import Options
+        from ringleaf.networks.options import Options
 
         spec, room = self.spec, dict[str, Any]()
         if spec.queue_bytes is not None:
@@ -177,7 +177,7 @@ class JobsExperiment:
         )
 
     def _groups(self, count: int, system: System | None) -> list[Group]:
-        from networks.groups import Group
+        from ringleaf.networks.groups import Group
 
         return [
             Group(number, tuple(ranks), tuple(servers), system)
@@ -185,7 +185,7 @@ class JobsExperiment:
         ]
 
     def _assignment(self, algo: str, job: JobSpec, most_bytes: int | None) -> Assignment:
-        from networks.hosts.assignment import Assignment
+        from ringleaf.networks.hosts.assignment import Assignment
 
         pieces = cut(job.model, fuse_bytes=self.spec.fuse_bytes, partition_bytes=most_bytes)
         return Assignment(

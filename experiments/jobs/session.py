@@ -11,15 +11,15 @@ from typing import Any
 
 import torch
 
-from experiments import loading
-from experiments.estimate import format_wait
-from experiments.folder import RunFolder, write_text
-from experiments.jobs import figures, results, table
-from experiments.jobs.results import Case, JobRow
-from experiments.jobs.runner import JobsExperiment
-from experiments.jobs.spec import read_jobs
-from experiments.progress import INTERVAL_S, TRUSTED, Write, to_terminal
 from ringleaf.errors import ConfigError
+from ringleaf.experiments import loading
+from ringleaf.experiments.estimate import format_wait
+from ringleaf.experiments.folder import RunFolder, write_text
+from ringleaf.experiments.jobs import figures, results, table
+from ringleaf.experiments.jobs.results import Case, JobRow
+from ringleaf.experiments.jobs.runner import JobsExperiment
+from ringleaf.experiments.jobs.spec import read_jobs
+from ringleaf.experiments.progress import INTERVAL_S, TRUSTED, Write, to_terminal
 
 Emit = Callable[[str], None]
 

@@ -19,14 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.options import PROGRAMS, ROUTES
-from hosts.schedulers.registry import SCHEDULERS
-from hosts.training.model import Model, load_model, scaled
 from ringleaf.errors import ConfigError, choose
+from ringleaf.experiments.options import PROGRAMS, ROUTES
+from ringleaf.hosts.schedulers.registry import SCHEDULERS
+from ringleaf.hosts.training.model import Model, load_model, scaled
 from ringleaf.marking import Marking, parse_marking
+from ringleaf.topologies.injection import divide_ports
 from ringleaf.units import parse_rate, parse_size, parse_time
 from ringleaf.yaml_file import read_yaml
-from topologies.injection import divide_ports
 
 PLACEMENTS = ("spread", "packed")
 
@@ -203,8 +203,8 @@ def _job(where: str, row: Any, given: Mapping[str, Any]) -> JobSpec:
 
 
 def _algorithms(where: str, names: list[Any]) -> tuple[str, ...]:
-    from collectives.registry import ALGORITHMS
-    from collectives.schedule import Collective
+    from ringleaf.collectives.registry import ALGORITHMS
+    from ringleaf.collectives.schedule import Collective
 
     known = {n: a for n, a in ALGORITHMS.items() if a.collective is Collective.ALLREDUCE}
     return tuple(choose(where, "algo", str(name), known) for name in names)

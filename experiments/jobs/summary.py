@@ -10,16 +10,16 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from experiments.jobs.ledger import GradientLedger
-from experiments.jobs.results import Case, Combination, JobRow, jain
-from experiments.jobs.spec import JobSpec
-from hosts.training.job import TrainingJob
+from ringleaf.experiments.jobs.ledger import GradientLedger
+from ringleaf.experiments.jobs.results import Case, Combination, JobRow, jain
+from ringleaf.experiments.jobs.spec import JobSpec
+from ringleaf.hosts.training.job import TrainingJob
+from ringleaf.topologies.graph import link
 from ringleaf.units import FOREVER_PS, PS_PER_S
-from topologies.graph import link
 
 if TYPE_CHECKING:
-    from networks.hosts.training import TrainingDirector
-    from networks.virtual import RunResult
+    from ringleaf.networks.hosts.training import TrainingDirector
+    from ringleaf.networks.virtual import RunResult
 
 Direction = tuple[str, str]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from experiments import drops
-from experiments.conditions import injection, inside_nodes
-from experiments.jobs.results import Case, JobRow
-from experiments.jobs.runner import JobsExperiment
+from ringleaf.experiments import drops
+from ringleaf.experiments.conditions import injection, inside_nodes
+from ringleaf.experiments.jobs.results import Case, JobRow
+from ringleaf.experiments.jobs.runner import JobsExperiment
+from ringleaf.topologies.injection import injections_bps
+from ringleaf.topologies.kinds import describe, link_kinds
 from ringleaf.units import PS_PER_MS
-from topologies.injection import injections_bps
-from topologies.kinds import describe, link_kinds
 
 _COLUMNS = (
     ("jobs", "", 5),

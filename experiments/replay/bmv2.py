@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from networks.replay.compare import Check, Sent
-from networks.traces.entries import load_schema, read_entries
-from networks.traces.trace import PORT, Trace
 from ringleaf.errors import ConfigError
-from switches.bmv2 import Bmv2, is_there
+from ringleaf.networks.replay.compare import Check, Sent
+from ringleaf.networks.traces.entries import load_schema, read_entries
+from ringleaf.networks.traces.trace import PORT, Trace
+from ringleaf.switches.bmv2 import Bmv2, is_there
 
 BATCH = 300
 WINDOW = 64

@@ -12,18 +12,18 @@ from pathlib import Path
 
 from rich.console import Console
 
-from experiments.replay.bmv2 import WINDOW, replay_on_bmv2
-from experiments.replay.junit import TraceResult, write_junit
-from experiments.replay.masks import parse_masks
-from experiments.replay.show import describe, render
-from networks.replay.compare import Check, Rules, Window, make_check
-from networks.replay.replayer import Replayer, load_program
-from networks.replay.sinks import Comparison, Outputs
-from networks.traces import manifest as manifests
-from networks.traces.checksums import changed_files, write_checksums
-from networks.traces.manifest import Manifest
-from networks.traces.trace import Trace, open_trace
 from ringleaf.errors import ConfigError, RingleafError, choose
+from ringleaf.experiments.replay.bmv2 import WINDOW, replay_on_bmv2
+from ringleaf.experiments.replay.junit import TraceResult, write_junit
+from ringleaf.experiments.replay.masks import parse_masks
+from ringleaf.experiments.replay.show import describe, render
+from ringleaf.networks.replay.compare import Check, Rules, Window, make_check
+from ringleaf.networks.replay.replayer import Replayer, load_program
+from ringleaf.networks.replay.sinks import Comparison, Outputs
+from ringleaf.networks.traces import manifest as manifests
+from ringleaf.networks.traces.checksums import changed_files, write_checksums
+from ringleaf.networks.traces.manifest import Manifest
+from ringleaf.networks.traces.trace import Trace, open_trace
 from ringleaf.units import PS_PER_NS, is_whole, parse_time
 
 EQUAL, DIFFERENT, BAD_INPUT = 0, 1, 2

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-from ina.registry import load_layers
+from ringleaf.ina.registry import load_layers
 
 
 class FieldView(NamedTuple):
@@ -31,7 +31,7 @@ def _ethernet() -> Any:
     logging.getLogger("scapy").setLevel(logging.ERROR)
     from scapy.layers import inet6, l2, vxlan  # noqa: F401 - so that they are known
 
-    import hosts.rc.layers  # noqa: F401
+    import ringleaf.hosts.rc.layers  # noqa: F401
 
     load_layers()
     return l2.Ether

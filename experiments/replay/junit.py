@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from experiments.replay.show import as_text, describe
-from networks.replay.compare import PortResult
+from ringleaf.experiments.replay.show import as_text, describe
+from ringleaf.networks.replay.compare import PortResult
 from ringleaf.xml_text import clean
 
 

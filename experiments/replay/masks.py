@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from experiments.replay.dissect import dissect
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.replay.dissect import dissect
 from ringleaf.units import is_whole
 
 _RANGE = re.compile(r"(\d+):(\d+)")

@@ -10,8 +10,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from experiments.replay.dissect import FieldView, dissect
-from networks.replay.compare import Difference, Kind, Packet, PortResult
+from ringleaf.experiments.replay.dissect import FieldView, dissect
+from ringleaf.networks.replay.compare import Difference, Kind, Packet, PortResult
 
 DIFFERS = "bold red"
 SAME = "dim"

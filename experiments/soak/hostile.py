@@ -1,6 +1,6 @@
 """A month of fuzzing in an hour: broken and hostile input, each of which works or is refused.
 
-    python -m experiments.soak.hostile --inputs 100000 --seed 1
+    python -m ringleaf.experiments.soak.hostile --inputs 100000 --seed 1
 
 Input number i of a seed is always the same. Each is fed in a process of its own folder, with a
 limit of time and of memory, that may write nowhere else, start nothing and connect to nothing. What
@@ -26,11 +26,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from experiments.soak.guards import BreachError, SlowError, Watch, limit_memory, time_limit
-from experiments.soak.kinds import KINDS, REFUSALS, prepare
-from experiments.soak.mutators import OWNED
-from experiments.soak.shrink import shrink
 from ringleaf.compiled import cache_folder
+from ringleaf.experiments.soak.guards import BreachError, SlowError, Watch, limit_memory, time_limit
+from ringleaf.experiments.soak.kinds import KINDS, REFUSALS, prepare
+from ringleaf.experiments.soak.mutators import OWNED
+from ringleaf.experiments.soak.shrink import shrink
 
 LIMIT_S = 10.0  # of a processor, for one input; a large program takes one second
 STUCK_S = 300.0  # without a word from a process, which is then ended
@@ -215,7 +215,7 @@ class Soak:
         _say(f"FAILED     input {number} ({kind}): {sign}")
         _say("\n".join(f"           {line}" for line in story.strip().splitlines()[-6:]))
         _say(f"           kept, made smaller: {file} ({len(data)} bytes)")
-        _say(f"           again: python -m experiments.soak.hostile --file {file}")
+        _say(f"           again: python -m ringleaf.experiments.soak.hostile --file {file}")
 
     def _smaller(self, kind: str, data: bytes, sign: str) -> bytes:
         here, there = multiprocessing.Pipe(duplex=False)
@@ -250,7 +250,7 @@ def _say(line: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="experiments.soak.hostile", description=__doc__)
+    parser = argparse.ArgumentParser(prog="ringleaf.experiments.soak.hostile", description=__doc__)
     parser.add_argument("--inputs", type=int, default=1000, help="how many (1000)")
     parser.add_argument("--first", type=int, default=0, help="number of the first (0)")
     parser.add_argument("--seed", type=int, default=1)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from experiments.soak.cases import (
+from ringleaf.experiments.soak.cases import (
     BY_HOSTS,
     SPARSE,
     TOPOLOGIES,
@@ -19,9 +19,9 @@ from experiments.soak.cases import (
     simpler_options,
     simpler_trouble,
 )
-from hosts.schedulers.registry import SCHEDULERS
+from ringleaf.hosts.schedulers.registry import SCHEDULERS
+from ringleaf.topologies.registry import count
 from ringleaf.units import PS_PER_MS, PS_PER_NS, PS_PER_US
-from topologies.registry import count
 
 JOBS_SHARE = 0.2  # of all cases of a soak
 

@@ -7,28 +7,28 @@ from random import Random
 
 import torch
 
-from collectives.registry import ALGORITHMS
-from collectives.schedule import Schedule, check
-from experiments.jobs.ledger import GradientLedger
-from experiments.network import fold_hierarchy, network_options
-from experiments.options import resolve
-from experiments.runner import Experiment
-from experiments.soak.job_cases import JobsCase, Round, Team, Training
-from experiments.soak.trial import FORGETFUL, Finding, try_run
-from hosts.schedulers.interface import Scheduler
-from hosts.schedulers.registry import find_scheduler
-from hosts.training.job import TrainingJob
-from hosts.training.model import DTYPE_BYTES, Layer, Model
-from hosts.training.pieces import cut
-from ina.registry import SYSTEMS
-from networks.groups import Group
-from networks.hosts.assignment import Assignment
-from networks.hosts.credit import partition_bytes
-from networks.hosts.training import TrainingDirector
-from networks.virtual import RunResult, VirtualNetwork
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.schedule import Schedule, check
 from ringleaf.errors import RingleafError
+from ringleaf.experiments.jobs.ledger import GradientLedger
+from ringleaf.experiments.network import fold_hierarchy, network_options
+from ringleaf.experiments.options import resolve
+from ringleaf.experiments.runner import Experiment
+from ringleaf.experiments.soak.job_cases import JobsCase, Round, Team, Training
+from ringleaf.experiments.soak.trial import FORGETFUL, Finding, try_run
+from ringleaf.hosts.schedulers.interface import Scheduler
+from ringleaf.hosts.schedulers.registry import find_scheduler
+from ringleaf.hosts.training.job import TrainingJob
+from ringleaf.hosts.training.model import DTYPE_BYTES, Layer, Model
+from ringleaf.hosts.training.pieces import cut
+from ringleaf.ina.registry import SYSTEMS
+from ringleaf.networks.groups import Group
+from ringleaf.networks.hosts.assignment import Assignment
+from ringleaf.networks.hosts.credit import partition_bytes
+from ringleaf.networks.hosts.training import TrainingDirector
+from ringleaf.networks.virtual import RunResult, VirtualNetwork
+from ringleaf.topologies.graph import attachment, hosts, link, switches
 from ringleaf.units import PS_PER_S
-from topologies.graph import attachment, hosts, link, switches
 
 Complaint = tuple[str, str] | None
 """What is wrong, and why, in words."""

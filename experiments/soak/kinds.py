@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +20,20 @@ import yaml
 from finsy.proto import p4r
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-from experiments.soak.mutators import mutate_bytes, mutate_json, mutate_text
 from ringleaf.errors import ConfigError, RingleafError
-from switches.p4runtime.controllers import Controllers
-from switches.p4runtime.device import Device
-from switches.p4runtime.service import Service
-from switches.p4runtime.status import BatchError
-from switches.program import P4INFO_SUFFIX, Program
+from ringleaf.experiments.soak.mutators import mutate_bytes, mutate_json, mutate_text
+from ringleaf.hosts.training.model import MODELS
+from ringleaf.shipped import P4_BUILD, SPECS
+from ringleaf.switches.p4runtime.controllers import Controllers
+from ringleaf.switches.p4runtime.device import Device
+from ringleaf.switches.p4runtime.service import Service
+from ringleaf.switches.p4runtime.status import BatchError
+from ringleaf.switches.program import P4INFO_SUFFIX, Program
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILT = ROOT / "p4" / "build"
 PROGRAMS = ROOT / "tests" / "switches" / "programs"
 TRACES = ROOT / "tests" / "traces"
 STF = ROOT / "tests" / "switches" / "stf"
-SPECS = ROOT / "experiments" / "specs"
 MOST_BYTES = 2 << 20  # of a changed program: what is larger takes its time to be refused
 LONGEST_SPEC = 12_000  # bytes, but for a few: YAML takes a second for 200,000
 LARGEST = 60_000  # bytes of a program that is worth changing
@@ -50,16 +51,17 @@ class Kind:
     feed: Callable[[bytes, Path], None]
 
 
+_NEEDED = (
+    *("experiments.jobs.session", "experiments.options", "experiments.spec_file"),
+    *("networks.traces.entries", "networks.traces.trace", "switches.stf.parser"),
+)
+"""Modules that feeders import when they feed, which takes its time."""
+
+
 def prepare() -> None:
     """Import what feeding needs, and read what is given to all."""
-    import experiments.jobs.session
-    import experiments.options
-    import experiments.spec_file
-    import networks.traces.entries
-    import networks.traces.trace
-    import switches.stf.parser
-
-    assert all((experiments, networks, switches))
+    for name in _NEEDED:
+        import_module(f"ringleaf.{name}")
     for kind in KINDS.values():
         kind.draw(random.Random(0))
     _device_program()
@@ -70,7 +72,7 @@ def prepare() -> None:
 
 @cache
 def _programs() -> list[bytes]:
-    paths = sorted([*BUILT.glob("*.json"), *PROGRAMS.glob("*.json")])
+    paths = sorted([*P4_BUILD.glob("*.json"), *PROGRAMS.glob("*.json")])
     return [path.read_bytes() for path in paths if path.stat().st_size < LARGEST]
 
 
@@ -120,7 +122,7 @@ def _block(kind: int, body: bytes) -> bytes:
 
 
 def _feed_capture(data: bytes, folder: Path) -> None:
-    from networks.traces.pcap_read import read_packets
+    from ringleaf.networks.traces.pcap_read import read_packets
 
     path = folder / "packets.pcap"
     path.write_bytes(data)
@@ -316,8 +318,7 @@ def _feed_p4info(data: bytes, folder: Path) -> None:
 
 @cache
 def _specs() -> list[bytes]:
-    models = ROOT / "hosts" / "training" / "models"
-    paths = [*SPECS.glob("*.yaml"), *sorted(models.glob("*.yaml"))[:2]]
+    paths = [*SPECS.glob("*.yaml"), *sorted(MODELS.glob("*.yaml"))[:2]]
     return [path.read_bytes()[:3000].rpartition(b"\n")[0] for path in paths]
 
 
@@ -341,10 +342,10 @@ def _changed_spec(rng: random.Random) -> bytes:
 
 
 def _feed_spec(data: bytes, folder: Path) -> None:
-    from experiments.jobs.spec import read_jobs
-    from experiments.options import resolve, run_name
-    from experiments.spec_file import is_jobs, read_cases
-    from hosts.training.model import read_model
+    from ringleaf.experiments.jobs.spec import read_jobs
+    from ringleaf.experiments.options import resolve, run_name
+    from ringleaf.experiments.spec_file import is_jobs, read_cases
+    from ringleaf.hosts.training.model import read_model
 
     path = folder / "spec.yaml"
     path.write_bytes(data)
@@ -364,15 +365,15 @@ def _check_name(name: str) -> None:
 
 
 def _draw_options(rng: random.Random) -> bytes:
-    from experiments.options import OPTIONS
+    from ringleaf.experiments.options import OPTIONS
 
     given = {name: option.default for name, option in OPTIONS.items() if rng.random() < 0.4}
     return mutate_json(rng, json.dumps(given | {"topo": "fattree,k=4"}).encode())
 
 
 def _feed_options(data: bytes, folder: Path) -> None:
-    from experiments.options import make_command, resolve, run_name
-    from topologies.registry import parse
+    from ringleaf.experiments.options import make_command, resolve, run_name
+    from ringleaf.topologies.registry import parse
 
     try:
         given = json.loads(data)
@@ -400,9 +401,9 @@ def _draw_stf(rng: random.Random) -> bytes:
 
 
 def _feed_stf(data: bytes, folder: Path) -> None:
-    from switches.stf.entries import EntryTranslator
-    from switches.stf.parser import read_stf
-    from switches.stf.statements import AddEntry, SetDefault
+    from ringleaf.switches.stf.entries import EntryTranslator
+    from ringleaf.switches.stf.parser import read_stf
+    from ringleaf.switches.stf.statements import AddEntry, SetDefault
 
     path = folder / "test.stf"
     path.write_bytes(data)
@@ -439,9 +440,9 @@ def _draw_trace(rng: random.Random) -> bytes:
 
 
 def _feed_trace(data: bytes, folder: Path) -> None:
-    from networks.traces.checksums import changed_files
-    from networks.traces.entries import load_schema, read_entries
-    from networks.traces.trace import open_trace
+    from ringleaf.networks.traces.checksums import changed_files
+    from ringleaf.networks.traces.entries import load_schema, read_entries
+    from ringleaf.networks.traces.trace import open_trace
 
     name, _, body = data.partition(b"\0")
     trace = folder / "trace"

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from experiments.soak.mutators import places
+from ringleaf.experiments.soak.mutators import places
 
 Fails = Callable[[bytes], bool]
 

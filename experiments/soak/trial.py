@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import torch
 
-from collectives.registry import Algorithm
-from collectives.schedule import Schedule
-from experiments.network import connect
-from experiments.options import Spec, resolve
-from experiments.runner import Experiment, Measurement
-from experiments.soak.cases import Case
-from networks.virtual import RunResult, VirtualNetwork
+from ringleaf.collectives.registry import Algorithm
+from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import BackendError, RingleafError
-from topologies.graph import switches
+from ringleaf.experiments.network import connect
+from ringleaf.experiments.options import Spec, resolve
+from ringleaf.experiments.runner import Experiment, Measurement
+from ringleaf.experiments.soak.cases import Case
+from ringleaf.networks.virtual import RunResult, VirtualNetwork
+from ringleaf.topologies.graph import switches
 
 if TYPE_CHECKING:
-    from networks.faults import Disturbance
+    from ringleaf.networks.faults import Disturbance
 
 FORGETFUL = ("switchml",)
 """Systems whose published protocol has no answer to a switch that lost its registers: a worker

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.console import Debug, guard, say
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.console import Debug, guard, say
 
 if TYPE_CHECKING:
-    from experiments.stepper.story import Story
+    from ringleaf.experiments.stepper.story import Story
 
 
 def register(app: typer.Typer) -> None:
@@ -66,8 +66,8 @@ def step_command(
     debug: Debug = False,
 ) -> None:
     """Step through a collective: who sends what to whom, and what ranks, links, switches hold."""
-    from experiments.stepper.plain import lines
-    from experiments.stepper.telling import Request, tell
+    from ringleaf.experiments.stepper.plain import lines
+    from ringleaf.experiments.stepper.telling import Request, tell
 
     request = Request(
         algo,
@@ -94,13 +94,13 @@ def step_command(
         for line in lines(story):
             say(line)
     elif html is None:
-        from experiments.stepper.terminal import Stepper
+        from ringleaf.experiments.stepper.terminal import Stepper
 
         Stepper(story).run()
 
 
 def _write_page(story: Story, path: Path) -> None:
-    from experiments.stepper.page import render
+    from ringleaf.experiments.stepper.page import render
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

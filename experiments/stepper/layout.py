@@ -9,7 +9,7 @@ from math import cos, pi, sin
 
 import networkx as nx
 
-from topologies.graph import Point, Role, hosts, switches
+from ringleaf.topologies.graph import Point, Role, hosts, switches
 
 PITCH = 62.0  # between neighbouring hosts
 NARROW = 44.0  # where there are more than MOST_WIDE of them

@@ -16,13 +16,13 @@ import networkx as nx
 import numpy as np
 import torch
 
-from collectives.schedule import Schedule
-from ina.reading import Fact, Readable
-from networks.options import Options
-from networks.virtual import VirtualNetwork
-from networks.virtual.watch import Sight
+from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError
-from switches import Switch
+from ringleaf.ina.reading import Fact, Readable
+from ringleaf.networks.options import Options
+from ringleaf.networks.virtual import VirtualNetwork
+from ringleaf.networks.virtual.watch import Sight
+from ringleaf.switches import Switch
 
 WINDOW = 15  # ranks per run: 30 bits, as sums are of 31 and a sign
 FEWEST_LANES = 4  # registers numbered alike that are taken for lanes, not for scalars

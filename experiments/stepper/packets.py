@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from experiments.stepper.observed import Event, Held, Observed
-from experiments.stepper.story import (
+from ringleaf.experiments.stepper.observed import Event, Held, Observed
+from ringleaf.experiments.stepper.story import (
     Action,
     BufferChange,
     Buffers,
@@ -17,7 +17,7 @@ from experiments.stepper.story import (
     Frame,
     show_who,
 )
-from networks.virtual.watch import Sight
+from ringleaf.networks.virtual.watch import Sight
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ def _dissect(data: bytes) -> str:
     """What scapy makes of a packet of a system that does not explain itself."""
     from scapy.layers.l2 import Ether
 
-    from ina.registry import load_layers
+    from ringleaf.ina.registry import load_layers
 
     load_layers()
     summary: str = Ether(data).summary()

@@ -8,17 +8,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html import escape
-from pathlib import Path
 from typing import Any
 
-from experiments.page.data import for_script
-from experiments.stepper.layout import ARC, lay_out
-from experiments.stepper.plain import link_lines, step_line
-from experiments.stepper.story import Action, Cell, Entry, Frame, Story, name_node, show_who
+from ringleaf.experiments.page.data import for_script
+from ringleaf.experiments.stepper.layout import ARC, lay_out
+from ringleaf.experiments.stepper.plain import link_lines, step_line
+from ringleaf.experiments.stepper.story import (
+    Action,
+    Cell,
+    Entry,
+    Frame,
+    Story,
+    name_node,
+    show_who,
+)
+from ringleaf.shipped import PAGE
+from ringleaf.topologies.graph import Role
 from ringleaf.units import format_time
-from topologies.graph import Role
 
-_PAGE = Path(__file__).resolve().parent.parent / "page"
 _BUTTONS = (
     ("first", "|◀", "First (Home)"),
     ("step-back", "◀◀", "A whole step back (up arrow)"),
@@ -75,7 +82,7 @@ def render(story: Story) -> str:
         '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<title>{title}, step by step</title>\n<link rel="icon" href="data:,">\n'
-        f"<style>\n{(_PAGE / 'step.css').read_text()}</style>\n"
+        f"<style>\n{(PAGE / 'step.css').read_text()}</style>\n"
         f"<body>\n{chr(10).join(parts)}\n"
         f'<script type="application/json" id="story">{data}</script>\n'
         f"<script>\n{_script()}</script>\n</body>\n</html>\n"
@@ -83,7 +90,7 @@ def render(story: Story) -> str:
 
 
 def _script() -> str:
-    return "".join((_PAGE / name).read_text() for name in ("matrix.js", "step.js"))
+    return "".join((PAGE / name).read_text() for name in ("matrix.js", "step.js"))
 
 
 def _where(story: Story) -> str:

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from experiments.stepper.story import Cell, Cursor, Entry, Frame, Load, Story, name_node, show_who
+from ringleaf.experiments.stepper.story import (
+    Cell,
+    Cursor,
+    Entry,
+    Frame,
+    Load,
+    Story,
+    name_node,
+    show_who,
+)
+from ringleaf.topologies.graph import natural
 from ringleaf.units import format_time
-from topologies.graph import natural
 
 MOST_NUMBERS = 4
 

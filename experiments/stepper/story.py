@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import networkx as nx
 
-from ina.reading import Fact
+from ringleaf.ina.reading import Fact
 
 SHORTENED = 5
 """So many ranks are written as runs."""

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 import networkx as nx
 import torch
 
-from collectives.registry import Algorithm, find_algorithm
-from collectives.schedule import Schedule
-from collectives.verify import demanded
-from experiments.network import build_topology, fold_hierarchy
-from experiments.options import LANES
-from experiments.stepper.story import Goals, Story, members
-from experiments.stepper.transfers import first_buffers, transfer_frames
+from ringleaf.collectives.registry import Algorithm, find_algorithm
+from ringleaf.collectives.schedule import Schedule
+from ringleaf.collectives.verify import demanded
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.network import build_topology, fold_hierarchy
+from ringleaf.experiments.options import LANES
+from ringleaf.experiments.stepper.story import Goals, Story, members
+from ringleaf.experiments.stepper.transfers import first_buffers, transfer_frames
+from ringleaf.topologies.delays import with_delays
+from ringleaf.topologies.graph import hosts
+from ringleaf.topologies.injection import divide_ports
 from ringleaf.units import PS_PER_US, format_time, parse_fraction, parse_rate, parse_time
-from topologies.delays import with_delays
-from topologies.graph import hosts
-from topologies.injection import divide_ports
 
 RANKS = 4  # unless asked for, or given by the topology
 ELEMENTS = 8  # at least, and two for each chunk
@@ -189,10 +189,10 @@ def _tell_packets(
     request: Request, algorithm: Algorithm, graph: nx.Graph[str], ranks: int
 ) -> Story:
     run_uncompiled()
-    from experiments.stepper.observed import observe
-    from experiments.stepper.packets import packet_frames
-    from ina.registry import find_system
-    from networks.options import Options
+    from ringleaf.experiments.stepper.observed import observe
+    from ringleaf.experiments.stepper.packets import packet_frames
+    from ringleaf.ina.registry import find_system
+    from ringleaf.networks.options import Options
 
     elements = request.elements or PACKETS_PER_RANK * request.lanes
     schedule = _schedule(request, algorithm, graph, ranks, 4 * elements)

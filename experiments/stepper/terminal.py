@@ -14,10 +14,19 @@ from textual.containers import Horizontal, ScrollableContainer
 from textual.timer import Timer
 from textual.widgets import Footer, Static
 
-from experiments.stepper.plain import busiest, outcome, show_numbers, step_line
-from experiments.stepper.story import Action, Cell, Cursor, Entry, Frame, Story, name_node, show_who
-from ina.reading import Fact
-from topologies.graph import natural
+from ringleaf.experiments.stepper.plain import busiest, outcome, show_numbers, step_line
+from ringleaf.experiments.stepper.story import (
+    Action,
+    Cell,
+    Cursor,
+    Entry,
+    Frame,
+    Story,
+    name_node,
+    show_who,
+)
+from ringleaf.ina.reading import Fact
+from ringleaf.topologies.graph import natural
 
 PACE_S = 1.2
 FASTEST, SLOWEST = 0.15, 4.8

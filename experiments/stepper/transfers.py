@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import networkx as nx
 import torch
 
-from collectives.oracle import apply_rows, message_bytes
-from collectives.schedule import (
+from ringleaf.collectives.oracle import apply_rows, message_bytes
+from ringleaf.collectives.schedule import (
     Aggregate,
     Message,
     Op,
@@ -21,8 +21,8 @@ from collectives.schedule import (
     messages,
     rows_by_chunk,
 )
-from collectives.verify import contributions
-from experiments.stepper.story import (
+from ringleaf.collectives.verify import contributions
+from ringleaf.experiments.stepper.story import (
     Action,
     BufferChange,
     Buffers,
@@ -32,7 +32,7 @@ from experiments.stepper.story import (
     name_node,
     show_who,
 )
-from topologies.routing import dealt, path, routes
+from ringleaf.topologies.routing import dealt, path, routes
 
 
 @dataclass(frozen=True, slots=True)

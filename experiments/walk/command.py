@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import ConfigError, choose
+from ringleaf.shipped import built_program, built_programs
 
-_BUILT = Path(__file__).resolve().parents[2] / "p4" / "build"
 PORTS = 510  # v1model's, but for the one that drops
 
 
@@ -37,10 +37,10 @@ def run(options: Options, emit: Callable[[str], None]) -> None:
         ConfigError: If a file, packet, entry or port is not what it must be.
     """
     run_uncompiled()
-    from experiments.walk.page import render
-    from experiments.walk.text import Text
-    from switches.walk import walk
-    from switches.walk.records import as_record
+    from ringleaf.experiments.walk.page import render
+    from ringleaf.experiments.walk.text import Text
+    from ringleaf.switches.walk import walk
+    from ringleaf.switches.walk.records import as_record
 
     switch, port, data, story = _prepare(options)
     seen = walk(switch, port, data)
@@ -64,14 +64,14 @@ def run_uncompiled() -> None:
         return
     os.environ["NUMBA_DISABLE_JIT"] = "1"
     if "numba" in sys.modules:
-        os.execv(sys.executable, [sys.executable, "-m", "experiments.cli", *sys.argv[1:]])
+        os.execv(sys.executable, [sys.executable, "-m", "ringleaf.experiments.cli", *sys.argv[1:]])
 
 
 def _prepare(options: Options) -> tuple[Any, int, bytes, str]:
     """Return the switch, and the port and bytes of the packet, and what is to be seen."""
-    from experiments.walk.examples import example
-    from experiments.walk.packets import read_packet
-    from switches import Program, Switch
+    from ringleaf.experiments.walk.examples import example
+    from ringleaf.experiments.walk.packets import read_packet
+    from ringleaf.switches import Program, Switch
 
     path = find_program(options.program)
     if options.packet is None and not options.example:
@@ -97,17 +97,16 @@ def find_program(name: str, command: str = "trace") -> Path:
     """Return the BMv2 JSON of a program: a file of it, of P4, or the name of one of ours."""
     path = Path(name)
     if path.suffix == ".p4" and path.is_file():
-        from switches.stf.compiling import compile_program
+        from ringleaf.switches.stf.compiling import compile_program
 
         return compile_program(path)
     if path.suffix or path.exists():
         return path
-    ours = sorted(file.stem for file in _BUILT.glob("*.json"))
-    return _BUILT / f"{choose(command, 'program', name, ours)}.json"
+    return built_program(choose(command, "program", name, built_programs()))
 
 
 def _write_entries(switch: Any, path: Path) -> None:
-    from networks.traces.entries import read_request
+    from ringleaf.networks.traces.entries import read_request
 
     verbs = {1: "insert", 2: "modify", 3: "delete"}
     for number, update in enumerate(read_request(path).updates):

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from switches.layout import AGAIN_PORT
-from switches.walk import steps
-from switches.walk.formats import show
-from switches.walk.steps import Copy, Step, Value, Walk, Write
+from ringleaf.switches.layout import AGAIN_PORT
+from ringleaf.switches.walk import steps
+from ringleaf.switches.walk.formats import show
+from ringleaf.switches.walk.steps import Copy, Step, Value, Walk, Write
 
 FEW = 4  # values of a run of lanes that are shown
 LONGEST_LIST = 16  # fields that are shown one by one

@@ -13,15 +13,15 @@ from typing import Any
 
 import networkx as nx
 
-from ina.atp import control as atp_control
-from ina.atp import wire as atp_wire
-from ina.switchml import control, wire
 from ringleaf.errors import ConfigError
-from switches.forwarding import forwarding_entities, tensor_queues
-from topologies.addresses import ipv4, mac
-from topologies.graph import attachment, hosts, neighbors, port
-from topologies.registry import build
-from topologies.trees import aggregation_tree
+from ringleaf.ina.atp import control as atp_control
+from ringleaf.ina.atp import wire as atp_wire
+from ringleaf.ina.switchml import control, wire
+from ringleaf.switches.forwarding import forwarding_entities, tensor_queues
+from ringleaf.topologies.addresses import ipv4, mac
+from ringleaf.topologies.graph import attachment, hosts, neighbors, port
+from ringleaf.topologies.registry import build
+from ringleaf.topologies.trees import aggregation_tree
 
 ECN_CAPABLE = 2
 ROCE_PORT = 4791

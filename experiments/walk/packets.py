@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from networks.traces.pcap_read import read_packets
 from ringleaf.errors import ConfigError
+from ringleaf.networks.traces.pcap_read import read_packets
+from ringleaf.switches.switch import LONGEST_PACKET
 from ringleaf.units import is_whole
-from switches.switch import LONGEST_PACKET
 
 _CAPTURED = re.compile(r"(.+)#(.*)")
 

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
-from pathlib import Path
 from typing import Any
 
-from experiments.page.data import for_script
-from experiments.walk.describe import Row, Said, say
-from experiments.walk.highlight import highlight
-from switches.walk import steps
-from switches.walk.formats import show
-from switches.walk.steps import Step, Walk
+from ringleaf.experiments.page.data import for_script
+from ringleaf.experiments.walk.describe import Row, Said, say
+from ringleaf.experiments.walk.highlight import highlight
+from ringleaf.shipped import PAGE
+from ringleaf.switches.walk import steps
+from ringleaf.switches.walk.formats import show
+from ringleaf.switches.walk.steps import Step, Walk
 
-_PAGE = Path(__file__).resolve().parent.parent / "page"
 _STAGES: dict[type[Step], str] = {
     steps.Received: "Parser and ingress",
     steps.Managed: "Traffic manager",
@@ -61,10 +60,10 @@ def render(walk: Walk, story: str) -> str:
         '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<title>{escape(title)}</title>\n<link rel="icon" href="data:,">\n'
-        f"<style>\n{(_PAGE / 'walk.css').read_text()}</style>\n"
+        f"<style>\n{(PAGE / 'walk.css').read_text()}</style>\n"
         f"<body>\n{chr(10).join(parts)}\n"
         f'<script type="application/json" id="walk">{data}</script>\n'
-        f"<script>\n{(_PAGE / 'walk.js').read_text()}</script>\n</body>\n</html>\n"
+        f"<script>\n{(PAGE / 'walk.js').read_text()}</script>\n</body>\n</html>\n"
     )
 
 

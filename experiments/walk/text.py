@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from experiments.walk.describe import Row, Said, say
-from switches.walk import steps
-from switches.walk.steps import Place, Step, Walk
+from ringleaf.experiments.walk.describe import Row, Said, say
+from ringleaf.switches.walk import steps
+from ringleaf.switches.walk.steps import Place, Step, Walk
 
 BYTES_PER_LINE = 16
 KIND_COLUMNS = 8

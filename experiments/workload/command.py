@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.console import Debug, guard, say
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.console import Debug, guard, say
 from ringleaf.units import PS_PER_NS, PS_PER_S, parse_flops
 
 if TYPE_CHECKING:
-    from experiments.workload.profile import Cost, Part
-    from experiments.workload.torch_module import Feed
-    from hosts.training.model import Layer, Model
+    from ringleaf.experiments.workload.profile import Cost, Part
+    from ringleaf.experiments.workload.torch_module import Feed
+    from ringleaf.hosts.training.model import Layer, Model
 
 WHERE = "workload from-torch"
 
@@ -46,8 +46,8 @@ def register(app: typer.Typer) -> None:
 @guard
 def list_command(debug: Debug = False) -> None:
     """List the models that come with Ringleaf."""
-    from experiments.workload.show import listing
-    from hosts.training.model import load_model, names
+    from ringleaf.experiments.workload.show import listing
+    from ringleaf.hosts.training.model import load_model, names
 
     for line in listing(load_model(name) for name in names()):
         say(line)
@@ -63,15 +63,15 @@ def show_command(
     debug: Debug = False,
 ) -> None:
     """Show a model's layers: gradients and times, as a table or drawn to a file."""
-    from experiments.workload.show import table
-    from hosts.training.model import load_model
+    from ringleaf.experiments.workload.show import table
+    from ringleaf.hosts.training.model import load_model
 
     model = load_model(name)
     if out is None:
         for line in table(model):
             say(line)
         return
-    from experiments.workload.draw import draw
+    from ringleaf.experiments.workload.draw import draw
 
     draw(model, out)
     say(str(out))
@@ -106,7 +106,7 @@ def from_torch_command(
     debug: Debug = False,
 ) -> None:
     """Make a model of a torch module: its layers' gradients, and their times on this machine."""
-    from hosts.training.model import as_yaml
+    from ringleaf.hosts.training.model import as_yaml
 
     if out is not None and out.suffix not in (".yaml", ".yml"):
         raise ConfigError(f"{WHERE}: out must end in .yaml, got {out}")
@@ -119,7 +119,7 @@ def from_torch_command(
         out.write_text(text)
     except OSError as error:
         raise ConfigError(f"{WHERE}: can't write {out}, got {error.strerror}") from error
-    from experiments.workload.show import totals
+    from ringleaf.experiments.workload.show import totals
 
     say(f"# {model.name}: {len(model.layers)} layers, {totals(model)}")
     say(str(out))
@@ -131,9 +131,9 @@ def make_model(request: Request) -> Model:
     Raises:
         ConfigError: If there is no such module, it has no parameters, or can't be run.
     """
-    from experiments.workload.profile import Profiler
-    from experiments.workload.torch_module import find_feed, find_module
-    from hosts.training.model import Model
+    from ringleaf.experiments.workload.profile import Profiler
+    from ringleaf.experiments.workload.torch_module import find_feed, find_module
+    from ringleaf.hosts.training.model import Model
 
     if request.runs < 1:
         raise ConfigError(f"{WHERE}: runs must be at least 1, got {request.runs}")
@@ -154,7 +154,7 @@ def make_model(request: Request) -> Model:
 
 def _layers(parts: Sequence[Part], costs: Sequence[Cost], scale: float) -> tuple[Layer, ...]:
     """Layers; times in picoseconds are costs times `scale`, to the nanosecond."""
-    from hosts.training.model import Layer
+    from ringleaf.hosts.training.model import Layer
 
     def time_ps(cost: float) -> int:
         return round(cost * scale / PS_PER_NS) * PS_PER_NS
@@ -171,7 +171,7 @@ def _source(request: Request, feed: Feed) -> str:
 
     import torch
 
-    from experiments.workload.profile import WARM_UPS
+    from ringleaf.experiments.workload.profile import WARM_UPS
 
     made = f"ringleaf workload from-torch {request.target}, {feed}"
     if request.flops_rate:

@@ -17,8 +17,8 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from experiments.workload.torch_module import BROKEN, Feed, brief
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.workload.torch_module import BROKEN, Feed, brief
 
 Meter = Callable[[], float]
 """What has been spent so far: seconds, or FLOPs."""

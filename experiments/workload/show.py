@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from hosts.training.model import DTYPE_BYTES, Model
+from ringleaf.hosts.training.model import DTYPE_BYTES, Model
 from ringleaf.units import PS_PER_MS, format_size, format_time
 
 

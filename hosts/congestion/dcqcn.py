@@ -13,9 +13,16 @@ networks. The window is only a bound of what is in flight.
 
 from __future__ import annotations
 
-from hosts.congestion.control import LINE_BPS, OWN, RATE_BPS, RTT_PS, TIMER_AT_PS, Controller
 from ringleaf.arena import Arena, Words
 from ringleaf.compiled import handler, inline
+from ringleaf.hosts.congestion.control import (
+    LINE_BPS,
+    OWN,
+    RATE_BPS,
+    RTT_PS,
+    TIMER_AT_PS,
+    Controller,
+)
 from ringleaf.marking import Marking
 from ringleaf.units import FOREVER_PS, PS_PER_US
 

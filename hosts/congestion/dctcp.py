@@ -11,9 +11,16 @@ or one packet after a timeout, from which a slow start leads back to half of wha
 
 from __future__ import annotations
 
-from hosts.congestion.control import IN_FLIGHT, MARKED, MOST_WINDOW, OWN, WINDOW, Controller
 from ringleaf.arena import Arena, Words
 from ringleaf.compiled import handler, inline
+from ringleaf.hosts.congestion.control import (
+    IN_FLIGHT,
+    MARKED,
+    MOST_WINDOW,
+    OWN,
+    WINDOW,
+    Controller,
+)
 from ringleaf.marking import from_depth
 
 CWND = OWN  # the window, in units of 2**-16 packets

@@ -1,5 +1,5 @@
 """No congestion control: a window that stays as it is, and losses are sent again."""
 
-from hosts.congestion.control import Controller
+from ringleaf.hosts.congestion.control import Controller
 
 CONTROLLER = Controller("fixed", is_open=True)

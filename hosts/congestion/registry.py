@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ringleaf.errors import choose
 
 if TYPE_CHECKING:
-    from hosts.congestion.control import Controller
+    from ringleaf.hosts.congestion.control import Controller
 
 _NAMES = ("fixed", "dctcp", "dcqcn")
 
@@ -20,7 +20,7 @@ class _Controllers(Mapping[str, "Controller"]):
     def __getitem__(self, name: str) -> Controller:
         if name not in _NAMES:
             raise KeyError(name)
-        controller: Controller = import_module(f"hosts.congestion.{name}").CONTROLLER
+        controller: Controller = import_module(f"ringleaf.hosts.congestion.{name}").CONTROLLER
         return controller
 
     def __iter__(self) -> Iterator[str]:

@@ -11,10 +11,10 @@ The ICRC is sent as zero.
 Packet sequence numbers (PSN) are 64-bit counters here and 24 bits on the wire.
 """
 
-from hosts.rc.agent import fire_timer, receive, transmit
-from hosts.rc.receiver import post_receive
-from hosts.rc.sender import post_send
-from hosts.rc.state import (
+from ringleaf.hosts.rc.agent import fire_timer, receive, transmit
+from ringleaf.hosts.rc.receiver import post_receive
+from ringleaf.hosts.rc.sender import post_send
+from ringleaf.hosts.rc.state import (
     MTU,
     OVERRUN,
     RECEIVED,
@@ -28,7 +28,7 @@ from hosts.rc.state import (
     set_priority,
     set_rate,
 )
-from hosts.rc.wire import DEFAULT_PARTITION, FULL_MEMBER, PACKET_OVERHEAD_BYTES
+from ringleaf.hosts.rc.wire import DEFAULT_PARTITION, FULL_MEMBER, PACKET_OVERHEAD_BYTES
 
 __all__ = [
     "DEFAULT_PARTITION",

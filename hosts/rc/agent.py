@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from hosts.agent import READY, TIMER_AT_PS
-from hosts.fifo import FIFO_COUNT, open_fifo
-from hosts.rc.congestion import receive_notice, tend
-from hosts.rc.queue import offer, sendable, take_sender
-from hosts.rc.receiver import is_whole, make_answer, receive_data, receive_probe
-from hosts.rc.sender import expire, make_data, make_probe, receive_answer
-from hosts.rc.state import (
+from ringleaf.arena import Arena
+from ringleaf.compiled import handler
+from ringleaf.headers import get24
+from ringleaf.hosts.agent import READY, TIMER_AT_PS
+from ringleaf.hosts.fifo import FIFO_COUNT, open_fifo
+from ringleaf.hosts.rc.congestion import receive_notice, tend
+from ringleaf.hosts.rc.queue import offer, sendable, take_sender
+from ringleaf.hosts.rc.receiver import is_whole, make_answer, receive_data, receive_probe
+from ringleaf.hosts.rc.sender import expire, make_data, make_probe, receive_answer
+from ringleaf.hosts.rc.state import (
     ANSWERS_AT,
     CONTROL_AT,
     DEADLINE_PS,
@@ -20,10 +23,7 @@ from hosts.rc.state import (
     TURN,
     open_qp,
 )
-from hosts.rc.wire import ACKNOWLEDGE, CNP, DEST_QP_AT, OPCODE_AT, PROBE
-from ringleaf.arena import Arena
-from ringleaf.compiled import handler
-from ringleaf.headers import get24
+from ringleaf.hosts.rc.wire import ACKNOWLEDGE, CNP, DEST_QP_AT, OPCODE_AT, PROBE
 from ringleaf.packets import open_packet
 from ringleaf.units import FOREVER_PS
 

@@ -8,8 +8,11 @@ says that there are new ones. If the controller wants it, it sends CNPs, too (Ro
 
 from __future__ import annotations
 
-from hosts.agent import READY, TIMER_AT_PS
-from hosts.congestion.control import (
+from ringleaf.arena import Arena, Bytes
+from ringleaf.compiled import handler_at, inline
+from ringleaf.headers import ECN_MARKED, ECN_MASK, IP_TOS_AT
+from ringleaf.hosts.agent import READY, TIMER_AT_PS
+from ringleaf.hosts.congestion.control import (
     CNP_DUE,
     CNP_FROM_PS,
     CNP_GAP_PS,
@@ -25,10 +28,10 @@ from hosts.congestion.control import (
     TOLD_MARKS,
     WINDOW,
 )
-from hosts.congestion.control import TIMER_AT_PS as CONTROL_TIMER_AT_PS
-from hosts.fifo import fifo_push, open_fifo
-from hosts.rc.queue import is_owing
-from hosts.rc.state import (
+from ringleaf.hosts.congestion.control import TIMER_AT_PS as CONTROL_TIMER_AT_PS
+from ringleaf.hosts.fifo import fifo_push, open_fifo
+from ringleaf.hosts.rc.queue import is_owing
+from ringleaf.hosts.rc.state import (
     ACKED_PSN,
     ALLOWED,
     ANSWERS_AT,
@@ -40,11 +43,8 @@ from hosts.rc.state import (
     QPS_AT,
     Qp,
 )
-from hosts.rc.state import RATE_BPS as QP_RATE_BPS
-from hosts.rc.wire import BECN, MARKS_MASK, NOTICES_AT, PACKET_OVERHEAD_BYTES
-from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import handler_at, inline
-from ringleaf.headers import ECN_MARKED, ECN_MASK, IP_TOS_AT
+from ringleaf.hosts.rc.state import RATE_BPS as QP_RATE_BPS
+from ringleaf.hosts.rc.wire import BECN, MARKS_MASK, NOTICES_AT, PACKET_OVERHEAD_BYTES
 from ringleaf.units import FOREVER_PS, PS_PER_S
 
 LINE_OVERHEAD_BYTES = PACKET_OVERHEAD_BYTES + 24  # with preamble, FCS and gap

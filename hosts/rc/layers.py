@@ -18,7 +18,7 @@ from scapy.fields import (
 from scapy.layers.inet import UDP
 from scapy.packet import Packet, bind_layers
 
-from hosts.rc.wire import (
+from ringleaf.hosts.rc.wire import (
     ACKNOWLEDGE,
     ICRC_BYTES,
     PROBE,

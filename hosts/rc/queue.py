@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from hosts.agent import READY, TIMER_AT_PS
-from hosts.congestion.control import CNP_DUE
-from hosts.fifo import FIFO_COUNT, FIFO_WORDS, fifo_pop, fifo_push, open_fifo
-from hosts.rc.state import (
+from ringleaf.arena import Arena
+from ringleaf.compiled import inline
+from ringleaf.hosts.agent import READY, TIMER_AT_PS
+from ringleaf.hosts.congestion.control import CNP_DUE
+from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_WORDS, fifo_pop, fifo_push, open_fifo
+from ringleaf.hosts.rc.state import (
     ACKED_PSN,
     ALLOWED,
     ANSWERS_AT,
@@ -29,8 +31,6 @@ from hosts.rc.state import (
     UNANSWERED,
     Qp,
 )
-from ringleaf.arena import Arena
-from ringleaf.compiled import inline
 from ringleaf.units import FOREVER_PS
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from numba import types
 
-from hosts.agent import REFUSALS, complete
-from hosts.congestion.control import CNP_DUE
-from hosts.fifo import fifo_pop, fifo_push, open_fifo
-from hosts.rc.congestion import count_mark, write_notices
-from hosts.rc.queue import owe
-from hosts.rc.sender import write_head
-from hosts.rc.state import (
+from ringleaf.arena import Arena, Bytes
+from ringleaf.compiled import ARENA, compiled, copy_items, inline
+from ringleaf.headers import UDP_LENGTH_AT, UDP_PAYLOAD_AT, get16, get24, put24, write_ip_checksum
+from ringleaf.hosts.agent import REFUSALS, complete
+from ringleaf.hosts.congestion.control import CNP_DUE
+from ringleaf.hosts.fifo import fifo_pop, fifo_push, open_fifo
+from ringleaf.hosts.rc.congestion import count_mark, write_notices
+from ringleaf.hosts.rc.queue import owe
+from ringleaf.hosts.rc.sender import write_head
+from ringleaf.hosts.rc.state import (
     ADVERTISED,
     ANSWERS_AT,
     CONTROL_AT,
@@ -27,7 +30,7 @@ from hosts.rc.state import (
     Qp,
     open_qp,
 )
-from hosts.rc.wire import (
+from ringleaf.hosts.rc.wire import (
     ACK,
     ACK_HEAD_BYTES,
     ACK_REQUEST_AT,
@@ -51,9 +54,6 @@ from hosts.rc.wire import (
     credit_code,
     full_number,
 )
-from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import ARENA, compiled, copy_items, inline
-from ringleaf.headers import UDP_LENGTH_AT, UDP_PAYLOAD_AT, get16, get24, put24, write_ip_checksum
 from ringleaf.packets import HEAD_LEN, PAYLOAD_AT, PAYLOAD_LEN, Packet, allocate_packet, open_packet
 
 

@@ -13,10 +13,21 @@ from __future__ import annotations
 
 from numba import types
 
-from hosts.agent import PROGRESS, RETRANSMISSIONS, complete
-from hosts.rc.congestion import note_ack, note_loss, pace
-from hosts.rc.queue import await_answer, offer, sendable, set_deadline
-from hosts.rc.state import (
+from ringleaf.arena import Arena, Bytes
+from ringleaf.compiled import ARENA, compiled, copy_items, inline
+from ringleaf.headers import (
+    IP_LENGTH_AT,
+    UDP_LENGTH_AT,
+    UDP_PAYLOAD_AT,
+    get24,
+    put16,
+    put24,
+    write_ip_checksum,
+)
+from ringleaf.hosts.agent import PROGRESS, RETRANSMISSIONS, complete
+from ringleaf.hosts.rc.congestion import note_ack, note_loss, pace
+from ringleaf.hosts.rc.queue import await_answer, offer, sendable, set_deadline
+from ringleaf.hosts.rc.state import (
     ACK_EVERY,
     ACKED_PSN,
     CONTROL_AT,
@@ -50,7 +61,7 @@ from hosts.rc.state import (
     Qp,
     open_qp,
 )
-from hosts.rc.wire import (
+from ringleaf.hosts.rc.wire import (
     ACK,
     ACK_REQUEST_AT,
     CREDIT_MASK,
@@ -66,17 +77,6 @@ from hosts.rc.wire import (
     SYNDROME_AT,
     full_number,
     opcode_of,
-)
-from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import ARENA, compiled, copy_items, inline
-from ringleaf.headers import (
-    IP_LENGTH_AT,
-    UDP_LENGTH_AT,
-    UDP_PAYLOAD_AT,
-    get24,
-    put16,
-    put24,
-    write_ip_checksum,
 )
 from ringleaf.packets import (
     HEAD_LEN,

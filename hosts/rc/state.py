@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hosts.agent import AGENT_WORDS, HOST, make_agent
-from hosts.congestion.control import Controller, make_control
-from hosts.fifo import FIFO_COUNT, FIFO_FIRST, FIFO_ROOM, FIFO_ROWS, FIFO_WORDS
-from hosts.rc.wire import DEFAULT_PARTITION, DEST_QP_AT, HEAD_BYTES, PARTITION_AT, UDP_PORT
 from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import inline
 from ringleaf.errors import ProtocolError
 from ringleaf.headers import PRIORITIES, put16, put24, write_priority, write_udp
+from ringleaf.hosts.agent import AGENT_WORDS, HOST, make_agent
+from ringleaf.hosts.congestion.control import Controller, make_control
+from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_FIRST, FIFO_ROOM, FIFO_ROWS, FIFO_WORDS
+from ringleaf.hosts.rc.wire import DEFAULT_PARTITION, DEST_QP_AT, HEAD_BYTES, PARTITION_AT, UDP_PORT
 from ringleaf.units import FOREVER_PS
 from ringleaf.views import window
 
@@ -193,7 +193,7 @@ def control_qp(
         store: Where it lives.
         at: Its agent.
         number: Of the queue pair; the peer's must be under the same control.
-        controller: Of `hosts.congestion`.
+        controller: Of `ringleaf.hosts.congestion`.
         line_bps: Rate of the host's line.
         rtt_ps: Of the longest path, without queues.
     """

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from hosts.training.pieces import Piece
+from ringleaf.hosts.training.pieces import Piece
 
 LEVELS = 8
 """Priorities that packets can carry: 0 is least urgent, 7 most."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hosts.schedulers import fifo, jpas, layer_priority, shares, tensorexpress
-from hosts.schedulers.interface import Scheduler
 from ringleaf.errors import choose
+from ringleaf.hosts.schedulers import fifo, jpas, layer_priority, shares, tensorexpress
+from ringleaf.hosts.schedulers.interface import Scheduler
 
 SCHEDULERS: dict[str, Scheduler] = {
     scheduler.name: scheduler

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hosts.schedulers.fifo import Fifo
-from hosts.schedulers.interface import Release, Situation, Standing
+from ringleaf.hosts.schedulers.fifo import Fifo
+from ringleaf.hosts.schedulers.interface import Release, Situation, Standing
 
 LEAST = 1000
 """Whatever its weight, a job gets this part of the line, or it would never end."""

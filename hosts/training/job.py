@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hosts.training.model import Model
-from hosts.training.pieces import Piece
+from ringleaf.hosts.training.model import Model
+from ringleaf.hosts.training.pieces import Piece
 from ringleaf.units import FOREVER_PS
 
 

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import ConfigError, choose
+from ringleaf.shipped import PACKAGE
 from ringleaf.units import exact_time, parse_time
 from ringleaf.yaml_file import read_yaml
 
-MODELS = Path(__file__).parent / "models"
+MODELS = PACKAGE / "hosts" / "training" / "models"
 DTYPE_BYTES = {"float32": 4, "int32": 4}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from hosts.training.model import DTYPE_BYTES, Model
+from ringleaf.hosts.training.model import DTYPE_BYTES, Model
 
 
 @dataclass(frozen=True, slots=True)

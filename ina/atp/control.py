@@ -11,13 +11,13 @@ from zlib import crc32
 import finsy as fy
 import networkx as nx
 
-from ina.atp.wire import MAX_SERVERS, MAX_WORKERS, SIZES, check_job
 from ringleaf.errors import ConfigError
-from topologies.detours import detours
-from topologies.graph import attachment, port
-from topologies.loads import link_loads
-from topologies.routing import dealt, routes
-from topologies.trees import aggregation_tree
+from ringleaf.ina.atp.wire import MAX_SERVERS, MAX_WORKERS, SIZES, check_job
+from ringleaf.topologies.detours import detours
+from ringleaf.topologies.graph import attachment, port
+from ringleaf.topologies.loads import link_loads
+from ringleaf.topologies.routing import dealt, routes
+from ringleaf.topologies.trees import aggregation_tree
 
 AGGREGATORS = {64: 8192, 256: 2048}
 """Register entries of the program for so many lanes, as `p4/atp.p4` has them."""

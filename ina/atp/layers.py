@@ -16,7 +16,7 @@ from scapy.fields import (
 from scapy.layers.inet import UDP
 from scapy.packet import Packet, bind_bottom_up, bind_layers
 
-from ina.atp.wire import (
+from ringleaf.ina.atp.wire import (
     FIRST_UDP_PORT,
     GRADIENT,
     NO_PROPOSAL,

@@ -10,10 +10,14 @@ from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
-from hosts.agent import AGENT_WORDS, make_agent
-from hosts.fifo import FIFO_ROOM, FIFO_ROWS, FIFO_WORDS, Fifo
-from ina.atp.state import Address
-from ina.atp.wire import (
+from ringleaf.arena import Arena, Lanes, Store, Words
+from ringleaf.compiled import inline
+from ringleaf.errors import ConfigError
+from ringleaf.headers import write_udp
+from ringleaf.hosts.agent import AGENT_WORDS, make_agent
+from ringleaf.hosts.fifo import FIFO_ROOM, FIFO_ROWS, FIFO_WORDS, Fifo
+from ringleaf.ina.atp.state import Address
+from ringleaf.ina.atp.wire import (
     HEADER_BYTES,
     JOB_AT,
     MAX_WORKERS,
@@ -29,10 +33,6 @@ from ina.atp.wire import (
     parameter_port,
     worker_set,
 )
-from ringleaf.arena import Arena, Lanes, Store, Words
-from ringleaf.compiled import inline
-from ringleaf.errors import ConfigError
-from ringleaf.headers import write_udp
 from ringleaf.views import window
 
 # The server's words.

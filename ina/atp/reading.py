@@ -8,7 +8,8 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from ina.atp.wire import (
+from ringleaf.headers import UDP_DST_AT
+from ringleaf.ina.atp.wire import (
     AGGREGATOR_AT,
     COLLISION,
     FIRST_UDP_PORT,
@@ -24,11 +25,10 @@ from ina.atp.wire import (
     UDP_PORTS,
     VALUES_AT,
 )
-from ina.occupancy import JOB_SHIFT, words
-from ina.reading import Fact, rows_of
-from ringleaf.headers import UDP_DST_AT
-from switches.control import ControlPlane
-from topologies.graph import hosts
+from ringleaf.ina.occupancy import JOB_SHIFT, words
+from ringleaf.ina.reading import Fact, rows_of
+from ringleaf.switches.control import ControlPlane
+from ringleaf.topologies.graph import hosts
 
 SEQUENCE_BITS = 32  # of a holder; the job is above
 

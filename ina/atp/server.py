@@ -12,9 +12,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from hosts.agent import READY
-from hosts.fifo import FIFO_COUNT, FIFO_ROOM, fifo_pop, fifo_push
-from ina.atp.ledger import (
+from ringleaf.arena import Arena, Bytes
+from ringleaf.compiled import copy_items, handler, inline, signed
+from ringleaf.headers import (
+    ECN_MARKED,
+    ECN_MASK,
+    IP_LENGTH_AT,
+    IP_TOS_AT,
+    UDP_LENGTH_AT,
+    get16,
+    put16,
+    put32,
+    write_ip_checksum,
+)
+from ringleaf.hosts.agent import READY
+from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_ROOM, fifo_pop, fifo_push
+from ringleaf.ina.atp.ledger import (
     AGAIN,
     AGGREGATOR,
     AGGREGATORS,
@@ -50,8 +63,15 @@ from ina.atp.ledger import (
     Server,
     open_server,
 )
-from ina.atp.scaling import add_floats, add_integers, dequantise, has_overflowed, narrow, wrap
-from ina.atp.wire import (
+from ringleaf.ina.atp.scaling import (
+    add_floats,
+    add_integers,
+    dequantise,
+    has_overflowed,
+    narrow,
+    wrap,
+)
+from ringleaf.ina.atp.wire import (
     AGGREGATOR_AT,
     COLLISION,
     CONGESTED,
@@ -76,20 +96,7 @@ from ina.atp.wire import (
     get_workers,
     put_workers,
 )
-from ina.atp.wire import INTEGERS as INTEGERS_FLAG
-from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import copy_items, handler, inline, signed
-from ringleaf.headers import (
-    ECN_MARKED,
-    ECN_MASK,
-    IP_LENGTH_AT,
-    IP_TOS_AT,
-    UDP_LENGTH_AT,
-    get16,
-    put16,
-    put32,
-    write_ip_checksum,
-)
+from ringleaf.ina.atp.wire import INTEGERS as INTEGERS_FLAG
 from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
 from ringleaf.views import swap_items, window
 

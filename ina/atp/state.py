@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hosts.agent import AGENT_WORDS, make_agent
-from ina.atp.wire import (
+from ringleaf.arena import Arena, Lanes, Store, Words
+from ringleaf.compiled import inline
+from ringleaf.errors import ConfigError
+from ringleaf.headers import write_udp
+from ringleaf.hosts.agent import AGENT_WORDS, make_agent
+from ringleaf.ina.atp.wire import (
     GRADIENT,
     HEADER_BYTES,
     JOB_AT,
@@ -23,12 +27,8 @@ from ina.atp.wire import (
     put_workers,
     worker_set,
 )
-from ina.flight import FLIGHT_WORDS, Flight, make_flight, open_flight
-from ina.tensors import TENSORS_WORDS, Tensors, make_tensors, open_tensors
-from ringleaf.arena import Arena, Lanes, Store, Words
-from ringleaf.compiled import inline
-from ringleaf.errors import ConfigError
-from ringleaf.headers import write_udp
+from ringleaf.ina.flight import FLIGHT_WORDS, Flight, make_flight, open_flight
+from ringleaf.ina.tensors import TENSORS_WORDS, Tensors, make_tensors, open_tensors
 from ringleaf.views import window
 
 # The worker's words. Sequence numbers are whole here, and modulo 2^32 on the wire.

@@ -1,4 +1,4 @@
-"""ATP as one of the systems that a network can aggregate by (`ina.registry`)."""
+"""ATP as one of the systems that a network can aggregate by (`ringleaf.ina.registry`)."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from hosts.agent import HostAgent
-from ina.atp import reading, server, worker
-from ina.atp.control import AGGREGATORS, Job, block_loads, entities, first_aggregators
-from ina.atp.ledger import make_server
-from ina.atp.scaling import error_bounds
-from ina.atp.state import TENSORS, Address, make_worker
-from ina.atp.wire import SIZES, VALUES_AT
-from ina.jobs import WorkersJob
-from ina.reading import Fact
-from ina.systems import JobRequest
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
-from switches.control import ControlPlane
-from topologies.addresses import ipv4, mac
-from topologies.graph import index
-from topologies.loads import busiest_ps
+from ringleaf.hosts.agent import HostAgent
+from ringleaf.ina.atp import reading, server, worker
+from ringleaf.ina.atp.control import AGGREGATORS, Job, block_loads, entities, first_aggregators
+from ringleaf.ina.atp.ledger import make_server
+from ringleaf.ina.atp.scaling import error_bounds
+from ringleaf.ina.atp.state import TENSORS, Address, make_worker
+from ringleaf.ina.atp.wire import SIZES, VALUES_AT
+from ringleaf.ina.jobs import WorkersJob
+from ringleaf.ina.reading import Fact
+from ringleaf.ina.systems import JobRequest
+from ringleaf.switches.control import ControlPlane
+from ringleaf.topologies.addresses import ipv4, mac
+from ringleaf.topologies.graph import index
+from ringleaf.topologies.loads import busiest_ps
 
 LINE_OVERHEAD_BYTES = 24  # preamble, FCS and gap of Ethernet
 LEAST_WINDOW = 8

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ina.atp.state import (
+from ringleaf.compiled import inline
+from ringleaf.ina.atp.state import (
     AGGREGATOR,
     ALLOWED,
     ANSWERED,
@@ -20,10 +21,9 @@ from ina.atp.state import (
     WINDOW,
     Worker,
 )
-from ina.atp.wire import NO_PROPOSAL
-from ina.flight import push_first
-from ina.tensors import BLOCKS, FIRST, tensor_row
-from ringleaf.compiled import inline
+from ringleaf.ina.atp.wire import NO_PROPOSAL
+from ringleaf.ina.flight import push_first
+from ringleaf.ina.tensors import BLOCKS, FIRST, tensor_row
 
 
 @inline

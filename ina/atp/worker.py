@@ -17,9 +17,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
-from ina.atp.scaling import copy_integers, quantise
-from ina.atp.state import (
+from ringleaf.arena import Arena, Bytes
+from ringleaf.compiled import copy_items, handler, inline, signed
+from ringleaf.headers import (
+    ECN_MARKED,
+    ECN_MASK,
+    IP_TOS_AT,
+    get16,
+    put16,
+    put32,
+    write_ip_checksum,
+    write_priority,
+)
+from ringleaf.hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
+from ringleaf.ina.atp.scaling import copy_integers, quantise
+from ringleaf.ina.atp.state import (
     AGGREGATOR,
     BASE,
     CONGESTED,
@@ -37,8 +49,8 @@ from ina.atp.state import (
     Worker,
     open_worker,
 )
-from ina.atp.window import end_round, send_more, settle
-from ina.atp.wire import (
+from ringleaf.ina.atp.window import end_round, send_more, settle
+from ringleaf.ina.atp.wire import (
     AGGREGATOR_AT,
     INTEGERS,
     JOB_AT,
@@ -57,8 +69,8 @@ from ina.atp.wire import (
     get_sequence,
     put_workers,
 )
-from ina.atp.wire import CONGESTED as CONGESTED_FLAG
-from ina.flight import (
+from ringleaf.ina.atp.wire import CONGESTED as CONGESTED_FLAG
+from ringleaf.ina.flight import (
     ATTEMPTS,
     LEVEL,
     SLOT_WORDS,
@@ -77,7 +89,7 @@ from ina.flight import (
     take_sample,
     unlink_slot,
 )
-from ina.tensors import (
+from ringleaf.ina.tensors import (
     COUNT,
     DTYPE,
     FIRST,
@@ -88,18 +100,6 @@ from ina.tensors import (
     TARGET_AT,
     end_tensor,
     lay_out,
-)
-from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import copy_items, handler, inline, signed
-from ringleaf.headers import (
-    ECN_MARKED,
-    ECN_MASK,
-    IP_TOS_AT,
-    get16,
-    put16,
-    put32,
-    write_ip_checksum,
-    write_priority,
 )
 from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
 from ringleaf.views import swap_items, window

@@ -12,9 +12,12 @@ late they come.)
 
 from __future__ import annotations
 
-from hosts.agent import READY, RETRANSMISSIONS
-from hosts.fifo import FIFO_COUNT, fifo_pop, fifo_push
-from ina.omnireduce.ledger import (
+from ringleaf.arena import Arena, Bytes
+from ringleaf.compiled import copy_items, handler, inline
+from ringleaf.headers import ECN_CAPABLE, ECN_MASK, IP_TOS_AT, get16, get32, put16, put32
+from ringleaf.hosts.agent import READY, RETRANSMISSIONS
+from ringleaf.hosts.fifo import FIFO_COUNT, fifo_pop, fifo_push
+from ringleaf.ina.omnireduce.ledger import (
     AGGREGATORS,
     ARRIVED,
     COLUMNS,
@@ -38,9 +41,9 @@ from ina.omnireduce.ledger import (
     Aggregator,
     open_aggregator,
 )
-from ina.omnireduce.state import TEMPLATE_BYTES
-from ina.omnireduce.values import add_block, bytes_from, clear, copy_values
-from ina.omnireduce.wire import (
+from ringleaf.ina.omnireduce.state import TEMPLATE_BYTES
+from ringleaf.ina.omnireduce.values import add_block, bytes_from, clear, copy_values
+from ringleaf.ina.omnireduce.wire import (
     BLOCK_BYTES,
     COLUMNS_AT,
     JOB_AT,
@@ -56,10 +59,7 @@ from ina.omnireduce.wire import (
     count_bits,
     values_at,
 )
-from ina.omnireduce.worker import refer
-from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import copy_items, handler, inline
-from ringleaf.headers import ECN_CAPABLE, ECN_MASK, IP_TOS_AT, get16, get32, put16, put32
+from ringleaf.ina.omnireduce.worker import refer
 from ringleaf.packets import Packet, allocate_packet, open_packet
 
 

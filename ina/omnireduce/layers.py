@@ -15,8 +15,8 @@ from scapy.fields import (
 from scapy.layers.inet import UDP
 from scapy.packet import Packet, bind_bottom_up, bind_layers
 
-from ina.omnireduce.wire import FIRST_UDP_PORT, RESULT, UDP_PORTS, UPDATE, aggregator_port
-from ina.tensors import FLOAT32, INT32
+from ringleaf.ina.omnireduce.wire import FIRST_UDP_PORT, RESULT, UDP_PORTS, UPDATE, aggregator_port
+from ringleaf.ina.tensors import FLOAT32, INT32
 
 
 class OmniReduce(Packet):

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hosts.agent import AGENT_WORDS, make_agent
-from hosts.fifo import FIFO_ROOM, FIFO_ROWS, FIFO_WORDS, Fifo, open_fifo
-from ina.omnireduce.state import TEMPLATE_BYTES, Address, check_lanes
-from ina.omnireduce.wire import (
+from ringleaf.arena import Arena, Store, Words
+from ringleaf.compiled import inline
+from ringleaf.errors import ConfigError
+from ringleaf.headers import put16, write_udp
+from ringleaf.hosts.agent import AGENT_WORDS, make_agent
+from ringleaf.hosts.fifo import FIFO_ROOM, FIFO_ROWS, FIFO_WORDS, Fifo, open_fifo
+from ringleaf.ina.omnireduce.state import TEMPLATE_BYTES, Address, check_lanes
+from ringleaf.ina.omnireduce.wire import (
     BLOCK_BYTES,
     COLUMNS_AT,
     JOB_AT,
@@ -20,10 +24,6 @@ from ina.omnireduce.wire import (
     values_at,
     worker_port,
 )
-from ringleaf.arena import Arena, Store, Words
-from ringleaf.compiled import inline
-from ringleaf.errors import ConfigError
-from ringleaf.headers import put16, write_udp
 from ringleaf.views import window
 
 # The aggregator's words.

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hosts.agent import AGENT_WORDS, make_agent
-from ina.flight import FLIGHT_WORDS, Flight, make_flight, open_flight
-from ina.omnireduce.wire import (
+from ringleaf.arena import Arena, Store, Words
+from ringleaf.compiled import inline
+from ringleaf.errors import ConfigError
+from ringleaf.headers import put16, write_udp
+from ringleaf.hosts.agent import AGENT_WORDS, make_agent
+from ringleaf.ina.flight import FLIGHT_WORDS, Flight, make_flight, open_flight
+from ringleaf.ina.omnireduce.wire import (
     BLOCK,
     BLOCK_BYTES,
     COLUMNS_AT,
@@ -21,11 +25,7 @@ from ina.omnireduce.wire import (
     values_at,
     worker_port,
 )
-from ina.tensors import TENSORS_WORDS, Tensors, make_tensors, open_tensors
-from ringleaf.arena import Arena, Store, Words
-from ringleaf.compiled import inline
-from ringleaf.errors import ConfigError
-from ringleaf.headers import put16, write_udp
+from ringleaf.ina.tensors import TENSORS_WORDS, Tensors, make_tensors, open_tensors
 from ringleaf.views import window
 
 # The worker's words.

@@ -1,4 +1,4 @@
-"""OmniReduce as one of the systems that a network can aggregate by (`ina.registry`)."""
+"""OmniReduce as one of the systems that a network can aggregate by (`ringleaf.ina.registry`)."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Sequence
 import networkx as nx
 import torch
 
-from hosts.agent import HostAgent
-from ina.jobs import WorkersJob
-from ina.omnireduce import aggregator, worker
-from ina.omnireduce.ledger import make_aggregator
-from ina.omnireduce.state import TENSORS, Address, check_lanes, make_worker
-from ina.omnireduce.wire import BLOCK, MAX_SLOTS, values_at
-from ina.systems import JobRequest
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
-from topologies.addresses import ipv4, mac
-from topologies.graph import index
-from topologies.loads import busiest_ps, link_loads
-from topologies.routing import dealt, routes
+from ringleaf.hosts.agent import HostAgent
+from ringleaf.ina.jobs import WorkersJob
+from ringleaf.ina.omnireduce import aggregator, worker
+from ringleaf.ina.omnireduce.ledger import make_aggregator
+from ringleaf.ina.omnireduce.state import TENSORS, Address, check_lanes, make_worker
+from ringleaf.ina.omnireduce.wire import BLOCK, MAX_SLOTS, values_at
+from ringleaf.ina.systems import JobRequest
+from ringleaf.topologies.addresses import ipv4, mac
+from ringleaf.topologies.graph import index
+from ringleaf.topologies.loads import busiest_ps, link_loads
+from ringleaf.topologies.routing import dealt, routes
 
 LINE_OVERHEAD_BYTES = 24  # preamble, FCS and gap of Ethernet
 LEAST_SLOTS = 8

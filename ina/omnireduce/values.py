@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ina.tensors import FLOAT32
 from ringleaf.arena import Arena, Bytes
 from ringleaf.compiled import copy_items, inline
+from ringleaf.ina.tensors import FLOAT32
 from ringleaf.packets import HEAD_LEN, PAYLOAD_AT, PAYLOAD_LEN, Packet
 
 

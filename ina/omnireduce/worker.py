@@ -13,7 +13,7 @@ What a packet in flight refers to is overwritten only when its result has come; 
 aggregator looks at no more than the head of a copy of it.
 
 A packet without result is sent again when three that were sent later, to the same aggregator, have
-theirs, or after a timeout from the measured round trip (`ina.flight`).
+theirs, or after a timeout from the measured round trip (`ringleaf.ina.flight`).
 
 Source:
     Fei, Ho, Sahu, Canini and Sapio, "Efficient sparse collective communication and its
@@ -23,8 +23,21 @@ Source:
 
 from __future__ import annotations
 
-from hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
-from ina.flight import (
+from ringleaf.arena import Arena
+from ringleaf.compiled import copy_items, handler, inline
+from ringleaf.headers import (
+    IP_LENGTH_AT,
+    IP_TOS_AT,
+    UDP_LENGTH_AT,
+    UDP_PAYLOAD_AT,
+    get16,
+    get32,
+    put16,
+    put32,
+    write_ip_checksum,
+)
+from ringleaf.hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
+from ringleaf.ina.flight import (
     ATTEMPTS,
     OUT_OF_TURN,
     SLOT_WORDS,
@@ -41,7 +54,7 @@ from ina.flight import (
     take_sample,
     unlink_slot,
 )
-from ina.omnireduce.state import (
+from ringleaf.ina.omnireduce.state import (
     AGGREGATORS,
     COLUMNS,
     IS_BUSY,
@@ -61,8 +74,8 @@ from ina.omnireduce.state import (
     Worker,
     open_worker,
 )
-from ina.omnireduce.values import bytes_from, clear, copy_values, is_zero
-from ina.omnireduce.wire import (
+from ringleaf.ina.omnireduce.values import bytes_from, clear, copy_values, is_zero
+from ringleaf.ina.omnireduce.wire import (
     BLOCK,
     BLOCK_BYTES,
     COLUMNS_AT,
@@ -80,7 +93,7 @@ from ina.omnireduce.wire import (
     count_bits,
     values_at,
 )
-from ina.tensors import (
+from ringleaf.ina.tensors import (
     BLOCKS,
     COUNT,
     DTYPE,
@@ -93,19 +106,6 @@ from ina.tensors import (
     end_tensor,
     lay_out,
     tensor_row,
-)
-from ringleaf.arena import Arena
-from ringleaf.compiled import copy_items, handler, inline
-from ringleaf.headers import (
-    IP_LENGTH_AT,
-    IP_TOS_AT,
-    UDP_LENGTH_AT,
-    UDP_PAYLOAD_AT,
-    get16,
-    get32,
-    put16,
-    put32,
-    write_ip_checksum,
 )
 from ringleaf.packets import (
     HEAD_LEN,

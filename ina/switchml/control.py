@@ -9,10 +9,10 @@ from itertools import combinations
 import finsy as fy
 import networkx as nx
 
-from ina.switchml.wire import MAX_SLOTS, SIZES, UDP_PORTS, check_job
 from ringleaf.errors import ConfigError
-from topologies.graph import port
-from topologies.trees import AggregationTree
+from ringleaf.ina.switchml.wire import MAX_SLOTS, SIZES, UDP_PORTS, check_job
+from ringleaf.topologies.graph import port
+from ringleaf.topologies.trees import AggregationTree
 
 ENTRIES = {64: 8192, 256: 2048}
 """Register entries of the program for so many lanes, as `p4/switchml.p4` has them; a slot

@@ -6,7 +6,7 @@ from scapy.fields import BitEnumField, BitField, ByteField, FieldListField, IntF
 from scapy.layers.inet import UDP
 from scapy.packet import Packet, bind_bottom_up, bind_layers
 
-from ina.switchml.wire import FIRST_UDP_PORT, RESULT, SIZE_NONE, SIZES, UDP_PORTS, UPDATE
+from ringleaf.ina.switchml.wire import FIRST_UDP_PORT, RESULT, SIZE_NONE, SIZES, UDP_PORTS, UPDATE
 
 _LANES = {code: lanes for lanes, code in SIZES.items()}
 

@@ -8,9 +8,10 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from ina.occupancy import JOB_SHIFT, words
-from ina.reading import Fact, rows_of
-from ina.switchml.wire import (
+from ringleaf.headers import UDP_DST_AT
+from ringleaf.ina.occupancy import JOB_SHIFT, words
+from ringleaf.ina.reading import Fact, rows_of
+from ringleaf.ina.switchml.wire import (
     BLOCK_AT,
     FIRST_UDP_PORT,
     HEADER_BYTES,
@@ -22,9 +23,8 @@ from ina.switchml.wire import (
     VALUES_AT,
     VERSION_SHIFT,
 )
-from ringleaf.headers import UDP_DST_AT
-from switches.control import ControlPlane
-from topologies.graph import neighbor_at
+from ringleaf.switches.control import ControlPlane
+from ringleaf.topologies.graph import neighbor_at
 
 BLOCK_BITS = 32  # of an owner; the job is above
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hosts.agent import AGENT_WORDS, make_agent
-from ina.flight import FLIGHT_WORDS, Flight, make_flight, open_flight
-from ina.switchml.scaling import headroom_bits
-from ina.switchml.wire import (
+from ringleaf.arena import Arena, Bytes, Store, Words
+from ringleaf.compiled import inline
+from ringleaf.errors import ConfigError
+from ringleaf.headers import write_udp
+from ringleaf.hosts.agent import AGENT_WORDS, make_agent
+from ringleaf.ina.flight import FLIGHT_WORDS, Flight, make_flight, open_flight
+from ringleaf.ina.switchml.scaling import headroom_bits
+from ringleaf.ina.switchml.wire import (
     HEADER_BYTES,
     JOB_AT,
     MAX_SLOTS,
@@ -20,11 +24,7 @@ from ina.switchml.wire import (
     group_mac,
     udp_port,
 )
-from ina.tensors import TENSORS_WORDS, Tensors, make_tensors, open_tensors
-from ringleaf.arena import Arena, Bytes, Store, Words
-from ringleaf.compiled import inline
-from ringleaf.errors import ConfigError
-from ringleaf.headers import write_udp
+from ringleaf.ina.tensors import TENSORS_WORDS, Tensors, make_tensors, open_tensors
 from ringleaf.units import FOREVER_PS
 from ringleaf.views import window
 

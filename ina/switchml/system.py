@@ -1,4 +1,4 @@
-"""SwitchML as one of the systems that a network can aggregate by (`ina.registry`)."""
+"""SwitchML as one of the systems that a network can aggregate by (`ringleaf.ina.registry`)."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-import ina.switchml.worker as worker
-from hosts.agent import HostAgent
-from ina.jobs import WorkersJob
-from ina.reading import Fact
-from ina.switchml import reading
-from ina.switchml.control import ENTRIES, Job, entities
-from ina.switchml.scaling import error_bounds
-from ina.switchml.state import TENSORS, make_worker
-from ina.switchml.wire import SIZES, VALUES_AT
-from ina.systems import JobRequest
+import ringleaf.ina.switchml.worker as worker
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
+from ringleaf.hosts.agent import HostAgent
+from ringleaf.ina.jobs import WorkersJob
+from ringleaf.ina.reading import Fact
+from ringleaf.ina.switchml import reading
+from ringleaf.ina.switchml.control import ENTRIES, Job, entities
+from ringleaf.ina.switchml.scaling import error_bounds
+from ringleaf.ina.switchml.state import TENSORS, make_worker
+from ringleaf.ina.switchml.wire import SIZES, VALUES_AT
+from ringleaf.ina.systems import JobRequest
+from ringleaf.switches.control import ControlPlane
+from ringleaf.topologies.addresses import ipv4, mac
+from ringleaf.topologies.graph import index, link
+from ringleaf.topologies.trees import AggregationTree, aggregation_tree
 from ringleaf.units import serialize_ps
-from switches.control import ControlPlane
-from topologies.addresses import ipv4, mac
-from topologies.graph import index, link
-from topologies.trees import AggregationTree, aggregation_tree
 
 LINE_OVERHEAD_BYTES = 24  # preamble, FCS and gap of Ethernet
 

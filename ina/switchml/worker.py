@@ -9,15 +9,25 @@ overwritten in the round after next, which a worker begins only when it has the 
 result, to which every worker contributed after it had this round's.
 
 A packet without result is sent again when three that were sent later have theirs, or after a
-timeout from the measured round trip (`ina.flight`).
+timeout from the measured round trip (`ringleaf.ina.flight`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
-from ina.flight import (
+from ringleaf.arena import Arena, Bytes
+from ringleaf.compiled import copy_items, handler, inline
+from ringleaf.headers import (
+    get16,
+    get32,
+    put16,
+    put32,
+    write_ip_checksum,
+    write_priority,
+)
+from ringleaf.hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
+from ringleaf.ina.flight import (
     ATTEMPTS,
     OUT_OF_TURN,
     back_off,
@@ -33,8 +43,8 @@ from ina.flight import (
     take_sample,
     unlink_slot,
 )
-from ina.flight import SLOT_WORDS as FLIGHT_SLOT_WORDS
-from ina.switchml.scaling import (
+from ringleaf.ina.flight import SLOT_WORDS as FLIGHT_SLOT_WORDS
+from ringleaf.ina.switchml.scaling import (
     dequantise,
     fill_nan,
     max_exponent,
@@ -43,7 +53,7 @@ from ina.switchml.scaling import (
     shift_of,
     unpack,
 )
-from ina.switchml.state import (
+from ringleaf.ina.switchml.state import (
     BITS,
     EXPONENT,
     IDLE,
@@ -60,7 +70,7 @@ from ina.switchml.state import (
     Worker,
     open_worker,
 )
-from ina.switchml.wire import (
+from ringleaf.ina.switchml.wire import (
     BLOCK_AT,
     BLOCK_MASK,
     EXPONENT_AT,
@@ -74,7 +84,7 @@ from ina.switchml.wire import (
     VALUES_AT,
     VERSION_SHIFT,
 )
-from ina.tensors import (
+from ringleaf.ina.tensors import (
     BLOCKS,
     COUNT,
     DTYPE,
@@ -88,16 +98,6 @@ from ina.tensors import (
     end_tensor,
     lay_out,
     tensor_row,
-)
-from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import copy_items, handler, inline
-from ringleaf.headers import (
-    get16,
-    get32,
-    put16,
-    put32,
-    write_ip_checksum,
-    write_priority,
 )
 from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
 

@@ -8,9 +8,9 @@ from typing import Protocol
 
 import torch
 
-from collectives.schedule import Schedule
-from hosts.training.job import TrainingJob
-from hosts.training.pieces import Piece
+from ringleaf.collectives.schedule import Schedule
+from ringleaf.hosts.training.job import TrainingJob
+from ringleaf.hosts.training.pieces import Piece
 
 
 class Ledger(Protocol):

@@ -8,16 +8,16 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from hosts import rc
-from hosts.congestion.registry import find_controller
-from hosts.plan import Stream
-from networks.groups import Group
-from networks.options import Options
 from ringleaf.arena import Store
+from ringleaf.hosts import rc
+from ringleaf.hosts.congestion.registry import find_controller
+from ringleaf.hosts.plan import Stream
+from ringleaf.networks.groups import Group
+from ringleaf.networks.options import Options
+from ringleaf.topologies.addresses import ipv4, mac
+from ringleaf.topologies.graph import attachment, hosts, index, link
+from ringleaf.topologies.routing import path, routes
 from ringleaf.units import serialize_ps
-from topologies.addresses import ipv4, mac
-from topologies.graph import attachment, hosts, index, link
-from topologies.routing import path, routes
 
 FIRST_SOURCE_PORT = 0xC000  # RoCEv2 senders use the dynamic range
 SOURCE_PORTS = 0x4000

@@ -1,17 +1,17 @@
 """How much of a job its hosts' aggregation agents are given ahead.
 
-They take tensors in the order in which they were given (`ina.tensors`), as all workers must number
-blocks alike; so what is urgent can overtake only what they have not been given yet. They get
-no more than keeps them busy, in partitions, as ByteScheduler's credit has it (Peng et al., SOSP
-2019): whatever comes, it waits for `CREDIT_PARTITIONS` partitions at most. Meanwhile these
+They take tensors in the order in which they were given (`ringleaf.ina.tensors`), as all workers
+must number blocks alike; so what is urgent can overtake only what they have not been given yet.
+They get no more than keeps them busy, in partitions, as ByteScheduler's credit has it (Peng et al.,
+SOSP 2019): whatever comes, it waits for `CREDIT_PARTITIONS` partitions at most. Meanwhile these
 inherit its priority, or other jobs' packets would hold it up through them (Sha et al., "Priority
 inheritance protocols", IEEE Transactions on Computers, 1990).
 """
 
 from __future__ import annotations
 
-from hosts.schedulers.interface import Scheduler
-from ina.systems import Aggregator
+from ringleaf.hosts.schedulers.interface import Scheduler
+from ringleaf.ina.systems import Aggregator
 
 PARTITION_WINDOWS = 4
 """A partition, in windows: SwitchML carries no values in the first, but asks for exponents."""

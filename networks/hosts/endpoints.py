@@ -9,21 +9,21 @@ from dataclasses import replace
 import networkx as nx
 import torch
 
-from collectives.schedule import Aggregate, Schedule, chunk_ranges
-from hosts import rc
-from hosts.agent import HostAgent, make_ring
-from hosts.plan import Plan, plans
-from hosts.rank import RankExecutor
-from hosts.staging import staging_bytes
-from ina.systems import Aggregator, JobRequest, Share
-from networks.groups import Group, check_groups
-from networks.hosts.connections import Connections
-from networks.hosts.execution import Operation
-from networks.hosts.memory import Memory, aligned, item_bytes
-from networks.options import Options
 from ringleaf.arena import Store
+from ringleaf.collectives.schedule import Aggregate, Schedule, chunk_ranges
 from ringleaf.errors import ConfigError
-from topologies.graph import hosts, index
+from ringleaf.hosts import rc
+from ringleaf.hosts.agent import HostAgent, make_ring
+from ringleaf.hosts.plan import Plan, plans
+from ringleaf.hosts.rank import RankExecutor
+from ringleaf.hosts.staging import staging_bytes
+from ringleaf.ina.systems import Aggregator, JobRequest, Share
+from ringleaf.networks.groups import Group, check_groups
+from ringleaf.networks.hosts.connections import Connections
+from ringleaf.networks.hosts.execution import Operation
+from ringleaf.networks.hosts.memory import Memory, aligned, item_bytes
+from ringleaf.networks.options import Options
+from ringleaf.topologies.graph import hosts, index
 
 RING_ROWS = 1 << 16
 

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from hosts import agent as agents
-from hosts import rc
-from hosts.agent import Completion, take_completions
-from hosts.rank import RankExecutor, Receive, Request, Send
-from networks.hosts.connections import Flow
-from networks.hosts.memory import item_bytes
-from networks.hosts.processors import Processors
 from ringleaf.arena import Store
 from ringleaf.errors import BackendError
+from ringleaf.hosts import agent as agents
+from ringleaf.hosts import rc
+from ringleaf.hosts.agent import Completion, take_completions
+from ringleaf.hosts.rank import RankExecutor, Receive, Request, Send
+from ringleaf.networks.hosts.connections import Flow
+from ringleaf.networks.hosts.memory import item_bytes
+from ringleaf.networks.hosts.processors import Processors
+from ringleaf.topologies.graph import index
 from ringleaf.units import FOREVER_PS
-from topologies.graph import index
 
 if TYPE_CHECKING:
-    from networks.hosts.endpoints import Endpoints
+    from ringleaf.networks.hosts.endpoints import Endpoints
 
 Wake = Callable[[int, int], None]
 """`wake(agent, now_ps)`: look at an agent that has been given something to do."""

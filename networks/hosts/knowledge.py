@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import networkx as nx
 
-from hosts.schedulers.interface import Standing
-from networks.groups import Group
-from networks.hosts.assignment import Assignment
-from topologies.graph import attachment, link
-from topologies.routing import links_towards, routes
+from ringleaf.hosts.schedulers.interface import Standing
+from ringleaf.networks.groups import Group
+from ringleaf.networks.hosts.assignment import Assignment
+from ringleaf.topologies.graph import attachment, link
+from ringleaf.topologies.routing import links_towards, routes
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from collectives.schedule import Schedule
-from hosts.plan import Plan, plans
-from hosts.schedulers.interface import (
+from ringleaf.collectives.schedule import Schedule
+from ringleaf.hosts.plan import Plan, plans
+from ringleaf.hosts.schedulers.interface import (
     CHANNELS,
     Item,
     Release,
@@ -17,13 +17,13 @@ from hosts.schedulers.interface import (
     Situation,
     Standing,
 )
-from hosts.training.pieces import Piece
-from networks.hosts.assignment import Assignment, Ledger
-from networks.hosts.credit import credit_bytes
-from networks.hosts.endpoints import Endpoints
-from networks.hosts.execution import Operation
-from networks.hosts.knowledge import first_standing, places
-from networks.hosts.memory import aligned, item_bytes
+from ringleaf.hosts.training.pieces import Piece
+from ringleaf.networks.hosts.assignment import Assignment, Ledger
+from ringleaf.networks.hosts.credit import credit_bytes
+from ringleaf.networks.hosts.endpoints import Endpoints
+from ringleaf.networks.hosts.execution import Operation
+from ringleaf.networks.hosts.knowledge import first_standing, places
+from ringleaf.networks.hosts.memory import aligned, item_bytes
 from ringleaf.units import FOREVER_PS
 
 

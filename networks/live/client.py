@@ -13,9 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from networks.live.engine import CPU_PORT, Line
-from networks.live.processes import Child
 from ringleaf.errors import BackendError
+from ringleaf.networks.live.engine import CPU_PORT, Line
+from ringleaf.networks.live.processes import Child
 
 READY_TIMEOUT_S = 300.0  # a new machine compiles first
 POLL_S = 0.02
@@ -49,7 +49,7 @@ class Daemon:
         cpu_port: int = CPU_PORT,
         grpc: str | None = None,
     ) -> None:
-        command = [sys.executable, "-m", "networks.live.daemon", "--control", str(control)]
+        command = [sys.executable, "-m", "ringleaf.networks.live.daemon", "--control", str(control)]
         command += ["--seed", str(seed), "--cpu-port", str(cpu_port)]
         command += ["--grpc", grpc or f"unix:{control.resolve().with_suffix('.grpc')}"]
         self._control = control

@@ -18,12 +18,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from networks.hosts.endpoints import Endpoints
-from networks.hosts.execution import Operation
-from networks.live.host import MESSAGE_BYTES, Job, Place, be_host
-from networks.live.processor import Stopwatch
 from ringleaf.arena import Store
 from ringleaf.errors import BackendError
+from ringleaf.networks.hosts.endpoints import Endpoints
+from ringleaf.networks.hosts.execution import Operation
+from ringleaf.networks.live.host import MESSAGE_BYTES, Job, Place, be_host
+from ringleaf.networks.live.processor import Stopwatch
 
 START_AFTER_NS = 20_000_000  # time for every host to hear when to start
 READY_S = 60.0

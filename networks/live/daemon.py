@@ -1,4 +1,4 @@
-"""The switch daemon: `python -m networks.live.daemon --control PATH`.
+"""The switch daemon: `python -m ringleaf.networks.live.daemon --control PATH`.
 
 It serves P4Runtime at one address, a device per switch, and takes commands as lines of JSON on a
 Unix socket that only its own user can connect to: {"add": {"name", "device", "lines"}},
@@ -21,11 +21,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from networks.live.engine import CPU_PORT
-from networks.live.fleet import Fleet, parse_line
-from networks.live.processes import hurry
 from ringleaf.errors import ConfigError, RingleafError
-from switches.p4runtime.server import Server
+from ringleaf.networks.live.engine import CPU_PORT
+from ringleaf.networks.live.fleet import Fleet, parse_line
+from ringleaf.networks.live.processes import hurry
+from ringleaf.switches.p4runtime.server import Server
 
 
 class Commands:

@@ -5,24 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import networks.live.state as v
-import networks.virtual.state as s
-from hosts.agent import AGENT_WORDS, COMPLETIONS_AT, HOST, HostAgent, make_ring, take_completions
-from networks.live.loop import discard, emit, hand_over, now_of, serve
-from networks.live.sockets import Sockets
-from networks.virtual.events import ARRIVAL
-from networks.virtual.fabric import fill_agent
-from networks.virtual.heap import push_event
-from networks.virtual.loop import NEEDS_ROOM, lacks_room
-from networks.virtual.room import make_room
-from networks.virtual.state import Network, make_network, open_network
+import ringleaf.networks.live.state as v
+import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
 from ringleaf.compiled import address_of
 from ringleaf.errors import ConfigError
+from ringleaf.hosts.agent import (
+    AGENT_WORDS,
+    COMPLETIONS_AT,
+    HOST,
+    HostAgent,
+    make_ring,
+    take_completions,
+)
+from ringleaf.networks.live.loop import discard, emit, hand_over, now_of, serve
+from ringleaf.networks.live.sockets import Sockets
+from ringleaf.networks.virtual.events import ARRIVAL
+from ringleaf.networks.virtual.fabric import fill_agent
+from ringleaf.networks.virtual.heap import push_event
+from ringleaf.networks.virtual.loop import NEEDS_ROOM, lacks_room
+from ringleaf.networks.virtual.room import make_room
+from ringleaf.networks.virtual.state import Network, make_network, open_network
 from ringleaf.packets import HEAD_BYTES, free_packet, read_packet, write_packet
+from ringleaf.switches import Switch
+from ringleaf.switches.schedulers import make_port_queues
 from ringleaf.units import PS_PER_S
-from switches import Switch
-from switches.schedulers import make_port_queues
 
 RING_ROWS = 1 << 12
 BINS = 2

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import networks.virtual.state as s
-from networks.live.engine import CPU_PORT, Engine, Line, Node
-from networks.live.record import Recorder
-from networks.live.turns import Turns
-from networks.virtual.loop import CAPTURED
+import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError, RingleafError
+from ringleaf.networks.live.engine import CPU_PORT, Engine, Line, Node
+from ringleaf.networks.live.record import Recorder
+from ringleaf.networks.live.turns import Turns
+from ringleaf.networks.virtual.loop import CAPTURED
 from ringleaf.packets import empty_pool, make_pool, widen_pool
+from ringleaf.switches import Program, Switch
+from ringleaf.switches.p4runtime.device import Device
+from ringleaf.switches.queues import DROPPED, PEAK_BYTES
 from ringleaf.units import PS_PER_MS
-from switches import Program, Switch
-from switches.p4runtime.device import Device
-from switches.queues import DROPPED, PEAK_BYTES
 
 POOL_PACKETS = 8192
 HEAD_BYTES = 9216  # a jumbo frame: live packets lie in their heads whole

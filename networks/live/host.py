@@ -24,15 +24,15 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-import networks.virtual.loop as loop
-import networks.virtual.state as s
-from hosts.agent import PROGRESS, REFUSALS, RETRANSMISSIONS
-from networks.hosts.endpoints import Endpoints
-from networks.hosts.execution import Execution, Operation
-from networks.live.engine import Engine, Line, Node
-from networks.live.processes import hurry
+import ringleaf.networks.virtual.loop as loop
+import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
 from ringleaf.errors import BackendError, RingleafError
+from ringleaf.hosts.agent import PROGRESS, REFUSALS, RETRANSMISSIONS
+from ringleaf.networks.hosts.endpoints import Endpoints
+from ringleaf.networks.hosts.execution import Execution, Operation
+from ringleaf.networks.live.engine import Engine, Line, Node
+from ringleaf.networks.live.processes import hurry
 from ringleaf.units import PS_PER_MS, PS_PER_NS
 
 CLONE_NEWNET = 0x40000000

@@ -10,17 +10,17 @@ from typing import Any
 import networkx as nx
 import torch
 
-from collectives.schedule import Schedule
-from networks.groups import whole
-from networks.hosts.endpoints import Endpoints
-from networks.live.crew import STALL_S, Crew
-from networks.live.host import Place
-from networks.live.processor import Clock, Stopwatch
-from networks.options import Options
 from ringleaf.arena import Store
+from ringleaf.collectives.schedule import Schedule
+from ringleaf.networks.groups import whole
+from ringleaf.networks.hosts.endpoints import Endpoints
+from ringleaf.networks.live.crew import STALL_S, Crew
+from ringleaf.networks.live.host import Place
+from ringleaf.networks.live.processor import Clock, Stopwatch
+from ringleaf.networks.options import Options
 from ringleaf.packets import OUTBOX_ROWS, make_pool
+from ringleaf.topologies.routing import longest_rtt_ps
 from ringleaf.units import PS_PER_MS
-from topologies.routing import longest_rtt_ps
 
 POOL_PACKETS = 4 * OUTBOX_ROWS
 HEADERS_BYTES = 128  # more than any of ours has before and behind its payload

@@ -18,22 +18,22 @@ import numpy as np
 from finsy.proto import p4r
 from google.protobuf import text_format  # type: ignore[import-untyped]
 
-import networks.virtual.state as s
-from networks.live.engine import Engine, Line
-from networks.traces.manifest import ENTRIES, PROGRAM, Manifest, Port, Write
-from networks.traces.program import write_program
-from networks.traces.writer import TraceWriter, check_folder
-from networks.virtual.capture import CaptureBuffer
-from networks.virtual.state import Rows
+import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Bytes
 from ringleaf.disciplines import CLASSES
 from ringleaf.errors import BackendError, ConfigError
+from ringleaf.networks.live.engine import Engine, Line
+from ringleaf.networks.traces.manifest import ENTRIES, PROGRAM, Manifest, Port, Write
+from ringleaf.networks.traces.program import write_program
+from ringleaf.networks.traces.writer import TraceWriter, check_folder
+from ringleaf.networks.virtual.capture import CaptureBuffer
+from ringleaf.networks.virtual.state import Rows
 from ringleaf.packets import HEAD_BYTES, free_packet
+from ringleaf.switches import Switch
+from ringleaf.switches.p4runtime.pipeline import Pipeline
+from ringleaf.switches.queues import CREDIT, DEFICITS, PACKETS, TURN
+from ringleaf.switches.schedulers import pop
 from ringleaf.units import PS_PER_NS
-from switches import Switch
-from switches.p4runtime.pipeline import Pipeline
-from switches.queues import CREDIT, DEFICITS, PACKETS, TURN
-from switches.schedulers import pop
 
 _TIME_PS, _PORT, _AT, _SIZE, _ORDER = range(s.CAPTURE_ROW_WORDS)
 

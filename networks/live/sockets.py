@@ -17,7 +17,7 @@ from typing import Self
 
 import numpy as np
 
-import networks.live.state as v
+import ringleaf.networks.live.state as v
 from ringleaf.arena import Bytes
 from ringleaf.errors import BackendError
 

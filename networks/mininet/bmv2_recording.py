@@ -11,14 +11,21 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from networks.live.engine import Line
-from networks.mininet.programming import Target
-from networks.traces.checksums import write_checksums
-from networks.traces.entries import load_schema, write_entries
-from networks.traces.manifest import ENTRIES, PROGRAM, Manifest, Port, Write, write_manifest
-from networks.traces.pcap_read import FILE_HEADER_BYTES
-from networks.traces.program import write_program
 from ringleaf.errors import BackendError
+from ringleaf.networks.live.engine import Line
+from ringleaf.networks.mininet.programming import Target
+from ringleaf.networks.traces.checksums import write_checksums
+from ringleaf.networks.traces.entries import load_schema, write_entries
+from ringleaf.networks.traces.manifest import (
+    ENTRIES,
+    PROGRAM,
+    Manifest,
+    Port,
+    Write,
+    write_manifest,
+)
+from ringleaf.networks.traces.pcap_read import FILE_HEADER_BYTES
+from ringleaf.networks.traces.program import write_program
 
 RATE_BPS = 10**12
 """Of ports in traces: BMv2 gives the kernel what it has as soon as it has it."""

@@ -12,17 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
-import networks
-from networks.mininet.switches import Bmv2Switch, EmbeddedSwitch
-from networks.mininet.topo import GraphTopo
+from ringleaf.networks.mininet.switches import Bmv2Switch, EmbeddedSwitch
+from ringleaf.networks.mininet.topo import GraphTopo
+from ringleaf.shipped import built_program
+from ringleaf.switches.forwarding import forwarding_entities
+from ringleaf.topologies.registry import TOPOLOGIES, build
 from ringleaf.units import PS_PER_US
-from switches.forwarding import forwarding_entities
-from topologies.registry import TOPOLOGIES, build
-
-FORWARD = Path(networks.__file__).resolve().parents[1] / "p4" / "build" / "forward.json"
-"""Found so, as Mininet's command doesn't say where this file is."""
 
 RATE_BPS = 100 * 10**6
 
@@ -31,7 +27,7 @@ def make_topo(family: str, **sizes: int) -> GraphTopo:
     """A topology of ours with 100 Mbit/s links and forwarding switches."""
     spec = ",".join([family, *(f"{name}={size}" for name, size in sizes.items())])
     graph = build(spec, rate_bps=RATE_BPS, delay_ps=PS_PER_US)
-    return GraphTopo(graph, program=FORWARD, entities=forwarding_entities(graph))
+    return GraphTopo(graph, program=built_program("forward"), entities=forwarding_entities(graph))
 
 
 topos: dict[str, Callable[..., GraphTopo]] = {name: partial(make_topo, name) for name in TOPOLOGIES}

@@ -14,19 +14,19 @@ from typing import Any, Self
 import networkx as nx
 from mininet.net import Mininet
 
-from networks.live.engine import CPU_PORT, Line
-from networks.mininet.links import MTU_BYTES
-from networks.mininet.preflight import check_machine
-from networks.mininet.programming import program_switches
-from networks.mininet.recording import Recording
-from networks.mininet.runtime import Runtime
-from networks.mininet.shaping import netem_options
-from networks.mininet.state import INTERFACES, clean_stale
-from networks.mininet.switches import Bmv2Switch, EmbeddedSwitch, P4Switch
-from networks.mininet.topo import GraphTopo
-from networks.traces.writer import check_folder
 from ringleaf.errors import BackendError, ConfigError, choose
-from topologies.graph import link, neighbors, switches
+from ringleaf.networks.live.engine import CPU_PORT, Line
+from ringleaf.networks.mininet.links import MTU_BYTES
+from ringleaf.networks.mininet.preflight import check_machine
+from ringleaf.networks.mininet.programming import program_switches
+from ringleaf.networks.mininet.recording import Recording
+from ringleaf.networks.mininet.runtime import Runtime
+from ringleaf.networks.mininet.shaping import netem_options
+from ringleaf.networks.mininet.state import INTERFACES, clean_stale
+from ringleaf.networks.mininet.switches import Bmv2Switch, EmbeddedSwitch, P4Switch
+from ringleaf.networks.mininet.topo import GraphTopo
+from ringleaf.networks.traces.writer import check_folder
+from ringleaf.topologies.graph import link, neighbors, switches
 
 SCALE = 1000
 SWITCHES: dict[str, type[P4Switch]] = {"embedded": EmbeddedSwitch, "bmv2": Bmv2Switch}
@@ -69,10 +69,10 @@ class Settings:
 class Fabric:
     """A live network without agents: `with Fabric(graph, Settings(), program=...) as fabric:`.
 
-    While it is open there is a namespace per host, with the addresses of `topologies.addresses`
-    and permanent neighbours, and P4 switches that run `program`. Nothing of gRPC is ever used in
-    this process, so that it may fork: a child of its own programs the switches. The switches end
-    with the thread that has opened it.
+    While it is open there is a namespace per host, with the addresses of
+    `ringleaf.topologies.addresses` and permanent neighbours, and P4 switches that run `program`.
+    Nothing of gRPC is ever used in this process, so that it may fork: a child of its own programs
+    the switches. The switches end with the thread that has opened it.
 
     Args:
         graph: A topology.

@@ -12,21 +12,21 @@ import networkx as nx
 import numpy as np
 import torch
 
-from collectives.schedule import Schedule
-from ina.registry import program_of
-from networks.live.crew import STALL_S
-from networks.live.engine import Line
-from networks.live.host import Place
-from networks.live.hosts import LiveHosts, Outcome
-from networks.live.processor import Usage
-from networks.mininet.fabric import Fabric, Settings
-from networks.mininet.recording import Folders
-from networks.options import Options
-from networks.outcome import Drop
-from networks.virtual.fabric import places
-from networks.virtual.meter import RunResult
-from switches.forwarding import forwarding_entities
-from topologies.graph import attachment, hosts, link, switches
+from ringleaf.collectives.schedule import Schedule
+from ringleaf.ina.registry import program_of
+from ringleaf.networks.live.crew import STALL_S
+from ringleaf.networks.live.engine import Line
+from ringleaf.networks.live.host import Place
+from ringleaf.networks.live.hosts import LiveHosts, Outcome
+from ringleaf.networks.live.processor import Usage
+from ringleaf.networks.mininet.fabric import Fabric, Settings
+from ringleaf.networks.mininet.recording import Folders
+from ringleaf.networks.options import Options
+from ringleaf.networks.outcome import Drop
+from ringleaf.networks.virtual.fabric import places
+from ringleaf.networks.virtual.meter import RunResult
+from ringleaf.switches.forwarding import forwarding_entities
+from ringleaf.topologies.graph import attachment, hosts, link, switches
 
 ECN_FIELDS = ("IP.tos", "IP.chksum")  # what a switch changes that marks a packet
 FRAMING_BYTES = 24  # preamble, FCS and gap of Ethernet

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from networks.live.processes import die_with_parent
 from ringleaf.errors import BackendError
+from ringleaf.networks.live.processes import die_with_parent
 
 AT_ONCE = 4
 
@@ -88,7 +88,7 @@ def _program_all(targets: Sequence[Target]) -> None:
 
 
 def _program(target: Target, schema: Any) -> None:
-    from switches.p4runtime.client import Controller
+    from ringleaf.switches.p4runtime.client import Controller
 
     with Controller(target.address, target.device, target.name) as controller:
         controller.await_ready()

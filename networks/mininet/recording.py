@@ -11,12 +11,12 @@ from typing import Protocol
 
 import networkx as nx
 
-from networks.live.client import Daemon
-from networks.mininet.programming import Target
-from networks.traces.pcap_write import HEADER
-from networks.traces.writer import check_folder
-from networks.virtual.fabric import places
-from topologies.graph import hosts, port
+from ringleaf.networks.live.client import Daemon
+from ringleaf.networks.mininet.programming import Target
+from ringleaf.networks.traces.pcap_write import HEADER
+from ringleaf.networks.traces.writer import check_folder
+from ringleaf.networks.virtual.fabric import places
+from ringleaf.topologies.graph import hosts, port
 
 
 class Recording(Protocol):

@@ -11,12 +11,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from networks.live.client import Daemon
-from networks.live.engine import CPU_PORT, Line
-from networks.live.processes import Child, identify
-from networks.mininet.send_buffers import give_room
-from networks.mininet.state import Record, new_record, remove, runtime_dir
 from ringleaf.errors import BackendError
+from ringleaf.networks.live.client import Daemon
+from ringleaf.networks.live.engine import CPU_PORT, Line
+from ringleaf.networks.live.processes import Child, identify
+from ringleaf.networks.mininet.send_buffers import give_room
+from ringleaf.networks.mininet.state import Record, new_record, remove, runtime_dir
 
 BMV2 = "simple_switch_grpc"
 PRIORITY_QUEUES = 8  # without, BMv2 drops packets of any priority but 0

@@ -12,7 +12,7 @@ one packet a minute out of turn.)
 
 from __future__ import annotations
 
-from networks.live.engine import Line
+from ringleaf.networks.live.engine import Line
 from ringleaf.units import PS_PER_US
 
 LEAST_DELAY_PS = 100 * PS_PER_US

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
-from networks.live.processes import Identity, identify, is_running, kill
+from ringleaf.networks.live.processes import Identity, identify, is_running, kill
 from ringleaf.private import is_trusted_folder, private_folder
 
 RUNTIME = Path("/run/ringleaf")

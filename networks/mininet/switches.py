@@ -19,15 +19,15 @@ from typing import Any, ClassVar
 from finsy import P4CloneSessionEntry, P4MulticastGroupEntry
 from mininet.node import Switch
 
-from networks.live.engine import Line
-from networks.mininet.bmv2_recording import Bmv2Recording
-from networks.mininet.links import VethInterface
-from networks.mininet.preflight import check_machine, has_priorities
-from networks.mininet.programming import Target, program_switches
-from networks.mininet.recording import EmbeddedRecording, Recording
-from networks.mininet.runtime import Runtime
-from networks.mininet.shaping import disciplines, netem_options
 from ringleaf.errors import BackendError, ConfigError
+from ringleaf.networks.live.engine import Line
+from ringleaf.networks.mininet.bmv2_recording import Bmv2Recording
+from ringleaf.networks.mininet.links import VethInterface
+from ringleaf.networks.mininet.preflight import check_machine, has_priorities
+from ringleaf.networks.mininet.programming import Target, program_switches
+from ringleaf.networks.mininet.recording import EmbeddedRecording, Recording
+from ringleaf.networks.mininet.runtime import Runtime
+from ringleaf.networks.mininet.shaping import disciplines, netem_options
 
 
 class P4Switch(Switch):

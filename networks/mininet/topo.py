@@ -11,10 +11,10 @@ import networkx as nx
 from mininet.node import Host
 from mininet.topo import Topo
 
-from networks.mininet.links import MTU_BYTES, VethLink, run
 from ringleaf.errors import BackendError
-from topologies.addresses import format_ipv4, format_mac, ipv4, mac
-from topologies.graph import hosts, switches
+from ringleaf.networks.mininet.links import MTU_BYTES, VethLink, run
+from ringleaf.topologies.addresses import format_ipv4, format_mac, ipv4, mac
+from ringleaf.topologies.graph import hosts, switches
 
 PREFIX_BITS = 8  # all hosts are neighbours, as nothing but P4 routes
 

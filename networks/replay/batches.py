@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-import networks.replay.feed as f
-from networks.traces.trace import ORDER, PORT, TIME_PS, Trace
+import ringleaf.networks.replay.feed as f
 from ringleaf.arena import Bytes, Store, Words
 from ringleaf.compiled import compiled, copy_items
+from ringleaf.networks.traces.trace import ORDER, PORT, TIME_PS, Trace
 
 BATCH_ROWS = 1 << 14
 BATCH_BYTES = 8 << 20

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from networks.traces.pcap_read import PacketFile
 from ringleaf.arena import Bytes, Words
 from ringleaf.compiled import compiled
+from ringleaf.networks.traces.pcap_read import PacketFile
 from ringleaf.views import window
 
 LOOK_AHEAD = 16

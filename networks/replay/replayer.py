@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-import networks.replay.feed as f
-import networks.virtual.loop as loop
-import networks.virtual.state as s
-from hosts.agent import make_ring
-from networks.replay.batches import Batches
-from networks.traces.entries import load_schema, read_entries
-from networks.traces.manifest import Manifest
-from networks.traces.trace import Trace
-from networks.virtual.capture import CaptureBuffer
-from networks.virtual.room import make_room
-from networks.virtual.state import make_network, open_network
+import ringleaf.networks.replay.feed as f
+import ringleaf.networks.virtual.loop as loop
+import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Bytes, Store, Words
 from ringleaf.compiled import address_of
 from ringleaf.errors import ConfigError
+from ringleaf.hosts.agent import make_ring
+from ringleaf.networks.replay.batches import Batches
+from ringleaf.networks.traces.entries import load_schema, read_entries
+from ringleaf.networks.traces.manifest import Manifest
+from ringleaf.networks.traces.trace import Trace
+from ringleaf.networks.virtual.capture import CaptureBuffer
+from ringleaf.networks.virtual.room import make_room
+from ringleaf.networks.virtual.state import make_network, open_network
 from ringleaf.packets import make_pool
-from switches import Program, Switch
-from switches.schedulers import make_port_queues
+from ringleaf.switches import Program, Switch
+from ringleaf.switches.schedulers import make_port_queues
 
 POOL_PACKETS = 4096
 BIN_PS = 1 << 40  # of a series that nobody looks at

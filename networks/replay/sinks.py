@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from networks.replay.compare import Check, Sent
-from networks.traces.pcap_write import PcapWriter
 from ringleaf.arena import Bytes, Words
+from ringleaf.networks.replay.compare import Check, Sent
+from ringleaf.networks.traces.pcap_write import PcapWriter
 from ringleaf.units import PS_PER_NS
 
 

@@ -6,8 +6,8 @@ import hashlib
 import re
 from pathlib import Path
 
-from networks.traces.manifest import is_inside
 from ringleaf.errors import ConfigError
+from ringleaf.networks.traces.manifest import is_inside
 
 NAME = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")

@@ -14,7 +14,7 @@
     seed: 1                         # of the program's random numbers
     origin_ns: 0                    # stamp of time 0; else that of the first packet received
     until_ps: 1000                  # stop there; else when nothing is left to happen
-    arrivals: arrivals.npy          # exact times and order, see `networks.traces.trace`
+    arrivals: arrivals.npy          # exact times and order, see `ringleaf.networks.traces.trace`
     compare: {mask: [IP.ttl], window: 8, ignore_order: false}  # as the options of these names
     unknown: [times of leaving]     # what whoever recorded it could not know
 
@@ -36,9 +36,10 @@ import yaml
 
 from ringleaf.disciplines import parse_scheduler
 from ringleaf.errors import ConfigError, choose
+from ringleaf.shipped import built_program, built_programs
+from ringleaf.switches.program import P4INFO_SUFFIX
 from ringleaf.units import FOREVER_PS, PS_PER_S, parse_rate, parse_size, parse_time
 from ringleaf.yaml_file import read_yaml
-from switches.program import P4INFO_SUFFIX
 
 NAME = "trace.yaml"
 FORMAT = "ringleaf-trace"
@@ -58,7 +59,6 @@ MAX_DELAY_PS = PS_PER_S
 
 LONGEST_NAME = 200  # letters of a file's
 OWN = "ringleaf:"  # a program of ours, in place of a file
-BUILT = Path(__file__).resolve().parents[2] / "p4" / "build"
 
 _KEYS = (
     *("format", "version", "switch", "program", "p4info", "entries", "later", "ports", "seed"),
@@ -255,8 +255,7 @@ class _Reader:
         return path
 
     def _own_program(self, name: str) -> Path:
-        known = sorted(path.stem for path in BUILT.glob("*.json"))
-        return BUILT / f"{choose(f'{self._path}: program', 'program', name, known)}.json"
+        return built_program(choose(f"{self._path}: program", "program", name, built_programs()))
 
     def _number(self, key: str, default: int | None, least: int, most: int) -> int | None:
         value = self._data.get(key, default)

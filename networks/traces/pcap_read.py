@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from networks.traces.pcap_write import LINKTYPE_ETHERNET, NS_PER_S
-from networks.traces.pcapng import MAGIC as PCAPNG
-from networks.traces.pcapng import scan_blocks
 from ringleaf.arena import Bytes, Words
 from ringleaf.compiled import compiled, inline, signed
 from ringleaf.errors import ConfigError
+from ringleaf.networks.traces.pcap_write import LINKTYPE_ETHERNET, NS_PER_S
+from ringleaf.networks.traces.pcapng import MAGIC as PCAPNG
+from ringleaf.networks.traces.pcapng import scan_blocks
 
 LONGEST_PACKET = 10_000  # bytes, as `Switch.process` takes
 FILE_HEADER_BYTES = 24

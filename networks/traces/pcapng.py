@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from networks.traces.pcap_write import LINKTYPE_ETHERNET, NS_PER_S
 from ringleaf.errors import ConfigError
+from ringleaf.networks.traces.pcap_write import LINKTYPE_ETHERNET, NS_PER_S
 
 MAGIC = 0x0A0D0D0A  # the type of a section header block, which reads the same both ways
 INTERFACE, SIMPLE_PACKET, ENHANCED_PACKET = 1, 3, 6

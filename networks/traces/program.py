@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from networks.traces.manifest import P4INFO, PROGRAM
+from ringleaf.networks.traces.manifest import P4INFO, PROGRAM
 
 
 def write_program(folder: Path, program: str | bytes, p4info: str) -> None:

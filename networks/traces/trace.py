@@ -15,10 +15,10 @@ from tokenize import TokenError
 
 import numpy as np
 
-from networks.traces.manifest import Manifest, is_inside, read_manifest
-from networks.traces.pcap_read import PacketFile, read_packets
 from ringleaf.arena import Words
 from ringleaf.errors import ConfigError
+from ringleaf.networks.traces.manifest import Manifest, is_inside, read_manifest
+from ringleaf.networks.traces.pcap_read import PacketFile, read_packets
 from ringleaf.units import FOREVER_PS, PS_PER_NS
 
 TIME_PS, PORT, ORDER = 0, 1, 2

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from networks.traces.checksums import write_checksums
-from networks.traces.manifest import ARRIVALS, Manifest, write_manifest
-from networks.traces.pcap_write import HELD_BYTES, PcapWriter
 from ringleaf.errors import ConfigError
+from ringleaf.networks.traces.checksums import write_checksums
+from ringleaf.networks.traces.manifest import ARRIVALS, Manifest, write_manifest
+from ringleaf.networks.traces.pcap_write import HELD_BYTES, PcapWriter
 from ringleaf.units import PS_PER_NS
 
 _HEADER_BYTES = 128  # of a .npy file with a short shape
@@ -45,7 +45,7 @@ class TraceWriter:
         (folder / ARRIVALS).write_bytes(bytes(_HEADER_BYTES))
 
     def received(self, time_ps: int, port: int, data: bytes, order: int) -> None:
-        """Take a packet that the switch received; for `order` see `networks.traces.trace`."""
+        """Take a packet that the switch received; for `order` see `trace.py`."""
         self._append("in", time_ps, port, data)
         self._arrivals += struct.pack("<3q", time_ps, port, order)
         self._count += 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from networks.options import Options
+from ringleaf.networks.options import Options
 
 if TYPE_CHECKING:
-    from networks.virtual.meter import RunResult
-    from networks.virtual.network import VirtualNetwork
+    from ringleaf.networks.virtual.meter import RunResult
+    from ringleaf.networks.virtual.network import VirtualNetwork
 
 __all__ = ["Options", "RunResult", "VirtualNetwork"]
 
@@ -17,6 +17,6 @@ def __getattr__(name: str) -> Any:
     """Import what has torch below it when it is asked for: the switches' process never does."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from networks.virtual import meter, network
+    from ringleaf.networks.virtual import meter, network
 
     return getattr(meter if name == "RunResult" else network, name)

@@ -5,12 +5,12 @@ A bin's width doubles whenever time runs past the last one, and two become one.
 
 from __future__ import annotations
 
-import networks.virtual.state as s
-from networks.virtual.state import port_row
+import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Words
 from ringleaf.compiled import inline
 from ringleaf.disciplines import CLASSES
-from switches.queues import CLASS_BYTES
+from ringleaf.networks.virtual.state import port_row
+from ringleaf.switches.queues import CLASS_BYTES
 
 
 @inline

@@ -7,9 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
-import networks.virtual.state as s
-from networks.virtual.state import Rows, open_network
+import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
+from ringleaf.networks.virtual.state import Rows, open_network
 
 BUFFER_BYTES = 8 << 20
 BUFFER_ROWS = 1 << 14

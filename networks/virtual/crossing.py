@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-import networks.virtual.state as s
-from networks.virtual.bins import note_queues
-from networks.virtual.drops import note_drop
-from networks.virtual.events import AGAIN, CLONED
-from networks.virtual.heap import push_event
-from networks.virtual.lines import await_idle, send
-from networks.virtual.state import node_row, port_row
+import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Words
 from ringleaf.compiled import handler_at, inline, signed
+from ringleaf.networks.virtual.bins import note_queues
+from ringleaf.networks.virtual.drops import note_drop
+from ringleaf.networks.virtual.events import AGAIN, CLONED
+from ringleaf.networks.virtual.heap import push_event
+from ringleaf.networks.virtual.lines import await_idle, send
+from ringleaf.networks.virtual.state import node_row, port_row
 from ringleaf.packets import (
     ENQUEUED_PS,
     IN_PORT,
@@ -24,8 +24,7 @@ from ringleaf.packets import (
     open_packet,
     row_of,
 )
-from ringleaf.units import PS_PER_US
-from switches.layout import (
+from ringleaf.switches.layout import (
     AGAIN_PORT,
     CLONE,
     DEQ_QDEPTH,
@@ -38,9 +37,10 @@ from switches.layout import (
     ROUND,
     SEND,
 )
-from switches.queues import LENGTHS, PACKETS, push
-from switches.replication import may_pass, replicate
-from switches.schedulers import pop
+from ringleaf.switches.queues import LENGTHS, PACKETS, push
+from ringleaf.switches.replication import may_pass, replicate
+from ringleaf.switches.schedulers import pop
+from ringleaf.units import PS_PER_US
 
 
 @inline

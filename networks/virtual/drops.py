@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import networks.virtual.state as s
-from networks.virtual.state import Network
+import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import inline, signed
 from ringleaf.headers import ETHERTYPE_AT, ETHERTYPE_IPV4, IP_DST_AT, IP_SRC_AT, get16, get32
+from ringleaf.networks.virtual.state import Network
 from ringleaf.packets import HEAD_LEN, open_packet, row_bytes, row_of
 
 LEAST_ROWS = 1024  # powers of two

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 import networkx as nx
 
-import networks.virtual.state as s
-from hosts.agent import HostAgent
-from networks.options import Options
-from networks.virtual.drops import watch_drops
-from networks.virtual.state import Network, make_network, open_network, watch_queues
+import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store, Words
 from ringleaf.compiled import address_of
-from switches import Program, Switch
-from switches.schedulers import make_port_queues
-from topologies.delays import host_delay_ps, node_delay_ps, switch_delay_ps
-from topologies.graph import hosts, link, neighbors, port, switches
+from ringleaf.hosts.agent import HostAgent
+from ringleaf.networks.options import Options
+from ringleaf.networks.virtual.drops import watch_drops
+from ringleaf.networks.virtual.state import Network, make_network, open_network, watch_queues
+from ringleaf.switches import Program, Switch
+from ringleaf.switches.schedulers import make_port_queues
+from ringleaf.topologies.delays import host_delay_ps, node_delay_ps, switch_delay_ps
+from ringleaf.topologies.graph import hosts, link, neighbors, port, switches
 
 
 @dataclass(frozen=True, slots=True)

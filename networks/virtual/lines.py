@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-import networks.virtual.state as s
-from networks.virtual.bins import count_bin
-from networks.virtual.events import ARRIVAL, IDLE
-from networks.virtual.heap import push_event
-from networks.virtual.state import port_row
+import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Fields, Words
 from ringleaf.compiled import copy_items, inline, signed
+from ringleaf.networks.virtual.bins import count_bin
+from ringleaf.networks.virtual.events import ARRIVAL, IDLE
+from ringleaf.networks.virtual.heap import push_event
+from ringleaf.networks.virtual.state import port_row
 from ringleaf.packets import (
     HEAD_LEN,
     OWNER,

@@ -1,26 +1,26 @@
 """The compiled event loop: packets cross links and switches in virtual time.
 
 One event per packet and hop: its last bit has arrived (store and forward), and the time that its
-node takes of it is over. What nodes take (`topologies.delays`) is thus part of links' delays,
-and costs no events. A port that is busy gets one more event, when it falls idle. Python is called
-back, by returning, only when an agent has reported something.
+node takes of it is over. What nodes take (`ringleaf.topologies.delays`) is thus part of links'
+delays, and costs no events. A port that is busy gets one more event, when it falls idle. Python is
+called back, by returning, only when an agent has reported something.
 """
 
 from __future__ import annotations
 
 from numba import types
 
-import networks.virtual.state as s
-from networks.virtual.crossing import cross_switch, drain, forward
-from networks.virtual.events import AGAIN, ARRIVAL, CLONED, TIMER
-from networks.virtual.heap import CAPACITY, COUNT, first_time_ps, pop_event
-from networks.virtual.lines import capture
-from networks.virtual.state import agent_row, node_row, port_row
-from networks.virtual.stations import arm_timer, reach_host, ring_timer, serve_agents
+import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Words
 from ringleaf.compiled import ARENA, compiled, handler_at, inline
+from ringleaf.networks.virtual.crossing import cross_switch, drain, forward
+from ringleaf.networks.virtual.events import AGAIN, ARRIVAL, CLONED, TIMER
+from ringleaf.networks.virtual.heap import CAPACITY, COUNT, first_time_ps, pop_event
+from ringleaf.networks.virtual.lines import capture
+from ringleaf.networks.virtual.state import agent_row, node_row, port_row
+from ringleaf.networks.virtual.stations import arm_timer, reach_host, ring_timer, serve_agents
 from ringleaf.packets import OUTBOX_ROWS, POOL_FREE
-from switches.replication import send_twin
+from ringleaf.switches.replication import send_twin
 
 # Why `run` returned.
 REPORTED = 1  # agents have reported; all events of that instant are done

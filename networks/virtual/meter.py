@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import networks.virtual.state as s
-from hosts.agent import REFUSALS, RETRANSMISSIONS
-from networks.live.processor import Usage
-from networks.outcome import Drop
-from networks.virtual.drops import clear_drops, read_drops
-from networks.virtual.state import Network, open_network
+import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
 from ringleaf.disciplines import CLASSES
+from ringleaf.hosts.agent import REFUSALS, RETRANSMISSIONS
+from ringleaf.networks.live.processor import Usage
+from ringleaf.networks.outcome import Drop
+from ringleaf.networks.virtual.drops import clear_drops, read_drops
+from ringleaf.networks.virtual.state import Network, open_network
+from ringleaf.switches.queues import CLASS_PEAKS, DROPPED, PEAK_BYTES, QUEUE_WORDS
 from ringleaf.units import PS_PER_NS
-from switches.queues import CLASS_PEAKS, DROPPED, PEAK_BYTES, QUEUE_WORDS
 
 FIRST_BIN_PS = 100 * PS_PER_NS
 FIRST_QUEUE_BIN_PS = 10 * FIRST_BIN_PS  # in each of which a busy port sends

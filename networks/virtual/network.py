@@ -11,37 +11,37 @@ from typing import Any
 import networkx as nx
 import torch
 
-import networks.virtual.loop as loop
-import networks.virtual.state as s
-from collectives.schedule import Schedule
-from hosts.agent import take_completions
-from ina.registry import program_of
-from networks.faults import Agenda, Disturbance, LinkLoss, Restart
-from networks.groups import Group, whole
-from networks.hosts.director import Director
-from networks.hosts.endpoints import Endpoints
-from networks.hosts.execution import Execution, Operation
-from networks.options import Options
-from networks.virtual.capture import Capture, Consumer
-from networks.virtual.fabric import lay_out, places
-from networks.virtual.meter import Meter, RunResult
-from networks.virtual.occupancy import Occupancy, watch
-from networks.virtual.patience import Patience
-from networks.virtual.pcap import PortPcaps
-from networks.virtual.record import Recorder
-from networks.virtual.room import make_room
-from networks.virtual.state import open_network
-from networks.virtual.watch import Sight, Watch
+import ringleaf.networks.virtual.loop as loop
+import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
+from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import BackendError, ConfigError
+from ringleaf.hosts.agent import take_completions
+from ringleaf.ina.registry import program_of
+from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
+from ringleaf.networks.groups import Group, whole
+from ringleaf.networks.hosts.director import Director
+from ringleaf.networks.hosts.endpoints import Endpoints
+from ringleaf.networks.hosts.execution import Execution, Operation
+from ringleaf.networks.options import Options
+from ringleaf.networks.virtual.capture import Capture, Consumer
+from ringleaf.networks.virtual.fabric import lay_out, places
+from ringleaf.networks.virtual.meter import Meter, RunResult
+from ringleaf.networks.virtual.occupancy import Occupancy, watch
+from ringleaf.networks.virtual.patience import Patience
+from ringleaf.networks.virtual.pcap import PortPcaps
+from ringleaf.networks.virtual.record import Recorder
+from ringleaf.networks.virtual.room import make_room
+from ringleaf.networks.virtual.state import open_network
+from ringleaf.networks.virtual.watch import Sight, Watch
 from ringleaf.packets import POOL_FREE, POOL_SIZE, free_packet, make_pool
+from ringleaf.switches import Program, Switch
+from ringleaf.switches.forwarding import forwarding_entities
+from ringleaf.switches.schedulers import pop
+from ringleaf.topologies.addresses import ipv4
+from ringleaf.topologies.graph import hosts, neighbors, switches
+from ringleaf.topologies.routing import longest_rtt_ps
 from ringleaf.units import FOREVER_PS, PS_PER_US, format_time
-from switches import Program, Switch
-from switches.forwarding import forwarding_entities
-from switches.schedulers import pop
-from topologies.addresses import ipv4
-from topologies.graph import hosts, neighbors, switches
-from topologies.routing import longest_rtt_ps
 
 POOL_PACKETS = 8192
 LEAST_HEAD_BYTES = 128  # what hosts write

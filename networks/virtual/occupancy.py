@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ina.occupancy import Occupies
-from networks.groups import Group
-from networks.hosts.endpoints import Endpoints
+from ringleaf.ina.occupancy import Occupies
+from ringleaf.networks.groups import Group
+from ringleaf.networks.hosts.endpoints import Endpoints
+from ringleaf.switches import Switch
 from ringleaf.units import PS_PER_US
-from switches import Switch
 
 FIRST_INTERVAL_PS = PS_PER_US
 SAMPLES = 512  # at most, an even number

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from hosts.agent import PROGRESS
-from networks.hosts.execution import Operation
 from ringleaf.arena import Store, Words
+from ringleaf.hosts.agent import PROGRESS
+from ringleaf.networks.hosts.execution import Operation
 from ringleaf.units import PS_PER_S, format_time
 
 LEAST_PS = PS_PER_S

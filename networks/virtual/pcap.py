@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import networks.virtual.state as s
-from networks.traces.pcap_write import PcapWriter
-from networks.virtual.state import open_network
+import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
+from ringleaf.networks.traces.pcap_write import PcapWriter
+from ringleaf.networks.virtual.state import open_network
 from ringleaf.units import PS_PER_NS
 
 

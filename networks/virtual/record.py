@@ -10,18 +10,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import networks.virtual.state as s
-from networks.traces.entries import load_schema, write_entries
-from networks.traces.manifest import ENTRIES, PROGRAM, Manifest, Port, Write
-from networks.traces.program import write_program
-from networks.traces.writer import TraceWriter
-from networks.virtual.fabric import Place
-from networks.virtual.state import Rows, open_network
+import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
-from switches import Program
-from switches.program import P4INFO_SUFFIX
-from switches.queues import CAPACITY_BYTES
-from switches.schedulers import scheduler_of
+from ringleaf.networks.traces.entries import load_schema, write_entries
+from ringleaf.networks.traces.manifest import ENTRIES, PROGRAM, Manifest, Port, Write
+from ringleaf.networks.traces.program import write_program
+from ringleaf.networks.traces.writer import TraceWriter
+from ringleaf.networks.virtual.fabric import Place
+from ringleaf.networks.virtual.state import Rows, open_network
+from ringleaf.switches import Program
+from ringleaf.switches.program import P4INFO_SUFFIX
+from ringleaf.switches.queues import CAPACITY_BYTES
+from ringleaf.switches.schedulers import scheduler_of
 
 
 class Recorder:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import networks.virtual.state as s
-from networks.virtual.heap import CAPACITY, grow_heap
+import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
+from ringleaf.networks.virtual.heap import CAPACITY, grow_heap
 from ringleaf.packets import OUTBOX_ROWS, POOL_FREE, POOL_SIZE, grow_pool
 
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from networks.virtual.heap import make_heap
 from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import inline
 from ringleaf.disciplines import CLASSES
+from ringleaf.networks.virtual.heap import make_heap
 from ringleaf.units import FOREVER_PS
 
 # The network's block.

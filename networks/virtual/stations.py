@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import networks.virtual.state as s
-from hosts.agent import READY, TIMER_AT_PS, UDP_PORT_HIGH, UDP_PORT_LOW
-from hosts.rc.wire import PARTITION_AT, PARTITION_NUMBER
-from networks.virtual.events import TIMER
-from networks.virtual.heap import push_event
-from networks.virtual.lines import await_idle, send
-from networks.virtual.state import agent_row, node_row, port_row
+import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Words
 from ringleaf.compiled import handler_at, inline
 from ringleaf.headers import (
@@ -20,6 +14,12 @@ from ringleaf.headers import (
     UDP_PAYLOAD_AT,
     get16,
 )
+from ringleaf.hosts.agent import READY, TIMER_AT_PS, UDP_PORT_HIGH, UDP_PORT_LOW
+from ringleaf.hosts.rc.wire import PARTITION_AT, PARTITION_NUMBER
+from ringleaf.networks.virtual.events import TIMER
+from ringleaf.networks.virtual.heap import push_event
+from ringleaf.networks.virtual.lines import await_idle, send
+from ringleaf.networks.virtual.state import agent_row, node_row, port_row
 from ringleaf.packets import HEAD_LEN, OWNER, free_packet, open_packet, row_of
 from ringleaf.units import FOREVER_PS
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import networks.virtual.state as s
-from networks.virtual.capture import CaptureBuffer
-from networks.virtual.fabric import Place
-from networks.virtual.state import Rows, open_network
+import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
+from ringleaf.networks.virtual.capture import CaptureBuffer
+from ringleaf.networks.virtual.fabric import Place
+from ringleaf.networks.virtual.state import Rows, open_network
 
 
 @dataclass(frozen=True, slots=True)

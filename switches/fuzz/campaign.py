@@ -10,15 +10,15 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from switches.fuzz.contest import Contest, Round
-from switches.fuzz.course import Course
-from switches.fuzz.entries import EntryMaker
-from switches.fuzz.numbers import Numbers
-from switches.fuzz.packets import PacketMaker
-from switches.fuzz.sides import EngineSide
-from switches.fuzz.sieve import Shadows
-from switches.program import Program
-from switches.updates import Update
+from ringleaf.switches.fuzz.contest import Contest, Round
+from ringleaf.switches.fuzz.course import Course
+from ringleaf.switches.fuzz.entries import EntryMaker
+from ringleaf.switches.fuzz.numbers import Numbers
+from ringleaf.switches.fuzz.packets import PacketMaker
+from ringleaf.switches.fuzz.sides import EngineSide
+from ringleaf.switches.fuzz.sieve import Shadows
+from ringleaf.switches.program import Program
+from ringleaf.switches.updates import Update
 
 SCOUTINGS = 2
 SCOUTS = 30  # packets

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from switches.fuzz.headers import Draft
-from switches.hashing import CRCS, crc
-from switches.source import Calculation, Constants, Source
+from ringleaf.switches.fuzz.headers import Draft
+from ringleaf.switches.hashing import CRCS, crc
+from ringleaf.switches.source import Calculation, Constants, Source
 
 
 def fill_checksums(source: Source, draft: Draft) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 
-from switches.fuzz.entries import Keys
-from switches.fuzz.packets import Packet
-from switches.fuzz.sides import EngineSide
-from switches.generate.observing import (
+from ringleaf.switches.fuzz.entries import Keys
+from ringleaf.switches.fuzz.packets import Packet
+from ringleaf.switches.fuzz.sides import EngineSide
+from ringleaf.switches.generate.observing import (
     ACTION,
     CALL,
     COVERED,
@@ -25,7 +25,7 @@ from switches.generate.observing import (
     Observer,
     Point,
 )
-from switches.source import Expression
+from ringleaf.switches.source import Expression
 
 MOST_SEEDS = 200
 MOST_KEYS = 60  # that are remembered of a table

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switches.fuzz.values import (
+from ringleaf.switches.fuzz.values import (
     OPERATIONS,
     Bits,
     Computed,
@@ -16,7 +16,7 @@ from switches.fuzz.values import (
     depends,
     evaluated,
 )
-from switches.source import Constant
+from ringleaf.switches.source import Constant
 
 _LONGEST = 4096  # bits of a shift
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 
-from switches.fuzz.numbers import Numbers
-from switches.generate.observing import ACTION, Point, action_name
-from switches.program import Program
-from switches.shapes import Shape
-from switches.source import Constant, Field, Primitive, Source, Table
-from switches.tables import prefix_mask
-from switches.updates import (
+from ringleaf.switches.fuzz.numbers import Numbers
+from ringleaf.switches.generate.observing import ACTION, Point, action_name
+from ringleaf.switches.program import Program
+from ringleaf.switches.shapes import Shape
+from ringleaf.switches.source import Constant, Field, Primitive, Source, Table
+from ringleaf.switches.tables import prefix_mask
+from ringleaf.switches.updates import (
     INSERT,
     MODIFY,
     CloneUpdate,

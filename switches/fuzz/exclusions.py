@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from switches.source import (
+from ringleaf.switches.source import (
     STANDARD,
     Action,
     Conditional,

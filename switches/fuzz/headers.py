@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from switches.fuzz.driving import drive
-from switches.fuzz.values import (
+from ringleaf.switches.fuzz.driving import drive
+from ringleaf.switches.fuzz.values import (
     Bits,
     Computed,
     Place,
@@ -17,7 +17,7 @@ from switches.fuzz.values import (
     places_in,
     resolve,
 )
-from switches.source import (
+from ringleaf.switches.source import (
     STACKS,
     STANDARD,
     VALID,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from switches.fuzz.exclusions import fields_in
-from switches.source import Constant, Expression, Field, Operation, Source
+from ringleaf.switches.fuzz.exclusions import fields_in
+from ringleaf.switches.source import Constant, Expression, Field, Operation, Source
 
 _ENDS = 0.35  # of all numbers
 _OWN = 0.35

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from switches.fuzz.packets import Packet
-from switches.fuzz.sides import EngineSide
-from switches.generate.observing import Variant
-from switches.program import Program
-from switches.updates import Update
+from ringleaf.switches.fuzz.packets import Packet
+from ringleaf.switches.fuzz.sides import EngineSide
+from ringleaf.switches.generate.observing import Variant
+from ringleaf.switches.program import Program
+from ringleaf.switches.updates import Update
 
 UNDEFINED = "reads headers that are not there, whose fields BMv2 leaves undefined"
 CHANCE = "draws a random number, of which every switch has its own"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from switches.source import Boolean, Constant, Expression, Operation
+from ringleaf.switches.source import Boolean, Constant, Expression, Operation
 
 Place = tuple[int, int]
 """Where a value lies: its first bit and its width."""

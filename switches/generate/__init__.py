@@ -10,6 +10,6 @@ unions and elements at an index. `module` puts it together.
 The written module can be read: it lies in the cache folder, and `Program.module.text` has it.
 """
 
-from switches.generate.module import Module, generate
+from ringleaf.switches.generate.module import Module, generate
 
 __all__ = ["Module", "generate"]

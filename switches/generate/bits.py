@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from switches.generate.code import Code
-from switches.generate.storage import LaneRun
-from switches.generate.text import tuple_of
-from switches.source import HeaderField
+from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.storage import LaneRun
+from ringleaf.switches.generate.text import tuple_of
+from ringleaf.switches.source import HeaderField
 
 
 def lanes_call(verb: str, run: LaneRun, where: str) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switches.generate.code import Code
-from switches.generate.flow import Body, If
-from switches.generate.marks import CONDITION, Mark
-from switches.generate.observing import FALSE, TRUE, Point
-from switches.source import Operation, Where
+from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.flow import Body, If
+from ringleaf.switches.generate.marks import CONDITION, Mark
+from ringleaf.switches.generate.observing import FALSE, TRUE, Point
+from ringleaf.switches.source import Operation, Where
 
 
 def write_if(code: Code, statement: If, write: Callable[[Body], None]) -> None:

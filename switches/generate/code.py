@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from switches.generate.expressions import Expressions
-from switches.generate.labels import HEADER
-from switches.generate.marks import Mark
-from switches.generate.observing import Observer, Point
-from switches.generate.state import State
-from switches.generate.storage import Storage, varbits, word_count
-from switches.generate.text import Constants, Lines
-from switches.source import Expression, Field, Header, Source
+from ringleaf.switches.generate.expressions import Expressions
+from ringleaf.switches.generate.labels import HEADER
+from ringleaf.switches.generate.marks import Mark
+from ringleaf.switches.generate.observing import Observer, Point
+from ringleaf.switches.generate.state import State
+from ringleaf.switches.generate.storage import Storage, varbits, word_count
+from ringleaf.switches.generate.text import Constants, Lines
+from ringleaf.switches.source import Expression, Field, Header, Source
 
 INGRESS, EGRESS = "ingress", "egress"
 OUTSIDE = ""  # the cell of an index that is outside its register array

@@ -7,15 +7,15 @@ bytes are first laid out anew.
 
 from __future__ import annotations
 
-from switches.generate.bits import lanes_call, write_bits
-from switches.generate.code import Code
-from switches.generate.extract import placed_fields
-from switches.generate.labels import HEADER
-from switches.generate.paths import Paths
-from switches.generate.storage import position, valid
-from switches.generate.straight import write_straight
-from switches.generate.usage import Usage
-from switches.source import Field, Header, HeaderField
+from ringleaf.switches.generate.bits import lanes_call, write_bits
+from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.extract import placed_fields
+from ringleaf.switches.generate.labels import HEADER
+from ringleaf.switches.generate.paths import Paths
+from ringleaf.switches.generate.storage import position, valid
+from ringleaf.switches.generate.straight import write_straight
+from ringleaf.switches.generate.usage import Usage
+from ringleaf.switches.source import Field, Header, HeaderField
 
 
 class DeparserWriter:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from switches.digests import message_words
-from switches.generate.code import Code
-from switches.generate.storage import (
+from ringleaf.switches.digests import message_words
+from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.storage import (
     CLONE_FIELDS,
     CLONE_SESSION,
     ENGINE,
@@ -18,7 +18,7 @@ from switches.generate.storage import (
     RECIRCULATE,
     RESUBMIT,
 )
-from switches.layout import (
+from ringleaf.switches.layout import (
     CLONE,
     PACKET_LENGTH,
     RECIRCULATED,
@@ -26,7 +26,7 @@ from switches.layout import (
     RESUBMIT_SHIFT,
     ROUND,
 )
-from switches.source import STACKS, STANDARD, Constant, Expression, Field, Source
+from ringleaf.switches.source import STACKS, STANDARD, Constant, Expression, Field, Source
 
 INSTANCE_TYPE = Field(STANDARD, "instance_type")
 

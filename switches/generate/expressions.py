@@ -5,9 +5,9 @@ Values are written by `words.py`; what follows from their ranges, by `ranges.py`
 
 from __future__ import annotations
 
-from switches.generate.ranges import MODULUS, UNSIGNED, WIDE, WORD, Bounds, words_for
-from switches.generate.words import Words
-from switches.source import VALID, Boolean, Constant, Expression, Field, Named, Operation
+from ringleaf.switches.generate.ranges import MODULUS, UNSIGNED, WIDE, WORD, Bounds, words_for
+from ringleaf.switches.generate.words import Words
+from ringleaf.switches.source import VALID, Boolean, Constant, Expression, Field, Named, Operation
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 _BOOLEANS = (*COMPARISONS, "and", "or", "not", "valid", "d2b")

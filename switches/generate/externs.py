@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from switches.generate.calculations import calculate
-from switches.generate.code import OUTSIDE, Code
-from switches.generate.metering import COLOR_BITS, color
-from switches.generate.observing import OUTSIDE as AWAY
-from switches.meters import METER_WORDS
-from switches.source import Constant, Expression, Field, Named, Primitive, RegisterArray
+from ringleaf.switches.generate.calculations import calculate
+from ringleaf.switches.generate.code import OUTSIDE, Code
+from ringleaf.switches.generate.metering import COLOR_BITS, color
+from ringleaf.switches.generate.observing import OUTSIDE as AWAY
+from ringleaf.switches.meters import METER_WORDS
+from ringleaf.switches.source import Constant, Expression, Field, Named, Primitive, RegisterArray
 
 
 def named_by(parameter: Expression) -> str:

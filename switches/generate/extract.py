@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from switches.generate.bits import lanes_call, read_field
-from switches.generate.code import Code
-from switches.generate.extraction import Extraction
-from switches.generate.headers import invalidate_others
-from switches.generate.labels import HEADER
-from switches.generate.marks import EXTRACT, TOO_SHORT, Mark
-from switches.generate.paths import Paths
-from switches.generate.storage import position, valid, varbits
-from switches.generate.usage import PARSER_ERROR, Usage
-from switches.source import Field, Header, HeaderField
+from ringleaf.switches.generate.bits import lanes_call, read_field
+from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.extraction import Extraction
+from ringleaf.switches.generate.headers import invalidate_others
+from ringleaf.switches.generate.labels import HEADER
+from ringleaf.switches.generate.marks import EXTRACT, TOO_SHORT, Mark
+from ringleaf.switches.generate.paths import Paths
+from ringleaf.switches.generate.storage import position, valid, varbits
+from ringleaf.switches.generate.usage import PARSER_ERROR, Usage
+from ringleaf.switches.source import Field, Header, HeaderField
 
 # BMv2's own errors; it numbers those that p4c left out after all others (`ErrorCodeMap`).
 CORE_ERRORS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switches.source import STACKS, Expression, Field, Named, Primitive, Source
+from ringleaf.switches.source import STACKS, Expression, Field, Named, Primitive, Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from switches.source import (
+from ringleaf.switches.source import (
     Action,
     Expression,
     Listed,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from switches.generate.code import Code
-from switches.generate.storage import LENGTH, valid, varbits
-from switches.source import STACKS, Constant, Expression, Field, Named, Primitive, Source
+from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.storage import LENGTH, valid, varbits
+from ringleaf.switches.source import STACKS, Constant, Expression, Field, Named, Primitive, Source
 
 
 def fields_of(source: Source, header: Named) -> tuple[Field, ...]:

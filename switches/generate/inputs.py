@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
-from switches.generate.code import Code
-from switches.generate.storage import Varbit, valid
-from switches.source import VALID, Calculation, Constants, Field, Source
+from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.storage import Varbit, valid
+from ringleaf.switches.source import VALID, Calculation, Constants, Field, Source
 
 
 @dataclass(frozen=True, slots=True)

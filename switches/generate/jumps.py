@@ -8,11 +8,11 @@ p4c writes for `for` in an action. A loop is a node with several ways to go on i
 
 from __future__ import annotations
 
-from switches.generate.flow import Body, If, IfLeft, Leave, Repeat, Statement
-from switches.generate.lower import lower
-from switches.generate.text import TooLargeError
-from switches.json_stacks import value_of
-from switches.source import Action, Constant, Operation, Primitive, Selected, Source
+from ringleaf.switches.generate.flow import Body, If, IfLeft, Leave, Repeat, Statement
+from ringleaf.switches.generate.lower import lower
+from ringleaf.switches.generate.text import TooLargeError
+from ringleaf.switches.json_stacks import value_of
+from ringleaf.switches.source import Action, Constant, Operation, Primitive, Selected, Source
 
 MOST_PRIMITIVES = 100_000
 

@@ -18,9 +18,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from switches.generate.flow import Body, If, Loop, Statement, rebuild
-from switches.generate.primitives import REGISTER_PARAMETERS, effects, fields_in
-from switches.generate.repetition import (
+from ringleaf.switches.generate.flow import Body, If, Loop, Statement, rebuild
+from ringleaf.switches.generate.primitives import REGISTER_PARAMETERS, effects, fields_in
+from ringleaf.switches.generate.repetition import (
     RENAMED,
     Atom,
     Comparer,
@@ -30,9 +30,9 @@ from switches.generate.repetition import (
     atoms,
     fields,
 )
-from switches.generate.state import State
-from switches.generate.storage import SHORTEST_RUN, Storage
-from switches.source import Expression, Field, Primitive, Source
+from ringleaf.switches.generate.state import State
+from ringleaf.switches.generate.storage import SHORTEST_RUN, Storage
+from ringleaf.switches.source import Expression, Field, Primitive, Source
 
 LONGEST_PERIOD = 16  # statements of one turn
 WIDEST_LANE = 32  # bits

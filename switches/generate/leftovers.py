@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from switches.generate.code import Code
-from switches.generate.storage import POSITION, VARBITS, Storage
-from switches.layout import EGRESS_CLONE, INSTANCE_TYPE, REPLICATION
-from switches.source import STACKS, VALID, Field, Source
+from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.storage import POSITION, VARBITS, Storage
+from ringleaf.switches.layout import EGRESS_CLONE, INSTANCE_TYPE, REPLICATION
+from ringleaf.switches.source import STACKS, VALID, Field, Source
 
 
 class Leftovers:

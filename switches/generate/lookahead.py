@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from switches.generate.bits import read_bits, sign_extended
-from switches.generate.code import Code
-from switches.source import Field, LookAhead
+from ringleaf.switches.generate.bits import read_bits, sign_extended
+from ringleaf.switches.generate.code import Code
+from ringleaf.switches.source import Field, LookAhead
 
 
 def end_of(value: LookAhead, at: int | None) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from switches.generate.code import OUTSIDE, Code
-from switches.generate.flow import Body, If, Loop, walk
-from switches.generate.lanes import Pattern
-from switches.generate.primitives import REGISTER_PARAMETERS, effects, fields_in
-from switches.source import Expression, Field, Named, Primitive
+from ringleaf.switches.generate.code import OUTSIDE, Code
+from ringleaf.switches.generate.flow import Body, If, Loop, walk
+from ringleaf.switches.generate.lanes import Pattern
+from ringleaf.switches.generate.primitives import REGISTER_PARAMETERS, effects, fields_in
+from ringleaf.switches.source import Expression, Field, Named, Primitive
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from switches.generate.flow import Body, If
-from switches.generate.primitives import PRIMITIVES, READ
-from switches.json_stacks import value_of
-from switches.layout import DROP_PORT
-from switches.source import (
+from ringleaf.switches.generate.flow import Body, If
+from ringleaf.switches.generate.primitives import PRIMITIVES, READ
+from ringleaf.switches.json_stacks import value_of
+from ringleaf.switches.layout import DROP_PORT
+from ringleaf.switches.source import (
     STACKS,
     STANDARD,
     Constant,

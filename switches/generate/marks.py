@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from switches.source import (
+from ringleaf.switches.source import (
     Checksum,
     Expression,
     Header,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from switches.generate.code import Code
-from switches.source import MeterArray
+from ringleaf.switches.generate.code import Code
+from ringleaf.switches.source import MeterArray
 
 COLOR_BITS = 2
 

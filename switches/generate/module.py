@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from switches.generate.calculations import update_checksum, verify_checksum
-from switches.generate.code import EGRESS, INGRESS, Code
-from switches.generate.deparser import DeparserWriter
-from switches.generate.endings import (
+from ringleaf.switches.generate.calculations import update_checksum, verify_checksum
+from ringleaf.switches.generate.code import EGRESS, INGRESS, Code
+from ringleaf.switches.generate.deparser import DeparserWriter
+from ringleaf.switches.generate.endings import (
     begin_again,
     clone_egress,
     digest_words,
@@ -17,18 +17,18 @@ from switches.generate.endings import (
     recirculate,
     send_digests,
 )
-from switches.generate.flow import Apply, Body, may_exit, walk
-from switches.generate.inputs import longest_input
-from switches.generate.lanes import Roller
-from switches.generate.leftovers import Leftovers
-from switches.generate.marks import DEPARSE, DROPPED, TRUNCATE, Mark, marked_lines
-from switches.generate.observing import Observer, Variant
-from switches.generate.parser import ParserWriter
-from switches.generate.paths import Paths
-from switches.generate.prelude import HEADER, OPEN
-from switches.generate.state import TABLES_AT, State
-from switches.generate.statements import StatementWriter
-from switches.generate.storage import (
+from ringleaf.switches.generate.flow import Apply, Body, may_exit, walk
+from ringleaf.switches.generate.inputs import longest_input
+from ringleaf.switches.generate.lanes import Roller
+from ringleaf.switches.generate.leftovers import Leftovers
+from ringleaf.switches.generate.marks import DEPARSE, DROPPED, TRUNCATE, Mark, marked_lines
+from ringleaf.switches.generate.observing import Observer, Variant
+from ringleaf.switches.generate.parser import ParserWriter
+from ringleaf.switches.generate.paths import Paths
+from ringleaf.switches.generate.prelude import HEADER, OPEN
+from ringleaf.switches.generate.state import TABLES_AT, State
+from ringleaf.switches.generate.statements import StatementWriter
+from ringleaf.switches.generate.storage import (
     CLONE_FIELDS,
     CLONE_SESSION,
     FIXED_SLOTS,
@@ -41,13 +41,13 @@ from switches.generate.storage import (
     position,
     valid,
 )
-from switches.generate.structure import pipeline_body
-from switches.generate.text import Constants, TooLargeError
-from switches.generate.usage import CHECKSUM_ERROR, PACKET_LENGTH, PARSER_ERROR, Usage
-from switches.layout import DROP_PORT, INGRESS_CLONE, INSTANCE_TYPE, SEND
-from switches.layout import PACKET_LENGTH as PACKET_LENGTH_SLOT
-from switches.shapes import Shape, shape_table
-from switches.source import STACKS, STANDARD, Field, Source
+from ringleaf.switches.generate.structure import pipeline_body
+from ringleaf.switches.generate.text import Constants, TooLargeError
+from ringleaf.switches.generate.usage import CHECKSUM_ERROR, PACKET_LENGTH, PARSER_ERROR, Usage
+from ringleaf.switches.layout import DROP_PORT, INGRESS_CLONE, INSTANCE_TYPE, SEND
+from ringleaf.switches.layout import PACKET_LENGTH as PACKET_LENGTH_SLOT
+from ringleaf.switches.shapes import Shape, shape_table
+from ringleaf.switches.source import STACKS, STANDARD, Field, Source
 
 _TIMESTAMPS = {
     "ingress": Field(STANDARD, "ingress_global_timestamp"),

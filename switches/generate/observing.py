@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switches.source import Expression
+from ringleaf.switches.source import Expression
 
 # Kinds of points.
 STATE = "parser state"

@@ -11,18 +11,18 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 
-from switches.generate.code import Code
-from switches.generate.extract import ExtractWriter, fail, pull_up_to
-from switches.generate.extraction import Extraction, extraction_of
-from switches.generate.labels import STATE as STATE_LABEL
-from switches.generate.lookahead import end_of, set_ahead
-from switches.generate.marks import CONDITION, PARSER_OP, STATE, TOO_SHORT, Mark
-from switches.generate.observing import STATE as REACHED
-from switches.generate.paths import Paths, constant_bits
-from switches.generate.select import DONE, SelectWriter
-from switches.generate.straight import write_straight
-from switches.generate.usage import PARSER_ERROR, Usage
-from switches.source import Field, LookAhead, ParserState, Primitive
+from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.extract import ExtractWriter, fail, pull_up_to
+from ringleaf.switches.generate.extraction import Extraction, extraction_of
+from ringleaf.switches.generate.labels import STATE as STATE_LABEL
+from ringleaf.switches.generate.lookahead import end_of, set_ahead
+from ringleaf.switches.generate.marks import CONDITION, PARSER_OP, STATE, TOO_SHORT, Mark
+from ringleaf.switches.generate.observing import STATE as REACHED
+from ringleaf.switches.generate.paths import Paths, constant_bits
+from ringleaf.switches.generate.select import DONE, SelectWriter
+from ringleaf.switches.generate.straight import write_straight
+from ringleaf.switches.generate.usage import PARSER_ERROR, Usage
+from ringleaf.switches.source import Field, LookAhead, ParserState, Primitive
 
 Rest = Callable[[int | None], None]
 """Writes what follows an operation, which is at this byte of the packet, if that is known."""

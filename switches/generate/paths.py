@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from switches.generate.extraction import extraction_of
-from switches.source import (
+from ringleaf.switches.generate.extraction import extraction_of
+from ringleaf.switches.source import (
     Constant,
     Expression,
     Header,

@@ -1,6 +1,6 @@
 """What every generated module and handler begins with."""
 
-from switches.generate.state import LANE_STATE_AT, STATE_AT
+from ringleaf.switches.generate.state import LANE_STATE_AT, STATE_AT
 
 HEADER = '''"""The handlers of a P4 program, generated; its names are in `Module.names`."""
 
@@ -26,7 +26,7 @@ from ringleaf.packets import (
     copy_packet,
 )
 from ringleaf.units import PS_PER_US
-from switches.arithmetic import (
+from ringleaf.switches.arithmetic import (
     as_signed,
     clamp,
     divide,
@@ -38,8 +38,8 @@ from switches.arithmetic import (
     shift_right_signed,
     store_signed,
 )
-from switches.digests import begin_message
-from switches.gathering import (
+from ringleaf.switches.digests import begin_message
+from ringleaf.switches.gathering import (
     crc_reflected,
     crc_upright,
     first_of,
@@ -49,9 +49,9 @@ from switches.gathering import (
     sum_of,
     xor_of,
 )
-from switches.generate.state import SCRATCH_AT
-from switches.hashing import crc_steps, crc_tables
-from switches.heads import (
+from ringleaf.switches.generate.state import SCRATCH_AT
+from ringleaf.switches.hashing import crc_steps, crc_tables
+from ringleaf.switches.heads import (
     copy_bytes,
     cut,
     move_rest,
@@ -64,8 +64,8 @@ from switches.heads import (
     write_lanes_16,
     write_words,
 )
-from switches.layout import DIGESTS_AT, RANDOM_AT
-from switches.lookup import (
+from ringleaf.switches.layout import DIGESTS_AT, RANDOM_AT
+from ringleaf.switches.lookup import (
     count_packet,
     find_exact,
     find_in_ranges,
@@ -74,10 +74,10 @@ from switches.lookup import (
     note_hit,
     pick_member,
 )
-from switches.meters import meter_color
-from switches.value_sets import is_member
-from switches.varbits import copy_varbits, read_varbits, same_varbits, write_varbits
-from switches.wide import (
+from ringleaf.switches.meters import meter_color
+from ringleaf.switches.value_sets import is_member
+from ringleaf.switches.varbits import copy_varbits, read_varbits, same_varbits, write_varbits
+from ringleaf.switches.wide import (
     add_words,
     divide_words,
     is_less,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from switches.generate.code import Code
-from switches.generate.externs import (
+from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.externs import (
     count,
     draw_random,
     execute_meter,
@@ -19,8 +19,8 @@ from switches.generate.externs import (
     register_read,
     register_write,
 )
-from switches.generate.flow import leaves
-from switches.generate.headers import (
+from ringleaf.switches.generate.flow import leaves
+from ringleaf.switches.generate.headers import (
     add_header,
     assign_header,
     assign_varbit,
@@ -30,9 +30,9 @@ from switches.generate.headers import (
     push,
     remove_header,
 )
-from switches.generate.inputs import inputs_of
-from switches.generate.marks import LOG, PRIMITIVE, Mark, Value
-from switches.generate.storage import (
+from ringleaf.switches.generate.inputs import inputs_of
+from ringleaf.switches.generate.marks import LOG, PRIMITIVE, Mark, Value
+from ringleaf.switches.generate.storage import (
     CLONE_FIELDS,
     CLONE_SESSION,
     LEARN,
@@ -42,7 +42,7 @@ from switches.generate.storage import (
     TRUNCATE_LEN,
     valid,
 )
-from switches.generate.traffic import (
+from ringleaf.switches.generate.traffic import (
     EGRESS_SPEC,
     MCAST_GRP,
     assert_,
@@ -53,7 +53,7 @@ from switches.generate.traffic import (
     tell,
     truncate,
 )
-from switches.source import (
+from ringleaf.switches.source import (
     STACKS,
     Constant,
     Expression,

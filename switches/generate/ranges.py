@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from switches.generate.storage import Storage
-from switches.json_form import MOST_BITS
-from switches.source import Argument, Constant, Expression, Field, Operation, Source
+from ringleaf.switches.generate.storage import Storage
+from ringleaf.switches.json_form import MOST_BITS
+from ringleaf.switches.source import Argument, Constant, Expression, Field, Operation, Source
 
 WORD = 64
 MODULUS = 1 << WORD

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from switches.generate.flow import Apply, Body, If, Statement, children
-from switches.generate.state import State
-from switches.generate.storage import Storage
-from switches.source import Expression, Field, Listed, Named, Operation, Primitive, Source
+from ringleaf.switches.generate.flow import Apply, Body, If, Statement, children
+from ringleaf.switches.generate.state import State
+from ringleaf.switches.generate.storage import Storage
+from ringleaf.switches.source import Expression, Field, Listed, Named, Operation, Primitive, Source
 
 Atom = Field | Named  # a field, or a register array
 Token = object

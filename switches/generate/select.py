@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext
 
-from switches.generate.code import Code
-from switches.generate.lookahead import look
-from switches.generate.marks import SELECT, Mark, Value
-from switches.generate.observing import TRANSITION
-from switches.generate.text import tuple_of
-from switches.source import (
+from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.lookahead import look
+from ringleaf.switches.generate.marks import SELECT, Mark, Value
+from ringleaf.switches.generate.observing import TRANSITION
+from ringleaf.switches.generate.text import tuple_of
+from ringleaf.switches.source import (
     Expression,
     Field,
     LookAhead,

@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from switches.generate.storage import SHORTEST_RUN
-from switches.layout import SWITCH_WORDS
-from switches.meters import METER_WORDS
-from switches.source import Primitive, Source
-from switches.value_sets import image_words
+from ringleaf.switches.generate.storage import SHORTEST_RUN
+from ringleaf.switches.layout import SWITCH_WORDS
+from ringleaf.switches.meters import METER_WORDS
+from ringleaf.switches.source import Primitive, Source
+from ringleaf.switches.value_sets import image_words
 
 # A switch's words after those of `switches/layout.py`.
 STATE_AT = SWITCH_WORDS  # offset in arena.fields of scalar registers and counters

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from switches.generate.branches import write_if
-from switches.generate.calculations import calculate
-from switches.generate.code import Code
-from switches.generate.flow import (
+from ringleaf.switches.generate.branches import write_if
+from ringleaf.switches.generate.calculations import calculate
+from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.flow import (
     Apply,
     Body,
     Call,
@@ -19,20 +19,20 @@ from switches.generate.flow import (
     UnlessExited,
     walk,
 )
-from switches.generate.labels import ACTION as ACTION_LABEL
-from switches.generate.labels import TABLE as TABLE_LABEL
-from switches.generate.lanes import Pattern
-from switches.generate.loops import LoopWriter
-from switches.generate.marks import LOOP, TABLE, Lanes, Mark
-from switches.generate.metering import COLOR_BITS, color
-from switches.generate.observing import ACTION as ACTION_POINT
-from switches.generate.observing import CALL, HIT, MISS, action_name
-from switches.generate.primitives import write_primitive
-from switches.generate.state import TABLES_AT
-from switches.generate.text import tuple_of
-from switches.lookup import ACTION, COUNTER, DEFAULT_ROW, GROUP_ACTION
-from switches.shapes import Shape
-from switches.source import Action, Primitive, Table
+from ringleaf.switches.generate.labels import ACTION as ACTION_LABEL
+from ringleaf.switches.generate.labels import TABLE as TABLE_LABEL
+from ringleaf.switches.generate.lanes import Pattern
+from ringleaf.switches.generate.loops import LoopWriter
+from ringleaf.switches.generate.marks import LOOP, TABLE, Lanes, Mark
+from ringleaf.switches.generate.metering import COLOR_BITS, color
+from ringleaf.switches.generate.observing import ACTION as ACTION_POINT
+from ringleaf.switches.generate.observing import CALL, HIT, MISS, action_name
+from ringleaf.switches.generate.primitives import write_primitive
+from ringleaf.switches.generate.state import TABLES_AT
+from ringleaf.switches.generate.text import tuple_of
+from ringleaf.switches.lookup import ACTION, COUNTER, DEFAULT_ROW, GROUP_ACTION
+from ringleaf.switches.shapes import Shape
+from ringleaf.switches.source import Action, Primitive, Table
 
 
 class StatementWriter:

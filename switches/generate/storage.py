@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from switches import layout
-from switches.generate.labels import FIELD, Labels
-from switches.generate.text import LONGEST_TUPLE, tuple_of
-from switches.source import STANDARD, VALID, Field, Header, HeaderField, Source
+from ringleaf.switches import layout
+from ringleaf.switches.generate.labels import FIELD, Labels
+from ringleaf.switches.generate.text import LONGEST_TUPLE, tuple_of
+from ringleaf.switches.source import STANDARD, VALID, Field, Header, HeaderField, Source
 
 SHORTEST_RUN = 8  # like fields in a row that count as lanes
 LANE_WIDTHS = (8, 16, 32)  # bits

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from switches.generate.branches import write_if
-from switches.generate.code import Code
-from switches.generate.flow import Body, If
-from switches.generate.lower import lower
-from switches.generate.primitives import write_primitive
-from switches.source import Primitive
+from ringleaf.switches.generate.branches import write_if
+from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.flow import Body, If
+from ringleaf.switches.generate.lower import lower
+from ringleaf.switches.generate.primitives import write_primitive
+from ringleaf.switches.source import Primitive
 
 
 def write_straight(code: Code, primitives: Iterable[Primitive]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from switches.generate.flow import (
+from ringleaf.switches.generate.flow import (
     Apply,
     Body,
     Call,
@@ -21,9 +21,9 @@ from switches.generate.flow import (
     rebuild,
     substitute,
 )
-from switches.generate.jumps import action_body
-from switches.generate.text import TooLargeError
-from switches.source import (
+from ringleaf.switches.generate.jumps import action_body
+from ringleaf.switches.generate.text import TooLargeError
+from ringleaf.switches.source import (
     Action,
     ActionCall,
     Argument,

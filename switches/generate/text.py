@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from switches.generate.marks import Line, Mark
+from ringleaf.switches.generate.marks import Line, Mark
 
 MOST_LINES = 300_000  # of a handler; our largest has 900
 

@@ -6,9 +6,9 @@ Source: behavioral-model `targets/simple_switch/primitives.cpp`.
 
 from __future__ import annotations
 
-from switches.generate.code import EGRESS, Code
-from switches.generate.state import assertion_label
-from switches.generate.storage import (
+from ringleaf.switches.generate.code import EGRESS, Code
+from ringleaf.switches.generate.state import assertion_label
+from ringleaf.switches.generate.storage import (
     CLONE_FIELDS,
     CLONE_SESSION,
     LEARN,
@@ -16,10 +16,10 @@ from switches.generate.storage import (
     RESUBMIT,
     TRUNCATE_LEN,
 )
-from switches.layout import DROP_PORT, REQUESTS
-from switches.layout import EGRESS_SPEC as EGRESS_SPEC_SLOT
-from switches.layout import MCAST_GRP as MCAST_GRP_SLOT
-from switches.source import STANDARD, Constant, Field, Operation, Primitive
+from ringleaf.switches.layout import DROP_PORT, REQUESTS
+from ringleaf.switches.layout import EGRESS_SPEC as EGRESS_SPEC_SLOT
+from ringleaf.switches.layout import MCAST_GRP as MCAST_GRP_SLOT
+from ringleaf.switches.source import STANDARD, Constant, Field, Operation, Primitive
 
 EGRESS_SPEC = Field(STANDARD, "egress_spec")
 MCAST_GRP = Field(STANDARD, "mcast_grp")

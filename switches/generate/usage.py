@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from switches.generate.extraction import extraction_of
-from switches.generate.flow import Apply, Body, If, walk
-from switches.generate.inputs import inputs_of
-from switches.generate.lower import lower
-from switches.generate.primitives import changes_headers, effects, fields_in, headers_made
-from switches.generate.storage import (
+from ringleaf.switches.generate.extraction import extraction_of
+from ringleaf.switches.generate.flow import Apply, Body, If, walk
+from ringleaf.switches.generate.inputs import inputs_of
+from ringleaf.switches.generate.lower import lower
+from ringleaf.switches.generate.primitives import changes_headers, effects, fields_in, headers_made
+from ringleaf.switches.generate.storage import (
     CLONE_FIELDS,
     CLONE_SESSION,
     LENGTH,
@@ -25,7 +25,7 @@ from switches.generate.storage import (
     valid,
     varbits,
 )
-from switches.source import STANDARD, Checksum, Field, Primitive, Source, Table
+from ringleaf.switches.source import STANDARD, Checksum, Field, Primitive, Source, Table
 
 PACKET_LENGTH = Field(STANDARD, "packet_length")
 CHECKSUM_ERROR = Field(STANDARD, "checksum_error")

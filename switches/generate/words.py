@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switches.generate.ranges import MODULUS, SIGNED, UNSIGNED, WORD, Ranges, words_for
-from switches.generate.storage import Storage
-from switches.generate.text import Constants, Lines, tuple_of
-from switches.source import Argument, Constant, Expression, Field, Operation, Source
+from ringleaf.switches.generate.ranges import MODULUS, SIGNED, UNSIGNED, WORD, Ranges, words_for
+from ringleaf.switches.generate.storage import Storage
+from ringleaf.switches.generate.text import Constants, Lines, tuple_of
+from ringleaf.switches.source import Argument, Constant, Expression, Field, Operation, Source
 
 
 class Words(Ranges):

@@ -7,8 +7,8 @@ from typing import Any
 from finsy.proto import p4i, p4r
 
 from ringleaf.errors import Code, ConfigError
-from switches.p4runtime.bytestrings import decode_unsigned, encode_unsigned
-from switches.p4runtime.schema import TableInfo
+from ringleaf.switches.p4runtime.bytestrings import decode_unsigned, encode_unsigned
+from ringleaf.switches.p4runtime.schema import TableInfo
 
 Call = tuple[int, tuple[int, ...]]
 """An action's number in the JSON, and its arguments."""

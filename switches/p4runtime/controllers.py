@@ -9,10 +9,10 @@ from typing import Any, Protocol
 from finsy.proto import U128, p4r, rpc_status
 
 from ringleaf.errors import Code, ConfigError
-from switches.p4runtime.arbitration import Election
-from switches.p4runtime.digests import DigestList
-from switches.switch import Switch
-from switches.updates import IdleEntry
+from ringleaf.switches.p4runtime.arbitration import Election
+from ringleaf.switches.p4runtime.digests import DigestList
+from ringleaf.switches.switch import Switch
+from ringleaf.switches.updates import IdleEntry
 
 MOST_STREAMS = 64  # of one device and role
 

@@ -8,7 +8,7 @@ from typing import Any
 from finsy.proto import p4d
 
 from ringleaf.errors import Code, ConfigError
-from switches.p4runtime.bytestrings import (
+from ringleaf.switches.p4runtime.bytestrings import (
     decode_signed,
     decode_unsigned,
     encode_signed,

@@ -11,12 +11,12 @@ from typing import Any
 from ringleaf.arena import Store
 from ringleaf.errors import Code, ConfigError
 from ringleaf.packets import OUTBOX_ROWS, make_pool
-from switches.p4runtime.controllers import Controllers
-from switches.p4runtime.digests import PS_PER_NS, DigestLists
-from switches.p4runtime.packets import join_packet, split_packet
-from switches.p4runtime.pipeline import Pipelines
-from switches.program import Program
-from switches.switch import Switch
+from ringleaf.switches.p4runtime.controllers import Controllers
+from ringleaf.switches.p4runtime.digests import PS_PER_NS, DigestLists
+from ringleaf.switches.p4runtime.packets import join_packet, split_packet
+from ringleaf.switches.p4runtime.pipeline import Pipelines
+from ringleaf.switches.program import Program
+from ringleaf.switches.switch import Switch
 
 Clock = Callable[[], int]
 Transmit = Callable[[int, bytes], None]

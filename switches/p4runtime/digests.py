@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from switches.updates import DigestMessage
+from ringleaf.switches.updates import DigestMessage
 
 PS_PER_NS = 1000
 

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 from finsy.proto import p4r
 
 from ringleaf.errors import Code
-from switches.p4runtime.arrays import Arrays
-from switches.p4runtime.digest_entries import DigestEntries
-from switches.p4runtime.direct import DirectResources
-from switches.p4runtime.notes import Notes
-from switches.p4runtime.plane import Plane
-from switches.p4runtime.profiles import Profiles
-from switches.p4runtime.replication import Replication
-from switches.p4runtime.schema import Schema, TableInfo
-from switches.p4runtime.table_entries import TableEntries
-from switches.p4runtime.value_sets import ValueSets
-from switches.updates import DELETE, INSERT, MODIFY, Entry
+from ringleaf.switches.p4runtime.arrays import Arrays
+from ringleaf.switches.p4runtime.digest_entries import DigestEntries
+from ringleaf.switches.p4runtime.direct import DirectResources
+from ringleaf.switches.p4runtime.notes import Notes
+from ringleaf.switches.p4runtime.plane import Plane
+from ringleaf.switches.p4runtime.profiles import Profiles
+from ringleaf.switches.p4runtime.replication import Replication
+from ringleaf.switches.p4runtime.schema import Schema, TableInfo
+from ringleaf.switches.p4runtime.table_entries import TableEntries
+from ringleaf.switches.p4runtime.value_sets import ValueSets
+from ringleaf.switches.updates import DELETE, INSERT, MODIFY, Entry
 
 if TYPE_CHECKING:
-    from switches.control import ControlPlane
+    from ringleaf.switches.control import ControlPlane
 
 _TYPES = {INSERT: p4r.Update.INSERT, MODIFY: p4r.Update.MODIFY, DELETE: p4r.Update.DELETE}
 

@@ -8,9 +8,9 @@ from typing import Any
 from finsy.proto import p4i, p4r
 
 from ringleaf.errors import ConfigError
-from switches.p4runtime.bytestrings import decode_unsigned, encode_unsigned
-from switches.tables import prefix_mask
-from switches.updates import Match
+from ringleaf.switches.p4runtime.bytestrings import decode_unsigned, encode_unsigned
+from ringleaf.switches.tables import prefix_mask
+from ringleaf.switches.updates import Match
 
 _KINDS = {
     p4i.MatchField.EXACT: "exact",

@@ -11,11 +11,11 @@ from typing import Any
 from finsy.proto import p4i
 
 from ringleaf.errors import Code
-from switches.p4runtime.actions import Call, decode_action
-from switches.p4runtime.notes import Key, OneShot
-from switches.p4runtime.plane import Plane
-from switches.p4runtime.schema import TableInfo
-from switches.updates import (
+from ringleaf.switches.p4runtime.actions import Call, decode_action
+from ringleaf.switches.p4runtime.notes import Key, OneShot
+from ringleaf.switches.p4runtime.plane import Plane
+from ringleaf.switches.p4runtime.schema import TableInfo
+from ringleaf.switches.updates import (
     DELETE,
     INSERT,
     Entry,

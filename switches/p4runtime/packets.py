@@ -7,7 +7,7 @@ from typing import Any
 from finsy.proto import p4r
 
 from ringleaf.errors import ConfigError
-from switches.p4runtime.bytestrings import decode_unsigned, encode_unsigned
+from ringleaf.switches.p4runtime.bytestrings import decode_unsigned, encode_unsigned
 
 
 def join_packet(header: Any, message: Any) -> bytes:

@@ -9,10 +9,10 @@ from typing import Any
 from finsy.proto import p4r
 
 from ringleaf.errors import Code, ConfigError
-from switches.p4runtime.schema import Schema
-from switches.program import Program
-from switches.switch import Switch
-from switches.updates import INSERT, MODIFY
+from ringleaf.switches.p4runtime.schema import Schema
+from ringleaf.switches.program import Program
+from ringleaf.switches.switch import Switch
+from ringleaf.switches.updates import INSERT, MODIFY
 
 _Request = p4r.SetForwardingPipelineConfigRequest
 _Get = p4r.GetForwardingPipelineConfigRequest

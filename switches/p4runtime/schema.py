@@ -10,9 +10,9 @@ from typing import Any
 from finsy.proto import p4i
 
 from ringleaf.errors import Code, ConfigError
-from switches.p4runtime.data import Types
-from switches.shapes import Shape
-from switches.source import Source
+from ringleaf.switches.p4runtime.data import Types
+from ringleaf.switches.shapes import Shape
+from ringleaf.switches.source import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from typing import Any, Self
 import grpc  # type: ignore[import-untyped]
 
 from ringleaf.errors import BackendError, ConfigError
-from switches.p4runtime.device import Device
-from switches.p4runtime.service import Service
+from ringleaf.switches.p4runtime.device import Device
+from ringleaf.switches.p4runtime.service import Service
 
 MOST_CALLS = 4096  # threads at most; each open stream keeps one, and they start when needed
 POLL_S = 0.01

@@ -11,10 +11,10 @@ import grpc  # type: ignore[import-untyped]
 from finsy.proto import p4r
 
 from ringleaf.errors import Code, ConfigError
-from switches.p4runtime.device import Device
-from switches.p4runtime.status import BatchError, batch_status, status_of
-from switches.p4runtime.stream import Channel
-from switches.updates import DELETE, INSERT, MODIFY
+from ringleaf.switches.p4runtime.device import Device
+from ringleaf.switches.p4runtime.status import BatchError, batch_status, status_of
+from ringleaf.switches.p4runtime.stream import Channel
+from ringleaf.switches.updates import DELETE, INSERT, MODIFY
 
 API_VERSION = "1.5.0"
 CHUNK = 256  # entities of one ReadResponse

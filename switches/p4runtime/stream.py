@@ -9,7 +9,7 @@ from typing import Any
 from finsy.proto import p4r
 
 from ringleaf.errors import Code, ConfigError
-from switches.p4runtime.device import Device
+from ringleaf.switches.p4runtime.device import Device
 
 FindDevice = Callable[[int], Device]
 

@@ -1,6 +1,6 @@
 """A P4 program as types: what `bmv2_json.py` reads and the generator writes code for."""
 
-from switches.source.expressions import (
+from ringleaf.switches.source.expressions import (
     Argument,
     Boolean,
     Constant,
@@ -14,7 +14,7 @@ from switches.source.expressions import (
     Selected,
     Where,
 )
-from switches.source.externs import (
+from ringleaf.switches.source.externs import (
     ActionProfile,
     Calculation,
     Checksum,
@@ -24,18 +24,18 @@ from switches.source.externs import (
     MeterArray,
     RegisterArray,
 )
-from switches.source.headers import (
+from ringleaf.switches.source.headers import (
     Header,
     HeaderField,
     Instances,
 )
-from switches.source.names import (
+from ringleaf.switches.source.names import (
     NO_ACTION,
     STACKS,
     STANDARD,
     VALID,
 )
-from switches.source.pipelines import (
+from ringleaf.switches.source.pipelines import (
     Action,
     ActionCall,
     Conditional,
@@ -48,7 +48,7 @@ from switches.source.pipelines import (
     Transition,
     ValueSet,
 )
-from switches.source.program import (
+from ringleaf.switches.source.program import (
     Source,
     refusal,
 )

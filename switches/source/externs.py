@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from switches.source.expressions import Expression, Field
+from ringleaf.switches.source.expressions import Expression, Field
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from switches.source.expressions import Expression, Field, Primitive
+from ringleaf.switches.source.expressions import Expression, Field, Primitive
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
-from switches.source.expressions import Field, Primitive
-from switches.source.externs import (
+from ringleaf.switches.source.expressions import Field, Primitive
+from ringleaf.switches.source.externs import (
     ActionProfile,
     Calculation,
     Checksum,
@@ -16,9 +16,9 @@ from switches.source.externs import (
     MeterArray,
     RegisterArray,
 )
-from switches.source.headers import Header, HeaderField, Instances
-from switches.source.names import VALID
-from switches.source.pipelines import Action, ParserState, Pipeline, ValueSet
+from ringleaf.switches.source.headers import Header, HeaderField, Instances
+from ringleaf.switches.source.names import VALID
+from ringleaf.switches.source.pipelines import Action, ParserState, Pipeline, ValueSet
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ringleaf.errors import BackendError, ConfigError
-from switches.bmv2 import BINARY, Bmv2, is_there
-from switches.program import Program
-from switches.shapes import Shape
-from switches.stf.entries import EntryTranslator
-from switches.stf.expectations import Output
-from switches.stf.statements import (
+from ringleaf.switches.bmv2 import BINARY, Bmv2, is_there
+from ringleaf.switches.program import Program
+from ringleaf.switches.shapes import Shape
+from ringleaf.switches.stf.entries import EntryTranslator
+from ringleaf.switches.stf.expectations import Output
+from ringleaf.switches.stf.statements import (
     AddEntry,
     CheckCounter,
     Command,
@@ -21,8 +21,8 @@ from switches.stf.statements import (
     SetDefault,
     Statement,
 )
-from switches.stf.testbed import check_count
-from switches.updates import Count, Entry, TableUpdate
+from ringleaf.switches.stf.testbed import check_count
+from ringleaf.switches.updates import Count, Entry, TableUpdate
 
 _SMALL_TALK = ("Control utility", "Obtaining", "Done", "RuntimeCmd:")
 _TROUBLE = ("Invalid", "Error", "Unknown", "Bad")

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ringleaf.errors import ConfigError, choose
-from switches.source import MeterArray
-from switches.stf.names import find_name
-from switches.stf.statements import Command
-from switches.switch import Switch
-from switches.updates import (
+from ringleaf.switches.source import MeterArray
+from ringleaf.switches.stf.names import find_name
+from ringleaf.switches.stf.statements import Command
+from ringleaf.switches.switch import Switch
+from ringleaf.switches.updates import (
     DELETE,
     INSERT,
     MODIFY,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from switches.stf.statements import ExpectPacket, SendPacket, Statement
+from ringleaf.switches.stf.statements import ExpectPacket, SendPacket, Statement
 
 ROW = 32  # hex digits on a line of a report
 

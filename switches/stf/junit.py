@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
+from ringleaf.switches.stf.outcome import Outcome, Verdict
 from ringleaf.xml_text import clean
-from switches.stf.outcome import Outcome, Verdict
 
 
 def write_junit(path: Path, outcomes: Sequence[Outcome]) -> None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ringleaf.errors import ConfigError, choose
-from switches.source import VALID
+from ringleaf.switches.source import VALID
 
 
 def find_name(where: str, what: str, name: str, valid: Iterable[str]) -> str:

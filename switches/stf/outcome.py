@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from switches.stf.expectations import Output
+from ringleaf.switches.stf.expectations import Output
 
 
 class Verdict(Enum):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ringleaf.errors import ConfigError, choose
-from switches.stf.statements import (
+from ringleaf.switches.stf.statements import (
     AddEntry,
     Arguments,
     CheckCounter,

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ringleaf.errors import BackendError, ConfigError
-from switches.program import Program
-from switches.stf.compiling import V1MODEL, architecture, compile_program
-from switches.stf.expectations import Mismatch, Output, compare
-from switches.stf.outcome import Outcome, Verdict
-from switches.stf.parser import read_stf
-from switches.stf.statements import Statement
-from switches.stf.testbed import EngineTestbed, Testbed
+from ringleaf.switches.program import Program
+from ringleaf.switches.stf.compiling import V1MODEL, architecture, compile_program
+from ringleaf.switches.stf.expectations import Mismatch, Output, compare
+from ringleaf.switches.stf.outcome import Outcome, Verdict
+from ringleaf.switches.stf.parser import read_stf
+from ringleaf.switches.stf.statements import Statement
+from ringleaf.switches.stf.testbed import EngineTestbed, Testbed
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def _open(job: Job) -> Testbed:
     if source.suffix != ".json":
         source = compile_program(source)
     if job.switch == "bmv2":
-        from switches.stf.bmv2_testbed import Bmv2Testbed
+        from ringleaf.switches.stf.bmv2_testbed import Bmv2Testbed
 
         return Bmv2Testbed(source, str(job.stf))
     try:

@@ -18,8 +18,8 @@ from pathlib import Path
 from types import FrameType
 
 from ringleaf.errors import ConfigError
-from switches.stf.outcome import Outcome, Verdict
-from switches.stf.runner import Job, run_test
+from ringleaf.switches.stf.outcome import Outcome, Verdict
+from ringleaf.switches.stf.runner import Job, run_test
 
 PATTERN = "*-bmv2.stf"
 UNCOMPILED_TIMEOUT_S = 120

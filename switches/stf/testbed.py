@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from ringleaf.errors import ConfigError, choose
-from ringleaf.units import PS_PER_US
-from switches.program import Program
-from switches.stf.commands import CommandLine, whole
-from switches.stf.entries import EntryTranslator
-from switches.stf.expectations import Output
-from switches.stf.statements import (
+from ringleaf.switches.program import Program
+from ringleaf.switches.stf.commands import CommandLine, whole
+from ringleaf.switches.stf.entries import EntryTranslator
+from ringleaf.switches.stf.expectations import Output
+from ringleaf.switches.stf.statements import (
     AddEntry,
     CheckCounter,
     Command,
@@ -21,8 +20,9 @@ from switches.stf.statements import (
     SetDefault,
     Statement,
 )
-from switches.switch import Switch
-from switches.updates import DELETE, Count, TableUpdate
+from ringleaf.switches.switch import Switch
+from ringleaf.switches.updates import DELETE, Count, TableUpdate
+from ringleaf.units import PS_PER_US
 
 LAST_PORT = 510
 START_PS = 1_000_000 * PS_PER_US

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from switches.generate import marks
-from switches.generate.marks import Lanes
-from switches.generate.primitives import PRIMITIVES, WRITTEN
-from switches.generate.storage import ENGINE
-from switches.lookup import ACTION, DEFAULT_ROW
-from switches.source import Action, Checksum, Field, Named, Primitive, Table
-from switches.switch import Switch
-from switches.walk.entries import arguments_of, matched_entry
-from switches.walk.names import Names
-from switches.walk.runs import Ended, evaluated
-from switches.walk.sources import Sources
-from switches.walk.statements import Statements
-from switches.walk.steps import (
+from ringleaf.switches.generate import marks
+from ringleaf.switches.generate.marks import Lanes
+from ringleaf.switches.generate.primitives import PRIMITIVES, WRITTEN
+from ringleaf.switches.generate.storage import ENGINE
+from ringleaf.switches.lookup import ACTION, DEFAULT_ROW
+from ringleaf.switches.source import Action, Checksum, Field, Named, Primitive, Table
+from ringleaf.switches.switch import Switch
+from ringleaf.switches.walk.entries import arguments_of, matched_entry
+from ringleaf.switches.walk.names import Names
+from ringleaf.switches.walk.runs import Ended, evaluated
+from ringleaf.switches.walk.sources import Sources
+from ringleaf.switches.walk.statements import Statements
+from ringleaf.switches.walk.steps import (
     ChecksumUpdated,
     ChecksumVerified,
     Executed,
@@ -27,7 +27,7 @@ from switches.walk.steps import (
     Value,
     Write,
 )
-from switches.walk.views import Views
+from ringleaf.switches.walk.views import Views
 
 
 class ControlReports:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ringleaf.arena import Fields
-from switches.lookup import KEYS, RANK
-from switches.shapes import Shape
-from switches.source import Action
-from switches.updates import Entry
-from switches.walk.formats import show_match
-from switches.walk.steps import MatchedEntry, Value
-from switches.walk.views import joined
+from ringleaf.switches.lookup import KEYS, RANK
+from ringleaf.switches.shapes import Shape
+from ringleaf.switches.source import Action
+from ringleaf.switches.updates import Entry
+from ringleaf.switches.walk.formats import show_match
+from ringleaf.switches.walk.steps import MatchedEntry, Value
+from ringleaf.switches.walk.views import joined
 
 
 def matched_entry(shape: Shape, entries: Sequence[Entry], row: Fields) -> MatchedEntry | None:

@@ -11,8 +11,8 @@ import re
 from collections import Counter
 from functools import cache
 
-from switches.generate.storage import ENGINE
-from switches.source import STANDARD, VALID, Field
+from ringleaf.switches.generate.storage import ENGINE
+from ringleaf.switches.source import STANDARD, VALID, Field
 
 _PATH = re.compile(r"\b[A-Za-z_]\w*(?:\[\w+\])?(?:\.[A-Za-z_]\w*(?:\[\w+\])?)+")
 

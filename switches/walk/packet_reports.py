@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ringleaf.packets import HEAD_LEN
-from switches.generate import marks
-from switches.generate.storage import valid
-from switches.source import Field, Header, ParserState, Source, Transition
-from switches.walk.names import Names
-from switches.walk.runs import Ended, evaluated
-from switches.walk.sources import Sources
-from switches.walk.steps import (
+from ringleaf.switches.generate import marks
+from ringleaf.switches.generate.storage import valid
+from ringleaf.switches.source import Field, Header, ParserState, Source, Transition
+from ringleaf.switches.walk.names import Names
+from ringleaf.switches.walk.runs import Ended, evaluated
+from ringleaf.switches.walk.sources import Sources
+from ringleaf.switches.walk.steps import (
     Deparsed,
     Extracted,
     ParserFailed,
@@ -22,7 +22,7 @@ from switches.walk.steps import (
     Value,
     Write,
 )
-from switches.walk.views import Views
+from ringleaf.switches.walk.views import Views
 
 
 class PacketReports:

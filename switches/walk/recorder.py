@@ -10,8 +10,8 @@ from __future__ import annotations
 from types import FrameType
 
 from ringleaf.packets import IN_PORT, OUTBOX_AT, open_packet, read_packet
-from switches.generate.marks import Mark
-from switches.layout import (
+from ringleaf.switches.generate.marks import Mark
+from ringleaf.switches.layout import (
     DROP_PORT,
     EGRESS_PORT,
     EGRESS_RID,
@@ -21,12 +21,12 @@ from switches.layout import (
     ROUND,
     SEND,
 )
-from switches.switch import Switch
-from switches.walk.names import Names
-from switches.walk.reports import Reporter
-from switches.walk.runs import Run
-from switches.walk.sources import Sources
-from switches.walk.steps import (
+from ringleaf.switches.switch import Switch
+from ringleaf.switches.walk.names import Names
+from ringleaf.switches.walk.reports import Reporter
+from ringleaf.switches.walk.runs import Run
+from ringleaf.switches.walk.sources import Sources
+from ringleaf.switches.walk.steps import (
     Copy,
     EgressDropped,
     EgressStarted,
@@ -35,7 +35,7 @@ from switches.walk.steps import (
     Sent,
     Step,
 )
-from switches.walk.views import Cells, Views
+from ringleaf.switches.walk.views import Cells, Views
 
 # BMv2's `targets/simple_switch/simple_switch.h`, PktInstanceType.
 KINDS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from switches.walk.steps import Walk
+from ringleaf.switches.walk.steps import Walk
 
 
 def as_record(walk: Walk) -> dict[str, Any]:

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from types import FrameType
 
-from switches.generate import marks
-from switches.generate.marks import Mark
-from switches.switch import Switch
-from switches.walk.control_reports import ControlReports
-from switches.walk.names import Names
-from switches.walk.packet_reports import PacketReports
-from switches.walk.runs import Ended, Run
-from switches.walk.sources import Sources
-from switches.walk.steps import LookedUp, Step, Write
-from switches.walk.views import Locals, Values, Views
+from ringleaf.switches.generate import marks
+from ringleaf.switches.generate.marks import Mark
+from ringleaf.switches.switch import Switch
+from ringleaf.switches.walk.control_reports import ControlReports
+from ringleaf.switches.walk.names import Names
+from ringleaf.switches.walk.packet_reports import PacketReports
+from ringleaf.switches.walk.runs import Ended, Run
+from ringleaf.switches.walk.sources import Sources
+from ringleaf.switches.walk.steps import LookedUp, Step, Write
+from ringleaf.switches.walk.views import Locals, Values, Views
 
 
 class Reporter:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from switches.generate.marks import Mark
-from switches.walk.steps import Write
-from switches.walk.views import Locals, Values, joined
+from ringleaf.switches.generate.marks import Mark
+from ringleaf.switches.walk.steps import Write
+from ringleaf.switches.walk.views import Locals, Values, joined
 
 
 @dataclass(slots=True)

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from switches.source import Source, Where
-from switches.walk.steps import Place
+from ringleaf.switches.source import Source, Where
+from ringleaf.switches.walk.steps import Place
 
 _INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.MULTILINE)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from switches.generate.flow import leaves
-from switches.source import (
+from ringleaf.switches.generate.flow import leaves
+from ringleaf.switches.source import (
     Argument,
     Boolean,
     Constant,
@@ -18,7 +18,7 @@ from switches.source import (
     Source,
     Where,
 )
-from switches.walk.names import Names
+from ringleaf.switches.walk.names import Names
 
 _SIGNS = {"and": "&&", "or": "||", "not": "!", "valid": "", "d2b": "", "b2d": ""}
 _ASSIGNMENT = re.compile(r"[A-Za-z_][\w.\[\]:]*\s*=[^=]")

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from switches.generate.state import LANE_STATE_AT, STATE_AT
-from switches.generate.storage import ENGINE, POSITION, VARBITS, varbits
-from switches.source import STACKS, VALID, Field, Header
-from switches.switch import Switch
-from switches.walk.names import Names
-from switches.walk.steps import Write
+from ringleaf.switches.generate.state import LANE_STATE_AT, STATE_AT
+from ringleaf.switches.generate.storage import ENGINE, POSITION, VARBITS, varbits
+from ringleaf.switches.source import STACKS, VALID, Field, Header
+from ringleaf.switches.switch import Switch
+from ringleaf.switches.walk.names import Names
+from ringleaf.switches.walk.steps import Write
 
 Locals = Mapping[str, Any]
 Values = dict[Field, int]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from switches.switch import Switch
-from switches.walk.names import Names
-from switches.walk.recorder import Recorder
-from switches.walk.sources import Sources
-from switches.walk.steps import Walk
-from switches.walk.tracing import followed
+from ringleaf.switches.switch import Switch
+from ringleaf.switches.walk.names import Names
+from ringleaf.switches.walk.recorder import Recorder
+from ringleaf.switches.walk.sources import Sources
+from ringleaf.switches.walk.steps import Walk
+from ringleaf.switches.walk.tracing import followed
 
 
 def walk(switch: Switch, port: int, data: bytes, now_ps: int = 0) -> Walk:

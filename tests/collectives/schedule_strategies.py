@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from collectives.registry import ALGORITHMS
-from collectives.schedule import Aggregate, Collective, Op, Row, Schedule, Transfer
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.schedule import Aggregate, Collective, Op, Row, Schedule, Transfer
 
 
 @st.composite

@@ -9,25 +9,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from schedule_strategies import hierarchies
 
-from collectives.aggregate import in_network_allreduce
-from collectives.alltoall import pairwise_all_to_all
-from collectives.binary_tree import Edge, climb, height, in_order_edges, port_load
-from collectives.binomial import binomial_broadcast, binomial_reduce
-from collectives.blueconnect import blueconnect_allreduce, blueconnect_cost, fit_hierarchy
-from collectives.chain import chain_broadcast, chain_cost, chain_reduce
-from collectives.cost import Fabric
-from collectives.critical_path import sent_bytes
-from collectives.double_tree import (
+from ringleaf.collectives.aggregate import in_network_allreduce
+from ringleaf.collectives.alltoall import pairwise_all_to_all
+from ringleaf.collectives.binary_tree import Edge, climb, height, in_order_edges, port_load
+from ringleaf.collectives.binomial import binomial_broadcast, binomial_reduce
+from ringleaf.collectives.blueconnect import blueconnect_allreduce, blueconnect_cost, fit_hierarchy
+from ringleaf.collectives.chain import chain_broadcast, chain_cost, chain_reduce
+from ringleaf.collectives.cost import Fabric
+from ringleaf.collectives.critical_path import sent_bytes
+from ringleaf.collectives.double_tree import (
     double_tree_allreduce,
     double_tree_cost,
     double_tree_segments,
     trees,
 )
-from collectives.halving_doubling import halving_doubling_allreduce
-from collectives.ring import ring_all_gather, ring_allreduce, ring_reduce_scatter
-from collectives.rooted import broadcast, broadcast_cost, reduce, reduce_cost
-from collectives.schedule import Aggregate, Collective, Op, Schedule, Transfer, messages
-from collectives.tree import tree_allreduce, tree_cost, tree_segments
+from ringleaf.collectives.halving_doubling import halving_doubling_allreduce
+from ringleaf.collectives.ring import ring_all_gather, ring_allreduce, ring_reduce_scatter
+from ringleaf.collectives.rooted import broadcast, broadcast_cost, reduce, reduce_cost
+from ringleaf.collectives.schedule import Aggregate, Collective, Op, Schedule, Transfer, messages
+from ringleaf.collectives.tree import tree_allreduce, tree_cost, tree_segments
 from ringleaf.errors import ScheduleError
 
 ranks_of = st.integers(1, 64)

@@ -9,10 +9,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectives.compress.compressor import CompressedAllreduce, Feedback
-from collectives.compress.registry import COMPRESSORS, parse_compressor
-from collectives.oracle import execute
-from collectives.registry import ALGORITHMS
+from ringleaf.collectives.compress.compressor import CompressedAllreduce, Feedback
+from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
+from ringleaf.collectives.oracle import execute
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
 
 

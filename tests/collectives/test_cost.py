@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectives.blueconnect import blueconnect_cost
-from collectives.cost import (
+from ringleaf.collectives.blueconnect import blueconnect_cost
+from ringleaf.collectives.cost import (
     Cost,
     Fabric,
     best_segments,
@@ -16,10 +16,10 @@ from collectives.cost import (
     point_to_point_bound_ps,
     steps_cost,
 )
-from collectives.critical_path import critical_path, sent_bytes
-from collectives.halving_doubling import halving_doubling_cost
-from collectives.registry import ALGORITHMS, Algorithm, find_algorithm
-from collectives.schedule import Collective
+from ringleaf.collectives.critical_path import critical_path, sent_bytes
+from ringleaf.collectives.halving_doubling import halving_doubling_cost
+from ringleaf.collectives.registry import ALGORITHMS, Algorithm, find_algorithm
+from ringleaf.collectives.schedule import Collective
 from ringleaf.errors import ConfigError, ScheduleError
 
 MIB = 1 << 20

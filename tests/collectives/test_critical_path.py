@@ -4,12 +4,20 @@ import pytest
 from hypothesis import given
 from schedule_strategies import nonsense, schedules
 
-from collectives.alltoall import pairwise_all_to_all
-from collectives.cost import Fabric
-from collectives.critical_path import CriticalPath, critical_path, sent_bytes
-from collectives.halving_doubling import halving_doubling_allreduce
-from collectives.ring import ring_allreduce
-from collectives.schedule import Aggregate, Collective, Op, Row, Schedule, Transfer, messages
+from ringleaf.collectives.alltoall import pairwise_all_to_all
+from ringleaf.collectives.cost import Fabric
+from ringleaf.collectives.critical_path import CriticalPath, critical_path, sent_bytes
+from ringleaf.collectives.halving_doubling import halving_doubling_allreduce
+from ringleaf.collectives.ring import ring_allreduce
+from ringleaf.collectives.schedule import (
+    Aggregate,
+    Collective,
+    Op,
+    Row,
+    Schedule,
+    Transfer,
+    messages,
+)
 from ringleaf.errors import ScheduleError
 
 FABRIC = Fabric(rate_bps=8_000_000_000_000, alpha_ps=100)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from schedule_strategies import nonsense, schedules
 
-from collectives.schedule import Aggregate, Collective, Op, Row, Schedule, Transfer
-from collectives.verify import verify
+from ringleaf.collectives.schedule import Aggregate, Collective, Op, Row, Schedule, Transfer
+from ringleaf.collectives.verify import verify
 
 Place = tuple[int, int]  # rank, chunk
 

@@ -8,12 +8,20 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 from schedule_strategies import nonsense, schedules
 
-from collectives.aggregate import in_network_allreduce
-from collectives.definition import EVERYONE, NOBODY, demands, find_faults
-from collectives.halving_doubling import halving_doubling_allreduce
-from collectives.registry import ALGORITHMS
-from collectives.ring import ring_all_gather, ring_allreduce
-from collectives.schedule import Aggregate, Collective, Op, Row, Schedule, Transfer, rows_by_chunk
+from ringleaf.collectives.aggregate import in_network_allreduce
+from ringleaf.collectives.definition import EVERYONE, NOBODY, demands, find_faults
+from ringleaf.collectives.halving_doubling import halving_doubling_allreduce
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.ring import ring_all_gather, ring_allreduce
+from ringleaf.collectives.schedule import (
+    Aggregate,
+    Collective,
+    Op,
+    Row,
+    Schedule,
+    Transfer,
+    rows_by_chunk,
+)
 from ringleaf.errors import ScheduleError
 
 
@@ -73,7 +81,9 @@ def test_servers_have_nothing_to_contribute() -> None:
 
 
 def test_chunks_are_followed_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("collectives.definition._BLOCK_BYTES", 7 * 2 * 8 * 2)  # two chunks each
+    monkeypatch.setattr(
+        "ringleaf.collectives.definition._BLOCK_BYTES", 7 * 2 * 8 * 2
+    )  # two chunks each
     ring = ring_allreduce(7)
     rows = tuple(row for row in ring.rows if row.chunk != 5 or row.step != 8)
     for schedule in (ring, replace(ring, rows=rows)):
@@ -191,6 +201,6 @@ def test_the_same_rows_are_followed_once(monkeypatch: pytest.MonkeyPatch) -> Non
     assert find_faults(halving_doubling_allreduce(5), Collective.ALLREDUCE) is faults
     assert find_faults(halving_doubling_allreduce(5), Collective.REDUCE) is not faults
 
-    monkeypatch.setattr("collectives.definition._KEPT", 1)
+    monkeypatch.setattr("ringleaf.collectives.definition._KEPT", 1)
     find_faults(ring_allreduce(5), Collective.ALLREDUCE)
     assert find_faults(halving_doubling_allreduce(5), Collective.ALLREDUCE) is not None

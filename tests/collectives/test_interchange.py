@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from schedule_strategies import nonsense, schedules
 
-from collectives.interchange import from_json, to_json
-from collectives.ring import ring_allreduce
-from collectives.schedule import Aggregate, Collective, Op, Schedule, Transfer
+from ringleaf.collectives.interchange import from_json, to_json
+from ringleaf.collectives.ring import ring_allreduce
+from ringleaf.collectives.schedule import Aggregate, Collective, Op, Schedule, Transfer
 from ringleaf.errors import ScheduleError
 
 

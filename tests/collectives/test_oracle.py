@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from schedule_strategies import nonsense, schedules
 
-from collectives.aggregate import in_network_allreduce
-from collectives.oracle import exact_sum, execute, execute_chunks
-from collectives.ring import ring_allreduce
-from collectives.schedule import (
+from ringleaf.collectives.aggregate import in_network_allreduce
+from ringleaf.collectives.oracle import exact_sum, execute, execute_chunks
+from ringleaf.collectives.ring import ring_allreduce
+from ringleaf.collectives.schedule import (
     Aggregate,
     Collective,
     Op,

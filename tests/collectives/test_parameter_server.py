@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectives.cost import Fabric
-from collectives.critical_path import critical_path, sent_bytes
-from collectives.oracle import execute
-from collectives.parameter_server import parameter_server_allreduce
-from collectives.registry import find_algorithm
-from collectives.schedule import Op, Transfer
-from collectives.verify import verify
+from ringleaf.collectives.cost import Fabric
+from ringleaf.collectives.critical_path import critical_path, sent_bytes
+from ringleaf.collectives.oracle import execute
+from ringleaf.collectives.parameter_server import parameter_server_allreduce
+from ringleaf.collectives.registry import find_algorithm
+from ringleaf.collectives.schedule import Op, Transfer
+from ringleaf.collectives.verify import verify
 from ringleaf.errors import ScheduleError
 
 FABRIC = Fabric(overhead_ps=20_000, wire_bytes=lambda payload: payload * 17 // 16)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from schedule_strategies import nonsense, schedules
 
-from collectives.ring import ring_allreduce
-from collectives.schedule import (
+from ringleaf.collectives.ring import ring_allreduce
+from ringleaf.collectives.schedule import (
     Aggregate,
     Collective,
     Message,

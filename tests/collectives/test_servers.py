@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from collectives.interchange import from_json, to_json
-from collectives.oracle import execute
-from collectives.schedule import Collective, Op, Schedule, Transfer
-from collectives.verify import verify
+from ringleaf.collectives.interchange import from_json, to_json
+from ringleaf.collectives.oracle import execute
+from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.collectives.verify import verify
 from ringleaf.errors import ScheduleError
 
 RANKS = 3

@@ -7,13 +7,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectives.cost import Fabric
-from collectives.critical_path import critical_path, sent_bytes
-from collectives.oracle import execute, message_bytes
-from collectives.registry import ALGORITHMS
-from collectives.schedule import Message, Op, Schedule, messages
-from collectives.sparse.sparcml import recursive_doubling, split_allgather
-from collectives.sparse.stream import HEADER_BYTES, SPARSE_STREAM
+from ringleaf.collectives.cost import Fabric
+from ringleaf.collectives.critical_path import critical_path, sent_bytes
+from ringleaf.collectives.oracle import execute, message_bytes
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.schedule import Message, Op, Schedule, messages
+from ringleaf.collectives.sparse.sparcml import recursive_doubling, split_allgather
+from ringleaf.collectives.sparse.stream import HEADER_BYTES, SPARSE_STREAM
 from ringleaf.errors import ProtocolError
 
 DTYPES = (torch.float32, torch.int32, torch.float16, torch.float64, torch.int8, torch.bfloat16)

@@ -8,13 +8,13 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 from schedule_strategies import schedules
 
-from collectives.aggregate import in_network_allreduce
-from collectives.alltoall import pairwise_all_to_all
-from collectives.blueconnect import blueconnect_allreduce
-from collectives.registry import ALGORITHMS
-from collectives.ring import ring_all_gather, ring_allreduce
-from collectives.schedule import Aggregate, Collective, Op, Row, Schedule, Transfer
-from collectives.verify import Proof, demanded, verify
+from ringleaf.collectives.aggregate import in_network_allreduce
+from ringleaf.collectives.alltoall import pairwise_all_to_all
+from ringleaf.collectives.blueconnect import blueconnect_allreduce
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.ring import ring_all_gather, ring_allreduce
+from ringleaf.collectives.schedule import Aggregate, Collective, Op, Row, Schedule, Transfer
+from ringleaf.collectives.verify import Proof, demanded, verify
 from ringleaf.errors import ScheduleError
 
 

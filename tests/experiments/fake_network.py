@@ -9,12 +9,12 @@ import networkx as nx
 import numpy as np
 import torch
 
-from collectives.oracle import execute
-from collectives.schedule import Schedule
-from experiments.options import Spec
-from networks.virtual.meter import RunResult
+from ringleaf.collectives.oracle import execute
+from ringleaf.collectives.schedule import Schedule
+from ringleaf.experiments.options import Spec
+from ringleaf.networks.virtual.meter import RunResult
+from ringleaf.topologies.graph import hosts
 from ringleaf.units import serialize_ps
-from topologies.graph import hosts
 
 
 class FakeNetwork:

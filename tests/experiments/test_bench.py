@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments import bench, bench_engine, bench_loads
-from experiments.bench_case import Case
 from ringleaf.errors import BackendError, ConfigError
+from ringleaf.experiments import bench, bench_engine, bench_loads
+from ringleaf.experiments.bench_case import Case
 
 MIB = 1 << 20
 

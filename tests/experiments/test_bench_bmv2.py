@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from scapy.utils import RawPcapReader
 
-from experiments import bench_bmv2, bench_loads
 from ringleaf.errors import BackendError
+from ringleaf.experiments import bench_bmv2, bench_loads
 
 
 def test_rounds_repeat_a_load_with_growing_numbers() -> None:

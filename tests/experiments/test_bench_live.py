@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from fake_network import FakeConnect
 
-from experiments import bench_live
-from experiments.bench_fidelity import summarise
-from experiments.options import resolve
-from experiments.runner import Experiment, Measurement
-from networks.live.processor import Stopwatch, Usage, read_stat
+from ringleaf.experiments import bench_live
+from ringleaf.experiments.bench_fidelity import summarise
+from ringleaf.experiments.options import resolve
+from ringleaf.experiments.runner import Experiment, Measurement
+from ringleaf.networks.live.processor import Stopwatch, Usage, read_stat
 
 SPEC = {"topo": "leafspine,leaves=1,spines=1,hosts=2", "algo": "ring", "size": "64"}
 

@@ -9,11 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments import bench_pps
-from experiments.bench_loads import build_path, udp_frame
-from experiments.bench_pps import LEAST_PPS, Speed, Trial, Wires, await_forwarding, search, try_load
-from switches.forwarding import forwarding_entities
-from topologies.registry import build
+from ringleaf.experiments import bench_pps
+from ringleaf.experiments.bench_loads import build_path, udp_frame
+from ringleaf.experiments.bench_pps import (
+    LEAST_PPS,
+    Speed,
+    Trial,
+    Wires,
+    await_forwarding,
+    search,
+    try_load,
+)
+from ringleaf.switches.forwarding import forwarding_entities
+from ringleaf.topologies.registry import build
 
 
 def switch_of(capacity_pps: float, sender_pps: float = 1e12) -> Callable[[float], Trial]:
@@ -74,7 +82,7 @@ def test_the_table_says_how_bmv2_was_built(there: bool, monkeypatch: pytest.Monk
     monkeypatch.setattr("shutil.which", lambda name: "/there")
     monkeypatch.setattr(bench_pps, "_has_bmv2", lambda: there)
     monkeypatch.setattr(bench_pps, "build_name", lambda binary: "a Release build")
-    monkeypatch.setattr("switches.bmv2_build.build_name", lambda binary: "a Release build")
+    monkeypatch.setattr("ringleaf.switches.bmv2_build.build_name", lambda binary: "a Release build")
     speeds = {("embedded", 300): Speed(100.0, 100.0)}
     if there:
         speeds["simple_switch", 300] = Speed(50.0, 50.0)

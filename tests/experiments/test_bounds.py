@@ -6,13 +6,13 @@ Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, and preamble, FCS and gap 24.
 
 import pytest
 
-from collectives.registry import ALGORITHMS
-from collectives.schedule import Collective, Op, Schedule, Transfer
-from experiments.bounds import Bounds
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.experiments.bounds import Bounds
+from ringleaf.topologies import registry
+from ringleaf.topologies.delays import with_delays
+from ringleaf.topologies.detours import with_detours
 from ringleaf.units import PS_PER_US
-from topologies import registry
-from topologies.delays import with_delays
-from topologies.detours import with_detours
 
 GBIT_100 = 100_000_000_000
 MIB = 1 << 20

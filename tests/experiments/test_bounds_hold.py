@@ -4,10 +4,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from collectives.registry import ALGORITHMS
-from experiments.options import resolve
-from experiments.results import Row
-from experiments.runner import Experiment
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.experiments.options import resolve
+from ringleaf.experiments.results import Row
+from ringleaf.experiments.runner import Experiment
 
 _FEW = st.integers(1, 3)
 _RATES = st.sampled_from(["10G", "25G", "100G", "400G"])

@@ -2,8 +2,8 @@
 
 import pytest
 
-from collectives.schedule import Collective
-from experiments.busbw import busbw_factor, busbw_formula
+from ringleaf.collectives.schedule import Collective
+from ringleaf.experiments.busbw import busbw_factor, busbw_formula
 
 
 @pytest.mark.parametrize(

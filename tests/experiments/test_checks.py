@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from experiments import checks, machine
-from experiments.checks import check, count_nodes
-from experiments.estimate import check_memory, format_wait
-from experiments.options import resolve
-from networks.mininet import preflight
 from ringleaf.errors import ConfigError, RingleafError
-from topologies.family import Counts
+from ringleaf.experiments import checks, machine
+from ringleaf.experiments.checks import check, count_nodes
+from ringleaf.experiments.estimate import check_memory, format_wait
+from ringleaf.experiments.options import resolve
+from ringleaf.networks.mininet import preflight
+from ringleaf.topologies.family import Counts
 
 ROOT = Path(__file__).resolve().parents[2]
 GIB = 1 << 30
@@ -71,7 +71,7 @@ def test_wrong_values_load_nothing_that_takes_long(given: str) -> None:
     key, value = given.split("=")
     code = f"""
 import sys
-from experiments import cli, run_command
+from ringleaf.experiments import cli, run_command
 from ringleaf.errors import ConfigError, RingleafError
 try:
     run_command.run_command({{{key!r}: {value!r}}})

@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from collectives.registry import ALGORITHMS
-from experiments import cli
-from experiments.estimate import hops
-from experiments.options import OPTIONS, resolve
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.experiments import cli
+from ringleaf.experiments.estimate import hops
+from ringleaf.experiments.options import OPTIONS, resolve
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("--topo", "leafspine,leaves=2,spines=1,hosts=2", "--size", "1K")
 
 
 def ringleaf(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "experiments.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "ringleaf.experiments.cli", *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
@@ -250,7 +250,16 @@ def heed_interrupts() -> None:
 
 
 def test_interrupt_keeps_what_was_measured_and_exits_130(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "experiments.cli", "run", "--algo", "ring", "--min", "1K"]
+    command = [
+        sys.executable,
+        "-m",
+        "ringleaf.experiments.cli",
+        "run",
+        "--algo",
+        "ring",
+        "--min",
+        "1K",
+    ]
     command += ["--max", "64M", "--factor", "2", "--out", str(tmp_path)]
     with subprocess.Popen(
         command,

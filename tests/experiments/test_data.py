@@ -2,7 +2,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.data import Sparsity, make_tensors
+from ringleaf.experiments.data import Sparsity, make_tensors
 
 
 def test_same_seed_same_tensors_and_ranks_differ() -> None:

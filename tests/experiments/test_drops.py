@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments import drops
-from networks.outcome import Drop
+from ringleaf.experiments import drops
+from ringleaf.networks.outcome import Drop
 from ringleaf.units import PS_PER_US
 
 TWO = [

@@ -10,17 +10,24 @@ import numpy as np
 import pytest
 from drawn import collisions
 
-from experiments import figures, link_figures
-from experiments.figure_style import INK, matplotlib_style, themed
-from experiments.figures import draw_all, draw_busbw, draw_time
-from experiments.link_figures import _fold, _group, _place, draw_links, draw_spread, utilisation
-from experiments.options import as_plain, resolve
-from experiments.report import render
-from experiments.results import LinkSeries, Row, Run
+from ringleaf.experiments import figures, link_figures
+from ringleaf.experiments.figure_style import INK, matplotlib_style, themed
+from ringleaf.experiments.figures import draw_all, draw_busbw, draw_time
+from ringleaf.experiments.link_figures import (
+    _fold,
+    _group,
+    _place,
+    draw_links,
+    draw_spread,
+    utilisation,
+)
+from ringleaf.experiments.options import as_plain, resolve
+from ringleaf.experiments.report import render
+from ringleaf.experiments.results import LinkSeries, Row, Run
+from ringleaf.topologies import draw as topology
+from ringleaf.topologies import registry
+from ringleaf.topologies.kinds import link_kinds
 from ringleaf.units import PS_PER_US
-from topologies import draw as topology
-from topologies import registry
-from topologies.kinds import link_kinds
 
 TWELVE = (
     "ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "ps",

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from collectives.schedule import Collective
-from experiments.floor import Floor, Held, Task
-from experiments.ways import Ways
+from ringleaf.collectives.schedule import Collective
+from ringleaf.experiments.floor import Floor, Held, Task
+from ringleaf.experiments.ways import Ways
+from ringleaf.topologies import registry
 from ringleaf.units import PS_PER_US
-from topologies import registry
 
 GBIT_100 = 100_000_000_000
 MIB = 1 << 20

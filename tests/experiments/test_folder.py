@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from fake_network import FakeConnect
 
-from experiments import figures, folder, session
-from experiments.folder import FILES, RunFolder, check_out, remove_earlier, write_text
-from experiments.results import Run
 from ringleaf.errors import BackendError, ConfigError
+from ringleaf.experiments import figures, folder, session
+from ringleaf.experiments.folder import FILES, RunFolder, check_out, remove_earlier, write_text
+from ringleaf.experiments.results import Run
 
 SMALL = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "algo": "ring,switchml", "size": "1K"}
 

@@ -16,7 +16,7 @@ PROGRAMS = ROOT / "tests" / "switches" / "programs"
 
 def fuzz(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "experiments.cli", "fuzz", *map(str, words)],
+        [sys.executable, "-m", "ringleaf.experiments.cli", "fuzz", *map(str, words)],
         cwd=ROOT,
         env=os.environ | {"COLUMNS": "120"} | environment,
         capture_output=True,
@@ -102,8 +102,8 @@ def test_difference_is_shown_and_kept(tmp_path: Path) -> None:
 SPOILT = """
 import sys
 from pathlib import Path
-from experiments.fuzz.command import Options, run
-from switches.fuzz.sides import EngineSide
+from ringleaf.experiments.fuzz.command import Options, run
+from ringleaf.switches.fuzz.sides import EngineSide
 
 honest = EngineSide.process
 EngineSide.process = lambda side, packet: [(p, d[:-1] + b"!") for p, d in honest(side, packet)]

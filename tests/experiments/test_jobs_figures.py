@@ -8,9 +8,9 @@ import pytest
 from drawn import collisions
 from matplotlib.figure import Figure
 
-from experiments.figure_style import matplotlib_style
-from experiments.jobs import figures
-from experiments.jobs.results import Case, Combination, JobRow
+from ringleaf.experiments.figure_style import matplotlib_style
+from ringleaf.experiments.jobs import figures
+from ringleaf.experiments.jobs.results import Case, Combination, JobRow
 
 
 def make_case(combination: Combination) -> Case:

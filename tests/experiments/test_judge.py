@@ -13,15 +13,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectives.definition import Faults, find_faults
-from collectives.oracle import execute
-from collectives.registry import ALGORITHMS
-from collectives.ring import ring_allreduce
-from collectives.rounding import codec_slack, sum_error_bound
-from collectives.schedule import Collective, Op, Schedule, Transfer
-from experiments import judge
-from experiments.data import make_tensors
-from experiments.judge import Judge, Tolerance
+from ringleaf.collectives.definition import Faults, find_faults
+from ringleaf.collectives.oracle import execute
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.ring import ring_allreduce
+from ringleaf.collectives.rounding import codec_slack, sum_error_bound
+from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.experiments import judge
+from ringleaf.experiments.data import make_tensors
+from ringleaf.experiments.judge import Judge, Tolerance
 
 NAN, INF = math.nan, math.inf
 LARGEST = float(torch.finfo(torch.float32).max)

@@ -4,8 +4,8 @@ from itertools import combinations
 
 import pytest
 
-from collectives.registry import ALGORITHMS
-from experiments.looks import look_of
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.experiments.looks import look_of
 
 # As published in figures so far: an algorithm keeps its look for good.
 LOOKS = {

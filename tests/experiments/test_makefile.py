@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from collectives.registry import ALGORITHMS
-from experiments import table
-from experiments.options import OPTIONS, make_help
-from topologies.registry import TOPOLOGIES
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.experiments import table
+from ringleaf.experiments.options import OPTIONS, make_help
+from ringleaf.topologies.registry import TOPOLOGIES
 
 ROOT = Path(__file__).resolve().parents[2]
 

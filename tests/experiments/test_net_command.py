@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.net_command import net_command
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.net_command import net_command
 
 
 @pytest.mark.parametrize("name", ["switch_delay", "host_delay", "message_overhead"])
@@ -27,7 +27,7 @@ def test_what_hosts_inject_divides_their_ports(monkeypatch: pytest.MonkeyPatch) 
         built.append((topo, rate_bps))
         raise ConfigError("far enough")
 
-    monkeypatch.setattr("experiments.network.build_topology", build)
+    monkeypatch.setattr("ringleaf.experiments.network.build_topology", build)
     with pytest.raises(ConfigError, match="far enough"):
         net_command("torus2d,x=3,y=3", inject="40M")
 

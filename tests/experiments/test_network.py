@@ -1,8 +1,8 @@
 import pytest
 
-from experiments.network import build_topology, fold_hierarchy
-from topologies.graph import hosts, neighbors, switches
-from topologies.routing import path
+from ringleaf.experiments.network import build_topology, fold_hierarchy
+from ringleaf.topologies.graph import hosts, neighbors, switches
+from ringleaf.topologies.routing import path
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from collectives.registry import ALGORITHMS
-from experiments import options
-from experiments.options import OPTIONS, make_command, resolve, run_name
-from experiments.spec_file import read_cases
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
+from ringleaf.experiments import options
+from ringleaf.experiments.options import OPTIONS, make_command, resolve, run_name
+from ringleaf.experiments.spec_file import read_cases
 from ringleaf.marking import from_depth
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from switches.stf.outcome import Verdict
-from switches.stf.parser import read_stf
-from switches.stf.suite import compare_compiled, find_jobs, run_jobs, sample
+from ringleaf.switches.stf.outcome import Verdict
+from ringleaf.switches.stf.parser import read_stf
+from ringleaf.switches.stf.suite import compare_compiled, find_jobs, run_jobs, sample
 
 KNOWN = {
     # An extern of its own, that p4c's testbed loads into BMv2 as a C++ module.

@@ -11,14 +11,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from experiments.options import file_name, run_name
-from experiments.page.data import for_script
-from experiments.replay.junit import TraceResult, write_junit
-from experiments.walk.highlight import highlight
-from experiments.walk.page import render
-from switches.stf.junit import write_junit as write_stf_junit
-from switches.stf.outcome import Outcome, Verdict
-from switches.walk.steps import Executed, Place, Walk
+from ringleaf.experiments.options import file_name, run_name
+from ringleaf.experiments.page.data import for_script
+from ringleaf.experiments.replay.junit import TraceResult, write_junit
+from ringleaf.experiments.walk.highlight import highlight
+from ringleaf.experiments.walk.page import render
+from ringleaf.switches.stf.junit import write_junit as write_stf_junit
+from ringleaf.switches.stf.outcome import Outcome, Verdict
+from ringleaf.switches.walk.steps import Executed, Place, Walk
 
 HOSTILE = (
     "</script><script>alert(1)</script>",

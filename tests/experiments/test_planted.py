@@ -16,14 +16,14 @@ import pytest
 import torch
 from fake_network import FakeConnect
 
-from collectives import ring
-from collectives.alltoall import pairwise_all_to_all
-from collectives.registry import ALGORITHMS, Request
-from collectives.rooted import broadcast
-from collectives.schedule import Op, Schedule, Transfer
-from collectives.sparse.stream import SparseStream
-from experiments import figures, session
+from ringleaf.collectives import ring
+from ringleaf.collectives.alltoall import pairwise_all_to_all
+from ringleaf.collectives.registry import ALGORITHMS, Request
+from ringleaf.collectives.rooted import broadcast
+from ringleaf.collectives.schedule import Op, Schedule, Transfer
+from ringleaf.collectives.sparse.stream import SparseStream
 from ringleaf.errors import ScheduleError
+from ringleaf.experiments import figures, session
 
 FOUR = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "size": "1K"}
 

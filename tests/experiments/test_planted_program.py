@@ -15,10 +15,11 @@ import numba
 import pytest
 from uncompiled import run_uncompiled, starts_uncompiled
 
-from experiments import figures, session
-from experiments.network import Network
-from experiments.options import Spec
-from networks.options import BUILD, Options
+from ringleaf.experiments import figures, session
+from ringleaf.experiments.network import Network
+from ringleaf.experiments.options import Spec
+from ringleaf.networks.options import Options
+from ringleaf.shipped import P4_BUILD
 
 PROGRAM = "switchml-64"
 
@@ -85,11 +86,11 @@ PLANTED: dict[str, tuple[Callable[[Node], None], int]] = {
 def test_a_wrong_adder_is_seen(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "draw_all", lambda *_: figures.Drawn({}, {}))
     change, expected = PLANTED[kind]
-    program = json.loads((BUILD / f"{PROGRAM}.json").read_text())
+    program = json.loads((P4_BUILD / f"{PROGRAM}.json").read_text())
     assert len(additions(program)) == 64
     change(program)
     (tmp_path / f"{PROGRAM}.json").write_text(json.dumps(program))
-    p4info = BUILD / f"{PROGRAM}.p4info.txtpb"
+    p4info = P4_BUILD / f"{PROGRAM}.p4info.txtpb"
     (tmp_path / p4info.name).write_bytes(p4info.read_bytes())
 
     def connect(
@@ -100,8 +101,8 @@ def test_a_wrong_adder_is_seen(kind: str, tmp_path: Path, monkeypatch: pytest.Mo
         capture: Path | None,
         record: Path | None = None,
     ) -> Network:
-        from ina.registry import find_system
-        from networks.virtual import VirtualNetwork
+        from ringleaf.ina.registry import find_system
+        from ringleaf.networks.virtual import VirtualNetwork
 
         assert (in_network, capture, record) == ("switchml", None, None)
         options = Options(system=find_system("switchml"), lanes=spec.lanes, programs=tmp_path)

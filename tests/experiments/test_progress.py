@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.jobs.session import JobsProgress
-from experiments.progress import Progress
+from ringleaf.experiments.jobs.session import JobsProgress
+from ringleaf.experiments.progress import Progress
 
 
 class Clock:

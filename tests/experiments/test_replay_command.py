@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 import yaml
 
-from experiments.replay.command import Request, find_traces, parse_window, replay
-from experiments.replay.masks import parse_masks
-from networks.replay.compare import Window
-from networks.traces.checksums import write_checksums
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.replay.command import Request, find_traces, parse_window, replay
+from ringleaf.experiments.replay.masks import parse_masks
+from ringleaf.networks.replay.compare import Window
+from ringleaf.networks.traces.checksums import write_checksums
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = ROOT / "tests" / "traces"

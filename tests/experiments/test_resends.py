@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import experiments.resends
-from collectives.registry import ALGORITHMS
-from experiments.resends import Case, main, run_case
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.experiments import resends
+from ringleaf.experiments.resends import Case, main, run_case
 
 FEW_LINKS = (
     "torus2d,x=3,y=5",  # hosts' lines are four times as fast as the links between them
@@ -99,7 +99,7 @@ def test_the_status_tells_of_jobs_waste(
 
     row = Row()
     vars(row).update(retransmissions=resends, drops=drops)
-    monkeypatch.setattr(experiments.resends, "run_jobs", lambda *_: [row])
+    monkeypatch.setattr(resends, "run_jobs", lambda *_: [row])
     assert main(["--jobs", "any.yaml"]) == status
 
 
@@ -116,7 +116,7 @@ def test_the_status_tells_of_waste(
 ) -> None:
     few = ["--topo", "leafspine,leaves=1,spines=1,hosts=2", "--algo", "ring", "--size", "1KiB"]
     found = replace(run_case(Case(few[1], "ring", "1KiB")), **counts)  # type: ignore[arg-type]
-    monkeypatch.setattr(experiments.resends, "run_case", lambda _: found)
+    monkeypatch.setattr(resends, "run_case", lambda _: found)
     assert main(few) == status
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from collectives.registry import ALGORITHMS
-from collectives.schedule import Transfer
-from experiments.options import resolve
-from experiments.runner import Experiment
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.schedule import Transfer
+from ringleaf.experiments.options import resolve
+from ringleaf.experiments.runner import Experiment
 
 
 def make(folder: Path, **given: str) -> Experiment:

@@ -14,10 +14,10 @@ import pytest
 import torch
 from fake_network import FakeConnect
 
-from experiments import figures, results, session, table
-from experiments.results import Run
 from ringleaf.errors import ConfigError, TopologyError
-from topologies.graph import link
+from ringleaf.experiments import figures, results, session, table
+from ringleaf.experiments.results import Run
+from ringleaf.topologies.graph import link
 
 SMALL = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "algo": "ring,switchml", "size": "1K,4K"}
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.options import resolve
-from experiments.soak import command
-from experiments.soak.cases import Case, Trouble, draw, simpler
-from networks.faults import LinkLoss
+from ringleaf.experiments.options import resolve
+from ringleaf.experiments.soak import command
+from ringleaf.experiments.soak.cases import Case, Trouble, draw, simpler
+from ringleaf.networks.faults import LinkLoss
 
 SMALL = Case(
     0,

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from experiments.soak.hostile import draw
-from experiments.soak.kinds import KINDS
-from experiments.soak.shrink import shrink
+from ringleaf.experiments.soak.hostile import draw
+from ringleaf.experiments.soak.kinds import KINDS
+from ringleaf.experiments.soak.shrink import shrink
 
 ROOT = Path(__file__).parents[2]
 
 FEED = """
 import sys
 from pathlib import Path
-from experiments.soak import hostile, kinds
+from ringleaf.experiments.soak import hostile, kinds
 def misbehave(data, folder):
     exec(data.decode(), {"folder": folder})
 kinds.KINDS["options"] = kinds.Kind(1, lambda rng: b"", misbehave)

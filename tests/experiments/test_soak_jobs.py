@@ -7,11 +7,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.jobs.ledger import GradientLedger
-from experiments.options import resolve
-from experiments.soak import command, job_trial
-from experiments.soak.cases import Case, Trouble
-from experiments.soak.job_cases import (
+from ringleaf.experiments.jobs.ledger import GradientLedger
+from ringleaf.experiments.options import resolve
+from ringleaf.experiments.soak import command, job_trial
+from ringleaf.experiments.soak.cases import Case, Trouble
+from ringleaf.experiments.soak.job_cases import (
     AnyCase,
     JobsCase,
     Round,
@@ -21,9 +21,9 @@ from experiments.soak.job_cases import (
     draw_jobs,
     simpler_jobs,
 )
-from networks.hosts.training import TrainingDirector
+from ringleaf.networks.hosts.training import TrainingDirector
+from ringleaf.topologies.registry import count
 from ringleaf.units import FOREVER_PS
-from topologies.registry import count
 
 SMALL = JobsCase(
     0,

@@ -10,13 +10,13 @@ import pytest
 import yaml
 from fake_network import FakeConnect
 
-from collectives.sparse.models import BEST_PS, Setting, ring_ps
-from experiments import results, session, sparse_figure, sweep
-from experiments.options import resolve
-from experiments.results import Run
-from experiments.session import Emit
-from experiments.spec_file import read_cases, swept
+from ringleaf.collectives.sparse.models import BEST_PS, Setting, ring_ps
 from ringleaf.errors import ConfigError
+from ringleaf.experiments import results, session, sparse_figure, sweep
+from ringleaf.experiments.options import resolve
+from ringleaf.experiments.results import Run
+from ringleaf.experiments.session import Emit
+from ringleaf.experiments.spec_file import read_cases, swept
 
 SPECS = Path(__file__).resolve().parents[2] / "experiments" / "specs"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from experiments.cli import app
-from hosts.training.model import Model, load_model
-from hosts.training.pieces import cut
+from ringleaf.experiments.cli import app
+from ringleaf.hosts.training.model import Model, load_model
+from ringleaf.hosts.training.pieces import cut
 
 NETS = '''
 import torch

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.congestion import dcqcn, dctcp
-from hosts.congestion.control import (
+from ringleaf.arena import Store
+from ringleaf.errors import ConfigError
+from ringleaf.hosts.congestion import dcqcn, dctcp
+from ringleaf.hosts.congestion.control import (
     IN_FLIGHT,
     MARKED,
     RATE_BPS,
@@ -18,9 +20,7 @@ from hosts.congestion.control import (
     Controller,
     make_control,
 )
-from hosts.congestion.registry import CONTROLLERS, find_controller
-from ringleaf.arena import Store
-from ringleaf.errors import ConfigError
+from ringleaf.hosts.congestion.registry import CONTROLLERS, find_controller
 from ringleaf.marking import Marking
 from ringleaf.units import FOREVER_PS, PS_PER_US
 

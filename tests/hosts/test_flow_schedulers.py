@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hosts.schedulers.interface import Item, Release, Situation, Standing
-from hosts.schedulers.registry import SCHEDULERS
-from hosts.training.pieces import Piece
+from ringleaf.hosts.schedulers.interface import Item, Release, Situation, Standing
+from ringleaf.hosts.schedulers.registry import SCHEDULERS
+from ringleaf.hosts.training.pieces import Piece
 
 STANDING = Standing(
     layers=4, iterations=10, iterations_done=0, size_bytes=4000, compute_ps=1000, weight=1.0

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.training.model import MODELS, Layer, Model, as_yaml, load_model, names, read_model
+from ringleaf.hosts.training.model import (
+    MODELS,
+    Layer,
+    Model,
+    as_yaml,
+    load_model,
+    names,
+    read_model,
+)
 from ringleaf.units import PS_PER_S
 
 PUBLISHED = {

@@ -10,12 +10,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectives.oracle import execute, message_bytes
-from collectives.registry import ALGORITHMS
-from collectives.schedule import Collective, Op, Schedule, Transfer, chunk_ranges
-from hosts.plan import plans
-from hosts.rank import RankExecutor, Receive, Send
-from hosts.staging import staging_bytes
+from ringleaf.collectives.oracle import execute, message_bytes
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer, chunk_ranges
+from ringleaf.hosts.plan import plans
+from ringleaf.hosts.rank import RankExecutor, Receive, Send
+from ringleaf.hosts.staging import staging_bytes
 
 HOST_TO_HOST = [name for name, algorithm in ALGORITHMS.items() if not algorithm.in_network]
 

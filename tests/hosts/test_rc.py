@@ -12,8 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts import rc
-from hosts.agent import (
+from ringleaf.arena import Store
+from ringleaf.errors import ProtocolError
+from ringleaf.headers import ECN_MARKED, IP_TOS_AT
+from ringleaf.hosts import rc
+from ringleaf.hosts.agent import (
     READY,
     RETRANSMISSIONS,
     TIMER_AT_PS,
@@ -21,12 +24,9 @@ from hosts.agent import (
     make_ring,
     take_completions,
 )
-from hosts.congestion.control import CNP_GAP_PS
-from hosts.congestion.registry import CONTROLLERS, find_controller
-from hosts.rc.state import ACKED_PSN, ALLOWED, CONTROL_AT, NEXT_PSN, open_qp
-from ringleaf.arena import Store
-from ringleaf.errors import ProtocolError
-from ringleaf.headers import ECN_MARKED, IP_TOS_AT
+from ringleaf.hosts.congestion.control import CNP_GAP_PS
+from ringleaf.hosts.congestion.registry import CONTROLLERS, find_controller
+from ringleaf.hosts.rc.state import ACKED_PSN, ALLOWED, CONTROL_AT, NEXT_PSN, open_qp
 from ringleaf.packets import (
     POOL_FREE,
     POOL_SIZE,
@@ -395,7 +395,7 @@ def test_a_probe_is_a_packet_without_data_to_scapy() -> None:
     from scapy.layers.inet import IP
     from scapy.layers.l2 import Ether
 
-    from hosts.rc.layers import BTH, ICRC
+    from ringleaf.hosts.rc.layers import BTH, ICRC
 
     wire = Wire(window=8)
     wire.expect(1, 4096, 100, tag=0)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hosts.training.job import TrainingJob
-from hosts.training.model import Layer, Model, read_model, scaled
-from hosts.training.pieces import Piece, cut
 from ringleaf.errors import ConfigError
+from ringleaf.hosts.training.job import TrainingJob
+from ringleaf.hosts.training.model import Layer, Model, read_model, scaled
+from ringleaf.hosts.training.pieces import Piece, cut
 from ringleaf.units import FOREVER_PS
 
 layers = st.builds(

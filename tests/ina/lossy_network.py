@@ -20,7 +20,9 @@ from hand_bounds import atp as atp_bounds
 from hand_bounds import switchml as switchml_bounds
 from start import start_tensor
 
-from hosts.agent import (
+from ringleaf.arena import Store
+from ringleaf.headers import UDP_DST_AT
+from ringleaf.hosts.agent import (
     READY,
     RETRANSMISSIONS,
     TIMER_AT_PS,
@@ -30,20 +32,17 @@ from hosts.agent import (
     make_ring,
     take_completions,
 )
-from ina.atp import control as atp_control
-from ina.atp.system import make_agents
-from ina.switchml import control as switchml_control
-from ina.switchml import worker as switchml_worker
-from ina.switchml.state import make_worker
-from ina.tensors import FLOAT32, INT32
-from ringleaf.arena import Store
-from ringleaf.headers import UDP_DST_AT
+from ringleaf.ina.atp import control as atp_control
+from ringleaf.ina.atp.system import make_agents
+from ringleaf.ina.switchml import control as switchml_control
+from ringleaf.ina.switchml import worker as switchml_worker
+from ringleaf.ina.switchml.state import make_worker
+from ringleaf.ina.tensors import FLOAT32, INT32
 from ringleaf.packets import free_packet, make_pool, read_packet, write_packet
-from ringleaf.units import FOREVER_PS
-from switches import Program, Switch
-from switches.forwarding import forwarding_entities
-from topologies.addresses import ipv4, mac
-from topologies.graph import (
+from ringleaf.switches import Program, Switch
+from ringleaf.switches.forwarding import forwarding_entities
+from ringleaf.topologies.addresses import ipv4, mac
+from ringleaf.topologies.graph import (
     Link,
     add_host,
     add_switch,
@@ -55,7 +54,8 @@ from topologies.graph import (
     port,
     switches,
 )
-from topologies.trees import aggregation_tree
+from ringleaf.topologies.trees import aggregation_tree
+from ringleaf.units import FOREVER_PS
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 LINK = Link(rate_bps=10**11, delay_ps=1000)

@@ -14,7 +14,9 @@ import networkx as nx
 import numpy as np
 from start import start_tensor
 
-from hosts.agent import (
+from ringleaf.arena import Store
+from ringleaf.headers import IP_DST_AT, UDP_DST_AT
+from ringleaf.hosts.agent import (
     READY,
     RETRANSMISSIONS,
     TIMER_AT_PS,
@@ -24,15 +26,13 @@ from hosts.agent import (
     make_ring,
     take_completions,
 )
-from ina.omnireduce import worker
-from ina.omnireduce.system import make_agents
-from ina.tensors import FLOAT32, INT32
-from ringleaf.arena import Store
-from ringleaf.headers import IP_DST_AT, UDP_DST_AT
+from ringleaf.ina.omnireduce import worker
+from ringleaf.ina.omnireduce.system import make_agents
+from ringleaf.ina.tensors import FLOAT32, INT32
 from ringleaf.packets import free_packet, make_pool, read_packet, write_packet
+from ringleaf.topologies.addresses import ipv4
+from ringleaf.topologies.graph import Link, add_host, add_switch, connect, hosts, index, new_graph
 from ringleaf.units import FOREVER_PS
-from topologies.addresses import ipv4
-from topologies.graph import Link, add_host, add_switch, connect, hosts, index, new_graph
 
 DELAY_PS = 1000
 MIN_TIMEOUT_PS = 20 * DELAY_PS

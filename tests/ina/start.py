@@ -1,11 +1,11 @@
-"""How tests give a worker a tensor, as `ina.jobs.WorkersJob` does."""
+"""How tests give a worker a tensor, as `ringleaf.ina.jobs.WorkersJob` does."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ina.tensors import post_tensor
 from ringleaf.arena import Arena
+from ringleaf.ina.tensors import post_tensor
 
 
 def start_tensor(

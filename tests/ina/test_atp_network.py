@@ -16,11 +16,12 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from test_switchml_network import floats, integers
 
-from hosts.agent import AGENT_WORDS
-from ina.atp.control import Job
-from ina.atp.ledger import ECMP
-from ina.atp.state import ALLOWED, FLIGHT, INCREASE
-from ina.atp.wire import (
+from ringleaf.headers import ECN_MARKED
+from ringleaf.hosts.agent import AGENT_WORDS
+from ringleaf.ina.atp.control import Job
+from ringleaf.ina.atp.ledger import ECMP
+from ringleaf.ina.atp.state import ALLOWED, FLIGHT, INCREASE
+from ringleaf.ina.atp.wire import (
     COLLISION,
     GRADIENT,
     JOB_AT,
@@ -31,12 +32,11 @@ from ina.atp.wire import (
     SEQUENCE_AT,
     WORKERS_AT,
 )
-from ina.flight import SMOOTHED_PS
-from ina.switchml.control import Job as SwitchMLJob
-from ringleaf.headers import ECN_MARKED
-from topologies.detours import with_detours
-from topologies.graph import add_host, add_switch, connect, hosts, new_graph
-from topologies.registry import build
+from ringleaf.ina.flight import SMOOTHED_PS
+from ringleaf.ina.switchml.control import Job as SwitchMLJob
+from ringleaf.topologies.detours import with_detours
+from ringleaf.topologies.graph import add_host, add_switch, connect, hosts, new_graph
+from ringleaf.topologies.registry import build
 
 ONE_RACK, TWO_RACKS, THREE_TIERS = (5,), (2, 3), (2, 2, 2)
 SHAPES = [(2,), ONE_RACK, TWO_RACKS, (3, 2), THREE_TIERS]

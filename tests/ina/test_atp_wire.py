@@ -10,11 +10,11 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from test_atp_network import job_on
 
-from ina.atp.control import Job, entities, first_aggregators
-from ina.atp.layers import ATP, ATPFloats, ATPIntegers
-from ina.atp.wire import GRADIENT, NO_PROPOSAL, PARAMETER, check_job, worker_set
 from ringleaf.errors import ConfigError
-from topologies.registry import build
+from ringleaf.ina.atp.control import Job, entities, first_aggregators
+from ringleaf.ina.atp.layers import ATP, ATPFloats, ATPIntegers
+from ringleaf.ina.atp.wire import GRADIENT, NO_PROPOSAL, PARAMETER, check_job, worker_set
+from ringleaf.topologies.registry import build
 
 
 def seen(parts: np.ndarray) -> list[tuple[str, str, Ether]]:

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
-from ina.atp.scaling import dequantise, quantise
-from ina.atp.system import SYSTEM as ATP
-from ina.omnireduce.system import SYSTEM as OMNIREDUCE
-from ina.switchml.system import SYSTEM as SWITCHML
-from ina.systems import System
+from ringleaf.ina.atp.scaling import dequantise, quantise
+from ringleaf.ina.atp.system import SYSTEM as ATP
+from ringleaf.ina.omnireduce.system import SYSTEM as OMNIREDUCE
+from ringleaf.ina.switchml.system import SYSTEM as SWITCHML
+from ringleaf.ina.systems import System
 
 finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
 parts = st.integers(1, 9).flatmap(

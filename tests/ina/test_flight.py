@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ina.flight import (
+from ringleaf.arena import Store
+from ringleaf.ina.flight import (
     FLIGHT_WORDS,
     Flight,
     deadline_ps,
@@ -16,7 +17,6 @@ from ina.flight import (
     push_first,
     unlink_slot,
 )
-from ringleaf.arena import Store
 
 TIMEOUT_PS = 4000  # before there is a round trip, four times the least one
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ina.occupancy import Occupies
-from ina.registry import find_system
-from networks.options import BUILD
-from switches import Program, Switch
+from ringleaf.ina.occupancy import Occupies
+from ringleaf.ina.registry import find_system
+from ringleaf.shipped import P4_BUILD
+from ringleaf.switches import Program, Switch
 
 
 def cell(job: int, block: int) -> int:
@@ -41,7 +41,7 @@ def test_entries_are_in_use_until_their_result_is_there(
 ) -> None:
     system = find_system(name)
     assert isinstance(system, Occupies)
-    switch = Switch.alone(Program.load(BUILD / f"{system.program(64)}.json"), ports=2)
+    switch = Switch.alone(Program.load(P4_BUILD / f"{system.program(64)}.json"), ports=2)
     for register in switch.program.source.registers:
         for index, value in cells.get(register.rpartition(".")[2], {}).items():
             switch.write_register(register, index, value)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from omnireduce_network import DELAY_PS, Network, in_order, misbehaving
 
-from ina.omnireduce.wire import (
+from ringleaf.errors import ConfigError
+from ringleaf.ina.omnireduce.wire import (
     BLOCK,
     MESSAGE_AT,
     NONE,
@@ -20,7 +21,6 @@ from ina.omnireduce.wire import (
     values_at,
     worker_port,
 )
-from ringleaf.errors import ConfigError
 
 KINDS = (np.float32, np.int32)
 

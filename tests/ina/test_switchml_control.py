@@ -8,15 +8,15 @@ from typing import Any
 import finsy as fy
 import pytest
 
-from ina.switchml.control import ENTRIES, Job, check_jobs, entities
-from ina.switchml.system import SYSTEM
-from ina.switchml.wire import SIZES
-from ina.systems import JobRequest, Share
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
-from topologies.graph import Link, add_host, add_switch, connect, hosts, new_graph, port
-from topologies.registry import build
-from topologies.trees import aggregation_tree
+from ringleaf.ina.switchml.control import ENTRIES, Job, check_jobs, entities
+from ringleaf.ina.switchml.system import SYSTEM
+from ringleaf.ina.switchml.wire import SIZES
+from ringleaf.ina.systems import JobRequest, Share
+from ringleaf.topologies.graph import Link, add_host, add_switch, connect, hosts, new_graph, port
+from ringleaf.topologies.registry import build
+from ringleaf.topologies.trees import aggregation_tree
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lossy_network import DELAY_PS, Fate, Network, misbehaving, on_time, tree_of
 
-from ina.switchml.control import Job
-from ina.switchml.wire import BLOCK_AT, MESSAGE_AT, RESULT, UPDATE
-from topologies.graph import hosts
-from topologies.registry import build
+from ringleaf.ina.switchml.control import Job
+from ringleaf.ina.switchml.wire import BLOCK_AT, MESSAGE_AT, RESULT, UPDATE
+from ringleaf.topologies.graph import hosts
+from ringleaf.topologies.registry import build
 
 ONE_RACK, TWO_TIERS, THREE_TIERS = (3,), (2, 2), (2, 1, 2)
 SHAPES = [(1,), ONE_RACK, (5,), TWO_TIERS, (3, 1), (1, 1, 1), THREE_TIERS, (2, 2, 2, 2), (64,)]

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
-from ina.switchml import scaling
 from ringleaf.errors import ConfigError
+from ringleaf.ina.switchml import scaling
 
 LANES = 64
 

@@ -12,7 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from start import start_tensor
 
-from hosts.agent import (
+from ringleaf.arena import Arena, Store
+from ringleaf.errors import ConfigError
+from ringleaf.headers import IP_TOS_AT
+from ringleaf.hosts.agent import (
     READY,
     RETRANSMISSIONS,
     TIMER_AT_PS,
@@ -20,15 +23,19 @@ from hosts.agent import (
     make_ring,
     take_completions,
 )
-from ina.flight import MAX_BACKOFF
-from ina.switchml import worker
-from ina.switchml.state import make_worker, open_worker
-from ina.switchml.wire import BLOCK_AT, MESSAGE_AT, POOL_INDEX_AT, RESULT, SIZE_NONE, VALUES_AT
-from ina.switchml.worker import fire_timer, receive, transmit
-from ina.tensors import FLOAT32, INT32, MOST_TENSORS, REDUCED, raise_priority
-from ringleaf.arena import Arena, Store
-from ringleaf.errors import ConfigError
-from ringleaf.headers import IP_TOS_AT
+from ringleaf.ina.flight import MAX_BACKOFF
+from ringleaf.ina.switchml import worker
+from ringleaf.ina.switchml.state import make_worker, open_worker
+from ringleaf.ina.switchml.wire import (
+    BLOCK_AT,
+    MESSAGE_AT,
+    POOL_INDEX_AT,
+    RESULT,
+    SIZE_NONE,
+    VALUES_AT,
+)
+from ringleaf.ina.switchml.worker import fire_timer, receive, transmit
+from ringleaf.ina.tensors import FLOAT32, INT32, MOST_TENSORS, REDUCED, raise_priority
 from ringleaf.packets import POOL_FREE, POOL_SIZE, free_packet, make_pool, read_packet, write_packet
 from ringleaf.units import FOREVER_PS
 

@@ -56,7 +56,7 @@ class Tree:
         for name in _tracked():
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, target)
+            shutil.copy2(ROOT / name, target, follow_symlinks=False)  # of links to folders
 
     def run(self, suite: Suite, timeout_s: float) -> tuple[int | None, str]:
         """Run tests; return pytest's exit status, None after a timeout, and what it printed."""
@@ -98,7 +98,8 @@ def _tracked() -> list[str]:
     """Files that git knows, and new ones that it does not ignore."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    return [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+    names = [name for name in listed.stdout.split("\0") if name]
+    return [name for name in names if (ROOT / name).is_file() or (ROOT / name).is_symlink()]
 
 
 class Run:

@@ -15,12 +15,12 @@ from typing import TypeVar
 
 import pytest
 
-from networks.live.processes import Identity, identify, is_running
-from networks.mininet.state import FOLDER, INTERFACES, inside, records, runtime_dir
+from ringleaf.networks.live.processes import Identity, identify, is_running
+from ringleaf.networks.mininet.state import FOLDER, INTERFACES, inside, records, runtime_dir
 
 ROOT = Path(__file__).resolve().parents[2]
 Found = TypeVar("Found")
-COMMAND = [sys.executable, "-m", "experiments.cli"]
+COMMAND = [sys.executable, "-m", "ringleaf.experiments.cli"]
 PATIENCE_S = 200  # a new machine compiles first
 
 

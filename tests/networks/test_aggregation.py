@@ -9,12 +9,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectives.registry import ALGORITHMS
-from experiments.network import keep_hosts
-from ina.registry import SYSTEMS
-from networks.virtual import Options, RunResult, VirtualNetwork
-from topologies.graph import hosts
-from topologies.registry import build
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.experiments.network import keep_hosts
+from ringleaf.ina.registry import SYSTEMS
+from ringleaf.networks.virtual import Options, RunResult, VirtualNetwork
+from ringleaf.topologies.graph import hosts
+from ringleaf.topologies.registry import build
 
 SWITCHML = SYSTEMS["switchml"]
 TOPOLOGIES = ("fattree,k=4", "leafspine", "torus2d", "bcube", "hammingmesh")

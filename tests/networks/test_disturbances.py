@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from collectives.registry import ALGORITHMS
-from networks.faults import Agenda, Disturbance, LinkLoss, Restart
-from networks.options import Options
-from networks.virtual import RunResult, VirtualNetwork
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import BackendError, ConfigError
+from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
+from ringleaf.networks.options import Options
+from ringleaf.networks.virtual import RunResult, VirtualNetwork
+from ringleaf.topologies.registry import build
 from ringleaf.units import FOREVER_PS, PS_PER_S, PS_PER_US
-from topologies.registry import build
 
 TOPOLOGY = "leafspine,leaves=2,spines=1,hosts=2"
 UP, DOWN = ("s0", "s2"), ("s2", "s0")

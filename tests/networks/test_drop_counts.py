@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-import networks.virtual.state as s
-from collectives.registry import find_algorithm
-from networks.options import Options
-from networks.virtual import VirtualNetwork
-from networks.virtual.drops import (
+import ringleaf.networks.virtual.state as s
+from ringleaf.arena import Store
+from ringleaf.collectives.registry import find_algorithm
+from ringleaf.networks.options import Options
+from ringleaf.networks.virtual import VirtualNetwork
+from ringleaf.networks.virtual.drops import (
     KEY,
     PACKETS,
     SOURCE,
@@ -19,10 +20,9 @@ from networks.virtual.drops import (
     read_drops,
     watch_drops,
 )
-from networks.virtual.meter import RunResult
-from networks.virtual.state import make_network, open_network
-from ringleaf.arena import Store
-from topologies.registry import build
+from ringleaf.networks.virtual.meter import RunResult
+from ringleaf.networks.virtual.state import make_network, open_network
+from ringleaf.topologies.registry import build
 
 
 def run_incast(queue_bytes: int) -> RunResult:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from networks.groups import Group, check_groups, whole
 from ringleaf.errors import ConfigError
-from topologies.registry import build
+from ringleaf.networks.groups import Group, check_groups, whole
+from ringleaf.topologies.registry import build
 
 GRAPH = build("leafspine,leaves=1,spines=1,hosts=4")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from networks.virtual.heap import (
+from ringleaf.arena import Store
+from ringleaf.networks.virtual.heap import (
     CAPACITY,
     COUNT,
     first_time_ps,
@@ -14,7 +15,6 @@ from networks.virtual.heap import (
     pop_event,
     push_event,
 )
-from ringleaf.arena import Store
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 3)), max_size=60))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.incast import Incast, run_incast
-from hosts.congestion.dctcp import MARK_PACKETS
-from hosts.congestion.registry import CONTROLLERS
+from ringleaf.experiments.incast import Incast, run_incast
+from ringleaf.hosts.congestion.dctcp import MARK_PACKETS
+from ringleaf.hosts.congestion.registry import CONTROLLERS
 
 SENDERS = 6
 LEAST_GOODPUT = {"fixed": 0.97, "dctcp": 0.97, "dcqcn": 0.3}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from networks.virtual.lines import line_bytes
+from ringleaf.networks.virtual.lines import line_bytes
 
 
 @pytest.mark.parametrize(

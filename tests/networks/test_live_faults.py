@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from live_commands import PATIENCE_S, Leavings, end, start, strangers
 
-from networks.mininet.state import clean_stale
+from ringleaf.networks.mininet.state import clean_stale
 
 pytestmark = pytest.mark.live
 OPTIONS = {

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from live_commands import BOTH, COMMAND, PATIENCE_S, Leavings, end, run, start, strangers
 
-from networks.live.processes import identify, is_running
-from networks.mininet.state import INTERFACES, clean_stale
+from ringleaf.networks.live.processes import identify, is_running
+from ringleaf.networks.mininet.state import INTERFACES, clean_stale
 
 TOPO = "leafspine,leaves=2,spines=2,hosts=2"
 ALL_PAIRS = "0% dropped (12/12 received)"
@@ -115,9 +115,9 @@ def test_clean_removes_all_of_a_killed_network_and_nothing_else(
 
 PROGRAM_TWICE = """
 from pathlib import Path
-from networks.mininet.fabric import Fabric, Settings
-from switches.forwarding import forwarding_entities
-from topologies.registry import build
+from ringleaf.networks.mininet.fabric import Fabric, Settings
+from ringleaf.switches.forwarding import forwarding_entities
+from ringleaf.topologies.registry import build
 
 graph = build({topo!r}, rate_bps=10**11, delay_ps=0)
 forward, other = Path("p4/build/forward.json"), Path("p4/build/switchml-64.json")
@@ -152,9 +152,9 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from networks.mininet.fabric import Fabric, Settings
-from switches.forwarding import forwarding_entities
-from topologies.registry import build
+from ringleaf.networks.mininet.fabric import Fabric, Settings
+from ringleaf.switches.forwarding import forwarding_entities
+from ringleaf.topologies.registry import build
 
 RECEIVE = '''
 import socket

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import networks.virtual.state as s
-from networks.virtual.events import ARRIVAL
-from networks.virtual.heap import push_event
-from networks.virtual.loop import EMPTY, run
-from networks.virtual.state import make_network, open_network
+import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Store
 from ringleaf.compiled import address_of, handler
+from ringleaf.networks.virtual.events import ARRIVAL
+from ringleaf.networks.virtual.heap import push_event
+from ringleaf.networks.virtual.loop import EMPTY, run
+from ringleaf.networks.virtual.state import make_network, open_network
 from ringleaf.packets import (
     OUTBOX_ROWS,
     POOL_FREE,
@@ -21,10 +21,10 @@ from ringleaf.packets import (
     read_packet,
     write_packet,
 )
+from ringleaf.switches import Program, Switch
+from ringleaf.switches.queues import make_queues
+from ringleaf.switches.updates import INSERT, CloneUpdate, GroupUpdate, Update
 from ringleaf.units import FOREVER_PS
-from switches import Program, Switch
-from switches.queues import make_queues
-from switches.updates import INSERT, CloneUpdate, GroupUpdate, Update
 
 ROUNDS = Path(__file__).parents[1] / "switches" / "programs" / "rounds.json"
 PORTS = 8

@@ -12,10 +12,17 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from networks.traces.checksums import changed_files
-from networks.traces.manifest import Manifest, Port, Write, is_inside, read_manifest, write_manifest
-from networks.traces.trace import open_trace
 from ringleaf.errors import ConfigError
+from ringleaf.networks.traces.checksums import changed_files
+from ringleaf.networks.traces.manifest import (
+    Manifest,
+    Port,
+    Write,
+    is_inside,
+    read_manifest,
+    write_manifest,
+)
+from ringleaf.networks.traces.trace import open_trace
 from ringleaf.units import FOREVER_PS
 
 TIMES = st.integers(1, FOREVER_PS)

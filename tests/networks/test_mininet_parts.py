@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from experiments import shell
-from networks.live.engine import Line
-from networks.live.processes import ended_like_interrupts, identify, is_running, kill
-from networks.mininet import preflight, state
-from networks.mininet.send_buffers import give_room
-from networks.mininet.shaping import disciplines, netem_options
 from ringleaf.errors import ConfigError
+from ringleaf.experiments import shell
+from ringleaf.networks.live.engine import Line
+from ringleaf.networks.live.processes import ended_like_interrupts, identify, is_running, kill
+from ringleaf.networks.mininet import preflight, state
+from ringleaf.networks.mininet.send_buffers import give_room
+from ringleaf.networks.mininet.shaping import disciplines, netem_options
 from ringleaf.units import PS_PER_MS, PS_PER_US
 
 LINE = Line("r1a2b-s0-1", 100 * 10**6, 5 * PS_PER_MS, 0.01, 1 << 20)

@@ -15,20 +15,20 @@ import numpy as np
 import pytest
 import torch
 
-from collectives.registry import ALGORITHMS
-from ina.registry import SYSTEMS
-from networks.replay.replayer import Replayer, load_program
-from networks.replay.sinks import Outputs
-from networks.traces.manifest import Manifest, Port, write_manifest
-from networks.traces.pcap_read import read_packets
-from networks.traces.pcap_write import PcapWriter
-from networks.traces.trace import PORT, TIME_PS, open_trace
-from networks.virtual import Options, RunResult, VirtualNetwork
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import TopologyError
-from switches.program import P4INFO_SUFFIX
-from topologies.delays import with_delays
-from topologies.graph import hosts
-from topologies.registry import build
+from ringleaf.ina.registry import SYSTEMS
+from ringleaf.networks.replay.replayer import Replayer, load_program
+from ringleaf.networks.replay.sinks import Outputs
+from ringleaf.networks.traces.manifest import Manifest, Port, write_manifest
+from ringleaf.networks.traces.pcap_read import read_packets
+from ringleaf.networks.traces.pcap_write import PcapWriter
+from ringleaf.networks.traces.trace import PORT, TIME_PS, open_trace
+from ringleaf.networks.virtual import Options, RunResult, VirtualNetwork
+from ringleaf.switches.program import P4INFO_SUFFIX
+from ringleaf.topologies.delays import with_delays
+from ringleaf.topologies.graph import hosts
+from ringleaf.topologies.registry import build
 
 LINK = 1_000_000  # ps
 SWITCH, HOST, MESSAGE = 400_000, 600_000, 1_300_000

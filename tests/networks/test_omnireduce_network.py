@@ -10,12 +10,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectives.registry import ALGORITHMS
-from experiments.network import keep_hosts
-from ina.registry import SYSTEMS
-from networks.virtual import Options, RunResult, VirtualNetwork
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
-from topologies.registry import build
+from ringleaf.experiments.network import keep_hosts
+from ringleaf.ina.registry import SYSTEMS
+from ringleaf.networks.virtual import Options, RunResult, VirtualNetwork
+from ringleaf.topologies.registry import build
 
 OMNIREDUCE = SYSTEMS["omnireduce"]
 STAR = "leafspine,leaves=1,spines=1,hosts=16"

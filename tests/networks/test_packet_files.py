@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.utils import PcapNgWriter
 
-from networks.traces.pcap_read import read_packets
-from networks.traces.pcap_write import HEADER, PcapWriter, record
 from ringleaf.errors import ConfigError
+from ringleaf.networks.traces.pcap_read import read_packets
+from ringleaf.networks.traces.pcap_write import HEADER, PcapWriter, record
 
 Packets = Sequence[tuple[int, bytes]]  # (stamp in ns, bytes)
 PACKETS = [(1_000, b"a" * 60), (1_000, b"b"), (1_760_000_000_123_456_000, b"c" * 9000)]

@@ -10,19 +10,19 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectives.oracle import execute
-from collectives.registry import ALGORITHMS
-from ina.registry import SYSTEMS
-from networks.replay.compare import PortResult, Rules, Window, make_check
-from networks.replay.replayer import Replayer, load_program
-from networks.replay.sinks import Comparison, Outputs
-from networks.traces.checksums import changed_files
-from networks.traces.trace import ORDER, TIME_PS, open_trace
-from networks.virtual import Options, RunResult, VirtualNetwork
+from ringleaf.collectives.oracle import execute
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.ina.registry import SYSTEMS
 from ringleaf.marking import NEVER, Marking, from_depth
-from topologies.delays import with_delays
-from topologies.graph import hosts
-from topologies.registry import build
+from ringleaf.networks.replay.compare import PortResult, Rules, Window, make_check
+from ringleaf.networks.replay.replayer import Replayer, load_program
+from ringleaf.networks.replay.sinks import Comparison, Outputs
+from ringleaf.networks.traces.checksums import changed_files
+from ringleaf.networks.traces.trace import ORDER, TIME_PS, open_trace
+from ringleaf.networks.virtual import Options, RunResult, VirtualNetwork
+from ringleaf.topologies.delays import with_delays
+from ringleaf.topologies.graph import hosts
+from ringleaf.topologies.registry import build
 
 TOPOLOGIES = (
     "leafspine,leaves=2,spines=2,hosts=2",

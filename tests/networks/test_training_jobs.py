@@ -8,25 +8,25 @@ from functools import partial
 import pytest
 import torch
 
-from collectives.oracle import execute
-from collectives.registry import ALGORITHMS
-from collectives.schedule import Op, Schedule
-from hosts.plan import Stream
-from hosts.rc.state import RATE_BPS, open_qp
-from hosts.schedulers.interface import Scheduler
-from hosts.schedulers.registry import SCHEDULERS
-from hosts.training.job import TrainingJob
-from hosts.training.model import Layer, Model
-from hosts.training.pieces import Piece, cut
-from ina.registry import SYSTEMS
-from networks.groups import Group
-from networks.hosts.assignment import Assignment
-from networks.hosts.credit import credit_bytes, partition_bytes
-from networks.hosts.training import Stretch, TrainingDirector
-from networks.options import Options
-from networks.virtual import VirtualNetwork
+from ringleaf.collectives.oracle import execute
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.schedule import Op, Schedule
+from ringleaf.hosts.plan import Stream
+from ringleaf.hosts.rc.state import RATE_BPS, open_qp
+from ringleaf.hosts.schedulers.interface import Scheduler
+from ringleaf.hosts.schedulers.registry import SCHEDULERS
+from ringleaf.hosts.training.job import TrainingJob
+from ringleaf.hosts.training.model import Layer, Model
+from ringleaf.hosts.training.pieces import Piece, cut
+from ringleaf.ina.registry import SYSTEMS
+from ringleaf.networks.groups import Group
+from ringleaf.networks.hosts.assignment import Assignment
+from ringleaf.networks.hosts.credit import credit_bytes, partition_bytes
+from ringleaf.networks.hosts.training import Stretch, TrainingDirector
+from ringleaf.networks.options import Options
+from ringleaf.networks.virtual import VirtualNetwork
+from ringleaf.topologies import registry
 from ringleaf.units import PS_PER_S, PS_PER_US
-from topologies import registry
 
 LINE_BPS = 100 * 10**9
 ELEMENTS = (500, 2000, 0, 30_000, 400, 10_000)

@@ -10,14 +10,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectives.oracle import execute
-from collectives.registry import ALGORITHMS
-from collectives.schedule import Schedule
-from ina.registry import SYSTEMS
-from networks.virtual import Options, RunResult, VirtualNetwork
+from ringleaf.collectives.oracle import execute
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError
-from topologies.graph import hosts
-from topologies.registry import build
+from ringleaf.ina.registry import SYSTEMS
+from ringleaf.networks.virtual import Options, RunResult, VirtualNetwork
+from ringleaf.topologies.graph import hosts
+from ringleaf.topologies.registry import build
 
 TOPOLOGIES = ("fattree,k=4", "leafspine", "bcube", "hammingmesh", "torus2d", "torus3d")
 HOST_TO_HOST = [name for name, algorithm in ALGORITHMS.items() if not algorithm.in_network]

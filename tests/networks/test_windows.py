@@ -9,13 +9,13 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 
-from collectives.registry import ALGORITHMS
-from hosts.plan import plans
-from hosts.rc.state import ALLOWED, QP_COUNT, open_qp
-from ina.registry import SYSTEMS
-from networks.options import Options
-from networks.virtual import VirtualNetwork
-from topologies.registry import build
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.hosts.plan import plans
+from ringleaf.hosts.rc.state import ALLOWED, QP_COUNT, open_qp
+from ringleaf.ina.registry import SYSTEMS
+from ringleaf.networks.options import Options
+from ringleaf.networks.virtual import VirtualNetwork
+from ringleaf.topologies.registry import build
 
 
 def graph() -> nx.Graph[str]:

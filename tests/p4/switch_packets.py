@@ -11,11 +11,11 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from ina.atp import wire as atp_wire
-from ina.switchml import wire
 from ringleaf.arena import Store
+from ringleaf.ina.atp import wire as atp_wire
+from ringleaf.ina.switchml import wire
 from ringleaf.packets import make_pool
-from switches import Program, Switch
+from ringleaf.switches import Program, Switch
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 

@@ -10,9 +10,9 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from switch_packets import atp, make_switch, switchml, udp
 
-from ina.atp.wire import COLLISION, GRADIENT, MESSAGE_AT, PARAMETER, RAW, RESEND
-from ina.switchml.wire import UPDATE
-from switches import Switch
+from ringleaf.ina.atp.wire import COLLISION, GRADIENT, MESSAGE_AT, PARAMETER, RAW, RESEND
+from ringleaf.ina.switchml.wire import UPDATE
+from ringleaf.switches import Switch
 
 JOB, GROUP, SERVER_PORT, AGGREGATORS, WINDOW = 3, 259, 5, 16, 8
 ALL = 0b111

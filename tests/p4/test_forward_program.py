@@ -15,9 +15,9 @@ from scapy.packet import Packet, Raw
 from switch_packets import make_switch, udp
 
 from ringleaf.packets import free_packet, open_packet, read_packet, write_packet
-from switches import Switch
-from switches.forwarding import salt
-from switches.layout import ENQ_QDEPTH
+from ringleaf.switches import Switch
+from ringleaf.switches.forwarding import salt
+from ringleaf.switches.layout import ENQ_QDEPTH
 
 NEXT_MAC = "02:00:00:00:00:07"
 

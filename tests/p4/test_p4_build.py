@@ -21,7 +21,7 @@ NAMES = (
 
 
 def load_compile() -> ModuleType:
-    """The command `python -m p4.compile` as a module (p4 is no package)."""
+    """The command `python -m ringleaf.p4.compile` as a module (p4 is no package)."""
     spec = importlib.util.spec_from_file_location("p4_compile", ROOT / "p4" / "compile.py")
     assert spec is not None
     assert spec.loader is not None

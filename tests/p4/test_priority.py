@@ -13,11 +13,11 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 from switch_packets import make_switch, switchml, udp
 
-from ina.switchml import wire
+from ringleaf.ina.switchml import wire
 from ringleaf.packets import IN_PORT, free_packet, open_packet, write_packet
-from switches import Switch
-from switches.forwarding import tensor_queues
-from switches.layout import PRIORITY
+from ringleaf.switches import Switch
+from ringleaf.switches.forwarding import tensor_queues
+from ringleaf.switches.layout import PRIORITY
 
 ROUTE = fy.P4TableEntry(
     "ipv4_lpm",

@@ -8,8 +8,8 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from switch_packets import make_switch, switchml, udp
 
-from ina.switchml.wire import MESSAGE_AT, RESULT, UPDATE
-from switches import Switch
+from ringleaf.ina.switchml.wire import MESSAGE_AT, RESULT, UPDATE
+from ringleaf.switches import Switch
 
 JOB, SLOTS, BASE = 3, 4, 6
 PARENT = 5

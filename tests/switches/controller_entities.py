@@ -12,9 +12,9 @@ import finsy as fy
 from finsy.p4entity import P4ValueSetMember
 from finsy.proto import U128, p4d, p4r
 
-from switches.p4runtime.device import Device
-from switches.p4runtime.service import Service
-from switches.program import Program
+from ringleaf.switches.p4runtime.device import Device
+from ringleaf.switches.p4runtime.service import Service
+from ringleaf.switches.program import Program
 
 PATH = Path(__file__).parent / "programs" / "controller.json"
 P4INFO = PATH.with_suffix(".p4info.txtpb")

@@ -15,7 +15,7 @@ from typing import Any
 
 import finsy as fy
 
-from switches import Program, Switch
+from ringleaf.switches import Program, Switch
 
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"

@@ -6,8 +6,8 @@ import random
 
 from hypothesis import strategies as st
 
-from switches.stf.parser import COMMANDS
-from switches.stf.statements import (
+from ringleaf.switches.stf.parser import COMMANDS
+from ringleaf.switches.stf.statements import (
     AddEntry,
     CheckCounter,
     Command,

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
-from switches.bmv2_json import load_source
-from switches.generate.flow import Body, If, IfLeft, Leave, Repeat
-from switches.generate.jumps import action_body
-from switches.source import Action, Constant, Expression, Field, Primitive
+from ringleaf.switches.bmv2_json import load_source
+from ringleaf.switches.generate.flow import Body, If, IfLeft, Leave, Repeat
+from ringleaf.switches.generate.jumps import action_body
+from ringleaf.switches.source import Action, Constant, Expression, Field, Primitive
 
 SOURCE = load_source(Path(PROGRAMS / "tables.json"))
 CONDITION = Field("key", "kind")

@@ -11,9 +11,9 @@ import pytest
 from program_cases import BUILT, PROGRAMS
 
 from ringleaf.errors import ConfigError
-from switches import Program
-from switches.bmv2_json import load_source
-from switches.source import Constant, Field, Operation
+from ringleaf.switches import Program
+from ringleaf.switches.bmv2_json import load_source
+from ringleaf.switches.source import Constant, Field, Operation
 
 Json = dict[str, Any]
 

@@ -19,8 +19,8 @@ import pytest
 from program_cases import CASES, make_switch
 from uncompiled import run_uncompiled, starts_uncompiled
 
-from switches import Switch
-from switches.generate.paths import Paths
+from ringleaf.switches import Switch
+from ringleaf.switches.generate.paths import Paths
 
 Json = dict[str, Any]
 

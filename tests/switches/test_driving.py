@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switches.fuzz.driving import drive
-from switches.fuzz.values import Bits, Computed, Place, Unknown, Value, evaluate, places_in
-from switches.source import Constant
+from ringleaf.switches.fuzz.driving import drive
+from ringleaf.switches.fuzz.values import Bits, Computed, Place, Unknown, Value, evaluate, places_in
+from ringleaf.switches.source import Constant
 
 WORDS, WIDTH = 4, 16
 

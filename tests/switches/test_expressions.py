@@ -17,12 +17,12 @@ from numba import types
 from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
-from switches import arithmetic, wide
-from switches.bmv2_json import load_source
-from switches.generate.expressions import Expressions
-from switches.generate.storage import Storage, word_count
-from switches.generate.text import Constants, Lines
-from switches.source import (
+from ringleaf.switches import arithmetic, wide
+from ringleaf.switches.bmv2_json import load_source
+from ringleaf.switches.generate.expressions import Expressions
+from ringleaf.switches.generate.storage import Storage, word_count
+from ringleaf.switches.generate.text import Constants, Lines
+from ringleaf.switches.source import (
     VALID,
     Constant,
     Expression,

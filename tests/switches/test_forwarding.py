@@ -1,4 +1,4 @@
-"""Forwarding entities say what `topologies.routing` says, and no more than they need to."""
+"""Forwarding entities say what `topologies/routing.py` says, and no more than they need to."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.marking import Marking, from_depth, parse_marking
-from switches.forwarding import forwarding_entities, salt
-from topologies.addresses import ipv4, mac
-from topologies.detours import detours, with_detours
-from topologies.graph import hosts, neighbors, port, switches
-from topologies.registry import build
-from topologies.routing import dealt, path, routes
+from ringleaf.switches.forwarding import forwarding_entities, salt
+from ringleaf.topologies.addresses import ipv4, mac
+from ringleaf.topologies.detours import detours, with_detours
+from ringleaf.topologies.graph import hosts, neighbors, port, switches
+from ringleaf.topologies.registry import build
+from ringleaf.topologies.routing import dealt, path, routes
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 SPECS = ["fattree,k=4", "leafspine,leaves=3,spines=2,hosts=2", "torus2d,x=3,y=4", "bcube,n=3,k=1"]

@@ -13,18 +13,25 @@ from program_cases import BUILT, PROGRAMS
 from uncompiled import run_uncompiled, starts_uncompiled
 
 from ringleaf.errors import ConfigError
-from switches import Program
-from switches.bmv2_commands import CommandWriter
-from switches.fuzz.campaign import draw_round
-from switches.fuzz.contest import Difference, shrink
-from switches.fuzz.course import Course
-from switches.fuzz.exclusions import incomparable, unconfigured
-from switches.fuzz.kept import as_stf
-from switches.fuzz.numbers import Numbers
-from switches.fuzz.packets import Packet, PacketMaker
-from switches.fuzz.sides import EngineSide
-from switches.fuzz.sieve import CHANCE, ENDLESS, UNDEFINED, Shadows, Sieve
-from switches.updates import INSERT, CloneUpdate, GroupUpdate, TableUpdate, Update, ValueSetUpdate
+from ringleaf.switches import Program
+from ringleaf.switches.bmv2_commands import CommandWriter
+from ringleaf.switches.fuzz.campaign import draw_round
+from ringleaf.switches.fuzz.contest import Difference, shrink
+from ringleaf.switches.fuzz.course import Course
+from ringleaf.switches.fuzz.exclusions import incomparable, unconfigured
+from ringleaf.switches.fuzz.kept import as_stf
+from ringleaf.switches.fuzz.numbers import Numbers
+from ringleaf.switches.fuzz.packets import Packet, PacketMaker
+from ringleaf.switches.fuzz.sides import EngineSide
+from ringleaf.switches.fuzz.sieve import CHANCE, ENDLESS, UNDEFINED, Shadows, Sieve
+from ringleaf.switches.updates import (
+    INSERT,
+    CloneUpdate,
+    GroupUpdate,
+    TableUpdate,
+    Update,
+    ValueSetUpdate,
+)
 
 NAMES = ("tables", "stacks", "unions", "varbits", "externs", "parsers", "l2l3")
 
@@ -183,9 +190,9 @@ def test_updates_become_lines_of_bmv2s_command_line() -> None:
 @uncompiled
 def test_kept_difference_is_a_test_in_stf() -> None:
     """Its entries are what they were, but for ranges, which STF has no words for."""
-    from switches.stf.entries import EntryTranslator
-    from switches.stf.parser import parse
-    from switches.stf.statements import AddEntry
+    from ringleaf.switches.stf.entries import EntryTranslator
+    from ringleaf.switches.stf.parser import parse
+    from ringleaf.switches.stf.statements import AddEntry
 
     program = load("tables")
     updates, packets = drawn(program, 5, 0, 1)

@@ -13,18 +13,18 @@ import pytest
 from program_cases import PROGRAMS
 from uncompiled import run_uncompiled, starts_uncompiled
 
-from experiments.fuzz.command import _say_course
-from switches import Program
-from switches.fuzz.campaign import draw_round
-from switches.fuzz.contest import Contest
-from switches.fuzz.course import Course
-from switches.fuzz.entries import EntryMaker
-from switches.fuzz.numbers import Numbers, definitions
-from switches.fuzz.packets import PacketMaker
-from switches.fuzz.sides import EngineSide
-from switches.generate.observing import ACTION, FALSE, HIT, STATE, TRUE, Variant
-from switches.source import Constant, Field
-from switches.updates import TableUpdate
+from ringleaf.experiments.fuzz.command import _say_course
+from ringleaf.switches import Program
+from ringleaf.switches.fuzz.campaign import draw_round
+from ringleaf.switches.fuzz.contest import Contest
+from ringleaf.switches.fuzz.course import Course
+from ringleaf.switches.fuzz.entries import EntryMaker
+from ringleaf.switches.fuzz.numbers import Numbers, definitions
+from ringleaf.switches.fuzz.packets import PacketMaker
+from ringleaf.switches.fuzz.sides import EngineSide
+from ringleaf.switches.generate.observing import ACTION, FALSE, HIT, STATE, TRUE, Variant
+from ringleaf.switches.source import Constant, Field
+from ringleaf.switches.updates import TableUpdate
 
 Json = dict[str, Any]
 

@@ -25,15 +25,15 @@ from ringleaf.packets import (
     read_packet,
     write_packet,
 )
+from ringleaf.switches import heads
+from ringleaf.switches.arithmetic import fold16
+from ringleaf.switches.bmv2_json import load_source
+from ringleaf.switches.generate.bits import lanes_call, read_bits, write_bits
+from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.state import State
+from ringleaf.switches.generate.storage import LaneRun, Storage
+from ringleaf.switches.generate.text import Constants
 from ringleaf.views import swap_items
-from switches import heads
-from switches.arithmetic import fold16
-from switches.bmv2_json import load_source
-from switches.generate.bits import lanes_call, read_bits, write_bits
-from switches.generate.code import Code
-from switches.generate.state import State
-from switches.generate.storage import LaneRun, Storage
-from switches.generate.text import Constants
 
 HEAD_ROOM = 64
 

@@ -8,15 +8,15 @@ from functools import cache
 import pytest
 from program_cases import BUILT, PROGRAMS
 
-from switches import Program
-from switches.bmv2_json import load_source
-from switches.generate import generate
-from switches.generate.flow import Body, If, Loop
-from switches.generate.lanes import Roller
-from switches.generate.repetition import fields
-from switches.generate.state import State
-from switches.generate.storage import Storage
-from switches.source import Constant, Field, Named, Operation, Primitive
+from ringleaf.switches import Program
+from ringleaf.switches.bmv2_json import load_source
+from ringleaf.switches.generate import generate
+from ringleaf.switches.generate.flow import Body, If, Loop
+from ringleaf.switches.generate.lanes import Roller
+from ringleaf.switches.generate.repetition import fields
+from ringleaf.switches.generate.state import State
+from ringleaf.switches.generate.storage import Storage
+from ringleaf.switches.source import Constant, Field, Named, Operation, Primitive
 
 SOURCE = load_source(PROGRAMS / "lanes.json")
 INDEX = Field("scalars", "index_0")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from program_cases import BUILT, PROGRAMS
 
-from switches import Program
-from switches.generate.marks import (
+from ringleaf.switches import Program
+from ringleaf.switches.generate.marks import (
     CONDITION,
     DEPARSE,
     LOOP,
@@ -17,8 +17,8 @@ from switches.generate.marks import (
     VERIFY,
     Mark,
 )
-from switches.generate.text import Lines
-from switches.source import Conditional, ParserState, Primitive, Source, Table
+from ringleaf.switches.generate.text import Lines
+from ringleaf.switches.source import Conditional, ParserState, Primitive, Source, Table
 
 PATHS = sorted([*PROGRAMS.glob("*.json"), *BUILT.glob("*.json")])
 

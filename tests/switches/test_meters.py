@@ -12,10 +12,19 @@ from hypothesis import strategies as st
 from program_cases import PROGRAMS, Case, make_switch
 
 from ringleaf.errors import ConfigError
+from ringleaf.switches import Switch
+from ringleaf.switches.meters import GREEN, RED, YELLOW, configure, meter_color, rates_of
+from ringleaf.switches.updates import (
+    DELETE,
+    INSERT,
+    MODIFY,
+    Count,
+    Entry,
+    MeterUpdate,
+    Rates,
+    TableUpdate,
+)
 from ringleaf.units import PS_PER_S, PS_PER_US
-from switches import Switch
-from switches.meters import GREEN, RED, YELLOW, configure, meter_color, rates_of
-from switches.updates import DELETE, INSERT, MODIFY, Count, Entry, MeterUpdate, Rates, TableUpdate
 
 CASE = Case(PROGRAMS / "externs.json", packet=lambda _: (1, b""))
 BY_PACKETS, BY_BYTES, DIRECT = 0, 1, 2  # values of `op`

@@ -13,10 +13,10 @@ import pytest
 from program_cases import PROGRAMS
 from uncompiled import run_uncompiled, starts_uncompiled
 
-from switches import Program
-from switches.fuzz.sides import EngineSide
-from switches.fuzz.sieve import OUTSIDE, UNDEFINED, Shadows, Sieve
-from switches.generate.observing import (
+from ringleaf.switches import Program
+from ringleaf.switches.fuzz.sides import EngineSide
+from ringleaf.switches.fuzz.sieve import OUTSIDE, UNDEFINED, Shadows, Sieve
+from ringleaf.switches.generate.observing import (
     ACTION,
     CALL,
     FALSE,
@@ -27,7 +27,7 @@ from switches.generate.observing import (
     TRUE,
     Variant,
 )
-from switches.updates import INSERT, CloneUpdate, Entry, GroupUpdate, TableUpdate, Update
+from ringleaf.switches.updates import INSERT, CloneUpdate, Entry, GroupUpdate, TableUpdate, Update
 
 Json = dict[str, Any]
 

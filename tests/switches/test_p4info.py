@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from networks.traces.entries import load_schema, read_request
 from ringleaf.errors import ConfigError
-from switches.entities import Encoder, read_p4info
+from ringleaf.networks.traces.entries import load_schema, read_request
+from ringleaf.switches.entities import Encoder, read_p4info
 
 DEEP = b"unknown {" * 3000
 TOO_GREAT = b"device_id: 4722366482869645213695 arch: 1 pkg_info { arch: 2 }"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.errors import Code, ConfigError
-from switches.p4runtime.bytestrings import (
+from ringleaf.switches.p4runtime.bytestrings import (
     decode_signed,
     decode_unsigned,
     encode_signed,

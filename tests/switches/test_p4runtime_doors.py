@@ -11,10 +11,10 @@ import grpc  # type: ignore[import-untyped]
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
-from experiments.serve import read_token
 from ringleaf.errors import ConfigError
-from switches.p4runtime.device import Device
-from switches.p4runtime.server import Server
+from ringleaf.experiments.serve import read_token
+from ringleaf.switches.p4runtime.device import Device
+from ringleaf.switches.p4runtime.server import Server
 
 TOKEN = "a token of this test"
 Metadata = Sequence[tuple[str, str]]

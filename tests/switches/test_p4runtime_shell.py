@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from controller_entities import CPU_PORT, P4INFO, PATH, PORTS
 
-from switches.p4runtime.device import Device
-from switches.p4runtime.server import Server
+from ringleaf.switches.p4runtime.device import Device
+from ringleaf.switches.p4runtime.server import Server
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv-shell" / "bin" / "python"
@@ -52,7 +52,7 @@ def test_the_shell_writes_and_reads_all_it_knows(address: str) -> None:
 @pytest.mark.parametrize("at", [r"127\.0\.0\.1:\d+", "unix:.*/switch.sock"], ids=["tcp", "unix"])
 def test_make_shell_opens_a_prompt(at: str, tmp_path: Path) -> None:
     grpc = f"unix:{tmp_path / 'switch.sock'}" if at.startswith("unix") else "127.0.0.1:0"
-    serve = [sys.executable, "-m", "experiments.cli", "switch", "p4/build/forward.json"]
+    serve = [sys.executable, "-m", "ringleaf.experiments.cli", "switch", "p4/build/forward.json"]
     with subprocess.Popen(
         [*serve, "--grpc", grpc, "--count", "2"],
         stdout=subprocess.PIPE,
@@ -63,7 +63,7 @@ def test_make_shell_opens_a_prompt(at: str, tmp_path: Path) -> None:
         ready = switch.stdout.readline()
         match = re.fullmatch(rf"P4Runtime at ({at}), devices 1 to 2: forward\n", ready)
         assert match, ready
-        opened = ["-m", "experiments.shell", f"{match[1]}/2"]
+        opened = ["-m", "ringleaf.experiments.shell", f"{match[1]}/2"]
         done = run([str(PYTHON), *opened], "tables\nAPIVersion()\nexit\n")
         switch.terminate()
     assert switch.returncode == 0
@@ -80,7 +80,7 @@ def test_make_shell_opens_a_prompt(at: str, tmp_path: Path) -> None:
     ],
 )
 def test_without_a_switch_there_is_advice(switch: str, message: str) -> None:
-    done = run([sys.executable, "-m", "experiments.shell", switch])
+    done = run([sys.executable, "-m", "ringleaf.experiments.shell", switch])
     assert done.returncode == 2
     assert message in done.stderr
 
@@ -96,6 +96,6 @@ def test_without_a_switch_there_is_advice(switch: str, message: str) -> None:
     ],
 )
 def test_wrong_options_of_a_switch_are_refused(options: list[str], message: str) -> None:
-    done = run([sys.executable, "-m", "experiments.cli", "switch", *options])
+    done = run([sys.executable, "-m", "ringleaf.experiments.cli", "switch", *options])
     assert done.returncode == 2
     assert message in done.stderr

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from program_cases import PROGRAMS, Case, make_switch
 
 from ringleaf.errors import Code, ConfigError
-from switches import Switch
-from switches.updates import (
+from ringleaf.switches import Switch
+from ringleaf.switches.updates import (
     DELETE,
     INSERT,
     MODIFY,

@@ -11,8 +11,8 @@ import pytest
 from compile_programs import PROGRAMS, compile_program
 from program_cases import BUILT
 
-from switches import Program
-from switches.program import _store
+from ringleaf.switches import Program
+from ringleaf.switches.program import _store
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -9,7 +9,7 @@ import pytest
 from program_cases import CASES, make_switch
 
 from ringleaf.packets import OUTBOX_AT, POOL_FREE, open_packet, write_packet
-from switches import Switch, layout, replicate
+from ringleaf.switches import Switch, layout, replicate
 
 STATEFUL = next(case for case in CASES if case.name == "stateful")
 

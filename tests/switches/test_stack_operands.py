@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from program_cases import PROGRAMS
 
-from switches.bmv2_json import load_source
-from switches.generate.lower import lower
-from switches.json_stacks import StackReader
-from switches.source import STACKS, Constant, Field, Named, Operation, Primitive, Source
+from ringleaf.switches.bmv2_json import load_source
+from ringleaf.switches.generate.lower import lower
+from ringleaf.switches.json_stacks import StackReader
+from ringleaf.switches.source import STACKS, Constant, Field, Named, Operation, Primitive, Source
 
 UNIONS = load_source(PROGRAMS / "unions.json")
 STACKED = load_source(PROGRAMS / "stacks.json")

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switches.stf.expectations import Mismatch, Output, compare, first_difference
-from switches.stf.parser import parse
-from switches.stf.statements import ExpectPacket
+from ringleaf.switches.stf.expectations import Mismatch, Output, compare, first_difference
+from ringleaf.switches.stf.parser import parse
+from ringleaf.switches.stf.statements import ExpectPacket
 
 packets = st.lists(st.tuples(st.integers(0, 3), st.binary(max_size=20)), max_size=6)
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from stf_strategies import statements, write
 
 from ringleaf.errors import ConfigError
-from switches.stf.parser import parse, read_stf
-from switches.stf.statements import AddEntry, Command, ExpectPacket, Statement
+from ringleaf.switches.stf.parser import parse, read_stf
+from ringleaf.switches.stf.statements import AddEntry, Command, ExpectPacket, Statement
 
 
 @given(statements, st.randoms(use_true_random=False))

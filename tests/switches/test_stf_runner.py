@@ -9,8 +9,8 @@ import pytest
 from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
-from switches.stf.outcome import Outcome, Verdict
-from switches.stf.runner import Job, run_test
+from ringleaf.switches.stf.outcome import Outcome, Verdict
+from ringleaf.switches.stf.runner import Job, run_test
 
 TESTS = Path(__file__).parent / "stf"
 

@@ -11,10 +11,10 @@ import pytest
 from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
-from switches.stf import suite
-from switches.stf.expectations import Output
-from switches.stf.outcome import Outcome, Verdict
-from switches.stf.runner import Job
+from ringleaf.switches.stf import suite
+from ringleaf.switches.stf.expectations import Output
+from ringleaf.switches.stf.outcome import Outcome, Verdict
+from ringleaf.switches.stf.runner import Job
 
 TESTS = Path(__file__).parent / "stf"
 TABLES = Job(PROGRAMS / "tables.json", TESTS / "tables.stf")
@@ -119,7 +119,7 @@ def test_a_program_is_compiled_once_for_all_it_includes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A compiler that counts its calls stands in for p4c: this is about what is kept."""
-    from switches.stf.compiling import COMPILER, compile_program
+    from ringleaf.switches.stf.compiling import COMPILER, compile_program
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.errors import ConfigError
-from switches.stf.names import find_key, find_name
-from switches.stf.values import number, prefix, ternary
+from ringleaf.switches.stf.names import find_key, find_name
+from ringleaf.switches.stf.values import number, prefix, ternary
 
 
 @given(st.integers(1, 128), st.data())

@@ -4,8 +4,8 @@ import pytest
 from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
-from switches import Program, Switch
-from switches.updates import INSERT, GroupUpdate
+from ringleaf.switches import Program, Switch
+from ringleaf.switches.updates import INSERT, GroupUpdate
 
 
 def make_switch(first_port: int) -> Switch:

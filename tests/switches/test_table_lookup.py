@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
-from switches.bmv2_json import load_source
-from switches.lookup import ACTION, find_exact, find_in_ranges, find_masked
-from switches.shapes import shape_table
-from switches.tables import TableEntries, prefix_mask
-from switches.updates import Entry, Match
+from ringleaf.switches.bmv2_json import load_source
+from ringleaf.switches.lookup import ACTION, find_exact, find_in_ranges, find_masked
+from ringleaf.switches.shapes import shape_table
+from ringleaf.switches.tables import TableEntries, prefix_mask
+from ringleaf.switches.updates import Entry, Match
 
 SOURCE = load_source(PROGRAMS / "tables.json")
 AT = 5  # where the image lies in the fields: offsets in it must be relative

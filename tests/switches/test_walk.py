@@ -16,10 +16,10 @@ from program_cases import CASES, Case, make_switch
 from uncompiled import run_uncompiled, starts_uncompiled
 
 from ringleaf.errors import ConfigError
-from switches import Switch
-from switches.walk import Step, Walk, walk
-from switches.walk import steps as kinds
-from switches.walk.steps import (
+from ringleaf.switches import Switch
+from ringleaf.switches.walk import Step, Walk, walk
+from ringleaf.switches.walk import steps as kinds
+from ringleaf.switches.walk.steps import (
     Deparsed,
     EgressDropped,
     EgressStarted,

@@ -4,9 +4,9 @@ import networkx as nx
 import pytest
 
 from ringleaf.errors import TopologyError
-from topologies.addresses import PREFIX_BITS, format_ipv4, format_mac, ipv4, mac, subnet
-from topologies.graph import Link, Role, attachment, connect, hosts, neighbors, new_graph
-from topologies.registry import build
+from ringleaf.topologies.addresses import PREFIX_BITS, format_ipv4, format_mac, ipv4, mac, subnet
+from ringleaf.topologies.graph import Link, Role, attachment, connect, hosts, neighbors, new_graph
+from ringleaf.topologies.registry import build
 
 
 def test_an_address_says_switch_and_port() -> None:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from topology_specs import ANY_SPEC
 
 from ringleaf.errors import TopologyError
-from topologies.graph import attachment, distances, fabric, hosts, switches
-from topologies.registry import build
-from topologies.trees import AggregationTree, aggregation_tree
+from ringleaf.topologies.graph import attachment, distances, fabric, hosts, switches
+from ringleaf.topologies.registry import build
+from ringleaf.topologies.trees import AggregationTree, aggregation_tree
 
 
 def test_hosts_of_one_switch_need_no_other() -> None:

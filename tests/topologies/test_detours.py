@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from topology_specs import SPECS
 
 from ringleaf.errors import TopologyError
-from topologies.detours import detours, turns, with_detours
-from topologies.graph import attachment, hosts, neighbor_at, switches
-from topologies.registry import build
-from topologies.routing import longest_rtt_ps, path
+from ringleaf.topologies.detours import detours, turns, with_detours
+from ringleaf.topologies.graph import attachment, hosts, neighbor_at, switches
+from ringleaf.topologies.registry import build
+from ringleaf.topologies.routing import longest_rtt_ps, path
 
 LARGE = [spec for spec in SPECS if len(switches(build(spec))) > 2]
 

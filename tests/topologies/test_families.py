@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.errors import TopologyError
-from topologies.graph import Link, fabric, hosts, link, switches
-from topologies.hammingmesh import hamming_mesh
-from topologies.metrics import diameter
-from topologies.registry import build
+from ringleaf.topologies.graph import Link, fabric, hosts, link, switches
+from ringleaf.topologies.hammingmesh import hamming_mesh
+from ringleaf.topologies.metrics import diameter
+from ringleaf.topologies.registry import build
 
 LINK = Link(10**11, 10**6)
 small = st.integers(1, 5)

@@ -8,7 +8,7 @@ from hypothesis import given
 from topology_specs import ANY_SPEC
 
 from ringleaf.errors import TopologyError
-from topologies.graph import (
+from ringleaf.topologies.graph import (
     LOCAL_DELAY_PS,
     Link,
     Role,
@@ -26,7 +26,7 @@ from topologies.graph import (
     port,
     switches,
 )
-from topologies.registry import build
+from ringleaf.topologies.registry import build
 
 LINK = Link(100, 5)
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.errors import ConfigError
-from topologies.graph import Link, hosts, link
-from topologies.injection import divide_ports, injection_bps, injections_bps
-from topologies.registry import build
+from ringleaf.topologies.graph import Link, hosts, link
+from ringleaf.topologies.injection import divide_ports, injection_bps, injections_bps
+from ringleaf.topologies.registry import build
 
 G = 10**9
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from topology_specs import ANY_SPEC
 
-from topologies.graph import hosts
-from topologies.kinds import describe, link_kinds, reference
-from topologies.registry import build
+from ringleaf.topologies.graph import hosts
+from ringleaf.topologies.kinds import describe, link_kinds, reference
+from ringleaf.topologies.registry import build
 
 
 @pytest.mark.parametrize(

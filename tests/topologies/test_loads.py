@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from topology_specs import ANY_SPEC
 
-from topologies.graph import attachment, hosts, neighbor_at
-from topologies.loads import busiest_ps, link_loads
-from topologies.registry import build
-from topologies.routing import dealt, path, routes
+from ringleaf.topologies.graph import attachment, hosts, neighbor_at
+from ringleaf.topologies.loads import busiest_ps, link_loads
+from ringleaf.topologies.registry import build
+from ringleaf.topologies.routing import dealt, path, routes
 
 
 @given(spec=ANY_SPEC, seed=st.integers(0, 1 << 20))

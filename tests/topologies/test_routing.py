@@ -10,9 +10,17 @@ from hypothesis import given
 from topology_specs import ANY_SPEC, SPECS
 
 from ringleaf.errors import ConfigError, TopologyError
-from topologies.graph import Link, attachment, hosts, neighbor_at, neighbors, port, switches
-from topologies.registry import build
-from topologies.routing import (
+from ringleaf.topologies.graph import (
+    Link,
+    attachment,
+    hosts,
+    neighbor_at,
+    neighbors,
+    port,
+    switches,
+)
+from ringleaf.topologies.registry import build
+from ringleaf.topologies.routing import (
     base_rtt_ps,
     dealt,
     hop_count,

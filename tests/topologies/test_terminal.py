@@ -1,9 +1,9 @@
 from hypothesis import given
 from topology_specs import ANY_SPEC
 
-from topologies.graph import hosts, switches
-from topologies.registry import build
-from topologies.terminal import WIDTH, terminal
+from ringleaf.topologies.graph import hosts, switches
+from ringleaf.topologies.registry import build
+from ringleaf.topologies.terminal import WIDTH, terminal
 
 
 def test_a_small_network_is_drawn_whole() -> None:

@@ -5,9 +5,9 @@ from hypothesis import given
 from topology_specs import ANY_SPEC, SPECS
 
 from ringleaf.errors import TopologyError
-from topologies.family import Counts
-from topologies.graph import hosts, switches
-from topologies.registry import build, count
+from ringleaf.topologies.family import Counts
+from ringleaf.topologies.graph import hosts, switches
+from ringleaf.topologies.registry import build, count
 
 
 def size(text: str) -> Counts:

@@ -10,9 +10,9 @@ from matplotlib.text import Text
 from topology_specs import SPECS
 
 from ringleaf.errors import ConfigError, TopologyError
-from topologies.draw import IDLE_COLOR, draw, make_figure
-from topologies.graph import hosts, switches
-from topologies.registry import TOPOLOGIES, build
+from ringleaf.topologies.draw import IDLE_COLOR, draw, make_figure
+from ringleaf.topologies.graph import hosts, switches
+from ringleaf.topologies.registry import TOPOLOGIES, build
 
 Strokes = list[tuple[str, list[list[float]]]]
 

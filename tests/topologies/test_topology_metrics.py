@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from topology_specs import ANY_SPEC
 
 from ringleaf.errors import TopologyError
-from topologies.graph import Link, hosts
-from topologies.metrics import bisection_bps, diameter, link_count, max_flow_bps
-from topologies.registry import build
+from ringleaf.topologies.graph import Link, hosts
+from ringleaf.topologies.metrics import bisection_bps, diameter, link_count, max_flow_bps
+from ringleaf.topologies.registry import build
 
 
 def bisection_links(spec: str) -> float:

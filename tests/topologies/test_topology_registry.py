@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.errors import ConfigError, TopologyError
-from topologies.family import balanced, fill
-from topologies.graph import Link, attachment, hosts, link
-from topologies.registry import TOPOLOGIES, Spec, build, parse
+from ringleaf.topologies.family import balanced, fill
+from ringleaf.topologies.graph import Link, attachment, hosts, link
+from ringleaf.topologies.registry import TOPOLOGIES, Spec, build, parse
 
 
 def test_a_spec_is_a_name_and_options() -> None:

@@ -23,13 +23,13 @@ import yaml
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import ARP, Ether
 
-from networks.traces.checksums import write_checksums
-from networks.traces.entries import load_schema, write_entries
-from switches import bmv2
+from ringleaf.networks.traces.checksums import write_checksums
+from ringleaf.networks.traces.entries import load_schema, write_entries
+from ringleaf.switches import bmv2
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-RINGLEAF = (sys.executable, "-m", "experiments.cli")
+RINGLEAF = (sys.executable, "-m", "ringleaf.experiments.cli")
 ON_BMV2 = "atp-bmv2"
 EXPERIMENTS = {
     # name -> switch, program, options

@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.jobs.results import jain
+from ringleaf.experiments.jobs.results import jain
 
 
 @pytest.mark.parametrize(

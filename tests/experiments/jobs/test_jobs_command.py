@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from collectives.registry import ALGORITHMS, Request
-from collectives.ring import ring_allreduce
-from collectives.schedule import Op, Schedule, Transfer
-from experiments import bench_jobs
-from experiments.cli import app
-from experiments.jobs import figures, table
-from experiments.jobs.results import Case, jain
-from experiments.jobs.runner import JobsExperiment
-from experiments.jobs.session import redraw
-from experiments.jobs.spec import parse_jobs
+from ringleaf.collectives.registry import ALGORITHMS, Request
+from ringleaf.collectives.ring import ring_allreduce
+from ringleaf.collectives.schedule import Op, Schedule, Transfer
 from ringleaf.errors import ConfigError
-from topologies.delays import host_delay_ps, switch_delay_ps
-from topologies.graph import link
+from ringleaf.experiments import bench_jobs
+from ringleaf.experiments.cli import app
+from ringleaf.experiments.jobs import figures, table
+from ringleaf.experiments.jobs.results import Case, jain
+from ringleaf.experiments.jobs.runner import JobsExperiment
+from ringleaf.experiments.jobs.session import redraw
+from ringleaf.experiments.jobs.spec import parse_jobs
+from ringleaf.topologies.delays import host_delay_ps, switch_delay_ps
+from ringleaf.topologies.graph import link
 
 MODEL = """\
 name: small

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments import cli, session
+from ringleaf.experiments import cli, session
 
 COURSE = Path(__file__).resolve().parents[3] / "docs" / "course"
 BLOCK = re.compile(r"^```text\n\$ ringleaf (.*)\n((?:.*\n)*?)```$", re.MULTILINE)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from collectives.registry import ALGORITHMS
-from experiments import cli
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.experiments import cli
 
 
 def call(*arguments: str | Path) -> int:

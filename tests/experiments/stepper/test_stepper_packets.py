@@ -10,18 +10,18 @@ from types import ModuleType
 import pytest
 import torch
 
-from collectives.registry import ALGORITHMS
-from experiments.network import build_topology
-from experiments.stepper.observed import Observed, observe, split_lanes
-from experiments.stepper.packets import packet_frames
-from experiments.stepper.story import Action, Cursor, EntryChange, Story
-from experiments.stepper.telling import Request, tell
-from ina.atp import reading as atp
-from ina.registry import find_system
-from ina.switchml import reading as switchml
-from networks.options import Options
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
-from topologies.graph import hosts
+from ringleaf.experiments.network import build_topology
+from ringleaf.experiments.stepper.observed import Observed, observe, split_lanes
+from ringleaf.experiments.stepper.packets import packet_frames
+from ringleaf.experiments.stepper.story import Action, Cursor, EntryChange, Story
+from ringleaf.experiments.stepper.telling import Request, tell
+from ringleaf.ina.atp import reading as atp
+from ringleaf.ina.registry import find_system
+from ringleaf.ina.switchml import reading as switchml
+from ringleaf.networks.options import Options
+from ringleaf.topologies.graph import hosts
 
 ROOT = Path(__file__).resolve().parents[3]
 TWO_LEVELS = "leafspine,leaves=2,spines=1,hosts=2"

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from experiments.stepper.layout import lay_out
-from experiments.stepper.page import BLANK, render
-from experiments.stepper.story import Cursor, Story, show_who
-from experiments.stepper.telling import Request, tell
-from topologies import registry
+from ringleaf.experiments.stepper.layout import lay_out
+from ringleaf.experiments.stepper.page import BLANK, render
+from ringleaf.experiments.stepper.story import Cursor, Story, show_who
+from ringleaf.experiments.stepper.telling import Request, tell
+from ringleaf.topologies import registry
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = (

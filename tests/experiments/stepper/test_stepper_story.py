@@ -7,14 +7,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectives.oracle import execute
-from collectives.registry import ALGORITHMS
-from collectives.schedule import chunk_ranges
-from experiments.stepper.plain import lines
-from experiments.stepper.story import Action, Cursor, Story, show_who
-from experiments.stepper.telling import Request, tell
+from ringleaf.collectives.oracle import execute
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.schedule import chunk_ranges
 from ringleaf.errors import ConfigError, TopologyError
-from topologies.routing import dealt, path, routes
+from ringleaf.experiments.stepper.plain import lines
+from ringleaf.experiments.stepper.story import Action, Cursor, Story, show_who
+from ringleaf.experiments.stepper.telling import Request, tell
+from ringleaf.topologies.routing import dealt, path, routes
 
 BETWEEN_RANKS = sorted(name for name, each in ALGORITHMS.items() if not each.in_network)
 

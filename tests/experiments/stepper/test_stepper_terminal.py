@@ -10,9 +10,9 @@ from rich.console import Console
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from experiments.stepper.story import Story
-from experiments.stepper.telling import Request, tell
-from experiments.stepper.terminal import Stepper
+from ringleaf.experiments.stepper.story import Story
+from ringleaf.experiments.stepper.telling import Request, tell
+from ringleaf.experiments.stepper.terminal import Stepper
 
 SMALL = (80, 24)
 

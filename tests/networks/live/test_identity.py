@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from collectives.registry import ALGORITHMS
-from experiments.network import build_topology
-from ina.registry import SYSTEMS
-from networks.mininet.fabric import Settings
-from networks.mininet.network import MininetNetwork, Testbed
-from networks.options import Options
-from networks.traces.pcap_read import read_packets
-from networks.traces.trace import open_trace
-from networks.virtual import VirtualNetwork
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.experiments.network import build_topology
+from ringleaf.ina.registry import SYSTEMS
+from ringleaf.networks.mininet.fabric import Settings
+from ringleaf.networks.mininet.network import MininetNetwork, Testbed
+from ringleaf.networks.options import Options
+from ringleaf.networks.traces.pcap_read import read_packets
+from ringleaf.networks.traces.trace import open_trace
+from ringleaf.networks.virtual import VirtualNetwork
 
 pytestmark = pytest.mark.live
 ROOT = Path(__file__).resolve().parents[3]
@@ -44,7 +44,7 @@ def run(network: VirtualNetwork | MininetNetwork, algorithm: str) -> tuple[Tenso
 
 def replay(folder: Path, *options: str) -> tuple[int, str]:
     """Replay as people do; return the exit status, and what was printed."""
-    command = [sys.executable, "-m", "experiments.cli", "replay", str(folder), *options]
+    command = [sys.executable, "-m", "ringleaf.experiments.cli", "replay", str(folder), *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 

@@ -9,16 +9,16 @@ import pytest
 import torch
 from namespaces import join, namespaces
 
-from collectives.oracle import execute
-from collectives.registry import ALGORITHMS
-from collectives.schedule import Schedule
-from networks.live.engine import Line
-from networks.live.host import Place
-from networks.live.hosts import LiveHosts, Outcome
-from networks.live.state import MAX_FRAMES
-from networks.options import Options
+from ringleaf.collectives.oracle import execute
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import BackendError
-from topologies.registry import build
+from ringleaf.networks.live.engine import Line
+from ringleaf.networks.live.host import Place
+from ringleaf.networks.live.hosts import LiveHosts, Outcome
+from ringleaf.networks.live.state import MAX_FRAMES
+from ringleaf.networks.options import Options
+from ringleaf.topologies.registry import build
 
 pytestmark = pytest.mark.live
 RATE_BPS = 1_000_000_000

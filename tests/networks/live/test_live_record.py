@@ -10,21 +10,22 @@ import pytest
 import torch
 from test_live_switch import TOPOLOGY, star
 
-from collectives.registry import ALGORITHMS
-from experiments.replay.command import Request, replay
-from networks.live.client import Daemon
-from networks.live.host import Place
-from networks.live.hosts import LiveHosts
-from networks.mininet.programming import Target, in_child, program_switches
-from networks.options import BUILD, Options
-from networks.traces.trace import open_trace
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import BackendError
-from switches.forwarding import forwarding_entities
-from topologies.registry import build
+from ringleaf.experiments.replay.command import Request, replay
+from ringleaf.networks.live.client import Daemon
+from ringleaf.networks.live.host import Place
+from ringleaf.networks.live.hosts import LiveHosts
+from ringleaf.networks.mininet.programming import Target, in_child, program_switches
+from ringleaf.networks.options import Options
+from ringleaf.networks.traces.trace import open_trace
+from ringleaf.shipped import P4_BUILD
+from ringleaf.switches.forwarding import forwarding_entities
+from ringleaf.topologies.registry import build
 
 pytestmark = pytest.mark.live
 ELEMENTS = 3001
-PROGRAM = BUILD / "forward.json"
+PROGRAM = P4_BUILD / "forward.json"
 INFO = PROGRAM.with_suffix(".p4info.txtpb")
 
 
@@ -42,7 +43,7 @@ def mark_all(daemon: Daemon) -> None:
     def write() -> None:
         from finsy import P4Schema
 
-        from switches.p4runtime.client import Controller
+        from ringleaf.switches.p4runtime.client import Controller
 
         with Controller(address, 1, "s0") as controller:
             controller.take_control()

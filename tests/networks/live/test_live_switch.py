@@ -10,17 +10,18 @@ import pytest
 import torch
 from namespaces import join_outside, namespaces
 
-from collectives.oracle import execute
-from collectives.registry import ALGORITHMS
-from ina.registry import SYSTEMS
-from networks.live.client import Daemon
-from networks.live.engine import Line
-from networks.live.host import Place
-from networks.live.hosts import LiveHosts
-from networks.mininet.programming import Target, program_switches
-from networks.options import BUILD, Options
-from switches.forwarding import forwarding_entities
-from topologies.registry import build
+from ringleaf.collectives.oracle import execute
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.ina.registry import SYSTEMS
+from ringleaf.networks.live.client import Daemon
+from ringleaf.networks.live.engine import Line
+from ringleaf.networks.live.host import Place
+from ringleaf.networks.live.hosts import LiveHosts
+from ringleaf.networks.mininet.programming import Target, program_switches
+from ringleaf.networks.options import Options
+from ringleaf.shipped import P4_BUILD
+from ringleaf.switches.forwarding import forwarding_entities
+from ringleaf.topologies.registry import build
 
 pytestmark = pytest.mark.live
 RATE_BPS = 200_000_000
@@ -52,7 +53,7 @@ def test_a_collective_through_a_live_switch(algorithm: str, tmp_path: Path) -> N
     told = [*forwarding_entities(graph)["s0"], *crew.entities.get("s0", [])]
 
     with star(tmp_path) as (daemon, places):
-        program = BUILD / f"{name}.json"
+        program = P4_BUILD / f"{name}.json"
         info = program.with_suffix(".p4info.txtpb")
         program_switches([Target("s0", daemon.address, 1, program, info, told)])
         crew.run(schedule, tensors, places)

@@ -22,9 +22,9 @@ CONTROLLER = """
 import asyncio, socket
 from pathlib import Path
 import finsy as fy
-from networks.live.engine import Line
-from networks.mininet.runtime import Runtime
-from switches import Program
+from ringleaf.networks.live.engine import Line
+from ringleaf.networks.mininet.runtime import Runtime
+from ringleaf.switches import Program
 
 CPU_PORT, PROGRAM = 64, Path("tests/switches/programs/controller.json")
 FRAME = bytes.fromhex("0000000000070200000000010800") + bytes(range(46))

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from networks.mininet.send_buffers import UNLIMITED_BYTES, give_room
+from ringleaf.networks.mininet.send_buffers import UNLIMITED_BYTES, give_room
 
 OPEN = """
 import socket

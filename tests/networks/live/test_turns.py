@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from networks.live.turns import Turns
+from ringleaf.networks.live.turns import Turns
 
 
 def test_the_loop_does_not_ask_itself_to_end_its_turn() -> None:

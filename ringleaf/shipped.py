@@ -1,0 +1,24 @@
+"""Files that come with the package: P4 programs, what p4c made of them, models, specs and pages."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+PACKAGE = Path(str(files("ringleaf")))
+"""The package's folder; in a clone, the folders below it are links to those at the top."""
+
+P4 = PACKAGE / "p4"
+P4_BUILD = P4 / "build"  # BMv2 JSON and P4Info of our own P4 programs
+SPECS = PACKAGE / "experiments" / "specs"
+PAGE = PACKAGE / "experiments" / "page"  # shells, styles and scripts of HTML pages
+
+
+def built_programs() -> list[str]:
+    """Return the names of our own P4 programs, sorted."""
+    return sorted(path.stem for path in P4_BUILD.glob("*.json"))
+
+
+def built_program(name: str) -> Path:
+    """Return the BMv2 JSON of one of our own P4 programs."""
+    return P4_BUILD / f"{name}.json"
