@@ -72,7 +72,9 @@ def elsewhere(tmp_path: Path) -> Path:
 
 
 def test_the_wheel_has_one_package(commands: Path, elsewhere: Path) -> None:
-    code = "import ringleaf, importlib.util as u; print(ringleaf.__file__, u.find_spec('topologies'))"
+    code = (
+        "import ringleaf, importlib.util as u; print(ringleaf.__file__, u.find_spec('topologies'))"
+    )
     place, other = run(commands / "python", "-c", code, at=elsewhere).rsplit(maxsplit=1)
 
     assert Path(place).is_relative_to(commands.parent)

@@ -10,6 +10,7 @@ import typer
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.console import Debug, guard, say
+from ringleaf.extras import require
 
 if TYPE_CHECKING:
     from ringleaf.experiments.stepper.story import Story
@@ -86,14 +87,17 @@ def step_command(
         inject=inject,
         seed=seed,
     )
+    on_screen = html is None and not plain and sys.stdout.isatty()
+    if on_screen:
+        require("textual", "step on a terminal")
     story = tell(request)
     if html is not None:
         _write_page(story, html)
         say(f"# page: {html}")
-    if plain or (html is None and not sys.stdout.isatty()):
+    if plain or (html is None and not on_screen):
         for line in lines(story):
             say(line)
-    elif html is None:
+    if on_screen:
         from ringleaf.experiments.stepper.terminal import Stepper
 
         Stepper(story).run()

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 
+from ringleaf import extras
 from ringleaf.errors import ConfigError
 
 PROGRAMS = {
@@ -77,6 +78,8 @@ def _missing(
         yield "root", "run it with sudo"
     absent = {name: remedy for name, remedy in programs.items() if shutil.which(name) is None}
     yield from absent.items()
+    if extras.is_missing("mininet"):
+        yield "mininet, the Python package", extras.remedy("mininet")
     if bmv2:
         if shutil.which("tc") is None:
             yield "tc", PROGRAMS["ip"]
