@@ -102,7 +102,7 @@ def find_algorithm(name: str) -> Algorithm:
     Raises:
         ConfigError: Naming the valid ones.
     """
-    return ALGORITHMS[choose("find_algorithm", "algorithm", name, ALGORITHMS)]
+    return ALGORITHMS[choose("algo", "algorithm", name, ALGORITHMS)]
 
 
 def _tree_segments(r: Request) -> int:

@@ -268,6 +268,12 @@ def _pps(emit: Emit) -> Figures:
         return {}
 
 
+def _refusals(emit: Emit) -> Figures:
+    from ringleaf.experiments import bench_refusals
+
+    return bench_refusals.run(emit)
+
+
 def ring_us(ranks: int, case: Case) -> float:
     """Time of a ring allreduce by 2(n-1)(alpha + S/(nB)), alpha 1 us as in the peers' runs."""
     part_us = case.size_bytes / ranks * 8 / case.rate_bps * (PS_PER_S / PS_PER_US)
@@ -281,4 +287,5 @@ SECTIONS: dict[str, Callable[[Emit], Figures]] = {
     "peers": _peers,
     "jobs": _jobs,
     "pps": _pps,
+    "refusals": _refusals,
 }

@@ -1,0 +1,18 @@
+from pathlib import Path
+
+import pytest
+
+from ringleaf.errors import BackendError
+from ringleaf.experiments.bench_refusals import measure
+
+
+def test_a_refusal_is_timed_and_quoted(tmp_path: Path) -> None:
+    found = measure("run --topo nosuch", tmp_path, repeats=2)
+
+    assert 0 < found.median_s <= found.longest_s
+    assert found.said.startswith("ringleaf: topology: unknown name, got 'nosuch'")
+
+
+def test_what_is_not_refused_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(BackendError, match=r"'--help' must be refused, got exit code 0"):
+        measure("--help", tmp_path, repeats=1)
