@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
 from ringleaf.experiments.ways import Flow, Loads, Outlet, Pass, Ways
 from ringleaf.topologies.graph import neighbors
 from ringleaf.topologies.trees import aggregation_tree
 
 if TYPE_CHECKING:
     import torch
-
-FRAME_OVERHEAD_BYTES = 24  # preamble 8, FCS 4, gap 12 (IEEE 802.3)
-LEAST_FRAME_BYTES = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ def _anything(ways: Ways, what: Aggregation) -> Demand:
 
 def _frame_bytes(head_bytes: int, lanes: int) -> int:
     """Of a packet on the line."""
-    return max(head_bytes + 4 * lanes, LEAST_FRAME_BYTES) + FRAME_OVERHEAD_BYTES
+    return max(head_bytes + 4 * lanes, MIN_FRAME_BYTES) + LINE_OVERHEAD_BYTES
 
 
 def _blocks(what: Aggregation) -> int:
@@ -286,7 +284,7 @@ def _omnireduce(ways: Ways, what: Aggregation) -> Demand:
     from ringleaf.ina.omnireduce.wire import BLOCK, BLOCK_BYTES, values_at
 
     columns = what.lanes // BLOCK
-    head_bytes = values_at(columns) + FRAME_OVERHEAD_BYTES
+    head_bytes = values_at(columns) + LINE_OVERHEAD_BYTES
     places = what.servers or what.members
     dealt = _dealt(what, columns, len(places))
     loads, chain_ps = Loads(ways.links), 0

@@ -16,6 +16,7 @@ import finsy as fy
 import networkx as nx
 import numpy as np
 
+from ringleaf.ethernet import group_mac
 from ringleaf.ina.atp import control as atp_control
 from ringleaf.ina.atp import wire as atp_wire
 from ringleaf.ina.switchml import control, wire
@@ -258,7 +259,7 @@ def _udp(
 
 
 def _updates(graph: nx.Graph[str], lanes: int) -> Iterator[Packet]:
-    to = wire.group_mac(_JOB), wire.group_address(_JOB)
+    to = group_mac(wire.group_address(_JOB)), wire.group_address(_JOB)
     values = np.random.default_rng(1).integers(-1000, 1000, (_HOSTS, lanes))
     bodies: Sequence[bytes] = [row.astype(">i4").tobytes() for row in values]
     for block in range(2 * _SLOTS):
@@ -281,7 +282,8 @@ def _blocks(graph: nx.Graph[str], lanes: int) -> Iterator[Packet]:
     """Gradients of all hosts, of which the last one is the server, and then the result."""
     *_, server = hosts(graph)
     to = mac(graph, server, 1), ipv4(graph, server)
-    group = atp_wire.group_mac(_JOB, 0), atp_wire.group_address(_JOB, 0)
+    address = atp_wire.group_address(_JOB, 0)
+    group = group_mac(address), address
     values = np.random.default_rng(1).integers(-1000, 1000, (_HOSTS, lanes))
     bodies: Sequence[bytes] = [row.astype(">i4").tobytes() for row in values]
     upward, downward = atp_wire.gradient_port(_JOB), atp_wire.parameter_port(_JOB)

@@ -25,15 +25,15 @@ import networkx as nx
 
 from ringleaf.collectives.cost import Fabric
 from ringleaf.collectives.schedule import Aggregate, Message, Schedule, chunk_ranges, messages
+from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
 from ringleaf.experiments.aggregation_loads import Aggregation, Demand, demand
 from ringleaf.experiments.ways import Flow, Loads, Way, Ways, together
 
 if TYPE_CHECKING:
     import torch
 
-LINE_OVERHEAD_BYTES = 24  # preamble 8, FCS 4, gap 12 (IEEE 802.3)
 RC_OVERHEAD_BYTES = 58 + LINE_OVERHEAD_BYTES  # Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4
-LEAST_LINE_BYTES = 60 + LINE_OVERHEAD_BYTES
+LEAST_LINE_BYTES = MIN_FRAME_BYTES + LINE_OVERHEAD_BYTES
 
 
 @dataclass(slots=True)

@@ -35,6 +35,7 @@ from ringleaf.hosts.fifo import (
     fifo_pop,
     fifo_push,
 )
+from ringleaf.round_trip import smooth, timeout_ps
 from ringleaf.units import FOREVER_PS
 from ringleaf.views import window
 
@@ -240,12 +241,10 @@ def deadline_ps(flight: Flight) -> int:
 
 @inline
 def take_sample(flight: Flight, slot: int, now_ps: int) -> None:
-    """Update averages and timeout from a round trip (RFC 6298), one of `slots` in the same time.
+    """Update the averages from a round trip (RFC 6298), one of `slots` in the same time.
 
-    As many samples per round trip would make the averages forget within a fraction of
-    one, hence the smaller gains (RFC 7323, appendix G). Ambiguous ones don't count (Karn). After
-    probes alone there is one, from the first sending on: timeouts learn of queues in which packets
-    wait for longer than that.
+    Ambiguous ones don't count (Karn). After probes alone there is one, from the first sending on:
+    timeouts learn of queues in which packets wait for longer than that.
     """
     state = flight.state
     row = slot * SLOT_WORDS
@@ -253,13 +252,7 @@ def take_sample(flight: Flight, slot: int, now_ps: int) -> None:
         return
     most_ps = MAX_BACKOFF * state[MIN_TIMEOUT_PS]
     sample_ps = min(now_ps - flight.slots[row + FIRST_PS], most_ps)
-    if state[SMOOTHED_PS] == 0:
-        state[SMOOTHED_PS] = sample_ps
-        state[VARIATION_PS] = sample_ps // 2
-    else:
-        error_ps = sample_ps - state[SMOOTHED_PS]
-        state[VARIATION_PS] += (abs(error_ps) - state[VARIATION_PS]) // (4 * state[SLOTS])
-        state[SMOOTHED_PS] += error_ps // (8 * state[SLOTS])
+    smooth(state, SMOOTHED_PS, VARIATION_PS, sample_ps, state[SLOTS])
 
 
 @inline
@@ -277,8 +270,7 @@ def end_backoff(flight: Flight) -> None:
     if state[SMOOTHED_PS] == 0:
         state[TIMEOUT_PS] = state[RETRY_PS] = FIRST_TIMEOUTS * state[MIN_TIMEOUT_PS]
     else:
-        timeout_ps = state[SMOOTHED_PS] + 4 * state[VARIATION_PS]
-        state[TIMEOUT_PS] = max(timeout_ps, state[MIN_TIMEOUT_PS])
+        state[TIMEOUT_PS] = timeout_ps(state, SMOOTHED_PS, VARIATION_PS, state[MIN_TIMEOUT_PS])
         state[RETRY_PS] = 2 * state[SMOOTHED_PS]
 
 

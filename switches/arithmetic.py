@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ringleaf.arena import Fields
+from ringleaf.chance import draw64
 from ringleaf.compiled import inline
 
 _U0 = np.uint64(0)
@@ -80,11 +81,7 @@ def fold16(total: np.uint64) -> np.uint64:
 
 @inline
 def draw(fields: Fields, at: int, low: np.uint64, high: np.uint64) -> np.uint64:
-    """Return a number in [low, high] (splitmix64, Steele et al., OOPSLA 2014)."""
-    fields[at] += np.uint64(0x9E3779B97F4A7C15)
-    z = fields[at]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
+    """Return a random number in [low, high]."""
+    z = draw64(fields, at)
     span = high - low + np.uint64(1)
     return low + z % span if span != _U0 else z

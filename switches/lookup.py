@@ -113,6 +113,17 @@ def find_masked(
 
 
 @inline
+def _keys_match(fields: Fields, at: np.uint64, keys: tuple[np.uint64, ...]) -> bool:
+    """Return whether keys, masked, are a row's; its values are at `at`, its masks behind them."""
+    key_count = np.uint64(len(keys))
+    same = True
+    for i in range(len(keys)):
+        mask = fields[at + key_count + np.uint64(i)]
+        same = same and fields[at + np.uint64(i)] == (keys[i] & mask)
+    return same
+
+
+@inline
 def find_in_ranges(
     fields: Fields,
     image: np.uint64,
@@ -125,11 +136,8 @@ def find_in_ranges(
     key_count = np.uint64(len(keys))
     value_count = np.uint64(len(values))
     for _ in range(fields[image]):
-        same = True
         at = row + _KEYS
-        for i in range(len(keys)):
-            mask = fields[at + key_count + np.uint64(i)]
-            same = same and fields[at + np.uint64(i)] == (keys[i] & mask)
+        same = _keys_match(fields, at, keys)
         at += key_count + key_count
         for i in range(len(values)):
             low = fields[at + np.uint64(i)]
@@ -155,11 +163,8 @@ def find_in_wide_ranges(
     key_count = np.uint64(len(keys))
     value_count = np.uint64(len(values))
     for _ in range(fields[image]):
-        same = True
         at = row + _KEYS
-        for i in range(len(keys)):
-            mask = fields[at + key_count + np.uint64(i)]
-            same = same and fields[at + np.uint64(i)] == (keys[i] & mask)
+        same = _keys_match(fields, at, keys)
         at += key_count + key_count
         outside = False
         for i in range(len(values)):

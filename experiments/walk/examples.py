@@ -14,6 +14,7 @@ from typing import Any
 import networkx as nx
 
 from ringleaf.errors import ConfigError
+from ringleaf.ethernet import group_mac
 from ringleaf.ina.atp import control as atp_control
 from ringleaf.ina.atp import wire as atp_wire
 from ringleaf.ina.switchml import control, wire
@@ -96,7 +97,7 @@ def _update(graph: nx.Graph[str], worker: str, job: control.Job, rank: int) -> b
     body = header + struct.pack(f">{job.lanes}I", *values)
     group = wire.group_address(job.number)
     udp_port = wire.udp_port(job.number)
-    return _udp(graph, worker, group, wire.group_mac(job.number), udp_port, body)
+    return _udp(graph, worker, group, group_mac(group), udp_port, body)
 
 
 def _atp(lanes: int) -> Example:

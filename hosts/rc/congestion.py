@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ringleaf.arena import Arena, Bytes
 from ringleaf.compiled import handler_at, inline
+from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.headers import ECN_MARKED, ECN_MASK, IP_TOS_AT
 from ringleaf.hosts.agent import READY, TIMER_AT_PS
 from ringleaf.hosts.congestion.control import (
@@ -47,7 +48,7 @@ from ringleaf.hosts.rc.state import RATE_BPS as QP_RATE_BPS
 from ringleaf.hosts.rc.wire import BECN, MARKS_MASK, NOTICES_AT, PACKET_OVERHEAD_BYTES
 from ringleaf.units import FOREVER_PS, PS_PER_S
 
-LINE_OVERHEAD_BYTES = PACKET_OVERHEAD_BYTES + 24  # with preamble, FCS and gap
+FRAME_OVERHEAD_BYTES = PACKET_OVERHEAD_BYTES + LINE_OVERHEAD_BYTES
 
 
 @inline
@@ -100,7 +101,7 @@ def tend(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
 @inline
 def pace(arena: Arena, at: int, qp: Qp, payload_bytes: int, now_ps: int) -> None:
     """Put the next packet off for as long as this one takes at the rates that are set."""
-    bits = 8 * (payload_bytes + LINE_OVERHEAD_BYTES)
+    bits = 8 * (payload_bytes + FRAME_OVERHEAD_BYTES)
     start_ps = max(qp.state[FREE_AT_PS], now_ps)
     qp.state[FREE_AT_PS] = 0
     if qp.state[QP_RATE_BPS] > 0:

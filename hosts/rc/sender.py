@@ -86,6 +86,7 @@ from ringleaf.packets import (
     allocate_packet,
     open_packet,
 )
+from ringleaf.round_trip import smooth, timeout_ps
 from ringleaf.units import FOREVER_PS
 
 
@@ -196,14 +197,9 @@ def take_sample(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
     state = qp.state
     sample = now_ps - state[TIMED_FROM_PS]
     state[TIMED_PSN] = -1
-    if state[SMOOTHED_PS] == 0:
-        state[SMOOTHED_PS] = sample
-        state[VARIATION_PS] = sample // 2
-    else:
-        state[VARIATION_PS] += (abs(state[SMOOTHED_PS] - sample) - state[VARIATION_PS]) // 4
-        state[SMOOTHED_PS] += (sample - state[SMOOTHED_PS]) // 8
-    timeout = state[SMOOTHED_PS] + 4 * state[VARIATION_PS]
-    state[TIMEOUT_PS] = max(timeout, arena.words[at + MIN_TIMEOUT_PS])
+    smooth(state, SMOOTHED_PS, VARIATION_PS, sample, 1)
+    least_ps = arena.words[at + MIN_TIMEOUT_PS]
+    state[TIMEOUT_PS] = timeout_ps(state, SMOOTHED_PS, VARIATION_PS, least_ps)
 
 
 @inline

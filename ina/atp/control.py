@@ -12,7 +12,8 @@ import finsy as fy
 import networkx as nx
 
 from ringleaf.errors import ConfigError
-from ringleaf.ina.atp.wire import MAX_SERVERS, MAX_WORKERS, SIZES, check_job
+from ringleaf.ina.atp.wire import MAX_SERVERS, MAX_WORKERS, SIZES
+from ringleaf.ina.job_numbers import check_job
 from ringleaf.topologies.detours import detours
 from ringleaf.topologies.graph import attachment, port
 from ringleaf.topologies.loads import link_loads

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ringleaf.arena import Arena, Lanes, Store, Words
 from ringleaf.compiled import inline
 from ringleaf.errors import ConfigError
+from ringleaf.ethernet import group_mac
 from ringleaf.headers import write_udp
 from ringleaf.hosts.agent import AGENT_WORDS, make_agent
 from ringleaf.hosts.fifo import FIFO_ROOM, FIFO_ROWS, FIFO_WORDS, Fifo
@@ -26,13 +27,12 @@ from ringleaf.ina.atp.wire import (
     SERVER_AT,
     SIZES,
     VALUES_AT,
-    check_job,
     gradient_port,
     group_address,
-    group_mac,
     parameter_port,
     worker_set,
 )
+from ringleaf.ina.job_numbers import check_job
 from ringleaf.views import window
 
 # The server's words.
@@ -155,7 +155,8 @@ def make_server(
     shuffled = list(range(aggregators))
     Random(f"{job} {number}").shuffle(shuffled)
     words[proposals_at : proposals_at + aggregators] = shuffled
-    group = Address(group_mac(job, number), group_address(job, number))
+    group_ipv4 = group_address(job, number)
+    group = Address(group_mac(group_ipv4), group_ipv4)
     for target, address in enumerate([group, *workers]):
         head = store.arena.bytes[templates_at + VALUES_AT * target :][:VALUES_AT]
         macs, addresses = (own.mac, address.mac), (own.ipv4, address.ipv4)

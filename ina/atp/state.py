@@ -21,13 +21,13 @@ from ringleaf.ina.atp.wire import (
     SIZE_AT,
     SIZES,
     VALUES_AT,
-    check_job,
     gradient_port,
     parameter_port,
     put_workers,
     worker_set,
 )
 from ringleaf.ina.flight import FLIGHT_WORDS, Flight, make_flight, open_flight
+from ringleaf.ina.job_numbers import check_job
 from ringleaf.ina.tensors import TENSORS_WORDS, Tensors, make_tensors, open_tensors
 from ringleaf.views import window
 

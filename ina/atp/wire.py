@@ -36,7 +36,6 @@ from __future__ import annotations
 
 from ringleaf.arena import Bytes
 from ringleaf.compiled import inline, signed
-from ringleaf.errors import ConfigError
 from ringleaf.headers import UDP_PAYLOAD_AT, get32, put32
 
 # Offsets from the start of the frame.
@@ -72,24 +71,11 @@ NO_PROPOSAL = 0xFFFF
 SEQUENCE_MASK = 0xFFFFFFFF
 MAX_WORKERS = 64
 MAX_SERVERS = 255
-JOBS = 256
 
 FIRST_UDP_PORT = 0xA700
 UDP_PORTS = 16  # of either direction
 
 _GROUPS = 239 << 24 | 0xA7 << 16  # 239.0.0.0/8 is for local use (RFC 2365)
-_GROUP_MACS = 0x01005E << 24  # RFC 1112, 6.4
-
-
-def check_job(where: str, job: int) -> int:
-    """Return `job` if a packet can name it.
-
-    Raises:
-        ConfigError: If not.
-    """
-    if not 0 < job < JOBS:
-        raise ConfigError(f"{where}: job must be 1 to {JOBS - 1}, got {job!r}")
-    return job
 
 
 def gradient_port(job: int) -> int:
@@ -105,11 +91,6 @@ def parameter_port(job: int) -> int:
 def group_address(job: int, server: int) -> int:
     """The IPv4 address that a server's parameters go to, 239.167.job.server."""
     return _GROUPS | job << 8 | server
-
-
-def group_mac(job: int, server: int) -> int:
-    """The Ethernet address of `group_address`."""
-    return _GROUP_MACS | group_address(job, server) & 0x7FFFFF
 
 
 def worker_set(bits: int) -> int:

@@ -11,6 +11,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.headers import put16, write_udp
 from ringleaf.hosts.agent import AGENT_WORDS, make_agent
 from ringleaf.hosts.fifo import FIFO_ROOM, FIFO_ROWS, FIFO_WORDS, Fifo, open_fifo
+from ringleaf.ina.job_numbers import check_job
 from ringleaf.ina.omnireduce.state import TEMPLATE_BYTES, Address, check_lanes
 from ringleaf.ina.omnireduce.wire import (
     BLOCK_BYTES,
@@ -20,7 +21,6 @@ from ringleaf.ina.omnireduce.wire import (
     MAX_WORKERS,
     WORKER_AT,
     aggregator_port,
-    check_job,
     values_at,
     worker_port,
 )

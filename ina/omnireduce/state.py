@@ -11,6 +11,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.headers import put16, write_udp
 from ringleaf.hosts.agent import AGENT_WORDS, make_agent
 from ringleaf.ina.flight import FLIGHT_WORDS, Flight, make_flight, open_flight
+from ringleaf.ina.job_numbers import check_job
 from ringleaf.ina.omnireduce.wire import (
     BLOCK,
     BLOCK_BYTES,
@@ -21,7 +22,6 @@ from ringleaf.ina.omnireduce.wire import (
     NONE,
     WORKER_AT,
     aggregator_port,
-    check_job,
     values_at,
     worker_port,
 )

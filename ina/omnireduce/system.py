@@ -9,6 +9,7 @@ import torch
 
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
+from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.hosts.agent import HostAgent
 from ringleaf.ina.jobs import WorkersJob
 from ringleaf.ina.omnireduce import aggregator, worker
@@ -21,7 +22,6 @@ from ringleaf.topologies.graph import index
 from ringleaf.topologies.loads import busiest_ps, link_loads
 from ringleaf.topologies.routing import dealt, routes
 
-LINE_OVERHEAD_BYTES = 24  # preamble, FCS and gap of Ethernet
 LEAST_SLOTS = 8
 MOST_SLOTS = 1 << 12
 

@@ -27,7 +27,6 @@ Aggregators and workers have UDP ports of their own, as both may be on one host.
 from __future__ import annotations
 
 from ringleaf.compiled import inline
-from ringleaf.errors import ConfigError
 from ringleaf.headers import UDP_PAYLOAD_AT
 
 # Offsets from the start of the frame.
@@ -55,7 +54,6 @@ MAX_WORKERS = 1 << 16
 
 FIRST_UDP_PORT = 0xB700
 UDP_PORTS = 16
-JOBS = 256
 
 
 @inline
@@ -71,17 +69,6 @@ def count_bits(mask: int) -> int:
     for bit in range(MAX_COLUMNS):
         count += mask >> bit & 1
     return count
-
-
-def check_job(where: str, job: int) -> int:
-    """Return `job` if a packet can name it.
-
-    Raises:
-        ConfigError: If not.
-    """
-    if not 0 < job < JOBS:
-        raise ConfigError(f"{where}: job must be 1 to {JOBS - 1}, got {job!r}")
-    return job
 
 
 def aggregator_port(job: int) -> int:

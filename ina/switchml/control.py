@@ -10,7 +10,8 @@ import finsy as fy
 import networkx as nx
 
 from ringleaf.errors import ConfigError
-from ringleaf.ina.switchml.wire import MAX_SLOTS, SIZES, UDP_PORTS, check_job
+from ringleaf.ina.job_numbers import check_job
+from ringleaf.ina.switchml.wire import MAX_SLOTS, SIZES, UDP_PORTS
 from ringleaf.topologies.graph import port
 from ringleaf.topologies.trees import AggregationTree
 

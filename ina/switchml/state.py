@@ -7,9 +7,11 @@ from typing import NamedTuple
 from ringleaf.arena import Arena, Bytes, Store, Words
 from ringleaf.compiled import inline
 from ringleaf.errors import ConfigError
+from ringleaf.ethernet import group_mac
 from ringleaf.headers import write_udp
 from ringleaf.hosts.agent import AGENT_WORDS, make_agent
 from ringleaf.ina.flight import FLIGHT_WORDS, Flight, make_flight, open_flight
+from ringleaf.ina.job_numbers import check_job
 from ringleaf.ina.switchml.scaling import headroom_bits
 from ringleaf.ina.switchml.wire import (
     HEADER_BYTES,
@@ -19,9 +21,7 @@ from ringleaf.ina.switchml.wire import (
     SIZE_NONE,
     SIZES,
     UPDATE,
-    check_job,
     group_address,
-    group_mac,
     udp_port,
 )
 from ringleaf.ina.tensors import TENSORS_WORDS, Tensors, make_tensors, open_tensors
@@ -122,7 +122,8 @@ def make_worker(
 
 def _write_template(head: Bytes, job: int, mac: int, address: int, lanes: int) -> None:
     """Write what all updates with so many lanes, or with none, have in common."""
-    macs, addresses = (mac, group_mac(job)), (address, group_address(job))
+    group = group_address(job)
+    macs, addresses = (mac, group_mac(group)), (address, group)
     ports = (udp_port(job), udp_port(job))
     write_udp(head, macs, addresses, ports, HEADER_BYTES + 4 * lanes)
     head[MESSAGE_AT] = UPDATE << 4 | (SIZES[lanes] if lanes else SIZE_NONE)

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import networkx as nx
 import numpy as np
-import numpy.typing as npt
 import torch
 
 import ringleaf.ina.switchml.worker as worker
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
+from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.hosts.agent import HostAgent
 from ringleaf.ina.jobs import WorkersJob
-from ringleaf.ina.reading import Fact
 from ringleaf.ina.switchml import reading
 from ringleaf.ina.switchml.control import ENTRIES, Job, entities
 from ringleaf.ina.switchml.scaling import error_bounds
 from ringleaf.ina.switchml.state import TENSORS, make_worker
 from ringleaf.ina.switchml.wire import SIZES, VALUES_AT
 from ringleaf.ina.systems import JobRequest
-from ringleaf.switches.control import ControlPlane
 from ringleaf.topologies.addresses import ipv4, mac
 from ringleaf.topologies.graph import index, link
 from ringleaf.topologies.trees import AggregationTree, aggregation_tree
 from ringleaf.units import serialize_ps
-
-LINE_OVERHEAD_BYTES = 24  # preamble, FCS and gap of Ethernet
 
 
 class SwitchML:
@@ -91,27 +87,12 @@ class SwitchML:
         parts = np.stack([tensor.numpy() for tensor in tensors])
         return torch.from_numpy(error_bounds(parts, lanes))
 
-    def read_entry(
-        self, graph: nx.Graph[str], switch: ControlPlane, index: int, cells: Mapping[str, int]
-    ) -> Sequence[Fact]:
-        """What an entry of the registers says, for people."""
-        return reading.read_entry(graph, switch, index, cells)
-
-    def occupied(self, switch: ControlPlane) -> npt.NDArray[np.int64]:
-        """Jobs of the entries in use."""
-        return reading.occupied(switch)
-
-    def read_packet(self, data: bytes) -> str:
-        """What a packet is, for people."""
-        return reading.read_packet(data)
-
-    def read_values(self, data: bytes) -> Sequence[int]:
-        """The whole numbers that a packet carries."""
-        return reading.read_values(data)
-
-    def read_counter(self, name: str, row: int) -> str:
-        """What a row of a counter counts, for people."""
-        return reading.read_counter(name, row)
+    # What its registers and packets say, for people: `ina/reading.py`, `ina/occupancy.py`.
+    read_entry = staticmethod(reading.read_entry)
+    occupied = staticmethod(reading.occupied)
+    read_packet = staticmethod(reading.read_packet)
+    read_values = staticmethod(reading.read_values)
+    read_counter = staticmethod(reading.read_counter)
 
 
 def _packet_ps(graph: nx.Graph[str], tree: AggregationTree, lanes: int) -> int:

@@ -23,7 +23,6 @@ A job's packets go to its group address, up and down. Switches know the way by j
 
 from __future__ import annotations
 
-from ringleaf.errors import ConfigError
 from ringleaf.headers import UDP_PAYLOAD_AT
 
 # Offsets from the start of the frame.
@@ -43,7 +42,6 @@ SIZES = {64: 1, 256: 3}
 
 FIRST_UDP_PORT = 0xBEE0
 UDP_PORTS = 16
-JOBS = 256
 MAX_SLOTS = 1 << 15
 VERSION_SHIFT = 15
 BLOCK_MASK = 0xFFFFFFFF
@@ -51,18 +49,6 @@ SPECIAL = 255
 """The exponent of infinities and NaNs."""
 
 _GROUPS = 239 << 24 | 0xBEE0 << 8  # 239.0.0.0/8 is for local use (RFC 2365)
-_GROUP_MACS = 0x01005E << 24  # RFC 1112, 6.4
-
-
-def check_job(where: str, job: int) -> int:
-    """Return `job` if a packet can name it.
-
-    Raises:
-        ConfigError: If not.
-    """
-    if not 0 < job < JOBS:
-        raise ConfigError(f"{where}: job must be 1 to {JOBS - 1}, got {job!r}")
-    return job
 
 
 def udp_port(job: int) -> int:
@@ -73,8 +59,3 @@ def udp_port(job: int) -> int:
 def group_address(job: int) -> int:
     """The IPv4 address that a job's packets go to, 239.190.224.job."""
     return _GROUPS | job
-
-
-def group_mac(job: int) -> int:
-    """The Ethernet address of `group_address`."""
-    return _GROUP_MACS | group_address(job) & 0x7FFFFF

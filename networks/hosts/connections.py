@@ -9,6 +9,7 @@ from typing import NamedTuple
 import networkx as nx
 
 from ringleaf.arena import Store
+from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.hosts import rc
 from ringleaf.hosts.congestion.registry import find_controller
 from ringleaf.hosts.plan import Stream
@@ -21,7 +22,7 @@ from ringleaf.units import serialize_ps
 
 FIRST_SOURCE_PORT = 0xC000  # RoCEv2 senders use the dynamic range
 SOURCE_PORTS = 0x4000
-FRAME_OVERHEAD_BYTES = rc.PACKET_OVERHEAD_BYTES + 24  # and preamble, FCS and gap
+FRAME_OVERHEAD_BYTES = rc.PACKET_OVERHEAD_BYTES + LINE_OVERHEAD_BYTES
 MAX_WINDOW = 1 << 14
 
 

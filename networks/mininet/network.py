@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.ina.registry import program_of
 from ringleaf.networks.live.crew import STALL_S
 from ringleaf.networks.live.engine import Line
@@ -29,7 +30,6 @@ from ringleaf.switches.forwarding import forwarding_entities
 from ringleaf.topologies.graph import attachment, hosts, link, switches
 
 ECN_FIELDS = ("IP.tos", "IP.chksum")  # what a switch changes that marks a packet
-FRAMING_BYTES = 24  # preamble, FCS and gap of Ethernet
 
 Counters = Mapping[str, Sequence[Mapping[str, int]]]
 
@@ -183,7 +183,7 @@ class MininetNetwork:
 
 def _line_bytes(port: Mapping[str, int]) -> int:
     """What a port has sent, with preamble, FCS and gap."""
-    return port.get("tx_line_bytes", port["tx_bytes"] + FRAMING_BYTES * port["tx_packets"])
+    return port.get("tx_line_bytes", port["tx_bytes"] + LINE_OVERHEAD_BYTES * port["tx_packets"])
 
 
 def _difference(now: Counters, before: Counters) -> Counters:

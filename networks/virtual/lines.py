@@ -6,7 +6,9 @@ import numpy as np
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Fields, Words
+from ringleaf.chance import draw64
 from ringleaf.compiled import copy_items, inline, signed
+from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
 from ringleaf.networks.virtual.bins import count_bin
 from ringleaf.networks.virtual.events import ARRIVAL, IDLE
 from ringleaf.networks.virtual.heap import push_event
@@ -26,9 +28,6 @@ from ringleaf.packets import (
 )
 from ringleaf.units import PS_PER_S
 
-MIN_FRAME_BYTES = 60  # without FCS; shorter ones are padded on the line
-LINE_OVERHEAD_BYTES = 24  # preamble 8, FCS 4, gap 12 (IEEE 802.3)
-
 
 @inline
 def line_bytes(size_bytes: int) -> int:
@@ -38,12 +37,8 @@ def line_bytes(size_bytes: int) -> int:
 
 @inline
 def draw(random: Fields) -> int:
-    """Return the next of 53 random bits (splitmix64, Steele et al., OOPSLA 2014)."""
-    random[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = random[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return signed((z ^ (z >> np.uint64(31))) >> np.uint64(11))
+    """Return 53 random bits."""
+    return signed(draw64(random, 0) >> np.uint64(11))
 
 
 @inline

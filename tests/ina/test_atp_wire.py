@@ -13,7 +13,7 @@ from test_atp_network import job_on
 from ringleaf.errors import ConfigError
 from ringleaf.ina.atp.control import Job, entities, first_aggregators
 from ringleaf.ina.atp.layers import ATP, ATPFloats, ATPIntegers
-from ringleaf.ina.atp.wire import GRADIENT, NO_PROPOSAL, PARAMETER, check_job, worker_set
+from ringleaf.ina.atp.wire import GRADIENT, NO_PROPOSAL, PARAMETER, worker_set
 from ringleaf.topologies.registry import build
 
 
@@ -110,7 +110,6 @@ def test_what_does_not_fit_is_refused(fields: dict[str, object], message: str) -
         Job(**arguments)  # type: ignore[arg-type]
 
 
-def test_job_numbers_and_sets() -> None:
-    assert check_job("x", 255) == 255
+def test_sets_of_workers_are_signed() -> None:
     assert worker_set((1 << 64) - 1) == -1
     assert worker_set(5) == 5

@@ -10,7 +10,6 @@ from scapy.layers.l2 import Ether
 from start import start_tensor
 
 from ringleaf.arena import Store
-from ringleaf.errors import ConfigError
 from ringleaf.hosts.agent import make_ring
 from ringleaf.ina.switchml import wire, worker
 from ringleaf.ina.switchml.state import make_worker
@@ -99,9 +98,3 @@ def test_scapy_reads_a_workers_packet() -> None:
     assert Ether(bytes(packet))[IP].chksum == checksum
     # update, no lanes; job 17; block 0; version 0, slot 0; exponent 0 of zeros
     assert bytes(packet[UDP].payload).hex() == "17" + "11" + "00000000" + "0000" + "00" + "00"
-
-
-@pytest.mark.parametrize("job", [0, 256, -1])
-def test_job_out_of_range_is_refused(job: int) -> None:
-    with pytest.raises(ConfigError, match=f"here: job must be 1 to 255, got {job}"):
-        wire.check_job("here", job)

@@ -1,0 +1,18 @@
+"""Random numbers of compiled code: splitmix64 (Steele et al., OOPSLA 2014)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ringleaf.arena import Fields
+from ringleaf.compiled import inline
+
+
+@inline
+def draw64(fields: Fields, at: int) -> np.uint64:
+    """Return 64 random bits; the state is the word `fields[at]`, and any value seeds it."""
+    fields[at] += np.uint64(0x9E3779B97F4A7C15)
+    z = fields[at]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
