@@ -21,7 +21,8 @@ from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.marking import Marking, parse_marking
 from ringleaf.networks.options import Options
-from ringleaf.networks.virtual import RunResult, VirtualNetwork
+from ringleaf.networks.outcome import RunResult
+from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.registry import build
 from ringleaf.units import PS_PER_S, PS_PER_US, parse_rate, parse_size
 

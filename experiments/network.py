@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import torch
 
     from ringleaf.networks.options import Options
-    from ringleaf.networks.virtual import RunResult
+    from ringleaf.networks.outcome import RunResult
 
 
 class Network(Protocol):

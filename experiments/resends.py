@@ -24,7 +24,7 @@ from ringleaf.experiments.jobs.spec import read_jobs
 from ringleaf.experiments.network import connect
 from ringleaf.experiments.options import DTYPES, resolve
 from ringleaf.experiments.runner import Experiment
-from ringleaf.networks.virtual import RunResult
+from ringleaf.networks.outcome import RunResult
 from ringleaf.units import PS_PER_US
 
 TOPOLOGIES = (

@@ -45,7 +45,7 @@ from ringleaf.topologies.kinds import link_kinds
 from ringleaf.units import PS_PER_S, format_size
 
 if TYPE_CHECKING:
-    from ringleaf.networks.virtual import RunResult
+    from ringleaf.networks.outcome import RunResult
 
 _REDUCING = (Collective.ALLREDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER)
 

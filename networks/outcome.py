@@ -1,8 +1,15 @@
-"""What runs report of single queues, on whichever network."""
+"""Results of a run, on whichever network: times, bytes, queues, drops, processors."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+BOUND = 0.85  # busy for this share of the time is as good as always: ticks are coarse
+
+Direction = tuple[str, str]  # of a link: from, to
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +25,70 @@ class Drop:
     size_bytes: int | None = None  # of their frames
     first_ps: int | None = None  # since the run's start
     last_ps: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Seconds of the processors while something ran for `wall_s`.
+
+    The kernel's handling of packets, `softirq_s`, happens in the middle of whatever runs; where
+    the kernel doesn't keep its time apart, it is in `hosts_s` and `switches_s`, too.
+    """
+
+    wall_s: float
+    processors: int
+    busy_s: float  # of all processors, whatever they did
+    softirq_s: float
+    hosts_s: float
+    switches_s: float  # of all switches' processes
+    is_one_thread: bool  # whether the switches share one thread
+
+    def share(self, used_s: float) -> float:
+        """A part of all processors' time."""
+        return used_s / (self.wall_s * self.processors)
+
+    @property
+    def others_s(self) -> float:
+        """What neither hosts nor switches have used: other processes, and the kernel for itself."""
+        return max(self.busy_s - self.hosts_s - self.switches_s, 0.0)
+
+    @property
+    def limit(self) -> str:
+        """What had no time left: "all processors", "the switches' thread", or "" for neither."""
+        if self.share(self.busy_s) >= BOUND:
+            return "all processors"
+        if self.is_one_thread and self.switches_s >= BOUND * self.wall_s:
+            return "the switches' thread"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What one collective did; byte counts are line time: frame, preamble, FCS and gap."""
+
+    time_ps: int  # until the last rank had its result
+    finish_ps: list[int]  # per rank
+    wire_bytes: list[int]  # that each rank sent
+    retransmissions: int  # packets that hosts sent again
+    drops: int  # packets that found a queue full
+    lost: int  # packets that links lost
+    link_bytes: dict[Direction, int]
+    bin_ps: int
+    link_series: dict[Direction, npt.NDArray[np.int64]]  # bytes per bin, from the start
+    peak_queue_bytes: int  # of the fullest switch port, since the network was made
+    packet_hops: int  # arrivals at switches and hosts
+    events: int
+    wall_s: float  # that the run took us
+    owner_series: dict[Direction, npt.NDArray[np.int64]] = field(default_factory=dict)
+    """Likewise, by group number: (numbers, bins); of one group alone, (1, bins)."""
+    peak_class_bytes: list[int] = field(default_factory=list)  # likewise, by class, 0 first
+    queue_bin_ps: int = 0
+    queue_series: dict[Direction, npt.NDArray[np.int64]] = field(default_factory=dict)
+    """Per switch port, if watched: most bytes queued per class and bin, (classes, bins)."""
+    memory_interval_ps: int = 0
+    memory_series: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict)
+    """Per switch that aggregates, if watched: its entries in use, (group numbers, samples)."""
+    refusals: int = 0  # RNR NAKs: of packets for which no receive was posted
+    overflows: int = 0  # live: frames that found a packet socket's ring full; also in `drops`
+    usage: Usage | None = None  # live: of the processors
+    drop_counts: list[Drop] = field(default_factory=list)  # which queues' `drops` they are

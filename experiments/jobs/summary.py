@@ -19,7 +19,7 @@ from ringleaf.units import FOREVER_PS, PS_PER_S
 
 if TYPE_CHECKING:
     from ringleaf.networks.hosts.training import TrainingDirector
-    from ringleaf.networks.virtual import RunResult
+    from ringleaf.networks.outcome import RunResult
 
 Direction = tuple[str, str]
 

@@ -26,7 +26,8 @@ from ringleaf.networks.groups import Group
 from ringleaf.networks.hosts.assignment import Assignment
 from ringleaf.networks.hosts.credit import partition_bytes
 from ringleaf.networks.hosts.training import TrainingDirector
-from ringleaf.networks.virtual import RunResult, VirtualNetwork
+from ringleaf.networks.outcome import RunResult
+from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.graph import attachment, hosts, link, switches
 from ringleaf.units import PS_PER_S
 

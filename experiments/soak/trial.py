@@ -19,7 +19,8 @@ from ringleaf.experiments.network import connect
 from ringleaf.experiments.options import Spec, resolve
 from ringleaf.experiments.runner import Experiment, Measurement
 from ringleaf.experiments.soak.cases import Case
-from ringleaf.networks.virtual import RunResult, VirtualNetwork
+from ringleaf.networks.outcome import RunResult
+from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.graph import switches
 
 if TYPE_CHECKING:

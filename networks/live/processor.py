@@ -8,52 +8,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.networks.outcome import Usage
+
 STAT = Path("/proc/stat")
-BOUND = 0.85  # busy for this share of the time is as good as always: ticks are coarse
 _IDLE, _IOWAIT, _SOFTIRQ = 3, 4, 6  # columns of the line `cpu`
 
 Clock = Callable[[], float]
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Seconds of the processors while something ran for `wall_s`.
-
-    The kernel's handling of packets, `softirq_s`, happens in the middle of whatever runs; where
-    the kernel doesn't keep its time apart, it is in `hosts_s` and `switches_s`, too.
-    """
-
-    wall_s: float
-    processors: int
-    busy_s: float  # of all processors, whatever they did
-    softirq_s: float
-    hosts_s: float
-    switches_s: float  # of all switches' processes
-    is_one_thread: bool  # whether the switches share one thread
-
-    def share(self, used_s: float) -> float:
-        """A part of all processors' time."""
-        return used_s / (self.wall_s * self.processors)
-
-    @property
-    def others_s(self) -> float:
-        """What neither hosts nor switches have used: other processes, and the kernel for itself."""
-        return max(self.busy_s - self.hosts_s - self.switches_s, 0.0)
-
-    @property
-    def limit(self) -> str:
-        """What had no time left: "all processors", "the switches' thread", or "" for neither."""
-        if self.share(self.busy_s) >= BOUND:
-            return "all processors"
-        if self.is_one_thread and self.switches_s >= BOUND * self.wall_s:
-            return "the switches' thread"
-        return ""
 
 
 class Stopwatch:

@@ -19,13 +19,11 @@ from ringleaf.networks.live.crew import STALL_S
 from ringleaf.networks.live.engine import Line
 from ringleaf.networks.live.host import Place
 from ringleaf.networks.live.hosts import LiveHosts, Outcome
-from ringleaf.networks.live.processor import Usage
 from ringleaf.networks.mininet.fabric import Fabric, Settings
 from ringleaf.networks.mininet.recording import Folders
 from ringleaf.networks.options import Options
-from ringleaf.networks.outcome import Drop
+from ringleaf.networks.outcome import Drop, RunResult, Usage
 from ringleaf.networks.virtual.fabric import places
-from ringleaf.networks.virtual.meter import RunResult
 from ringleaf.switches.forwarding import forwarding_entities
 from ringleaf.topologies.graph import attachment, hosts, link, switches
 

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 from ringleaf.networks.options import Options
 
 if TYPE_CHECKING:
-    from ringleaf.networks.virtual.meter import RunResult
     from ringleaf.networks.virtual.network import VirtualNetwork
 
-__all__ = ["Options", "RunResult", "VirtualNetwork"]
+__all__ = ["Options", "VirtualNetwork"]
 
 
 def __getattr__(name: str) -> Any:
     """Import what has torch below it when it is asked for: the switches' process never does."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from ringleaf.networks.virtual import meter, network
+    from ringleaf.networks.virtual import network
 
-    return getattr(meter if name == "RunResult" else network, name)
+    return getattr(network, name)

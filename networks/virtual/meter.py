@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,7 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
 from ringleaf.disciplines import CLASSES
 from ringleaf.hosts.agent import REFUSALS, RETRANSMISSIONS
-from ringleaf.networks.live.processor import Usage
-from ringleaf.networks.outcome import Drop
+from ringleaf.networks.outcome import Direction, Drop, RunResult
 from ringleaf.networks.virtual.drops import clear_drops, read_drops
 from ringleaf.networks.virtual.state import Network, open_network
 from ringleaf.switches.queues import CLASS_PEAKS, DROPPED, PEAK_BYTES, QUEUE_WORDS
@@ -23,40 +21,6 @@ from ringleaf.units import PS_PER_NS
 
 FIRST_BIN_PS = 100 * PS_PER_NS
 FIRST_QUEUE_BIN_PS = 10 * FIRST_BIN_PS  # in each of which a busy port sends
-
-Direction = tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class RunResult:
-    """What one collective did; byte counts are line time: frame, preamble, FCS and gap."""
-
-    time_ps: int  # until the last rank had its result
-    finish_ps: list[int]  # per rank
-    wire_bytes: list[int]  # that each rank sent
-    retransmissions: int  # packets that hosts sent again
-    drops: int  # packets that found a queue full
-    lost: int  # packets that links lost
-    link_bytes: dict[Direction, int]
-    bin_ps: int
-    link_series: dict[Direction, npt.NDArray[np.int64]]  # bytes per bin, from the start
-    peak_queue_bytes: int  # of the fullest switch port, since the network was made
-    packet_hops: int  # arrivals at switches and hosts
-    events: int
-    wall_s: float  # that the run took us
-    owner_series: dict[Direction, npt.NDArray[np.int64]] = field(default_factory=dict)
-    """Likewise, by group number: (numbers, bins); of one group alone, (1, bins)."""
-    peak_class_bytes: list[int] = field(default_factory=list)  # likewise, by class, 0 first
-    queue_bin_ps: int = 0
-    queue_series: dict[Direction, npt.NDArray[np.int64]] = field(default_factory=dict)
-    """Per switch port, if watched: most bytes queued per class and bin, (classes, bins)."""
-    memory_interval_ps: int = 0
-    memory_series: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict)
-    """Per switch that aggregates, if watched: its entries in use, (group numbers, samples)."""
-    refusals: int = 0  # RNR NAKs: of packets for which no receive was posted
-    overflows: int = 0  # live: frames that found a packet socket's ring full; also in `drops`
-    usage: Usage | None = None  # live: of the processors
-    drop_counts: list[Drop] = field(default_factory=list)  # which queues' `drops` they are
 
 
 class Meter:

@@ -24,9 +24,10 @@ from ringleaf.networks.hosts.director import Director
 from ringleaf.networks.hosts.endpoints import Endpoints
 from ringleaf.networks.hosts.execution import Execution, Operation
 from ringleaf.networks.options import Options
+from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual.capture import Capture, Consumer
 from ringleaf.networks.virtual.fabric import lay_out, places
-from ringleaf.networks.virtual.meter import Meter, RunResult
+from ringleaf.networks.virtual.meter import Meter
 from ringleaf.networks.virtual.occupancy import Occupancy, watch
 from ringleaf.networks.virtual.patience import Patience
 from ringleaf.networks.virtual.pcap import PortPcaps

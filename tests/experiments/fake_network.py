@@ -12,7 +12,7 @@ import torch
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.experiments.options import Spec
-from ringleaf.networks.virtual.meter import RunResult
+from ringleaf.networks.outcome import RunResult
 from ringleaf.topologies.graph import hosts
 from ringleaf.units import serialize_ps
 

@@ -10,7 +10,8 @@ from ringleaf.experiments import bench_live
 from ringleaf.experiments.bench_fidelity import summarise
 from ringleaf.experiments.options import resolve
 from ringleaf.experiments.runner import Experiment, Measurement
-from ringleaf.networks.live.processor import Stopwatch, Usage, read_stat
+from ringleaf.networks.live.processor import Stopwatch, read_stat
+from ringleaf.networks.outcome import Usage
 
 SPEC = {"topo": "leafspine,leaves=1,spines=1,hosts=2", "algo": "ring", "size": "64"}
 

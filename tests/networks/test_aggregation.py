@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.experiments.network import keep_hosts
 from ringleaf.ina.registry import SYSTEMS
-from ringleaf.networks.virtual import Options, RunResult, VirtualNetwork
+from ringleaf.networks.outcome import RunResult
+from ringleaf.networks.virtual import Options, VirtualNetwork
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build
 

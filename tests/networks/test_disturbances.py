@@ -9,7 +9,8 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
 from ringleaf.networks.options import Options
-from ringleaf.networks.virtual import RunResult, VirtualNetwork
+from ringleaf.networks.outcome import RunResult
+from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.registry import build
 from ringleaf.units import FOREVER_PS, PS_PER_S, PS_PER_US
 

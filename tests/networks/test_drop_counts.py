@@ -10,6 +10,7 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
 from ringleaf.collectives.registry import find_algorithm
 from ringleaf.networks.options import Options
+from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.networks.virtual.drops import (
     KEY,
@@ -20,7 +21,6 @@ from ringleaf.networks.virtual.drops import (
     read_drops,
     watch_drops,
 )
-from ringleaf.networks.virtual.meter import RunResult
 from ringleaf.networks.virtual.state import make_network, open_network
 from ringleaf.topologies.registry import build
 

@@ -18,13 +18,14 @@ import torch
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import TopologyError
 from ringleaf.ina.registry import SYSTEMS
+from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.replay.replayer import Replayer, load_program
 from ringleaf.networks.replay.sinks import Outputs
 from ringleaf.networks.traces.manifest import Manifest, Port, write_manifest
 from ringleaf.networks.traces.pcap_read import read_packets
 from ringleaf.networks.traces.pcap_write import PcapWriter
 from ringleaf.networks.traces.trace import PORT, TIME_PS, open_trace
-from ringleaf.networks.virtual import Options, RunResult, VirtualNetwork
+from ringleaf.networks.virtual import Options, VirtualNetwork
 from ringleaf.switches.program import P4INFO_SUFFIX
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.graph import hosts

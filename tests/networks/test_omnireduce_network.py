@@ -14,7 +14,8 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.network import keep_hosts
 from ringleaf.ina.registry import SYSTEMS
-from ringleaf.networks.virtual import Options, RunResult, VirtualNetwork
+from ringleaf.networks.outcome import RunResult
+from ringleaf.networks.virtual import Options, VirtualNetwork
 from ringleaf.topologies.registry import build
 
 OMNIREDUCE = SYSTEMS["omnireduce"]

@@ -14,12 +14,13 @@ from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.marking import NEVER, Marking, from_depth
+from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.replay.compare import PortResult, Rules, Window, make_check
 from ringleaf.networks.replay.replayer import Replayer, load_program
 from ringleaf.networks.replay.sinks import Comparison, Outputs
 from ringleaf.networks.traces.checksums import changed_files
 from ringleaf.networks.traces.trace import ORDER, TIME_PS, open_trace
-from ringleaf.networks.virtual import Options, RunResult, VirtualNetwork
+from ringleaf.networks.virtual import Options, VirtualNetwork
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build

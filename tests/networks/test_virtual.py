@@ -15,7 +15,8 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError
 from ringleaf.ina.registry import SYSTEMS
-from ringleaf.networks.virtual import Options, RunResult, VirtualNetwork
+from ringleaf.networks.outcome import RunResult
+from ringleaf.networks.virtual import Options, VirtualNetwork
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build
 
