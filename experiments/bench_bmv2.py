@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ringleaf.errors import BackendError
 from ringleaf.experiments.bench_loads import Load, Packet
-from ringleaf.switches.bmv2 import Bmv2
+from ringleaf.switches.bmv2.process import Bmv2
 from ringleaf.switches.program import P4INFO_SUFFIX
 
 _MAGIC = 0xA1B2C3D4  # microseconds

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ringleaf.experiments.bench_loads import Load
-from ringleaf.switches import Program, Switch
 from ringleaf.switches.bench import Speed, measure
+from ringleaf.switches.program import Program
+from ringleaf.switches.switch import Switch
 
 
 def measure_engine(load: Load, *, seconds: float = 1.0) -> Speed:

@@ -20,8 +20,8 @@ from ringleaf.ethernet import group_mac
 from ringleaf.ina.atp import control as atp_control
 from ringleaf.ina.atp import wire as atp_wire
 from ringleaf.ina.switchml import control, wire
+from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.shipped import built_program
-from ringleaf.switches.forwarding import forwarding_entities
 from ringleaf.topologies import registry
 from ringleaf.topologies.addresses import ipv4, mac
 from ringleaf.topologies.graph import hosts, port

@@ -27,8 +27,8 @@ from typing import Any, Self
 
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.experiments.bench_loads import build_path, udp_frame
-from ringleaf.switches.bmv2_build import beside, build_name
-from ringleaf.switches.forwarding import forwarding_entities
+from ringleaf.networks.forwarding import forwarding_entities
+from ringleaf.switches.bmv2.build import beside, build_name
 from ringleaf.topologies.registry import build
 
 SIMPLE_SWITCH = "simple_switch"
@@ -243,8 +243,9 @@ def _tell(thrift: str, lines: list[str]) -> bool:
 
 def commands(program: Path, entities: list[Any]) -> list[str]:
     """P4Runtime entities as lines of BMv2's command line."""
-    from ringleaf.switches import Program, Switch
-    from ringleaf.switches.bmv2_commands import CommandWriter
+    from ringleaf.switches.bmv2.commands import CommandWriter
+    from ringleaf.switches.program import Program
+    from ringleaf.switches.switch import Switch
 
     told: list[Any] = []
 

@@ -60,10 +60,10 @@ def net_command(
         return
     _refuse(switch_delay=switch_delay, host_delay=host_delay, message_overhead=message_overhead)
     from ringleaf.experiments.network import build_topology
+    from ringleaf.networks.forwarding import forwarding_entities
     from ringleaf.networks.live.processes import ended_like_interrupts
     from ringleaf.networks.mininet.fabric import Fabric, Settings
     from ringleaf.networks.mininet.preflight import check_machine
-    from ringleaf.switches.forwarding import forwarding_entities
 
     topo, rate_bps = _rate(topo, rate, inject, hosts)
     delay_ps = parse_time(delay, "delay")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from ringleaf.errors import ConfigError
 from ringleaf.private import is_private_file
-from ringleaf.switches.p4runtime.device import Device
-from ringleaf.switches.p4runtime.server import Server, check_address
 from ringleaf.switches.program import Program
+from ringleaf.switches.server.device import Device
+from ringleaf.switches.server.server import Server, check_address
 
 SHORTEST_TOKEN = 16  # letters
 

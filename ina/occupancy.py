@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from ringleaf.switches.control import ControlPlane
+    from ringleaf.switches.control.plane import ControlPlane
 
 JOB_SHIFT = np.uint64(32)  # of a register that names an entry's user: job ++ block
 

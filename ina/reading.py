@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import networkx as nx
 
 if TYPE_CHECKING:
-    from ringleaf.switches.control import ControlPlane
+    from ringleaf.switches.control.plane import ControlPlane
 
 
 @dataclass(frozen=True, slots=True)

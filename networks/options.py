@@ -27,7 +27,7 @@ class Options:
     window: int | None = None  # packets in flight per connection; None: twice the path's capacity
     ecmp: bool = False  # split flows by hash; False: each host is reached by one path
     queue_bytes: int = 4 << 20  # per switch port
-    scheduler: str = "strict"  # of ports' queues, as `switches/schedulers.py` reads it
+    scheduler: str = "strict"  # of ports' queues, as `switches/engine/schedulers.py` reads it
     congestion: str = "fixed"  # a controller of `hosts/congestion`
     ecn: Marking = NEVER  # when switches mark packets
     loss: float = 0.0  # probabilities, per packet and link

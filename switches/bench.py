@@ -34,7 +34,7 @@ from ringleaf.packets import (
     allocate_packet,
     free_packet,
 )
-from ringleaf.switches.layout import (
+from ringleaf.switches.engine.layout import (
     DEQ_QDEPTH,
     DEQ_TIMEDELTA,
     EGRESS_PORT,
@@ -42,7 +42,7 @@ from ringleaf.switches.layout import (
     ENQ_TIMESTAMP,
     STANDARD_FIELDS,
 )
-from ringleaf.switches.replication import replicate
+from ringleaf.switches.engine.replication import replicate
 from ringleaf.switches.switch import Switch
 from ringleaf.views import window
 
@@ -185,7 +185,7 @@ def _store_frames(store: Store, packets: Sequence[tuple[int, bytes]]) -> int:
 
 _COMPILE = """
 import time, sys
-from ringleaf.switches import Program
+from ringleaf.switches.program import Program
 start = time.perf_counter()
 program = Program.load(sys.argv[1])
 program.ingress, program.egress

@@ -20,12 +20,12 @@ import numpy as np
 from ringleaf.arena import Arena
 from ringleaf.compiled import cache_folder
 from ringleaf.private import is_private_file
-from ringleaf.switches.bmv2_json import load_source, parse_source
-from ringleaf.switches.entities import Encoder, read_p4info
 from ringleaf.switches.generate import Module, generate
 from ringleaf.switches.generate.check import compile_checked
 from ringleaf.switches.generate.module import ORDINARY
 from ringleaf.switches.generate.observing import Variant
+from ringleaf.switches.json.program import load_source, parse_source
+from ringleaf.switches.p4runtime.finsy_entities import Encoder, read_p4info
 from ringleaf.switches.p4runtime.schema import Schema
 from ringleaf.switches.source import Source
 

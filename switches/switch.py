@@ -26,9 +26,8 @@ from ringleaf.packets import (
     row_of,
     write_packet,
 )
-from ringleaf.switches.control import ControlPlane
-from ringleaf.switches.generate.state import SCRATCH_AT
-from ringleaf.switches.layout import (
+from ringleaf.switches.control.plane import ControlPlane
+from ringleaf.switches.engine.layout import (
     AGAIN_PORT,
     CLONE,
     DEQ_QDEPTH,
@@ -41,8 +40,9 @@ from ringleaf.switches.layout import (
     ROUND,
     SEND,
 )
+from ringleaf.switches.engine.replication import may_pass, replicate, send_twin
+from ringleaf.switches.generate.state import SCRATCH_AT
 from ringleaf.switches.program import Program
-from ringleaf.switches.replication import may_pass, replicate, send_twin
 from ringleaf.units import PS_PER_US
 
 LONGEST_PACKET = 10_000  # bytes, that `process` takes

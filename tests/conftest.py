@@ -37,7 +37,7 @@ def _why_not_live() -> str | None:
 
 @cache
 def _why_not_bmv2() -> str | None:
-    from ringleaf.switches import bmv2
+    from ringleaf.switches.bmv2 import process as bmv2
 
     return None if bmv2.is_there() else "BMv2's simple_switch_grpc is not installed"
 
@@ -94,7 +94,7 @@ def count_kept_away(reports: list[pytest.TestReport]) -> str:
     counts = [value for value in named if isinstance(value, int)]
     if not sum(counts):
         return ""
-    from ringleaf.switches.bmv2_build import kept_away_line
+    from ringleaf.switches.bmv2.build import kept_away_line
 
     return kept_away_line(sum(counts))
 

@@ -75,7 +75,7 @@ def run(options: Options, emit: Emit) -> int:
         )
     if not options.compiled:
         run_uncompiled()
-    from ringleaf.switches.bmv2 import is_there
+    from ringleaf.switches.bmv2.process import is_there
     from ringleaf.switches.fuzz.exclusions import incomparable
     from ringleaf.switches.program import Program
 
@@ -95,7 +95,7 @@ def run(options: Options, emit: Emit) -> int:
 
 
 def _fuzz(program: Program, options: Options, emit: Emit) -> int:
-    from ringleaf.switches.bmv2_build import has_checks, kept_away_line
+    from ringleaf.switches.bmv2.build import has_checks, kept_away_line
     from ringleaf.switches.fuzz.campaign import run_rounds
     from ringleaf.switches.fuzz.contest import Contest, shrink
     from ringleaf.switches.fuzz.exclusions import unconfigured

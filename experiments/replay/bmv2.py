@@ -10,7 +10,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.networks.replay.compare import Check, Sent
 from ringleaf.networks.traces.entries import load_schema, read_entries
 from ringleaf.networks.traces.trace import PORT, Trace
-from ringleaf.switches.bmv2 import Bmv2, is_there
+from ringleaf.switches.bmv2.process import Bmv2, is_there
 
 BATCH = 300
 WINDOW = 64

@@ -24,11 +24,11 @@ from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.soak.mutators import mutate_bytes, mutate_json, mutate_text
 from ringleaf.hosts.training.model import MODELS
 from ringleaf.shipped import P4_BUILD, SPECS
-from ringleaf.switches.p4runtime.controllers import Controllers
-from ringleaf.switches.p4runtime.device import Device
-from ringleaf.switches.p4runtime.service import Service
-from ringleaf.switches.p4runtime.status import BatchError
 from ringleaf.switches.program import P4INFO_SUFFIX, Program
+from ringleaf.switches.server.controllers import Controllers
+from ringleaf.switches.server.device import Device
+from ringleaf.switches.server.service import Service
+from ringleaf.switches.server.status import BatchError
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "switches" / "programs"

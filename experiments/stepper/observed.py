@@ -22,7 +22,7 @@ from ringleaf.ina.reading import Fact, Readable
 from ringleaf.networks.options import Options
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.networks.virtual.watch import Sight
-from ringleaf.switches import Switch
+from ringleaf.switches.switch import Switch
 
 WINDOW = 15  # ranks per run: 30 bits, as sums are of 31 and a sign
 FEWEST_LANES = 4  # registers numbered alike that are taken for lanes, not for scalars

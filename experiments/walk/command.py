@@ -71,7 +71,8 @@ def _prepare(options: Options) -> tuple[Any, int, bytes, str]:
     """Return the switch, and the port and bytes of the packet, and what is to be seen."""
     from ringleaf.experiments.walk.examples import example
     from ringleaf.experiments.walk.packets import read_packet
-    from ringleaf.switches import Program, Switch
+    from ringleaf.switches.program import Program
+    from ringleaf.switches.switch import Switch
 
     path = find_program(options.program)
     if options.packet is None and not options.example:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ringleaf.switches.layout import AGAIN_PORT
+from ringleaf.switches.engine.layout import AGAIN_PORT
 from ringleaf.switches.walk import steps
 from ringleaf.switches.walk.formats import show
 from ringleaf.switches.walk.steps import Copy, Step, Value, Walk, Write

@@ -18,7 +18,7 @@ from ringleaf.ethernet import group_mac
 from ringleaf.ina.atp import control as atp_control
 from ringleaf.ina.atp import wire as atp_wire
 from ringleaf.ina.switchml import control, wire
-from ringleaf.switches.forwarding import forwarding_entities, tensor_queues
+from ringleaf.networks.forwarding import forwarding_entities, tensor_queues
 from ringleaf.topologies.addresses import ipv4, mac
 from ringleaf.topologies.graph import attachment, hosts, neighbors, port
 from ringleaf.topologies.registry import build

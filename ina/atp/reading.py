@@ -27,7 +27,7 @@ from ringleaf.ina.atp.wire import (
 )
 from ringleaf.ina.occupancy import JOB_SHIFT, words
 from ringleaf.ina.reading import Fact, rows_of
-from ringleaf.switches.control import ControlPlane
+from ringleaf.switches.control.plane import ControlPlane
 from ringleaf.topologies.graph import hosts
 
 SEQUENCE_BITS = 32  # of a holder; the job is above

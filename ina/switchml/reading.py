@@ -23,7 +23,7 @@ from ringleaf.ina.switchml.wire import (
     VALUES_AT,
     VERSION_SHIFT,
 )
-from ringleaf.switches.control import ControlPlane
+from ringleaf.switches.control.plane import ControlPlane
 from ringleaf.topologies.graph import neighbor_at
 
 BLOCK_BITS = 32  # of an owner; the job is above

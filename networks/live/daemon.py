@@ -25,7 +25,7 @@ from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.networks.live.engine import CPU_PORT
 from ringleaf.networks.live.fleet import Fleet, parse_line
 from ringleaf.networks.live.processes import hurry
-from ringleaf.switches.p4runtime.server import Server
+from ringleaf.switches.server.server import Server
 
 
 class Commands:

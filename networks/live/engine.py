@@ -27,8 +27,8 @@ from ringleaf.networks.virtual.loop import NEEDS_ROOM, lacks_room
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import Network, make_network, open_network
 from ringleaf.packets import HEAD_BYTES, free_packet, read_packet, write_packet
-from ringleaf.switches import Switch
-from ringleaf.switches.schedulers import make_port_queues
+from ringleaf.switches.engine.schedulers import make_port_queues
+from ringleaf.switches.switch import Switch
 from ringleaf.units import PS_PER_S
 
 RING_ROWS = 1 << 12
@@ -49,7 +49,7 @@ class Line:
     delay_ps: int = 0
     loss: float = 0.0  # probability, per packet
     queue_bytes: int = 4 << 20  # switches only, as what follows
-    scheduler: str = "strict"  # of the port's queues, as `switches/schedulers.py` reads it
+    scheduler: str = "strict"  # of the port's queues, as `switches/engine/schedulers.py` reads it
 
 
 @dataclass(slots=True)

@@ -15,9 +15,10 @@ from ringleaf.networks.live.record import Recorder
 from ringleaf.networks.live.turns import Turns
 from ringleaf.networks.virtual.loop import CAPTURED
 from ringleaf.packets import empty_pool, make_pool, widen_pool
-from ringleaf.switches import Program, Switch
-from ringleaf.switches.p4runtime.device import Device
-from ringleaf.switches.queues import DROPPED, PEAK_BYTES
+from ringleaf.switches.engine.queues import DROPPED, PEAK_BYTES
+from ringleaf.switches.program import Program
+from ringleaf.switches.server.device import Device
+from ringleaf.switches.switch import Switch
 from ringleaf.units import PS_PER_MS
 
 POOL_PACKETS = 8192

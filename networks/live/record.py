@@ -29,10 +29,10 @@ from ringleaf.networks.traces.writer import TraceWriter, check_folder
 from ringleaf.networks.virtual.capture import CaptureBuffer
 from ringleaf.networks.virtual.state import Rows
 from ringleaf.packets import HEAD_BYTES, free_packet
-from ringleaf.switches import Switch
-from ringleaf.switches.p4runtime.pipeline import Pipeline
-from ringleaf.switches.queues import CREDIT, DEFICITS, PACKETS, TURN
-from ringleaf.switches.schedulers import pop
+from ringleaf.switches.engine.queues import CREDIT, DEFICITS, PACKETS, TURN
+from ringleaf.switches.engine.schedulers import pop
+from ringleaf.switches.server.pipeline import Pipeline
+from ringleaf.switches.switch import Switch
 from ringleaf.units import PS_PER_NS
 
 _TIME_PS, _PORT, _AT, _SIZE, _ORDER = range(s.CAPTURE_ROW_WORDS)

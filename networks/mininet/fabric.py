@@ -41,7 +41,7 @@ class Settings:
         scale: Links have their rate divided by this. Delays are not scaled.
         loss: Probability that a packet is lost on a link; hosts see to their own packets.
         queue_bytes: Of each switch port.
-        scheduler: Of each switch port's queues, as `switches/schedulers.py` reads it.
+        scheduler: Of each switch port's queues, as `switches/engine/schedulers.py` reads it.
         mtu_bytes: Of all interfaces, as IP counts: without the Ethernet header.
         seed: Of the switches' losses and random numbers.
         cpu_port: What switches call the port of their controllers.

@@ -26,7 +26,7 @@ class VethInterface(Intf):
         delay_ps: Of what a switch sends.
         loss: Probability, per packet that a switch sends.
         queue_bytes: Of a switch's port.
-        scheduler: Of a switch's port, as `switches/schedulers.py` reads it.
+        scheduler: Of a switch's port, as `switches/engine/schedulers.py` reads it.
     """
 
     rate_bps = PORT_RATE_BPS

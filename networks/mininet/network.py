@@ -15,6 +15,7 @@ import torch
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.ina.registry import program_of
+from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.networks.live.crew import STALL_S
 from ringleaf.networks.live.engine import Line
 from ringleaf.networks.live.host import Place
@@ -24,7 +25,6 @@ from ringleaf.networks.mininet.recording import Folders
 from ringleaf.networks.options import Options
 from ringleaf.networks.outcome import Drop, RunResult, Usage
 from ringleaf.networks.virtual.fabric import places
-from ringleaf.switches.forwarding import forwarding_entities
 from ringleaf.topologies.graph import attachment, hosts, link, switches
 
 ECN_FIELDS = ("IP.tos", "IP.chksum")  # what a switch changes that marks a packet

@@ -88,7 +88,7 @@ def _program_all(targets: Sequence[Target]) -> None:
 
 
 def _program(target: Target, schema: Any) -> None:
-    from ringleaf.switches.p4runtime.client import Controller
+    from ringleaf.switches.server.client import Controller
 
     with Controller(target.address, target.device, target.name) as controller:
         controller.await_ready()

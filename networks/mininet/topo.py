@@ -60,7 +60,7 @@ class GraphTopo(Topo):
         scale: Links have their rate divided by this.
         loss: Of each switch port, per packet.
         queue_bytes: Of each switch port.
-        scheduler: Of each switch port, as `switches/schedulers.py` reads it.
+        scheduler: Of each switch port, as `switches/engine/schedulers.py` reads it.
         mtu_bytes: Of all interfaces.
         program: What all switches run, as BMv2 JSON.
         p4info: P4Info as text; by default beside it.

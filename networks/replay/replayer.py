@@ -20,8 +20,9 @@ from ringleaf.networks.virtual.capture import CaptureBuffer
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import make_network, open_network
 from ringleaf.packets import make_pool
-from ringleaf.switches import Program, Switch
-from ringleaf.switches.schedulers import make_port_queues
+from ringleaf.switches.engine.schedulers import make_port_queues
+from ringleaf.switches.program import Program
+from ringleaf.switches.switch import Switch
 
 POOL_PACKETS = 4096
 BIN_PS = 1 << 40  # of a series that nobody looks at

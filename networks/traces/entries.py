@@ -13,7 +13,7 @@ from finsy.proto import p4r
 from google.protobuf import text_format  # type: ignore[import-untyped]
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.entities import UNREADABLE
+from ringleaf.switches.p4runtime.finsy_entities import UNREADABLE
 from ringleaf.switches.program import P4INFO_SUFFIX
 
 

@@ -9,7 +9,7 @@
     entries: entries.txtpb          # p4.v1.WriteRequest as text, written before the first packet
     later: [{at: 10us, entries: more.txtpb}]      # written at a time, after all packets before it
     ports: {1: {rate: 100G, queue: 4MiB}}         # or a number of ports, all with that; besides,
-                                    # `scheduler: wrr` (switches/schedulers.py), if not strict
+                                    # `scheduler: wrr` (as SCHEDULER=), if not strict
     delay: 400ns                    # from a packet's last bit until it is in a queue; else 0
     seed: 1                         # of the program's random numbers
     origin_ns: 0                    # stamp of time 0; else that of the first packet received

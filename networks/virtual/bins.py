@@ -10,7 +10,7 @@ from ringleaf.arena import Words
 from ringleaf.compiled import inline
 from ringleaf.disciplines import CLASSES
 from ringleaf.networks.virtual.state import port_row
-from ringleaf.switches.queues import CLASS_BYTES
+from ringleaf.switches.engine.queues import CLASS_BYTES
 
 
 @inline

@@ -24,7 +24,7 @@ from ringleaf.packets import (
     open_packet,
     row_of,
 )
-from ringleaf.switches.layout import (
+from ringleaf.switches.engine.layout import (
     AGAIN_PORT,
     CLONE,
     DEQ_QDEPTH,
@@ -37,9 +37,9 @@ from ringleaf.switches.layout import (
     ROUND,
     SEND,
 )
-from ringleaf.switches.queues import LENGTHS, PACKETS, push
-from ringleaf.switches.replication import may_pass, replicate
-from ringleaf.switches.schedulers import pop
+from ringleaf.switches.engine.queues import LENGTHS, PACKETS, push
+from ringleaf.switches.engine.replication import may_pass, replicate
+from ringleaf.switches.engine.schedulers import pop
 from ringleaf.units import PS_PER_US
 
 

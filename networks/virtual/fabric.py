@@ -14,8 +14,9 @@ from ringleaf.hosts.agent import HostAgent
 from ringleaf.networks.options import Options
 from ringleaf.networks.virtual.drops import watch_drops
 from ringleaf.networks.virtual.state import Network, make_network, open_network, watch_queues
-from ringleaf.switches import Program, Switch
-from ringleaf.switches.schedulers import make_port_queues
+from ringleaf.switches.engine.schedulers import make_port_queues
+from ringleaf.switches.program import Program
+from ringleaf.switches.switch import Switch
 from ringleaf.topologies.delays import host_delay_ps, node_delay_ps, switch_delay_ps
 from ringleaf.topologies.graph import hosts, link, neighbors, port, switches
 

@@ -20,7 +20,7 @@ from ringleaf.networks.virtual.lines import capture
 from ringleaf.networks.virtual.state import agent_row, node_row, port_row
 from ringleaf.networks.virtual.stations import arm_timer, reach_host, ring_timer, serve_agents
 from ringleaf.packets import OUTBOX_ROWS, POOL_FREE
-from ringleaf.switches.replication import send_twin
+from ringleaf.switches.engine.replication import send_twin
 
 # Why `run` returned.
 REPORTED = 1  # agents have reported; all events of that instant are done

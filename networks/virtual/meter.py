@@ -16,7 +16,7 @@ from ringleaf.hosts.agent import REFUSALS, RETRANSMISSIONS
 from ringleaf.networks.outcome import Direction, Drop, RunResult
 from ringleaf.networks.virtual.drops import clear_drops, read_drops
 from ringleaf.networks.virtual.state import Network, open_network
-from ringleaf.switches.queues import CLASS_PEAKS, DROPPED, PEAK_BYTES, QUEUE_WORDS
+from ringleaf.switches.engine.queues import CLASS_PEAKS, DROPPED, PEAK_BYTES, QUEUE_WORDS
 from ringleaf.units import PS_PER_NS
 
 FIRST_BIN_PS = 100 * PS_PER_NS

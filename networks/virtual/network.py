@@ -19,6 +19,7 @@ from ringleaf.errors import BackendError, ConfigError
 from ringleaf.hosts.agent import take_completions
 from ringleaf.ina.registry import program_of
 from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
+from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.networks.groups import Group, whole
 from ringleaf.networks.hosts.director import Director
 from ringleaf.networks.hosts.endpoints import Endpoints
@@ -36,9 +37,9 @@ from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import open_network
 from ringleaf.networks.virtual.watch import Sight, Watch
 from ringleaf.packets import POOL_FREE, POOL_SIZE, free_packet, make_pool
-from ringleaf.switches import Program, Switch
-from ringleaf.switches.forwarding import forwarding_entities
-from ringleaf.switches.schedulers import pop
+from ringleaf.switches.engine.schedulers import pop
+from ringleaf.switches.program import Program
+from ringleaf.switches.switch import Switch
 from ringleaf.topologies.addresses import ipv4
 from ringleaf.topologies.graph import hosts, neighbors, switches
 from ringleaf.topologies.routing import longest_rtt_ps

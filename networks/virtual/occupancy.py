@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ringleaf.ina.occupancy import Occupies
 from ringleaf.networks.groups import Group
 from ringleaf.networks.hosts.endpoints import Endpoints
-from ringleaf.switches import Switch
+from ringleaf.switches.switch import Switch
 from ringleaf.units import PS_PER_US
 
 FIRST_INTERVAL_PS = PS_PER_US

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
+from ringleaf.switches.engine.updates import Update
 from ringleaf.switches.fuzz.contest import Contest, Round
 from ringleaf.switches.fuzz.course import Course
 from ringleaf.switches.fuzz.entries import EntryMaker
@@ -18,7 +19,6 @@ from ringleaf.switches.fuzz.packets import PacketMaker
 from ringleaf.switches.fuzz.sides import EngineSide
 from ringleaf.switches.fuzz.sieve import Shadows
 from ringleaf.switches.program import Program
-from ringleaf.switches.updates import Update
 
 SCOUTINGS = 2
 SCOUTS = 30  # packets

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ringleaf.switches.engine.hashing import CRCS, crc
 from ringleaf.switches.fuzz.headers import Draft
-from ringleaf.switches.hashing import CRCS, crc
 from ringleaf.switches.source import Calculation, Constants, Source
 
 

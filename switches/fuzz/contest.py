@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ringleaf.errors import BackendError
+from ringleaf.switches.engine.updates import Update
 from ringleaf.switches.fuzz.course import Course
 from ringleaf.switches.fuzz.packets import Packet
 from ringleaf.switches.fuzz.sides import Bmv2Side, EngineSide, RefusedError, State, cells_of
 from ringleaf.switches.fuzz.sieve import Shadows, Sieve
 from ringleaf.switches.program import Program
-from ringleaf.switches.updates import Update
 
 MOST_ENDS = 8
 """Ways in which BMv2 may end in a round; each costs a BMv2 of its own."""

@@ -5,13 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 
-from ringleaf.switches.fuzz.numbers import Numbers
-from ringleaf.switches.generate.observing import ACTION, Point, action_name
-from ringleaf.switches.program import Program
-from ringleaf.switches.shapes import Shape
-from ringleaf.switches.source import Constant, Field, Primitive, Source, Table
-from ringleaf.switches.tables import prefix_mask
-from ringleaf.switches.updates import (
+from ringleaf.switches.engine.shapes import Shape
+from ringleaf.switches.engine.updates import (
     INSERT,
     MODIFY,
     CloneUpdate,
@@ -25,7 +20,12 @@ from ringleaf.switches.updates import (
     RegisterUpdate,
     TableUpdate,
     Update,
+    prefix_mask,
 )
+from ringleaf.switches.fuzz.numbers import Numbers
+from ringleaf.switches.generate.observing import ACTION, Point, action_name
+from ringleaf.switches.program import Program
+from ringleaf.switches.source import Constant, Field, Primitive, Source, Table
 
 Keys = tuple[int, ...]
 """What a table is looked up by, a number per key."""

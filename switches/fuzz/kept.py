@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.bmv2_commands import CommandWriter
+from ringleaf.switches.bmv2.commands import CommandWriter
+from ringleaf.switches.engine.shapes import Shape
+from ringleaf.switches.engine.updates import Entry, TableUpdate, Update
 from ringleaf.switches.fuzz.contest import Difference
 from ringleaf.switches.program import Program
-from ringleaf.switches.shapes import Shape
 from ringleaf.switches.stf.entries import GREATEST_PRIORITY
-from ringleaf.switches.updates import Entry, TableUpdate, Update
 
 
 def as_stf(program: Program, found: Difference) -> str:

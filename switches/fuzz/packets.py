@@ -7,16 +7,16 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Protocol
 
+from ringleaf.switches.control.tables import const_match
+from ringleaf.switches.engine.shapes import Shape
+from ringleaf.switches.engine.updates import Match, TableUpdate, Update
 from ringleaf.switches.fuzz.checksums import fill_checksums
 from ringleaf.switches.fuzz.entries import PORTS
 from ringleaf.switches.fuzz.headers import MOST_BITS, Draft, UnknownError
 from ringleaf.switches.fuzz.numbers import Numbers, definitions, ends
 from ringleaf.switches.fuzz.values import places_in
 from ringleaf.switches.program import Program
-from ringleaf.switches.shapes import Shape
 from ringleaf.switches.source import Expression, Field, Named, ParserState, Primitive, Transition
-from ringleaf.switches.tables import const_match
-from ringleaf.switches.updates import Match, TableUpdate, Update
 
 Packet = tuple[int, bytes]
 

@@ -13,15 +13,15 @@ import numpy.typing as npt
 from ringleaf.arena import Store
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.packets import OUTBOX_ROWS, make_pool
-from ringleaf.switches.bmv2 import Bmv2
-from ringleaf.switches.bmv2_commands import CommandWriter
+from ringleaf.switches.bmv2.commands import CommandWriter
+from ringleaf.switches.bmv2.process import Bmv2
+from ringleaf.switches.engine.layout import RANDOM_AT
+from ringleaf.switches.engine.updates import INSERT, TableUpdate, Update
 from ringleaf.switches.fuzz.packets import Packet
 from ringleaf.switches.generate.observing import OUTSIDE, Observer, Point
 from ringleaf.switches.generate.state import LANE_STATE_AT, STATE_AT
-from ringleaf.switches.layout import RANDOM_AT
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
-from ringleaf.switches.updates import INSERT, TableUpdate, Update
 from ringleaf.switches.walk.views import joined
 
 LAST_PORT = 510

@@ -5,7 +5,7 @@ ours are zero (`switches/generate/leftovers.py` says where that is so). P4 allow
 go through twins of the engine in which such fields are not zero: what then comes out otherwise was
 undefined. Packets that draw random numbers, that BMv2 would go round with for ever, or abort by
 (`assert`), are kept from it, too; and those that access an array out of its range from a BMv2
-that was built without its checks (`switches/bmv2_build.py`).
+that was built without its checks (`switches/bmv2/build.py`).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from ringleaf.switches.engine.updates import Update
 from ringleaf.switches.fuzz.packets import Packet
 from ringleaf.switches.fuzz.sides import EngineSide
 from ringleaf.switches.generate.observing import Variant
 from ringleaf.switches.program import Program
-from ringleaf.switches.updates import Update
 
 UNDEFINED = "reads headers that are not there, whose fields BMv2 leaves undefined"
 CHANCE = "draws a random number, of which every switch has its own"

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from ringleaf.switches.engine.hashing import CRCS, WIDTHS, XORS
 from ringleaf.switches.generate.code import Code
 from ringleaf.switches.generate.inputs import Piece, gather, pieces_of
 from ringleaf.switches.generate.marks import UPDATE, VERIFY, WRONG, Mark
 from ringleaf.switches.generate.storage import valid
-from ringleaf.switches.hashing import CRCS, WIDTHS, XORS
 from ringleaf.switches.source import Calculation, Checksum, Field
 
 LONGEST_STRAIGHT = 64  # bytes of input for which there is code without a loop

@@ -17,8 +17,8 @@ from types import CodeType
 from typing import Any
 
 from ringleaf.errors import ConfigError
+from ringleaf.switches.engine.hashing import CRCS
 from ringleaf.switches.generate.prelude import HEADER
-from ringleaf.switches.hashing import CRCS
 
 MOST_LETTERS = 50_000_000
 """Of a module, which is 60,000 for our largest programs; one this long takes minutes to compile."""

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ringleaf.switches.digests import message_words
+from ringleaf.switches.engine.digests import message_words
+from ringleaf.switches.engine.layout import (
+    CLONE,
+    PACKET_LENGTH,
+    RECIRCULATED,
+    REQUESTS,
+    RESUBMIT_SHIFT,
+    ROUND,
+)
 from ringleaf.switches.generate.code import Code
 from ringleaf.switches.generate.storage import (
     CLONE_FIELDS,
@@ -17,14 +25,6 @@ from ringleaf.switches.generate.storage import (
     LEARN,
     RECIRCULATE,
     RESUBMIT,
-)
-from ringleaf.switches.layout import (
-    CLONE,
-    PACKET_LENGTH,
-    RECIRCULATED,
-    REQUESTS,
-    RESUBMIT_SHIFT,
-    ROUND,
 )
 from ringleaf.switches.source import STACKS, STANDARD, Constant, Expression, Field, Source
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ringleaf.switches.engine.meters import METER_WORDS
 from ringleaf.switches.generate.calculations import calculate
 from ringleaf.switches.generate.code import OUTSIDE, Code
 from ringleaf.switches.generate.metering import COLOR_BITS, color
 from ringleaf.switches.generate.observing import OUTSIDE as AWAY
-from ringleaf.switches.meters import METER_WORDS
 from ringleaf.switches.source import Constant, Expression, Field, Named, Primitive, RegisterArray
 
 

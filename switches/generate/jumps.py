@@ -11,7 +11,7 @@ from __future__ import annotations
 from ringleaf.switches.generate.flow import Body, If, IfLeft, Leave, Repeat, Statement
 from ringleaf.switches.generate.lower import lower
 from ringleaf.switches.generate.text import TooLargeError
-from ringleaf.switches.json_stacks import value_of
+from ringleaf.switches.json.stacks import value_of
 from ringleaf.switches.source import Action, Constant, Operation, Primitive, Selected, Source
 
 MOST_PRIMITIVES = 100_000

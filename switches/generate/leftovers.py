@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ringleaf.switches.engine.layout import EGRESS_CLONE, INSTANCE_TYPE, REPLICATION
 from ringleaf.switches.generate.code import Code
 from ringleaf.switches.generate.storage import POSITION, VARBITS, Storage
-from ringleaf.switches.layout import EGRESS_CLONE, INSTANCE_TYPE, REPLICATION
 from ringleaf.switches.source import STACKS, VALID, Field, Source
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ringleaf.switches.engine.layout import DROP_PORT
 from ringleaf.switches.generate.flow import Body, If
 from ringleaf.switches.generate.primitives import PRIMITIVES, READ
-from ringleaf.switches.json_stacks import value_of
-from ringleaf.switches.layout import DROP_PORT
+from ringleaf.switches.json.stacks import value_of
 from ringleaf.switches.source import (
     STACKS,
     STANDARD,

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ringleaf.switches.engine.layout import DROP_PORT, INGRESS_CLONE, INSTANCE_TYPE, SEND
+from ringleaf.switches.engine.layout import PACKET_LENGTH as PACKET_LENGTH_SLOT
+from ringleaf.switches.engine.shapes import Shape, shape_table
 from ringleaf.switches.generate.calculations import update_checksum, verify_checksum
 from ringleaf.switches.generate.code import EGRESS, INGRESS, Code
 from ringleaf.switches.generate.deparser import DeparserWriter
@@ -44,9 +47,6 @@ from ringleaf.switches.generate.storage import (
 from ringleaf.switches.generate.structure import pipeline_body
 from ringleaf.switches.generate.text import Constants, TooLargeError
 from ringleaf.switches.generate.usage import CHECKSUM_ERROR, PACKET_LENGTH, PARSER_ERROR, Usage
-from ringleaf.switches.layout import DROP_PORT, INGRESS_CLONE, INSTANCE_TYPE, SEND
-from ringleaf.switches.layout import PACKET_LENGTH as PACKET_LENGTH_SLOT
-from ringleaf.switches.shapes import Shape, shape_table
 from ringleaf.switches.source import STACKS, STANDARD, Field, Source
 
 _TIMESTAMPS = {

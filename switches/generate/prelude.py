@@ -26,7 +26,7 @@ from ringleaf.packets import (
     copy_packet,
 )
 from ringleaf.units import PS_PER_US
-from ringleaf.switches.arithmetic import (
+from ringleaf.switches.engine.arithmetic import (
     as_signed,
     clamp,
     divide,
@@ -38,8 +38,8 @@ from ringleaf.switches.arithmetic import (
     shift_right_signed,
     store_signed,
 )
-from ringleaf.switches.digests import begin_message
-from ringleaf.switches.gathering import (
+from ringleaf.switches.engine.digests import begin_message
+from ringleaf.switches.engine.gathering import (
     crc_reflected,
     crc_upright,
     first_of,
@@ -50,8 +50,8 @@ from ringleaf.switches.gathering import (
     xor_of,
 )
 from ringleaf.switches.generate.state import SCRATCH_AT
-from ringleaf.switches.hashing import crc_steps, crc_tables
-from ringleaf.switches.heads import (
+from ringleaf.switches.engine.hashing import crc_steps, crc_tables
+from ringleaf.switches.engine.heads import (
     copy_bytes,
     cut,
     move_rest,
@@ -64,8 +64,8 @@ from ringleaf.switches.heads import (
     write_lanes_16,
     write_words,
 )
-from ringleaf.switches.layout import DIGESTS_AT, RANDOM_AT
-from ringleaf.switches.lookup import (
+from ringleaf.switches.engine.layout import DIGESTS_AT, RANDOM_AT
+from ringleaf.switches.engine.lookup import (
     count_packet,
     find_exact,
     find_in_ranges,
@@ -74,10 +74,10 @@ from ringleaf.switches.lookup import (
     note_hit,
     pick_member,
 )
-from ringleaf.switches.meters import meter_color
-from ringleaf.switches.value_sets import is_member
-from ringleaf.switches.varbits import copy_varbits, read_varbits, same_varbits, write_varbits
-from ringleaf.switches.wide import (
+from ringleaf.switches.engine.meters import meter_color
+from ringleaf.switches.engine.value_sets import is_member
+from ringleaf.switches.engine.varbits import copy_varbits, read_varbits, same_varbits, write_varbits
+from ringleaf.switches.engine.wide import (
     add_words,
     divide_words,
     is_less,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ringleaf.switches.generate.storage import Storage
-from ringleaf.switches.json_form import MOST_BITS
+from ringleaf.switches.json.form import MOST_BITS
 from ringleaf.switches.source import Argument, Constant, Expression, Field, Operation, Source
 
 WORD = 64

@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ringleaf.switches.engine.layout import SWITCH_WORDS
+from ringleaf.switches.engine.meters import METER_WORDS
+from ringleaf.switches.engine.value_sets import image_words
 from ringleaf.switches.generate.storage import SHORTEST_RUN
-from ringleaf.switches.layout import SWITCH_WORDS
-from ringleaf.switches.meters import METER_WORDS
 from ringleaf.switches.source import Primitive, Source
-from ringleaf.switches.value_sets import image_words
 
-# A switch's words after those of `switches/layout.py`.
+# A switch's words after those of `switches/engine/layout.py`.
 STATE_AT = SWITCH_WORDS  # offset in arena.fields of scalar registers and counters
 LANE_STATE_AT = SWITCH_WORDS + 1  # offset in arena.lanes of lane registers
 SCRATCH_AT = SWITCH_WORDS + 2  # offset in arena.bytes of room for a head

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ringleaf.switches.engine.lookup import ACTION, COUNTER, DEFAULT_ROW, GROUP_ACTION
+from ringleaf.switches.engine.shapes import Shape
 from ringleaf.switches.generate.branches import write_if
 from ringleaf.switches.generate.calculations import calculate
 from ringleaf.switches.generate.code import Code
@@ -30,8 +32,6 @@ from ringleaf.switches.generate.observing import CALL, HIT, MISS, action_name
 from ringleaf.switches.generate.primitives import write_primitive
 from ringleaf.switches.generate.state import TABLES_AT
 from ringleaf.switches.generate.text import tuple_of
-from ringleaf.switches.lookup import ACTION, COUNTER, DEFAULT_ROW, GROUP_ACTION
-from ringleaf.switches.shapes import Shape
 from ringleaf.switches.source import Action, Primitive, Table
 
 

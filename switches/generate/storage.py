@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ringleaf.switches import layout
+from ringleaf.switches.engine import layout
 from ringleaf.switches.generate.labels import FIELD, Labels
 from ringleaf.switches.generate.text import LONGEST_TUPLE, tuple_of
 from ringleaf.switches.source import STANDARD, VALID, Field, Header, HeaderField, Source

@@ -1,11 +1,14 @@
 """The primitives that say what becomes of a packet: cloned, resubmitted, told of, cut, dropped.
 
-Most only take note; the end of a pipeline acts on it (`module.py`, `switches/replication.py`).
+Most only take note; the end of a pipeline acts on it (`module.py`, `engine/replication.py`).
 Source: behavioral-model `targets/simple_switch/primitives.cpp`.
 """
 
 from __future__ import annotations
 
+from ringleaf.switches.engine.layout import DROP_PORT, REQUESTS
+from ringleaf.switches.engine.layout import EGRESS_SPEC as EGRESS_SPEC_SLOT
+from ringleaf.switches.engine.layout import MCAST_GRP as MCAST_GRP_SLOT
 from ringleaf.switches.generate.code import EGRESS, Code
 from ringleaf.switches.generate.state import assertion_label
 from ringleaf.switches.generate.storage import (
@@ -16,9 +19,6 @@ from ringleaf.switches.generate.storage import (
     RESUBMIT,
     TRUNCATE_LEN,
 )
-from ringleaf.switches.layout import DROP_PORT, REQUESTS
-from ringleaf.switches.layout import EGRESS_SPEC as EGRESS_SPEC_SLOT
-from ringleaf.switches.layout import MCAST_GRP as MCAST_GRP_SLOT
 from ringleaf.switches.source import STANDARD, Constant, Field, Operation, Primitive
 
 EGRESS_SPEC = Field(STANDARD, "egress_spec")

@@ -5,7 +5,7 @@ enough: `bounds` says in which range an expression's true value is, and the low 
 `+ - * & | ^ ~ <<` depend on the low words of their operands alone. So where the true value fits,
 computing modulo 2^(64 n) gives it exactly; where not, only its low bits may be used.
 
-One word is straight code. Of several words, what needs carries is a call of `switches/wide.py`
+One word is straight code. Of several words, what needs carries is a call of `engine/wide.py`
 in a line of its own, and what is used twice is given a name before, so that code can't double.
 """
 

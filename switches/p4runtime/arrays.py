@@ -8,11 +8,11 @@ from typing import Any
 from finsy.proto import p4d, p4r
 
 from ringleaf.errors import Code
+from ringleaf.switches.engine.updates import CounterUpdate, MeterUpdate, RegisterUpdate
 from ringleaf.switches.p4runtime.direct import decode_count, encode_count
 from ringleaf.switches.p4runtime.plane import Plane
 from ringleaf.switches.p4runtime.rates import decode_rates, encode_rates
 from ringleaf.switches.p4runtime.schema import check_index
-from ringleaf.switches.updates import CounterUpdate, MeterUpdate, RegisterUpdate
 
 
 class Arrays:

@@ -8,8 +8,8 @@ from typing import Any
 from finsy.proto import p4r
 
 from ringleaf.errors import Code, ConfigError
+from ringleaf.switches.engine.updates import DELETE, INSERT, DigestUpdate
 from ringleaf.switches.p4runtime.plane import Plane
-from ringleaf.switches.updates import DELETE, INSERT, DigestUpdate
 
 
 class DigestEntries:

@@ -8,10 +8,10 @@ from typing import Any
 from finsy.proto import p4r
 
 from ringleaf.errors import Code
+from ringleaf.switches.engine.updates import INSERT, Count, CounterUpdate, Entry, MeterUpdate, Rates
 from ringleaf.switches.p4runtime.plane import Plane
 from ringleaf.switches.p4runtime.rates import decode_rates, encode_rates
 from ringleaf.switches.p4runtime.schema import TableInfo
-from ringleaf.switches.updates import INSERT, Count, CounterUpdate, Entry, MeterUpdate, Rates
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from finsy.proto import p4r
 
 from ringleaf.errors import Code
+from ringleaf.switches.engine.updates import DELETE, INSERT, MODIFY, Entry
 from ringleaf.switches.p4runtime.arrays import Arrays
 from ringleaf.switches.p4runtime.digest_entries import DigestEntries
 from ringleaf.switches.p4runtime.direct import DirectResources
@@ -18,10 +19,9 @@ from ringleaf.switches.p4runtime.replication import Replication
 from ringleaf.switches.p4runtime.schema import Schema, TableInfo
 from ringleaf.switches.p4runtime.table_entries import TableEntries
 from ringleaf.switches.p4runtime.value_sets import ValueSets
-from ringleaf.switches.updates import DELETE, INSERT, MODIFY, Entry
 
 if TYPE_CHECKING:
-    from ringleaf.switches.control import ControlPlane
+    from ringleaf.switches.control.plane import ControlPlane
 
 _TYPES = {INSERT: p4r.Update.INSERT, MODIFY: p4r.Update.MODIFY, DELETE: p4r.Update.DELETE}
 

@@ -8,9 +8,8 @@ from typing import Any
 from finsy.proto import p4i, p4r
 
 from ringleaf.errors import ConfigError
+from ringleaf.switches.engine.updates import Match, prefix_mask
 from ringleaf.switches.p4runtime.bytestrings import decode_unsigned, encode_unsigned
-from ringleaf.switches.tables import prefix_mask
-from ringleaf.switches.updates import Match
 
 _KINDS = {
     p4i.MatchField.EXACT: "exact",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ringleaf.switches.updates import Match
+from ringleaf.switches.engine.updates import Match
 
 Key = tuple[str, Match, int] | tuple[str]
 """A table entry: table, match, precedence; of a default entry the table alone."""

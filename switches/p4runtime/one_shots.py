@@ -11,11 +11,7 @@ from typing import Any
 from finsy.proto import p4i
 
 from ringleaf.errors import Code
-from ringleaf.switches.p4runtime.actions import Call, decode_action
-from ringleaf.switches.p4runtime.notes import Key, OneShot
-from ringleaf.switches.p4runtime.plane import Plane
-from ringleaf.switches.p4runtime.schema import TableInfo
-from ringleaf.switches.updates import (
+from ringleaf.switches.engine.updates import (
     DELETE,
     INSERT,
     Entry,
@@ -24,6 +20,10 @@ from ringleaf.switches.updates import (
     MemberUpdate,
     TableUpdate,
 )
+from ringleaf.switches.p4runtime.actions import Call, decode_action
+from ringleaf.switches.p4runtime.notes import Key, OneShot
+from ringleaf.switches.p4runtime.plane import Plane
+from ringleaf.switches.p4runtime.schema import TableInfo
 
 
 class OneShots:

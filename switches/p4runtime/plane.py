@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ringleaf.errors import Code, ConfigError
+from ringleaf.switches.engine.updates import MODIFY, Update
 from ringleaf.switches.p4runtime.bytestrings import decode_unsigned
 from ringleaf.switches.p4runtime.notes import Notes
 from ringleaf.switches.p4runtime.schema import Schema
-from ringleaf.switches.updates import MODIFY, Update
 
 if TYPE_CHECKING:
-    from ringleaf.switches.control import ControlPlane
+    from ringleaf.switches.control.plane import ControlPlane
 
 PORT_BITS = 32  # of an SDN port
 

@@ -8,16 +8,16 @@ from typing import Any
 from finsy.proto import p4r
 
 from ringleaf.errors import Code, ConfigError
-from ringleaf.switches.p4runtime.actions import decode_action, encode_action
-from ringleaf.switches.p4runtime.one_shots import OneShots, check_weights, group_size
-from ringleaf.switches.p4runtime.plane import Plane
-from ringleaf.switches.p4runtime.schema import TableInfo
-from ringleaf.switches.updates import (
+from ringleaf.switches.engine.updates import (
     DELETE,
     INSERT,
     MemberGroupUpdate,
     MemberUpdate,
 )
+from ringleaf.switches.p4runtime.actions import decode_action, encode_action
+from ringleaf.switches.p4runtime.one_shots import OneShots, check_weights, group_size
+from ringleaf.switches.p4runtime.plane import Plane
+from ringleaf.switches.p4runtime.schema import TableInfo
 
 
 class Profiles:

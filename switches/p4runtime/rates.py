@@ -7,8 +7,8 @@ from typing import Any
 from finsy.proto import p4i, p4r
 
 from ringleaf.errors import Code, ConfigError
-from ringleaf.switches.meters import check_rates
-from ringleaf.switches.updates import Rates
+from ringleaf.switches.engine.meters import check_rates
+from ringleaf.switches.engine.updates import Rates
 
 
 def decode_rates(config: Any, spec: Any, where: str) -> Rates:

@@ -8,9 +8,9 @@ from typing import Any
 from finsy.proto import p4r
 
 from ringleaf.errors import Code, ConfigError
+from ringleaf.switches.engine.updates import DELETE, CloneUpdate, GroupUpdate
 from ringleaf.switches.p4runtime.bytestrings import decode_unsigned, encode_unsigned
 from ringleaf.switches.p4runtime.plane import PORT_BITS, Plane
-from ringleaf.switches.updates import DELETE, CloneUpdate, GroupUpdate
 
 INSTANCES = 1 << 16  # egress_rid is 16 bits wide
 

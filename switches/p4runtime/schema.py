@@ -10,8 +10,8 @@ from typing import Any
 from finsy.proto import p4i
 
 from ringleaf.errors import Code, ConfigError
+from ringleaf.switches.engine.shapes import Shape
 from ringleaf.switches.p4runtime.data import Types
-from ringleaf.switches.shapes import Shape
 from ringleaf.switches.source import Source
 
 

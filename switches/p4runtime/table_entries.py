@@ -9,15 +9,7 @@ from typing import Any
 from finsy.proto import p4r
 
 from ringleaf.errors import Code, ConfigError
-from ringleaf.switches.p4runtime.actions import decode_action, encode_action
-from ringleaf.switches.p4runtime.digests import PS_PER_NS
-from ringleaf.switches.p4runtime.direct import DirectResources
-from ringleaf.switches.p4runtime.matches import decode_match, encode_match
-from ringleaf.switches.p4runtime.notes import Key
-from ringleaf.switches.p4runtime.one_shots import OneShots
-from ringleaf.switches.p4runtime.plane import Plane
-from ringleaf.switches.p4runtime.schema import TableInfo
-from ringleaf.switches.updates import (
+from ringleaf.switches.engine.updates import (
     DELETE,
     INSERT,
     MODIFY,
@@ -27,6 +19,14 @@ from ringleaf.switches.updates import (
     MemberGroup,
     TableUpdate,
 )
+from ringleaf.switches.p4runtime.actions import decode_action, encode_action
+from ringleaf.switches.p4runtime.direct import DirectResources
+from ringleaf.switches.p4runtime.matches import decode_match, encode_match
+from ringleaf.switches.p4runtime.notes import Key
+from ringleaf.switches.p4runtime.one_shots import OneShots
+from ringleaf.switches.p4runtime.plane import Plane
+from ringleaf.switches.p4runtime.schema import TableInfo
+from ringleaf.units import PS_PER_NS
 
 
 class TableEntries:

@@ -8,9 +8,9 @@ from typing import Any
 from finsy.proto import p4r
 
 from ringleaf.errors import Code, ConfigError
+from ringleaf.switches.engine.updates import ValueSetUpdate
 from ringleaf.switches.p4runtime.matches import decode_match, encode_match
 from ringleaf.switches.p4runtime.plane import Plane
-from ringleaf.switches.updates import ValueSetUpdate
 
 
 class ValueSets:

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.switches.bmv2 import BINARY, Bmv2, is_there
+from ringleaf.switches.bmv2.process import BINARY, Bmv2, is_there
+from ringleaf.switches.engine.shapes import Shape
+from ringleaf.switches.engine.updates import Count, Entry, TableUpdate
 from ringleaf.switches.program import Program
-from ringleaf.switches.shapes import Shape
 from ringleaf.switches.stf.entries import EntryTranslator
 from ringleaf.switches.stf.expectations import Output
 from ringleaf.switches.stf.statements import (
@@ -22,7 +23,6 @@ from ringleaf.switches.stf.statements import (
     Statement,
 )
 from ringleaf.switches.stf.testbed import check_count
-from ringleaf.switches.updates import Count, Entry, TableUpdate
 
 _SMALL_TALK = ("Control utility", "Obtaining", "Done", "RuntimeCmd:")
 _TROUBLE = ("Invalid", "Error", "Unknown", "Bad")

@@ -9,11 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ringleaf.errors import ConfigError, choose
-from ringleaf.switches.source import MeterArray
-from ringleaf.switches.stf.names import find_name
-from ringleaf.switches.stf.statements import Command
-from ringleaf.switches.switch import Switch
-from ringleaf.switches.updates import (
+from ringleaf.switches.engine.updates import (
     DELETE,
     INSERT,
     MODIFY,
@@ -25,6 +21,10 @@ from ringleaf.switches.updates import (
     RegisterUpdate,
     Update,
 )
+from ringleaf.switches.source import MeterArray
+from ringleaf.switches.stf.names import find_name
+from ringleaf.switches.stf.statements import Command
+from ringleaf.switches.switch import Switch
 
 PER_MICROSECOND = 1_000_000  # BMv2's meters count per microsecond, ours per second
 

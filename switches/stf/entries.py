@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ringleaf.errors import ConfigError
+from ringleaf.switches.engine.shapes import Shape
+from ringleaf.switches.engine.updates import INSERT, MODIFY, Entry, TableUpdate
 from ringleaf.switches.program import Program
-from ringleaf.switches.shapes import Shape
 from ringleaf.switches.source import Action
 from ringleaf.switches.stf.names import find_key, find_name
 from ringleaf.switches.stf.statements import AddEntry, Arguments, SetDefault
 from ringleaf.switches.stf.values import number, prefix, ternary
-from ringleaf.switches.updates import INSERT, MODIFY, Entry, TableUpdate
 
 GREATEST_PRIORITY = 10_000
 """BMv2's least number wins, STF's greatest: p4c's testbed takes them from this."""

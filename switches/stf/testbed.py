@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from ringleaf.errors import ConfigError, choose
+from ringleaf.switches.engine.updates import DELETE, Count, TableUpdate
 from ringleaf.switches.program import Program
 from ringleaf.switches.stf.commands import CommandLine, whole
 from ringleaf.switches.stf.entries import EntryTranslator
@@ -21,7 +22,6 @@ from ringleaf.switches.stf.statements import (
     Statement,
 )
 from ringleaf.switches.switch import Switch
-from ringleaf.switches.updates import DELETE, Count, TableUpdate
 from ringleaf.units import PS_PER_US
 
 LAST_PORT = 510

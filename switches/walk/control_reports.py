@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ringleaf.switches.engine.lookup import ACTION, DEFAULT_ROW
 from ringleaf.switches.generate import marks
 from ringleaf.switches.generate.marks import Lanes
 from ringleaf.switches.generate.primitives import PRIMITIVES, WRITTEN
 from ringleaf.switches.generate.storage import ENGINE
-from ringleaf.switches.lookup import ACTION, DEFAULT_ROW
 from ringleaf.switches.source import Action, Checksum, Field, Named, Primitive, Table
 from ringleaf.switches.switch import Switch
 from ringleaf.switches.walk.entries import arguments_of, matched_entry

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ringleaf.arena import Fields
-from ringleaf.switches.lookup import KEYS, RANK
-from ringleaf.switches.shapes import Shape
+from ringleaf.switches.engine.lookup import KEYS, RANK
+from ringleaf.switches.engine.shapes import Shape
+from ringleaf.switches.engine.updates import Entry
 from ringleaf.switches.source import Action
-from ringleaf.switches.updates import Entry
 from ringleaf.switches.walk.formats import show_match
 from ringleaf.switches.walk.steps import MatchedEntry, Value
 from ringleaf.switches.walk.views import joined

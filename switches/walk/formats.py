@@ -27,7 +27,7 @@ def show(value: int, width: int, name: str = "") -> str:
 
 
 def show_match(kind: str, pair: tuple[int, int], width: int, name: str) -> str:
-    """Return one key of a table entry; `pair` is as in `ringleaf.switches.updates.Match`."""
+    """Return one key of a table entry; `pair` is as in `ringleaf.switches.engine.updates.Match`."""
     first, second = pair
     full = (1 << width) - 1
     if kind == "range":

@@ -10,8 +10,7 @@ from __future__ import annotations
 from types import FrameType
 
 from ringleaf.packets import IN_PORT, OUTBOX_AT, open_packet, read_packet
-from ringleaf.switches.generate.marks import Mark
-from ringleaf.switches.layout import (
+from ringleaf.switches.engine.layout import (
     DROP_PORT,
     EGRESS_PORT,
     EGRESS_RID,
@@ -21,6 +20,7 @@ from ringleaf.switches.layout import (
     ROUND,
     SEND,
 )
+from ringleaf.switches.generate.marks import Mark
 from ringleaf.switches.switch import Switch
 from ringleaf.switches.walk.names import Names
 from ringleaf.switches.walk.reports import Reporter

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import numba
 
 from ringleaf.errors import ConfigError
+from ringleaf.switches.engine.replication import replicate, send_twin
 from ringleaf.switches.program import Handler, Program
-from ringleaf.switches.replication import replicate, send_twin
 
 _MANAGERS = (replicate.__code__, send_twin.__code__)
 

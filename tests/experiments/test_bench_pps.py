@@ -20,7 +20,7 @@ from ringleaf.experiments.bench_pps import (
     search,
     try_load,
 )
-from ringleaf.switches.forwarding import forwarding_entities
+from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.topologies.registry import build
 
 
@@ -82,7 +82,7 @@ def test_the_table_says_how_bmv2_was_built(there: bool, monkeypatch: pytest.Monk
     monkeypatch.setattr("shutil.which", lambda name: "/there")
     monkeypatch.setattr(bench_pps, "_has_bmv2", lambda: there)
     monkeypatch.setattr(bench_pps, "build_name", lambda binary: "a Release build")
-    monkeypatch.setattr("ringleaf.switches.bmv2_build.build_name", lambda binary: "a Release build")
+    monkeypatch.setattr("ringleaf.switches.bmv2.build.build_name", lambda binary: "a Release build")
     speeds = {("embedded", 300): Speed(100.0, 100.0)}
     if there:
         speeds["simple_switch", 300] = Speed(50.0, 50.0)

@@ -38,9 +38,10 @@ from ringleaf.ina.switchml import control as switchml_control
 from ringleaf.ina.switchml import worker as switchml_worker
 from ringleaf.ina.switchml.state import make_worker
 from ringleaf.ina.tensors import FLOAT32, INT32
+from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.packets import free_packet, make_pool, read_packet, write_packet
-from ringleaf.switches import Program, Switch
-from ringleaf.switches.forwarding import forwarding_entities
+from ringleaf.switches.program import Program
+from ringleaf.switches.switch import Switch
 from ringleaf.topologies.addresses import ipv4, mac
 from ringleaf.topologies.graph import (
     Link,

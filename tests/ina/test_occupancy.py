@@ -7,7 +7,8 @@ import pytest
 from ringleaf.ina.occupancy import Occupies
 from ringleaf.ina.registry import find_system
 from ringleaf.shipped import P4_BUILD
-from ringleaf.switches import Program, Switch
+from ringleaf.switches.program import Program
+from ringleaf.switches.switch import Switch
 
 
 def cell(job: int, block: int) -> int:

@@ -116,7 +116,7 @@ def test_clean_removes_all_of_a_killed_network_and_nothing_else(
 PROGRAM_TWICE = """
 from pathlib import Path
 from ringleaf.networks.mininet.fabric import Fabric, Settings
-from ringleaf.switches.forwarding import forwarding_entities
+from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.topologies.registry import build
 
 graph = build({topo!r}, rate_bps=10**11, delay_ps=0)
@@ -153,7 +153,7 @@ import subprocess
 import sys
 from pathlib import Path
 from ringleaf.networks.mininet.fabric import Fabric, Settings
-from ringleaf.switches.forwarding import forwarding_entities
+from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.topologies.registry import build
 
 RECEIVE = '''

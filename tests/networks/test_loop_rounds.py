@@ -21,9 +21,10 @@ from ringleaf.packets import (
     read_packet,
     write_packet,
 )
-from ringleaf.switches import Program, Switch
-from ringleaf.switches.queues import make_queues
-from ringleaf.switches.updates import INSERT, CloneUpdate, GroupUpdate, Update
+from ringleaf.switches.engine.queues import make_queues
+from ringleaf.switches.engine.updates import INSERT, CloneUpdate, GroupUpdate, Update
+from ringleaf.switches.program import Program
+from ringleaf.switches.switch import Switch
 from ringleaf.units import FOREVER_PS
 
 ROUNDS = Path(__file__).parents[1] / "switches" / "programs" / "rounds.json"

@@ -15,7 +15,8 @@ from ringleaf.arena import Store
 from ringleaf.ina.atp import wire as atp_wire
 from ringleaf.ina.switchml import wire
 from ringleaf.packets import make_pool
-from ringleaf.switches import Program, Switch
+from ringleaf.switches.program import Program
+from ringleaf.switches.switch import Switch
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 

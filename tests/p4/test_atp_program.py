@@ -12,7 +12,7 @@ from switch_packets import atp, make_switch, switchml, udp
 
 from ringleaf.ina.atp.wire import COLLISION, GRADIENT, MESSAGE_AT, PARAMETER, RAW, RESEND
 from ringleaf.ina.switchml.wire import UPDATE
-from ringleaf.switches import Switch
+from ringleaf.switches.switch import Switch
 
 JOB, GROUP, SERVER_PORT, AGGREGATORS, WINDOW = 3, 259, 5, 16, 8
 ALL = 0b111

@@ -14,10 +14,10 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 from switch_packets import make_switch, udp
 
+from ringleaf.networks.forwarding import salt
 from ringleaf.packets import free_packet, open_packet, read_packet, write_packet
-from ringleaf.switches import Switch
-from ringleaf.switches.forwarding import salt
-from ringleaf.switches.layout import ENQ_QDEPTH
+from ringleaf.switches.engine.layout import ENQ_QDEPTH
+from ringleaf.switches.switch import Switch
 
 NEXT_MAC = "02:00:00:00:00:07"
 

@@ -14,10 +14,10 @@ from scapy.packet import Packet, Raw
 from switch_packets import make_switch, switchml, udp
 
 from ringleaf.ina.switchml import wire
+from ringleaf.networks.forwarding import tensor_queues
 from ringleaf.packets import IN_PORT, free_packet, open_packet, write_packet
-from ringleaf.switches import Switch
-from ringleaf.switches.forwarding import tensor_queues
-from ringleaf.switches.layout import PRIORITY
+from ringleaf.switches.engine.layout import PRIORITY
+from ringleaf.switches.switch import Switch
 
 ROUTE = fy.P4TableEntry(
     "ipv4_lpm",

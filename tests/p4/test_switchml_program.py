@@ -9,7 +9,7 @@ from scapy.layers.l2 import Ether
 from switch_packets import make_switch, switchml, udp
 
 from ringleaf.ina.switchml.wire import MESSAGE_AT, RESULT, UPDATE
-from ringleaf.switches import Switch
+from ringleaf.switches.switch import Switch
 
 JOB, SLOTS, BASE = 3, 4, 6
 PARENT = 5

@@ -12,9 +12,9 @@ import finsy as fy
 from finsy.p4entity import P4ValueSetMember
 from finsy.proto import U128, p4d, p4r
 
-from ringleaf.switches.p4runtime.device import Device
-from ringleaf.switches.p4runtime.service import Service
 from ringleaf.switches.program import Program
+from ringleaf.switches.server.device import Device
+from ringleaf.switches.server.service import Service
 
 PATH = Path(__file__).parent / "programs" / "controller.json"
 P4INFO = PATH.with_suffix(".p4info.txtpb")

@@ -15,7 +15,8 @@ from typing import Any
 
 import finsy as fy
 
-from ringleaf.switches import Program, Switch
+from ringleaf.switches.program import Program
+from ringleaf.switches.switch import Switch
 
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"

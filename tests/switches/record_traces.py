@@ -9,7 +9,7 @@ from __future__ import annotations
 from program_cases import CASES, PORTS, TRACES, Case, Packet
 from wide_cases import WIDE_CASES
 
-from ringleaf.switches.bmv2 import Bmv2
+from ringleaf.switches.bmv2.process import Bmv2
 
 COUNTS = {"switchml-64": 60, "switchml-256": 60, "lanes": 150, "wide": 10}  # others: 200
 SEED = 3

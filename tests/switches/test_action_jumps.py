@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.bmv2_json import load_source
 from ringleaf.switches.generate.flow import Body, If, IfLeft, Leave, Repeat
 from ringleaf.switches.generate.jumps import action_body
+from ringleaf.switches.json.program import load_source
 from ringleaf.switches.source import Action, Constant, Expression, Field, Primitive
 
 SOURCE = load_source(Path(PROGRAMS / "tables.json"))

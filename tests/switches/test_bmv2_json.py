@@ -11,8 +11,8 @@ import pytest
 from program_cases import BUILT, PROGRAMS
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches import Program
-from ringleaf.switches.bmv2_json import load_source
+from ringleaf.switches.json.program import load_source
+from ringleaf.switches.program import Program
 from ringleaf.switches.source import Constant, Field, Operation
 
 Json = dict[str, Any]

@@ -9,7 +9,7 @@ import pytest
 from program_cases import make_switch
 from wide_cases import SUMS, WIDE_CASES, hash_packet
 
-from ringleaf.switches.hashing import crc
+from ringleaf.switches.engine.hashing import crc
 
 HASHES = WIDE_CASES[1]
 OFFSETS = {name: sum(list(SUMS.values())[:i]) for i, name in enumerate(SUMS)}

@@ -19,8 +19,8 @@ import pytest
 from program_cases import CASES, make_switch
 from uncompiled import run_uncompiled, starts_uncompiled
 
-from ringleaf.switches import Switch
 from ringleaf.switches.generate.paths import Paths
+from ringleaf.switches.switch import Switch
 
 Json = dict[str, Any]
 

@@ -12,11 +12,12 @@ import pytest
 from program_cases import CASES, PORTS, Case, make_switch
 from wide_cases import WIDE_CASES
 
-from ringleaf.switches import Program, bmv2
-from ringleaf.switches.bmv2_build import has_checks
+from ringleaf.switches.bmv2 import process as bmv2
+from ringleaf.switches.bmv2.build import has_checks
 from ringleaf.switches.fuzz.packets import Packet
 from ringleaf.switches.fuzz.sides import EngineSide
 from ringleaf.switches.generate.observing import OUTSIDE, Variant
+from ringleaf.switches.program import Program
 
 pytestmark = pytest.mark.bmv2
 

@@ -6,9 +6,9 @@ import pytest
 from program_cases import PROGRAMS, Case, make_switch
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches import Switch
-from ringleaf.switches.digests import DIGEST_MESSAGES
-from ringleaf.switches.updates import DELETE, INSERT, DigestMessage, DigestUpdate
+from ringleaf.switches.engine.digests import DIGEST_MESSAGES
+from ringleaf.switches.engine.updates import DELETE, INSERT, DigestMessage, DigestUpdate
+from ringleaf.switches.switch import Switch
 
 CASE = Case(PROGRAMS / "externs.json", packet=lambda _: (1, b""))
 TELL, CHECK = 5, 6  # values of `op`

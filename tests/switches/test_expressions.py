@@ -17,11 +17,11 @@ from numba import types
 from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches import arithmetic, wide
-from ringleaf.switches.bmv2_json import load_source
+from ringleaf.switches.engine import arithmetic, wide
 from ringleaf.switches.generate.expressions import Expressions
 from ringleaf.switches.generate.storage import Storage, word_count
 from ringleaf.switches.generate.text import Constants, Lines
+from ringleaf.switches.json.program import load_source
 from ringleaf.switches.source import (
     VALID,
     Constant,

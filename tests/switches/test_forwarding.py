@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.marking import Marking, from_depth, parse_marking
-from ringleaf.switches.forwarding import forwarding_entities, salt
+from ringleaf.networks.forwarding import forwarding_entities, salt
 from ringleaf.topologies.addresses import ipv4, mac
 from ringleaf.topologies.detours import detours, with_detours
 from ringleaf.topologies.graph import hosts, neighbors, port, switches

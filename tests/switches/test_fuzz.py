@@ -13,8 +13,15 @@ from program_cases import BUILT, PROGRAMS
 from uncompiled import run_uncompiled, starts_uncompiled
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches import Program
-from ringleaf.switches.bmv2_commands import CommandWriter
+from ringleaf.switches.bmv2.commands import CommandWriter
+from ringleaf.switches.engine.updates import (
+    INSERT,
+    CloneUpdate,
+    GroupUpdate,
+    TableUpdate,
+    Update,
+    ValueSetUpdate,
+)
 from ringleaf.switches.fuzz.campaign import draw_round
 from ringleaf.switches.fuzz.contest import Difference, shrink
 from ringleaf.switches.fuzz.course import Course
@@ -24,14 +31,7 @@ from ringleaf.switches.fuzz.numbers import Numbers
 from ringleaf.switches.fuzz.packets import Packet, PacketMaker
 from ringleaf.switches.fuzz.sides import EngineSide
 from ringleaf.switches.fuzz.sieve import CHANCE, ENDLESS, UNDEFINED, Shadows, Sieve
-from ringleaf.switches.updates import (
-    INSERT,
-    CloneUpdate,
-    GroupUpdate,
-    TableUpdate,
-    Update,
-    ValueSetUpdate,
-)
+from ringleaf.switches.program import Program
 
 NAMES = ("tables", "stacks", "unions", "varbits", "externs", "parsers", "l2l3")
 

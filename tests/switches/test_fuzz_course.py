@@ -14,7 +14,7 @@ from program_cases import PROGRAMS
 from uncompiled import run_uncompiled, starts_uncompiled
 
 from ringleaf.experiments.fuzz.command import _say_course
-from ringleaf.switches import Program
+from ringleaf.switches.engine.updates import TableUpdate
 from ringleaf.switches.fuzz.campaign import draw_round
 from ringleaf.switches.fuzz.contest import Contest
 from ringleaf.switches.fuzz.course import Course
@@ -23,8 +23,8 @@ from ringleaf.switches.fuzz.numbers import Numbers, definitions
 from ringleaf.switches.fuzz.packets import PacketMaker
 from ringleaf.switches.fuzz.sides import EngineSide
 from ringleaf.switches.generate.observing import ACTION, FALSE, HIT, STATE, TRUE, Variant
+from ringleaf.switches.program import Program
 from ringleaf.switches.source import Constant, Field
-from ringleaf.switches.updates import TableUpdate
 
 Json = dict[str, Any]
 

@@ -8,10 +8,10 @@ import pytest
 from program_cases import BUILT, PROGRAMS
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches import Program
-from ringleaf.switches.bmv2_json import load_source
 from ringleaf.switches.generate import generate
 from ringleaf.switches.generate.check import MOST_LETTERS, compile_checked
+from ringleaf.switches.json.program import load_source
+from ringleaf.switches.program import Program
 
 PATHS = sorted([*PROGRAMS.glob("*.json"), *BUILT.glob("*.json")])
 TEXT = generate(load_source(BUILT / "forward.json")).text

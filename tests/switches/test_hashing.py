@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.switches.gathering import Input, crc_reflected, crc_upright
-from ringleaf.switches.hashing import CRCS, crc, crc_steps, crc_tables
+from ringleaf.switches.engine.gathering import Input, crc_reflected, crc_upright
+from ringleaf.switches.engine.hashing import CRCS, crc, crc_steps, crc_tables
 
 CHECK = b"123456789"  # as in Williams, "A Painless Guide to CRC Error Detection Algorithms"
 

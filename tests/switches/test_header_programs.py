@@ -10,7 +10,7 @@ from header_models import Sent
 from program_cases import CASES, make_switch
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.updates import ValueSetUpdate
+from ringleaf.switches.engine.updates import ValueSetUpdate
 
 MODELS: dict[str, Callable[[bytes], Sent]] = {
     "stacks": header_models.stacks,

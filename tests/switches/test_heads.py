@@ -25,14 +25,14 @@ from ringleaf.packets import (
     read_packet,
     write_packet,
 )
-from ringleaf.switches import heads
-from ringleaf.switches.arithmetic import fold16
-from ringleaf.switches.bmv2_json import load_source
+from ringleaf.switches.engine import heads
+from ringleaf.switches.engine.arithmetic import fold16
 from ringleaf.switches.generate.bits import lanes_call, read_bits, write_bits
 from ringleaf.switches.generate.code import Code
 from ringleaf.switches.generate.state import State
 from ringleaf.switches.generate.storage import LaneRun, Storage
 from ringleaf.switches.generate.text import Constants
+from ringleaf.switches.json.program import load_source
 from ringleaf.views import swap_items
 
 HEAD_ROOM = 64

@@ -17,7 +17,7 @@ from program_cases import BUILT, PROGRAMS
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.soak.mutators import NUMBERS, OTHERS, OWNED, TEXTS, leaf_places
-from ringleaf.switches import Program
+from ringleaf.switches.program import Program
 
 NAMES = ("l2l3", "stacks", "unions", "varbits", "controller", "externs", "hashes", "rounds")
 TEXTS_OF = {name: (PROGRAMS / f"{name}.json").read_bytes() for name in NAMES}
@@ -195,7 +195,7 @@ def test_what_p4c_writes_of_bools_and_varbits_is_taken() -> None:
 
 
 def test_a_program_has_so_many_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ringleaf.switches.json_form.MOST_ITEMS", 100)
+    monkeypatch.setattr("ringleaf.switches.json.form.MOST_ITEMS", 100)
     (tmp_path / "hostile.json").write_bytes(TEXTS_OF["l2l3"])
     with pytest.raises(ConfigError, match="at most 100 values, 400 deep, got more"):
         Program.load(tmp_path / "hostile.json")

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from program_cases import BUILT, PROGRAMS
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches import Program
-from ringleaf.switches.program import _file_of, _import, _store
+from ringleaf.switches.program import Program, _file_of, _import, _store
 
 FORWARD = json.loads((BUILT / "forward.json").read_text())
 PIECES = [

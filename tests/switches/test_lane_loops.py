@@ -8,14 +8,14 @@ from functools import cache
 import pytest
 from program_cases import BUILT, PROGRAMS
 
-from ringleaf.switches import Program
-from ringleaf.switches.bmv2_json import load_source
 from ringleaf.switches.generate import generate
 from ringleaf.switches.generate.flow import Body, If, Loop
 from ringleaf.switches.generate.lanes import Roller
 from ringleaf.switches.generate.repetition import fields
 from ringleaf.switches.generate.state import State
 from ringleaf.switches.generate.storage import Storage
+from ringleaf.switches.json.program import load_source
+from ringleaf.switches.program import Program
 from ringleaf.switches.source import Constant, Field, Named, Operation, Primitive
 
 SOURCE = load_source(PROGRAMS / "lanes.json")

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from program_cases import BUILT, PROGRAMS
 
-from ringleaf.switches import Program
 from ringleaf.switches.generate.marks import (
     CONDITION,
     DEPARSE,
@@ -18,6 +17,7 @@ from ringleaf.switches.generate.marks import (
     Mark,
 )
 from ringleaf.switches.generate.text import Lines
+from ringleaf.switches.program import Program
 from ringleaf.switches.source import Conditional, ParserState, Primitive, Source, Table
 
 PATHS = sorted([*PROGRAMS.glob("*.json"), *BUILT.glob("*.json")])

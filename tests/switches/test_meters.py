@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from program_cases import PROGRAMS, Case, make_switch
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches import Switch
-from ringleaf.switches.meters import GREEN, RED, YELLOW, configure, meter_color, rates_of
-from ringleaf.switches.updates import (
+from ringleaf.switches.engine.meters import GREEN, RED, YELLOW, configure, meter_color, rates_of
+from ringleaf.switches.engine.updates import (
     DELETE,
     INSERT,
     MODIFY,
@@ -24,6 +23,7 @@ from ringleaf.switches.updates import (
     Rates,
     TableUpdate,
 )
+from ringleaf.switches.switch import Switch
 from ringleaf.units import PS_PER_S, PS_PER_US
 
 CASE = Case(PROGRAMS / "externs.json", packet=lambda _: (1, b""))

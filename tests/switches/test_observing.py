@@ -13,7 +13,14 @@ import pytest
 from program_cases import PROGRAMS
 from uncompiled import run_uncompiled, starts_uncompiled
 
-from ringleaf.switches import Program
+from ringleaf.switches.engine.updates import (
+    INSERT,
+    CloneUpdate,
+    Entry,
+    GroupUpdate,
+    TableUpdate,
+    Update,
+)
 from ringleaf.switches.fuzz.sides import EngineSide
 from ringleaf.switches.fuzz.sieve import OUTSIDE, UNDEFINED, Shadows, Sieve
 from ringleaf.switches.generate.observing import (
@@ -27,7 +34,7 @@ from ringleaf.switches.generate.observing import (
     TRUE,
     Variant,
 )
-from ringleaf.switches.updates import INSERT, CloneUpdate, Entry, GroupUpdate, TableUpdate, Update
+from ringleaf.switches.program import Program
 
 Json = dict[str, Any]
 

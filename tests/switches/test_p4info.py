@@ -8,7 +8,7 @@ import pytest
 
 from ringleaf.errors import ConfigError
 from ringleaf.networks.traces.entries import load_schema, read_request
-from ringleaf.switches.entities import Encoder, read_p4info
+from ringleaf.switches.p4runtime.finsy_entities import Encoder, read_p4info
 
 DEEP = b"unknown {" * 3000
 TOO_GREAT = b"device_id: 4722366482869645213695 arch: 1 pkg_info { arch: 2 }"

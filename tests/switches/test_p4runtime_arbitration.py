@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from p4runtime_client import Client
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.p4runtime.arbitration import Election
-from ringleaf.switches.p4runtime.device import Device
-from ringleaf.switches.p4runtime.server import Server
+from ringleaf.switches.server.arbitration import Election
+from ringleaf.switches.server.device import Device
+from ringleaf.switches.server.server import Server
 
 STEPS = st.lists(
     st.tuples(st.integers(0, 3), st.none() | st.integers(0, 5) | st.just("leave")), max_size=30

@@ -25,10 +25,10 @@ from finsy.p4entity import decode_entity
 from finsy.proto import p4r
 from p4runtime_client import DELETE, INSERT, MODIFY, Client
 
-from ringleaf.switches import bmv2
-from ringleaf.switches.p4runtime.device import Device
+from ringleaf.switches.bmv2 import process as bmv2
 from ringleaf.switches.p4runtime.replication import port_of
-from ringleaf.switches.p4runtime.server import Server
+from ringleaf.switches.server.device import Device
+from ringleaf.switches.server.server import Server
 
 pytestmark = pytest.mark.bmv2
 

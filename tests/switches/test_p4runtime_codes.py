@@ -12,7 +12,7 @@ from finsy.proto import p4d, p4r
 from p4runtime_client import DELETE, INSERT, MODIFY
 
 from ringleaf.errors import Code
-from ringleaf.switches.p4runtime.status import BatchError
+from ringleaf.switches.server.status import BatchError
 
 FORWARD = SCHEMA.actions["forward"].id
 DROP = SCHEMA.actions["drop"].id

@@ -13,8 +13,8 @@ from finsy.proto import p4r, p4r_grpc
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.serve import read_token
-from ringleaf.switches.p4runtime.device import Device
-from ringleaf.switches.p4runtime.server import Server
+from ringleaf.switches.server.device import Device
+from ringleaf.switches.server.server import Server
 
 TOKEN = "a token of this test"
 Metadata = Sequence[tuple[str, str]]

@@ -13,8 +13,8 @@ from controller_entities import CPU_PORT, P4INFO, PATH, PORTS
 from finsy.grpcutil import GRPCStatusCode
 from finsy.p4entity import P4Replica
 
-from ringleaf.switches.p4runtime.device import Device
-from ringleaf.switches.p4runtime.server import Server
+from ringleaf.switches.server.device import Device
+from ringleaf.switches.server.server import Server
 
 PATIENCE_S = 30.0
 FRAME = bytes.fromhex("0000000000070200000000010800") + bytes(range(46))

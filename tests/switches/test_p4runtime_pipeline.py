@@ -13,9 +13,9 @@ from finsy.proto import p4r
 from p4runtime_client import INSERT, MODIFY, Client, sorted_messages
 
 from ringleaf.errors import Code
-from ringleaf.switches.entities import read_p4info
-from ringleaf.switches.p4runtime.device import Device
-from ringleaf.switches.p4runtime.server import Server
+from ringleaf.switches.p4runtime.finsy_entities import read_p4info
+from ringleaf.switches.server.device import Device
+from ringleaf.switches.server.server import Server
 
 PROGRAMS = Path(__file__).parent / "programs"
 

@@ -19,7 +19,7 @@ from controller_entities import (
 from finsy.proto import p4r
 from p4runtime_client import INSERT, MODIFY, sorted_messages
 
-from ringleaf.switches.p4runtime.status import BatchError
+from ringleaf.switches.server.status import BatchError
 
 DROP = fy.Action("drop")
 WITH_RESOURCES = fy.P4TableEntry(

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from controller_entities import CPU_PORT, P4INFO, PATH, PORTS
 
-from ringleaf.switches.p4runtime.device import Device
-from ringleaf.switches.p4runtime.server import Server
+from ringleaf.switches.server.device import Device
+from ringleaf.switches.server.server import Server
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv-shell" / "bin" / "python"

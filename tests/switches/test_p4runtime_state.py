@@ -13,7 +13,7 @@ from malformed import spoil
 from p4runtime_client import DELETE, INSERT, MODIFY, sorted_messages
 
 from ringleaf.errors import Code
-from ringleaf.switches.p4runtime.status import BatchError
+from ringleaf.switches.server.status import BatchError
 
 CANONICAL = {
     Code.INVALID_ARGUMENT, Code.NOT_FOUND, Code.ALREADY_EXISTS, Code.PERMISSION_DENIED,

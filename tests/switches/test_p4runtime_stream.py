@@ -12,7 +12,7 @@ from finsy.proto import p4d, p4r
 from p4runtime_client import DELETE, INSERT, MODIFY
 
 from ringleaf.errors import Code
-from ringleaf.switches.p4runtime.stream import Channel
+from ringleaf.switches.server.stream import Channel
 
 NS = 1000  # ps
 MAC = bytes.fromhex("020000000001")

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from program_cases import PROGRAMS, Case, make_switch
 
 from ringleaf.errors import Code, ConfigError
-from ringleaf.switches import Switch
-from ringleaf.switches.updates import (
+from ringleaf.switches.engine.updates import (
     DELETE,
     INSERT,
     MODIFY,
@@ -24,6 +23,7 @@ from ringleaf.switches.updates import (
     TableUpdate,
     Update,
 )
+from ringleaf.switches.switch import Switch
 
 CASE = Case(PROGRAMS / "externs.json", packet=lambda _: (1, b""))
 SPREAD, ONE = 3, 4  # values of `op`

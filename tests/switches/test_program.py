@@ -11,8 +11,7 @@ import pytest
 from compile_programs import PROGRAMS, compile_program
 from program_cases import BUILT
 
-from ringleaf.switches import Program
-from ringleaf.switches.program import _store
+from ringleaf.switches.program import Program, _store
 
 REPOSITORY = Path(__file__).parents[2]
 

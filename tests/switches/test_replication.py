@@ -9,7 +9,9 @@ import pytest
 from program_cases import CASES, make_switch
 
 from ringleaf.packets import OUTBOX_AT, POOL_FREE, open_packet, write_packet
-from ringleaf.switches import Switch, layout, replicate
+from ringleaf.switches.engine import layout
+from ringleaf.switches.engine.replication import replicate
+from ringleaf.switches.switch import Switch
 
 STATEFUL = next(case for case in CASES if case.name == "stateful")
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from program_cases import PROGRAMS, Case, make_switch
 
 from ringleaf.packets import POOL_FREE, POOL_SIZE
-from ringleaf.switches import Switch
-from ringleaf.switches.layout import MOST_PASSES
-from ringleaf.switches.updates import DELETE, INSERT, CloneUpdate, GroupUpdate
+from ringleaf.switches.engine.layout import MOST_PASSES
+from ringleaf.switches.engine.updates import DELETE, INSERT, CloneUpdate, GroupUpdate
+from ringleaf.switches.switch import Switch
 
 CASE = Case(PROGRAMS / "rounds.json", packet=lambda _: (1, b""))
 RESUBMIT, CLONE, CLONE_EGRESS, RECIRCULATE, TRUNCATE, MULTICAST, DROP = 1, 2, 4, 8, 16, 32, 64

@@ -10,7 +10,7 @@ from ringleaf.arena import Store
 from ringleaf.disciplines import CLASSES, parse_scheduler
 from ringleaf.errors import ConfigError
 from ringleaf.packets import free_packet, make_pool, write_packet
-from ringleaf.switches.queues import (
+from ringleaf.switches.engine.queues import (
     BYTES,
     CLASS_BYTES,
     CLASS_PEAKS,
@@ -19,7 +19,7 @@ from ringleaf.switches.queues import (
     PEAK_BYTES,
     push,
 )
-from ringleaf.switches.schedulers import QUANTUM_BYTES, make_port_queues, pop, scheduler_of
+from ringleaf.switches.engine.schedulers import QUANTUM_BYTES, make_port_queues, pop, scheduler_of
 
 LONGEST = 1500
 LEVELS = st.integers(0, CLASSES - 1)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from program_cases import PROGRAMS
 
-from ringleaf.switches.bmv2_json import load_source
 from ringleaf.switches.generate.lower import lower
-from ringleaf.switches.json_stacks import StackReader
+from ringleaf.switches.json.program import load_source
+from ringleaf.switches.json.stacks import StackReader
 from ringleaf.switches.source import STACKS, Constant, Field, Named, Operation, Primitive, Source
 
 UNIONS = load_source(PROGRAMS / "unions.json")

@@ -15,7 +15,9 @@ from program_cases import CASES, PORTS, PROGRAMS, make_switch, route_entities
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.packets import POOL_FREE, make_pool
-from ringleaf.switches import Count, Program, Switch
+from ringleaf.switches.engine.updates import Count
+from ringleaf.switches.program import Program
+from ringleaf.switches.switch import Switch
 from ringleaf.units import PS_PER_US
 
 BY_NAME = {case.name: case for case in CASES}

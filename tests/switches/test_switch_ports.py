@@ -4,8 +4,9 @@ import pytest
 from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches import Program, Switch
-from ringleaf.switches.updates import INSERT, GroupUpdate
+from ringleaf.switches.engine.updates import INSERT, GroupUpdate
+from ringleaf.switches.program import Program
+from ringleaf.switches.switch import Switch
 
 
 def make_switch(first_port: int) -> Switch:

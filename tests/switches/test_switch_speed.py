@@ -6,8 +6,8 @@ import pytest
 from program_cases import CASES, PROGRAMS, make_switch
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches import Switch
 from ringleaf.switches.bench import measure, measure_compile
+from ringleaf.switches.switch import Switch
 
 STATEFUL = next(case for case in CASES if case.name == "stateful")
 VALUE_AT = 3  # of `value` in a packet; its upper half

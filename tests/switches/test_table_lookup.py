@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.bmv2_json import load_source
-from ringleaf.switches.lookup import ACTION, find_exact, find_in_ranges, find_masked
-from ringleaf.switches.shapes import shape_table
-from ringleaf.switches.tables import TableEntries, prefix_mask
-from ringleaf.switches.updates import Entry, Match
+from ringleaf.switches.control.tables import TableEntries
+from ringleaf.switches.engine.lookup import ACTION, find_exact, find_in_ranges, find_masked
+from ringleaf.switches.engine.shapes import shape_table
+from ringleaf.switches.engine.updates import Entry, Match, prefix_mask
+from ringleaf.switches.json.program import load_source
 
 SOURCE = load_source(PROGRAMS / "tables.json")
 AT = 5  # where the image lies in the fields: offsets in it must be relative

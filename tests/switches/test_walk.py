@@ -16,7 +16,7 @@ from program_cases import CASES, Case, make_switch
 from uncompiled import run_uncompiled, starts_uncompiled
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches import Switch
+from ringleaf.switches.switch import Switch
 from ringleaf.switches.walk import Step, Walk, walk
 from ringleaf.switches.walk import steps as kinds
 from ringleaf.switches.walk.steps import (

@@ -25,7 +25,7 @@ from scapy.layers.l2 import ARP, Ether
 
 from ringleaf.networks.traces.checksums import write_checksums
 from ringleaf.networks.traces.entries import load_schema, write_entries
-from ringleaf.switches import bmv2
+from ringleaf.switches.bmv2 import process as bmv2
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

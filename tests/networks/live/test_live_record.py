@@ -13,6 +13,7 @@ from test_live_switch import TOPOLOGY, star
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import BackendError
 from ringleaf.experiments.replay.command import Request, replay
+from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.networks.live.client import Daemon
 from ringleaf.networks.live.host import Place
 from ringleaf.networks.live.hosts import LiveHosts
@@ -20,7 +21,6 @@ from ringleaf.networks.mininet.programming import Target, in_child, program_swit
 from ringleaf.networks.options import Options
 from ringleaf.networks.traces.trace import open_trace
 from ringleaf.shipped import P4_BUILD
-from ringleaf.switches.forwarding import forwarding_entities
 from ringleaf.topologies.registry import build
 
 pytestmark = pytest.mark.live
@@ -43,7 +43,7 @@ def mark_all(daemon: Daemon) -> None:
     def write() -> None:
         from finsy import P4Schema
 
-        from ringleaf.switches.p4runtime.client import Controller
+        from ringleaf.switches.server.client import Controller
 
         with Controller(address, 1, "s0") as controller:
             controller.take_control()

@@ -13,6 +13,7 @@ from namespaces import join_outside, namespaces
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.ina.registry import SYSTEMS
+from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.networks.live.client import Daemon
 from ringleaf.networks.live.engine import Line
 from ringleaf.networks.live.host import Place
@@ -20,7 +21,6 @@ from ringleaf.networks.live.hosts import LiveHosts
 from ringleaf.networks.mininet.programming import Target, program_switches
 from ringleaf.networks.options import Options
 from ringleaf.shipped import P4_BUILD
-from ringleaf.switches.forwarding import forwarding_entities
 from ringleaf.topologies.registry import build
 
 pytestmark = pytest.mark.live

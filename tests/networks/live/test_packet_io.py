@@ -24,7 +24,7 @@ from pathlib import Path
 import finsy as fy
 from ringleaf.networks.live.engine import Line
 from ringleaf.networks.mininet.runtime import Runtime
-from ringleaf.switches import Program
+from ringleaf.switches.program import Program
 
 CPU_PORT, PROGRAM = 64, Path("tests/switches/programs/controller.json")
 FRAME = bytes.fromhex("0000000000070200000000010800") + bytes(range(46))

@@ -1,0 +1,111 @@
+"""A switch's registers, indirect counters, meters and assertions, where its code keeps them.
+
+What belongs to a table's entries (direct counters and meters) is in `installed.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ringleaf.arena import Fields, Lanes, Store
+from ringleaf.errors import ConfigError, choose
+from ringleaf.switches.engine.meters import METER_WORDS
+from ringleaf.switches.generate.state import LANE_STATE_AT, STATE_AT
+from ringleaf.switches.program import Program
+
+
+class Externs:
+    """The externs of the switch whose block is `at`; errors begin with the switch's `name`."""
+
+    def __init__(self, store: Store, at: int, program: Program, name: str) -> None:
+        self._store = store
+        self._at = at
+        self._source = program.source
+        self._state = program.module.state
+        self._name = name
+        store.arena.words[at + STATE_AT] = store.allocate("fields", self._state.words)
+        store.arena.words[at + LANE_STATE_AT] = store.allocate("lanes", self._state.lanes)
+
+    def reset(self) -> None:
+        """Set all of them to zero, but for meters' rates."""
+        arena = self._store.arena
+        start = self._start(STATE_AT)
+        arena.fields[start : start + self._state.zeroed_words] = 0
+        start = self._start(LANE_STATE_AT)
+        arena.lanes[start : start + self._state.lanes] = 0
+
+    def register(self, name: str, index: int) -> Fields | Lanes:
+        """Return a view of a register's words, the least significant first."""
+        registers = self._source.registers
+        choose(self._name, "register", name, registers)
+        self._check_index(f"register {name!r}", index, registers[name].size)
+        cells = self._state.registers[name]
+        arena = self._store.arena
+        array, block = (arena.lanes, LANE_STATE_AT) if cells.in_lanes else (arena.fields, STATE_AT)
+        at = self._start(block) + cells.start + index * cells.stride
+        return array[at : at + cells.words]
+
+    def register_cells(self, name: str) -> Fields | Lanes:
+        """Return a view of all of a register's words, of shape (size, words)."""
+        registers = self._source.registers
+        choose(self._name, "register", name, registers)
+        cells = self._state.registers[name]
+        arena = self._store.arena
+        array, block = (arena.lanes, LANE_STATE_AT) if cells.in_lanes else (arena.fields, STATE_AT)
+        first = self._start(block) + cells.start
+        end = first + cells.stride * (registers[name].size - 1) + cells.words
+        found: Fields | Lanes = np.ndarray(
+            (registers[name].size, cells.words),
+            array.dtype,
+            array[first:end].data,
+            strides=(cells.stride * array.itemsize, array.itemsize),
+        )
+        return found
+
+    def write_register(self, name: str, index: int, value: int) -> None:
+        words = self.register(name, index)
+        width = self._source.registers[name].width
+        if not 0 <= value < 1 << width:
+            raise ConfigError(f"{self._name}: register {name!r} has {width} bits, got {value}")
+        for i in range(words.size):
+            words[i] = value >> 64 * i & (1 << 64) - 1
+
+    def counter(self, name: str, index: int) -> Fields:
+        """Return a view of an indirect counter: packets, bytes."""
+        counters = self._source.counters
+        choose(self._name, "counter", name, counters)
+        self._check_index(f"counter {name!r}", index, counters[name].size)
+        at = self._start(STATE_AT) + self._state.counters[name] + 2 * index
+        return self._store.arena.fields[at : at + 2]
+
+    def meter(self, name: str, index: int) -> Fields:
+        """Return a view of an indirect meter's words (`meters.py`)."""
+        meters = self._state.meters
+        choose(self._name, "meter", name, meters)
+        self._check_index(f"meter {name!r}", index, self._source.meters[name].size)
+        at = self._start(STATE_AT) + meters[name] + METER_WORDS * index
+        return self._store.arena.fields[at : at + METER_WORDS]
+
+    def write_value_sets(self, images: Iterable[tuple[str, list[int]]]) -> None:
+        """Write value sets' images, which lie among the registers."""
+        for name, image in images:
+            at = self._start(STATE_AT) + self._state.value_sets[name]
+            self._store.arena.fields[at : at + len(image)] = image
+
+    def failed_assertions(self) -> dict[str, int]:
+        """Return how many packets each `assert` or `assume` has dropped, by its source line."""
+        start = self._start(STATE_AT)
+        counts = {
+            label: int(self._store.arena.fields[start + at])
+            for label, at in self._state.assertions.items()
+        }
+        return {label: count for label, count in counts.items() if count}
+
+    def _start(self, column: int) -> int:
+        return int(self._store.arena.words[self._at + column])
+
+    def _check_index(self, what: str, index: int, size: int) -> None:
+        if not 0 <= index < size:
+            raise ConfigError(f"{self._name}: {what} has indices 0 to {size - 1}, got {index}")

@@ -1,0 +1,207 @@
+"""The image of a table: its entries as compiled code searches them (`lookup.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ringleaf.arena import Fields
+from ringleaf.switches.control.profiles import Profile
+from ringleaf.switches.engine.lookup import (
+    ACTION,
+    COUNTER,
+    DEFAULT_ROW,
+    GROUP_ACTION,
+    GROUP_KEYS,
+    GROUP_MASK,
+    GROUP_RANK,
+    GROUP_ROWS,
+    GROUPS,
+    KEYS,
+    MEMBERS,
+    MIX,
+    RANK,
+)
+from ringleaf.switches.engine.shapes import Shape
+from ringleaf.switches.engine.updates import Entry, Member, MemberUpdate
+from ringleaf.switches.source import NO_ACTION
+
+WORD_MASK = (1 << 64) - 1
+
+
+class Image:
+    """Lays out a table's entries."""
+
+    def __init__(
+        self,
+        shape: Shape,
+        entries: Sequence[Entry],
+        default: Entry,
+        profile: Profile | None,
+        own: Mapping[int, int],
+    ) -> None:
+        self._shape = shape
+        self._entries = entries
+        self._default = default
+        self._profile = profile
+        self._own = own  # the table's own number of each action
+        self._groups_at: dict[int, int] = {}  # which of the members' rows is a group's first
+        self._member_rows: list[Fields] = []
+
+    def build(self, records_at: int) -> Fields:
+        """Return the image; `records_at` is where the entries' records are, 0 for none."""
+        shape = self._shape
+        default = self._row(self._default, 0, 0)
+        if shape.ranges:
+            rows = [self._row(entry, rank, records_at) for rank, entry in _ranked(self._entries)]
+            body: list[Fields] = rows
+            count = len(rows)
+        else:
+            groups = self._groups(records_at)
+            body = _lay_groups(groups, DEFAULT_ROW + shape.row_words, shape)
+            count = len(groups)
+        first = np.zeros(DEFAULT_ROW, np.uint64)
+        first[GROUPS] = count
+        default[MEMBERS] = first.size + default.size + sum(part.size for part in body)
+        return np.concatenate([first, default, *body, *self._member_rows])
+
+    def _groups(self, records_at: int) -> list[_Group]:
+        """Return entries by mask, the groups in falling order of their greatest rank."""
+        groups: dict[tuple[int, ...], _Group] = {}
+        if self._shape.kind == "exact":
+            groups[self._masks_of_exact()] = _Group(self._masks_of_exact(), {})
+        for rank, entry in self._in_order():
+            masks = self._pack([mask for _, mask in entry.match])
+            keys = self._pack([value & mask for value, mask in entry.match])
+            group = groups.setdefault(masks, _Group(masks, {}))
+            group.rows.setdefault(keys, self._row(entry, rank, records_at))
+        return sorted(groups.values(), key=lambda group: -group.rank)
+
+    def _in_order(self) -> list[tuple[int, Entry]]:
+        if self._shape.prioritized:
+            return _ranked(self._entries)
+        ranked = [(entry.prefix + 1, entry) for entry in self._entries]
+        return sorted(ranked, key=lambda pair: -pair[0])
+
+    def _masks_of_exact(self) -> tuple[int, ...]:
+        return self._pack([(1 << width) - 1 for width in self._shape.widths])
+
+    def _pack(self, values: list[int]) -> tuple[int, ...]:
+        """Return the values of all keys as the words of a row."""
+        words = [0] * self._shape.key_words
+        for part in self._shape.parts:
+            value = values[part.key] >> (64 * part.source) & ((1 << part.width) - 1)
+            words[part.word] |= value << part.shift
+        return tuple(words)
+
+    def _limits(self, values: list[int]) -> list[int]:
+        """Return the words of one limit of each range."""
+        counts = self._shape.range_words
+        pairs = zip(values, counts, strict=True)
+        return [value >> 64 * i & WORD_MASK for value, count in pairs for i in range(count)]
+
+    def _row(self, entry: Entry, rank: int, records_at: int) -> Fields:
+        shape = self._shape
+        row = np.zeros(shape.row_words, np.uint64)
+        row[RANK] = rank
+        row[COUNTER] = records_at + shape.record_words * entry.counter if records_at else 0
+        action, arguments = self._action(entry)
+        row[ACTION] = action
+        if entry.match:
+            pairs = [(0, 0) if i in shape.ranges else pair for i, pair in enumerate(entry.match)]
+            keys = self._pack([value & mask for value, mask in pairs])
+            row[KEYS : KEYS + len(keys)] = keys
+            if shape.ranges:
+                masks = self._pack([mask for _, mask in pairs])
+                lows = self._limits([entry.match[i][0] for i in shape.ranges])
+                highs = self._limits([entry.match[i][1] for i in shape.ranges])
+                columns = [*masks, *lows, *highs]
+                start = KEYS + len(keys)
+                row[start : start + len(columns)] = columns
+        self._put_arguments(row, action, arguments)
+        return row
+
+    def _put_arguments(self, row: Fields, action: int, arguments: tuple[int, ...]) -> None:
+        at = self._shape.arguments_at
+        for value, count in zip(arguments, self._shape.argument_words[action], strict=True):
+            for i in range(count):
+                row[at + i] = value >> 64 * i & WORD_MASK
+            at += count
+
+    def _action(self, entry: Entry) -> tuple[int, tuple[int, ...]]:
+        """Return the action that an entry leads to; of a group, how many members and where."""
+        if entry.indirect is None:
+            return entry.action, entry.arguments
+        assert self._profile is not None
+        number = entry.indirect.number
+        if isinstance(entry.indirect, Member):
+            member = self._profile.members[number]
+            return self._own[member.action], member.arguments
+        slots = self._profile.slots(number)
+        if not slots:
+            return NO_ACTION, ()  # BMv2's `empty_action`
+        if number not in self._groups_at:
+            self._groups_at[number] = len(self._member_rows)
+            self._member_rows += [self._member_row(member) for member in slots]
+        return GROUP_ACTION, (len(slots), self._groups_at[number])
+
+    def _member_row(self, member: MemberUpdate) -> Fields:
+        """Return a row that has only an action."""
+        row = np.zeros(self._shape.row_words, np.uint64)
+        action = self._own[member.action]
+        row[ACTION] = action
+        self._put_arguments(row, action, member.arguments)
+        return row
+
+
+@dataclass(slots=True)
+class _Group:
+    """Entries whose keys are compared under the same masks; the best of equal keys."""
+
+    masks: tuple[int, ...]
+    rows: dict[tuple[int, ...], Fields]
+
+    @property
+    def rank(self) -> int:
+        return max((int(row[RANK]) for row in self.rows.values()), default=0)
+
+
+def slot_of(keys: tuple[int, ...]) -> int:
+    """Return the number that, cut to a table's size, is where a key's search starts."""
+    slot = 0
+    for key in keys:
+        slot = (slot ^ key) * MIX & WORD_MASK
+        slot ^= slot >> 32
+    return slot
+
+
+def _lay_groups(groups: list[_Group], start: int, shape: Shape) -> list[Fields]:
+    """Return the groups' descriptions, then their hash tables."""
+    width = GROUP_KEYS + shape.key_words
+    rows_at = start + width * len(groups)
+    heads, tables = [], []
+    for group in groups:
+        slots = 1 << max((2 * len(group.rows) - 1).bit_length(), 1)  # at most half full
+        head = np.zeros(width, np.uint64)
+        head[GROUP_RANK] = group.rank
+        head[GROUP_MASK] = slots - 1
+        head[GROUP_ROWS] = rows_at
+        head[GROUP_KEYS:] = group.masks
+        table = np.zeros((slots, shape.row_words), np.uint64)
+        for keys, row in group.rows.items():
+            slot = slot_of(keys) & (slots - 1)
+            while table[slot, RANK]:
+                slot = (slot + 1) & (slots - 1)
+            table[slot] = row
+        heads.append(head)
+        tables.append(table.ravel())
+        rows_at += table.size
+    return heads + tables
+
+
+def _ranked(entries: Sequence[Entry]) -> list[tuple[int, Entry]]:
+    """Return (rank, entry), best first; among equals the first that came."""
+    ordered = sorted(entries, key=lambda entry: -entry.precedence)
+    return [(len(ordered) - i, entry) for i, entry in enumerate(ordered)]

@@ -1,0 +1,308 @@
+"""What a control plane can do to one switch, and ask of it.
+
+`ControlPlane` is the half of a `Switch` that P4Runtime, STF and Python share; it answers in the
+same types that it takes (`updates.py`), so that what one switch says can be applied to another.
+Errors are `ConfigError`, with the code that P4Runtime has for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ringleaf.arena import Fields, Lanes, Store
+from ringleaf.errors import Code, ConfigError
+from ringleaf.switches.control.externs import Externs
+from ringleaf.switches.control.installed import InstalledTables
+from ringleaf.switches.control.replicas import Replicas, name_ports
+from ringleaf.switches.engine.digests import Digests
+from ringleaf.switches.engine.layout import LOOPED, PORT_COUNT
+from ringleaf.switches.engine.meters import check_rates, configure, rates_of
+from ringleaf.switches.engine.updates import (
+    CloneUpdate,
+    Count,
+    CounterUpdate,
+    DigestMessage,
+    DigestUpdate,
+    Entry,
+    GroupUpdate,
+    IdleEntry,
+    Match,
+    MemberGroupUpdate,
+    MemberUpdate,
+    MeterUpdate,
+    Rates,
+    RegisterUpdate,
+    TableUpdate,
+    Update,
+    ValueSetUpdate,
+)
+from ringleaf.switches.engine.value_sets import ValueSets
+from ringleaf.switches.generate.endings import digest_words
+from ringleaf.switches.generate.state import TABLES_AT
+from ringleaf.switches.p4runtime.entities import Entities
+from ringleaf.switches.program import Program
+
+
+class ControlPlane:
+    """The state of a switch that runs `program`, and access to it."""
+
+    def __init__(
+        self,
+        program: Program,
+        store: Store,
+        ports: int,
+        name: str,
+        first_port: int,
+        cpu_port: int | None = None,
+    ) -> None:
+        if not 1 <= ports <= 510:
+            raise ConfigError(f"{name}: ports must be in [1, 510], got {ports}")
+        assert first_port in (0, 1), "v1model numbers ports from 0; networks' links, from 1"
+        self.program = program
+        self.name = name
+        self.store = store
+        self.now_ps = 0  # the latest that `process` or `take_idle` was told: new entries' time
+        self.at = store.allocate("words", TABLES_AT + len(program.module.shapes))
+        self._tables = InstalledTables(store, self.at, program, name)
+        self._digests = Digests(store, self.at, name, digest_words(program.source))
+        self._set(PORT_COUNT, ports)
+        links = range(first_port, ports + 1)
+        self._ports = links if cpu_port is None or cpu_port in links else (*links, cpu_port)
+        self._replicas = Replicas(store, self.at, name, self._ports)
+        self._externs = Externs(store, self.at, program, name)
+        self._value_sets = ValueSets(program.source.value_sets, name)
+        self.commit()
+
+    @property
+    def ports(self) -> Sequence[int]:
+        return self._ports
+
+    def commit(self) -> None:
+        """Let packets see what was applied without a commit; may move the store's arrays."""
+        self._tables.commit(self.now_ps)
+
+    @cached_property
+    def entities(self) -> Entities:
+        """All that can be written and read, as P4Runtime's messages."""
+        return Entities(self, self.program.schema)
+
+    # Writing.
+
+    def write(self, entities: Any) -> None:
+        """Apply P4Runtime entities, in order, each with finsy's `+`, `-`, `~` or as an insert.
+
+        Raises:
+            ConfigError: At the first that does not fit; those before it are in force.
+        """
+        items = entities if isinstance(entities, Iterable) else [entities]
+        try:
+            for entity in items:
+                self.entities.write(*self.program.encoder.encode(entity))
+        finally:
+            self.commit()
+
+    def apply(self, updates: Iterable[Update], *, commit: bool = True) -> None:
+        """Apply updates, in order.
+
+        Args:
+            updates: What to do; nothing of a refused one is done.
+            commit: Whether packets see them at once. A large table's image takes long to write,
+                so who applies entries one by one says False; `process` then commits, and who
+                calls handlers calls `commit` before the next packet.
+
+        Raises:
+            ConfigError: At the first that does not fit; those before it are in force.
+        """
+        try:
+            for update in updates:
+                self._apply_one(update)
+        finally:
+            if commit:
+                self.commit()
+
+    def _apply_one(self, update: Update) -> None:
+        match update:
+            case TableUpdate():
+                self._tables.update(update, self.now_ps)
+            case GroupUpdate():
+                self._replicas.update_group(update)
+            case CloneUpdate():
+                self._replicas.update_clone(update)
+            case ValueSetUpdate():
+                self._value_sets.replace(update)
+                self._externs.write_value_sets(self._value_sets.images())
+            case MemberUpdate() | MemberGroupUpdate():
+                self._tables.update_profile(update)
+            case RegisterUpdate():
+                self.write_register(update.register, update.index, update.value)
+            case CounterUpdate():
+                self._write_counter(update)
+            case MeterUpdate():
+                self._write_meter(update)
+            case DigestUpdate():
+                self._digests.update(update)
+            case _:
+                raise self._unsupported(type(update).__name__)
+
+    def write_register(self, name: str, index: int, value: int) -> None:
+        self._externs.write_register(name, index, value)
+
+    def reset(self) -> None:
+        """Set registers, counters and failed assertions to zero; all else stays."""
+        self._externs.reset()
+        for table in self._tables:
+            table.clear_counters()
+
+    # Reading.
+
+    def entries(self, table: str) -> list[Entry]:
+        """Return a table's entries, constant ones too, without the default, oldest first."""
+        return [replace(entry) for entry in self._tables[table].entries.entries]
+
+    def default_entry(self, table: str) -> Entry:
+        """Return what a miss does, whether it was set or is the program's."""
+        return replace(self._tables[table].entries.default)
+
+    def members(self, profile: str) -> list[MemberUpdate]:
+        """Return an action profile's members, as the inserts that would make them."""
+        return list(self._tables.profile(profile).members.values())
+
+    def member_groups(self, profile: str) -> list[MemberGroupUpdate]:
+        """Return an action profile's groups, as the inserts that would make them."""
+        return list(self._tables.profile(profile).groups.values())
+
+    def groups(self) -> list[GroupUpdate]:
+        """Return the multicast groups, as the inserts that would make them."""
+        return self._replicas.groups()
+
+    def clone_sessions(self) -> list[CloneUpdate]:
+        """Return the clone sessions, as the inserts that would make them."""
+        return self._replicas.sessions()
+
+    def value_set(self, name: str) -> tuple[Match, ...]:
+        """Return a parser value set's members."""
+        return self._value_sets.members(name)
+
+    def digests(self) -> list[str]:
+        """Return the digests whose messages are kept for `take_digests`."""
+        return self._digests.enabled
+
+    def take_digests(self) -> list[DigestMessage]:
+        """Return the messages of enabled digests since the last call, oldest first.
+
+        At most `DIGEST_MESSAGES` are kept; `digests_dropped` counts those that found no room.
+        """
+        return self._digests.take()
+
+    @property
+    def digests_dropped(self) -> int:
+        return self._digests.dropped
+
+    def take_idle(self, now_ps: int) -> list[IdleEntry]:
+        """Return the entries that have become idle by `now_ps`.
+
+        An entry is reported once; then again only if it was hit (or modified) in between.
+        """
+        self.now_ps = max(self.now_ps, now_ps)
+        return [
+            IdleEntry(table.shape.table.name, replace(entry))
+            for table in self._tables
+            for entry in table.take_idle(now_ps)
+        ]
+
+    def read_idle_ps(self, table: str, entry: Entry) -> int:
+        """Return for how long no packet has hit an entry of a table with timeouts, by `now_ps`."""
+        found = self._tables[table]
+        if not found.shape.table.timed:
+            raise ConfigError(f"{self.name}: table has no idle timeouts, got {table!r}")
+        return self.now_ps - found.last_hit_ps(entry, self.now_ps)
+
+    def read_register(self, name: str, index: int) -> int:
+        words = self._externs.register(name, index)
+        return sum(int(word) << 64 * i for i, word in enumerate(words))
+
+    def read_registers(self, name: str) -> dict[int, int]:
+        """Return the cells of a register that are not zero, by index."""
+        words = self._externs.register_cells(name)
+        return {
+            index: sum(int(word) << 64 * i for i, word in enumerate(words[index]))
+            for index in np.flatnonzero(words.any(axis=1)).tolist()
+        }
+
+    def register_words(self, name: str) -> Fields | Lanes:
+        """A view of all of a register, (size, words), the least significant word first.
+
+        Good until something is allocated in the store.
+        """
+        return self._externs.register_cells(name)
+
+    def read_counter(self, name: str, index: int) -> Count:
+        """Return what an indirect counter has counted."""
+        packets, size = self._externs.counter(name, index)
+        return Count(int(packets), int(size))
+
+    def read_direct_counter(self, table: str, entry: Entry) -> Count:
+        """Return what an entry (found by its match and precedence) has counted.
+
+        Packets that miss are not counted (as in BMv2), so the default entry never has any.
+        """
+        packets, size = self._tables.counted(table).counter(entry, self.now_ps)
+        return Count(int(packets), int(size))
+
+    def read_meter(self, name: str, index: int) -> Rates | None:
+        """Return an indirect meter's rates; None if it has none and all packets are green."""
+        return rates_of(self._externs.meter(name, index).tolist())
+
+    def read_direct_meter(self, table: str, entry: Entry) -> Rates | None:
+        """Return the rates of an entry's meter; None if it has none."""
+        return rates_of(self._tables.metered(table).meter(entry, self.now_ps).tolist())
+
+    @property
+    def looped(self) -> int:
+        """Packets dropped because they came round too often (`MOST_PASSES`)."""
+        return self._get(LOOPED)
+
+    def failed_assertions(self) -> dict[str, int]:
+        """Return how many packets each `assert` or `assume` has dropped, by its source line."""
+        return self._externs.failed_assertions()
+
+    # How it is done.
+
+    def _unsupported(self, what: str) -> ConfigError:
+        return ConfigError(f"{self.name}: not supported yet, got {what}", Code.UNIMPLEMENTED)
+
+    def check_port(self, port: int) -> None:
+        """Refuse what is none of the switch's ports."""
+        if port not in self._ports:
+            raise ConfigError(f"{self.name}: ports are {name_ports(self._ports)}, got {port}")
+
+    def _write_counter(self, update: CounterUpdate) -> None:
+        where = f"{self.name}: counter {update.counter!r}"
+        if not (0 <= update.packets < 1 << 64 and 0 <= update.bytes < 1 << 64):
+            raise ConfigError(f"{where}: 64 bits each, got {update.packets}, {update.bytes}")
+        if update.index is not None:
+            cell = self._externs.counter(update.counter, update.index)
+        else:
+            assert update.entry is not None
+            cell = self._tables.counted(update.counter).counter(update.entry, self.now_ps)
+        cell[:] = update.packets, update.bytes
+
+    def _write_meter(self, update: MeterUpdate) -> None:
+        check_rates(f"{self.name}: meter {update.meter!r}", update.rates)
+        if update.index is not None:
+            cell = self._externs.meter(update.meter, update.index)
+        else:
+            assert update.entry is not None
+            cell = self._tables.metered(update.meter).meter(update.entry, self.now_ps)
+        cell[:] = configure(update.rates)
+
+    def _get(self, column: int) -> int:
+        return int(self.store.arena.words[self.at + column])
+
+    def _set(self, column: int, value: int) -> None:
+        self.store.arena.words[self.at + column] = value

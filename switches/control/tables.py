@@ -1,0 +1,206 @@
+"""A table's entries, as the control plane sees them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from ringleaf.arena import Fields
+from ringleaf.errors import Code, ConfigError
+from ringleaf.switches.control.images import Image
+from ringleaf.switches.control.profiles import Profile, check_arguments
+from ringleaf.switches.engine.shapes import Shape
+from ringleaf.switches.engine.updates import Entry, Match, Member, MemberGroup, prefix_mask
+from ringleaf.switches.source import Action
+
+
+class TableEntries:
+    """The entries of one table of one switch; `profile` is its action profile, if it has one."""
+
+    def __init__(
+        self, shape: Shape, actions: Mapping[int, Action], where: str, profile: Profile | None
+    ) -> None:
+        self._shape = shape
+        self._actions = actions  # of the whole program
+        self._profile = profile
+        self._where = f"{where}: table {shape.table.name!r}"
+        self._entries: dict[tuple[Match, int], Entry] = {}
+        self._free_records: list[int] = []
+        self._references: Counter[Member | MemberGroup] = Counter()
+        self.records = 0  # records (of counter, meter and last hit) ever needed at once
+        self.fresh: list[int] = []  # records that have changed hands and must start anew
+        table = shape.table
+        # p4c numbers actions anew for each table; tables that share a profile know them by name.
+        names = {actions[number].name: number for number in table.actions}
+        self._own = {
+            number: names[action.name] for number, action in actions.items() if action.name in names
+        }
+        self.default = Entry((), table.default_action, table.default_arguments)
+        for const in table.entries:
+            match = tuple(
+                const_match(key.kind, values, width)
+                for key, values, width in zip(table.keys, const.keys, shape.widths, strict=True)
+            )
+            self._add(Entry(match, const.action, const.arguments, -const.priority, _prefix(match)))
+
+    @property
+    def entries(self) -> Iterable[Entry]:
+        """All entries, oldest first."""
+        return self._entries.values()
+
+    def image(self, records_at: int) -> Fields:
+        """Return the table as compiled code wants it.
+
+        Args:
+            records_at: Offset in `arena.fields` of the entries' records, 0 for none.
+        """
+        entries = list(self._entries.values())
+        image = Image(self._shape, entries, self.default, self._profile, self._own)
+        return image.build(records_at)
+
+    def insert(self, entry: Entry) -> None:
+        """Add an entry.
+
+        Raises:
+            ConfigError: If the table is constant or full, or has this match already.
+        """
+        self._check(entry)
+        if (self._masked(entry.match), entry.precedence) in self._entries:
+            raise ConfigError(
+                f"{self._where}: entry exists already, got {_show(entry.match)}",
+                Code.ALREADY_EXISTS,
+            )
+        if len(self._entries) >= self._shape.table.max_size:
+            raise ConfigError(
+                f"{self._where}: table is full, got entry {len(self._entries) + 1}"
+                f" of {self._shape.table.max_size}",
+                Code.RESOURCE_EXHAUSTED,
+            )
+        self._add(replace(entry, prefix=_prefix(entry.match)))
+
+    def modify(self, entry: Entry) -> None:
+        """Give an entry another action and timeout; its counter and meter go on."""
+        self._check(entry)
+        old = self.find(entry)
+        self._refer(old, -1)
+        old.action, old.arguments, old.indirect = entry.action, entry.arguments, entry.indirect
+        old.idle_timeout_ns = entry.idle_timeout_ns
+        self._refer(old, 1)
+
+    def delete(self, entry: Entry) -> None:
+        self._check_mutable()
+        old = self.find(entry)
+        self._refer(old, -1)
+        self._free_records.append(old.counter)
+        del self._entries[old.match, old.precedence]
+
+    def find(self, entry: Entry) -> Entry:
+        """Return the entry of this match and precedence."""
+        try:
+            return self._entries[self._masked(entry.match), entry.precedence]
+        except KeyError:
+            raise ConfigError(
+                f"{self._where}: no such entry, got {_show(entry.match)}", Code.NOT_FOUND
+            ) from None
+
+    def set_default(self, entry: Entry | None) -> None:
+        """Set the default action, or with None the program's again.
+
+        Raises:
+            ConfigError: If the program says that the default action is constant.
+        """
+        table = self._shape.table
+        if entry is None:
+            entry = Entry((), table.default_action, table.default_arguments)
+        elif table.default_const:
+            raise ConfigError(
+                f"{self._where}: default action is constant, got a change of it",
+                Code.PERMISSION_DENIED,
+            )
+        else:
+            self._check_action(entry)
+        self._refer(self.default, -1)
+        self.default = Entry((), entry.action, entry.arguments, indirect=entry.indirect)
+        self._refer(self.default, 1)
+
+    def refers_to(self, reference: Member | MemberGroup) -> bool:
+        return self._references[reference] > 0
+
+    def _check(self, entry: Entry) -> None:
+        self._check_mutable()
+        self._check_action(entry)
+        if len(entry.match) != len(self._shape.widths):
+            raise ConfigError(
+                f"{self._where}: has {len(self._shape.widths)} keys, got {len(entry.match)}"
+            )
+        for (value, mask), width in zip(entry.match, self._shape.widths, strict=True):
+            if not (0 <= value < 1 << width and 0 <= mask < 1 << width):
+                raise ConfigError(f"{self._where}: key has {width} bits, got {value:#x}/{mask:#x}")
+
+    def _check_mutable(self) -> None:
+        if self._shape.table.entries:
+            raise ConfigError(
+                f"{self._where}: entries are constant, got a change of them",
+                Code.PERMISSION_DENIED,
+            )
+        if not self._shape.table.keys:
+            raise ConfigError(f"{self._where}: has no key, got an entry; set its default action")
+
+    def _check_action(self, entry: Entry) -> None:
+        if self._profile is not None and entry.indirect is not None:
+            self._profile.check(self._where, entry.indirect)
+        elif self._profile is not None or entry.indirect is not None:
+            wanted = "an action" if self._profile is None else "a member or a group of its profile"
+            got = entry.indirect or f"action {entry.action}"
+            raise ConfigError(f"{self._where}: entry must name {wanted}, got {got}")
+        elif entry.action not in self._shape.table.actions:
+            raise ConfigError(f"{self._where}: not one of its actions, got {entry.action}")
+        else:
+            check_arguments(self._where, self._actions[entry.action], entry.arguments)
+
+    def _add(self, entry: Entry) -> None:
+        if self._free_records:
+            entry.counter = self._free_records.pop()
+        else:
+            entry.counter = self.records
+            self.records += 1
+        self.fresh.append(entry.counter)
+        entry.match = self._masked(entry.match)
+        self._entries[entry.match, entry.precedence] = entry
+        self._refer(entry, 1)
+
+    def _refer(self, entry: Entry, count: int) -> None:
+        if entry.indirect is not None:
+            self._references[entry.indirect] += count
+
+    def _masked(self, match: Match) -> Match:
+        """Return the match without the bits that the program's own masks leave out.
+
+        So does BMv2, before it looks for duplicates (`match_units.cpp`, `apply_big_mask`).
+        """
+        keys = self._shape.table.keys
+        return tuple(
+            pair if key.mask is None else (pair[0] & key.mask, pair[1])
+            for key, pair in zip(keys, match, strict=True)
+        )
+
+
+def const_match(kind: str, values: tuple[int, ...], width: int) -> tuple[int, int]:
+    """Return (value, mask), or (low, high), of one key of a constant entry."""
+    full = (1 << width) - 1
+    match kind:
+        case "exact":
+            return values[0], full
+        case "lpm":
+            return values[0], prefix_mask(width, values[1])
+        case _:
+            return values[0], values[1]
+
+
+def _prefix(match: Match) -> int:
+    return sum(mask.bit_count() for _, mask in match)
+
+
+def _show(match: Match) -> str:
+    return ", ".join(f"{value:#x}/{mask:#x}" for value, mask in match) or "the default"

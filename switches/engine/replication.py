@@ -1,0 +1,196 @@
+"""What v1model does with a packet at the end of a pipeline: clone it, copy it, queue it or drop it.
+
+Source: behavioral-model `targets/simple_switch/simple_switch.cpp`, `ingress_thread` and
+`egress_thread`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ringleaf.arena import Arena, Words
+from ringleaf.compiled import inline, signed
+from ringleaf.packets import (
+    AGAIN,
+    FIELD_COUNT,
+    FIELDS_AT,
+    OUTBOX_AT,
+    OUTBOX_ROWS,
+    PASSES,
+    POOL_FREE,
+    copy_packet,
+    free_packet,
+    row_of,
+)
+from ringleaf.switches.engine.layout import (
+    AGAIN_PORT,
+    CLONE_BITS,
+    CLONE_COUNT,
+    CLONES_AT,
+    DROP_PORT,
+    EGRESS_CLONE,
+    EGRESS_RID,
+    EGRESS_SPEC,
+    GROUP_COUNT,
+    GROUPS_AT,
+    INGRESS_CLONE,
+    INSTANCE_TYPE,
+    LOOPED,
+    MCAST_GRP,
+    MOST_PASSES,
+    NORMAL,
+    REPLICATION,
+    REQUESTS,
+    RESUBMIT_SHIFT,
+    RESUBMITTED,
+    STANDARD_FIELDS,
+    TRUNCATE_LEN,
+)
+from ringleaf.views import window
+
+CLONE_COLUMNS = 3  # of a clone session: offset of its replicas, their count, bytes to keep
+
+_U0 = np.uint64(0)
+_U1 = np.uint64(1)
+_CLONE_BITS = np.uint64(CLONE_BITS)
+_RESUBMIT_SHIFT = np.uint64(RESUBMIT_SHIFT)
+_NORMAL = np.uint64(NORMAL)
+_INGRESS_CLONE = np.uint64(INGRESS_CLONE)
+_EGRESS_CLONE = np.uint64(EGRESS_CLONE)
+_REPLICATION = np.uint64(REPLICATION)
+
+
+@inline
+def put_out(arena: Arena, count: int, packet: int, port: int) -> int:
+    row = arena.words[OUTBOX_AT] + 2 * count
+    arena.words[row] = packet
+    arena.words[row + 1] = port
+    return count + 1
+
+
+@inline
+def spread(arena: Arena, packet: int, members: int, size: int, count: int) -> int:
+    """Put a copy per member (port, egress_rid) into the outbox; the last is the packet itself."""
+    words = arena.words
+    fields = window(arena.fields, words[FIELDS_AT] + packet * words[FIELD_COUNT], STANDARD_FIELDS)
+    for member in range(members, members + 2 * (size - 1), 2):
+        fields[EGRESS_RID] = np.uint64(words[member + 1])
+        count = put_out(arena, count, copy_packet(arena, packet), words[member])
+    last = members + 2 * (size - 1)
+    fields[EGRESS_RID] = np.uint64(words[last + 1])
+    return put_out(arena, count, packet, words[last])
+
+
+@inline
+def send_clone(
+    arena: Arena, at: int, twin: int, session: int, instance_type: np.uint64, count: int
+) -> int:
+    """Put a clone into the outbox, once per replica of its session; free it if that is not set."""
+    words = arena.words
+    size, entry = 0, 0
+    if session < words[at + CLONE_COUNT]:
+        entry = words[at + CLONES_AT] + CLONE_COLUMNS * session
+        size = words[entry + 1]
+    if size == 0:
+        free_packet(arena, twin)
+        return count
+    fields = window(arena.fields, words[FIELDS_AT] + twin * words[FIELD_COUNT], STANDARD_FIELDS)
+    keep = np.uint64(words[entry + 2])
+    fields[INSTANCE_TYPE] = instance_type
+    fields[REQUESTS] = _U0
+    fields[TRUNCATE_LEN] = keep + _U1 if keep != _U0 else _U0
+    return spread(arena, twin, words[entry], size, count)
+
+
+@inline
+def send_twin(arena: Arena, at: int, twin: int) -> int:
+    """Put a clone that egress has made into the outbox; return how many rows there are.
+
+    Clones of clones end as packets do that come round too often.
+    """
+    words = arena.words
+    fields = window(arena.fields, words[FIELDS_AT] + twin * words[FIELD_COUNT], STANDARD_FIELDS)
+    session = signed(fields[REQUESTS] & _CLONE_BITS) - 1
+    if not may_pass(words, at, twin):
+        free_packet(arena, twin)
+        return 0
+    return send_clone(arena, at, twin, session, _EGRESS_CLONE, 0)
+
+
+@inline
+def may_pass(words: Words, at: int, packet: int) -> bool:
+    """Count that a packet comes round once more; say whether it may.
+
+    BMv2 has no limit; here a packet that never leaves would stop the clock.
+    """
+    row = row_of(words, packet)
+    words[row + PASSES] += 1
+    passes = words[row + PASSES] <= MOST_PASSES and words[POOL_FREE] >= OUTBOX_ROWS
+    if not passes:
+        words[at + LOOPED] += 1
+    return passes
+
+
+@inline
+def multicast(arena: Arena, at: int, packet: int, group: int, count: int) -> int:
+    """Put a copy per member into the outbox; the last one is the packet itself."""
+    words = arena.words
+    members, size = 0, 0
+    if group < words[at + GROUP_COUNT]:
+        entry = words[at + GROUPS_AT] + 2 * group
+        members, size = words[entry], words[entry + 1]
+    if size == 0:
+        free_packet(arena, packet)
+        return count
+    fields = window(arena.fields, words[FIELDS_AT] + packet * words[FIELD_COUNT], STANDARD_FIELDS)
+    fields[INSTANCE_TYPE] = _REPLICATION
+    fields[TRUNCATE_LEN] = _U0  # BMv2's copies are whole again
+    return spread(arena, packet, members, size, count)
+
+
+@inline
+def resubmit(arena: Arena, at: int, packet: int, field_list: int, count: int) -> int:
+    """Put the packet, whose bytes are as they came, into the outbox for ingress."""
+    if not may_pass(arena.words, at, packet):
+        free_packet(arena, packet)
+        return count
+    arena.words[row_of(arena.words, packet) + AGAIN] = RESUBMITTED | field_list << 8
+    return put_out(arena, count, packet, AGAIN_PORT)
+
+
+@inline
+def replicate(arena: Arena, at: int, packet: int, now_ps: int) -> int:
+    """Return how many rows (packet, egress port) ingress has led to; they are in the outbox.
+
+    A packet that goes nowhere is freed; one that is resubmitted has the port `AGAIN_PORT`. At most
+    `OUTBOX_ROWS` leave.
+    """
+    words = arena.words
+    fields = window(arena.fields, words[FIELDS_AT] + packet * words[FIELD_COUNT], STANDARD_FIELDS)
+    count = 0
+    requests = fields[REQUESTS]
+    if requests != _U0:
+        fields[REQUESTS] = _U0
+        session = signed(requests & _CLONE_BITS) - 1
+        if session >= 0:
+            twin = copy_packet(arena, packet)
+            count = send_clone(arena, at, twin, session, _INGRESS_CLONE, count)
+        field_list = signed(requests >> _RESUBMIT_SHIFT)
+        if field_list != 0:
+            return resubmit(arena, at, packet, field_list, count)
+    group = signed(fields[MCAST_GRP])
+    if group != 0:
+        return multicast(arena, at, packet, group, count)
+    port = signed(fields[EGRESS_SPEC])
+    if port == DROP_PORT:
+        free_packet(arena, packet)
+        return count
+    fields[INSTANCE_TYPE] = _NORMAL
+    return put_out(arena, count, packet, port)
+
+
+LONGEST_SESSION = 64
+"""Replicas that a clone session may have."""
+
+LONGEST_GROUP = OUTBOX_ROWS - LONGEST_SESSION
+"""Members that a multicast group may have; the outbox also holds the replicas of a clone."""

@@ -1,0 +1,107 @@
+"""Which class of a port's queues is served next; `ringleaf/disciplines.py` explains the ways."""
+
+from __future__ import annotations
+
+from ringleaf.arena import Store, Words
+from ringleaf.compiled import inline
+from ringleaf.disciplines import (
+    CLASSES,
+    SCHEDULERS,
+    STRICT,
+    WRR,
+    parse_scheduler,
+)
+from ringleaf.switches.engine.queues import (
+    CREDIT,
+    DEFICITS,
+    LENGTHS,
+    PACKETS,
+    SCHEDULER,
+    TURN,
+    WEIGHTS,
+    first_bytes,
+    make_queues,
+    take,
+)
+
+QUANTUM_BYTES = 4608  # of weight 1: a packet of 4 KiB with all its headers
+
+
+def make_port_queues(store: Store, capacity_bytes: int, scheduler: str) -> int:
+    """Return the offset of a port's empty queues, served as `scheduler` says.
+
+    Raises:
+        ConfigError: If that can't be read.
+    """
+    chosen = parse_scheduler(scheduler)
+    at = make_queues(store, capacity_bytes)
+    words = store.arena.words
+    words[at + SCHEDULER] = chosen.code
+    words[at + WEIGHTS : at + WEIGHTS + CLASSES] = chosen.weights
+    return at
+
+
+def scheduler_of(words: Words, at: int) -> str:
+    """How queues are served, as text."""
+    name = next(name for name, code in SCHEDULERS.items() if code == words[at + SCHEDULER])
+    weights: list[int] = words[at + WEIGHTS : at + WEIGHTS + CLASSES].tolist()
+    return name if name == "strict" else f"{name}:{','.join(map(str, weights))}"
+
+
+@inline
+def highest(words: Words, at: int) -> int:
+    """The highest occupied class; there is one."""
+    level = CLASSES - 1
+    while words[at + LENGTHS + level] == 0:
+        level -= 1
+    return level
+
+
+@inline
+def next_turn(words: Words, at: int) -> int:
+    """Give the turn to the next occupied class, downwards and around; return it."""
+    level = words[at + TURN]
+    for _ in range(CLASSES):
+        level = (level - 1) % CLASSES
+        if words[at + LENGTHS + level] > 0:
+            break
+    words[at + TURN] = level
+    return level
+
+
+@inline
+def choose_wrr(words: Words, at: int) -> int:
+    level = words[at + TURN]
+    if words[at + LENGTHS + level] == 0 or words[at + CREDIT] == 0:
+        level = next_turn(words, at)
+        words[at + CREDIT] = words[at + WEIGHTS + level]
+    words[at + CREDIT] -= 1
+    return level
+
+
+@inline
+def choose_drr(words: Words, at: int) -> int:
+    level = words[at + TURN]
+    while words[at + LENGTHS + level] == 0 or (
+        first_bytes(words, at, level) > words[at + DEFICITS + level]
+    ):
+        level = next_turn(words, at)
+        words[at + DEFICITS + level] += words[at + WEIGHTS + level] * QUANTUM_BYTES
+    words[at + DEFICITS + level] -= first_bytes(words, at, level)
+    if words[at + LENGTHS + level] == 1:
+        words[at + DEFICITS + level] = 0  # who has nothing left saves nothing up
+    return level
+
+
+@inline
+def pop(words: Words, at: int) -> int:
+    """Remove and return the packet that is served next; -1 when there is none."""
+    if words[at + PACKETS] == 0:
+        return -1
+    if words[at + SCHEDULER] == STRICT:
+        level = highest(words, at)
+    elif words[at + SCHEDULER] == WRR:
+        level = choose_wrr(words, at)
+    else:
+        level = choose_drr(words, at)
+    return take(words, at, level)

@@ -1,0 +1,189 @@
+"""What a control plane may ask of a switch, whichever way it came: P4Runtime, STF or Python.
+
+Tables, actions and externs go by their names in the BMv2 JSON, actions by their numbers there.
+`Switch.apply` takes any of these; what a switch can be asked for, `switches/control/plane.py` says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+INSERT, MODIFY, DELETE = "insert", "modify", "delete"
+
+Match = tuple[tuple[int, int], ...]
+"""Per key (value, mask); for a range key (low, high)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """A meter's configuration, in bytes or packets, each rate per second (RFC 2698)."""
+
+    committed: float
+    committed_burst: int
+    peak: float
+    peak_burst: int
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A table entry's action is that of one member of the table's action profile."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemberGroup:
+    """A table entry's action is that of a member which the profile's selector picks."""
+
+    number: int
+
+
+@dataclass(slots=True)
+class Entry:
+    """One row of a table; the highest `precedence` wins, then the entry that came first.
+
+    `indirect` takes the place of `action` and `arguments` where the table has an action profile.
+    """
+
+    match: Match
+    action: int
+    arguments: tuple[int, ...]
+    precedence: int = 0
+    prefix: int = 0  # bits, of the longest-prefix key
+    counter: int = 0  # which of the table's direct counters (and meters) it has
+    indirect: Member | MemberGroup | None = None
+    idle_timeout_ns: int = 0  # 0: it never becomes idle
+
+
+@dataclass(frozen=True, slots=True)
+class TableUpdate:
+    verb: str
+    table: str
+    entry: Entry | None  # None: forget the default action that was set
+    is_default: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MemberUpdate:
+    """A member of an action profile."""
+
+    verb: str
+    profile: str
+    member: int
+    action: int = 0
+    arguments: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemberGroupUpdate:
+    """A group of an action profile that has a selector; a member's weight is its share."""
+
+    verb: str
+    profile: str
+    group: int
+    members: tuple[tuple[int, int], ...] = ()  # (member, weight)
+    max_size: int = 0  # sum of weights; 0: as the profile allows
+
+
+@dataclass(frozen=True, slots=True)
+class GroupUpdate:
+    """A multicast group."""
+
+    verb: str
+    group: int
+    members: tuple[tuple[int, int], ...]  # (port, egress_rid)
+
+
+@dataclass(frozen=True, slots=True)
+class CloneUpdate:
+    verb: str
+    session: int
+    replicas: tuple[tuple[int, int], ...]  # (port, egress_rid)
+    length_bytes: int = 0  # to keep of the packet; 0: all
+
+
+@dataclass(frozen=True, slots=True)
+class CounterUpdate:
+    """Set a counter; `index` is of an indirect one, `entry` of a direct one's table."""
+
+    counter: str
+    index: int | None
+    packets: int
+    bytes: int
+    entry: Entry | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MeterUpdate:
+    """Configure a meter; `rates` of None make it green again for every packet."""
+
+    meter: str
+    index: int | None
+    rates: Rates | None
+    entry: Entry | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterUpdate:
+    register: str
+    index: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSetUpdate:
+    """The members of a parser value set: per member, (value, mask) of each part of its key."""
+
+    value_set: str
+    members: tuple[Match, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DigestUpdate:
+    """Whether the switch keeps a digest's messages for `take_digests`."""
+
+    verb: str
+    digest: str
+
+
+Update = (
+    TableUpdate
+    | MemberUpdate
+    | MemberGroupUpdate
+    | GroupUpdate
+    | CloneUpdate
+    | CounterUpdate
+    | MeterUpdate
+    | RegisterUpdate
+    | ValueSetUpdate
+    | DigestUpdate
+)
+
+
+class Count(NamedTuple):
+    """What a counter has counted; whatever its type, both are kept."""
+
+    packets: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class DigestMessage:
+    """What one packet's `digest` call told the control plane."""
+
+    digest: str
+    values: tuple[int, ...]  # per field, in the order of the struct
+    time_ps: int
+
+
+@dataclass(frozen=True, slots=True)
+class IdleEntry:
+    """An entry that no packet has hit for its `idle_timeout_ns`."""
+
+    table: str
+    entry: Entry
+
+
+def prefix_mask(width: int, prefix: int) -> int:
+    return ((1 << prefix) - 1) << (width - prefix)

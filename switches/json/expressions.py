@@ -1,0 +1,157 @@
+"""Expressions and primitives in BMv2 JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ringleaf.errors import ConfigError
+from ringleaf.switches.json.stacks import StackReader, selected_headers, value_of
+from ringleaf.switches.source import (
+    Argument,
+    Boolean,
+    Constant,
+    Expression,
+    Field,
+    Instances,
+    Listed,
+    LookAhead,
+    Named,
+    Operation,
+    Primitive,
+    Selected,
+    Where,
+    refusal,
+)
+
+Json = dict[str, Any]
+
+
+def number_of(text: str) -> int:
+    """Return the value of p4c's `hexstr`, which may be negative."""
+    return int(text, 16)
+
+
+def where_of(item: Json | None) -> str:
+    info = (item or {}).get("source_info")
+    if not info:
+        return ""
+    fragment = info.get("source_fragment", "")
+    return Where(info["filename"], info["line"], info.get("column", 0), fragment)
+
+
+_NAMED = (
+    *("header", "header_stack", "header_union", "header_union_stack"),
+    *("register_array", "counter_array", "meter_array", "calculation", "string"),
+)
+
+
+LARGEST = 50_000  # parts of an expression
+
+
+class Sizes:
+    """How many parts expressions have, written out: parts that they share count each time."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Expression, int]] = {}  # by identity, which holds on to it
+
+    def of(self, expression: Expression) -> int:
+        known = self._known.get(id(expression))
+        if known is None:
+            known = expression, 1 + sum(self.of(part) for part in _parts(expression))
+            self._known[id(expression)] = known
+        return known[1]
+
+
+def _parts(expression: Expression) -> Iterator[Expression]:
+    match expression:
+        case Operation(_, left, right, condition):
+            yield from (part for part in (left, right, condition) if part is not None)
+        case Listed(values):
+            yield from values
+        case Selected(options):
+            for condition, chosen in options:
+                yield condition
+                yield chosen
+
+
+class ExpressionReader:
+    """Reads what the whole program's expressions and primitives have in common."""
+
+    def __init__(self, path: Path, instances: Instances) -> None:
+        self._path = path
+        self._stacks = StackReader(instances, self.expression)
+        self._sizes = Sizes()
+
+    def refuse(self, what: str, got: object, item: Json | None = None) -> ConfigError:
+        return refusal(self._path, what, got, where_of(item))
+
+    def where(self, item: Json) -> str:
+        return where_of(item)
+
+    def expression(self, item: Json) -> Expression:
+        """Read what is only read; see `operand`."""
+        found = self.operand(item)
+        return self._sized(value_of(found) if isinstance(found, Selected) else found)
+
+    def operand(self, item: Json) -> Expression:
+        """Read what a primitive may also write."""
+        kind, value = item["type"], item["value"]
+        known = self._stacks.operand(item)
+        if known is not None:
+            return known
+        match kind:
+            case "field":
+                return Field(*value)
+            case "hexstr":
+                return Constant(number_of(value))
+            case "bool":
+                return Boolean(value)
+            case "runtime_data" | "local":
+                return Argument(value)
+            case "lookahead":
+                return LookAhead(*value)
+            case "expression":
+                return self._operation(value)
+            case "regular":
+                return Named("header", value)
+        if kind in _NAMED:
+            return Named(kind, value)
+        raise self.refuse("unsupported kind of operand", kind, item)
+
+    def _sized(self, expression: Expression) -> Expression:
+        """Refuse one that is too large: an index inside an index multiplies stacks' sizes."""
+        size = self._sizes.of(expression)
+        if size > LARGEST:
+            raise self.refuse(f"an expression has at most {LARGEST} parts", size)
+        return expression
+
+    def _operation(self, item: Json) -> Expression:
+        if "op" not in item:
+            return self.operand(item)
+        headers = self._stacks.headers(item)
+        if headers is not None:
+            return selected_headers(headers)
+        unions = self._stacks.unions(item)
+        if unions is not None:
+            return Selected(tuple((test, Named("header_union", name)) for test, name in unions))
+        found = self._stacks.operation(item)
+        if found is not None:
+            return found
+        left, condition = item.get("left"), item.get("cond")
+        return Operation(
+            item["op"],
+            None if left is None else self.expression(left),
+            self.expression(item["right"]),
+            None if condition is None else self.expression(condition),
+        )
+
+    def primitive(self, item: Json) -> Primitive:
+        parameters = [
+            Listed(tuple(self.expression(value) for value in parameter["value"]))
+            if parameter["type"] == "parameters_vector"
+            else self.operand(parameter)
+            for parameter in item["parameters"]
+        ]
+        return Primitive(item["op"], tuple(parameters), where_of(item))

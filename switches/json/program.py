@@ -1,0 +1,276 @@
+"""p4c's BMv2 JSON, read into types and checked, so that the generator need not look twice.
+
+What the engine does not execute yet is refused here, by name and with its P4 source line.
+Source: behavioral-model `docs/JSON_format.md`, format version 2.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ringleaf.errors import ConfigError
+from ringleaf.switches.json.consistency import check_source
+from ringleaf.switches.json.expressions import ExpressionReader, Json, number_of, where_of
+from ringleaf.switches.json.externs import read_digests, read_meters, read_profiles, selectors
+from ringleaf.switches.json.form import read_json
+from ringleaf.switches.json.headers import HeaderReader
+from ringleaf.switches.json.parser import ParserReader
+from ringleaf.switches.source import (
+    NO_ACTION,
+    VALID,
+    Action,
+    ActionCall,
+    Calculation,
+    Checksum,
+    Conditional,
+    Constants,
+    ConstEntry,
+    CounterArray,
+    Field,
+    MatchKey,
+    Node,
+    Pipeline,
+    RegisterArray,
+    Source,
+    Table,
+)
+
+FORMAT_MAJOR = 2
+
+
+def load_source(path: Path) -> Source:
+    """Read and check a BMv2 JSON file.
+
+    Raises:
+        ConfigError: If it can't be read, is not BMv2 JSON, or uses what is not supported.
+    """
+    try:
+        text = path.read_bytes()
+    except OSError as exc:
+        raise ConfigError(f"{path}: can't be read: {exc.strerror}") from exc
+    return parse_source(text, path)
+
+
+def parse_source(text: bytes, path: Path) -> Source:
+    """Check BMv2 JSON, which errors call `path`; as above."""
+    data = read_json(text, path)
+    try:
+        source = _Reader(path, data).read()
+        check_source(source)
+    except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as exc:
+        raise ConfigError(
+            f"{path}: not BMv2 JSON, got {type(exc).__name__} {exc}; compile with p4c-bm2-ss"
+        ) from exc
+    except RecursionError as exc:
+        raise ConfigError(f"{path}: the program is nested too deeply, got {exc}") from exc
+    return source
+
+
+# Sections that must be empty, and what to say if they are not.
+_UNSUPPORTED = {
+    "extern_instances": "extern instances are not supported",
+}
+
+
+_NO_DEFAULT: Json = {"action_id": NO_ACTION, "action_data": []}
+"""Of a table with an action profile, whose miss does nothing until a default is set."""
+
+
+class _Reader:
+    """Walks one JSON document."""
+
+    def __init__(self, path: Path, data: Json) -> None:
+        self._path = path
+        self._data = data
+        self._instances = HeaderReader(path, data).read()
+        self._expressions = ExpressionReader(path, self._instances)
+
+    def read(self) -> Source:
+        self._check_version()
+        data = self._data
+        for section, why in _UNSUPPORTED.items():
+            for item in data.get(section, []):
+                raise self._refuse(why, item["name"], item)
+        actions = {item["id"]: self._action(item) for item in data["actions"]}
+        parser = data["parsers"][0]
+        reader = ParserReader(self._expressions, self._instances)
+        states = reader.states(parser)
+        pipelines = {item["name"]: self._pipeline(item, actions) for item in data["pipelines"]}
+        return Source(
+            path=self._path,
+            instances=self._instances,
+            errors=dict(data["errors"]),
+            first_state=parser["init_state"],
+            states=states,
+            value_sets=reader.value_sets(data.get("parse_vsets", [])),
+            emitted=tuple(data["deparsers"][0]["order"]),
+            deparser=tuple(
+                self._expressions.primitive(item)
+                for item in data["deparsers"][0].get("primitives", [])
+            ),
+            registers={item["name"]: self._register(item) for item in data["register_arrays"]},
+            counters={
+                item["name"]: CounterArray(item["name"], item["size"])
+                for item in data["counter_arrays"]
+                if not item["is_direct"]
+            },
+            calculations={
+                **{item["name"]: self._calculation(item) for item in data["calculations"]},
+                **selectors(data, self._calculation),
+            },
+            checksums=tuple(self._checksum(item) for item in data["checksums"]),
+            actions=actions,
+            ingress=pipelines["ingress"],
+            egress=pipelines["egress"],
+            field_lists={
+                item["id"]: tuple(Field(*element["value"]) for element in item["elements"])
+                for item in data["field_lists"]
+            },
+            deparser_where=where_of(data["deparsers"][0]),
+            direct_counters={
+                item["name"]: item["binding"]
+                for item in data["counter_arrays"]
+                if item["is_direct"]
+            },
+            meters=read_meters(data),
+            profiles=read_profiles(data),
+            digests=read_digests(data, self._expressions),
+        )
+
+    def _refuse(self, what: str, got: object, item: Json | None = None) -> ConfigError:
+        return self._expressions.refuse(what, got, item)
+
+    def _check_version(self) -> None:
+        version = self._data["__meta__"]["version"]
+        if version[0] != FORMAT_MAJOR:
+            raise self._refuse(f"BMv2 JSON format {FORMAT_MAJOR} is needed", version)
+
+    def _register(self, item: Json) -> RegisterArray:
+        return RegisterArray(item["name"], item["size"], item["bitwidth"])
+
+    def _action(self, item: Json) -> Action:
+        return Action(
+            item["id"],
+            item["name"],
+            tuple(data["bitwidth"] for data in item["runtime_data"]),
+            tuple(self._expressions.primitive(primitive) for primitive in item["primitives"]),
+            tuple(data["name"] for data in item["runtime_data"]),
+            where_of(item),
+        )
+
+    def _calculation(self, item: Json) -> Calculation:
+        inputs: list[Field | Constants] = []
+        with_payload = False
+        for part in item["input"]:
+            match part["type"]:
+                case "field":
+                    inputs.append(Field(*part["value"]))
+                case "hexstr":
+                    inputs.append(Constants(number_of(part["value"]), part["bitwidth"]))
+                case "header":
+                    header = self._instances.headers[part["value"]]
+                    inputs += [
+                        Field(header.name, field.name)
+                        for field in header.fields
+                        if field.name != VALID
+                    ]
+                case "payload":
+                    with_payload = True
+                case kind:
+                    raise self._refuse("unsupported calculation input", kind, item)
+        return Calculation(item["name"], item["algo"], tuple(inputs), with_payload)
+
+    def _checksum(self, item: Json) -> Checksum:
+        condition = item.get("if_cond")
+        return Checksum(
+            Field(*item["target"]),
+            item["calculation"],
+            None if condition is None else self._expressions.expression(condition),
+            item.get("verify", True),
+            item.get("update", True),
+            where_of(item),
+        )
+
+    def _pipeline(self, item: Json, actions: dict[int, Action]) -> Pipeline:
+        nodes: dict[str, Node] = {}
+        for table in item["tables"]:
+            nodes[table["name"]] = self._table(table, actions)
+        for node in item["conditionals"]:
+            nodes[node["name"]] = Conditional(
+                node["name"],
+                self._expressions.expression(node["expression"]),
+                node["true_next"],
+                node["false_next"],
+                where_of(node),
+            )
+        for node in item.get("action_calls", []):
+            nodes[node["name"]] = ActionCall(node["name"], node["action_id"], node["next_node"])
+        return Pipeline(item["name"], item["init_table"], nodes)
+
+    def _table(self, item: Json, actions: dict[int, Action]) -> Table:
+        name = item["name"]
+        if item["type"] not in ("simple", "indirect", "indirect_ws"):
+            raise self._refuse(f"table type is not supported: {name}", item["type"], item)
+        default = item.get("default_entry", _NO_DEFAULT)
+        numbers = tuple(item["action_ids"])
+        following = item["next_tables"]
+        by_hit = "__HIT__" in following or "__MISS__" in following
+        base = item.get("base_default_next")
+        return Table(
+            name=name,
+            keys=tuple(self._match_key(key) for key in item["key"]),
+            actions=numbers,
+            max_size=item["max_size"],
+            counted=item["with_counters"],
+            default_action=default["action_id"],
+            default_arguments=tuple(number_of(text) for text in default["action_data"]),
+            default_const=default.get("action_const", False),
+            entries=tuple(self._entry(entry, item["key"]) for entry in item.get("entries", [])),
+            next_by_action={
+                number: following.get(actions[number].name, base) for number in numbers
+            },
+            by_hit=by_hit,
+            next_hit=following.get("__HIT__", base),
+            next_miss=following.get("__MISS__", base),
+            where=where_of(item),
+            profile=item.get("action_profile", ""),
+            meter=item.get("direct_meters") or "",
+            timed=item.get("support_timeout", False),
+        )
+
+    def _match_key(self, item: Json) -> MatchKey:
+        if item["match_type"] not in ("exact", "lpm", "ternary", "range", "optional"):
+            raise self._refuse("unsupported match kind", item["match_type"], item)
+        if not isinstance(item["target"], list):  # which BMv2 does not load either
+            raise self._refuse(
+                "a key that is an element of a stack at a varying index is not supported;"
+                " copy it to metadata",
+                item["name"],
+                item,
+            )
+        target = Field(*item["target"])
+        name = item.get("name", ".".join(item["target"]))
+        mask = item.get("mask")
+        return MatchKey(item["match_type"], target, name, None if mask is None else number_of(mask))
+
+    def _entry(self, item: Json, keys: list[Json]) -> ConstEntry:
+        values: list[tuple[int, ...]] = []
+        for match, key in zip(item["match_key"], keys, strict=True):
+            match match["match_type"]:
+                case "exact":
+                    values.append((number_of(match["key"]),))
+                case "lpm":
+                    values.append((number_of(match["key"]), match["prefix_length"]))
+                case "ternary" | "optional":
+                    values.append((number_of(match["key"]), number_of(match["mask"])))
+                case "range":
+                    values.append((number_of(match["start"]), number_of(match["end"])))
+                case kind:
+                    raise self._refuse("unsupported match kind", kind, key)
+        action = item["action_entry"]
+        return ConstEntry(
+            tuple(values),
+            action["action_id"],
+            tuple(number_of(text) for text in action["action_data"]),
+            item.get("priority", 0),
+        )

@@ -1,0 +1,78 @@
+"""P4Runtime entities as finsy writes them, for controllers in Python; and P4Info as text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from finsy import P4Schema, P4TableEntry
+from finsy.p4schema import P4UpdateType
+from finsy.proto import p4i
+from google.protobuf import text_format  # type: ignore[import-untyped]
+
+from ringleaf.errors import Code, ConfigError
+from ringleaf.switches.engine.updates import DELETE, INSERT, MODIFY
+
+UNREADABLE = (text_format.ParseError, ValueError, RecursionError)
+"""What protobuf raises for text that is no message: also numbers too great, and no UTF-8."""
+
+_VERBS = {
+    P4UpdateType.INSERT: INSERT,
+    P4UpdateType.MODIFY: MODIFY,
+    P4UpdateType.DELETE: DELETE,
+}
+
+
+class Encoder:
+    """Turns finsy's entities into messages, by a program's P4Info.
+
+    Raises:
+        ConfigError: If the P4Info does not hang together.
+    """
+
+    def __init__(self, p4info: Any, where: str) -> None:
+        try:
+            self._schema = P4Schema(p4info)
+        except (ValueError, KeyError, TypeError) as exc:
+            raise ConfigError(f"{where}: not P4Info that p4c writes, got {exc}") from exc
+        self._where = where
+
+    def encode(self, entity: Any) -> tuple[str, Any]:
+        """Return what is to be done with which p4.v1.Entity.
+
+        Raises:
+            ConfigError: If the entity does not fit the program, or is of an unsupported kind.
+        """
+        if not hasattr(entity, "encode"):
+            raise ConfigError(
+                f"{self._where}: entity is not supported, got {type(entity).__name__}",
+                Code.UNIMPLEMENTED,
+            )
+        try:
+            return _verb(entity), entity.encode(self._schema)
+        except (ValueError, KeyError, TypeError, OverflowError) as exc:
+            raise ConfigError(f"{self._where}: {exc}, got {entity!r}") from exc
+
+
+def read_p4info(path: Path) -> Any:
+    """Return a p4.config.v1.P4Info.
+
+    Raises:
+        ConfigError: If the file is not there, or is none in protobuf's text format.
+    """
+    if not path.exists():
+        raise ConfigError(f"{path}: no such file, got no P4Info; compile with p4c-bm2-ss")
+    try:
+        text = path.read_text()
+        return text_format.Parse(text, p4i.P4Info(), allow_unknown_field=True)
+    except (*UNREADABLE, OSError) as exc:
+        raise ConfigError(f"{path}: not P4Info as text: {exc}; compile with p4c-bm2-ss") from exc
+
+
+def _verb(entity: Any) -> str:
+    """Return an entity's verb; a bare one is inserted, if there is not always one."""
+    verb = _VERBS.get(getattr(entity, "_update_type", P4UpdateType.MODIFY))
+    if verb is not None:
+        return verb
+    is_default = isinstance(entity, P4TableEntry) and entity.is_default_action
+    return MODIFY if is_default else INSERT

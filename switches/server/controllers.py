@@ -1,0 +1,131 @@
+"""The controllers of one device: whom to believe, and whom to tell what."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from finsy.proto import U128, p4r, rpc_status
+
+from ringleaf.errors import Code, ConfigError
+from ringleaf.switches.engine.updates import IdleEntry
+from ringleaf.switches.server.arbitration import Election
+from ringleaf.switches.server.digests import DigestList
+from ringleaf.switches.switch import Switch
+
+MOST_STREAMS = 64  # of one device and role
+
+
+class Stream(Protocol):
+    """The way to one controller; sending never waits."""
+
+    def send(self, message: Any) -> None: ...
+
+
+class Controllers:
+    """Elections by role; the default role is "". All may do all: no role has a config."""
+
+    def __init__(self, device: int) -> None:
+        self._device = device
+        self._elections: dict[str, Election[Stream]] = {"": Election()}
+        self._roles: dict[Stream, str] = {}
+
+    def arbitrate(self, stream: Stream, message: Any) -> None:
+        """Take a MasterArbitrationUpdate, and tell those whom it concerns.
+
+        Raises:
+            ConfigError: If the stream must end.
+        """
+        if message.role.HasField("config"):
+            raise ConfigError("role configs are not supported, got one")
+        role = role_name(message.role.name, message.role.id)
+        if self._roles.get(stream, role) != role:
+            raise ConfigError(
+                f"role of a stream never changes, got {role!r}", Code.FAILED_PRECONDITION
+            )
+        election = self._elections.setdefault(role, Election())
+        streams = [other for other, known in self._roles.items() if known == role]
+        if stream not in self._roles and len(streams) >= MOST_STREAMS:
+            raise ConfigError(
+                f"at most {MOST_STREAMS} controllers, got one more", Code.RESOURCE_EXHAUSTED
+            )
+        has_id = message.HasField("election_id")
+        told = election.bid(stream, U128.decode(message.election_id) if has_id else None)
+        self._roles[stream] = role
+        self._notify(role, told)
+
+    def leave(self, stream: Stream) -> None:
+        """Forget a stream that has ended."""
+        role = self._roles.pop(stream, None)
+        if role is not None:
+            self._notify(role, self._elections[role].leave(stream))
+
+    def is_primary(self, stream: Stream) -> bool:
+        role = self._roles.get(stream)
+        return role is not None and self._elections[role].primary is stream
+
+    def check_primary(self, request: Any) -> None:
+        """Check that a request may write (section 12).
+
+        Raises:
+            ConfigError: NOT_FOUND for an unknown role, PERMISSION_DENIED for a backup.
+        """
+        role = role_name(request.role, request.role_id)
+        if role not in self._elections:
+            raise ConfigError(f"no controller has this role, got {role!r}", Code.NOT_FOUND)
+        has_id = request.HasField("election_id")
+        election_id = U128.decode(request.election_id) if has_id else None
+        if not self._elections[role].is_primary(election_id):
+            raise ConfigError(
+                f"only the primary controller may write, got election id {election_id}",
+                Code.PERMISSION_DENIED,
+            )
+
+    def send_packet(self, message: Any) -> None:
+        self._tell_primaries(p4r.StreamMessageResponse(packet=message))
+
+    def send_digest(self, switch: Switch, digest: DigestList) -> None:
+        schema = switch.entities.schema
+        spec = schema.digest(digest.digest_id).type_spec
+        data = [schema.types.encode(spec, iter(values), "digest") for values in digest.messages]
+        message = p4r.DigestList(
+            digest_id=digest.digest_id,
+            list_id=digest.list_id,
+            data=data,
+            timestamp=time.time_ns(),
+        )
+        self._tell_primaries(p4r.StreamMessageResponse(digest=message))
+
+    def send_idle(self, switch: Switch, idle: Iterable[IdleEntry]) -> None:
+        entities = switch.entities
+        entries = [
+            entities.table_entries.encode_key(
+                entities.schema.tables_by_name[item.table], item.entry
+            )
+            for item in idle
+        ]
+        if entries:
+            message = p4r.IdleTimeoutNotification(table_entry=entries, timestamp=time.time_ns())
+            self._tell_primaries(p4r.StreamMessageResponse(idle_timeout_notification=message))
+
+    def _tell_primaries(self, message: Any) -> None:
+        for election in self._elections.values():
+            if election.primary is not None:
+                election.primary.send(message)
+
+    def _notify(self, role: str, streams: Iterable[Stream]) -> None:
+        election = self._elections[role]
+        for stream in streams:
+            update = p4r.MasterArbitrationUpdate(
+                device_id=self._device,
+                role=p4r.Role(name=role) if role else None,
+                election_id=None if election.highest is None else U128.encode(election.highest),
+                status=rpc_status.Status(code=election.code(stream)),
+            )
+            stream.send(p4r.StreamMessageResponse(arbitration=update))
+
+
+def role_name(name: str, number: int) -> str:
+    """Return a role's name; before 1.4.0 it was a number."""
+    return name or (str(number) if number else "")

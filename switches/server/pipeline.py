@@ -1,0 +1,171 @@
+"""The forwarding pipelines of a device (sections 7, 14 and 15): the one that runs, the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from finsy.proto import p4r
+
+from ringleaf.errors import Code, ConfigError
+from ringleaf.switches.engine.updates import INSERT, MODIFY
+from ringleaf.switches.p4runtime.schema import Schema
+from ringleaf.switches.program import Program
+from ringleaf.switches.switch import Switch
+
+_Request = p4r.SetForwardingPipelineConfigRequest
+_Get = p4r.GetForwardingPipelineConfigRequest
+
+MakeSwitch = Callable[[Program], Switch]
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A program as it was given, and a switch that runs it."""
+
+    config: Any  # p4.v1.ForwardingPipelineConfig
+    switch: Switch
+
+
+class Pipelines:
+    """What is committed, and what is saved to be committed.
+
+    A saved pipeline has a switch of its own, which takes the writes; so committing it is only
+    to let packets go through that switch.
+    """
+
+    def __init__(self, name: str, make_switch: MakeSwitch) -> None:
+        self._name = name
+        self._make_switch = make_switch
+        self._committed: Pipeline | None = None
+        self._saved: Pipeline | None = None
+
+    @property
+    def is_committed(self) -> bool:
+        return self._committed is not None
+
+    @property
+    def committed(self) -> Pipeline:
+        if self._committed is None:
+            raise self._missing()
+        return self._committed
+
+    @property
+    def latest(self) -> Pipeline:
+        """The one whose entities controllers write and read."""
+        latest = self._saved or self._committed
+        if latest is None:
+            raise self._missing()
+        return latest
+
+    def load(self, program: Program, text: bytes) -> None:
+        """Commit a program that no controller has sent."""
+        config = p4r.ForwardingPipelineConfig(p4info=program.p4info, p4_device_config=text)
+        self._committed, self._saved = Pipeline(config, self._make_switch(program)), None
+
+    def set(self, action: int, config: Any | None) -> None:
+        """Do what a SetForwardingPipelineConfigRequest says.
+
+        Raises:
+            ConfigError: If the program can't be run; the old one then goes on.
+        """
+        if action == _Request.COMMIT:
+            self._commit(config)
+            return
+        if action not in _ACTIONS:
+            raise ConfigError(f"{self._name}: no action is set, got {action}")
+        pipeline = self._verify(config)
+        if action == _Request.RECONCILE_AND_COMMIT and self._committed:
+            self._carry_over(self._committed.switch, pipeline.switch)
+        if action == _Request.VERIFY_AND_SAVE:
+            self._saved = pipeline
+        elif action != _Request.VERIFY:
+            self._committed, self._saved = pipeline, None
+
+    def get(self, kind: int) -> Any:
+        """Return the latest config, or what is asked for of it; None if there is none."""
+        latest = self._saved or self._committed
+        if latest is None:
+            return None
+        config = p4r.ForwardingPipelineConfig()
+        config.CopyFrom(latest.config)
+        if kind in (_Get.COOKIE_ONLY, _Get.DEVICE_CONFIG_AND_COOKIE):
+            config.ClearField("p4info")
+        if kind in (_Get.COOKIE_ONLY, _Get.P4INFO_AND_COOKIE):
+            config.ClearField("p4_device_config")
+        return config
+
+    def _commit(self, config: Any | None) -> None:
+        if config is not None:
+            raise ConfigError(f"{self._name}: commits what is saved, got another config")
+        if self._saved is None:
+            raise ConfigError(f"{self._name}: no config is saved, got a commit", Code.NOT_FOUND)
+        self._committed, self._saved = self._saved, None
+
+    def _verify(self, config: Any | None) -> Pipeline:
+        if config is None or not config.HasField("p4info") or not config.p4_device_config:
+            raise ConfigError(f"{self._name}: needs P4Info and BMv2 JSON, got no such config")
+        program = Program.parse(config.p4_device_config, config.p4info, self._name)
+        return Pipeline(config, self._make_switch(program))
+
+    def _carry_over(self, old: Switch, new: Switch) -> None:
+        """Write all that the old switch holds into the new one."""
+        for verb, entity in _state(old):
+            try:
+                new.entities.write(verb, entity)
+            except ConfigError as exc:
+                raise ConfigError(f"{self._name}: state can't be preserved: {exc}") from exc
+        new.commit()
+
+    def _missing(self) -> ConfigError:
+        return ConfigError(  # finsy looks for "no ... forwarding pipeline config"
+            f"{self._name}: has no forwarding pipeline config yet", Code.FAILED_PRECONDITION
+        )
+
+
+_ACTIONS = (
+    _Request.VERIFY,
+    _Request.VERIFY_AND_SAVE,
+    _Request.VERIFY_AND_COMMIT,
+    _Request.RECONCILE_AND_COMMIT,
+)
+
+
+def _state(switch: Switch) -> Iterator[tuple[str, Any]]:
+    """Return all that a switch holds, as the writes that make it, what is referred to first."""
+    read = switch.entities.read
+    for entity in _everything(switch.program.schema):
+        verb = MODIFY if entity.WhichOneof("entity") in _ALWAYS_THERE else INSERT
+        for found in read(entity):
+            if found.table_entry.is_const:
+                continue
+            is_default = found.table_entry.is_default_action
+            yield MODIFY if is_default else verb, found
+
+
+_ALWAYS_THERE = ("meter_entry", "counter_entry", "value_set_entry", "register_entry")
+
+
+def _everything(schema: Schema) -> Iterator[Any]:
+    """Return the wildcards of all that the program has."""
+    yield p4r.Entity(action_profile_member=p4r.ActionProfileMember())
+    yield p4r.Entity(action_profile_group=p4r.ActionProfileGroup())
+    for number, info in schema.tables.items():
+        asked = p4r.TableEntry(table_id=number)
+        asked.counter_data.SetInParent()
+        asked.meter_config.SetInParent()
+        yield p4r.Entity(table_entry=asked)
+        if not info.message.const_default_action_id and not info.profile:
+            default = p4r.TableEntry(table_id=number, is_default_action=True)
+            yield p4r.Entity(table_entry=default)
+    yield p4r.Entity(meter_entry=p4r.MeterEntry())
+    yield p4r.Entity(counter_entry=p4r.CounterEntry())
+    yield p4r.Entity(register_entry=p4r.RegisterEntry())
+    yield p4r.Entity(value_set_entry=p4r.ValueSetEntry())
+    yield p4r.Entity(digest_entry=p4r.DigestEntry())
+    engine = p4r.PacketReplicationEngineEntry
+    group = engine(multicast_group_entry=p4r.MulticastGroupEntry())
+    session = engine(clone_session_entry=p4r.CloneSessionEntry())
+    yield p4r.Entity(packet_replication_engine_entry=group)
+    yield p4r.Entity(packet_replication_engine_entry=session)
