@@ -155,13 +155,13 @@ clean-net: $(STAMP)  ## Remove what killed live networks have left (ALL=1: runni
 
 TAKES_bench-live := ONLY TOPO SCALE ALGO SIZE SWITCH LOSS HOSTS LANES OUT REPEATS
 bench-live: $(STAMP)  ## Measure live networks against virtual time (as root; ONLY=fidelity|pps)
-	@$(BIN)/python -m ringleaf.experiments.bench_live $(if $(ONLY),--only $(foreach t,$(ONLY),$(call q,$(t)))) $(if $(TOPO),--topo $(foreach t,$(TOPO),$(call q,$(t)))) \
+	@$(BIN)/python -m ringleaf.experiments.bench.live $(if $(ONLY),--only $(foreach t,$(ONLY),$(call q,$(t)))) $(if $(TOPO),--topo $(foreach t,$(TOPO),$(call q,$(t)))) \
 	  $(if $(SCALE),--scale $(foreach t,$(SCALE),$(call q,$(t)))) $(foreach o,ALGO SIZE SWITCH LOSS HOSTS LANES OUT,$(if $($(o)),$(FLAG_$(o)) $(call q,$($(o))))) \
 	  $(if $(REPEATS),--repeats $(call q,$(REPEATS)))
 
 TAKES_shell := SWITCH
 shell: $(SHELL_STAMP)  ## Open p4runtime-shell on a switch: make shell SWITCH=s1, or HOST:PORT/DEVICE
-	@$(SHELL_VENV)/bin/python -m ringleaf.experiments.shell $(call q,$(SWITCH))
+	@$(SHELL_VENV)/bin/python -m ringleaf.experiments.commands.shell $(call q,$(SWITCH))
 
 venv-shell: $(SHELL_STAMP)
 
@@ -216,6 +216,6 @@ VALID := $(foreach goal,$(GOALS),$(TAKES_$(goal)))
 UNKNOWN := $(firstword $(filter-out $(VALID) $(TAKEN_BY_ALL) $(TAKEN_BY_TOOLS),$(TYPED)))
 REFUSED = make $(GOALS): unknown name, got '$(UNKNOWN)'
 ifneq ($(UNKNOWN),)
-$(error $(or $(shell $(PYTHON) -m ringleaf.experiments.make_names $(call q,make $(GOALS)) $(call q,$(UNKNOWN)) \
+$(error $(or $(shell $(PYTHON) -m ringleaf.experiments.commands.make_names $(call q,make $(GOALS)) $(call q,$(UNKNOWN)) \
   $(sort $(VALID)) $(TAKEN_BY_ALL) 2>/dev/null),$(REFUSED)))
 endif

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from ringleaf.experiments import drops
-from ringleaf.experiments.figure_style import variable
+from ringleaf.experiments.figures.style import variable
 from ringleaf.experiments.results import Row, Run, is_one_size
 from ringleaf.experiments.table import bandwidth, reasons
 from ringleaf.shipped import PAGE

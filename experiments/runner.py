@@ -18,12 +18,12 @@ from ringleaf.collectives.oracle import message_bytes
 from ringleaf.collectives.registry import ALGORITHMS, Algorithm
 from ringleaf.collectives.schedule import Collective, Schedule
 from ringleaf.experiments import results
-from ringleaf.experiments.bounds import Bounds
-from ringleaf.experiments.busbw import busbw_factor
+from ringleaf.experiments.bounds.bounds import Bounds
+from ringleaf.experiments.bounds.busbw import busbw_factor
+from ringleaf.experiments.bounds.floor import Floor, Held, Task
 from ringleaf.experiments.checks import count_nodes, count_ranks, one_collective
 from ringleaf.experiments.data import Sparsity, make_tensors
 from ringleaf.experiments.estimate import Estimate, Need, estimate, need
-from ringleaf.experiments.floor import Floor, Held, Task
 from ringleaf.experiments.judge import Judge, Tolerance, Verdict
 from ringleaf.experiments.network import (
     Connect,

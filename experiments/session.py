@@ -11,8 +11,9 @@ import networkx as nx
 import torch
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import figures, loading, report, results, table
+from ringleaf.experiments import loading, report, results, table
 from ringleaf.experiments.checks import check
+from ringleaf.experiments.figures import sweeps as figures
 from ringleaf.experiments.folder import RunFolder, write_text
 from ringleaf.experiments.network import Connect, build_topology, connecting, scale_rates
 from ringleaf.experiments.options import VIRTUAL, make_command, resolve

@@ -13,8 +13,9 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from ringleaf.errors import RingleafError
-from ringleaf.experiments import results, session, sparse_figure
+from ringleaf.experiments import results, session
 from ringleaf.experiments.checks import check
+from ringleaf.experiments.figures import sparse as sparse_figure
 from ringleaf.experiments.folder import check_out, write_text
 from ringleaf.experiments.options import OPTIONS, file_name, resolve
 from ringleaf.experiments.results import Row, Run

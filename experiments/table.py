@@ -7,7 +7,7 @@ from typing import Any
 
 from ringleaf.collectives.schedule import Collective
 from ringleaf.experiments import drops
-from ringleaf.experiments.busbw import busbw_formula
+from ringleaf.experiments.bounds.busbw import busbw_formula
 from ringleaf.experiments.estimate import Need
 from ringleaf.experiments.results import Row, Run
 from ringleaf.topologies.kinds import describe

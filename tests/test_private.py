@@ -112,7 +112,14 @@ def test_machine_code_that_others_could_write_is_not_loaded(tmp_path: Path) -> N
     (tmp_path / "ringleaf").mkdir()
     (tmp_path / "ringleaf").chmod(0o777)
     done = subprocess.run(
-        [sys.executable, "-m", "ringleaf.experiments.cli", "stf", "p4/build/acl.json", "no.stf"],
+        [
+            sys.executable,
+            "-m",
+            "ringleaf.experiments.commands.cli",
+            "stf",
+            "p4/build/acl.json",
+            "no.stf",
+        ],
         cwd=ROOT,
         env=os.environ | {"XDG_CACHE_HOME": str(tmp_path), "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.experiments.figure_style import INK, matplotlib_style, write_figure
+from ringleaf.experiments.figures.style import INK, matplotlib_style, write_figure
 from ringleaf.experiments.jobs.results import Case, JobRow
 from ringleaf.units import PS_PER_MS, PS_PER_S
 

@@ -14,7 +14,7 @@ from ringleaf.collectives.cost import Fabric
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.bounds import Bounds
+from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.jobs.ledger import GradientLedger
 from ringleaf.experiments.jobs.results import Case, Combination
 from ringleaf.experiments.jobs.spec import JobSpec, JobsSpec

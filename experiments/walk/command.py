@@ -64,7 +64,10 @@ def run_uncompiled() -> None:
         return
     os.environ["NUMBA_DISABLE_JIT"] = "1"
     if "numba" in sys.modules:
-        os.execv(sys.executable, [sys.executable, "-m", "ringleaf.experiments.cli", *sys.argv[1:]])
+        os.execv(
+            sys.executable,
+            [sys.executable, "-m", "ringleaf.experiments.commands.cli", *sys.argv[1:]],
+        )
 
 
 def _prepare(options: Options) -> tuple[Any, int, bytes, str]:

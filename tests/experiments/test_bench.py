@@ -4,8 +4,10 @@ from pathlib import Path
 import pytest
 
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.experiments import bench, bench_engine, bench_loads
-from ringleaf.experiments.bench_case import Case
+from ringleaf.experiments.bench import engine as bench_engine
+from ringleaf.experiments.bench import loads as bench_loads
+from ringleaf.experiments.bench import report as bench
+from ringleaf.experiments.bench.case import Case
 
 MIB = 1 << 20
 

@@ -7,7 +7,8 @@ import pytest
 from scapy.utils import RawPcapReader
 
 from ringleaf.errors import BackendError
-from ringleaf.experiments import bench_bmv2, bench_loads
+from ringleaf.experiments.bench import bmv2 as bench_bmv2
+from ringleaf.experiments.bench import loads as bench_loads
 
 
 def test_rounds_repeat_a_load_with_growing_numbers() -> None:

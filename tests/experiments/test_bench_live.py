@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from fake_network import FakeConnect
 
-from ringleaf.experiments import bench_live
-from ringleaf.experiments.bench_fidelity import summarise
+from ringleaf.experiments.bench import live as bench_live
+from ringleaf.experiments.bench.fidelity import summarise
 from ringleaf.experiments.options import resolve
 from ringleaf.experiments.runner import Experiment, Measurement
 from ringleaf.networks.live.processor import Stopwatch, read_stat

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.experiments import bench_pps
-from ringleaf.experiments.bench_loads import build_path, udp_frame
-from ringleaf.experiments.bench_pps import (
+from ringleaf.experiments.bench import pps as bench_pps
+from ringleaf.experiments.bench.loads import build_path, udp_frame
+from ringleaf.experiments.bench.pps import (
     LEAST_PPS,
     Speed,
     Trial,

@@ -8,7 +8,7 @@ import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
-from ringleaf.experiments.bounds import Bounds
+from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.topologies import registry
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.detours import with_detours

@@ -3,7 +3,7 @@
 import pytest
 
 from ringleaf.collectives.schedule import Collective
-from ringleaf.experiments.busbw import busbw_factor, busbw_formula
+from ringleaf.experiments.bounds.busbw import busbw_factor, busbw_formula
 
 
 @pytest.mark.parametrize(

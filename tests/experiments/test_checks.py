@@ -71,7 +71,8 @@ def test_wrong_values_load_nothing_that_takes_long(given: str) -> None:
     key, value = given.split("=")
     code = f"""
 import sys
-from ringleaf.experiments import cli, run_command
+from ringleaf.experiments.commands import run as run_command
+from ringleaf.experiments.commands import cli
 from ringleaf.errors import ConfigError, RingleafError
 try:
     run_command.run_command({{{key!r}: {value!r}}})

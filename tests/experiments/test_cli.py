@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.experiments import cli
+from ringleaf.experiments.commands import cli
 from ringleaf.experiments.estimate import hops
 from ringleaf.experiments.options import OPTIONS, resolve
 
@@ -22,7 +22,7 @@ SMALL = ("--topo", "leafspine,leaves=2,spines=1,hosts=2", "--size", "1K")
 
 
 def ringleaf(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "ringleaf.experiments.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "ringleaf.experiments.commands.cli", *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
@@ -253,7 +253,7 @@ def test_interrupt_keeps_what_was_measured_and_exits_130(tmp_path: Path) -> None
     command = [
         sys.executable,
         "-m",
-        "ringleaf.experiments.cli",
+        "ringleaf.experiments.commands.cli",
         "run",
         "--algo",
         "ring",

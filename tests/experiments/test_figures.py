@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from drawn import collisions
 
-from ringleaf.experiments import figures, link_figures
-from ringleaf.experiments.figure_style import INK, matplotlib_style, themed
-from ringleaf.experiments.figures import draw_all, draw_busbw, draw_time
-from ringleaf.experiments.link_figures import (
+from ringleaf.experiments.figures import links as link_figures
+from ringleaf.experiments.figures import sweeps as figures
+from ringleaf.experiments.figures.links import (
     _fold,
     _group,
     _place,
@@ -21,6 +20,8 @@ from ringleaf.experiments.link_figures import (
     draw_spread,
     utilisation,
 )
+from ringleaf.experiments.figures.style import INK, matplotlib_style, themed
+from ringleaf.experiments.figures.sweeps import draw_all, draw_busbw, draw_time
 from ringleaf.experiments.options import as_plain, resolve
 from ringleaf.experiments.report import render
 from ringleaf.experiments.results import LinkSeries, Row, Run

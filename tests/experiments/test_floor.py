@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from ringleaf.collectives.schedule import Collective
-from ringleaf.experiments.floor import Floor, Held, Task
-from ringleaf.experiments.ways import Ways
+from ringleaf.experiments.bounds.floor import Floor, Held, Task
+from ringleaf.experiments.bounds.ways import Ways
 from ringleaf.topologies import registry
 from ringleaf.units import PS_PER_US
 

@@ -9,7 +9,8 @@ import pytest
 from fake_network import FakeConnect
 
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.experiments import figures, folder, session
+from ringleaf.experiments import folder, session
+from ringleaf.experiments.figures import sweeps as figures
 from ringleaf.experiments.folder import FILES, RunFolder, check_out, remove_earlier, write_text
 from ringleaf.experiments.results import Run
 

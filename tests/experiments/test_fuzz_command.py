@@ -16,7 +16,7 @@ PROGRAMS = ROOT / "tests" / "switches" / "programs"
 
 def fuzz(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "ringleaf.experiments.cli", "fuzz", *map(str, words)],
+        [sys.executable, "-m", "ringleaf.experiments.commands.cli", "fuzz", *map(str, words)],
         cwd=ROOT,
         env=os.environ | {"COLUMNS": "120"} | environment,
         capture_output=True,
@@ -102,7 +102,7 @@ def test_difference_is_shown_and_kept(tmp_path: Path) -> None:
 SPOILT = """
 import sys
 from pathlib import Path
-from ringleaf.experiments.fuzz.command import Options, run
+from ringleaf.experiments.commands.fuzz import Options, run
 from ringleaf.switches.fuzz.sides import EngineSide
 
 honest = EngineSide.process

@@ -8,7 +8,7 @@ import pytest
 from drawn import collisions
 from matplotlib.figure import Figure
 
-from ringleaf.experiments.figure_style import matplotlib_style
+from ringleaf.experiments.figures.style import matplotlib_style
 from ringleaf.experiments.jobs import figures
 from ringleaf.experiments.jobs.results import Case, Combination, JobRow
 

@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.experiments.looks import look_of
+from ringleaf.experiments.figures.looks import look_of
 
 # As published in figures so far: an algorithm keeps its look for good.
 LOOKS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.net_command import net_command
+from ringleaf.experiments.commands.net import net_command
 
 
 @pytest.mark.parametrize("name", ["switch_delay", "host_delay", "message_overhead"])

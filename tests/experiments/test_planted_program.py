@@ -15,7 +15,8 @@ import numba
 import pytest
 from uncompiled import run_uncompiled, starts_uncompiled
 
-from ringleaf.experiments import figures, session
+from ringleaf.experiments import session
+from ringleaf.experiments.figures import sweeps as figures
 from ringleaf.experiments.network import Network
 from ringleaf.experiments.options import Spec
 from ringleaf.networks.options import Options

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.experiments import resends
-from ringleaf.experiments.resends import Case, main, run_case
+from ringleaf.experiments.studies import resends
+from ringleaf.experiments.studies.resends import Case, main, run_case
 
 FEW_LINKS = (
     "torus2d,x=3,y=5",  # hosts' lines are four times as fast as the links between them

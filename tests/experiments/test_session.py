@@ -15,7 +15,8 @@ import torch
 from fake_network import FakeConnect
 
 from ringleaf.errors import ConfigError, TopologyError
-from ringleaf.experiments import figures, results, session, table
+from ringleaf.experiments import results, session, table
+from ringleaf.experiments.figures import sweeps as figures
 from ringleaf.experiments.results import Run
 from ringleaf.topologies.graph import link
 

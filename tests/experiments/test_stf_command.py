@@ -18,7 +18,7 @@ TESTS = ROOT / "tests" / "switches" / "stf"
 
 def ringleaf(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "ringleaf.experiments.cli", "stf", *map(str, words)],
+        [sys.executable, "-m", "ringleaf.experiments.commands.cli", "stf", *map(str, words)],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,

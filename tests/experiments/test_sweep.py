@@ -12,7 +12,8 @@ from fake_network import FakeConnect
 
 from ringleaf.collectives.sparse.models import BEST_PS, Setting, ring_ps
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import results, session, sparse_figure, sweep
+from ringleaf.experiments import results, session, sweep
+from ringleaf.experiments.figures import sparse as sparse_figure
 from ringleaf.experiments.options import resolve
 from ringleaf.experiments.results import Run
 from ringleaf.experiments.session import Emit

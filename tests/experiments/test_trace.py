@@ -27,7 +27,7 @@ BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 def trace(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {name: os.environ[name] for name in os.environ if name != "NUMBA_DISABLE_JIT"}
     return subprocess.run(
-        [sys.executable, "-m", "ringleaf.experiments.cli", "trace", *map(str, arguments)],
+        [sys.executable, "-m", "ringleaf.experiments.commands.cli", "trace", *map(str, arguments)],
         cwd=ROOT,
         env=environment | variables,
         capture_output=True,
@@ -259,7 +259,7 @@ def browse(address: str, profile: Path) -> str:
 
 def test_a_process_with_compiled_code_starts_again(tmp_path: Path) -> None:
     """The command may be called where Numba has been imported already."""
-    script = "import sys, numba; from ringleaf.experiments.cli import main; main()"
+    script = "import sys, numba; from ringleaf.experiments.commands.cli import main; main()"
     command = [sys.executable, "-c", script, "trace", "forward", "--example"]
     environment = {name: os.environ[name] for name in os.environ if name != "NUMBA_DISABLE_JIT"}
     done = subprocess.run(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from ringleaf.experiments.cli import app
+from ringleaf.experiments.commands.cli import app
 from ringleaf.hosts.training.model import Model, load_model
 from ringleaf.hosts.training.pieces import cut
 

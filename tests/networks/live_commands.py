@@ -20,7 +20,7 @@ from ringleaf.networks.mininet.state import FOLDER, INTERFACES, inside, records,
 
 ROOT = Path(__file__).resolve().parents[2]
 Found = TypeVar("Found")
-COMMAND = [sys.executable, "-m", "ringleaf.experiments.cli"]
+COMMAND = [sys.executable, "-m", "ringleaf.experiments.commands.cli"]
 PATIENCE_S = 200  # a new machine compiles first
 
 

@@ -16,7 +16,7 @@ import torch
 
 from ringleaf.collectives.aggregate import in_network_allreduce
 from ringleaf.collectives.parameter_server import parameter_server_allreduce
-from ringleaf.experiments.bench_sharing import share
+from ringleaf.experiments.studies.sharing import share
 from ringleaf.ina.atp.system import Atp
 from ringleaf.ina.atp.wire import VALUES_AT
 from ringleaf.networks.virtual import Options, VirtualNetwork
@@ -154,7 +154,7 @@ def test_jobs_of_two_systems_share_a_switch() -> None:
     Not compiled: that would take this program ten times as long as the run.
     """
     code = (
-        "from ringleaf.experiments.bench_sharing import share\n"
+        "from ringleaf.experiments.studies.sharing import share\n"
         "found = share(('atp', 'switchml'), 256, elements=1 << 10)\n"
         "print(found.wrong, found.resent, *found.goodputs_bps)\n"
     )

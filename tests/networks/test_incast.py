@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ringleaf.experiments.incast import Incast, run_incast
+from ringleaf.experiments.studies.incast import Incast, run_incast
 from ringleaf.hosts.congestion.dctcp import MARK_PACKETS
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import shell
+from ringleaf.experiments.commands import shell
 from ringleaf.networks.live.engine import Line
 from ringleaf.networks.live.processes import ended_like_interrupts, identify, is_running, kill
 from ringleaf.networks.mininet import preflight, state

@@ -13,7 +13,7 @@ import pytest
 from program_cases import PROGRAMS
 from uncompiled import run_uncompiled, starts_uncompiled
 
-from ringleaf.experiments.fuzz.command import _say_course
+from ringleaf.experiments.commands.fuzz import _say_course
 from ringleaf.switches.engine.updates import TableUpdate
 from ringleaf.switches.fuzz.campaign import draw_round
 from ringleaf.switches.fuzz.contest import Contest

@@ -12,7 +12,7 @@ import pytest
 from finsy.proto import p4r, p4r_grpc
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.serve import read_token
+from ringleaf.experiments.commands.serve import read_token
 from ringleaf.switches.server.device import Device
 from ringleaf.switches.server.server import Server
 

@@ -52,7 +52,13 @@ def test_the_shell_writes_and_reads_all_it_knows(address: str) -> None:
 @pytest.mark.parametrize("at", [r"127\.0\.0\.1:\d+", "unix:.*/switch.sock"], ids=["tcp", "unix"])
 def test_make_shell_opens_a_prompt(at: str, tmp_path: Path) -> None:
     grpc = f"unix:{tmp_path / 'switch.sock'}" if at.startswith("unix") else "127.0.0.1:0"
-    serve = [sys.executable, "-m", "ringleaf.experiments.cli", "switch", "p4/build/forward.json"]
+    serve = [
+        sys.executable,
+        "-m",
+        "ringleaf.experiments.commands.cli",
+        "switch",
+        "p4/build/forward.json",
+    ]
     with subprocess.Popen(
         [*serve, "--grpc", grpc, "--count", "2"],
         stdout=subprocess.PIPE,
@@ -63,7 +69,7 @@ def test_make_shell_opens_a_prompt(at: str, tmp_path: Path) -> None:
         ready = switch.stdout.readline()
         match = re.fullmatch(rf"P4Runtime at ({at}), devices 1 to 2: forward\n", ready)
         assert match, ready
-        opened = ["-m", "ringleaf.experiments.shell", f"{match[1]}/2"]
+        opened = ["-m", "ringleaf.experiments.commands.shell", f"{match[1]}/2"]
         done = run([str(PYTHON), *opened], "tables\nAPIVersion()\nexit\n")
         switch.terminate()
     assert switch.returncode == 0
@@ -80,7 +86,7 @@ def test_make_shell_opens_a_prompt(at: str, tmp_path: Path) -> None:
     ],
 )
 def test_without_a_switch_there_is_advice(switch: str, message: str) -> None:
-    done = run([sys.executable, "-m", "ringleaf.experiments.shell", switch])
+    done = run([sys.executable, "-m", "ringleaf.experiments.commands.shell", switch])
     assert done.returncode == 2
     assert message in done.stderr
 
@@ -96,6 +102,6 @@ def test_without_a_switch_there_is_advice(switch: str, message: str) -> None:
     ],
 )
 def test_wrong_options_of_a_switch_are_refused(options: list[str], message: str) -> None:
-    done = run([sys.executable, "-m", "ringleaf.experiments.cli", "switch", *options])
+    done = run([sys.executable, "-m", "ringleaf.experiments.commands.cli", "switch", *options])
     assert done.returncode == 2
     assert message in done.stderr

@@ -6,7 +6,7 @@ import pytest
 from program_cases import CASES, PROGRAMS, make_switch
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.bench import measure, measure_compile
+from ringleaf.experiments.bench.switch import measure, measure_compile
 from ringleaf.switches.switch import Switch
 
 STATEFUL = next(case for case in CASES if case.name == "stateful")

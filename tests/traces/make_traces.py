@@ -29,7 +29,7 @@ from ringleaf.switches.bmv2 import process as bmv2
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-RINGLEAF = (sys.executable, "-m", "ringleaf.experiments.cli")
+RINGLEAF = (sys.executable, "-m", "ringleaf.experiments.commands.cli")
 ON_BMV2 = "atp-bmv2"
 EXPERIMENTS = {
     # name -> switch, program, options

@@ -16,8 +16,8 @@ from ringleaf.collectives.registry import ALGORITHMS, Request
 from ringleaf.collectives.ring import ring_allreduce
 from ringleaf.collectives.schedule import Op, Schedule, Transfer
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import bench_jobs
-from ringleaf.experiments.cli import app
+from ringleaf.experiments.bench import jobs as bench_jobs
+from ringleaf.experiments.commands.cli import app
 from ringleaf.experiments.jobs import figures, table
 from ringleaf.experiments.jobs.results import Case, jain
 from ringleaf.experiments.jobs.runner import JobsExperiment

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ringleaf.experiments import cli, session
+from ringleaf.experiments import session
+from ringleaf.experiments.commands import cli
 
 COURSE = Path(__file__).resolve().parents[3] / "docs" / "course"
 BLOCK = re.compile(r"^```text\n\$ ringleaf (.*)\n((?:.*\n)*?)```$", re.MULTILINE)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.experiments import cli
+from ringleaf.experiments.commands import cli
 
 
 def call(*arguments: str | Path) -> int:

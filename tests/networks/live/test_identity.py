@@ -44,7 +44,14 @@ def run(network: VirtualNetwork | MininetNetwork, algorithm: str) -> tuple[Tenso
 
 def replay(folder: Path, *options: str) -> tuple[int, str]:
     """Replay as people do; return the exit status, and what was printed."""
-    command = [sys.executable, "-m", "ringleaf.experiments.cli", "replay", str(folder), *options]
+    command = [
+        sys.executable,
+        "-m",
+        "ringleaf.experiments.commands.cli",
+        "replay",
+        str(folder),
+        *options,
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 

@@ -26,7 +26,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.experiments.bench_loads import build_path, udp_frame
+from ringleaf.experiments.bench.loads import build_path, udp_frame
 from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.switches.bmv2.build import beside, build_name
 from ringleaf.topologies.registry import build
@@ -73,7 +73,7 @@ class End:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        command = ["mnexec", "-n", sys.executable, "-m", "ringleaf.experiments.bench_station", name]
+        command = ["mnexec", "-n", sys.executable, "-m", "ringleaf.experiments.bench.station", name]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )

@@ -1,4 +1,4 @@
-"""Time one collective on one network: `python -m ringleaf.experiments.bench_case`.
+"""Time one collective on one network: `python -m ringleaf.experiments.bench.case`.
 
 Reads what to run as JSON from its argument, prints what it measured as JSON. It is a process of its
 own, because peak memory and compile times can't be measured twice in one.
@@ -49,7 +49,7 @@ def measure(case: Case, began_s: float) -> Timing:
     import torch
 
     from ringleaf.collectives.registry import find_algorithm
-    from ringleaf.experiments.bounds import Bounds
+    from ringleaf.experiments.bounds.bounds import Bounds
     from ringleaf.experiments.network import build_topology, connect
     from ringleaf.experiments.options import resolve
     from ringleaf.topologies.graph import hosts

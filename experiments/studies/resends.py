@@ -1,4 +1,4 @@
-"""Count resends and drops at defaults: `python -m ringleaf.experiments.resends`.
+"""Count resends and drops at defaults: `python -m ringleaf.experiments.studies.resends`.
 
 Runs every algorithm on every topology, at a sweep of sizes, in virtual time, and prints a row for
 each: nothing is lost, so nothing should be sent again, and no queue should run over. `--loss` says
@@ -126,7 +126,9 @@ def print_jobs(path: Path, algos: Sequence[str]) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a row per case; return 1 if anything was sent again or dropped without a loss."""
-    parser = argparse.ArgumentParser(prog="ringleaf.experiments.resends", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="ringleaf.experiments.studies.resends", description=__doc__
+    )
     parser.add_argument("--topo", nargs="*", default=TOPOLOGIES)
     parser.add_argument("--algo", nargs="*", default=list(ALGORITHMS))
     parser.add_argument("--size", nargs="*", default=SIZES)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ringleaf.experiments.bench_loads import Load
-from ringleaf.switches.bench import Speed, measure
+from ringleaf.experiments.bench.loads import Load
+from ringleaf.experiments.bench.switch import Speed, measure
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import BackendError, ConfigError, choose
-from ringleaf.experiments.bench_case import Case, Timing
+from ringleaf.experiments.bench.case import Case, Timing
 from ringleaf.units import PS_PER_S, PS_PER_US, format_size
 
 Emit = Callable[[str], None]
@@ -139,7 +139,7 @@ def time_case(case: Case, *, cache: Path | None = None) -> Timing:
     Raises:
         BackendError: If it fails.
     """
-    command = [sys.executable, "-m", "ringleaf.experiments.bench_case", json.dumps(asdict(case))]
+    command = [sys.executable, "-m", "ringleaf.experiments.bench.case", json.dumps(asdict(case))]
     environment = dict(os.environ)
     if cache is not None:
         environment["XDG_CACHE_HOME"] = str(cache)
@@ -158,10 +158,10 @@ def _size(size_bytes: int) -> str:
 
 
 def _engine(emit: Emit) -> Figures:
-    from ringleaf.experiments.bench_bmv2 import measure_bmv2
-    from ringleaf.experiments.bench_engine import measure_engine
-    from ringleaf.experiments.bench_loads import LOADS, load
-    from ringleaf.switches.bench import measure_compile
+    from ringleaf.experiments.bench.bmv2 import measure_bmv2
+    from ringleaf.experiments.bench.engine import measure_engine
+    from ringleaf.experiments.bench.loads import LOADS, load
+    from ringleaf.experiments.bench.switch import measure_compile
     from ringleaf.switches.bmv2.build import beside, build_name
     from ringleaf.switches.bmv2.process import BINARY, is_there
 
@@ -253,13 +253,13 @@ def _peers(emit: Emit) -> Figures:
 
 
 def _jobs(emit: Emit) -> Figures:
-    from ringleaf.experiments import bench_jobs
+    from ringleaf.experiments.bench import jobs as bench_jobs
 
     return bench_jobs.run(emit)
 
 
 def _pps(emit: Emit) -> Figures:
-    from ringleaf.experiments import bench_pps
+    from ringleaf.experiments.bench import pps as bench_pps
 
     try:
         return bench_pps.run(emit)
@@ -269,7 +269,7 @@ def _pps(emit: Emit) -> Figures:
 
 
 def _refusals(emit: Emit) -> Figures:
-    from ringleaf.experiments import bench_refusals
+    from ringleaf.experiments.bench import refusals as bench_refusals
 
     return bench_refusals.run(emit)
 

@@ -1,6 +1,6 @@
 """One end of a bench: a process in a network namespace of its own, with one interface.
 
-It is started as `mnexec -n python -m ringleaf.experiments.bench_station INTERFACE`; when it prints
+It is started as `mnexec -n python -m ringleaf.experiments.bench.station INTERFACE`; when it prints
 {"ready": pid}, an interface can be moved to its namespace, /proc/PID/ns/net. Then commands come as
 lines of JSON, {name: {argument: value}}, and each is answered by one. The sender is compiled.
 """

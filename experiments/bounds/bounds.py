@@ -26,8 +26,8 @@ import networkx as nx
 from ringleaf.collectives.cost import Fabric
 from ringleaf.collectives.schedule import Aggregate, Message, Schedule, chunk_ranges, messages
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
-from ringleaf.experiments.aggregation_loads import Aggregation, Demand, demand
-from ringleaf.experiments.ways import Flow, Loads, Way, Ways, together
+from ringleaf.experiments.bounds.aggregation_loads import Aggregation, Demand, demand
+from ringleaf.experiments.bounds.ways import Flow, Loads, Way, Ways, together
 
 if TYPE_CHECKING:
     import torch

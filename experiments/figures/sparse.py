@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.sparse.models import BEST_PS, Setting, ring_ps
-from ringleaf.experiments.figure_style import matplotlib_style, save
-from ringleaf.experiments.looks import look_of
+from ringleaf.experiments.figures.looks import look_of
+from ringleaf.experiments.figures.style import matplotlib_style, save
 from ringleaf.units import format_rate, format_size, parse_fraction
 
 if TYPE_CHECKING:

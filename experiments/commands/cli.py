@@ -8,10 +8,12 @@ from typing import Annotated
 import typer
 
 import ringleaf
-from ringleaf.experiments import net_command, run_command, stf_command
+from ringleaf.experiments.commands import fuzz as fuzz_command
+from ringleaf.experiments.commands import net as net_command
+from ringleaf.experiments.commands import run as run_command
+from ringleaf.experiments.commands import stf as stf_command
 from ringleaf.experiments.console import Debug, say
 from ringleaf.experiments.console import guard as _guard
-from ringleaf.experiments.fuzz import command as fuzz_command
 from ringleaf.experiments.options import OPTIONS, resolve, whole_number
 from ringleaf.experiments.soak import command as soak_command
 from ringleaf.experiments.stepper import command as step_command
@@ -215,7 +217,7 @@ def bench_command(
     debug: Debug = False,
 ) -> None:
     """Measure Ringleaf's own speed on this machine."""
-    from ringleaf.experiments import bench
+    from ringleaf.experiments.bench import report as bench
 
     bench.run(sections or list(bench.SECTIONS), out, emit=say)
 
@@ -245,7 +247,7 @@ def switch_command(
     debug: Debug = False,
 ) -> None:
     """Serve P4Runtime, until Ctrl-C: for finsy, p4runtime-shell (make shell) and others."""
-    from ringleaf.experiments import serve
+    from ringleaf.experiments.commands import serve
 
     serve.serve(
         program,

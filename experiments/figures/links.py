@@ -11,8 +11,8 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.experiments.figure_style import INK, themed, to_svg, write_figure
-from ringleaf.experiments.looks import look_of
+from ringleaf.experiments.figures.looks import look_of
+from ringleaf.experiments.figures.style import INK, themed, to_svg, write_figure
 from ringleaf.experiments.results import LinkSeries, Row, Run, algorithms, rows_of
 from ringleaf.topologies import draw as topology
 from ringleaf.topologies.graph import Role, natural

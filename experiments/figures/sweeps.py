@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
-from ringleaf.experiments.figure_style import INK, matplotlib_style, save
-from ringleaf.experiments.link_figures import draw_bytes, draw_links, draw_spread, is_large, largest
-from ringleaf.experiments.looks import look_of
+from ringleaf.experiments.figures.links import (
+    draw_bytes,
+    draw_links,
+    draw_spread,
+    is_large,
+    largest,
+)
+from ringleaf.experiments.figures.looks import look_of
+from ringleaf.experiments.figures.style import INK, matplotlib_style, save
 from ringleaf.experiments.results import Row, Run, algorithms, is_one_size, rows_of
 from ringleaf.units import PS_PER_US, format_size
 

@@ -1,4 +1,4 @@
-"""Incast under each congestion control: `python -m ringleaf.experiments.incast`.
+"""Incast under each congestion control: `python -m ringleaf.experiments.studies.incast`.
 
 Many hosts send to one. All senders share the last link from the start, so its queue and the
 senders' shares show the controller and nothing else. Prints a table, in virtual time, and draws the
@@ -130,7 +130,9 @@ def draw(runs: dict[str, Incast], path: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run it under each controller; return the exit status."""
-    parser = argparse.ArgumentParser(prog="ringleaf.experiments.incast", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="ringleaf.experiments.studies.incast", description=__doc__
+    )
     parser.add_argument("--senders", type=int, default=8)
     parser.add_argument("--size", default="16MiB", help="that each sends")
     parser.add_argument(

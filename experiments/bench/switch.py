@@ -202,7 +202,6 @@ def measure_compile(path: str | Path) -> CompileTime:
             done = subprocess.run(
                 [sys.executable, "-c", _COMPILE, str(path)],
                 env=environment,
-                cwd=Path(__file__).parents[1],
                 capture_output=True,
                 text=True,
                 check=True,

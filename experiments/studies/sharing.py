@@ -1,6 +1,6 @@
 """What becomes of two jobs when a switch has too few aggregators for both.
 
-`python -m ringleaf.experiments.bench_sharing`, in virtual time. ATP's jobs take what is free, and
+`python -m ringleaf.experiments.studies.sharing`, in virtual time. ATP's jobs take what is free, and
 what finds nothing goes to their parameter servers; SwitchML's have half of the entries each, and a
 smaller window the fewer those are.
 """

@@ -1,8 +1,8 @@
 """How near algorithms come to their bounds, and why some do not.
 
-`python -m ringleaf.experiments.bounds_check` runs algorithms on topologies, prints time, bound and
-floor of each, and ends with 1 if a time is below a bound, or further from it than `NEAR_PERCENT`
-without a reason in `experiments/known_gaps.yaml`.
+`python -m ringleaf.experiments.studies.bounds_check` runs algorithms on topologies, prints time,
+bound and floor of each, and ends with 1 if a time is below a bound, or further from it than
+`NEAR_PERCENT` without a reason in `known_gaps.yaml`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ringleaf.shipped import PACKAGE
 from ringleaf.units import PS_PER_US, format_size
 
 NEAR_PERCENT = 90.0
-GAPS = PACKAGE / "experiments" / "known_gaps.yaml"
+GAPS = PACKAGE / "experiments" / "studies" / "known_gaps.yaml"
 
 _TOPOLOGIES = ("fattree,k=4", "leafspine", "torus2d", "bcube", "hammingmesh")
 _ALGORITHMS = "ring,tree,doubletree,halvingdoubling,blueconnect,switchml,ps,atp,omnireduce"
@@ -116,7 +116,7 @@ def _say(line: str) -> None:
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(
-        prog="python -m ringleaf.experiments.bounds_check", description=__doc__
+        prog="python -m ringleaf.experiments.studies.bounds_check", description=__doc__
     )
     parser.add_argument("--topo", nargs="+", default=list(_TOPOLOGIES), help="topologies")
     parser.add_argument("--algo", default=_ALGORITHMS, help="algorithms, by comma")

@@ -1,6 +1,6 @@
 """Training jobs in full size, packet by packet: how long that takes, and how much memory.
 
-`python -m ringleaf.experiments.bench_jobs SPEC CASE` runs one case of a spec with jobs and prints
+`python -m ringleaf.experiments.bench.jobs SPEC CASE` runs one case of a spec with jobs and prints
 what it took as JSON; `run` does all of `experiments/specs/full_size.yaml`, a process for each,
 because peak memory can't be measured twice in one.
 """
@@ -108,7 +108,7 @@ def _cases(spec: JobsSpec) -> int:
 
 def _measure_apart(path: Path, index: int) -> Timing:
     """Measure in a process of its own, whose progress shows on our terminal."""
-    command = [sys.executable, "-m", "ringleaf.experiments.bench_jobs", str(path), str(index)]
+    command = [sys.executable, "-m", "ringleaf.experiments.bench.jobs", str(path), str(index)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise BackendError(f"bench: case {index} of {path} failed, got code {done.returncode}")

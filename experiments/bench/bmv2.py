@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ringleaf.errors import BackendError
-from ringleaf.experiments.bench_loads import Load, Packet
+from ringleaf.experiments.bench.loads import Load, Packet
 from ringleaf.switches.bmv2.process import Bmv2
 from ringleaf.switches.program import P4INFO_SUFFIX
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import RingleafError, choose
-from ringleaf.experiments import bench_fidelity, bench_pps
+from ringleaf.experiments.bench import fidelity as bench_fidelity
+from ringleaf.experiments.bench import pps as bench_pps
 from ringleaf.experiments.options import MININET
 
 Emit = Callable[[str], None]

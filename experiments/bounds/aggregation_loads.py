@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
-from ringleaf.experiments.ways import Flow, Loads, Outlet, Pass, Ways
+from ringleaf.experiments.bounds.ways import Flow, Loads, Outlet, Pass, Ways
 from ringleaf.topologies.graph import neighbors
 from ringleaf.topologies.trees import aggregation_tree
 

@@ -1,1 +1,0 @@
-"""`ringleaf fuzz`: look for packets that BMv2 treats otherwise."""
