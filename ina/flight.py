@@ -116,6 +116,7 @@ def make_flight(
     state[MIN_TIMEOUT_PS] = min_timeout_ps
     state[TIMEOUT_PS] = state[RETRY_PS] = FIRST_TIMEOUTS * min_timeout_ps
     rows = store.arena.words[rows_at:][: (slots + RINGS) * SLOT_WORDS].reshape(-1, SLOT_WORDS)
+    rows[:, LEVEL] = PRIORITIES  # no round before the first is less urgent
     rows[:, NEXT] = NOT_IN_FLIGHT
     for ends in range(slots, slots + RINGS):
         rows[ends, [NEXT, PREVIOUS]] = ends
@@ -197,9 +198,13 @@ def link_slot(flight: Flight, slot: int, way: int, priority: int, now_ps: int) -
     row = slot * SLOT_WORDS
     if priority != state[PRIORITY]:
         state[PRIORITY], state[SINCE] = priority, state[SENDINGS]
-    slots[row + SENDING], slots[row + WAY], slots[row + LEVEL] = state[SENDINGS], way, priority
     if slots[row + ATTEMPTS] == 0:
         slots[row + FIRST_PS] = now_ps
+        if (
+            slots[row + LEVEL] < priority
+        ):  # others may still wait for the result before, less urgent
+            slots[row + STRAYS] = 1
+    slots[row + SENDING], slots[row + WAY], slots[row + LEVEL] = state[SENDINGS], way, priority
     slots[row + ATTEMPTS] += 1
     state[SENDINGS] += 1
     ends = state[SLOTS] + min(slots[row + ATTEMPTS], RINGS) - 1

@@ -260,6 +260,17 @@ class Endpoints:
             joined[place] = group.system.join(graph, store, request)
         return joined
 
+    def agents_of(self, group: int) -> list[int]:
+        """Blocks of the agents that may work for a group: its own, and its hosts' rc agents."""
+        members = map(index, self.groups[group].nodes)
+        number = self.groups[group].number
+        return [
+            agent.block
+            for host in members
+            for agent in self._agents[host]
+            if agent.owner in (0, number)
+        ]
+
     def _by_host(self, count: int) -> list[list[HostAgent]]:
         by_host = [[HostAgent(i, rc, at)] for i, at in enumerate(self.connections.agents)]
         assert len(by_host) == count

@@ -30,7 +30,7 @@ from ringleaf.networks.virtual.capture import Capture, Consumer
 from ringleaf.networks.virtual.fabric import lay_out, places
 from ringleaf.networks.virtual.meter import Meter
 from ringleaf.networks.virtual.occupancy import Occupancy, watch
-from ringleaf.networks.virtual.patience import Patience
+from ringleaf.networks.virtual.patience import Patience, limit_ps
 from ringleaf.networks.virtual.pcap import PortPcaps
 from ringleaf.networks.virtual.record import Recorder
 from ringleaf.networks.virtual.room import make_room
@@ -224,8 +224,8 @@ class VirtualNetwork:
             self._execution.start(operation, self.now_ps)
             while operation.left:
                 self._advance(patience.deadline_ps)
-                if operation.left and patience.is_over(self.now_ps):
-                    raise BackendError(patience.complaint([self._named(operation)]))
+                if operation.left:
+                    self._check_progress(patience, [operation])
             self._settle()
         return meter.result([operation.finish_ps[rank] for rank in range(schedule.ranks)])
 
@@ -264,8 +264,7 @@ class VirtualNetwork:
             for operation in self._advance(min(next_ps, patience.deadline_ps)):
                 under_way.remove(operation)
                 director.finish(operation, self.now_ps)
-            if patience.is_over(self.now_ps) and under_way:
-                raise BackendError(patience.complaint(map(self._named, under_way)))
+            self._check_progress(patience, under_way)
             if self.now_ps >= next_ps:
                 director.reach(self.now_ps)
 
@@ -387,7 +386,7 @@ class VirtualNetwork:
         Raises:
             BackendError: If events go on although no collective is under way.
         """
-        deadline_ps = self.now_ps + self._patience().limit_ps
+        deadline_ps = self.now_ps + limit_ps(self._rtt_ps)
         while True:
             take_completions(self.store.arena, self.endpoints.ring)
             reason = self._run(deadline_ps)
@@ -405,8 +404,14 @@ class VirtualNetwork:
                 )
 
     def _patience(self) -> Patience:
-        agents = self._net().agents[:, s.AGENT_AT].copy()
+        groups = range(len(self.endpoints.groups))
+        agents = [self.endpoints.agents_of(group) for group in groups]
         return Patience(self.store, agents, rtt_ps=self._rtt_ps, now_ps=self.now_ps)
+
+    def _check_progress(self, patience: Patience, under_way: Sequence[Operation]) -> None:
+        stalled = patience.stalled(under_way, self.now_ps)
+        if stalled:
+            raise BackendError(patience.complaint(map(self._named, stalled)))
 
     def _named(self, operation: Operation) -> tuple[Operation, Sequence[str]]:
         return operation, self.endpoints.groups[operation.group].nodes

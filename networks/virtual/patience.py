@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ringleaf.arena import Store, Words
+import numpy as np
+
+from ringleaf.arena import Store
 from ringleaf.hosts.agent import PROGRESS
 from ringleaf.networks.hosts.execution import Operation
 from ringleaf.units import PS_PER_S, format_time
@@ -20,33 +22,53 @@ times ten round trips. Fewer may all be lost where each link of a long path lose
 _NAMED = 4  # nodes that a message names
 
 
+def limit_ps(rtt_ps: int) -> int:
+    """Return how long nothing may get through, if the longest path takes so long there and back."""
+    return max(LEAST_PS, ROUND_TRIPS * rtt_ps)
+
+
 class Patience:
-    """Watches the progress that agents count.
+    """Watches the progress that agents count, of each group by itself.
+
+    So a job that goes on for ever does not hide that another waits in vain.
 
     Args:
         store: Where the agents live.
-        agents: Offsets of all agents' blocks.
+        agents: Offsets of the agents' blocks that work for each group.
         rtt_ps: The longest round trip without queues.
         now_ps: When the watch begins.
     """
 
-    def __init__(self, store: Store, agents: Words, *, rtt_ps: int, now_ps: int) -> None:
+    def __init__(
+        self, store: Store, agents: Sequence[Sequence[int]], *, rtt_ps: int, now_ps: int
+    ) -> None:
         self._store = store
-        self._places = agents + PROGRESS
-        self.limit_ps = max(LEAST_PS, ROUND_TRIPS * rtt_ps)
+        self._places = [np.array(blocks, np.int64) + PROGRESS for blocks in agents]
+        self.limit_ps = limit_ps(rtt_ps)
         self._seen = self._progress()
+        self._waited: list[Operation] = []
         self.deadline_ps = now_ps + self.limit_ps
 
-    def _progress(self) -> int:
-        return int(self._store.arena.words[self._places].sum())
+    def _progress(self) -> list[int]:
+        words = self._store.arena.words
+        return [int(words[places].sum()) for places in self._places]
 
-    def is_over(self, now_ps: int) -> bool:
-        """Whether the deadline has come and nothing got through since the one before."""
+    def stalled(self, operations: Sequence[Operation], now_ps: int) -> list[Operation]:
+        """Return those that were under way at the last deadline, and got nothing through since.
+
+        Before the next deadline there are none.
+        """
         if now_ps < self.deadline_ps:
-            return False
+            return []
         before, self._seen = self._seen, self._progress()
+        waited, self._waited = self._waited, list(operations)
         self.deadline_ps = now_ps + self.limit_ps
-        return before == self._seen
+        return [
+            operation
+            for operation in operations
+            if any(operation is each for each in waited)
+            and before[operation.group] == self._seen[operation.group]
+        ]
 
     def complaint(self, operations: Iterable[tuple[Operation, Sequence[str]]]) -> str:
         """Say who waits for whom; each operation comes with its nodes' names."""
