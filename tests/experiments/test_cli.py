@@ -211,7 +211,7 @@ def test_help_names_every_option_and_version_is_shown() -> None:
 def test_help_needs_no_heavy_imports() -> None:
     """So that it comes at once."""
     code = (
-        "import sys\nfrom experiments import cli\n"
+        "import sys\nfrom ringleaf.experiments.commands import cli\n"
         "print({'torch', 'numba', 'matplotlib', 'networkx', 'finsy'} & set(sys.modules))"
     )
     done = subprocess.run(

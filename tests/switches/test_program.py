@@ -46,7 +46,8 @@ def test_generated_module_is_written_once(tmp_path: Path, monkeypatch: pytest.Mo
 def test_same_program_is_generated_alike_in_every_process() -> None:
     """Else nothing would be found in the cache of machine code."""
     command = (
-        "from switches import Program; print(Program.load('p4/build/forward.json').module.text)"
+        "from ringleaf.switches.program import Program; "
+        "print(Program.load('p4/build/forward.json').module.text)"
     )
     texts = {
         subprocess.run(
