@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from math import ceil, log2
 from typing import TYPE_CHECKING
 
+from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.cost import FEW_ROWS
-from ringleaf.collectives.registry import ALGORITHMS, Algorithm
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.family import Counts

@@ -78,7 +78,7 @@ OPTIONS: dict[str, Option] = {
         "--topo",
         "TOPO",
         "fattree",
-        "fattree, leafspine, bcube, hammingmesh, torus2d or torus3d, with parameters: fattree,k=8",
+        f"one of {', '.join(TOPOLOGIES)}, with parameters: fattree,k=8",
     ),
     "algo": Option(
         "--algo",

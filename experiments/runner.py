@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.compress.compressor import Feedback
 from ringleaf.collectives.compress.registry import parse_compressor
 from ringleaf.collectives.cost import Fabric
 from ringleaf.collectives.oracle import message_bytes
-from ringleaf.collectives.registry import ALGORITHMS, Algorithm
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Schedule
 from ringleaf.experiments import results
 from ringleaf.experiments.bounds.bounds import Bounds

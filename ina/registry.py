@@ -1,42 +1,26 @@
-"""The in-network aggregation systems by name. A new one is a folder and a name here.
+"""The in-network aggregation systems by name.
 
+A new one is a folder, or an entry point of a package.
 The folder's `system.py` has it as SYSTEM; its `layers.py` are its packets' scapy layers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from importlib import import_module
 
-from ringleaf.errors import ConfigError, choose
+from ringleaf.errors import ConfigError
 from ringleaf.ina.systems import System
+from ringleaf.registry import Registry
 
-_NAMES = ("atp", "omnireduce", "switchml")
-
-
-class _Systems(Mapping[str, System]):
-    """Each is loaded when it is asked for, which compiles its agents or loads them compiled."""
-
-    def __getitem__(self, name: str) -> System:
-        if name not in _NAMES:
-            raise KeyError(name)
-        system: System = import_module(f"ringleaf.ina.{name}.system").SYSTEM
-        return system
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_NAMES)
-
-    def __len__(self) -> int:
-        return len(_NAMES)
-
-
-SYSTEMS: Mapping[str, System] = _Systems()
+SYSTEMS: Registry[System] = Registry("systems", "system", "ina", "SYSTEM", module="system")
+"""Each is loaded when it is asked for, which compiles its agents or loads them compiled."""
 
 
 def load_layers() -> None:
     """Let scapy dissect what any of the systems sends."""
-    for name in _NAMES:
-        import_module(f"ringleaf.ina.{name}.layers")
+    for module in SYSTEMS.modules():
+        import_module(f"{module.rpartition('.')[0]}.layers")
 
 
 def find_system(name: str) -> System:
@@ -45,7 +29,7 @@ def find_system(name: str) -> System:
     Raises:
         ConfigError: Naming the valid ones.
     """
-    return SYSTEMS[choose("find_system", "system", name, SYSTEMS)]
+    return SYSTEMS.find(name)
 
 
 FORWARD = "forward"

@@ -1,6 +1,7 @@
 """Topologies by name: `fattree,k=4`, in mininet's name,key=value form.
 
-A new family is a file with a `Family` in it, and a line here.
+A new family is a file in `families` with a `Family` called TOPOLOGY, or an entry point of a
+package.
 """
 
 from __future__ import annotations
@@ -10,26 +11,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ringleaf.errors import ConfigError, TopologyError, choose
-from ringleaf.topologies.bcube import BCUBE
+from ringleaf.registry import Registry
 from ringleaf.topologies.family import Counts, Family
-from ringleaf.topologies.fattree import FAT_TREE
 from ringleaf.topologies.graph import Link, hosts
-from ringleaf.topologies.hammingmesh import HAMMING_MESH
-from ringleaf.topologies.leafspine import LEAF_SPINE
-from ringleaf.topologies.torus import TORUS_2D, TORUS_3D
 from ringleaf.units import PS_PER_US, exact_rate, exact_time, is_whole, parse_rate, parse_time
 
 if TYPE_CHECKING:
     import networkx as nx
 
-TOPOLOGIES: dict[str, Family] = {
-    "fattree": FAT_TREE,
-    "leafspine": LEAF_SPINE,
-    "bcube": BCUBE,
-    "hammingmesh": HAMMING_MESH,
-    "torus2d": TORUS_2D,
-    "torus3d": TORUS_3D,
-}
+TOPOLOGIES: Registry[Family] = Registry("topologies", "topology", "topologies/families", "TOPOLOGY")
 
 LINK_KEYS = {
     "rate": parse_rate,

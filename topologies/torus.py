@@ -7,7 +7,7 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
 
-from ringleaf.topologies.family import Counts, Family, check_sizes, fill
+from ringleaf.topologies.family import Counts, check_sizes
 from ringleaf.topologies.graph import Link, Point, add_server, connect, join_servers, new_graph
 
 if TYPE_CHECKING:
@@ -82,24 +82,8 @@ def _position(place: tuple[int, ...], shape: tuple[int, ...]) -> Point:
     return (x, y)
 
 
-def _count(**sizes: int) -> Counts:
+def count_torus(**sizes: int) -> Counts:
     """A ring of s servers has s links, of two one, of one none; and one is inside each server."""
     servers = prod(sizes.values())
     rings = (servers // size * (size if size > 2 else size - 1) for size in sizes.values())
     return Counts(servers, servers, servers + sum(rings))
-
-
-TORUS_2D = Family(
-    "x by y servers in rings",
-    torus_2d,
-    {"x": 4, "y": 4},
-    lambda hosts, given: fill(hosts, given, "x", "y"),
-    _count,
-)
-TORUS_3D = Family(
-    "x by y by z servers in rings",
-    torus_3d,
-    {"x": 4, "y": 2, "z": 2},
-    lambda hosts, given: fill(hosts, given, "x", "y", "z"),
-    _count,
-)

@@ -1,19 +1,15 @@
-"""The compressors by name. A new one is a file of its own and a line here."""
+"""The compressors by name. A new one is a file in `compressors`, or an entry point of a package."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from ringleaf.collectives.compress.compressor import Compressor
-from ringleaf.collectives.compress.randomk import RandomK
-from ringleaf.collectives.compress.share import parse_share
-from ringleaf.collectives.compress.topk import TopK
-from ringleaf.errors import choose
+from ringleaf.registry import Registry
 
-COMPRESSORS: dict[str, Callable[[str, str], Compressor]] = {
-    "topk": lambda text, where: TopK(parse_share(text, where)),
-    "randomk": lambda text, where: RandomK(parse_share(text, where)),
-}
+COMPRESSORS: Registry[Callable[[str, str], Compressor]] = Registry(
+    "compressors", "compressor", "collectives/compressors", "COMPRESSOR"
+)
 """From what stands behind the colon, and how errors begin, to a compressor."""
 
 
@@ -24,4 +20,4 @@ def parse_compressor(text: str, where: str = "compress") -> Compressor:
         ConfigError: Naming the valid ones, or what is wrong behind the colon.
     """
     name, _, rest = text.partition(":")
-    return COMPRESSORS[choose(where, "compressor", name, COMPRESSORS)](rest, f"{where}: {name}")
+    return COMPRESSORS.find(name, where)(rest, f"{where}: {name}")

@@ -20,7 +20,7 @@ from ringleaf.experiments.jobs.results import Case, Combination
 from ringleaf.experiments.jobs.spec import JobSpec, JobsSpec
 from ringleaf.experiments.jobs.summary import summarise
 from ringleaf.experiments.network import build_topology, fold_hierarchy
-from ringleaf.hosts.schedulers.registry import SCHEDULERS
+from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.pieces import cut
 from ringleaf.topologies.delays import with_delays

@@ -21,7 +21,7 @@ from typing import Any
 
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.options import PROGRAMS, ROUTES
-from ringleaf.hosts.schedulers.registry import SCHEDULERS
+from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.model import Model, load_model, scaled
 from ringleaf.marking import Marking, parse_marking
 from ringleaf.topologies.injection import divide_ports

@@ -19,7 +19,7 @@ from ringleaf.experiments.soak.cases import (
     simpler_options,
     simpler_trouble,
 )
-from ringleaf.hosts.schedulers.registry import SCHEDULERS
+from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.topologies.registry import count
 from ringleaf.units import PS_PER_MS, PS_PER_NS, PS_PER_US
 

@@ -16,8 +16,8 @@ from ringleaf.experiments.options import resolve
 from ringleaf.experiments.runner import Experiment
 from ringleaf.experiments.soak.job_cases import JobsCase, Round, Team, Training
 from ringleaf.experiments.soak.trial import FORGETFUL, Finding, try_run
-from ringleaf.hosts.schedulers.interface import Scheduler
-from ringleaf.hosts.schedulers.registry import find_scheduler
+from ringleaf.hosts.scheduling.interface import Scheduler
+from ringleaf.hosts.scheduling.registry import find_scheduler
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import DTYPE_BYTES, Layer, Model
 from ringleaf.hosts.training.pieces import cut

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import torch
 
-from ringleaf.collectives.registry import Algorithm
+from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import BackendError, RingleafError
 from ringleaf.experiments.network import connect

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import networkx as nx
 import torch
 
-from ringleaf.collectives.registry import Algorithm, find_algorithm
+from ringleaf.collectives.algorithm import Algorithm
+from ringleaf.collectives.registry import find_algorithm
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.verify import demanded
 from ringleaf.errors import ConfigError

@@ -1,36 +1,21 @@
-"""The congestion controllers by name. A new one is a file with a CONTROLLER, and a name here."""
+"""The congestion controllers by name.
+
+A new one is a file in `controllers`, or an entry point of a package. Each is loaded when it is
+asked for, which compiles it or loads it compiled.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ringleaf.errors import choose
+from ringleaf.registry import Registry
 
 if TYPE_CHECKING:
     from ringleaf.hosts.congestion.control import Controller
 
-_NAMES = ("fixed", "dctcp", "dcqcn")
-
-
-class _Controllers(Mapping[str, "Controller"]):
-    """Each is loaded when it is asked for, which compiles it or loads it compiled."""
-
-    def __getitem__(self, name: str) -> Controller:
-        if name not in _NAMES:
-            raise KeyError(name)
-        controller: Controller = import_module(f"ringleaf.hosts.congestion.{name}").CONTROLLER
-        return controller
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_NAMES)
-
-    def __len__(self) -> int:
-        return len(_NAMES)
-
-
-CONTROLLERS: Mapping[str, Controller] = _Controllers()
+CONTROLLERS: Registry[Controller] = Registry(
+    "controllers", "congestion controller", "hosts/controllers", "CONTROLLER"
+)
 
 
 def find_controller(name: str) -> Controller:
@@ -39,4 +24,4 @@ def find_controller(name: str) -> Controller:
     Raises:
         ConfigError: Naming the valid ones.
     """
-    return CONTROLLERS[choose("cc", "congestion controller", name, CONTROLLERS)]
+    return CONTROLLERS.find(name, "cc")

@@ -1,1 +1,1 @@
-"""Flow schedulers: which gradients go when, and with what priority."""
+"""The flow schedulers, a file each: its name is the scheduler's."""

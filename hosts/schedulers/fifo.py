@@ -5,7 +5,7 @@ So do NCCL's collectives on one stream. Hosts that send in order anyway are give
 
 from __future__ import annotations
 
-from ringleaf.hosts.schedulers.interface import Release, Situation
+from ringleaf.hosts.scheduling.interface import Release, Situation
 
 
 class Fifo:

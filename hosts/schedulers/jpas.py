@@ -12,7 +12,7 @@ job still learns is ours: the paper fits accuracy curves, and nothing here has a
 from __future__ import annotations
 
 from ringleaf.hosts.schedulers.fifo import Fifo
-from ringleaf.hosts.schedulers.interface import LEVELS, Release, Situation, Standing
+from ringleaf.hosts.scheduling.interface import LEVELS, Release, Situation, Standing
 
 
 def stage(job: Standing) -> tuple[float, float]:

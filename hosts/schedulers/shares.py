@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ringleaf.hosts.schedulers.fifo import Fifo
-from ringleaf.hosts.schedulers.interface import Release, Situation, Standing
+from ringleaf.hosts.scheduling.interface import Release, Situation, Standing
 
 LEAST = 1000
 """Whatever its weight, a job gets this part of the line, or it would never end."""

@@ -7,7 +7,7 @@ first out.
 
 from __future__ import annotations
 
-from ringleaf.hosts.schedulers.interface import LEVELS, Item, Release, Situation, Standing
+from ringleaf.hosts.scheduling.interface import LEVELS, Item, Release, Situation, Standing
 
 
 def urgency(item: Item, job: Standing) -> int:

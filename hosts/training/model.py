@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import ConfigError, choose
+from ringleaf.registry import Registry
 from ringleaf.shipped import PACKAGE
 from ringleaf.units import exact_time, parse_time
 from ringleaf.yaml_file import read_yaml
@@ -58,9 +59,13 @@ class Model:
         return sum(layer.forward_ps + layer.backward_ps for layer in self.layers)
 
 
+_ELSEWHERE: Registry[Path] = Registry("models", "model")
+"""Files of packages, whose entry points name a constant that is a path."""
+
+
 def names() -> list[str]:
-    """The models that come with Ringleaf."""
-    return sorted(path.stem for path in MODELS.glob("*.yaml"))
+    """The models that come with Ringleaf, and with packages that bring some."""
+    return sorted({*(path.stem for path in MODELS.glob("*.yaml")), *_ELSEWHERE})
 
 
 def load_model(name: str) -> Model:
@@ -71,7 +76,8 @@ def load_model(name: str) -> Model:
     """
     if name.endswith((".yaml", ".yml")):
         return read_model(Path(name))
-    return read_model(MODELS / f"{choose('model', 'model', name, names())}.yaml")
+    choose("model", "model", name, names())
+    return read_model(_ELSEWHERE[name] if name in _ELSEWHERE else MODELS / f"{name}.yaml")
 
 
 def read_model(path: Path) -> Model:

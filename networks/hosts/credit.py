@@ -10,7 +10,7 @@ inheritance protocols", IEEE Transactions on Computers, 1990).
 
 from __future__ import annotations
 
-from ringleaf.hosts.schedulers.interface import Scheduler
+from ringleaf.hosts.scheduling.interface import Scheduler
 from ringleaf.ina.systems import Aggregator
 
 PARTITION_WINDOWS = 4

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import networkx as nx
 
-from ringleaf.hosts.schedulers.interface import Standing
+from ringleaf.hosts.scheduling.interface import Standing
 from ringleaf.networks.groups import Group
 from ringleaf.networks.hosts.assignment import Assignment
 from ringleaf.topologies.graph import attachment, link

@@ -9,7 +9,7 @@ import torch
 
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.hosts.plan import Plan, plans
-from ringleaf.hosts.schedulers.interface import (
+from ringleaf.hosts.scheduling.interface import (
     CHANNELS,
     Item,
     Release,

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.blueconnect import blueconnect_cost
 from ringleaf.collectives.cost import (
     Cost,
@@ -18,7 +19,7 @@ from ringleaf.collectives.cost import (
 )
 from ringleaf.collectives.critical_path import critical_path, sent_bytes
 from ringleaf.collectives.halving_doubling import halving_doubling_cost
-from ringleaf.collectives.registry import ALGORITHMS, Algorithm, find_algorithm
+from ringleaf.collectives.registry import ALGORITHMS, find_algorithm
 from ringleaf.collectives.schedule import Collective
 from ringleaf.errors import ConfigError, ScheduleError
 

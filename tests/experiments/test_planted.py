@@ -17,8 +17,9 @@ import torch
 from fake_network import FakeConnect
 
 from ringleaf.collectives import ring
+from ringleaf.collectives.algorithm import Request
 from ringleaf.collectives.alltoall import pairwise_all_to_all
-from ringleaf.collectives.registry import ALGORITHMS, Request
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.rooted import broadcast
 from ringleaf.collectives.schedule import Op, Schedule, Transfer
 from ringleaf.collectives.sparse.stream import SparseStream
@@ -155,7 +156,7 @@ def never(tensors: list[torch.Tensor]) -> None:
 def plant(monkeypatch: pytest.MonkeyPatch, like: str, schedule_for: Plant) -> None:
     """Register somebody's own collective under the name `mine`."""
     mine = replace(ALGORITHMS[like], name="mine", schedule_for=schedule_for)
-    monkeypatch.setitem(ALGORITHMS, "mine", mine)
+    monkeypatch.setitem(ALGORITHMS.added, "mine", mine)
 
 
 @pytest.mark.parametrize("kind", PLANTED)

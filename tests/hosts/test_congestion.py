@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
-from ringleaf.hosts.congestion import dcqcn, dctcp
 from ringleaf.hosts.congestion.control import (
     IN_FLIGHT,
     MARKED,
@@ -21,6 +20,7 @@ from ringleaf.hosts.congestion.control import (
     make_control,
 )
 from ringleaf.hosts.congestion.registry import CONTROLLERS, find_controller
+from ringleaf.hosts.controllers import dcqcn, dctcp
 from ringleaf.marking import Marking
 from ringleaf.units import FOREVER_PS, PS_PER_US
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ringleaf.hosts.schedulers.interface import Item, Release, Situation, Standing
-from ringleaf.hosts.schedulers.registry import SCHEDULERS
+from ringleaf.hosts.scheduling.interface import Item, Release, Situation, Standing
+from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.pieces import Piece
 
 STANDING = Standing(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ringleaf.experiments.studies.incast import Incast, run_incast
-from ringleaf.hosts.congestion.dctcp import MARK_PACKETS
 from ringleaf.hosts.congestion.registry import CONTROLLERS
+from ringleaf.hosts.controllers.dctcp import MARK_PACKETS
 
 SENDERS = 6
 LEAST_GOODPUT = {"fixed": 0.97, "dctcp": 0.97, "dcqcn": 0.3}

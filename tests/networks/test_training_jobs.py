@@ -13,8 +13,8 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Op, Schedule
 from ringleaf.hosts.plan import Stream
 from ringleaf.hosts.rc.state import RATE_BPS, open_qp
-from ringleaf.hosts.schedulers.interface import Scheduler
-from ringleaf.hosts.schedulers.registry import SCHEDULERS
+from ringleaf.hosts.scheduling.interface import Scheduler
+from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import Layer, Model
 from ringleaf.hosts.training.pieces import Piece, cut

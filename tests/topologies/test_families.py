@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.errors import TopologyError
+from ringleaf.topologies.families.hammingmesh import hamming_mesh
 from ringleaf.topologies.graph import Link, fabric, hosts, link, switches
-from ringleaf.topologies.hammingmesh import hamming_mesh
 from ringleaf.topologies.metrics import diameter
 from ringleaf.topologies.registry import build
 

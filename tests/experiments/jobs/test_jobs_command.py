@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from ringleaf.collectives.registry import ALGORITHMS, Request
+from ringleaf.collectives.algorithm import Request
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.ring import ring_allreduce
 from ringleaf.collectives.schedule import Op, Schedule, Transfer
 from ringleaf.errors import ConfigError
@@ -141,7 +142,7 @@ def test_a_wrong_collective_of_jobs_is_seen(
         return replace(right, rows=(*right.rows[:2], *copies))
 
     mine = replace(ALGORITHMS["ring"], name="mine", schedule_for=shifted)
-    monkeypatch.setitem(ALGORITHMS, "mine", mine)
+    monkeypatch.setitem(ALGORITHMS.added, "mine", mine)
     monkeypatch.setattr(figures, "draw_all", lambda folder, cases: [])
     spec.write_text(
         spec.read_text().replace("[ring, switchml]", "mine").replace("[1, 2]", "1") + "check: no\n"

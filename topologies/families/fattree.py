@@ -73,4 +73,4 @@ def _count(k: int) -> Counts:
     return Counts(k**3 // 4, 5 * k**2 // 4, 3 * k**3 // 4)
 
 
-FAT_TREE = Family("k-ary fat-tree, three tiers, k^3/4 hosts", fat_tree, {"k": 4}, _fit, _count)
+TOPOLOGY = Family("k-ary fat-tree, three tiers, k^3/4 hosts", fat_tree, {"k": 4}, _fit, _count)

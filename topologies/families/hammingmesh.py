@@ -223,7 +223,7 @@ def _line_size(boards: int) -> tuple[int, int]:
     return -(-boards // (RADIX // 4)), RADIX // 2
 
 
-HAMMING_MESH = Family(
+TOPOLOGY = Family(
     "x by y boards of a by b accelerators, row and column switches",
     hamming_mesh,
     {"a": 2, "b": 2, "x": 2, "y": 2},

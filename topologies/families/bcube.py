@@ -84,7 +84,7 @@ def _count(n: int, k: int) -> Counts:
     return Counts(servers, servers + (k + 1) * n**k, (k + 2) * servers)
 
 
-BCUBE = Family(
+TOPOLOGY = Family(
     "server-centric, n^(k+1) servers of k+1 ports, k+1 levels of n-port switches",
     bcube,
     {"n": 4, "k": 1},

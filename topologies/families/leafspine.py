@@ -59,7 +59,7 @@ def _count(leaves: int, spines: int, hosts: int) -> Counts:
     return Counts(leaves * hosts, leaves + spines, leaves * (hosts + spines))
 
 
-LEAF_SPINE = Family(
+TOPOLOGY = Family(
     "two-tier Clos, `hosts` hosts per leaf",
     leaf_spine,
     {"leaves": 4, "spines": 4, "hosts": 4},

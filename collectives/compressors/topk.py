@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ringleaf.collectives.compress.share import Share
+from ringleaf.collectives.compress.share import Share, parse_share
 
 if TYPE_CHECKING:
     import torch
@@ -30,3 +30,11 @@ class TopK:
         result = values.new_zeros(values.shape)
         result[chosen] = values[chosen]
         return result
+
+
+def parse(text: str, where: str) -> TopK:
+    """Return the compressor of what stands behind the colon; `where` is how errors begin."""
+    return TopK(parse_share(text, where))
+
+
+COMPRESSOR = parse

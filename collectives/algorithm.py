@@ -1,0 +1,84 @@
+"""An algorithm: one way to do a collective, and what it may want to know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ringleaf.collectives.cost import Cost, Fabric
+from ringleaf.collectives.schedule import Collective, Schedule, check_ranks
+from ringleaf.errors import ScheduleError
+
+IDEAL = Fabric()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What an algorithm may want to know; most look at `ranks` only.
+
+    `hierarchy` is the topology's, innermost first; `segments` None leaves the number of
+    pieces in a pipeline to the cost model. `servers` nodes help besides the ranks.
+    """
+
+    ranks: int
+    size_bytes: int = 0
+    hierarchy: tuple[int, ...] = ()
+    segments: int | None = None
+    root: int = 0
+    fabric: Fabric = IDEAL
+    servers: int = 0
+
+    def __post_init__(self) -> None:
+        check_ranks("collective", self.ranks)
+        if self.size_bytes < 0:
+            raise ScheduleError(f"collective: size must be >= 0, got {self.size_bytes}")
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """One way to do a collective. `in_network` ones need switches that aggregate."""
+
+    name: str
+    collective: Collective
+    title: str
+    schedule_for: Callable[[Request], Schedule]
+    cost_of: Callable[[Request], Cost]
+    in_network: bool = False
+
+    def build(
+        self,
+        ranks: int,
+        *,
+        size_bytes: int = 0,
+        hierarchy: Sequence[int] = (),
+        segments: int | None = None,
+        root: int = 0,
+        fabric: Fabric = IDEAL,
+        servers: int = 0,
+    ) -> Schedule:
+        """Return the schedule for `ranks` ranks; one rank alone has an empty one.
+
+        Raises:
+            ScheduleError: If an argument does not fit the algorithm.
+        """
+        request = Request(ranks, size_bytes, tuple(hierarchy), segments, root, fabric, servers)
+        return self.schedule_for(request)
+
+    def cost(
+        self,
+        ranks: int,
+        *,
+        size_bytes: int = 0,
+        hierarchy: Sequence[int] = (),
+        segments: int | None = None,
+        root: int = 0,
+        fabric: Fabric = IDEAL,
+        servers: int = 0,
+    ) -> Cost:
+        """Return the closed form's figures for the schedule that `build` returns.
+
+        Raises:
+            ScheduleError: If an argument does not fit the algorithm.
+        """
+        request = Request(ranks, size_bytes, tuple(hierarchy), segments, root, fabric, servers)
+        return self.cost_of(request)

@@ -1,0 +1,15 @@
+"""Ring all-gather."""
+
+from __future__ import annotations
+
+from ringleaf.collectives import ring
+from ringleaf.collectives.algorithm import Algorithm
+from ringleaf.collectives.schedule import Collective
+
+ALGORITHM = Algorithm(
+    "allgather",
+    Collective.ALL_GATHER,
+    "ring all-gather",
+    lambda r: ring.ring_all_gather(r.ranks),
+    lambda r: ring.ring_half_cost(r.ranks, r.size_bytes, r.fabric),
+)

@@ -1,0 +1,15 @@
+"""BlueConnect."""
+
+from __future__ import annotations
+
+from ringleaf.collectives import blueconnect
+from ringleaf.collectives.algorithm import Algorithm
+from ringleaf.collectives.schedule import Collective
+
+ALGORITHM = Algorithm(
+    "blueconnect",
+    Collective.ALLREDUCE,
+    "BlueConnect",
+    lambda r: blueconnect.blueconnect_allreduce(r.ranks, r.hierarchy),
+    lambda r: blueconnect.blueconnect_cost(r.ranks, r.hierarchy, r.size_bytes, r.fabric),
+)

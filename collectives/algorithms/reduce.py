@@ -1,0 +1,15 @@
+"""Binomial or chain reduce."""
+
+from __future__ import annotations
+
+from ringleaf.collectives import rooted
+from ringleaf.collectives.algorithm import Algorithm
+from ringleaf.collectives.schedule import Collective
+
+ALGORITHM = Algorithm(
+    "reduce",
+    Collective.REDUCE,
+    "binomial or chain reduce",
+    lambda r: rooted.reduce(r.ranks, r.size_bytes, r.fabric, r.segments, r.root),
+    lambda r: rooted.reduce_cost(r.ranks, r.size_bytes, r.fabric, r.segments),
+)

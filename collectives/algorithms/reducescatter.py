@@ -1,0 +1,15 @@
+"""Ring reduce-scatter."""
+
+from __future__ import annotations
+
+from ringleaf.collectives import ring
+from ringleaf.collectives.algorithm import Algorithm
+from ringleaf.collectives.schedule import Collective
+
+ALGORITHM = Algorithm(
+    "reducescatter",
+    Collective.REDUCE_SCATTER,
+    "ring reduce-scatter",
+    lambda r: ring.ring_reduce_scatter(r.ranks),
+    lambda r: ring.ring_half_cost(r.ranks, r.size_bytes, r.fabric),
+)

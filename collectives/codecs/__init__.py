@@ -1,0 +1,1 @@
+"""The codecs, a file each: its name is the codec's."""

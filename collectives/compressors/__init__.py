@@ -1,0 +1,1 @@
+"""The compressors, a file each: its name is the compressor's."""

@@ -1,0 +1,1 @@
+"""The congestion controllers, a file each: its name is the controller's."""

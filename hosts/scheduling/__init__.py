@@ -1,0 +1,1 @@
+"""Flow scheduling: which gradients go when, and with what priority."""

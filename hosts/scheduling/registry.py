@@ -1,0 +1,22 @@
+"""The flow schedulers by name.
+
+A new one is a file in `schedulers`, or an entry point of a package.
+"""
+
+from __future__ import annotations
+
+from ringleaf.hosts.scheduling.interface import Scheduler
+from ringleaf.registry import Registry
+
+SCHEDULERS: Registry[Scheduler] = Registry(
+    "schedulers", "scheduler", "hosts/schedulers", "SCHEDULER"
+)
+
+
+def find_scheduler(name: str) -> Scheduler:
+    """Return the scheduler of that name.
+
+    Raises:
+        ConfigError: Naming the valid ones.
+    """
+    return SCHEDULERS.find(name)

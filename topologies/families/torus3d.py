@@ -1,0 +1,14 @@
+"""Torus of x by y by z servers."""
+
+from __future__ import annotations
+
+from ringleaf.topologies.family import Family, fill
+from ringleaf.topologies.torus import count_torus, torus_3d
+
+TOPOLOGY = Family(
+    "x by y by z servers in rings",
+    torus_3d,
+    {"x": 4, "y": 2, "z": 2},
+    lambda hosts, given: fill(hosts, given, "x", "y", "z"),
+    count_torus,
+)
