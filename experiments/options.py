@@ -21,6 +21,7 @@ from ringleaf.disciplines import parse_scheduler
 from ringleaf.errors import ConfigError, choose
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.marking import NEVER, Marking, parse_marking
+from ringleaf.topologies.registry import TOPOLOGIES
 from ringleaf.topologies.registry import parse as parse_topology
 from ringleaf.units import exact_time, parse_fraction, parse_rate, parse_size, parse_time
 
@@ -84,8 +85,7 @@ OPTIONS: dict[str, Option] = {
         "--algo",
         "ALGO",
         ",".join(ALGORITHMS),
-        "one or several, by comma; also ps, atp, and sparse ones: omnireduce, ssar-double, "
-        "ssar-split, dsar-split; or one of reducescatter, allgather, broadcast, reduce, alltoall",
+        f"one or several of a collective's, by comma: {', '.join(registry.ALGORITHMS)}",
     ),
     "size": Option("--size", "SIZE", "", "bytes per rank: 4MiB, 64K, or several: 1K,1M"),
     "min": Option("--min -b", "MIN", "1K", "sweep from this size (nccl-tests' -b)"),
