@@ -96,7 +96,7 @@ def _measure(
         if measurement.outcome.drop_counts:
             run.drops[row.algo, row.size_bytes] = measurement.outcome.drop_counts
         shown.end()
-        emit(table.line(row))
+        emit(table.line(row, table.algo_width(run)))
         folder.note(measurement.files)
         folder.keep(partial(results.write_rows, folder.path, run))
         log.append(_log_line(measurement))

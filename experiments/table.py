@@ -14,7 +14,7 @@ from ringleaf.topologies.kinds import describe
 from ringleaf.units import PS_PER_US, format_size
 
 _COLUMNS = (
-    # name, unit, width
+    # name, unit, least width
     ("algo", "", 15),
     ("size", "(B)", 10),
     ("count", "(elem)", 9),
@@ -54,8 +54,9 @@ def head(run: Run, needed: Need | None = None) -> Iterator[str]:
     if needed is not None:
         yield f"# needs {needed}"
     yield "#"
-    yield column_names()
-    yield "#" + _line(unit for _, unit, _ in _COLUMNS)[1:]
+    width = algo_width(run)
+    yield column_names(width)
+    yield "#" + _line((unit for _, unit, _ in _COLUMNS), width)[1:]
 
 
 def _sparsity(options: dict[str, Any]) -> Iterator[str]:
@@ -74,13 +75,18 @@ def _sparsity(options: dict[str, Any]) -> Iterator[str]:
         yield f"# {'; '.join(said)}"
 
 
-def column_names() -> str:
-    """The line that names the columns."""
-    return "#" + _line(name for name, _, _ in _COLUMNS)[1:]
+def algo_width(run: Run) -> int:
+    """Letters of the first column: as many as the longest name has, and no fewer than usual."""
+    return max(_COLUMNS[0][2], *map(len, run.options["algos"]))
 
 
-def line(row: Row) -> str:
-    """One row."""
+def column_names(width: int = _COLUMNS[0][2]) -> str:
+    """The line that names the columns, the first of which is so wide."""
+    return "#" + _line((name for name, _, _ in _COLUMNS), width)[1:]
+
+
+def line(row: Row, width: int = _COLUMNS[0][2]) -> str:
+    """One row, whose first column is so wide."""
     return _line(
         (
             row.algo,
@@ -98,7 +104,8 @@ def line(row: Row) -> str:
             str(row.wrong),
             str(row.wire_bytes),
             str(row.retransmissions),
-        )
+        ),
+        width,
     )
 
 
@@ -150,7 +157,6 @@ def _drops(run: Run) -> Iterator[str]:
         yield f"# drops: of {len(worst) - drops.SHOWN} more rows, in {drops.FILE}"
 
 
-def _line(cells: Iterable[str]) -> str:
-    return " ".join(
-        f"{cell:>{width}}" for cell, (_, _, width) in zip(cells, _COLUMNS, strict=True)
-    ).rstrip()
+def _line(cells: Iterable[str], first: int) -> str:
+    widths = (first, *(width for _, _, width in _COLUMNS[1:]))
+    return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()

@@ -55,6 +55,7 @@ def run(path: Path, folder: Path, *, emit: Emit, pcap: bool = False) -> list[Job
     pcaps = folder / "pcap" if pcap or experiment.spec.pcap else None
     progress = JobsProgress(len(experiment.combinations), to_terminal())
     cases: list[Case] = []
+    widths = table.column_widths(experiment.spec)
     for line in table.head(experiment):
         emit(line)
     progress.stage(loading.stage())
@@ -63,7 +64,7 @@ def run(path: Path, folder: Path, *, emit: Emit, pcap: bool = False) -> list[Job
             progress.finish_case()
             cases.append(case)
             for row in case.rows:
-                emit(table.line(row))
+                emit(table.line(row, widths))
             if pcaps is not None:
                 out.note(sorted((pcaps / case.combination.name).glob("*.pcap")))
             out.keep(partial(results.write_rows, folder, _rows(cases)))

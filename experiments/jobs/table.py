@@ -8,6 +8,7 @@ from ringleaf.experiments import drops
 from ringleaf.experiments.conditions import injection, inside_nodes
 from ringleaf.experiments.jobs.results import Case, JobRow
 from ringleaf.experiments.jobs.runner import JobsExperiment
+from ringleaf.experiments.jobs.spec import JobsSpec
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import describe, link_kinds
 from ringleaf.units import PS_PER_MS
@@ -51,12 +52,23 @@ def head(experiment: JobsExperiment) -> Iterator[str]:
     yield "# busiest: load of the busiest link; links: of all that are used, on average; memory:"
     yield "# slots or aggregators in use in the fullest switch"
     yield "#"
-    yield "#" + _line(name for name, _, _ in _COLUMNS)[1:]
-    yield "#" + _line(unit for _, unit, _ in _COLUMNS)[1:]
+    widths = column_widths(spec)
+    yield "#" + _line((name for name, _, _ in _COLUMNS), widths)[1:]
+    yield "#" + _line((unit for _, unit, _ in _COLUMNS), widths)[1:]
 
 
-def line(row: JobRow) -> str:
-    """One row."""
+def column_widths(spec: JobsSpec) -> tuple[int, ...]:
+    """Letters of each column; names may be longer than usual ones."""
+    named = {
+        "algo": spec.algos,
+        "order": spec.orders,
+        "model": [job.model.name for job in spec.jobs],
+    }
+    return tuple(max(width, *map(len, named.get(name, [name]))) for name, _, width in _COLUMNS)
+
+
+def line(row: JobRow, widths: Sequence[int]) -> str:
+    """One row, in columns so wide."""
     times = (row.jct_ps, row.iteration_ps, row.compute_ps, row.wait_ps, row.front_wait_ps)
     return _line(
         (
@@ -76,7 +88,8 @@ def line(row: JobRow) -> str:
             f"{row.memory_mean:.1f}",
             str(row.wrong),
             str(row.retransmissions),
-        )
+        ),
+        widths,
     )
 
 
@@ -96,7 +109,5 @@ def foot(cases: Sequence[Case]) -> Iterator[str]:
     yield f"# {hops / 1e6:.1f} M packet-hops in {wall_s:.1f} s: {rate:.2f} M/s"
 
 
-def _line(cells: Iterable[str]) -> str:
-    return " ".join(
-        f"{cell:>{width}}" for cell, (_, _, width) in zip(cells, _COLUMNS, strict=True)
-    ).rstrip()
+def _line(cells: Iterable[str], widths: Sequence[int]) -> str:
+    return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()

@@ -59,7 +59,11 @@ def test_every_option_reaches_the_spec() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("algo", "rings", r"algo: unknown algorithm, got 'rings'; valid: allgather, .*did you mean"),
+        (
+            "algo",
+            "rings",
+            r"algo: unknown algorithm, got 'rings'; valid: allgather, .*did you mean",
+        ),
         ("algo", ",", r"algo: nothing to run, got ','; valid: allgather"),
         ("size", "big", r"size: not understood, got 'big'; write it like 4MiB"),
         ("size", "0", r"size: must be whole elements of 4 bytes and at least one, got '0'"),

@@ -1,0 +1,129 @@
+"""A package outside the repository adds a member to each family, and changes no file of ours."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ringleaf.errors import ConfigError
+from ringleaf.registry import Registry
+
+ELSEWHERE = Path(__file__).with_name("elsewhere")
+EXTENDING = ELSEWHERE.parents[1] / "docs" / "extending"
+ALGORITHM = "gather-at-the-first-rank"
+
+
+def ringleaf(*words: str, at: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "ringleaf.experiments.commands.cli", *words],
+        cwd=at,
+        env=os.environ | {"PYTHONPATH": str(ELSEWHERE), "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_what_a_package_adds_is_listed_and_drawn(tmp_path: Path) -> None:
+    assert "one switch, and hosts round it" in ringleaf("topo", "list", at=tmp_path)
+    assert "tiny" in ringleaf("workload", "list", at=tmp_path)
+    ringleaf("topo", "show", "star", "--out", "star.png", at=tmp_path)
+    assert (tmp_path / "star.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_a_package_adds_is_verified_and_stepped_through(tmp_path: Path) -> None:
+    assert ": correct" in ringleaf("verify", ALGORITHM, "--ranks", "5", at=tmp_path)
+    told = ringleaf("step", ALGORITHM, "--ranks", "3", "--plain", at=tmp_path)
+    assert "rank 0" in told
+
+
+def test_what_a_package_adds_is_run(tmp_path: Path) -> None:
+    options = ("--topo", "star", "--size", "4K", "--compress", "front:100", "--cc", "gentle")
+    printed = ringleaf("run", *options, "--algo", f"{ALGORITHM},ring", "--out", "out", at=tmp_path)
+
+    names, unit, row = [
+        line
+        for line in printed.splitlines()
+        if ALGORITHM in line or "(B)" in line or "#wrong" in line
+    ][:3]
+    assert "# wrong values: 0 OK" in printed
+    assert row.split()[0] == ALGORITHM
+    assert names.index("size") + 4 == unit.index("(B)") + 3  # columns stay below their names
+    assert ALGORITHM in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_what_a_package_adds_is_trained(tmp_path: Path) -> None:
+    (tmp_path / "jobs.yaml").write_text(
+        "topo: star,hosts=6\n"
+        "servers: 0\n"
+        f"algo: [{ALGORITHM}]\n"
+        "order: [last]\n"
+        "jobs:\n"
+        "  - {model: tiny, ranks: 3, iterations: 2}\n"
+        "  - {model: tiny, ranks: 3, iterations: 2}\n"
+    )
+    printed = ringleaf("run", "--spec", "jobs.yaml", "--out", "out", at=tmp_path)
+
+    assert "# wrong values: 0 OK" in printed
+
+
+@pytest.mark.parametrize(
+    ("page", "file"),
+    [
+        ("topology", "star.py"),
+        ("algorithm", "gather.py"),
+        ("codec", "halves.py"),
+        ("compressor", "front.py"),
+        ("scheduler", "last.py"),
+        ("controller", "gentle.py"),
+        ("model", "tiny.yaml"),
+        ("model", "models.py"),
+    ],
+)
+def test_pages_show_what_the_tests_run(page: str, file: str) -> None:
+    code = (ELSEWHERE / "elsewhere" / file).read_text()
+    points = (ELSEWHERE / "elsewhere-1.0.dist-info" / "entry_points.txt").read_text()
+    text = (EXTENDING / f"{page}.md").read_text()
+    (group,) = re.findall(r'entry-points\."(.*)"\]', text)
+    (name, value) = re.findall(r'^([\w-]+) = "(elsewhere.*)"$', text, re.MULTILINE)[0]
+
+    assert f"\n{code}```" in text
+    assert f"[{group}]\n{name} = {value}\n" in points
+    assert len(code.splitlines()) < 60
+
+
+def test_a_member_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ELSEWHERE)
+    members: Registry[object] = Registry("schedulers", "scheduler", "hosts/schedulers", "NOTHING")
+
+    assert {"fifo", "last"} <= set(members)
+    with pytest.raises(ConfigError, match=r"scheduler fifo: can't be loaded, got '.*fifo:NOTHING'"):
+        members.find("fifo")
+
+
+def test_a_name_is_taken_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = tmp_path / "other-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[ringleaf.schedulers]\nfifo = other:FIFO\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    members: Registry[object] = Registry("schedulers", "scheduler", "hosts/schedulers", "SCHEDULER")
+
+    with pytest.raises(ConfigError, match=r"package other: scheduler must have .* got 'fifo'"):
+        list(members)
+
+
+def test_members_may_be_added_for_a_while() -> None:
+    members: Registry[str] = Registry("nothing", "thing")
+    members.added["mine"] = "it"
+
+    assert (list(members), len(members), members.find("mine")) == (["mine"], 1, "it")
+    with pytest.raises(ConfigError, match="here: unknown thing, got 'yours'; valid: mine"):
+        members.find("yours", "here")
