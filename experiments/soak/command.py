@@ -122,17 +122,18 @@ def _findings(seed: int, is_over: Callable[[], bool], jobs: int) -> Iterator[tup
                 return
             yield number, try_number(seed, number)
         return
-    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 
     with ProcessPoolExecutor(jobs) as pool:
         numbers = count()
-        waiting = [(n, pool.submit(try_number, seed, n)) for n in islice(numbers, 2 * jobs)]
+        waiting = {pool.submit(try_number, seed, n): n for n in islice(numbers, 2 * jobs)}
         while waiting:
-            number, future = waiting.pop(0)
-            yield number, future.result()
-            if not is_over():
-                number = next(numbers)
-                waiting.append((number, pool.submit(try_number, seed, number)))
+            done, _ = wait(waiting, return_when=FIRST_COMPLETED)  # one may take long
+            for future in done:
+                yield waiting.pop(future), future.result()
+                if not is_over():
+                    number = next(numbers)
+                    waiting[pool.submit(try_number, seed, number)] = number
 
 
 def try_number(seed: int, number: int) -> Found:

@@ -219,7 +219,7 @@ def test_most_segments_fill_packets_and_limit_rows() -> None:
 
 def test_unknown_algorithms_are_refused() -> None:
     with pytest.raises(
-        ConfigError, match=r"unknown algorithm, got 'rnig'; valid: ring, .*did you mean 'ring'"
+        ConfigError, match=r"unknown algorithm, got 'rnig'; valid: allgather, .*did you mean 'ring'"
     ):
         find_algorithm("rnig")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.experiments.studies import resends
+from ringleaf.experiments.studies import resends as study
 from ringleaf.experiments.studies.resends import Case, main, run_case
 
 FEW_LINKS = (
@@ -99,7 +99,7 @@ def test_the_status_tells_of_jobs_waste(
 
     row = Row()
     vars(row).update(retransmissions=resends, drops=drops)
-    monkeypatch.setattr(resends, "run_jobs", lambda *_: [row])
+    monkeypatch.setattr(study, "run_jobs", lambda *_: [row])
     assert main(["--jobs", "any.yaml"]) == status
 
 
@@ -116,7 +116,7 @@ def test_the_status_tells_of_waste(
 ) -> None:
     few = ["--topo", "leafspine,leaves=1,spines=1,hosts=2", "--algo", "ring", "--size", "1KiB"]
     found = replace(run_case(Case(few[1], "ring", "1KiB")), **counts)  # type: ignore[arg-type]
-    monkeypatch.setattr(resends, "run_case", lambda _: found)
+    monkeypatch.setattr(study, "run_case", lambda _: found)
     assert main(few) == status
 
 

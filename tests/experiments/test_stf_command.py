@@ -58,7 +58,7 @@ def test_a_suite_is_told_in_a_table_and_in_junit(folder: Path) -> None:
     assert failed == "lanes-bmv2     failed   port 1: 1 packet expected, got 0"
     assert refused.startswith("none-bmv2      refused  not JSON")
     assert total.startswith("# 2 of 4 passed (50.0 %), 1 failed, 1 refused; 0 of other arch")
-    suite = ElementTree.parse(folder / "out" / "j.xml").getroot()
+    (suite,) = ElementTree.parse(folder / "out" / "j.xml").getroot()
     assert {key: suite.get(key) for key in ("tests", "failures", "skipped")} == {
         "tests": "4", "failures": "2", "skipped": "0",
     }  # fmt: skip
