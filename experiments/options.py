@@ -311,7 +311,7 @@ def resolve(given: Mapping[str, str]) -> Spec:
         switch=choose("switch", "kind", texts["switch"], SWITCHES),
         scale=whole_number("scale", texts["scale"] or _default_scale(texts), 1),
         stall_ps=_some_time("stall", texts["stall"]),
-        pcap=_yes("pcap", texts["pcap"]),
+        pcap=parse_yes("pcap", texts["pcap"]),
         record=Path(texts["record"]) if texts["record"] else None,
         out=Path(texts["out"] or Path("runs") / run_name(given)),
         ecn=_ecn(texts["ecn"], texts["cc"]),  # last, as controllers take a second to load
@@ -487,7 +487,12 @@ def _check_network(spec: Spec) -> None:
             )
 
 
-def _yes(where: str, text: str) -> bool:
+def parse_yes(where: str, text: str) -> bool:
+    """Return whether a text says yes: `yes`, `true`, `1`, `on`, in any letters.
+
+    Raises:
+        ConfigError: If it says neither yes nor no.
+    """
     return choose(where, "answer", text.lower(), (*_YES, *_NO)) in _YES
 
 

@@ -8,11 +8,10 @@ from itertools import groupby
 from typing import Any
 
 from ringleaf.experiments import drops
-from ringleaf.experiments.figures.style import variable
+from ringleaf.experiments.page.document import document, figure
 from ringleaf.experiments.results import Row, Run, is_one_size
 from ringleaf.experiments.table import bandwidth, reasons
 from ringleaf.shipped import PAGE
-from ringleaf.topologies.draw import dark_colors
 from ringleaf.topologies.kinds import describe
 from ringleaf.units import PS_PER_US, format_size, format_time
 
@@ -67,9 +66,7 @@ def render(
         topologies: Algorithm -> SVG of where its bytes went.
     """
     title = f"{run.collective.capitalize()} of {run.ranks} ranks on {run.topology}"
-    style = (PAGE / "style.css").read_text() + _dark_style()
     parts = (
-        f"<h1>{escape(title)}</h1>",
         f'<p class="soft">{escape(_subtitle(run))}</p>',
         *_facts(run),
         '<h2>Speed</h2>\n<div class="figures">',
@@ -85,13 +82,7 @@ def render(
         f"<pre>{escape(command)}</pre>",
         *_details(run),
     )
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<link rel="icon" href="data:,">\n'
-        f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n"
-        "<body>\n<main>\n" + "\n".join(parts) + "\n</main>\n</body>\n</html>\n"
-    )
+    return document(title, parts)
 
 
 def _subtitle(run: Run) -> str:
@@ -164,10 +155,7 @@ def _figures(
 ) -> Iterator[str]:
     for name in names:
         if name in svgs:
-            title, caption = captions[name]
-            svg = svgs[name].replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1)
-            text = f"{escape(title)}. {escape(caption)}"
-            yield f"<figure>{svg}<figcaption>{text}</figcaption></figure>"
+            yield figure(svgs[name], *captions[name])
 
 
 def _inside(run: Run, svgs: Mapping[str, str], topologies: Mapping[str, str]) -> Iterator[str]:
@@ -192,12 +180,6 @@ def _inside(run: Run, svgs: Mapping[str, str], topologies: Mapping[str, str]) ->
             f"{svg}<figcaption>{escape(algo)}</figcaption></figure>"
         )
     yield "</div>"
-
-
-def _dark_style() -> str:
-    """Return what colours of drawings become on a dark page."""
-    colors = "".join(f"{variable(was)}:{now};" for was, now in dark_colors().items())
-    return f"@media (prefers-color-scheme: dark) {{ :root {{ {colors} }} }}\n"
 
 
 def _table(rows: list[Row]) -> Iterator[str]:

@@ -12,6 +12,7 @@ import platform
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -176,7 +177,9 @@ def _git(root: Path, *arguments: str) -> str:
     ).stdout.strip()
 
 
-def write_config(folder: Path, run: Run, *, given: Mapping[str, str], started: str) -> None:
+def write_config(
+    folder: Path, resolved: Mapping[str, Any], *, given: Mapping[str, Any], started: str
+) -> None:
     """Begin a run directory: what was asked for, and what it was resolved to."""
     _write_json(
         folder / "config.json",
@@ -186,12 +189,17 @@ def write_config(folder: Path, run: Run, *, given: Mapping[str, str], started: s
             "git_commit": git_commit(Path(__file__).parent),
             "machine": {"system": platform.platform(), "processor": platform.machine()},
             "given": dict(given),
-            **_described(run),
+            **resolved,
         },
     )
 
 
-def _described(run: Run) -> dict[str, Any]:
+def now() -> str:
+    """Return the date and time, for `write_config`."""
+    return datetime.now(UTC).isoformat()
+
+
+def described(run: Run) -> dict[str, Any]:
     """What was run, and on what."""
     said = {key: getattr(run, key) for key in _RUN_KEYS}
     return said | {"links": [asdict(each) for each in run.links]}
@@ -227,7 +235,7 @@ def write_rows(folder: Path, run: Run) -> None:
             "time": "virtual" if run.is_virtual else "wall clock",
             "complete": run.complete,
             "wrong": sum(row.wrong for row in run.rows),
-            **_described(run),
+            **described(run),
             "rows": [asdict(row) for row in run.rows],
         },
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -46,7 +45,15 @@ def run(
     run = experiment.new_run()
     folder = RunFolder(spec.out, emit)
     folder.note(results.FILES)
-    folder.keep(partial(results.write_config, spec.out, run, given=given, started=_now()))
+    folder.keep(
+        partial(
+            results.write_config,
+            spec.out,
+            results.described(run),
+            given=given,
+            started=results.now(),
+        )
+    )
     log: list[str] = []
     with progress(experiment.rows_s) as shown:
         try:
@@ -72,10 +79,6 @@ def run(
                     emit(f"# report: {spec.out / REPORT}")
     folder.check()
     return run
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat()
 
 
 def _measure(

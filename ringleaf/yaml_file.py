@@ -11,6 +11,9 @@ from ringleaf.errors import ConfigError
 MOST_BYTES = 1 << 20  # which take seconds to read
 MOST_VALUES = 500_000  # aliases written out: nine lines of YAML can be a billion values
 DEEPEST = 50
+MOST_DIGITS = 100  # of a whole number: Python can't write one of thousands, hexadecimal ones too
+
+_INTEGER = "tag:yaml.org,2002:int"
 
 
 def read_yaml(path: Path, what: str) -> Any:
@@ -71,6 +74,10 @@ def _size(node: Any, known: dict[int, int | None], depth: int, where: str) -> in
     if depth > DEEPEST:
         raise _too_much(where)
     if not isinstance(node.value, list):
+        if node.tag == _INTEGER and len(node.value) > MOST_DIGITS:
+            raise ConfigError(
+                f"{where}: a number has at most {MOST_DIGITS} digits, got {len(node.value)}"
+            )
         return 1
     if id(node) in known:
         size = known[id(node)]

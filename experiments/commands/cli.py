@@ -101,8 +101,7 @@ def plot_command(
     if results.read_json(folder / "summary.json").get("kind") == "jobs":
         from ringleaf.experiments.jobs import session as jobs
 
-        for figure in jobs.redraw(folder):
-            say(f"# figure: {figure}")
+        say(f"# report: {jobs.redraw(folder)}")
         return
     from ringleaf.experiments import session
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from textwrap import wrap
@@ -11,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.experiments.figures.style import INK, matplotlib_style, write_figure
+from ringleaf.experiments.figures.style import INK, matplotlib_style, save
 from ringleaf.experiments.jobs.results import Case, JobRow
+from ringleaf.experiments.jobs.timeline import BACKWARD, FORWARD, QUEUED, WAIT, WIRE, Span
 from ringleaf.units import PS_PER_MS, PS_PER_S
 
 if TYPE_CHECKING:
@@ -32,10 +34,30 @@ MOST_COLUMNS = 5
 """Panels beside each other: their titles can be read at a page's width."""
 
 
-def draw_all(folder: Path, cases: Sequence[Case]) -> list[Path]:
-    """Write every figure as PNG and PDF; return the PNGs."""
-    import matplotlib.pyplot as plt
+MOST_LAYERS = 400
+"""More, of all jobs together, can't be told apart as rows: their timelines are traces only."""
 
+SPAN_COLORS = {
+    FORWARD: "#3f7fd1",
+    BACKWARD: "#1f9d8b",
+    WAIT: "#d62f5c",
+    QUEUED: "#b8a11e",
+    WIRE: "#7b8794",
+}
+SPAN_NAMES = {
+    WIRE: "on the wire",
+    QUEUED: "gradient ready, queued",
+    WAIT: "waits for its sum",
+    FORWARD: "forward pass",
+    BACKWARD: "backward pass",
+}
+"""What a figure calls the spans, in the order in which they are drawn over one another."""
+
+TIMELINE = "timeline-"  # how the names of such figures begin
+
+
+def draw_all(folder: Path, cases: Sequence[Case]) -> dict[str, str]:
+    """Write every figure as PNG and PDF; return its name -> SVG."""
     folder.mkdir(parents=True, exist_ok=True)
     most = max(case.combination.count for case in cases)
     crowded = [case for case in cases if case.combination.count == most]
@@ -57,14 +79,73 @@ def draw_all(folder: Path, cases: Sequence[Case]) -> list[Path]:
     ]
     if any(case.memory_series is not None for case in crowded):
         drawn.append(("memory", lambda: draw_memory(crowded)))
-    paths = []
+    for case in crowded:
+        if case.spans and _count_layers(case) <= MOST_LAYERS:
+            drawn.append((f"{TIMELINE}{case.combination.name}", partial(draw_timeline, case)))
     with matplotlib_style():
-        for name, draw in drawn:
-            figure = draw()
-            write_figure(figure, folder / name)
-            plt.close(figure)
-            paths.append(folder / f"{name}.png")
-    return paths
+        return {name: save(draw(), folder / name) for name, draw in drawn}
+
+
+def _count_layers(case: Case) -> int:
+    """Return how many layers the jobs have that did anything, all together."""
+    return len({(span.job, layer) for span in case.spans for layer in span.layers})
+
+
+def draw_timeline(case: Case) -> Figure:
+    """Draw what became of each layer in each job's second iteration: a panel per job.
+
+    That one is the first that waits for sums; if there is none, the first is drawn. Gradients of
+    the iteration before, which it waits for, are in it as far as they reach into it.
+    """
+    import matplotlib.pyplot as plt
+
+    rows = [1 + max(max(s.layers) for s in case.spans if s.job == row.job) for row in case.rows]
+    tall = [max(1.0, 0.05 * layers) for layers in rows]
+    figure: Figure
+    figure, panels = plt.subplots(
+        len(rows), 1, figsize=(9, 1.1 + sum(tall) + 0.45 * len(rows)), squeeze=False,
+        height_ratios=tall, layout="constrained",
+    )  # fmt: skip
+    for axes, row, layers in zip(panels[:, 0], case.rows, rows, strict=True):
+        spans = [span for span in case.spans if span.job == row.job]
+        _draw_job(axes, spans, layers)
+        axes.set_title(f"job {row.job}, {row.model}", fontsize=9, loc="left")
+    panels[-1][0].set_xlabel("simulated time (ms)", fontsize=9)
+    for kind, name in SPAN_NAMES.items():
+        panels[0][0].fill_between([], [], color=SPAN_COLORS[kind], label=name)
+    figure.legend(loc="outside lower center", ncols=len(SPAN_NAMES), fontsize=9)
+    combination = case.combination
+    _write_title(figure, f"layers over time: {combination.algo}, {combination.order}", 2.25)
+    return figure
+
+
+def _draw_job(axes: Axes, spans: Sequence[Span], layers: int) -> None:
+    from matplotlib.collections import PolyCollection
+
+    shown = min(2, max(span.iteration for span in spans))
+    own = [span for span in spans if span.iteration == shown]
+    start_ps, end_ps = min(s.start_ps for s in own), max(s.end_ps for s in own)
+    inside = [s for s in spans if s.end_ps > start_ps and s.start_ps < end_ps]
+    for kind in SPAN_NAMES:  # passes over what is in the network meanwhile
+        lower, thick = (0.0, 1.0) if kind in (FORWARD, BACKWARD) else (0.2, 0.6)
+        boxes = [
+            _box(span, layer, lower, thick)
+            for span in inside
+            if span.kind == kind
+            for layer in span.layers
+        ]
+        axes.add_collection(PolyCollection(boxes, facecolors=SPAN_COLORS[kind], linewidths=0))
+    axes.set_xlim(start_ps / PS_PER_MS, end_ps / PS_PER_MS)
+    axes.set_ylim(layers, 0)
+    axes.set_yticks([0.5, layers - 0.5], ["front", "back"] if layers > 1 else ["", "layer"])
+    axes.tick_params(labelsize=8)
+    axes.grid(axis="y", visible=False)
+
+
+def _box(span: Span, layer: int, lower: float, thick: float) -> list[tuple[float, float]]:
+    left, right = span.start_ps / PS_PER_MS, span.end_ps / PS_PER_MS
+    top, bottom = layer + lower, layer + lower + thick
+    return [(left, top), (right, top), (right, bottom), (left, bottom)]
 
 
 def draw_bars(cases: Sequence[Case], label: str, value: Callable[[JobRow], int]) -> Figure:

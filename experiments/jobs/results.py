@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,9 @@ import numpy.typing as npt
 from ringleaf.errors import ConfigError
 from ringleaf.experiments import drops
 from ringleaf.experiments.folder import write_bytes, write_text
+from ringleaf.experiments.jobs.timeline import Span, as_chrome, from_chrome
 from ringleaf.experiments.results import SCHEMA_VERSION, read_json
 from ringleaf.networks.outcome import Drop
-
-if TYPE_CHECKING:
-    from ringleaf.networks.hosts.training import Stretch
 
 KIND = "jobs"
 """Of a run directory, in its `summary.json`."""
@@ -79,7 +77,7 @@ class Case:
 
     combination: Combination
     rows: list[JobRow]
-    stretches: list[Stretch] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
     bin_ps: int = 0
     link: str = ""  # the busiest of those that most jobs share
     link_series: npt.NDArray[np.int64] | None = None  # (group numbers, bins) bytes on it
@@ -100,7 +98,11 @@ def jain(values: Sequence[float]) -> float:
     return total * total / (len(values) * squares) if squares else 1.0
 
 
-FILES = ("results.csv", "summary.json", "series.npz", "spec.yaml", drops.FILE)
+FILES = (
+    *("config.json", "results.csv", "summary.json", "series.npz", "spec.yaml", "log.txt"),
+    drops.FILE,
+)
+TIMELINES = "timelines"  # folder of a Chrome trace per case
 _SCALARS = ("bin_ps", "link", "link_rate_bps", "queue_bin_ps", "queue", "memory_interval_ps",
             "memory_switch")  # fmt: skip
 _SERIES = ("link_series", "queue_series", "memory_series")
@@ -137,6 +139,15 @@ def write_summary(folder: Path, cases: Sequence[Case], config: dict[str, Any]) -
     dropped = {(case.combination.name, 0): case.drops for case in cases if case.drops}
     if dropped:
         write_text(folder / drops.FILE, drops.as_csv(dropped))
+    for case in cases:
+        if case.spans:
+            (folder / TIMELINES).mkdir(exist_ok=True)
+            write_text(folder / timeline_file(case.combination), as_chrome(case))
+
+
+def timeline_file(combination: Combination) -> Path:
+    """Return where the Chrome trace of a case is, below the run directory."""
+    return Path(TIMELINES) / f"{combination.name}.json"
 
 
 def _arrays(cases: Sequence[Case]) -> dict[str, Any]:
@@ -149,7 +160,7 @@ def _arrays(cases: Sequence[Case]) -> dict[str, Any]:
 
 
 def read_cases(folder: Path) -> list[Case]:
-    """Load what a run of jobs has left, but for when each piece was reduced.
+    """Load what a run of jobs has left.
 
     Raises:
         ConfigError: If it is no such run, or was written in another version's format.
@@ -170,5 +181,7 @@ def read_cases(folder: Path) -> list[Case]:
         more: dict[str, Any] = {name: series.get(f"{combination.name}.{name}") for name in _SERIES}
         own = [next(rows) for _ in range(combination.count)]
         scalars: dict[str, Any] = {name: found[name] for name in _SCALARS}
-        cases.append(Case(combination, own, **scalars, **more))
+        trace = folder / timeline_file(combination)
+        spans = from_chrome(trace.read_text()) if trace.exists() else []
+        cases.append(Case(combination, own, spans=spans, **scalars, **more))
     return cases

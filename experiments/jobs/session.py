@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -15,11 +15,13 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments import loading
 from ringleaf.experiments.estimate import format_wait
 from ringleaf.experiments.folder import RunFolder, write_text
-from ringleaf.experiments.jobs import figures, results, table
+from ringleaf.experiments.jobs import figures, report, results, table
 from ringleaf.experiments.jobs.results import Case, JobRow
 from ringleaf.experiments.jobs.runner import JobsExperiment
 from ringleaf.experiments.jobs.spec import read_jobs
 from ringleaf.experiments.progress import INTERVAL_S, TRUSTED, Write, to_terminal
+from ringleaf.experiments.results import now, read_json, versions, write_config, write_log
+from ringleaf.experiments.session import REPORT, SUFFIXES
 
 Emit = Callable[[str], None]
 
@@ -52,11 +54,21 @@ def run(path: Path, folder: Path, *, emit: Emit, pcap: bool = False) -> list[Job
     text = path.read_text()
     out = RunFolder(folder, emit)
     out.note(results.FILES)
+    out.keep(
+        partial(
+            write_config,
+            folder,
+            {"kind": results.KIND, "versions": versions()} | plan(path),
+            given={"spec": path.name},
+            started=now(),
+        )
+    )
     pcaps = folder / "pcap" if pcap or experiment.spec.pcap else None
     progress = JobsProgress(len(experiment.combinations), to_terminal())
     cases: list[Case] = []
     widths = table.column_widths(experiment.spec)
-    for line in table.head(experiment):
+    head = list(table.head(experiment))
+    for line in head:
         emit(line)
     progress.stage(loading.stage())
     try:
@@ -72,12 +84,18 @@ def run(path: Path, folder: Path, *, emit: Emit, pcap: bool = False) -> list[Job
         progress.clear()
         if cases:
             out.keep(lambda: write_text(folder / "spec.yaml", text))
-            out.keep(partial(results.write_summary, folder, cases, {"spec": path.name}))
+            out.note([folder / results.timeline_file(case.combination) for case in cases])
+            about = table.about(experiment)
+            config = {"spec": path.name, "about": about}
+            out.keep(partial(results.write_summary, folder, cases, config))
+            out.keep(partial(write_log, folder, map(_log_line, cases)))
             for line in table.foot(cases):
                 emit(line)
-            progress.stage("drawing figures")
-            out.keep(lambda: _draw(out, cases, emit, progress))
+            progress.stage("drawing figures and the report")
+            out.keep(lambda: out.note(_draw(folder, cases, about, text)))
             progress.clear()
+            if (folder / REPORT).exists():  # else the disk was full
+                emit(f"# report: {folder / REPORT}")
     out.check()
     return _rows(cases)
 
@@ -86,16 +104,27 @@ def _rows(cases: list[Case]) -> list[JobRow]:
     return [row for case in cases for row in case.rows]
 
 
-def _draw(out: RunFolder, cases: list[Case], emit: Emit, progress: JobsProgress) -> None:
-    drawn = figures.draw_all(out.path / "figures", cases)
-    progress.clear()
-    out.note([path.with_suffix(suffix) for path in drawn for suffix in (".png", ".pdf")])
-    for figure in drawn:
-        emit(f"# figure: {figure}")
+def _log_line(case: Case) -> str:
+    hops = case.rows[0].packet_hops
+    return (
+        f"{case.combination.name}: {case.wall_s:.3f} s of wall clock, {hops} packet-hops, "
+        f"{hops / max(case.wall_s, 1e-9):.0f} packet-hops/s"
+    )
 
 
-def redraw(folder: Path) -> list[Path]:
-    """Draw the figures of a run of jobs anew from its directory; return them.
+def _draw(folder: Path, cases: list[Case], about: Sequence[str], text: str) -> list[Path]:
+    """Write figures and the report; return the files."""
+    svgs = figures.draw_all(folder / "figures", cases)
+    most = max(case.combination.count for case in cases)
+    title = f"{most} training jobs beside each other" if most > 1 else "A training job"
+    page = report.render(cases, svgs, title=title, about=about, spec=text)
+    write_text(folder / REPORT, page)
+    drawings = [folder / "figures" / f"{name}{suffix}" for name in svgs for suffix in SUFFIXES]
+    return [folder / REPORT, *drawings]
+
+
+def redraw(folder: Path) -> Path:
+    """Make figures and report of a run of jobs anew from its directory; return the page.
 
     Raises:
         ConfigError: If it is no such run, or nothing was measured.
@@ -103,7 +132,9 @@ def redraw(folder: Path) -> list[Path]:
     cases = results.read_cases(folder)
     if not cases:
         raise ConfigError(f"plot: nothing was measured in this run, got {str(folder)!r}; run it")
-    return figures.draw_all(folder / "figures", cases)
+    about = read_json(folder / "summary.json")["config"]["about"]
+    _draw(folder, cases, about, (folder / "spec.yaml").read_text())
+    return folder / REPORT
 
 
 class JobsProgress:

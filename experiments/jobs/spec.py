@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ringleaf.disciplines import parse_scheduler
 from ringleaf.errors import ConfigError, choose
-from ringleaf.experiments.options import PROGRAMS, ROUTES
+from ringleaf.experiments.options import LANES, MTUS, PROGRAMS, ROUTES, parse_yes
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.model import Model, load_model, scaled
 from ringleaf.marking import Marking, parse_marking
@@ -152,17 +153,17 @@ def parse_jobs(data: Mapping[str, Any], where: str) -> JobsSpec:
         placement=choose(where, "placement", str(given["placement"]), PLACEMENTS),
         servers=_whole(where, "servers", given["servers"], 0),
         fuse_bytes=parse_size(str(given["fuse"]), f"{where}: fuse") if given["fuse"] != "0" else 0,
-        lanes=_whole(where, "lanes", given["lanes"], 1),
-        mtu_bytes=_whole(where, "mtu", given["mtu"], 256, 4096),
+        lanes=_one_of(where, "lanes", given["lanes"], LANES),
+        mtu_bytes=_one_of(where, "mtu", given["mtu"], MTUS),
         entries=tuple(_whole(where, "entries", n, 1) for n in _list(given["entries"])) or (None,),
         queue_bytes=given["queue"] and parse_size(str(given["queue"]), f"{where}: queue"),
         ecn=parse_marking(str(given["ecn"]), f"{where}: ecn"),
-        scheduler=str(given["scheduler"]),
+        scheduler=_scheduler(where, str(given["scheduler"])),
         program=choose(where, "program", str(given["program"]), PROGRAMS),
         loss=_number(where, "loss", given["loss"], least=0.0),
         seed=_whole(where, "seed", given["seed"], 0),
-        check=bool(given["check"]),
-        pcap=bool(given["pcap"]),
+        check=parse_yes(f"{where}: check", str(given["check"])),
+        pcap=parse_yes(f"{where}: pcap", str(given["pcap"])),
     )
 
 
@@ -208,6 +209,15 @@ def _algorithms(where: str, names: list[Any]) -> tuple[str, ...]:
 
     known = {n: a for n, a in ALGORITHMS.items() if a.collective is Collective.ALLREDUCE}
     return tuple(choose(where, "algo", str(name), known) for name in names)
+
+
+def _one_of(where: str, key: str, value: Any, valid: tuple[int, ...]) -> int:
+    return int(choose(f"{where}: {key}", "value", str(value), [str(each) for each in valid]))
+
+
+def _scheduler(where: str, text: str) -> str:
+    parse_scheduler(text, f"{where}: scheduler")
+    return text
 
 
 def _whole(where: str, key: str, value: Any, least: int, most: int | None = None) -> int:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ringleaf.experiments.jobs.ledger import GradientLedger
 from ringleaf.experiments.jobs.results import Case, Combination, JobRow, jain
 from ringleaf.experiments.jobs.spec import JobSpec
+from ringleaf.experiments.jobs.timeline import spans_of
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.topologies.graph import link
 from ringleaf.units import FOREVER_PS, PS_PER_S
@@ -70,7 +71,7 @@ def summarise(
     return Case(
         combination,
         rows,
-        stretches=director.stretches,
+        spans=spans_of(trained, director.stretches),
         bin_ps=outcome.bin_ps,
         link=" to ".join(shared),
         link_series=outcome.owner_series[shared],

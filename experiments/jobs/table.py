@@ -40,13 +40,9 @@ _COLUMNS = (
 def head(experiment: JobsExperiment) -> Iterator[str]:
     """Lines before the first row."""
     spec = experiment.spec
-    yield (
-        f"# Ringleaf: {len(spec.jobs)} training jobs on {experiment.graph.graph['name']}, "
-        f"{describe(link_kinds(experiment.graph))}, "
-        f"{spec.placement}; virtual time; seed {spec.seed}"
-    )
-    nodes = inside_nodes(spec.switch_delay_ps, spec.host_delay_ps, spec.message_overhead_ps)
-    yield f"# {nodes}; {injection(*injections_bps(experiment.graph))}"
+    first, *others = about(experiment)
+    yield f"# Ringleaf: {first}"
+    yield from (f"# {line}" for line in others)
     yield "# JCT: from a job's start to its last sum; wait: of forward passes for gradients, per"
     yield "# iteration; front: of that, the first quarter of the layers; fair: Jain's index"
     yield "# busiest: load of the busiest link; links: of all that are used, on average; memory:"
@@ -55,6 +51,18 @@ def head(experiment: JobsExperiment) -> Iterator[str]:
     widths = column_widths(spec)
     yield "#" + _line((name for name, _, _ in _COLUMNS), widths)[1:]
     yield "#" + _line((unit for _, unit, _ in _COLUMNS), widths)[1:]
+
+
+def about(experiment: JobsExperiment) -> list[str]:
+    """Return lines that say what runs on what."""
+    spec = experiment.spec
+    nodes = inside_nodes(spec.switch_delay_ps, spec.host_delay_ps, spec.message_overhead_ps)
+    return [
+        f"{len(spec.jobs)} training jobs on {experiment.graph.graph['name']}, "
+        f"{describe(link_kinds(experiment.graph))}, "
+        f"{spec.placement}; virtual time; seed {spec.seed}",
+        f"{nodes}; {injection(*injections_bps(experiment.graph))}",
+    ]
 
 
 def column_widths(spec: JobsSpec) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from ringleaf.experiments.figures.style import matplotlib_style
 from ringleaf.experiments.jobs import figures
 from ringleaf.experiments.jobs.results import Case, Combination, JobRow
+from ringleaf.experiments.jobs.timeline import Span
 
 
 def make_case(combination: Combination) -> Case:
@@ -72,6 +73,26 @@ def test_figures_can_be_read(shape: str, draw: Callable[[list[Case]], Figure]) -
             width, height = figure.get_size_inches()
             assert width <= 15
             assert height <= 1.5 * width
+        mpl.pyplot.close("all")
+
+
+def test_timelines_can_be_read() -> None:
+    jobs = 4
+    case = SHAPES["shared_fabric"][0]
+    kinds = figures.SPAN_NAMES
+    case.spans = [
+        Span(job, iteration, kind, (layer,), start_ps, start_ps + 10**9)
+        for job in range(1, jobs + 1)
+        for iteration in (1, 2)
+        for layer in range(10 * job)
+        for start_ps, kind in enumerate(kinds)
+    ]
+
+    with matplotlib_style():
+        figure = figures.draw_timeline(case)
+        assert collisions(figure) == []
+        boxes = [len(each.get_paths()) for each in figure.axes[-1].collections]
+        assert boxes.count(2 * 10 * jobs) == len(kinds)
         mpl.pyplot.close("all")
 
 

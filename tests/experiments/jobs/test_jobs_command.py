@@ -106,15 +106,22 @@ def test_a_spec_of_jobs_gives_a_table_results_and_figures_and_the_same_again(
 
     again: list[Case] = []
 
-    def draw_all(_: Path, cases: list[Case]) -> list[Path]:
+    page = (tmp_path / "first" / "report.html").read_text()
+    assert page.count("<svg") == 5 + 2  # the figures, and a timeline of each crowded case
+
+    def draw_all(_: Path, cases: list[Case]) -> dict[str, str]:
         again.extend(cases)
-        return [Path("x.png")]
+        return {}
 
     monkeypatch.setattr(figures, "draw_all", draw_all)
     redrawn = CliRunner().invoke(app, ["plot", str(tmp_path / "first")])
-    assert (redrawn.exit_code, redrawn.output) == (0, "# figure: x.png\n")
+    assert (redrawn.exit_code, redrawn.output) == (
+        0,
+        f"# report: {tmp_path / 'first' / 'report.html'}\n",
+    )
+    assert all(case.spans for case in again)
 
-    monkeypatch.setattr(figures, "draw_all", lambda folder, cases: [])  # takes longest
+    monkeypatch.setattr(figures, "draw_all", lambda folder, cases: {})  # takes longest
     assert run(spec, tmp_path / "second", "--pcap")[0] == 0
     assert [str(row.jct_ps) for case in again for row in case.rows] == [
         row["jct_ps"] for row in rows
@@ -143,7 +150,7 @@ def test_a_wrong_collective_of_jobs_is_seen(
 
     mine = replace(ALGORITHMS["ring"], name="mine", schedule_for=shifted)
     monkeypatch.setitem(ALGORITHMS.added, "mine", mine)
-    monkeypatch.setattr(figures, "draw_all", lambda folder, cases: [])
+    monkeypatch.setattr(figures, "draw_all", lambda folder, cases: {})
     spec.write_text(
         spec.read_text().replace("[ring, switchml]", "mine").replace("[1, 2]", "1") + "check: no\n"
     )
@@ -160,7 +167,7 @@ def test_a_wrong_collective_of_jobs_is_seen(
 def test_background_goes_on_while_others_run_and_slows_them(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "draw_all", lambda folder, cases: [])
+    monkeypatch.setattr(figures, "draw_all", lambda folder, cases: {})
     spec = tmp_path / "background.yaml"
     spec.write_text(BACKGROUND.format(model=model))
     status, text = run(spec, tmp_path / "out")
@@ -190,7 +197,7 @@ def test_a_dry_run_says_what_would_be_done(spec: Path, tmp_path: Path) -> None:
 def test_json_in_place_of_the_table(
     spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "draw_all", lambda folder, cases: [])
+    monkeypatch.setattr(figures, "draw_all", lambda folder, cases: {})
     spec.write_text(spec.read_text().replace("[ring, switchml]", "ring").replace("[1, 2]", "1"))
     status, text = run(spec, tmp_path / "out", "--json")
     assert status == 0
@@ -234,6 +241,10 @@ def test_options_beside_a_spec_of_jobs_are_refused(spec: Path, tmp_path: Path) -
         ({"jobs": [{"model": "gpt17"}]}, "gpt17"),
         ({"jobs": [{"model": "vgg16", "background": True}]}, "must not all be background"),
         ({"loss": -1}, "loss must be a number, at least 0, got -1"),
+        ({"mtu": 1000}, "mtu: unknown value, got '1000'; valid: 256, 512"),
+        ({"lanes": 1}, "lanes: unknown value, got '1'; valid: 64, 256"),
+        ({"pcap": "maybe"}, "pcap: unknown answer, got 'maybe'; valid: yes"),
+        ({"scheduler": "lifo"}, "scheduler: unknown scheduler, got 'lifo'; valid: strict"),
     ],
 )
 def test_what_is_wrong_with_a_spec_is_said(
@@ -242,6 +253,11 @@ def test_what_is_wrong_with_a_spec_is_said(
     job = {"model": str(spec.parent / "small.yaml")}
     with pytest.raises(ConfigError, match=complaint):
         parse_jobs({"jobs": [job]} | change, "spec")
+
+
+def test_a_quoted_no_is_no(spec: Path) -> None:
+    job = {"model": str(spec.parent / "small.yaml")}
+    assert not parse_jobs({"jobs": [job], "pcap": "no"}, "spec").pcap
 
 
 def test_jain() -> None:

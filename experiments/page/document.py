@@ -1,0 +1,37 @@
+"""The shell of a report: one page, with its style in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from ringleaf.experiments.figures.style import variable
+from ringleaf.shipped import PAGE
+from ringleaf.topologies.draw import dark_colors
+
+
+def document(title: str, parts: Iterable[str]) -> str:
+    """Return a page of a title, which is its heading, too, and parts in HTML."""
+    style = (PAGE / "style.css").read_text() + _dark_style()
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<link rel="icon" href="data:,">\n'
+        f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n"
+        f"<body>\n<main>\n<h1>{escape(title)}</h1>\n"
+        + "\n".join(parts)
+        + "\n</main>\n</body>\n</html>\n"
+    )
+
+
+def figure(svg: str, title: str, caption: str) -> str:
+    """Return a figure with a caption below, and a name for who can't see it."""
+    drawing = svg.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1)
+    text = ". ".join(escape(part) for part in (title, caption) if part)
+    return f"<figure>{drawing}<figcaption>{text}</figcaption></figure>"
+
+
+def _dark_style() -> str:
+    """Return what colours of drawings become on a dark page."""
+    colors = "".join(f"{variable(was)}:{now};" for was, now in dark_colors().items())
+    return f"@media (prefers-color-scheme: dark) {{ :root {{ {colors} }} }}\n"
