@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.model import Model, load_model, scaled
 from ringleaf.marking import Marking, parse_marking
 from ringleaf.topologies.injection import divide_ports
-from ringleaf.units import parse_rate, parse_size, parse_time
+from ringleaf.units import parse_fraction, parse_rate, parse_size, parse_time
 from ringleaf.yaml_file import read_yaml
 
 PLACEMENTS = ("spread", "packed")
@@ -160,7 +161,7 @@ def parse_jobs(data: Mapping[str, Any], where: str) -> JobsSpec:
         ecn=parse_marking(str(given["ecn"]), f"{where}: ecn"),
         scheduler=_scheduler(where, str(given["scheduler"])),
         program=choose(where, "program", str(given["program"]), PROGRAMS),
-        loss=_number(where, "loss", given["loss"], least=0.0),
+        loss=parse_fraction(str(given["loss"]), f"{where}: loss"),
         seed=_whole(where, "seed", given["seed"], 0),
         check=parse_yes(f"{where}: check", str(given["check"])),
         pcap=parse_yes(f"{where}: pcap", str(given["pcap"])),
@@ -230,6 +231,7 @@ def _whole(where: str, key: str, value: Any, least: int, most: int | None = None
 
 
 def _number(where: str, key: str, value: Any, *, least: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < least:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not least <= value < inf:  # nor is it not a number
         raise ConfigError(f"{where}: {key} must be a number, at least {least:g}, got {value!r}")
     return float(value)
