@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,9 @@ from ringleaf.units import parse_fraction, parse_rate, parse_size, parse_time
 from ringleaf.yaml_file import read_yaml
 
 PLACEMENTS = ("spread", "packed")
+
+LARGEST_FACTOR = 1e6
+"""Of sizes, compute times and weights: far beyond any use, and short of overflows."""
 
 _JOB_KEYS = ("model", "ranks", "iterations", "start", "weight", "size", "compute", "background")
 _KEYS: dict[str, Any] = {
@@ -189,9 +191,7 @@ def _job(where: str, row: Any, given: Mapping[str, Any]) -> JobSpec:
         raise ConfigError(f"{where}: must be a mapping with a 'model', got {row!r}")
     for key in row:
         choose(where, "key", str(key), _JOB_KEYS)
-    size, compute = (
-        _number(where, key, row.get(key, given[key]), least=0.0) for key in ("size", "compute")
-    )
+    size, compute = (_number(where, key, row.get(key, given[key])) for key in ("size", "compute"))
     iterations = None
     if not row.get("background", False):
         iterations = _whole(where, "iterations", row.get("iterations", 3), 1)
@@ -200,7 +200,7 @@ def _job(where: str, row: Any, given: Mapping[str, Any]) -> JobSpec:
         _whole(where, "ranks", row.get("ranks", 4), 1),
         iterations,
         parse_time(str(row.get("start", "0us")), f"{where}: start"),
-        _number(where, "weight", row.get("weight", 1.0), least=0.0),
+        _number(where, "weight", row.get("weight", 1.0)),
     )
 
 
@@ -230,8 +230,10 @@ def _whole(where: str, key: str, value: Any, least: int, most: int | None = None
     return value
 
 
-def _number(where: str, key: str, value: Any, *, least: float) -> float:
+def _number(where: str, key: str, value: Any) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not least <= value < inf:  # nor is it not a number
-        raise ConfigError(f"{where}: {key} must be a number, at least {least:g}, got {value!r}")
+    if not is_number or not 0 <= value <= LARGEST_FACTOR:  # nor is it not a number
+        raise ConfigError(
+            f"{where}: {key} must be a number from 0 to {LARGEST_FACTOR:g}, got {value!r}"
+        )
     return float(value)

@@ -32,7 +32,7 @@ that has its result does not send again what a slower one still waits for. Their
 a complaint then, and must not end otherwise."""
 
 
-GOING_ON = ("atp",)
+GOING_ON = ("atp", "omnireduce")
 """Systems that deal a tensor's blocks to servers from where the last tensor's dealing ended. Their
 bound is that of a network's first tensor, and the next ones may be a block's time below it."""
 

@@ -153,7 +153,9 @@ class _Line:
 
     def _add(self) -> Statement:
         table = self._take("name", "a table")
-        priority = int(self._take("number", "a priority"), 0) if self._is_priority() else None
+        priority = None
+        if self._is_priority():
+            priority = self._whole("a priority", self._take("number", "a priority"))
         keys = []
         while self._peek(1) == ("sign", ":"):
             name = self._take("name", "a key")

@@ -52,6 +52,7 @@ def test_a_meters_rates_are_one_word_each() -> None:
     [
         ("adds t a()", r"x:1: unknown STF statement, got 'adds'; valid: add, .*mean 'add'"),
         ("add t key:1", r"x:1: add: a key or an action is expected, got the end"),
+        (f"add t {'9' * 5000} key:1 act()", r"x:1: add: a priority is expected, got '9999"),
         ("add t key: act()", r"x:1: add: a value is expected, got 'act'"),
         ("add t key:1 act(p:)", r"x:1: add: a value is expected, got '\)'"),
         ("add t key:1 act(p:1", r"x:1: add: '\)' is expected, got the end"),
