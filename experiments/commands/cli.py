@@ -151,11 +151,11 @@ def topo_show_command(
     debug: Debug = False,
 ) -> None:
     """Draw a topology, on the terminal or to a file."""
+    spec = resolve({"topo": topo} | ({"hosts": str(hosts)} if hosts is not None else {}))
     from ringleaf.experiments.network import build_topology
     from ringleaf.topologies.draw import draw
     from ringleaf.topologies.terminal import terminal
 
-    spec = resolve({"topo": topo} | ({"hosts": str(hosts)} if hosts is not None else {}))
     graph = build_topology(
         spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
     )

@@ -12,6 +12,7 @@ import typer
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.console import Debug, guard, say
 from ringleaf.shipped import built_program
+from ringleaf.topologies.registry import parse
 from ringleaf.units import parse_fraction, parse_rate, parse_time
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def net_command(
         clean(all_=all_)
         return
     _refuse(switch_delay=switch_delay, host_delay=host_delay, message_overhead=message_overhead)
+    parse(topo)  # what is wrong shall be said before all else is loaded
     from ringleaf.experiments.network import build_topology
     from ringleaf.networks.forwarding import forwarding_entities
     from ringleaf.networks.live.processes import ended_like_interrupts

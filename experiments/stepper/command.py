@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ringleaf.collectives.registry import find_algorithm
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.console import Debug, guard, say
 from ringleaf.extras import require
@@ -67,6 +68,7 @@ def step_command(
     debug: Debug = False,
 ) -> None:
     """Step through a collective: who sends what to whom, and what ranks, links, switches hold."""
+    find_algorithm(algo)  # what is wrong shall be said before all else is loaded
     from ringleaf.experiments.stepper.plain import lines
     from ringleaf.experiments.stepper.telling import Request, tell
 
