@@ -14,7 +14,7 @@ IDEAL = Fabric()
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What an algorithm may want to know; most look at `ranks` only.
+    """The facts that an algorithm may want to know; most look at `ranks` only.
 
     `hierarchy` is the topology's, innermost first; `segments` None leaves the number of
     pieces in a pipeline to the cost model. `servers` nodes help besides the ranks.

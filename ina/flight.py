@@ -200,10 +200,8 @@ def link_slot(flight: Flight, slot: int, way: int, priority: int, now_ps: int) -
         state[PRIORITY], state[SINCE] = priority, state[SENDINGS]
     if slots[row + ATTEMPTS] == 0:
         slots[row + FIRST_PS] = now_ps
-        if (
-            slots[row + LEVEL] < priority
-        ):  # others may still wait for the result before, less urgent
-            slots[row + STRAYS] = 1
+        if slots[row + LEVEL] < priority:
+            slots[row + STRAYS] = 1  # others may still wait for the less urgent result before
     slots[row + SENDING], slots[row + WAY], slots[row + LEVEL] = state[SENDINGS], way, priority
     slots[row + ATTEMPTS] += 1
     state[SENDINGS] += 1

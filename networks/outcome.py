@@ -49,12 +49,12 @@ class Usage:
 
     @property
     def others_s(self) -> float:
-        """What neither hosts nor switches have used: other processes, and the kernel for itself."""
+        """Seconds of other processes than hosts' and switches', and of the kernel for itself."""
         return max(self.busy_s - self.hosts_s - self.switches_s, 0.0)
 
     @property
     def limit(self) -> str:
-        """What had no time left: "all processors", "the switches' thread", or "" for neither."""
+        """The part without time left: "all processors", "the switches' thread", or "" for none."""
         if self.share(self.busy_s) >= BOUND:
             return "all processors"
         if self.is_one_thread and self.switches_s >= BOUND * self.wall_s:
@@ -64,7 +64,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What one collective did; byte counts are line time: frame, preamble, FCS and gap."""
+    """The result of one collective; byte counts are line time: frame, preamble, FCS and gap."""
 
     time_ps: int  # until the last rank had its result
     finish_ps: list[int]  # per rank

@@ -4,7 +4,7 @@ from ringleaf.chance import draw64
 
 
 def test_numbers_are_those_of_splitmix64() -> None:
-    """Of state 0: the first three that Java's SplittableRandom and Vigna's splitmix64.c give."""
+    """From state 0, the first three that Java's SplittableRandom and Vigna's splitmix64.c give."""
     state = np.zeros(2, np.uint64)
     with np.errstate(over="ignore"):  # uncompiled, sums modulo 2^64 are warned about
         found = [int(draw64(state, 1)) for _ in range(3)]

@@ -141,13 +141,14 @@ def _run_jobs(spec: Path, typed: Mapping[str, str], *, dry_run: bool, as_json: b
         )
     from ringleaf.experiments.jobs.spec import read_jobs
 
-    read_jobs(spec)  # what is wrong shall be said before the session is loaded
+    wanted = read_jobs(spec)  # what is wrong shall be said before the session is loaded
     out = Path(typed["out"]) if "out" in typed else Path("runs") / spec.stem
     check_out(out)
     from ringleaf.experiments.jobs import session
+    from ringleaf.experiments.jobs.runner import JobsExperiment
 
     if dry_run:
-        say(json.dumps(session.plan(spec), indent=2))
+        say(json.dumps(session.plan(JobsExperiment(wanted)), indent=2))
         return
     rows = session.run(spec, out, emit=_ignore if as_json else say, pcap="pcap" in typed)
     if as_json:

@@ -51,7 +51,7 @@ SPAN_NAMES = {
     FORWARD: "forward pass",
     BACKWARD: "backward pass",
 }
-"""What a figure calls the spans, in the order in which they are drawn over one another."""
+"""Names of spans in a legend, in the order in which they are drawn over one another."""
 
 TIMELINE = "timeline-"  # how the names of such figures begin
 

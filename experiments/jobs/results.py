@@ -181,7 +181,22 @@ def read_cases(folder: Path) -> list[Case]:
         more: dict[str, Any] = {name: series.get(f"{combination.name}.{name}") for name in _SERIES}
         own = [next(rows) for _ in range(combination.count)]
         scalars: dict[str, Any] = {name: found[name] for name in _SCALARS}
-        trace = folder / timeline_file(combination)
-        spans = from_chrome(trace.read_text()) if trace.exists() else []
+        spans = read_spans(folder / timeline_file(combination))
         cases.append(Case(combination, own, spans=spans, **scalars, **more))
     return cases
+
+
+def read_spans(path: Path) -> list[Span]:
+    """Load the timeline of a case; none, if there is no such file.
+
+    Raises:
+        ConfigError: If it is no trace of ours.
+    """
+    if not path.exists():
+        return []
+    try:
+        return from_chrome(path.read_text())
+    except (LookupError, TypeError, ValueError) as error:
+        raise ConfigError(
+            f"plot: can't read the timeline, got {str(path)!r}: {error}; run it again"
+        ) from error

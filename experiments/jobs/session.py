@@ -26,13 +26,8 @@ from ringleaf.experiments.session import REPORT, SUFFIXES
 Emit = Callable[[str], None]
 
 
-def plan(path: Path) -> dict[str, Any]:
-    """What a spec asks for, jobs' models by name, and the cases that it makes.
-
-    Raises:
-        RingleafError: If the spec or the topology does not allow it.
-    """
-    experiment = JobsExperiment(read_jobs(path))
+def plan(experiment: JobsExperiment) -> dict[str, Any]:
+    """What a spec asks for, jobs' models by name, and the cases that it makes."""
     jobs = [asdict(job) | {"model": job.model.name} for job in experiment.spec.jobs]
     return {
         **asdict(experiment.spec),
@@ -58,7 +53,7 @@ def run(path: Path, folder: Path, *, emit: Emit, pcap: bool = False) -> list[Job
         partial(
             write_config,
             folder,
-            {"kind": results.KIND, "versions": versions()} | plan(path),
+            {"kind": results.KIND, "versions": versions()} | plan(experiment),
             given={"spec": path.name},
             started=now(),
         )
@@ -67,8 +62,8 @@ def run(path: Path, folder: Path, *, emit: Emit, pcap: bool = False) -> list[Job
     progress = JobsProgress(len(experiment.combinations), to_terminal())
     cases: list[Case] = []
     widths = table.column_widths(experiment.spec)
-    head = list(table.head(experiment))
-    for line in head:
+    about = table.about(experiment)
+    for line in table.head(experiment):
         emit(line)
     progress.stage(loading.stage())
     try:
@@ -85,7 +80,6 @@ def run(path: Path, folder: Path, *, emit: Emit, pcap: bool = False) -> list[Job
         if cases:
             out.keep(lambda: write_text(folder / "spec.yaml", text))
             out.note([folder / results.timeline_file(case.combination) for case in cases])
-            about = table.about(experiment)
             config = {"spec": path.name, "about": about}
             out.keep(partial(results.write_summary, folder, cases, config))
             out.keep(partial(write_log, folder, map(_log_line, cases)))
@@ -132,7 +126,7 @@ def redraw(folder: Path) -> Path:
     cases = results.read_cases(folder)
     if not cases:
         raise ConfigError(f"plot: nothing was measured in this run, got {str(folder)!r}; run it")
-    about = read_json(folder / "summary.json")["config"]["about"]
+    about = read_json(folder / "summary.json")["config"].get("about", [])  # not in older ones
     _draw(folder, cases, about, (folder / "spec.yaml").read_text())
     return folder / REPORT
 

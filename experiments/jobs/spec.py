@@ -32,7 +32,7 @@ from ringleaf.yaml_file import read_yaml
 PLACEMENTS = ("spread", "packed")
 
 LARGEST_FACTOR = 1e6
-"""Of sizes, compute times and weights: far beyond any use, and short of overflows."""
+"""The largest weight, and factor of sizes and compute times: products don't overflow."""
 
 _JOB_KEYS = ("model", "ranks", "iterations", "start", "weight", "size", "compute", "background")
 _KEYS: dict[str, Any] = {

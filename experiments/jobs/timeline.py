@@ -1,4 +1,4 @@
-"""What jobs did when, layer by layer: passes, waits, gradients that queue, and on the wire.
+"""Timelines of jobs, layer by layer: passes, waits, gradients that queue, and on the wire.
 
 As a file it is a Chrome trace (the Trace Event Format), which ui.perfetto.dev and chrome://tracing
 open: a process per job, and rows for its computing, for gradients that wait for their turn, and for

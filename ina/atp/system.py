@@ -94,7 +94,7 @@ class Atp:
         parts = np.stack([tensor.numpy() for tensor in tensors])
         return torch.from_numpy(error_bounds(parts))
 
-    # What its registers and packets say, for people: `ina/reading.py`, `ina/occupancy.py`.
+    # Registers and packets as people read them: protocols of `ina/reading.py`, `ina/occupancy.py`.
     read_entry = staticmethod(reading.read_entry)
     occupied = staticmethod(reading.occupied)
     read_packet = staticmethod(reading.read_packet)

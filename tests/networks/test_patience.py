@@ -1,4 +1,4 @@
-"""Whoever waits in vain is noticed, whatever others do meanwhile."""
+"""A job that waits in vain is noticed, whatever others do meanwhile."""
 
 from __future__ import annotations
 

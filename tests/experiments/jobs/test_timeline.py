@@ -1,13 +1,15 @@
-"""What jobs did when: by hand for a job of two layers, and as a trace that other programs open."""
+"""Timelines of jobs: by hand for a job of two layers, and as a trace that other programs open."""
 
 from __future__ import annotations
 
 import json
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
-from ringleaf.experiments.jobs.results import Case, Combination, JobRow
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.jobs.results import Case, Combination, JobRow, read_spans
 from ringleaf.experiments.jobs.timeline import (
     BACKWARD,
     FORWARD,
@@ -92,3 +94,10 @@ def test_nothing_in_one_row_of_a_trace_overlaps(case: Case) -> None:
         for first, second in pairwise(sorted(spans, key=lambda span: span.start_ps)):
             assert first.end_ps <= second.start_ps
     assert len(by_row) == 1 + 3  # computing, and three sums at most on the wire at a time
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"traceEvents": [{"ph": "X", "args": {}}]}'])
+def test_a_broken_trace_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "trace.json").write_text(text)
+    with pytest.raises(ConfigError, match=r"plot: can't read the timeline, got '.*trace.json'"):
+        read_spans(tmp_path / "trace.json")
