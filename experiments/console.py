@@ -34,19 +34,19 @@ def guard(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*args, **kwargs)
         except KeyboardInterrupt:
-            _complain("interrupted")
+            complain("interrupted")
             raise typer.Exit(INTERRUPTED) from None
         except OSError as error:
             if error.errno == EPIPE:
                 raise  # whoever reads our output has gone: that is no error, and typer knows
             if "--debug" in sys.argv:
                 traceback.print_exc()
-            _complain(_name_file(error))
+            complain(_name_file(error))
             raise typer.Exit(FAILURE) from None
         except RingleafError as error:
             if "--debug" in sys.argv:
                 traceback.print_exc()
-            _complain(str(error))
+            complain(str(error))
             ours = isinstance(error, BackendError | ProtocolError)
             raise typer.Exit(FAILURE if ours else USAGE) from None
 
@@ -58,5 +58,6 @@ def _name_file(error: OSError) -> str:
     return f"{what}: can't be read or written: {error.strerror or error}"
 
 
-def _complain(message: str) -> None:
+def complain(message: str) -> None:
+    """Print what is wrong to stderr."""
     sys.stderr.write(f"ringleaf: {message}\n")

@@ -43,6 +43,19 @@ def check_out(path: Path) -> None:
         )
 
 
+def check_written(path: Path) -> None:
+    """See to it that a folder is one that a run has written.
+
+    Raises:
+        ConfigError: If it has no summary.
+    """
+    if not (path / "summary.json").is_file():
+        raise ConfigError(
+            f"run directory: no summary.json in it, got {str(path)!r}; "
+            "name a folder that a run has written"
+        )
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file as a whole, or leave the one that is there."""
     write_bytes(path, text.encode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 MIN_FRAME_BYTES = 60  # without FCS; shorter ones are padded on the line
 LINE_OVERHEAD_BYTES = 24  # preamble 8, FCS 4, gap 12
+LONGEST_PACKET = 10_000  # bytes, that our switches take: a jumbo frame
 
 _GROUP_MACS = 0x01005E << 24  # RFC 1112, 6.4
 

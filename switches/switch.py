@@ -8,6 +8,7 @@ import numpy as np
 
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
+from ringleaf.ethernet import LONGEST_PACKET
 from ringleaf.packets import (
     HEAD_BYTES,
     IN_PORT,
@@ -45,7 +46,6 @@ from ringleaf.switches.generate.state import SCRATCH_AT
 from ringleaf.switches.program import Program
 from ringleaf.units import PS_PER_US
 
-LONGEST_PACKET = 10_000  # bytes, that `process` takes
 MOST_PACKETS = 16 * OUTBOX_ROWS  # that may come of one packet at a time
 
 

@@ -37,9 +37,9 @@ def _why_not_live() -> str | None:
 
 @cache
 def _why_not_bmv2() -> str | None:
-    from ringleaf.switches.bmv2 import process as bmv2
+    from ringleaf.switches.bmv2.binaries import is_there
 
-    return None if bmv2.is_there() else "BMv2's simple_switch_grpc is not installed"
+    return None if is_there() else "BMv2's simple_switch_grpc is not installed"
 
 
 @cache

@@ -44,6 +44,8 @@ WRONG = (
     "net nosuch",
     "soak --runs x",
     "bench nosuch",
+    "switch nosuch",
+    "run --nosuch",
     "nosuch",
 )
 """Commands without `ringleaf`, each with one value that is wrong."""

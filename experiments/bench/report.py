@@ -162,8 +162,8 @@ def _engine(emit: Emit) -> Figures:
     from ringleaf.experiments.bench.engine import measure_engine
     from ringleaf.experiments.bench.loads import LOADS, load
     from ringleaf.experiments.bench.switch import measure_compile
+    from ringleaf.switches.bmv2.binaries import BINARY, is_there
     from ringleaf.switches.bmv2.build import beside, build_name
-    from ringleaf.switches.bmv2.process import BINARY, is_there
 
     emit(
         "#\n# P4 engine: packets through one switch, one core; each is parsed, matched, aggregated"

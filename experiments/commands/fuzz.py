@@ -13,6 +13,8 @@ import typer
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
+from ringleaf.experiments.walk.command import find_program, run_uncompiled
+from ringleaf.switches.bmv2.binaries import need_bmv2
 
 if TYPE_CHECKING:
     from ringleaf.switches.fuzz.contest import Difference, Round
@@ -67,24 +69,18 @@ def run(options: Options, emit: Emit) -> int:
     Raises:
         ConfigError: If BMv2 is not here, or the program can't be loaded or compared.
     """
-    from ringleaf.experiments.walk.command import find_program, run_uncompiled
-
     if options.packets < 1 or options.rounds < 1:
         raise ConfigError(
             f"fuzz: packets and rounds must be at least 1, got {options.packets}, {options.rounds}"
         )
+    path = find_program(options.program, "fuzz")
+    need_bmv2("fuzz:")
     if not options.compiled:
         run_uncompiled()
-    from ringleaf.switches.bmv2.process import is_there
     from ringleaf.switches.fuzz.exclusions import incomparable
     from ringleaf.switches.program import Program
 
-    if not is_there():
-        raise ConfigError(
-            "fuzz: needs simple_switch_grpc and simple_switch_CLI on the PATH, got neither; "
-            "install package p4lang-bmv2"
-        )
-    program = Program.load(find_program(options.program, "fuzz"))
+    program = Program.load(path)
     reasons = incomparable(program.source)
     if reasons:
         raise ConfigError(

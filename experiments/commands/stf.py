@@ -12,6 +12,7 @@ import typer
 
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
+from ringleaf.switches.stf.parser import read_stf
 
 if TYPE_CHECKING:
     from ringleaf.switches.stf.outcome import Outcome
@@ -67,15 +68,14 @@ def run_one(
     Raises:
         ConfigError: If a file is missing or no STF, or the engine can't execute the program.
     """
-    from ringleaf.switches.stf import suite
-    from ringleaf.switches.stf.outcome import Verdict
-    from ringleaf.switches.stf.parser import read_stf
-    from ringleaf.switches.stf.runner import Job
-
     choose("stf", "switch", switch, SWITCHES)
-    read_stf(stf)
     if not program.is_file():
         raise ConfigError(f"{program}: no such file; give a P4 program or BMv2 JSON")
+    read_stf(stf)
+    from ringleaf.switches.stf import suite
+    from ringleaf.switches.stf.outcome import Verdict
+    from ringleaf.switches.stf.runner import Job
+
     job = Job(program, stf, switch)
     outcomes = suite.run_jobs([job], compiled=False, workers=1)
     if compiled:
@@ -108,11 +108,11 @@ def run_suite(
     Raises:
         ConfigError: If there are none.
     """
-    from ringleaf.switches.stf import suite
-
     choose("stf", "switch", switch, SWITCHES)
     if not folder.is_dir():
         raise ConfigError(f"{folder}: no such folder; give p4c's testdata/p4_16_samples")
+    from ringleaf.switches.stf import suite
+
     jobs = [job for job in suite.find_jobs(folder, pattern, switch) if only in job.name]
     if not jobs:
         raise ConfigError(f"{folder}: no tests, got none whose name has {only!r}")

@@ -10,7 +10,8 @@ from ringleaf.errors import ConfigError
 from ringleaf.networks.replay.compare import Check, Sent
 from ringleaf.networks.traces.entries import load_schema, read_entries
 from ringleaf.networks.traces.trace import PORT, Trace
-from ringleaf.switches.bmv2.process import Bmv2, is_there
+from ringleaf.switches.bmv2.binaries import need_bmv2
+from ringleaf.switches.bmv2.process import Bmv2
 
 BATCH = 300
 WINDOW = 64
@@ -24,11 +25,7 @@ def replay_on_bmv2(trace: Trace, checks: Sequence[Check], progress: Callable[[in
         ConfigError: If BMv2 is not installed, or the trace needs time.
         BackendError: If BMv2 fails.
     """
-    if not is_there():
-        raise ConfigError(
-            "replay: switch 'bmv2' needs simple_switch_grpc and simple_switch_CLI on the PATH, "
-            "got neither; install package p4lang-bmv2"
-        )
+    need_bmv2("replay: switch 'bmv2'")
     manifest = trace.manifest
     if any(write.at_ps > 0 for write in manifest.writes):
         raise ConfigError(

@@ -20,9 +20,8 @@ from ringleaf.experiments.replay.show import describe, render
 from ringleaf.networks.replay.compare import Check, Rules, Window, make_check
 from ringleaf.networks.replay.replayer import Replayer, load_program
 from ringleaf.networks.replay.sinks import Comparison, Outputs
-from ringleaf.networks.traces import manifest as manifests
 from ringleaf.networks.traces.checksums import changed_files, write_checksums
-from ringleaf.networks.traces.manifest import Manifest
+from ringleaf.networks.traces.manifest import ARRIVALS, Manifest
 from ringleaf.networks.traces.trace import Trace, open_trace
 from ringleaf.units import PS_PER_NS, is_whole, parse_time
 
@@ -46,8 +45,8 @@ class Request:
     junit: Path | None = None
 
 
-def replay(paths: Sequence[Path], request: Request, emit: Emit) -> int:
-    """Replay all traces; return the exit code.
+def replay(folders: Sequence[Path], request: Request, emit: Emit) -> int:
+    """Replay the traces of these folders; return the exit code.
 
     Raises:
         ConfigError: If the request itself is wrong; what is wrong with a trace is reported.
@@ -56,7 +55,7 @@ def replay(paths: Sequence[Path], request: Request, emit: Emit) -> int:
     if request.update and request.switch != "embedded":
         raise ConfigError(f"replay: --update goes with switch 'embedded', got {request.switch!r}")
     _rules(request, None)
-    results = [_replay_one(folder, request, emit) for folder in find_traces(paths)]
+    results = [_replay_one(folder, request, emit) for folder in folders]
     if request.junit is not None:
         write_junit(request.junit, results)
     different = sum(result.error is None and not result.equal for result in results)
@@ -65,26 +64,6 @@ def replay(paths: Sequence[Path], request: Request, emit: Emit) -> int:
         equal = len(results) - different - bad
         emit(f"# {len(results)} traces: {equal} equal, {different} different, {bad} not replayed")
     return BAD_INPUT if bad else DIFFERENT if different else EQUAL
-
-
-def find_traces(paths: Sequence[Path]) -> list[Path]:
-    """The traces themselves, and those in folders of traces, sorted.
-
-    Raises:
-        ConfigError: If there is none.
-    """
-    found: list[Path] = []
-    for path in paths:
-        if path.name == manifests.NAME:
-            path = path.parent
-        below = sorted(each.parent for each in path.rglob(manifests.NAME)) if path.is_dir() else []
-        if not below:
-            raise ConfigError(
-                f"replay: no trace there, got {str(path)!r}; a trace is a folder with a "
-                f"{manifests.NAME}, as 'ringleaf run --record DIR' writes"
-            )
-        found += [path] if path in below else below
-    return found
 
 
 def _rules(request: Request, manifest: Manifest | None) -> Rules:
@@ -158,7 +137,7 @@ def _check_files(folder: Path, request: Request) -> list[str]:
     packets = [
         name
         for name in changed
-        if name.startswith("in/") or name == manifests.ARRIVALS or name.startswith("out/")
+        if name.startswith("in/") or name == ARRIVALS or name.startswith("out/")
     ]
     if packets and not request.update:
         raise ConfigError(

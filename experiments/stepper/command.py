@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ringleaf.collectives.registry import find_algorithm
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.console import Debug, guard, say
+from ringleaf.experiments.stepper.request import Request, check_request
 from ringleaf.extras import require
 
 if TYPE_CHECKING:
@@ -68,10 +68,6 @@ def step_command(
     debug: Debug = False,
 ) -> None:
     """Step through a collective: who sends what to whom, and what ranks, links, switches hold."""
-    find_algorithm(algo)  # what is wrong shall be said before all else is loaded
-    from ringleaf.experiments.stepper.plain import lines
-    from ringleaf.experiments.stepper.telling import Request, tell
-
     request = Request(
         algo,
         ranks=ranks,
@@ -89,6 +85,10 @@ def step_command(
         inject=inject,
         seed=seed,
     )
+    check_request(request)  # what is wrong shall be said before all else is loaded
+    from ringleaf.experiments.stepper.plain import lines
+    from ringleaf.experiments.stepper.telling import tell
+
     on_screen = html is None and not plain and sys.stdout.isatty()
     if on_screen:
         require("textual", "step on a terminal")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 
 import networkx as nx
 import torch
@@ -15,7 +14,7 @@ from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.verify import demanded
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.network import build_topology, fold_hierarchy
-from ringleaf.experiments.options import LANES
+from ringleaf.experiments.stepper.request import TIMED, Request, check_ranks, check_request
 from ringleaf.experiments.stepper.story import Goals, Story, members
 from ringleaf.experiments.stepper.transfers import first_buffers, transfer_frames
 from ringleaf.topologies.delays import with_delays
@@ -25,38 +24,14 @@ from ringleaf.units import PS_PER_US, format_time, parse_fraction, parse_rate, p
 
 RANKS = 4  # unless asked for, or given by the topology
 ELEMENTS = 8  # at least, and two for each chunk
-MOST_RANKS = 64  # more can't be told apart
 MOST_FRAMES = 10_000
 PACKETS_PER_RANK = 4  # of in-network aggregation, so that both versions of its slots are used
 MOST_PACKETS = 64  # per rank
 SLOTS = 2
 LARGEST = 9  # numbers are from 1 on, to be added up in one's head
-TIMED = ("switch_delay", "host_delay", "message_overhead", "inject")
-"""Options that change when packets come, and nothing else."""
 
 RATE_BPS = 100_000_000_000
 DELAY_PS = PS_PER_US
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What somebody wants to step through; None: whatever fits."""
-
-    algo: str
-    ranks: int | None = None
-    elements: int | None = None
-    topo: str | None = None
-    segments: int | None = None
-    root: int = 0
-    servers: int = 0
-    lanes: int = LANES[0]
-    slots: int | None = None
-    loss: str = "0"
-    switch_delay: str = "0"
-    host_delay: str = "0"
-    message_overhead: str = "0"
-    inject: str | None = None
-    seed: int = 1
 
 
 def tell(request: Request) -> Story:
@@ -68,10 +43,9 @@ def tell(request: Request) -> Story:
         TopologyError: If there is no such topology.
     """
     algorithm = find_algorithm(request.algo)
-    _check(request, algorithm)
+    check_request(request)
     graph, ranks = _place(request)
-    if not 2 <= ranks <= MOST_RANKS:
-        raise ConfigError(f"step: ranks must be 2 to {MOST_RANKS}, got {ranks}; give --ranks")
+    check_ranks(ranks)
     tell_it = _tell_packets if algorithm.in_network else _tell_transfers
     story = tell_it(request, algorithm, graph, ranks)
     if len(story.frames) > MOST_FRAMES:
@@ -80,35 +54,6 @@ def tell(request: Request) -> Story:
             "take fewer ranks or elements"
         )
     return story
-
-
-def _check(request: Request, algorithm: Algorithm) -> None:
-    for name in ("ranks", "elements", "segments", "slots"):
-        value = getattr(request, name)
-        if value is not None and value < 1:
-            raise ConfigError(f"step: {name} must be >= 1, got {value}")
-    if request.servers < 0:
-        raise ConfigError(f"step: servers must be >= 0, got {request.servers}")
-    if request.lanes not in LANES:
-        raise ConfigError(f"step: lanes must be one of {list(LANES)}, got {request.lanes}")
-    if parse_fraction(request.loss, "step: loss") and not algorithm.in_network:
-        raise ConfigError(
-            f"step: only packets can be lost, got loss {request.loss!r} for the transfers of "
-            f"{algorithm.name}; take an algorithm that aggregates in the network"
-        )
-    if not algorithm.in_network:
-        _check_timeless(request, algorithm)
-
-
-def _check_timeless(request: Request, algorithm: Algorithm) -> None:
-    """Refuse what takes time: transfers are shown in steps, which take none."""
-    for name in TIMED:
-        value = getattr(request, name)
-        if value not in ("0", None):
-            raise ConfigError(
-                f"step: only packets take time, got {name} {value!r} for the transfers of "
-                f"{algorithm.name}; take an algorithm that aggregates in the network"
-            )
 
 
 def _place(request: Request) -> tuple[nx.Graph[str], int]:

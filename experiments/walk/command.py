@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import ConfigError, choose
+from ringleaf.experiments.walk.packets import names_capture, read_packet
 from ringleaf.shipped import built_program, built_programs
 
 PORTS = 510  # v1model's, but for the one that drops
@@ -36,13 +37,20 @@ def run(options: Options, emit: Callable[[str], None]) -> None:
     Raises:
         ConfigError: If a file, packet, entry or port is not what it must be.
     """
+    path = find_program(options.program)
+    if options.packet is None and not options.example:
+        raise ConfigError(
+            "trace: a packet is needed, got none; give --packet HEX or FILE.pcap#N, or --example"
+        )
+    if options.packet is not None and not names_capture(options.packet):
+        read_packet(options.packet)
     run_uncompiled()
     from ringleaf.experiments.walk.page import render
     from ringleaf.experiments.walk.text import Text
     from ringleaf.switches.walk import walk
     from ringleaf.switches.walk.records import as_record
 
-    switch, port, data, story = _prepare(options)
+    switch, port, data, story = _prepare(path, options)
     seen = walk(switch, port, data)
     if options.html is not None:
         options.html.parent.mkdir(parents=True, exist_ok=True)
@@ -70,18 +78,12 @@ def run_uncompiled() -> None:
         )
 
 
-def _prepare(options: Options) -> tuple[Any, int, bytes, str]:
+def _prepare(path: Path, options: Options) -> tuple[Any, int, bytes, str]:
     """Return the switch, and the port and bytes of the packet, and what is to be seen."""
     from ringleaf.experiments.walk.examples import example
-    from ringleaf.experiments.walk.packets import read_packet
     from ringleaf.switches.program import Program
     from ringleaf.switches.switch import Switch
 
-    path = find_program(options.program)
-    if options.packet is None and not options.example:
-        raise ConfigError(
-            "trace: a packet is needed, got none; give --packet HEX or FILE.pcap#N, or --example"
-        )
     program = Program.load(path, options.p4info)
     switch = Switch.alone(program, PORTS, program.name, first_port=0)
     data = read_packet(options.packet) if options.packet is not None else b""
@@ -105,6 +107,8 @@ def find_program(name: str, command: str = "trace") -> Path:
 
         return compile_program(path)
     if path.suffix or path.exists():
+        if not path.is_file():
+            raise ConfigError(f"{command}: no such file, got {name!r}; give BMv2 JSON or P4")
         return path
     return built_program(choose(command, "program", name, built_programs()))
 

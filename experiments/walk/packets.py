@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
-from ringleaf.networks.traces.pcap_read import read_packets
-from ringleaf.switches.switch import LONGEST_PACKET
+from ringleaf.ethernet import LONGEST_PACKET
 from ringleaf.units import is_whole
 
 _CAPTURED = re.compile(r"(.+)#(.*)")
@@ -28,6 +27,11 @@ def read_packet(text: str) -> bytes:
     return data
 
 
+def names_capture(text: str) -> bool:
+    """Return whether a text names a packet of a capture, which takes longer to look at than hex."""
+    return _CAPTURED.fullmatch(text.strip()) is not None
+
+
 def _from_hex(text: str) -> bytes:
     digits = re.sub(r"[\s:.\-]|0[xX]", "", text)
     wrong = re.search(r"[^0-9a-fA-F]", digits)
@@ -42,6 +46,8 @@ def _from_hex(text: str) -> bytes:
 def _captured(file: str, number: str) -> bytes:
     if not is_whole(number):
         raise ConfigError(f"{file}: packets are numbered from 0, got {number!r:.80}")
+    from ringleaf.networks.traces.pcap_read import read_packets  # it is compiled
+
     packets = read_packets(Path(file))
     if int(number) >= len(packets):
         raise ConfigError(f"{file}: has packets 0 to {len(packets) - 1}, got {number}")

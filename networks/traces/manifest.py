@@ -36,12 +36,12 @@ import yaml
 
 from ringleaf.disciplines import parse_scheduler
 from ringleaf.errors import ConfigError, choose
+from ringleaf.networks.traces.find import MANIFEST
 from ringleaf.shipped import built_program, built_programs
 from ringleaf.switches.program import P4INFO_SUFFIX
 from ringleaf.units import FOREVER_PS, PS_PER_S, parse_rate, parse_size, parse_time
 from ringleaf.yaml_file import read_yaml
 
-NAME = "trace.yaml"
 FORMAT = "ringleaf-trace"
 VERSION = 1
 PROGRAM = "program.json"
@@ -113,9 +113,11 @@ def read_manifest(folder: Path) -> Manifest:
     Raises:
         ConfigError: If there is none, or it is not as above.
     """
-    path = folder / NAME
-    if not path.is_file() or not is_inside(folder, NAME):
-        raise ConfigError(f"{path}: can't be read: no such file; a trace is a folder with a {NAME}")
+    path = folder / MANIFEST
+    if not path.is_file() or not is_inside(folder, MANIFEST):
+        raise ConfigError(
+            f"{path}: can't be read: no such file; a trace is a folder with a {MANIFEST}"
+        )
     data = read_yaml(path, "trace")
     return _Reader(path, _mapping(str(path), data)).manifest()
 
@@ -160,7 +162,7 @@ def write_manifest(manifest: Manifest) -> None:
         **({"compare": _compare(manifest)} if _compare(manifest) else {}),
         **({"unknown": list(manifest.unknown)} if manifest.unknown else {}),
     }
-    (manifest.folder / NAME).write_text(yaml.safe_dump(data, sort_keys=False))
+    (manifest.folder / MANIFEST).write_text(yaml.safe_dump(data, sort_keys=False))
 
 
 def _split_writes(manifest: Manifest) -> tuple[Path | None, list[dict[str, str]]]:

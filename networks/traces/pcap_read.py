@@ -16,11 +16,11 @@ from numba import types
 from ringleaf.arena import Bytes, Words
 from ringleaf.compiled import compiled, inline, signed
 from ringleaf.errors import ConfigError
+from ringleaf.ethernet import LONGEST_PACKET
 from ringleaf.networks.traces.pcap_write import LINKTYPE_ETHERNET, NS_PER_S
 from ringleaf.networks.traces.pcapng import MAGIC as PCAPNG
 from ringleaf.networks.traces.pcapng import scan_blocks
 
-LONGEST_PACKET = 10_000  # bytes, as `Switch.process` takes
 FILE_HEADER_BYTES = 24
 RECORD_HEADER_BYTES = 16
 _ORDERS = {"little": "<u4", "big": ">u4"}

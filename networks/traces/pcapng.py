@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.errors import ConfigError
+from ringleaf.ethernet import LONGEST_PACKET
 from ringleaf.networks.traces.pcap_write import LINKTYPE_ETHERNET, NS_PER_S
 
 MAGIC = 0x0A0D0D0A  # the type of a section header block, which reads the same both ways
 INTERFACE, SIMPLE_PACKET, ENHANCED_PACKET = 1, 3, 6
 TIME_RESOLUTION = 9  # option if_tsresol
 MICROSECONDS = 6  # its default, as a power of ten
-LONGEST_PACKET = 10_000
 _BYTE_ORDER = {0x1A2B3C4D: "<", 0x4D3C2B1A: ">"}  # as little-endian reads it
 
 

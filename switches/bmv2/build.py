@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import BackendError
-from ringleaf.switches.bmv2.process import BINARY, free_port
+from ringleaf.switches.bmv2.binaries import BINARY
+from ringleaf.switches.bmv2.process import free_port
 
 FAR = 1 << 31  # an index; cells have more than a byte, so nothing is mapped there
 UNTOUCHED = 0x600DF00D  # what the field holds that the register is read into

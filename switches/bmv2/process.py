@@ -7,7 +7,6 @@ says to which packet an output belongs, so neither interfaces nor root are neede
 from __future__ import annotations
 
 import re
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -26,10 +25,9 @@ from google.protobuf import (  # type: ignore[import-untyped]
 )
 
 from ringleaf.errors import BackendError
+from ringleaf.switches.bmv2.binaries import BINARY, COMMAND_LINE
 from ringleaf.switches.server.client import Controller
 
-BINARY = "simple_switch_grpc"
-COMMAND_LINE = "simple_switch_CLI"
 CHUNK = 30  # packets at a time: a port's queue holds 64, and silently drops what is more
 PRIORITY_QUEUES = 8  # as many as v1model's three bits can name; without, it drops all but 0
 READY_TIMEOUT_S = 20.0
@@ -37,11 +35,6 @@ DEVICE = 1
 PACKETS = "/p4.bm.DataplaneInterface/PacketStream"
 
 Out = list[tuple[int, bytes]]
-
-
-def is_there() -> bool:
-    """Whether BMv2 is on this machine, with P4Runtime and its command line."""
-    return shutil.which(BINARY) is not None and shutil.which(COMMAND_LINE) is not None
 
 
 def _packet_class() -> Any:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.switches.bmv2.process import BINARY, Bmv2, is_there
+from ringleaf.switches.bmv2.binaries import BINARY, is_there
+from ringleaf.switches.bmv2.process import Bmv2
 from ringleaf.switches.engine.shapes import Shape
 from ringleaf.switches.engine.updates import Count, Entry, TableUpdate
 from ringleaf.switches.program import Program

@@ -29,7 +29,7 @@ def ringleaf(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def call(*arguments: str | Path) -> int:
     """The same in this process, which has imported everything already."""
     with pytest.raises(SystemExit) as exited:
-        cli.app([str(argument) for argument in arguments])
+        cli.make_app()([str(argument) for argument in arguments])
     code = exited.value.code
     assert isinstance(code, int)
     return code
@@ -172,7 +172,7 @@ def test_json_in_place_of_the_table_and_pcap_of_every_port(
         (("verify", "ring", "--hierarchy", "x"), "hierarchy: must be a whole number, got 'x'"),
         (("topo", "show", "torus"), "unknown name, got 'torus'; valid: bcube"),
         (("topo", "show", "fattree", "-o", "x.gif"), "file must end in .png"),
-        (("plot", "nowhere"), "run directory: can't read its summary.json, got 'nowhere'"),
+        (("plot", "nowhere"), "run directory: no summary.json in it, got 'nowhere'"),
         (("bench", "speed"), "bench: unknown section, got 'speed'; valid: "),
         (("run", "--colour", "red"), "--colour"),
         (("run", "extra"), "extra"),
@@ -211,7 +211,7 @@ def test_help_names_every_option_and_version_is_shown() -> None:
 def test_help_needs_no_heavy_imports() -> None:
     """So that it comes at once."""
     code = (
-        "import sys\nfrom ringleaf.experiments.commands import cli\n"
+        "import sys\nfrom ringleaf.experiments.commands import cli\ncli.make_app()\n"
         "print({'torch', 'numba', 'matplotlib', 'networkx', 'finsy'} & set(sys.modules))"
     )
     done = subprocess.run(

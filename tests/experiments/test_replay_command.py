@@ -14,10 +14,11 @@ import pytest
 import yaml
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.replay.command import Request, find_traces, parse_window, replay
+from ringleaf.experiments.replay.command import Request, parse_window, replay
 from ringleaf.experiments.replay.masks import parse_masks
 from ringleaf.networks.replay.compare import Window
 from ringleaf.networks.traces.checksums import write_checksums
+from ringleaf.networks.traces.find import find_traces
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = ROOT / "tests" / "traces"
@@ -57,7 +58,7 @@ def change_packets(path: Path, change: Callable[[Packets], Packets]) -> None:
 
 def run(folder: Path, **request: object) -> tuple[int, list[str]]:
     lines: list[str] = []
-    code = replay([folder], Request(**request), lines.append)  # type: ignore[arg-type]
+    code = replay(find_traces([folder]), Request(**request), lines.append)  # type: ignore[arg-type]
     return code, lines
 
 

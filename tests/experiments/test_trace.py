@@ -168,7 +168,7 @@ def test_what_is_no_packet_is_refused(
         (["forward"], "a packet is needed, got none"),
         (["forward", "--packet", "00", "--port", "600"], "ports are 0 to 510, got 600"),
         ([TABLES, "--example"], "there are examples for forward, switchml-64"),
-        (["missing.json", "--packet", "00"], "missing.json: can't be read"),
+        (["missing.json", "--packet", "00"], "trace: no such file, got 'missing.json'"),
         (["forward", "--packet", "00", "--entries", "README.md"], "not a p4.v1.WriteRequest"),
         (["forward", "--packet", "00", "--entries", "no.txtpb"], "no.txtpb: can't be read"),
     ],

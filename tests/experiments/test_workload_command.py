@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from ringleaf.experiments.commands.cli import app
+from ringleaf.experiments.commands.cli import make_app
 from ringleaf.hosts.training.model import Model, load_model
 from ringleaf.hosts.training.pieces import cut
 
@@ -71,7 +71,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def workload(*words: str) -> Result:
-    return CliRunner().invoke(app, ["workload", *words])
+    return CliRunner().invoke(make_app(), ["workload", *words])
 
 
 def made(*words: str) -> Model:

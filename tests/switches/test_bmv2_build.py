@@ -10,8 +10,8 @@ import pytest
 
 from ringleaf.errors import BackendError
 from ringleaf.switches.bmv2 import build as bmv2_build
+from ringleaf.switches.bmv2.binaries import BINARY
 from ringleaf.switches.bmv2.build import beside, build_name, has_checks, kept_away_line
-from ringleaf.switches.bmv2.process import BINARY
 
 ANSWER = """#!/bin/sh
 # like BMv2, but that it sends back any packet as it came

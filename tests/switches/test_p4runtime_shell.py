@@ -94,7 +94,7 @@ def test_without_a_switch_there_is_advice(switch: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["nothing.json"], "nothing.json: can't be read"),
+        (["nothing.json"], "switch: no such file, got 'nothing.json'"),
         (["--count", "0"], "count must be at least 1, got 0"),
         (["--device-id", "0"], "device id must be in"),
         (["--cpu-port", "600"], "CPU port must be in [0, 510], got 600"),

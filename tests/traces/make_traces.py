@@ -25,7 +25,7 @@ from scapy.layers.l2 import ARP, Ether
 
 from ringleaf.networks.traces.checksums import write_checksums
 from ringleaf.networks.traces.entries import load_schema, write_entries
-from ringleaf.switches.bmv2 import process as bmv2
+from ringleaf.switches.bmv2.binaries import is_there
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -200,7 +200,7 @@ def main() -> None:
     for name in wanted:
         if name == "l2l3":
             make_l2l3()
-        elif name != ON_BMV2 or (os.geteuid() == 0 and bmv2.is_there()):
+        elif name != ON_BMV2 or (os.geteuid() == 0 and is_there()):
             record(name)
 
 

@@ -18,7 +18,7 @@ from ringleaf.collectives.ring import ring_allreduce
 from ringleaf.collectives.schedule import Op, Schedule, Transfer
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.bench import jobs as bench_jobs
-from ringleaf.experiments.commands.cli import app
+from ringleaf.experiments.commands.cli import make_app
 from ringleaf.experiments.jobs import figures, table
 from ringleaf.experiments.jobs.results import Case, jain
 from ringleaf.experiments.jobs.runner import JobsExperiment
@@ -72,7 +72,7 @@ def spec(tmp_path: Path, model: Path) -> Path:
 
 
 def run(spec: Path, out: Path, *more: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["run", "--spec", str(spec), "--out", str(out), *more])
+    result = CliRunner().invoke(make_app(), ["run", "--spec", str(spec), "--out", str(out), *more])
     return result.exit_code, result.output
 
 
@@ -114,7 +114,7 @@ def test_a_spec_of_jobs_gives_a_table_results_and_figures_and_the_same_again(
         return {}
 
     monkeypatch.setattr(figures, "draw_all", draw_all)
-    redrawn = CliRunner().invoke(app, ["plot", str(tmp_path / "first")])
+    redrawn = CliRunner().invoke(make_app(), ["plot", str(tmp_path / "first")])
     assert (redrawn.exit_code, redrawn.output) == (
         0,
         f"# report: {tmp_path / 'first' / 'report.html'}\n",

@@ -61,7 +61,7 @@ def test_a_command_prints_what_the_page_shows(
     monkeypatch.setattr(session, "draw", write_nothing)
 
     with pytest.raises(SystemExit) as exited:
-        cli.app(shlex.split(command))
+        cli.make_app()(shlex.split(command))
 
     assert exited.value.code == 0
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]

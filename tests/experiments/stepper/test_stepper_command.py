@@ -12,7 +12,7 @@ from ringleaf.experiments.commands import cli
 
 def call(*arguments: str | Path) -> int:
     with pytest.raises(SystemExit) as exited:
-        cli.app([str(argument) for argument in arguments])
+        cli.make_app()([str(argument) for argument in arguments])
     code = exited.value.code
     assert isinstance(code, int)
     return code

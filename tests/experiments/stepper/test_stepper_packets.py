@@ -15,8 +15,9 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.network import build_topology
 from ringleaf.experiments.stepper.observed import Observed, observe, split_lanes
 from ringleaf.experiments.stepper.packets import packet_frames
+from ringleaf.experiments.stepper.request import Request
 from ringleaf.experiments.stepper.story import Action, Cursor, EntryChange, Story
-from ringleaf.experiments.stepper.telling import Request, tell
+from ringleaf.experiments.stepper.telling import tell
 from ringleaf.ina.atp import reading as atp
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.switchml import reading as switchml

@@ -15,8 +15,9 @@ import pytest
 
 from ringleaf.experiments.stepper.layout import lay_out
 from ringleaf.experiments.stepper.page import BLANK, render
+from ringleaf.experiments.stepper.request import Request
 from ringleaf.experiments.stepper.story import Cursor, Story, show_who
-from ringleaf.experiments.stepper.telling import Request, tell
+from ringleaf.experiments.stepper.telling import tell
 from ringleaf.topologies import registry
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -12,8 +12,9 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import chunk_ranges
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.experiments.stepper.plain import lines
+from ringleaf.experiments.stepper.request import Request
 from ringleaf.experiments.stepper.story import Action, Cursor, Story, show_who
-from ringleaf.experiments.stepper.telling import Request, tell
+from ringleaf.experiments.stepper.telling import tell
 from ringleaf.topologies.routing import dealt, path, routes
 
 BETWEEN_RANKS = sorted(name for name, each in ALGORITHMS.items() if not each.in_network)

@@ -10,8 +10,9 @@ from rich.console import Console
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+from ringleaf.experiments.stepper.request import Request
 from ringleaf.experiments.stepper.story import Story
-from ringleaf.experiments.stepper.telling import Request, tell
+from ringleaf.experiments.stepper.telling import tell
 from ringleaf.experiments.stepper.terminal import Stepper
 
 SMALL = (80, 24)

@@ -1,0 +1,31 @@
+"""`ringleaf bench`: how fast Ringleaf is on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ringleaf.experiments.console import Debug, guard, say
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("bench")(guard(bench_command))
+
+
+def bench_command(
+    sections: Annotated[
+        list[str] | None,
+        typer.Argument(help="engine, startup, network, peers, jobs, pps; all if none."),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Where to write the figures as JSON.")
+    ] = Path("runs/bench.json"),
+    debug: Debug = False,
+) -> None:
+    """Measure Ringleaf's own speed on this machine."""
+    from ringleaf.experiments.bench import report as bench
+
+    bench.run(sections or list(bench.SECTIONS), out, emit=say)

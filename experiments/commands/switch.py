@@ -1,0 +1,56 @@
+"""`ringleaf switch`: switches that serve P4Runtime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.console import Debug, guard, say
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("switch")(guard(switch_command))
+
+
+def switch_command(
+    program: Annotated[
+        Path | None, typer.Argument(help="BMv2 JSON; none: a controller will bring it.")
+    ] = None,
+    p4info: Annotated[
+        Path | None, typer.Option("--p4info", help="P4Info as text; default: beside PROGRAM.")
+    ] = None,
+    grpc: Annotated[
+        str, typer.Option("--grpc", help="Where to listen: HOST:PORT, or unix:PATH.")
+    ] = "127.0.0.1:9559",
+    token: Annotated[
+        Path | None,
+        typer.Option("--token", help="Calls must bring this file's token; made if not there."),
+    ] = None,
+    device_id: Annotated[int, typer.Option("--device-id", help="Of the first switch.")] = 1,
+    count: Annotated[int, typer.Option("--count", help="How many switches.")] = 1,
+    ports: Annotated[int, typer.Option("--ports", help="The last port; the first is 0.")] = 8,
+    cpu_port: Annotated[
+        int | None, typer.Option("--cpu-port", help="Where controllers' packets come and go.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Serve P4Runtime, until Ctrl-C: for finsy, p4runtime-shell (make shell) and others."""
+    if program is not None and not program.is_file():
+        raise ConfigError(f"switch: no such file, got {str(program)!r}; give BMv2 JSON")
+    from ringleaf.experiments.commands import serve
+
+    serve.serve(
+        program,
+        p4info=p4info,
+        address=grpc,
+        first=device_id,
+        count=count,
+        ports=ports,
+        cpu_port=cpu_port,
+        token=token,
+        emit=say,
+    )

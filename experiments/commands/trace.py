@@ -1,0 +1,49 @@
+"""`ringleaf trace`: one packet followed through a P4 program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ringleaf.experiments.console import Debug, guard, say
+from ringleaf.experiments.walk import command as walk
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("trace")(guard(trace_command))
+
+
+def trace_command(
+    program: Annotated[
+        str, typer.Argument(help="BMv2 JSON, P4 (with p4c), or one of ours: forward, switchml-64.")
+    ],
+    packet: Annotated[
+        str | None, typer.Option("--packet", "-p", help="Hex, or FILE.pcap#N with N from 0.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", help="Where it comes in; default 1.")
+    ] = None,
+    entries: Annotated[
+        Path | None, typer.Option("--entries", help="P4Runtime WriteRequest as text protobuf.")
+    ] = None,
+    p4info: Annotated[
+        Path | None, typer.Option("--p4info", help="If not beside the program's JSON.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write a page with the source, too.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the walk as JSON.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="No colours.")] = False,
+    example: Annotated[
+        bool, typer.Option("--example", help="Entries and packet of our own programs.")
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Follow one packet through a P4 program, step by step."""
+    walk.run(
+        walk.Options(program, packet, port, entries, p4info, html, as_json, plain, example),
+        emit=say,
+    )

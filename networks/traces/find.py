@@ -1,0 +1,30 @@
+"""Where traces are: a trace is a folder with a manifest; nothing heavy is imported to find them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ringleaf.errors import ConfigError
+
+MANIFEST = "trace.yaml"
+
+
+def find_traces(paths: Sequence[Path]) -> list[Path]:
+    """Return the traces themselves, and those in folders of traces, sorted.
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if path.name == MANIFEST:
+            path = path.parent
+        below = sorted(each.parent for each in path.rglob(MANIFEST)) if path.is_dir() else []
+        if not below:
+            raise ConfigError(
+                f"replay: no trace there, got {str(path)!r}; a trace is a folder with a "
+                f"{MANIFEST}, as 'ringleaf run --record DIR' writes"
+            )
+        found += [path] if path in below else below
+    return found
