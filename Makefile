@@ -10,49 +10,8 @@ SHELL_STAMP := $(SHELL_VENV)/.ready
 STAMP := $(VENV)/.ready
 
 # NAME=value for `make exp` becomes an option of `ringleaf run`; an empty one is not passed on.
-NAMES := TOPO ALGO SIZE MIN MAX FACTOR HOSTS SERVERS RATE DELAY SWITCH_DELAY HOST_DELAY \
-         MESSAGE_OVERHEAD INJECT LOSS DUP REORDER SEED DTYPE DENSITY \
-         CLUSTER OVERLAP COMPRESS LANES SLOTS \
-         MTU WINDOW ROUTES DETOURS ECN QUEUE SCHEDULER PROGRAM NET SWITCH SCALE STALL RECORD OUT SPEC
-FLAG_TOPO := --topo
-FLAG_ALGO := --algo
-FLAG_SIZE := --size
-FLAG_MIN := --min
-FLAG_MAX := --max
-FLAG_FACTOR := --factor
-FLAG_HOSTS := --hosts
-FLAG_SERVERS := --servers
-FLAG_RATE := --rate
-FLAG_DELAY := --delay
-FLAG_SWITCH_DELAY := --switch-delay
-FLAG_HOST_DELAY := --host-delay
-FLAG_MESSAGE_OVERHEAD := --message-overhead
-FLAG_INJECT := --inject
-FLAG_LOSS := --loss
-FLAG_DUP := --duplicate
-FLAG_REORDER := --reorder
-FLAG_SEED := --seed
-FLAG_DENSITY := --density
-FLAG_CLUSTER := --cluster
-FLAG_OVERLAP := --overlap
-FLAG_COMPRESS := --compress
-FLAG_LANES := --lanes
-FLAG_SLOTS := --slots
-FLAG_MTU := --mtu
-FLAG_WINDOW := --window
-FLAG_ROUTES := --routes
-FLAG_DETOURS := --detours
-FLAG_ECN := --ecn
-FLAG_QUEUE := --queue
-FLAG_SCHEDULER := --scheduler
-FLAG_PROGRAM := --program
-FLAG_DTYPE := --dtype
-FLAG_NET := --net
-FLAG_SWITCH := --switch
-FLAG_SCALE := --scale
-FLAG_STALL := --stall
-FLAG_RECORD := --record
-FLAG_OUT := --out
+include experiments/spec/options.mk
+NAMES := $(OPTIONS) SPEC
 FLAG_SPEC := --spec
 # Values are text: neither make nor the shell looks into them. ARGS alone is the shell's.
 q = '$(subst ','\'',$(1))'
@@ -83,7 +42,7 @@ TAKEN_BY_ALL := PYTHON VENV PIP_FLAGS SHELL_VENV
 TAKEN_BY_TOOLS := BIN STAMP NUMBA_% XDG_%
 
 .DEFAULT_GOAL := help
-.PHONY: help exp step replay test mutants soak trace bench bench-live net clean-net shell venv-shell lint format p4 topo pin clean distclean venv
+.PHONY: help exp step replay test mutants soak trace bench bench-live net clean-net shell venv-shell lint format p4 topo options pin clean distclean venv
 
 help:  ## Show this text
 	@echo 'Usage: make TARGET [NAME=value ...]'
@@ -92,7 +51,7 @@ help:  ## Show this text
 	@echo
 	@echo 'make exp knows these names; [what is taken if nothing is said]:'
 	@echo
-	@$(PYTHON) -m ringleaf.experiments.options
+	@cat experiments/spec/options.txt
 	@echo
 	@echo 'For instance: make exp TOPO=leafspine ALGO=ring,switchml SIZE=4MiB LOSS=0.1%'
 
@@ -197,6 +156,9 @@ format: $(STAMP)  ## Format the code
 
 p4: $(STAMP)  ## Compile p4/*.p4 anew (needs p4c)
 	$(BIN)/python p4/compile.py
+
+options: $(STAMP)  ## Write anew what is made of the options: help, names, README's table, schema
+	@$(BIN)/python -m ringleaf.experiments.spec.texts
 
 pin: $(STAMP)  ## Write the installed versions to constraints.txt
 	@{ sed -n '/^#/p' constraints.txt; $(BIN)/python -m pip freeze --all --exclude-editable \

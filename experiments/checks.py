@@ -10,7 +10,9 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.estimate import check_memory, need
 from ringleaf.experiments.folder import check_out
 from ringleaf.experiments.machine import free_bytes
-from ringleaf.experiments.options import VIRTUAL, Spec
+from ringleaf.experiments.spec.collective import Spec
+from ringleaf.experiments.spec.jobs import JobsSpec
+from ringleaf.experiments.spec.network import VIRTUAL, NetworkSpec
 from ringleaf.topologies import registry
 from ringleaf.topologies.family import Counts
 
@@ -18,18 +20,18 @@ FEW_LINKS = 10_000
 """A topology of no more is made in a moment, to see whether it can be."""
 
 
-def check(spec: Spec, *, live: bool = True) -> None:
+def check(spec: Spec | JobsSpec, *, live: bool = True) -> None:
     """See to it that an experiment can be run here; on a network of its own, if it is to be `live`.
 
     Raises:
         ConfigError: Naming the option, what was got and what to do.
         TopologyError: If there is no such topology.
     """
-    one_collective(spec.algos)
     counts = count_nodes(spec)
-    count_ranks(counts.hosts, spec.servers)
-    needed = need(spec, counts, distance=1)
-    check_memory(spec.topo, needed.memory_bytes, free_bytes())
+    if isinstance(spec, Spec):
+        _check_collective(spec, counts)
+    else:
+        check_room(spec, counts.hosts)
     if live and spec.net != VIRTUAL:
         _check_machine(spec)
     check_out(spec.out)
@@ -37,7 +39,27 @@ def check(spec: Spec, *, live: bool = True) -> None:
         _check_topology(spec)
 
 
-def _check_topology(spec: Spec) -> None:
+def _check_collective(spec: Spec, counts: Counts) -> None:
+    one_collective(spec.algos)
+    count_ranks(counts.hosts, spec.servers)
+    needed = need(spec, counts, distance=1)
+    check_memory(spec.topo, needed.memory_bytes, free_bytes())
+
+
+def check_room(spec: JobsSpec, hosts: int) -> None:
+    """See to it that all jobs have hosts.
+
+    Raises:
+        ConfigError: If a topology has fewer.
+    """
+    if spec.needed_hosts > hosts:
+        raise ConfigError(
+            f"jobs: must fit the {hosts} hosts of {spec.topo}, got {spec.needed_hosts} with "
+            f"{spec.servers} servers for each of {len(spec.jobs)}"
+        )
+
+
+def _check_topology(spec: NetworkSpec) -> None:
     """Make the topology, which takes a third of a second: long before PyTorch is there."""
     from ringleaf.experiments.network import build_topology, divide_injection
     from ringleaf.topologies.detours import with_detours
@@ -49,7 +71,7 @@ def _check_topology(spec: Spec) -> None:
     with_detours(graph, spec.detours)
 
 
-def count_nodes(spec: Spec) -> Counts:
+def count_nodes(spec: NetworkSpec) -> Counts:
     """Return how large the topology is, of which only the hosts that were asked for are kept."""
     counts = registry.count(spec.topo, hosts=spec.hosts)
     if spec.hosts is None or spec.hosts >= counts.hosts:
@@ -87,7 +109,7 @@ def count_ranks(hosts: int, servers: int) -> int:
     return hosts - servers
 
 
-def _check_machine(spec: Spec) -> None:
+def _check_machine(spec: NetworkSpec) -> None:
     from ringleaf.networks.mininet.preflight import check_machine
 
     check_machine(bmv2=spec.switch == "bmv2", netem_for="losses" if spec.loss else None)

@@ -19,7 +19,7 @@ from ringleaf.topologies.family import Counts
 from ringleaf.units import format_size
 
 if TYPE_CHECKING:
-    from ringleaf.experiments.options import Spec
+    from ringleaf.experiments.spec.collective import Spec
 
 # Bytes.
 BASE_BYTES = 450 << 20  # Python, PyTorch, Numba and what they have compiled

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ringleaf.shipped import built_program
 
 if TYPE_CHECKING:
-    from ringleaf.experiments.options import Spec
+    from ringleaf.experiments.spec.collective import Spec
 
 LOADING = "loading compiled code"
 COMPILING = "compiling the per-packet code (once; takes about a minute)"

@@ -8,13 +8,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from math import gcd
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import networkx as nx
 
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.experiments.options import VIRTUAL, Spec
+from ringleaf.experiments.spec.collective import Spec
+from ringleaf.experiments.spec.network import VIRTUAL, NetworkSpec
 from ringleaf.topologies import registry
+from ringleaf.topologies.delays import with_delays
+from ringleaf.topologies.detours import with_detours
 from ringleaf.topologies.graph import attachment, distances, fabric
 from ringleaf.topologies.graph import hosts as all_hosts
 from ringleaf.topologies.injection import divide_ports
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
 
     from ringleaf.networks.options import Options
     from ringleaf.networks.outcome import RunResult
+
+
+SomeSpec = TypeVar("SomeSpec", bound=NetworkSpec)
 
 
 class Network(Protocol):
@@ -76,7 +82,24 @@ def build_topology(topo: str, *, rate_bps: int, delay_ps: int, hosts: int | None
     return graph if hosts is None else keep_hosts(graph, hosts)
 
 
-def divide_injection(spec: Spec) -> Spec:
+def make_graph(spec: NetworkSpec) -> nx.Graph[str]:
+    """Return the topology of an experiment, with its rates, detours and delays.
+
+    Raises:
+        ConfigError: If its name or parameters are not understood, or a detour is no way.
+        TopologyError: If there is no such instance.
+    """
+    graph = build_topology(
+        spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
+    )
+    return with_delays(
+        with_detours(scale_rates(graph, spec.scale), spec.detours),
+        switch_delay_ps=spec.switch_delay_ps,
+        host_delay_ps=spec.host_delay_ps,
+    )
+
+
+def divide_injection(spec: SomeSpec) -> SomeSpec:
     """The spec with the links' rate, in its topology's text, too, that `inject` makes of it.
 
     Raises:
@@ -86,7 +109,7 @@ def divide_injection(spec: Spec) -> Spec:
     if spec.inject_bps is None:
         return spec
     topo, rate_bps = divide_ports(spec.topo, spec.inject_bps, hosts=spec.hosts)
-    return replace(spec, topo=topo, rate_bps=rate_bps)
+    return spec.model_copy(update={"topo": topo, "rate_bps": rate_bps})
 
 
 def scale_rates(graph: nx.Graph[str], factor: int) -> nx.Graph[str]:
@@ -220,22 +243,31 @@ def network_options(
     record: Path | None = None,
     switch_entries: int | None = None,
 ) -> Options:
-    """How the network of a spec behaves, as its links, queues and hosts know it."""
-    from ringleaf.networks.options import Options
-
-    options: dict[str, Any] = {}
+    """Return how the network of a collective behaves, as its links, queues and hosts know it."""
+    system: dict[str, Any] = {}
     if in_network is not None:
         from ringleaf.ina.registry import find_system
 
-        options["system"] = find_system(in_network)
-    if spec.queue_bytes is not None:
-        options["queue_bytes"] = spec.queue_bytes
-    return Options(
-        mtu=spec.mtu_bytes,
-        lanes=spec.lanes,
+        system["system"] = find_system(in_network)
+    return replace(
+        common_options(spec),
         slots=spec.slots,
         switch_entries=switch_entries,
         servers=spec.servers,
+        capture=capture,
+        record=record,
+        **system,
+    )
+
+
+def common_options(spec: NetworkSpec) -> Options:
+    """Return what a network knows of any experiment, whatever its workload."""
+    from ringleaf.networks.options import Options
+
+    room: dict[str, Any] = {} if spec.queue_bytes is None else {"queue_bytes": spec.queue_bytes}
+    return Options(
+        mtu=spec.mtu_bytes,
+        lanes=spec.lanes,
         window=spec.window,
         ecmp=spec.routes == "ecmp",
         scheduler=spec.scheduler,
@@ -246,7 +278,5 @@ def network_options(
         duplicate=spec.duplicate,
         reorder=spec.reorder,
         message_overhead_ps=spec.message_overhead_ps,
-        capture=capture,
-        record=record,
-        **options,
+        **room,
     )

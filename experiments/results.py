@@ -25,7 +25,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments import drops
 from ringleaf.experiments.conditions import injection, inside_nodes
 from ringleaf.experiments.folder import write_bytes, write_text
-from ringleaf.experiments.options import VIRTUAL
+from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.networks.outcome import Drop
 from ringleaf.topologies.kinds import LinkKind, reference
 

@@ -28,18 +28,15 @@ from ringleaf.experiments.estimate import Estimate, Need, estimate, need
 from ringleaf.experiments.judge import Judge, Tolerance, Verdict
 from ringleaf.experiments.network import (
     Connect,
-    build_topology,
     connect,
     divide_injection,
     fold_hierarchy,
+    make_graph,
     mean_distance,
-    scale_rates,
 )
-from ringleaf.experiments.options import DTYPES, Spec, as_plain
 from ringleaf.experiments.progress import Progress
 from ringleaf.experiments.results import LinkSeries, Row, Run
-from ringleaf.topologies.delays import with_delays
-from ringleaf.topologies.detours import with_detours
+from ringleaf.experiments.spec.collective import DTYPES, Spec
 from ringleaf.topologies.graph import hosts, switches
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import link_kinds
@@ -75,14 +72,7 @@ class Experiment:
         self.algorithms = [ALGORITHMS[name] for name in spec.algos]
         self.collective = one_collective(spec.algos)
         self._judge = Judge(self.collective)
-        graph = build_topology(
-            spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
-        )
-        self.graph = with_delays(
-            with_detours(scale_rates(graph, spec.scale), spec.detours),
-            switch_delay_ps=spec.switch_delay_ps,
-            host_delay_ps=spec.host_delay_ps,
-        )
+        self.graph = make_graph(spec)
         self.ranks = count_ranks(len(hosts(self.graph)), spec.servers)
 
     @cached_property
@@ -113,7 +103,7 @@ class Experiment:
 
     def new_run(self) -> Run:
         """The run that the measurements are for, still empty."""
-        options = as_plain(self.spec)
+        options = self.spec.plain()
         del options["out"], options["record"]  # where results lie is no part of them
         return Run(
             collective=self.collective.value,

@@ -15,10 +15,11 @@ from ringleaf.experiments.checks import check
 from ringleaf.experiments.figures import sweeps as figures
 from ringleaf.experiments.folder import RunFolder, write_text
 from ringleaf.experiments.network import Connect, build_topology, connecting, scale_rates
-from ringleaf.experiments.options import VIRTUAL, make_command, resolve
 from ringleaf.experiments.progress import Progress, progress
 from ringleaf.experiments.results import Run
 from ringleaf.experiments.runner import Experiment, Measurement
+from ringleaf.experiments.spec.network import VIRTUAL
+from ringleaf.experiments.spec.options import make_command, resolve
 
 Emit = Callable[[str], None]
 

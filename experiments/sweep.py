@@ -17,10 +17,10 @@ from ringleaf.experiments import results, session
 from ringleaf.experiments.checks import check
 from ringleaf.experiments.figures import sparse as sparse_figure
 from ringleaf.experiments.folder import check_out, write_text
-from ringleaf.experiments.options import OPTIONS, file_name, resolve
 from ringleaf.experiments.results import Row, Run
 from ringleaf.experiments.session import Emit
-from ringleaf.experiments.spec_file import swept
+from ringleaf.experiments.spec.file import swept
+from ringleaf.experiments.spec.options import OPTIONS, file_name, resolve
 
 FILE = "sweep.csv"
 

@@ -51,7 +51,7 @@ def measure(case: Case, began_s: float) -> Timing:
     from ringleaf.collectives.registry import find_algorithm
     from ringleaf.experiments.bounds.bounds import Bounds
     from ringleaf.experiments.network import build_topology, connect
-    from ringleaf.experiments.options import resolve
+    from ringleaf.experiments.spec.options import resolve
     from ringleaf.topologies.graph import hosts
 
     torch.set_num_threads(1)

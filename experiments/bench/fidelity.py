@@ -11,8 +11,10 @@ from statistics import median
 from typing import Any
 
 from ringleaf.experiments.network import connecting
-from ringleaf.experiments.options import VIRTUAL, Spec, resolve
 from ringleaf.experiments.runner import Experiment, Measurement
+from ringleaf.experiments.spec.collective import Spec
+from ringleaf.experiments.spec.network import VIRTUAL
+from ringleaf.experiments.spec.options import resolve
 from ringleaf.units import PS_PER_MS, format_rate, format_size
 
 _COLUMNS = (

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import BackendError
-from ringleaf.experiments.jobs.spec import JobsSpec, read_jobs
+from ringleaf.experiments.spec.file import read_jobs
+from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.shipped import SPECS
 from ringleaf.units import PS_PER_MS, format_size
 
@@ -103,7 +104,7 @@ def run(emit: Emit, path: Path = SPEC) -> dict[str, Any]:
 
 
 def _cases(spec: JobsSpec) -> int:
-    return len(spec.counts) * len(spec.algos) * len(spec.orders) * len(spec.entries)
+    return len(spec.counts) * len(spec.algos) * len(spec.orders) * max(len(spec.entries), 1)
 
 
 def _measure_apart(path: Path, index: int) -> Timing:

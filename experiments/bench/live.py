@@ -17,7 +17,7 @@ from typing import Any
 from ringleaf.errors import RingleafError, choose
 from ringleaf.experiments.bench import fidelity as bench_fidelity
 from ringleaf.experiments.bench import pps as bench_pps
-from ringleaf.experiments.options import MININET
+from ringleaf.experiments.spec.network import MININET
 
 Emit = Callable[[str], None]
 

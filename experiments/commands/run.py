@@ -11,14 +11,14 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from ringleaf.errors import ConfigError
 from ringleaf.experiments.checks import check, count_nodes
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
 from ringleaf.experiments.estimate import need
-from ringleaf.experiments.folder import check_out
 from ringleaf.experiments.machine import free_bytes
-from ringleaf.experiments.options import OPTIONS, VIRTUAL, Option, Spec, as_plain, resolve
-from ringleaf.experiments.spec_file import is_jobs, read_cases
+from ringleaf.experiments.spec.collective import Spec
+from ringleaf.experiments.spec.file import Case, read_cases
+from ringleaf.experiments.spec.jobs import JobsSpec
+from ringleaf.experiments.spec.options import JOBS, TYPED, Option, resolve_any
 
 SpecFile = Annotated[
     Path | None, typer.Option("--spec", help="YAML file of these options; others go before.")
@@ -50,17 +50,17 @@ def _parameter(name: str, option: Option) -> Parameter:
 
 
 def _with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each of `OPTIONS`; it gets those that were typed first."""
+    """Give a command an option for each of `TYPED`; it gets those that were typed first."""
     hints = get_type_hints(command, include_extras=True)
     own = [
         parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name])
         for name, parameter in list(signature(command).parameters.items())[1:]
     ]
-    options = [_parameter(name, option) for name, option in OPTIONS.items()]
+    options = [_parameter(name, option) for name, option in TYPED.items()]
 
     @wraps(command)
     def typed(**given: Any) -> None:
-        found = {name: given.pop(f"{name}_") for name in OPTIONS}
+        found = {name: given.pop(f"{name}_") for name in TYPED}
         texts = {name: "yes" if value is True else value for name, value in found.items() if value}
         command(texts, **given)
 
@@ -77,43 +77,64 @@ def run_command(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Run collectives on a topology: table, figures, report."""
-    if spec and is_jobs(spec):
-        _run_jobs(spec, typed, dry_run=dry_run, as_json=as_json)
-        return
+    """Run collectives, or training jobs, on a topology: table, figures, report."""
     cases = _cases(spec, typed)
-    specs = [resolve(case) for case in cases]
+    where = f"spec {spec}: " if spec else ""
+    specs = [resolve_any(case, where) for case in cases]
     for each in specs:
         check(each)
     if dry_run:
         for each in specs:
-            say(json.dumps(as_plain(each) | {"estimate": _estimate(each)}, indent=2))
+            say(json.dumps(_plan(each), indent=2))
         return
-    from ringleaf.experiments import session, sweep
-
     emit = _ignore if as_json else say
     if spec and len(cases) > 1:
+        from ringleaf.experiments import sweep
+
         if not sweep.run(cases, name=spec.stem, emit=emit):
             raise typer.Exit(FAILURE)
         return
-    run = session.run(cases[0], emit=emit)
+    wrong = _run_jobs(cases[0], emit) if JOBS in cases[0] else _run_collective(cases[0], emit)
     if as_json:
         say((specs[0].out / "summary.json").read_text().rstrip())
-    if any(row.wrong for row in run.rows):
+    if wrong:
         raise typer.Exit(FAILURE)
 
 
-def _cases(spec: Path | None, typed: Mapping[str, str]) -> list[dict[str, str]]:
-    """The options of each run."""
-    cases: list[dict[str, str]] = []
-    for case in read_cases(spec) if spec else [{}]:
-        if {**case, **typed} not in cases:  # what is typed may be what they differ by
-            cases.append({**case, **typed})
+def _cases(spec: Path | None, typed: Mapping[str, str]) -> list[Case]:
+    """Return the options of each run."""
+    if spec is None:
+        return [dict(typed)]
+    cases = read_cases(spec, typed)
+    if len(cases) == 1 and JOBS in cases[0]:
+        cases[0].setdefault("out", str(Path("runs") / spec.stem))
     return cases
 
 
+def _run_collective(case: Case, emit: Callable[[str], None]) -> int:
+    from ringleaf.experiments import session
+
+    return sum(row.wrong for row in session.run(case, emit=emit).rows)
+
+
+def _run_jobs(case: Case, emit: Callable[[str], None]) -> int:
+    from ringleaf.experiments.jobs import session
+
+    return sum(row.wrong for row in session.run(case, emit=emit))
+
+
+def _plan(spec: Spec | JobsSpec) -> dict[str, Any]:
+    """Return what a run would do; of jobs, nobody knows before what they need."""
+    if isinstance(spec, Spec):
+        return spec.plain() | {"estimate": _estimate(spec)}
+    from ringleaf.experiments.jobs.runner import JobsExperiment
+    from ringleaf.experiments.jobs.session import plan
+
+    return plan(JobsExperiment(spec))
+
+
 def _estimate(spec: Spec) -> dict[str, Any]:
-    """What a run is estimated to need."""
+    """Return what a run is estimated to need."""
     from ringleaf.experiments.network import build_topology, mean_distance
 
     graph = build_topology(
@@ -125,36 +146,6 @@ def _estimate(spec: Spec) -> dict[str, Any]:
         "free_bytes": free_bytes(),
         "time_s": round(needed.time_s, 1),
     }
-
-
-def _run_jobs(spec: Path, typed: Mapping[str, str], *, dry_run: bool, as_json: bool) -> None:
-    """Run an experiment with training jobs, which has most of its options in the file."""
-    if typed.get("net", VIRTUAL) != VIRTUAL:
-        raise ConfigError(
-            f"spec {spec}: of jobs: only in virtual time, got net={typed['net']!r}; live, hosts "
-            "are processes, and none of them orders the jobs of all yet"
-        )
-    surplus = sorted(set(typed) - {"out", "pcap", "net"})
-    if surplus:
-        raise ConfigError(
-            f"spec {spec}: of jobs: options must be in the file, got --{', --'.join(surplus)}"
-        )
-    from ringleaf.experiments.jobs.spec import read_jobs
-
-    wanted = read_jobs(spec)  # what is wrong shall be said before the session is loaded
-    out = Path(typed["out"]) if "out" in typed else Path("runs") / spec.stem
-    check_out(out)
-    from ringleaf.experiments.jobs import session
-    from ringleaf.experiments.jobs.runner import JobsExperiment
-
-    if dry_run:
-        say(json.dumps(session.plan(JobsExperiment(wanted)), indent=2))
-        return
-    rows = session.run(spec, out, emit=_ignore if as_json else say, pcap="pcap" in typed)
-    if as_json:
-        say((out / "summary.json").read_text().rstrip())
-    if any(row.wrong for row in rows):
-        raise typer.Exit(FAILURE)
 
 
 def _ignore(line: str) -> None:

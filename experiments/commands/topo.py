@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ringleaf.experiments.console import Debug, guard, say
-from ringleaf.experiments.options import OPTIONS, resolve
+from ringleaf.experiments.spec.options import OPTIONS, resolve
 
 topo_app = typer.Typer(help="List topologies, or draw one.", no_args_is_help=True)
 

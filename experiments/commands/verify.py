@@ -8,7 +8,7 @@ import typer
 
 from ringleaf.collectives.registry import find_algorithm
 from ringleaf.experiments.console import Debug, guard, say
-from ringleaf.experiments.options import whole_number
+from ringleaf.experiments.spec.kinds import whole_number
 
 
 def register(app: typer.Typer) -> None:

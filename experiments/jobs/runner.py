@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 
 from ringleaf.collectives.cost import Fabric
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
-from ringleaf.errors import ConfigError
 from ringleaf.experiments.bounds.bounds import Bounds
+from ringleaf.experiments.checks import check_room
 from ringleaf.experiments.jobs.ledger import GradientLedger
 from ringleaf.experiments.jobs.results import Case, Combination
-from ringleaf.experiments.jobs.spec import JobSpec, JobsSpec
 from ringleaf.experiments.jobs.summary import summarise
-from ringleaf.experiments.network import build_topology, fold_hierarchy
+from ringleaf.experiments.network import (
+    common_options,
+    divide_injection,
+    fold_hierarchy,
+    make_graph,
+)
+from ringleaf.experiments.spec.jobs import JobSpec, JobsSpec
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.pieces import cut
-from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.graph import hosts
 
 if TYPE_CHECKING:
@@ -73,21 +78,12 @@ class JobsExperiment:
     """
 
     def __init__(self, spec: JobsSpec) -> None:
-        self.spec = spec
-        self.graph = with_delays(
-            build_topology(spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=None),
-            switch_delay_ps=spec.switch_delay_ps,
-            host_delay_ps=spec.host_delay_ps,
-        )
-        available = len(hosts(self.graph))
-        if spec.hosts > available:
-            raise ConfigError(
-                f"jobs: must fit the {available} hosts of {self.graph.graph['name']}, "
-                f"got {spec.hosts} with {spec.servers} servers for each of {len(spec.jobs)}"
-            )
+        self.spec = spec = divide_injection(spec)
+        self.graph = make_graph(spec)
+        check_room(spec, len(hosts(self.graph)))
         self.combinations = [
             Combination(*each)
-            for each in product(spec.counts, spec.algos, spec.orders, spec.entries)
+            for each in product(spec.counts, spec.algos, spec.orders, spec.entries or (None,))
         ]
 
     def run(self, *, pcaps: Path | None = None, watcher: Watcher = NOBODY) -> Iterator[Case]:
@@ -155,25 +151,14 @@ class JobsExperiment:
         return summarise(self.graph, combination, jobs, director, outcome, ledger)
 
     def _options(self, combination: Combination, capture: Path | None) -> Options:
-        from ringleaf.networks.options import Options
-
-        spec, room = self.spec, dict[str, Any]()
-        if spec.queue_bytes is not None:
-            room["queue_bytes"] = spec.queue_bytes
-        return Options(
-            mtu=spec.mtu_bytes,
-            lanes=spec.lanes,
-            ecmp=spec.routes == "ecmp",
+        record = None if self.spec.record is None else self.spec.record / combination.name
+        return replace(
+            common_options(self.spec),
             switch_entries=combination.entries,
-            ecn=spec.ecn,
-            loss=spec.loss,
-            scheduler=spec.scheduler,
-            program=spec.program,
-            message_overhead_ps=spec.message_overhead_ps,
             watch_queues=True,
             watch_memory=True,
             capture=capture,
-            **room,
+            record=record,
         )
 
     def _groups(self, count: int, system: System | None) -> list[Group]:

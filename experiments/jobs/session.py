@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments import loading
@@ -18,35 +18,32 @@ from ringleaf.experiments.folder import RunFolder, write_text
 from ringleaf.experiments.jobs import figures, report, results, table
 from ringleaf.experiments.jobs.results import Case, JobRow
 from ringleaf.experiments.jobs.runner import JobsExperiment
-from ringleaf.experiments.jobs.spec import read_jobs
 from ringleaf.experiments.progress import INTERVAL_S, TRUSTED, Write, to_terminal
 from ringleaf.experiments.results import now, read_json, versions, write_config, write_log
 from ringleaf.experiments.session import REPORT, SUFFIXES
+from ringleaf.experiments.spec.options import resolve_jobs
 
 Emit = Callable[[str], None]
 
 
 def plan(experiment: JobsExperiment) -> dict[str, Any]:
-    """What a spec asks for, jobs' models by name, and the cases that it makes."""
-    jobs = [asdict(job) | {"model": job.model.name} for job in experiment.spec.jobs]
-    return {
-        **asdict(experiment.spec),
-        "jobs": jobs,
-        "cases": [combination.name for combination in experiment.combinations],
-    }
+    """Return what a spec asks for, jobs' models by name, and the cases that it makes."""
+    cases = [combination.name for combination in experiment.combinations]
+    return experiment.spec.plain() | {"cases": cases}
 
 
-def run(path: Path, folder: Path, *, emit: Emit, pcap: bool = False) -> list[JobRow]:
-    """Do what a spec says, and leave everything in the run directory; pcaps if asked by either.
+def run(given: Mapping[str, Any], *, emit: Emit, drawn: bool = True) -> list[JobRow]:
+    """Do what options say, and leave everything in the run directory, figures if `drawn`.
 
     If it is interrupted, what was measured so far is written, and the interruption goes on.
 
     Raises:
-        RingleafError: If the spec, the topology or the network does not allow it.
+        RingleafError: If an option, the topology or the network does not allow it.
     """
     torch.set_num_threads(1)  # additions are short: waking a second thread takes longer
-    experiment = JobsExperiment(read_jobs(path))
-    text = path.read_text()
+    experiment = JobsExperiment(resolve_jobs(given))
+    folder = experiment.spec.out
+    text = yaml.safe_dump({name: given[name] for name in given if name != "out"}, sort_keys=False)
     out = RunFolder(folder, emit)
     out.note(results.FILES)
     out.keep(
@@ -54,11 +51,11 @@ def run(path: Path, folder: Path, *, emit: Emit, pcap: bool = False) -> list[Job
             write_config,
             folder,
             {"kind": results.KIND, "versions": versions()} | plan(experiment),
-            given={"spec": path.name},
+            given=given,
             started=now(),
         )
     )
-    pcaps = folder / "pcap" if pcap or experiment.spec.pcap else None
+    pcaps = folder / "pcap" if experiment.spec.pcap else None
     progress = JobsProgress(len(experiment.combinations), to_terminal())
     cases: list[Case] = []
     widths = table.column_widths(experiment.spec)
@@ -80,11 +77,11 @@ def run(path: Path, folder: Path, *, emit: Emit, pcap: bool = False) -> list[Job
         if cases:
             out.keep(lambda: write_text(folder / "spec.yaml", text))
             out.note([folder / results.timeline_file(case.combination) for case in cases])
-            config = {"spec": path.name, "about": about}
-            out.keep(partial(results.write_summary, folder, cases, config))
+            out.keep(partial(results.write_summary, folder, cases, {"about": about}))
             out.keep(partial(write_log, folder, map(_log_line, cases)))
             for line in table.foot(cases):
                 emit(line)
+        if cases and drawn:
             progress.stage("drawing figures and the report")
             out.keep(lambda: out.note(_draw(folder, cases, about, text)))
             progress.clear()

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from ringleaf.experiments.jobs.ledger import GradientLedger
 from ringleaf.experiments.jobs.results import Case, Combination, JobRow, jain
-from ringleaf.experiments.jobs.spec import JobSpec
 from ringleaf.experiments.jobs.timeline import spans_of
+from ringleaf.experiments.spec.jobs import JobSpec
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.topologies.graph import link
 from ringleaf.units import FOREVER_PS, PS_PER_S

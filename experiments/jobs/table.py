@@ -8,7 +8,7 @@ from ringleaf.experiments import drops
 from ringleaf.experiments.conditions import injection, inside_nodes
 from ringleaf.experiments.jobs.results import Case, JobRow
 from ringleaf.experiments.jobs.runner import JobsExperiment
-from ringleaf.experiments.jobs.spec import JobsSpec
+from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import describe, link_kinds
 from ringleaf.units import PS_PER_MS

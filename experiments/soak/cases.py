@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from ringleaf.experiments.options import OPTIONS
+from ringleaf.experiments.spec.options import OPTIONS
 from ringleaf.networks.faults import Direction, Disturbance, LinkLoss, Restart
 from ringleaf.units import PS_PER_NS, PS_PER_US
 

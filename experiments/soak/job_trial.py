@@ -12,10 +12,10 @@ from ringleaf.collectives.schedule import Schedule, check
 from ringleaf.errors import RingleafError
 from ringleaf.experiments.jobs.ledger import GradientLedger
 from ringleaf.experiments.network import fold_hierarchy, network_options
-from ringleaf.experiments.options import resolve
 from ringleaf.experiments.runner import Experiment
 from ringleaf.experiments.soak.job_cases import JobsCase, Round, Team, Training
 from ringleaf.experiments.soak.trial import FORGETFUL, Finding, try_run
+from ringleaf.experiments.spec.options import resolve
 from ringleaf.hosts.scheduling.interface import Scheduler
 from ringleaf.hosts.scheduling.registry import find_scheduler
 from ringleaf.hosts.training.job import TrainingJob

@@ -52,7 +52,7 @@ class Kind:
 
 
 _NEEDED = (
-    *("experiments.jobs.session", "experiments.options", "experiments.spec_file"),
+    *("experiments.jobs.session", "experiments.spec.file"),
     *("networks.traces.entries", "networks.traces.trace", "switches.stf.parser"),
 )
 """Modules that feeders import when they feed, which takes its time."""
@@ -342,21 +342,21 @@ def _changed_spec(rng: random.Random) -> bytes:
 
 
 def _feed_spec(data: bytes, folder: Path) -> None:
-    from ringleaf.experiments.jobs.spec import read_jobs
-    from ringleaf.experiments.options import resolve, run_name
-    from ringleaf.experiments.spec_file import is_jobs, read_cases
+    from ringleaf.experiments.spec.file import read_cases
+    from ringleaf.experiments.spec.options import JOBS, resolve, resolve_jobs, run_name
     from ringleaf.hosts.training.model import read_model
 
     path = folder / "spec.yaml"
     path.write_bytes(data)
     if b"layers:" in data:
         read_model(path)
-    elif is_jobs(path):
-        read_jobs(path)
     else:
         for case in read_cases(path)[:20]:
-            resolve(case)
-            _check_name(run_name(case))
+            if JOBS in case:
+                resolve_jobs(case)
+            else:
+                resolve(case)
+                _check_name(run_name(case))
 
 
 def _check_name(name: str) -> None:
@@ -365,14 +365,14 @@ def _check_name(name: str) -> None:
 
 
 def _draw_options(rng: random.Random) -> bytes:
-    from ringleaf.experiments.options import OPTIONS
+    from ringleaf.experiments.spec.options import OPTIONS
 
     given = {name: option.default for name, option in OPTIONS.items() if rng.random() < 0.4}
     return mutate_json(rng, json.dumps(given | {"topo": "fattree,k=4"}).encode())
 
 
 def _feed_options(data: bytes, folder: Path) -> None:
-    from ringleaf.experiments.options import make_command, resolve, run_name
+    from ringleaf.experiments.spec.options import make_command, resolve, run_name
     from ringleaf.topologies.registry import parse
 
     try:

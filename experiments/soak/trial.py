@@ -16,9 +16,10 @@ from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import BackendError, RingleafError
 from ringleaf.experiments.network import connect
-from ringleaf.experiments.options import Spec, resolve
 from ringleaf.experiments.runner import Experiment, Measurement
 from ringleaf.experiments.soak.cases import Case
+from ringleaf.experiments.spec.collective import Spec
+from ringleaf.experiments.spec.options import resolve
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.graph import switches

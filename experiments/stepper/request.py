@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.registry import find_algorithm
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.options import LANES
+from ringleaf.experiments.spec.network import LANES
 from ringleaf.topologies.registry import parse as parse_topology
 from ringleaf.units import parse_fraction, parse_rate, parse_time
 

@@ -20,10 +20,11 @@ from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.data import make_tensors
 from ringleaf.experiments.jobs.results import JobRow
 from ringleaf.experiments.jobs.runner import JobsExperiment
-from ringleaf.experiments.jobs.spec import read_jobs
 from ringleaf.experiments.network import connect
-from ringleaf.experiments.options import DTYPES, resolve
 from ringleaf.experiments.runner import Experiment
+from ringleaf.experiments.spec.collective import DTYPES
+from ringleaf.experiments.spec.file import read_jobs
+from ringleaf.experiments.spec.options import resolve
 from ringleaf.networks.outcome import RunResult
 from ringleaf.units import PS_PER_US
 

@@ -11,7 +11,7 @@ import torch
 
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.experiments.options import Spec
+from ringleaf.experiments.spec.collective import Spec
 from ringleaf.networks.outcome import RunResult
 from ringleaf.topologies.graph import hosts
 from ringleaf.units import serialize_ps

@@ -5,9 +5,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.experiments.options import resolve
 from ringleaf.experiments.results import Row
 from ringleaf.experiments.runner import Experiment
+from ringleaf.experiments.spec.options import resolve
 
 _FEW = st.integers(1, 3)
 _RATES = st.sampled_from(["10G", "25G", "100G", "400G"])

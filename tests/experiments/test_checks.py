@@ -12,7 +12,7 @@ from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments import checks, machine
 from ringleaf.experiments.checks import check, count_nodes
 from ringleaf.experiments.estimate import check_memory, format_wait
-from ringleaf.experiments.options import resolve
+from ringleaf.experiments.spec.options import resolve
 from ringleaf.networks.mininet import preflight
 from ringleaf.topologies.family import Counts
 

@@ -15,7 +15,7 @@ import pytest
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.experiments.commands import cli
 from ringleaf.experiments.estimate import hops
-from ringleaf.experiments.options import OPTIONS, resolve
+from ringleaf.experiments.spec.options import OPTIONS, resolve
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("--topo", "leafspine,leaves=2,spines=1,hosts=2", "--size", "1K")

@@ -22,9 +22,9 @@ from ringleaf.experiments.figures.links import (
 )
 from ringleaf.experiments.figures.style import INK, matplotlib_style, themed
 from ringleaf.experiments.figures.sweeps import draw_all, draw_busbw, draw_time
-from ringleaf.experiments.options import as_plain, resolve
 from ringleaf.experiments.report import render
 from ringleaf.experiments.results import LinkSeries, Row, Run
+from ringleaf.experiments.spec.options import resolve
 from ringleaf.topologies import draw as topology
 from ringleaf.topologies import registry
 from ringleaf.topologies.kinds import link_kinds
@@ -43,7 +43,7 @@ def make_run(topo: str, algos: tuple[str, ...], sizes: tuple[int, ...]) -> Run:
     run = Run(
         collective="allreduce", topology=graph.name, ranks=16, switches=20,
         injection_bps=[100 * 10**9] * 2, links=link_kinds(graph),
-        options=as_plain(resolve({"topo": topo})),
+        options=resolve({"topo": topo}).plain(),
         versions={}, complete=True,
     )  # fmt: skip
     for number, algo in enumerate(algos):

@@ -4,9 +4,9 @@ import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import options
-from ringleaf.experiments.options import OPTIONS, make_command, resolve, run_name
-from ringleaf.experiments.spec_file import read_cases
+from ringleaf.experiments.spec import collective
+from ringleaf.experiments.spec.file import read_cases
+from ringleaf.experiments.spec.options import OPTIONS, make_command, resolve, run_name
 from ringleaf.marking import from_depth
 
 
@@ -14,7 +14,7 @@ def test_defaults_compare_all_six_over_a_sweep() -> None:
     spec = resolve({})
 
     assert spec.topo == "fattree"
-    assert spec.algos == options.ALGORITHMS
+    assert spec.algos == collective.ALGORITHMS
     assert set(spec.algos) <= set(ALGORITHMS)
     assert spec.sizes_bytes == tuple(1024 * 4**i for i in range(8))
     assert (spec.rate_bps, spec.delay_ps, spec.dtype) == (100_000_000_000, 1_000_000, "float32")
@@ -133,7 +133,7 @@ def test_what_live_networks_cannot_do_is_refused(option: str, value: str) -> Non
 
 
 def test_injection_and_rate_exclude_each_other() -> None:
-    with pytest.raises(ConfigError, match="inject: can't go with rate, got '40G'; give either"):
+    with pytest.raises(ConfigError, match="inject: can't go with rate, got 40G; give either"):
         resolve({"inject": "40G", "rate": "100G"})
 
 

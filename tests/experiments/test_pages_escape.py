@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ringleaf.experiments.options import file_name, run_name
 from ringleaf.experiments.page.data import for_script
 from ringleaf.experiments.replay.junit import TraceResult, write_junit
+from ringleaf.experiments.spec.options import file_name, run_name
 from ringleaf.experiments.walk.highlight import highlight
 from ringleaf.experiments.walk.page import render
 from ringleaf.switches.stf.junit import write_junit as write_stf_junit

@@ -18,7 +18,7 @@ from uncompiled import run_uncompiled, starts_uncompiled
 from ringleaf.experiments import session
 from ringleaf.experiments.figures import sweeps as figures
 from ringleaf.experiments.network import Network
-from ringleaf.experiments.options import Spec
+from ringleaf.experiments.spec.collective import Spec
 from ringleaf.networks.options import Options
 from ringleaf.shipped import P4_BUILD
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.experiments.options import resolve
 from ringleaf.experiments.soak import command
 from ringleaf.experiments.soak.cases import Case, Trouble, draw, simpler
+from ringleaf.experiments.spec.options import resolve
 from ringleaf.networks.faults import LinkLoss
 
 SMALL = Case(

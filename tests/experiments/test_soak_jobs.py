@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.experiments.jobs.ledger import GradientLedger
-from ringleaf.experiments.options import resolve
 from ringleaf.experiments.soak import command, job_trial
 from ringleaf.experiments.soak.cases import Case, Trouble
 from ringleaf.experiments.soak.job_cases import (
@@ -21,6 +20,7 @@ from ringleaf.experiments.soak.job_cases import (
     draw_jobs,
     simpler_jobs,
 )
+from ringleaf.experiments.spec.options import resolve
 from ringleaf.networks.hosts.training import TrainingDirector
 from ringleaf.topologies.registry import count
 from ringleaf.units import FOREVER_PS

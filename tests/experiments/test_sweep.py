@@ -14,10 +14,10 @@ from ringleaf.collectives.sparse.models import BEST_PS, Setting, ring_ps
 from ringleaf.errors import ConfigError
 from ringleaf.experiments import results, session, sweep
 from ringleaf.experiments.figures import sparse as sparse_figure
-from ringleaf.experiments.options import resolve
 from ringleaf.experiments.results import Run
 from ringleaf.experiments.session import Emit
-from ringleaf.experiments.spec_file import read_cases, swept
+from ringleaf.experiments.spec.file import read_cases, swept
+from ringleaf.experiments.spec.options import resolve
 
 SPECS = Path(__file__).resolve().parents[2] / "experiments" / "specs"
 
@@ -36,7 +36,7 @@ def test_lists_and_cases_multiply(tmp_path: Path) -> None:
     )
     assert len(cases) == 4
     assert {case["algo"] for case in cases} == {"ring,switchml"}
-    assert swept(cases) == ["hosts", "servers", "seed"]
+    assert swept(cases) == ["servers", "hosts", "seed"]
     assert cases[0] == {"algo": "ring,switchml", "size": "1K,2K", "seed": "1", "hosts": "8"}
 
 

@@ -23,7 +23,7 @@ from ringleaf.experiments.jobs import figures, table
 from ringleaf.experiments.jobs.results import Case, jain
 from ringleaf.experiments.jobs.runner import JobsExperiment
 from ringleaf.experiments.jobs.session import redraw
-from ringleaf.experiments.jobs.spec import parse_jobs
+from ringleaf.experiments.spec.options import resolve_jobs
 from ringleaf.topologies.delays import host_delay_ps, switch_delay_ps
 from ringleaf.topologies.graph import link
 
@@ -182,7 +182,7 @@ def test_background_goes_on_while_others_run_and_slows_them(
 def test_jobs_on_a_live_network_are_refused(spec: Path, tmp_path: Path) -> None:
     status, text = run(spec, tmp_path / "out", "--net", "mininet")
     assert status == 2
-    assert "of jobs: only in virtual time, got net='mininet'" in text
+    assert "net: jobs run only in virtual time, got 'mininet'" in text
 
 
 def test_a_dry_run_says_what_would_be_done(spec: Path, tmp_path: Path) -> None:
@@ -225,10 +225,24 @@ def test_a_bench_says_what_jobs_took(
     assert [line.split()[0] for line in lines[2:]] == list(found)
 
 
-def test_options_beside_a_spec_of_jobs_are_refused(spec: Path, tmp_path: Path) -> None:
-    status, text = run(spec, tmp_path / "out", "--topo", "fattree")
-    assert status != 0
-    assert "options must be in the file, got --topo" in text
+def test_typed_options_go_before_those_of_a_spec_of_jobs(spec: Path, tmp_path: Path) -> None:
+    """A list is replaced as a whole; what is of collectives alone is refused."""
+    status, text = run(spec, tmp_path / "out", "--order", "fifo", "--algo", "ring", "--counts", "2")
+    assert status == 0
+    rows = [line.split() for line in text.splitlines() if not line.startswith("#")]
+    assert [row[:3] for row in rows] == [["2", "ring", "fifo"]] * 2
+
+    status, text = run(spec, tmp_path / "out", "--dtype", "int32")
+    assert status == 2
+    assert "unknown option, got 'dtype'" in text
+
+
+def test_options_of_jobs_need_jobs(tmp_path: Path) -> None:
+    result = CliRunner().invoke(make_app(), ["run", "--order", "fifo"])
+    assert result.exit_code == 2
+    assert "order: is an option of training jobs, got 'fifo'; give a spec that has jobs" in (
+        result.output
+    )
 
 
 @pytest.mark.parametrize(
@@ -236,13 +250,13 @@ def test_options_beside_a_spec_of_jobs_are_refused(spec: Path, tmp_path: Path) -
     [
         ({"order": "lifo"}, "order: unknown|must be one of|lifo"),
         ({"algo": "broadcast"}, "broadcast"),
-        ({"counts": [3]}, "counts must be a whole number, at least 1 and at most 1, got 3"),
+        ({"counts": [3]}, "spec: counts: must be at most 1, got 3"),
         ({"jobs": [{"ranks": 2}]}, "job 1: must be a mapping with a 'model'"),
         ({"jobs": [{"model": "gpt17"}]}, "gpt17"),
         ({"jobs": [{"model": "vgg16", "background": True}]}, "must not all be background"),
         ({"loss": -1}, "loss: .*got .-1."),
-        ({"size": 1e308}, "size must be a number from 0 to 1e\\+06, got 1e\\+308"),
-        ({"compute": float("nan")}, "compute must be a number from 0 to 1e\\+06, got nan"),
+        ({"size": 1e308}, "spec: size: must be a number from 0 to 1e\\+06, got '1e\\+308'"),
+        ({"compute": float("nan")}, "compute: must be a number from 0 to 1e\\+06, got 'nan'"),
         ({"mtu": 1000}, "mtu: unknown value, got '1000'; valid: 256, 512"),
         ({"lanes": 1}, "lanes: unknown value, got '1'; valid: 64, 256"),
         ({"pcap": "maybe"}, "pcap: unknown answer, got 'maybe'; valid: yes"),
@@ -254,12 +268,12 @@ def test_what_is_wrong_with_a_spec_is_said(
 ) -> None:
     job = {"model": str(spec.parent / "small.yaml")}
     with pytest.raises(ConfigError, match=complaint):
-        parse_jobs({"jobs": [job]} | change, "spec")
+        resolve_jobs({"jobs": [job]} | change, "spec: ")
 
 
 def test_a_quoted_no_is_no(spec: Path) -> None:
     job = {"model": str(spec.parent / "small.yaml")}
-    assert not parse_jobs({"jobs": [job], "pcap": "no"}, "spec").pcap
+    assert not resolve_jobs({"jobs": [job], "pcap": "no"}, "spec: ").pcap
 
 
 def test_jain() -> None:
@@ -271,8 +285,8 @@ def test_jobs_networks_take_the_times_of_their_nodes(model: Path) -> None:
     """And a server with two ports has half of what its host injects on each."""
     given = {"topo": "bcube,n=2,k=1", "servers": 0, "jobs": [{"model": str(model), "ranks": 2}]}
     times = {"switch_delay": "400ns", "host_delay": "600ns", "message_overhead": "1us"}
-    plain = JobsExperiment(parse_jobs(given, "spec"))
-    late = JobsExperiment(parse_jobs({**given, **times, "inject": "100G"}, "spec"))
+    plain = JobsExperiment(resolve_jobs(given, "spec: "))
+    late = JobsExperiment(resolve_jobs({**given, **times, "inject": "100G"}, "spec: "))
 
     assert (switch_delay_ps(plain.graph), host_delay_ps(plain.graph)) == (0, 0)
     assert (switch_delay_ps(late.graph), host_delay_ps(late.graph)) == (400_000, 600_000)
@@ -285,8 +299,8 @@ def test_jobs_networks_take_the_times_of_their_nodes(model: Path) -> None:
         "# each packet: SWITCH_DELAY 400 ns, HOST_DELAY 600 ns; each message: MESSAGE_OVERHEAD "
         "1 us; a host injects up to 100 Gbit/s"
     ) in table.head(late)
-    with pytest.raises(ConfigError, match="spec: inject can't go with rate, got '1G'"):
-        parse_jobs({**given, "inject": "1G", "rate": "1G"}, "spec")
+    with pytest.raises(ConfigError, match="spec: inject: can't go with rate, got 1G"):
+        resolve_jobs({**given, "inject": "1G", "rate": "1G"}, "spec: ")
 
 
 def test_jobs_wait_for_processors(model: Path) -> None:
@@ -297,7 +311,7 @@ def test_jobs_wait_for_processors(model: Path) -> None:
         "jobs": [{"model": str(model), "ranks": 2, "iterations": 1}],
     }
     plain, late = (
-        next(JobsExperiment(parse_jobs({**given, "message_overhead": o}, "spec")).run())
+        next(JobsExperiment(resolve_jobs({**given, "message_overhead": o}, "spec: ")).run())
         for o in ("0", "1ms")
     )
 

@@ -1,0 +1,121 @@
+"""An experiment whose workload is a collective: algorithms, each at some sizes."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import model_validator
+
+from ringleaf.collectives.compress.registry import parse_compressor
+from ringleaf.collectives.registry import ALGORITHMS as KNOWN
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.spec import kinds
+from ringleaf.experiments.spec.kinds import Text, option
+from ringleaf.experiments.spec.network import MAX_HOSTS, NetworkSpec
+from ringleaf.units import parse_size
+
+ALGORITHMS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "switchml")
+"""What is compared unless something else is asked for."""
+
+DTYPES = {"float32": 4, "int32": 4}
+"""Element types and their bytes."""
+
+_SWEEP = {"smallest": "min", "largest": "max", "factor": "factor"}
+
+_As = Annotated[str, Text(lambda text, where: text)]  # as it was typed
+
+
+def _sizes(text: str, where: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(","))
+
+
+def _compressor(text: str, where: str) -> str:
+    if text:
+        parse_compressor(text)
+    return text
+
+
+class Spec(NetworkSpec):
+    """An experiment with a collective, every value checked and every default filled in."""
+
+    WORKLOAD: ClassVar[str] = "collective"
+
+    algos: Annotated[tuple[str, ...], kinds.several_of("algorithm", KNOWN, shown=False)] = option(
+        ",".join(ALGORITHMS),
+        f"one or several of a collective's, by comma: {', '.join(KNOWN)}",
+        flags="--algo",
+        name="algo",
+    )
+    sizes: Annotated[tuple[str, ...] | None, Text(_sizes, listed=True, empty=True)] = option(
+        "", "bytes per rank: 4MiB, 64K, or several: 1K,1M", flags="--size", name="size"
+    )
+    smallest: _As = option(
+        "1K", "sweep from this size (nccl-tests' -b)", flags="--min -b", name="min"
+    )
+    largest: _As = option("16M", "sweep to this size (-e)", flags="--max -e", name="max")
+    factor: Annotated[int, kinds.whole(2)] = option(
+        "4", "each size this many times the one before (-f)", flags="--factor -f"
+    )
+    servers: Annotated[int, kinds.whole(0, MAX_HOSTS)] = option(
+        "0", "of the hosts, the last ones: they have no rank, and help", flags="--servers"
+    )
+    dtype: Annotated[str, kinds.one_of("element type", DTYPES)] = option(
+        "float32", "of the tensors: float32 or int32", flags="--dtype"
+    )
+    density: kinds.Share = option(
+        "100%", "of each rank's elements that are not zero: 1%", flags="--density"
+    )
+    cluster: Annotated[int, kinds.whole(1)] = option(
+        "1", "non-zero elements come in runs of so many; 1: at random", flags="--cluster"
+    )
+    overlap: kinds.Share = option(
+        "0%", "of these runs that are at the same place on all ranks: 50%", flags="--overlap"
+    )
+    compress: Annotated[str, Text(_compressor)] = option(
+        "",
+        "what of the tensors is sent, on each rank: topk:1%, randomk:1%, or a number: topk:100",
+        flags="--compress",
+    )
+    slots: kinds.AnyCount = option(
+        "", "slots, or packets in flight per worker, if not as links need", flags="--slots"
+    )
+
+    @cached_property
+    def sizes_bytes(self) -> tuple[int, ...]:
+        """The sizes: those given, or from the smallest to the largest."""
+        if self.sizes is not None:
+            return tuple(self._size("size", text) for text in self.sizes)
+        size, last = self._size("min", self.smallest), self._size("max", self.largest)
+        if last < size:
+            raise ConfigError(f"max: must not be below min ({self.smallest}), got {self.largest!r}")
+        found = []
+        while size <= last:
+            found.append(size)
+            size *= self.factor
+        return tuple(found)
+
+    def _size(self, where: str, text: str) -> int:
+        size_bytes, unit_bytes = parse_size(text, where), DTYPES[self.dtype]
+        if size_bytes < unit_bytes or size_bytes % unit_bytes:
+            raise ConfigError(
+                f"{where}: must be whole elements of {unit_bytes} bytes and at least one, "
+                f"got {text!r}"
+            )
+        return size_bytes
+
+    @model_validator(mode="after")
+    def _check_sizes(self) -> Self:
+        swept = [name for field, name in _SWEEP.items() if field in self.model_fields_set]
+        if self.sizes is not None and swept:
+            raise ConfigError(
+                f"size: can't go with {', '.join(swept)}, got {','.join(self.sizes)!r}; give either"
+            )
+        self.sizes_bytes  # noqa: B018 - which says what is wrong with them
+        return self
+
+    def plain(self) -> dict[str, Any]:
+        """Likewise, with sizes in bytes."""
+        typed = ("sizes", "smallest", "largest", "factor")
+        found = {name: value for name, value in super().plain().items() if name not in typed}
+        return found | {"sizes_bytes": list(self.sizes_bytes)}

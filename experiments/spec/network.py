@@ -1,0 +1,271 @@
+"""What all experiments have: a network, where it is simulated, and what is kept of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
+
+from ringleaf.errors import ConfigError, choose
+from ringleaf.experiments.spec import kinds
+from ringleaf.experiments.spec.kinds import label, option
+from ringleaf.hosts.congestion.registry import CONTROLLERS
+from ringleaf.marking import NEVER, Marking
+from ringleaf.topologies.registry import TOPOLOGIES
+from ringleaf.units import exact_rate, exact_time
+
+MAX_HOSTS = 4096
+"""More can be drawn and routed, but not simulated packet by packet in any useful time."""
+
+LANES = (64, 256)
+"""Values per SwitchML packet: one P4 program is built for each."""
+
+MTUS = (256, 512, 1024, 2048, 4096)
+"""Payload bytes per packet that RoCEv2 knows (InfiniBand specification, path MTU)."""
+
+ROUTES = ("dealt", "ecmp")
+
+FIXED = "fixed"
+"""The congestion control that is none: known to want no marks without being loaded."""
+
+PROGRAMS = ("forward", "tensorexpress")
+
+VIRTUAL = "virtual"
+MININET = "mininet"
+NETWORKS = (VIRTUAL, MININET)
+SWITCHES = ("embedded", "bmv2")
+
+LIVE_SCALES = {"embedded": 1000, "bmv2": 100_000}
+"""By how much links are slower on a live network than asked for, if nothing else is said.
+
+Twenty BMv2s on two processors forward some 15 thousand packets/s in all, and fewer of SwitchML's.
+"""
+
+
+WHERE = "where messages begin"
+"""In the context of a validator, how messages begin; beside it are names of options by field."""
+
+
+class Checked(BaseModel):
+    """What is read from options: every value checked, every default filled in."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def names(cls) -> dict[str, str]:
+        """Return each field's name as an option; what only this kind has comes second."""
+        own = cls.__annotations__
+        order = sorted(cls.model_fields, key=lambda field: (field != "topo", field not in own))
+        return {field: cls.model_fields[field].alias or field for field in order}
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any], where: str = "") -> Self:
+        """Check what was given, and fill in the rest.
+
+        Args:
+            given: Values by option, as typed or as YAML has them.
+            where: How messages begin, if not by the option: `spec jobs.yaml: `.
+
+        Raises:
+            ConfigError: Naming the option, what was got and what is valid.
+        """
+        names = cls.names()
+        for name in given:
+            choose(where.rstrip(": ") or "options", "option", str(name), names.values())
+        labels = {field: f"{where}{name}" for field, name in names.items()} | {WHERE: where}
+        return cls.model_validate(dict(given), context=labels)
+
+
+class NetworkSpec(Checked):
+    """The network of an experiment; times in picoseconds, rates in bit/s."""
+
+    WORKLOAD: ClassVar[str]  # what the network is for: `collective` or `jobs`
+
+    topo: kinds.Topology = option(
+        "fattree",
+        f"one of {', '.join(TOPOLOGIES)}, with parameters: fattree,k=8",
+        flags="--topo",
+    )
+    hosts: Annotated[int | None, kinds.whole(2, MAX_HOSTS, empty=True)] = option(
+        "",
+        "how many, if not all of the topology; ranks, and servers if there are",
+        flags="--hosts",
+    )
+    rate_bps: kinds.Rate = option(
+        "100G", "of every link, in bit/s: 100G, 25Gbps", flags="--rate", name="rate"
+    )
+    delay_ps: kinds.Time = option("1us", "of every link: 1us, 500ns", flags="--delay", name="delay")
+    switch_delay_ps: kinds.Time = option(
+        "0",
+        "of each packet in every switch: 400ns (docs/delays.md has published figures)",
+        flags="--switch-delay",
+        name="switch_delay",
+    )
+    host_delay_ps: kinds.Time = option(
+        "0",
+        "of each packet in hosts, between agent and line, each way: 600ns",
+        flags="--host-delay",
+        name="host_delay",
+    )
+    message_overhead_ps: kinds.Time = option(
+        "0",
+        "of a host's processor for each message it sends or gets, LogGP's o: 500ns",
+        flags="--message-overhead",
+        name="message_overhead",
+    )
+    inject_bps: kinds.AnyRate = option(
+        "",
+        "what a host sends into the network, all its server's ports together, if not RATE by each: "
+        "100G; links' rate follows from it",
+        flags="--inject",
+        name="inject",
+    )
+    loss: kinds.Probability = option("0", "of packets on every link: 0.1%, 0.001", flags="--loss")
+    duplicate: kinds.Probability = option(
+        "0", "of packets on every link come twice", flags="--duplicate", variable="DUP"
+    )
+    reorder: kinds.Probability = option(
+        "0", "of packets on every link come late", flags="--reorder"
+    )
+    seed: Annotated[int, kinds.whole(0)] = option(
+        "1", "of data, losses and all else that is random", flags="--seed"
+    )
+    lanes: Annotated[int, kinds.one_number_of(LANES)] = option(
+        "256", "values per aggregated packet: 64 or 256", flags="--lanes"
+    )
+    mtu_bytes: Annotated[int, kinds.one_number_of(MTUS)] = option(
+        "4096",
+        "payload bytes per packet: 256, 512, 1024, 2048, 4096",
+        flags="--mtu",
+        name="mtu",
+    )
+    window: kinds.AnyCount = option(
+        "", "packets in flight per connection, if not as links need", flags="--window"
+    )
+    routes: Annotated[str, kinds.one_of("way", ROUTES)] = option(
+        "dealt",
+        "dealt: each host is reached by one of the equal paths; ecmp: flows are hashed to paths",
+        flags="--routes",
+    )
+    detours: kinds.Ways = option(
+        "",
+        "ways that one host's packets to another take instead: h3-s1-h8, several by comma; ATP "
+        "adds up at the first switch that is named",
+        flags="--detours",
+    )
+    cc: Annotated[str, kinds.one_of("congestion controller", CONTROLLERS, shown=False)] = option(
+        FIXED, "hosts' congestion control: fixed (window), dctcp or dcqcn", flags="--cc"
+    )
+    marking: kinds.AnyMarking = option(
+        "",
+        "mark packets from this queue depth on, in packets (DCTCP's K), or between two with a "
+        "probability that grows (RED): 5:200:1%; 0: never [what CC wants]",
+        flags="--ecn",
+        name="ecn",
+    )
+    queue_bytes: kinds.AnySize = option(
+        "", "room in each port's queue: 1MiB", flags="--queue", name="queue"
+    )
+    scheduler: kinds.Scheduler = option(
+        "strict",
+        "how a port serves its 8 queues: strict, wrr or drr, with weights: drr:1,1,1,1,2,2,4,4",
+        flags="--scheduler",
+    )
+    program: Annotated[str, kinds.one_of("program", PROGRAMS)] = option(
+        "forward",
+        "P4 of switches that aggregate nothing: forward; tensorexpress, with queues by job",
+        flags="--program",
+    )
+    net: Annotated[str, kinds.one_of("network", NETWORKS)] = option(
+        VIRTUAL,
+        "what carries the packets: virtual (simulated time), or mininet (wall-clock time; as root)",
+        flags="--net",
+    )
+    switch: Annotated[str, kinds.one_of("kind", SWITCHES)] = option(
+        "embedded", "what runs P4 on mininet: embedded, or bmv2", flags="--switch"
+    )
+    slowdown: kinds.AnyCount = option(
+        "",
+        "divide links' rates by this, if not by 1, or on mininet by "
+        f"{LIVE_SCALES['embedded']}, with bmv2 {LIVE_SCALES['bmv2']}",
+        flags="--scale",
+        name="scale",
+    )
+    stall_ps: kinds.SomeTime = option(
+        "30s",
+        "on mininet, give up when nothing gets through for so long",
+        flags="--stall",
+        name="stall",
+    )
+    pcap: kinds.Yes = option("no", "write every port's packets as nanosecond pcap", flags="--pcap")
+    record: kinds.AnyFolder = option(
+        "",
+        "folder for traces: what each switch received and sent, to replay",
+        flags="--record",
+    )
+    folder: kinds.AnyFolder = option(
+        "", "folder for results, if not runs/NAME", flags="--out -o", name="out"
+    )
+
+    @property
+    def ecn(self) -> Marking:
+        """When switches mark packets: as asked for, or as the hosts' congestion control wants."""
+        if self.marking is not None:
+            return self.marking
+        return NEVER if self.cc == FIXED else CONTROLLERS[self.cc].marking
+
+    @property
+    def scale(self) -> int:
+        """By how much links are slower than their rate says."""
+        if self.slowdown is not None:
+            return self.slowdown
+        return 1 if self.net == VIRTUAL else LIVE_SCALES[self.switch]
+
+    @property
+    def out(self) -> Path:
+        """The run directory."""
+        return self.folder or Path("runs")
+
+    @model_validator(mode="after")
+    def _check_network(self, info: ValidationInfo) -> Self:
+        where = label(info, WHERE)
+        if self.inject_bps is not None and "rate_bps" in self.model_fields_set:
+            got = exact_rate(self.inject_bps)
+            raise ConfigError(f"{where}inject: can't go with rate, got {got}; give either")
+        if self.net == VIRTUAL:
+            if self.switch != SWITCHES[0]:
+                raise ConfigError(f"switch: needs net={MININET}, got {self.switch!r}")
+        else:
+            self._check_live()
+        return self
+
+    def _check_live(self) -> None:
+        if self.switch == "bmv2" and self.scheduler != "strict":
+            raise ConfigError(
+                f"scheduler: BMv2's ports have strict priority only, got {self.scheduler!r}; "
+                "take switch=embedded"
+            )
+        for name in (
+            *("duplicate", "reorder", "switch_delay_ps", "host_delay_ps", "message_overhead_ps"),
+        ):
+            value = getattr(self, name)
+            if value:
+                got = exact_time(value) if name.endswith("_ps") else value
+                raise ConfigError(
+                    f"{name.removesuffix('_ps')}: not on a live network, got {got!r}; "
+                    f"take net={VIRTUAL}"
+                )
+
+    def plain(self) -> dict[str, Any]:
+        """Return the spec as JSON has it, with what was worked out in place of what was typed."""
+        typed = {"marking", "slowdown", "folder"}
+        found = self.model_dump(exclude=typed) | {
+            "ecn": asdict(self.ecn),
+            "scale": self.scale,
+            "record": str(self.record) if self.record else None,
+            "out": str(self.out),
+        }
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in found.items()}

@@ -1,0 +1,51 @@
+# Made of the options by `make options`.
+OPTIONS := TOPO ALGO SIZE MIN MAX FACTOR SERVERS DTYPE DENSITY CLUSTER OVERLAP COMPRESS SLOTS \
+  HOSTS RATE DELAY SWITCH_DELAY HOST_DELAY MESSAGE_OVERHEAD INJECT LOSS DUP REORDER SEED LANES MTU \
+  WINDOW ROUTES DETOURS ECN QUEUE SCHEDULER PROGRAM NET SWITCH SCALE STALL RECORD OUT COUNTS ORDER \
+  ENTRIES PLACEMENT COMPUTE FUSE CHECK
+FLAG_TOPO := --topo
+FLAG_ALGO := --algo
+FLAG_SIZE := --size
+FLAG_MIN := --min
+FLAG_MAX := --max
+FLAG_FACTOR := --factor
+FLAG_SERVERS := --servers
+FLAG_DTYPE := --dtype
+FLAG_DENSITY := --density
+FLAG_CLUSTER := --cluster
+FLAG_OVERLAP := --overlap
+FLAG_COMPRESS := --compress
+FLAG_SLOTS := --slots
+FLAG_HOSTS := --hosts
+FLAG_RATE := --rate
+FLAG_DELAY := --delay
+FLAG_SWITCH_DELAY := --switch-delay
+FLAG_HOST_DELAY := --host-delay
+FLAG_MESSAGE_OVERHEAD := --message-overhead
+FLAG_INJECT := --inject
+FLAG_LOSS := --loss
+FLAG_DUP := --duplicate
+FLAG_REORDER := --reorder
+FLAG_SEED := --seed
+FLAG_LANES := --lanes
+FLAG_MTU := --mtu
+FLAG_WINDOW := --window
+FLAG_ROUTES := --routes
+FLAG_DETOURS := --detours
+FLAG_ECN := --ecn
+FLAG_QUEUE := --queue
+FLAG_SCHEDULER := --scheduler
+FLAG_PROGRAM := --program
+FLAG_NET := --net
+FLAG_SWITCH := --switch
+FLAG_SCALE := --scale
+FLAG_STALL := --stall
+FLAG_RECORD := --record
+FLAG_OUT := --out
+FLAG_COUNTS := --counts
+FLAG_ORDER := --order
+FLAG_ENTRIES := --entries
+FLAG_PLACEMENT := --placement
+FLAG_COMPUTE := --compute
+FLAG_FUSE := --fuse
+FLAG_CHECK := --check

@@ -1,0 +1,119 @@
+"""Options of both kinds of experiment, as people meet them, and what is made of those given.
+
+The same names serve the command line (`--loss`), make (`LOSS=`) and YAML (`loss:`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.spec.collective import Spec
+from ringleaf.experiments.spec.jobs import JobsSpec
+from ringleaf.experiments.spec.network import NetworkSpec
+
+JOBS = "jobs"
+"""The key that makes an experiment one of jobs."""
+
+MOST_LETTERS = 120  # of a run directory's name; some file systems end at 255 bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option as people meet it."""
+
+    flags: str  # on the command line; "": it stands in files only
+    variable: str  # of make
+    default: str  # as one would write it; "" where the default is worked out
+    help: str
+
+
+def options_of(model: type[NetworkSpec]) -> dict[str, Option]:
+    """Return a kind of experiment's options by name."""
+    found = {}
+    for field, name in model.names().items():
+        info = model.model_fields[field]
+        told: Any = info.json_schema_extra
+        default, variable = str(info.default), told["variable"] or name.upper()
+        found[name] = Option(told["flags"], variable, default, info.description or "")
+    return found
+
+
+OPTIONS = options_of(Spec)
+"""Options of experiments with a collective."""
+
+OPTIONS_OF_JOBS = options_of(JobsSpec)
+
+TYPED = OPTIONS | {
+    name: option for name, option in OPTIONS_OF_JOBS.items() if option.flags and name not in OPTIONS
+}
+"""All that can be typed: options of collectives, then what only jobs have."""
+
+
+def resolve(given: Mapping[str, Any]) -> Spec:
+    """Check the options of an experiment with a collective, and fill in the rest.
+
+    Raises:
+        ConfigError: Naming the option, what was got and what is valid.
+    """
+    if only := [name for name in given if name in OPTIONS_OF_JOBS and name not in OPTIONS]:
+        raise ConfigError(
+            f"{only[0]}: is an option of training jobs, got {given[only[0]]!r}; "
+            "give a spec that has jobs"
+        )
+    return Spec.read({"out": str(Path("runs") / run_name(given)), **given})
+
+
+def resolve_jobs(given: Mapping[str, Any], where: str = "") -> JobsSpec:
+    """Check the options of an experiment with training jobs, and fill in the rest.
+
+    Args:
+        given: Its options, as typed or as YAML has them.
+        where: How messages begin: `spec jobs.yaml: `.
+
+    Raises:
+        ConfigError: Naming the option, what was got and what is valid.
+    """
+    return JobsSpec.read(given, where)
+
+
+def resolve_any(given: Mapping[str, Any], where: str = "") -> Spec | JobsSpec:
+    """Likewise, whichever it is."""
+    return resolve_jobs(given, where) if JOBS in given else resolve(given)
+
+
+def run_name(given: Mapping[str, str]) -> str:
+    """Return a folder name that says what differs from the defaults: `fattree-loss=0.1%-seed=3`.
+
+    The same options give the same name, so that running them anew replaces equal files.
+    """
+    parts = [given.get("topo", OPTIONS["topo"].default)]
+    parts += [
+        f"{name}={given[name].replace(' ', '')}"
+        for name in OPTIONS
+        if name not in ("topo", "record", "out")
+        and given.get(name, OPTIONS[name].default) != OPTIONS[name].default
+    ]
+    text = file_name("-".join(parts))
+    if len(text) > MOST_LETTERS:
+        text = f"{text[:MOST_LETTERS]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return text
+
+
+def file_name(text: str) -> str:
+    """Return a text as the name of a file or folder, which says nothing of where that lies."""
+    name = re.sub(r"[^A-Za-z0-9,=.%+_-]", "_", text)
+    return name if name.strip(".") else "run"
+
+
+def make_command(given: Mapping[str, str]) -> str:
+    """Return what to type to run these options again; where results lie is left out."""
+    left = ("record", "out")
+    values = (f"{OPTIONS[k].variable}={shlex.quote(v)}" for k, v in given.items() if k not in left)
+    return " ".join(("make exp", *values))

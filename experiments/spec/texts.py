@@ -1,0 +1,137 @@
+"""Texts that are made of the options: help, the Makefile's names, the README's table, a schema.
+
+`python -m ringleaf.experiments.spec.texts` writes them all (`make options`); tests see to it that
+they are as they would be written. `make help` reads one before anything is installed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ringleaf.experiments.spec.collective import Spec
+from ringleaf.experiments.spec.file import CASES, LISTS, LISTS_OF_JOBS
+from ringleaf.experiments.spec.jobs import JobsSpec
+from ringleaf.experiments.spec.network import NetworkSpec
+from ringleaf.experiments.spec.options import JOBS, TYPED, Option
+
+HELP = Path("experiments/spec/options.txt")
+MAKE = Path("experiments/spec/options.mk")
+SCHEMA = Path("experiments/specs/schema.json")
+README = Path("README.md")
+
+_WIDTH = 18  # of a name in the help
+_MARKS = "<!-- options -->\n", "<!-- end of options -->\n"
+
+
+def make_help() -> str:
+    """Return the options as variables of `make exp`, a line or two each."""
+    lines = []
+    for option in TYPED.values():
+        text = option.help + (f" [{option.default}]" if option.default else "")
+        first, *others = textwrap.wrap(text, 76, break_on_hyphens=False)
+        lines.append(f"  {option.variable + '=':<{_WIDTH}}{first}")
+        lines += [" " * (_WIDTH + 2) + other for other in others]
+    return "\n".join((*lines, f"  {'SPEC=':<{_WIDTH}}YAML file of these options, in small letters"))
+
+
+def make_variables() -> str:
+    """Return the Makefile's names of options, and the flag that each stands for."""
+    named = {option.variable: option.flags.split()[0] for option in TYPED.values()}
+    flags = [option.variable for option in TYPED.values() if is_flag(option)]
+    apart = (*flags, "CC")  # which the Makefile sees to: they have no value, or another meaning
+    named = {name: flag for name, flag in named.items() if name not in apart}
+    lines = textwrap.wrap(
+        f"OPTIONS := {' '.join(named)}", 98, break_on_hyphens=False, subsequent_indent="  "
+    )
+    return "\n".join(
+        (
+            "# Made of the options by `make options`.",
+            " \\\n".join(lines),
+            *(f"FLAG_{name} := {flag}" for name, flag in named.items()),
+        )
+    )
+
+
+def is_flag(option: Option) -> bool:
+    """Return whether an option is typed without a value."""
+    return option.default == "no"
+
+
+def readme_table() -> str:
+    """Return the options as the README's table."""
+    rows = ["| name | default | what it is |", "|---|---|---|"]
+    for option in TYPED.values():
+        default = f"`{option.default}`" if option.default else ""
+        rows.append(f"| `{option.variable}` | {default} | {option.help} |")
+    return "\n".join(rows) + "\n"
+
+
+def fill_readme(text: str) -> str:
+    """Return the README with its table of options made anew."""
+    before, after = _MARKS
+    pattern = re.compile(f"(?<={re.escape(before)}).*?(?={re.escape(after)})", re.DOTALL)
+    return pattern.sub(lambda _: readme_table(), text)
+
+
+def schema() -> dict[str, Any]:
+    """Return a JSON Schema (draft 2020-12) of spec files, for editors."""
+    kinds = [_of_kind(Spec, LISTS, {"not": {"required": [JOBS]}}),
+             _of_kind(JobsSpec, LISTS_OF_JOBS, {"required": [JOBS]})]  # fmt: skip
+    definitions: dict[str, Any] = {}
+    for kind in kinds:
+        definitions |= kind.pop("$defs", {})
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Ringleaf experiment",
+        "oneOf": kinds,
+        "$defs": definitions,
+    }
+
+
+def _of_kind(
+    model: type[NetworkSpec], lists: tuple[str, ...], demand: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the schema of one kind of experiment, in which options may be swept."""
+    found = model.model_json_schema()
+    for definition in found.get("$defs", {}).values():
+        _shown(definition)
+    _shown(found)
+    own: dict[str, Any] = found["properties"]
+    for name, shape in own.items():
+        if name not in lists:
+            told = {key: shape.pop(key) for key in ("description", "default") if key in shape}
+            own[name] = told | {"anyOf": [shape, {"type": "array", "items": dict(shape)}]}
+    case = {"type": "object", "propertyNames": {"enum": list(own)}}
+    whole = own | {CASES: {"type": "array", "items": case, "description": "a run for each"}}
+    return found | {"properties": whole, **demand}
+
+
+def _shown(definition: dict[str, Any]) -> None:
+    """Leave out what only our command line needs."""
+    definition.pop("description", None)
+    definition.pop("required", None)
+    for shape in definition.get("properties", {}).values():
+        for key in ("flags", "variable", "title"):
+            shape.pop(key, None)
+        if shape.get("default") == "":
+            del shape["default"]
+
+
+def texts() -> Iterator[tuple[Path, str]]:
+    """Yield the files, from the repository's root, and what is in them."""
+    yield HELP, make_help() + "\n"
+    yield MAKE, make_variables() + "\n"
+    yield SCHEMA, json.dumps(schema(), indent=1) + "\n"
+    yield README, fill_readme(README.read_text())
+
+
+if __name__ == "__main__":
+    for path, text in texts():
+        path.write_text(text)
+        sys.stdout.write(f"{path}\n")
