@@ -188,7 +188,7 @@ def write_config(
             "started": started,
             "git_commit": git_commit(Path(__file__).parent),
             "machine": {"system": platform.platform(), "processor": platform.machine()},
-            "given": dict(given),
+            "given": {name: value for name, value in given.items() if name != "out"},
             **resolved,
         },
     )

@@ -1,26 +1,39 @@
 """Several runs, one after the other, and what they say together.
 
 `OUT` holds a folder per run, and `sweep.csv`: the rows of all runs, each after the options by which
-the runs differ. Figures of a sweep are drawn from nothing but that file.
+the runs differ. Figures of a sweep are drawn from nothing but that file. A sweep that was
+interrupted keeps the runs that were finished; several processes or machines may do them.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from ringleaf.errors import RingleafError
+from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments import results, session
 from ringleaf.experiments.checks import check
+from ringleaf.experiments.estimate import format_wait
 from ringleaf.experiments.figures import sparse as sparse_figure
 from ringleaf.experiments.folder import check_out, write_text
-from ringleaf.experiments.results import Row, Run
+from ringleaf.experiments.jobs import session as jobs_session
+from ringleaf.experiments.progress import Write, to_terminal
 from ringleaf.experiments.session import Emit
-from ringleaf.experiments.spec.file import swept
-from ringleaf.experiments.spec.options import OPTIONS, file_name, resolve
+from ringleaf.experiments.spec.file import Case, swept
+from ringleaf.experiments.spec.network import VIRTUAL
+from ringleaf.experiments.spec.options import (
+    JOBS,
+    OPTIONS,
+    OPTIONS_OF_JOBS,
+    file_name,
+    resolve_any,
+)
+from ringleaf.experiments.workers import ALONE, Crew, run_all
 
 FILE = "sweep.csv"
 
@@ -28,82 +41,197 @@ TOLD = ("density", "cluster", "overlap")
 """Options that are in the file though runs don't differ by them."""
 
 
-def run(cases: Sequence[Mapping[str, str]], *, name: str, emit: Emit) -> bool:
+def run(cases: Sequence[Case], *, name: str, emit: Emit, crew: Crew = ALONE) -> bool:
     """Do all runs, and write what they say together; return whether all values were right.
 
     Args:
         cases: The options of each, which differ in some.
         name: Of the folder below `runs`, if the options don't name one.
-        emit: Takes the lines of the table.
+        emit: Takes the lines of the tables.
+        crew: Who does the runs.
 
     Raises:
         RingleafError: If an option, the topology or the network does not allow it.
     """
-    names = swept([dict(case) for case in cases])
+    names = swept(cases)
     out = Path(cases[0].get("out") or Path("runs") / name)
-    for case in cases:
-        check(resolve(case))  # what is wrong shall be said before the first run
     check_out(out)
-    columns = list(dict.fromkeys([*names, *TOLD]))
-    lines: list[dict[str, object]] = []
-    places = [
-        file_name("-".join(f"{key}={case[key]}" for key in names if key in case)) for case in cases
-    ]
-    options = [{**case, "out": str(out / place)} for case, place in zip(cases, places, strict=True)]
-    kept = _finished(options)
-    for case, place, given in zip(cases, places, options, strict=True):
-        done = kept.get(given["out"])
-        emit(f"# {place}" if done is None else f"# {place}: finished before, and kept")
-        if done is None:
-            done = session.run(given, emit=emit, drawn=False)
-        lines += _lines(case, columns, done)
-        write(out / FILE, columns, lines)
+    columns = list(dict.fromkeys([*names, *TOLD])) if JOBS not in cases[0] else names
+    places = [_place(case, names) for case in cases]
+    given = {
+        place: {**case, "out": str(out / place)} for case, place in zip(cases, places, strict=True)
+    }
+    kept = _finished(given)
+    for place in kept:
+        emit(f"# {place}: finished before, and kept")
+    left = {place: case for place, case in given.items() if place not in kept}
+    _check(left, crew)
+    shown = SweepProgress(len(given), len(kept), to_terminal())
+    try:
+        for _ in _run_here(left, emit) if crew.is_alone else _run_apart(left, emit, crew, shown):
+            shown.finish()
+            _write_all(out / FILE, columns, given)
+    finally:
+        shown.clear()
+    lines = _write_all(out / FILE, columns, given)
     emit(f"# sweep: {out / FILE}")
     if sparse_figure.fits(out / FILE):
         emit(f"# figure: {sparse_figure.draw(out / FILE)}")
     return not any(line["wrong"] for line in lines)
 
 
-def _finished(cases: Sequence[Mapping[str, str]]) -> dict[str, Run]:
-    """By folder, the runs that an interrupted sweep has finished with these very options and code.
+def run_one(given: Case, emit: Emit) -> None:
+    """Do one run, whatever its workload, without figures.
+
+    Raises:
+        RingleafError: If an option, the topology or the network does not allow it.
+    """
+    if JOBS in given:
+        jobs_session.run(given, emit=emit, drawn=False)
+    else:
+        session.run(given, emit=emit, drawn=False)
+
+
+def _place(case: Case, names: Sequence[str]) -> str:
+    """Return the folder of a case, by the options in which cases differ."""
+    return file_name("-".join(f"{name}={case[name]}" for name in names if name in case))
+
+
+def _check(cases: Mapping[str, Case], crew: Crew) -> None:
+    """Say what is wrong before the first run."""
+    for case in cases.values():
+        spec = resolve_any(case)
+        check(spec)
+        if not crew.is_alone and (spec.net != VIRTUAL or spec.record is not None):
+            wrong = f"net={spec.net}" if spec.net != VIRTUAL else f"record={spec.record}"
+            raise ConfigError(
+                f"run: on several processes only in virtual time and without traces, got {wrong}; "
+                "leave --parallel and --on out"
+            )
+
+
+def _run_here(cases: Mapping[str, Case], emit: Emit) -> Iterator[str]:
+    for place, case in cases.items():
+        emit(f"# {place}")
+        run_one(case, emit)
+        yield place
+
+
+def _run_apart(
+    cases: Mapping[str, Case], emit: Emit, crew: Crew, shown: SweepProgress
+) -> Iterator[str]:
+    """Do runs on other processes, whose lines come together when a run has ended."""
+    shown.draw()
+    for place, found in run_all(cases, crew):
+        folder = Path(cases[place]["out"])
+        for name in found.files:
+            (folder / name).unlink(missing_ok=True)
+        found.write(folder)
+        shown.clear()
+        emit(f"# {place}")
+        for line in found.lines:
+            emit(line)
+        yield place
+
+
+def _finished(cases: Mapping[str, Case]) -> list[str]:
+    """Return the runs that an interrupted sweep has finished with these very options and code.
 
     None, if all are finished: then they shall be run anew. Live runs differ each time, and count
     all the same.
     """
     commit = results.git_commit(Path(__file__).parent)
-    found = {}
-    for case in cases:
+    found = []
+    for place, case in cases.items():
         folder = Path(case["out"])
         try:
-            run, config = results.read_run(folder), results.read_json(folder / "config.json")
+            summary = results.read_json(folder / "summary.json")
+            config = results.read_json(folder / "config.json")
         except RingleafError:
             continue
-        is_same = config["given"] == dict(case) and config["versions"] == results.versions()
-        if run.complete and is_same and config["git_commit"] == commit:
-            found[case["out"]] = run
-    return {} if len(found) == len(cases) else found
+        is_same = config["given"] == _asked(case) and config["versions"] == results.versions()
+        if summary["complete"] and is_same and config["git_commit"] == commit:
+            found.append(place)
+    return [] if len(found) == len(cases) else found
 
 
-def _lines(case: Mapping[str, str], names: Sequence[str], done: Run) -> list[dict[str, object]]:
-    options = {name: case.get(name, OPTIONS[name].default) for name in names}
-    links = done.reference
-    links_of = {"rate_bps": links.rate_bps, "delay_ps": links.delay_ps}
-    about = {"clock": done.clock, "ranks": done.ranks, **links_of}
-    return [options | about | asdict(row) for row in done.rows]
+def _asked(case: Case) -> Case:
+    """Return what a run was asked for, as its `config.json` has it."""
+    return {name: value for name, value in case.items() if name != "out"}
 
 
-def write(path: Path, names: Sequence[str], lines: Sequence[Mapping[str, object]]) -> None:
+def _write_all(
+    path: Path, names: Sequence[str], cases: Mapping[str, Case]
+) -> list[dict[str, object]]:
+    """Write the rows of all runs that are there, in the order of cases; return them."""
+    lines: list[dict[str, object]] = []
+    for case in cases.values():
+        with suppress(RingleafError):
+            lines += _lines(case, names, results.read_json(Path(case["out"]) / "summary.json"))
+    if lines:
+        write(path, lines)
+    return lines
+
+
+def _lines(case: Case, names: Sequence[str], summary: Mapping[str, Any]) -> list[dict[str, object]]:
+    """Return a run's rows, each after the options by which runs differ."""
+    known = OPTIONS_OF_JOBS if JOBS in case else OPTIONS
+    options = {name: case.get(name, known[name].default) for name in names if name != JOBS}
+    about: dict[str, object] = {}
+    if JOBS not in case:
+        run = results.read_run(Path(case["out"]))
+        links = run.reference
+        about = {"clock": run.clock, "ranks": run.ranks}
+        about |= {"rate_bps": links.rate_bps, "delay_ps": links.delay_ps}
+    return [{**options, **about, **row} for row in summary["rows"]]
+
+
+def write(path: Path, lines: Sequence[Mapping[str, object]]) -> None:
     """Write the rows so far."""
-    columns = [
-        *names,
-        "clock",
-        "ranks",
-        "rate_bps",
-        "delay_ps",
-        *(each.name for each in fields(Row)),
-    ]
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(lines)
     write_text(path, text.getvalue())
+
+
+class SweepProgress:
+    """A line on the terminal's stderr, if it is one: how many runs are done, and what is left."""
+
+    def __init__(
+        self,
+        runs: int,
+        kept: int,
+        write: Write | None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._runs = runs
+        self._kept = self._done = kept
+        self._write = write
+        self._clock = clock
+        self._began_s = clock()
+
+    def finish(self) -> None:
+        """A run is done."""
+        self._done += 1
+        self.draw()
+
+    @property
+    def text(self) -> str:
+        """The line."""
+        text = f"{self._done} of {self._runs} runs"
+        done, left = self._done - self._kept, self._runs - self._done
+        if done and left:
+            wait = format_wait((self._clock() - self._began_s) * left / done)
+            text += f", about {wait} left"
+        return text
+
+    def draw(self) -> None:
+        """Draw the line."""
+        if self._write is not None:
+            self._write(f"\r\x1b[K{self.text}\r")
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._write is not None:
+            self._write("\r\x1b[K")

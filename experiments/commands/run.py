@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -22,6 +23,12 @@ from ringleaf.experiments.spec.options import JOBS, TYPED, Option, resolve_any
 
 SpecFile = Annotated[
     Path | None, typer.Option("--spec", help="YAML file of these options; others go before.")
+]
+Parallel = Annotated[
+    int, typer.Option("--parallel", "-j", min=0, help="Processes for a sweep; 0: one per core.")
+]
+On = Annotated[
+    str | None, typer.Option("--on", help="A sweep goes to this Dask scheduler: tcp://host:8786.")
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print the resolved options as JSON, and stop.")
@@ -73,12 +80,15 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
 def run_command(
     typed: Mapping[str, str],
     spec: SpecFile = None,
+    parallel: Parallel = 1,
+    on: On = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
     """Run collectives, or training jobs, on a topology: table, figures, report."""
     cases = _cases(spec, typed)
+    parallel = parallel or os.cpu_count() or 1
     where = f"spec {spec}: " if spec else ""
     specs = [resolve_any(case, where) for case in cases]
     for each in specs:
@@ -90,8 +100,9 @@ def run_command(
     emit = _ignore if as_json else say
     if spec and len(cases) > 1:
         from ringleaf.experiments import sweep
+        from ringleaf.experiments.workers import Crew
 
-        if not sweep.run(cases, name=spec.stem, emit=emit):
+        if not sweep.run(cases, name=spec.stem, emit=emit, crew=Crew(parallel, on)):
             raise typer.Exit(FAILURE)
         return
     wrong = _run_jobs(cases[0], emit) if JOBS in cases[0] else _run_collective(cases[0], emit)

@@ -117,13 +117,16 @@ def write_rows(folder: Path, rows: Iterable[JobRow]) -> None:
     write_text(folder / "results.csv", text.getvalue())
 
 
-def write_summary(folder: Path, cases: Sequence[Case], config: dict[str, Any]) -> None:
+def write_summary(
+    folder: Path, cases: Sequence[Case], config: dict[str, Any], *, complete: bool
+) -> None:
     """Write `summary.json`, and `series.npz` and `drops.csv` beside it: all that figures show."""
     rows = [row for case in cases for row in case.rows]
     summary = {
         "schema_version": SCHEMA_VERSION,
         "kind": KIND,
         "time": "virtual",
+        "complete": complete,
         "wrong": sum(row.wrong for row in rows),
         "config": config,
         "rows": [asdict(row) for row in rows],

@@ -77,7 +77,9 @@ def run(given: Mapping[str, Any], *, emit: Emit, drawn: bool = True) -> list[Job
         if cases:
             out.keep(lambda: write_text(folder / "spec.yaml", text))
             out.note([folder / results.timeline_file(case.combination) for case in cases])
-            out.keep(partial(results.write_summary, folder, cases, {"about": about}))
+            is_whole = len(cases) == len(experiment.combinations)
+            told = {"about": about}
+            out.keep(partial(results.write_summary, folder, cases, told, complete=is_whole))
             out.keep(partial(write_log, folder, map(_log_line, cases)))
             for line in table.foot(cases):
                 emit(line)
