@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import ConfigError, RingleafError
-from ringleaf.experiments import results, session
+from ringleaf.experiments import results, session, sweep_report
 from ringleaf.experiments.checks import check
 from ringleaf.experiments.estimate import format_wait
 from ringleaf.experiments.figures import sparse as sparse_figure
+from ringleaf.experiments.figures import swept as swept_figure
 from ringleaf.experiments.folder import check_out, write_text
 from ringleaf.experiments.jobs import session as jobs_session
 from ringleaf.experiments.progress import Write, to_terminal
@@ -75,6 +76,11 @@ def run(cases: Sequence[Case], *, name: str, emit: Emit, crew: Crew = ALONE) -> 
         shown.clear()
     lines = _write_all(out / FILE, columns, given)
     emit(f"# sweep: {out / FILE}")
+    if lines:
+        svg = swept_figure.draw(lines, names, out / "sweep")
+        page = sweep_report.render(out.name, list(given), lines, names, svg)
+        write_text(out / session.REPORT, page)
+        emit(f"# report: {out / session.REPORT}")
     if sparse_figure.fits(out / FILE):
         emit(f"# figure: {sparse_figure.draw(out / FILE)}")
     return not any(line["wrong"] for line in lines)

@@ -27,7 +27,7 @@ HOPS = 2
 def fits(path: Path) -> bool:
     """Whether a sweep is over densities and has a ring to compare with."""
     lines = _read(path)
-    densities = {line["density"] for line in lines}
+    densities = {line.get("density") for line in lines}  # of jobs, there is none
     return len(densities) > 1 and any(line["algo"] == "ring" for line in lines)
 
 

@@ -14,6 +14,7 @@ from ringleaf.collectives.sparse.models import BEST_PS, Setting, ring_ps
 from ringleaf.errors import ConfigError
 from ringleaf.experiments import results, session, sweep
 from ringleaf.experiments.figures import sparse as sparse_figure
+from ringleaf.experiments.figures import swept as swept_figure
 from ringleaf.experiments.results import Run
 from ringleaf.experiments.session import Emit
 from ringleaf.experiments.spec.file import read_cases, swept
@@ -154,3 +155,43 @@ def test_what_other_code_or_options_have_measured_is_not_kept(
     sweep.run(cases, name="x", emit=lambda _: None)
 
     assert runs == ["size=1K", "interrupted", "size=1K", "size=2K"]
+
+
+def row(size_bytes: int, **options: str) -> dict[str, object]:
+    return {"algo": "ring", "size_bytes": size_bytes, **options}
+
+
+def test_a_sweep_is_drawn_along_the_option_with_most_values() -> None:
+    lines = [
+        row(size, loss=loss, topo=topo)
+        for size in (1024, 4096)
+        for topo in ("fattree", "bcube")
+        for loss in ("", "1%", "2%")
+    ]
+    assert swept_figure.axis_of(lines, ["topo", "loss"]) == "loss"
+    panels = swept_figure.panels_of(lines, ["topo"])
+    assert {title: len(found) for title, found in panels.items()} == {
+        "topo fattree, 1 KiB": 3,
+        "topo bcube, 1 KiB": 3,
+        "topo fattree, 4 KiB": 3,
+        "topo bcube, 4 KiB": 3,
+    }
+    assert list(swept_figure.panels_of(lines[:1], ["loss"])) == ["loss default, 1 KiB"]
+
+
+def test_of_too_many_panels_the_largest_size_is_shown() -> None:
+    lines = [row(size, seed=str(seed)) for seed in range(8) for size in (1024, 4096)]
+    panels = swept_figure.panels_of(lines, ["seed"])
+    assert list(panels) == [f"seed {seed}, 4 KiB" for seed in range(8)]
+
+
+def test_a_sweep_has_a_report(tmp_path: Path, runs: list[str]) -> None:
+    runs.append("again")  # nobody interrupts
+    case = {"topo": "leafspine", "hosts": "3", "algo": "ring", "out": str(tmp_path / "<b>")}
+    assert sweep.run([{**case, "size": s} for s in ("1K", "2K")], name="x", emit=lambda _: None)
+
+    page = (tmp_path / "<b>" / "report.html").read_text()
+    assert "<h1>Sweep &lt;b&gt;</h1>" in page
+    assert "2 runs that differ in size" in page
+    assert "<li>size=1K</li>" in page
+    assert (tmp_path / "<b>" / "sweep.png").stat().st_size > 5_000

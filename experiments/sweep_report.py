@@ -1,0 +1,90 @@
+"""`report.html` of a sweep: what its runs say together, and where each run's own files are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+
+from ringleaf.experiments.figures.swept import of_jobs, told_apart
+from ringleaf.experiments.page.document import document, figure
+from ringleaf.units import PS_PER_MS, PS_PER_US, format_size
+
+Line = Mapping[str, object]
+
+
+def render(
+    name: str, places: Sequence[str], lines: Sequence[Line], names: Sequence[str], svg: str
+) -> str:
+    """Return the page.
+
+    Args:
+        name: Of the sweep.
+        places: The runs' folders, beside the page.
+        lines: The rows of all runs, each with the options by which runs differ.
+        names: These options.
+        svg: Their figure.
+    """
+    wrong = sum(int(str(line["wrong"])) for line in lines)
+    kind = "bad" if wrong else "good"
+    parts = (
+        f'<p class="soft">{len(places)} runs that differ in {escape(", ".join(names))}</p>',
+        '<ul class="facts">',
+        f'<li class="{kind}"><b>{wrong:,} wrong</b><span>values of all runs</span></li>',
+        "</ul>",
+        figure(svg, "Times", "Of each run, against the option with most values."),
+        "<h2>Results</h2>",
+        *_table(lines, names),
+        "<h2>Runs</h2>",
+        '<p class="soft">Each folder has the run\'s own results; <code>ringleaf plot FOLDER</code> '
+        "draws its figures.</p>",
+        "<ul>",
+        *(f"<li>{escape(place)}</li>" for place in places),
+        "</ul>",
+    )
+    return document(f"Sweep {name}", parts)
+
+
+def _table(lines: Sequence[Line], names: Sequence[str]) -> Iterator[str]:
+    jobs, swept = of_jobs(lines), told_apart(lines, names)
+    columns = [*swept, *(_JOBS if jobs else _COLLECTIVES)]
+    yield '<div class="scroll"><table><thead><tr>'
+    yield from (f"<th>{escape(column)}</th>" for column in columns)
+    yield "</tr></thead><tbody>"
+    for line in lines:
+        told = {name: str(line[name]) for name in swept} | (_job(line) if jobs else _row(line))
+        kind = ' class="wrong"' if int(str(line["wrong"])) else ""
+        cells = "".join(f"<td>{escape(told[column])}</td>" for column in columns)
+        yield f"<tr{kind}>{cells}</tr>"
+    yield "</tbody></table></div>"
+
+
+_COLLECTIVES = ("algorithm", "size", "time (us)", "bound (%)", "#wrong", "retx", "drops")
+_JOBS = ("algorithm", "order", "job", "model", "JCT (ms)", "wait (ms)", "#wrong", "retx", "drops")
+
+
+def _row(line: Line) -> dict[str, str]:
+    return _counts(line) | {
+        "algorithm": str(line["algo"]),
+        "size": format_size(int(str(line["size_bytes"]))),
+        "time (us)": f"{int(str(line['time_ps'])) / PS_PER_US:,.2f}",
+        "bound (%)": f"{float(str(line['bound_percent'])):.1f}",
+    }
+
+
+def _job(line: Line) -> dict[str, str]:
+    return _counts(line) | {
+        "algorithm": str(line["algo"]),
+        "order": str(line["order"]),
+        "job": str(line["job"]),
+        "model": str(line["model"]),
+        "JCT (ms)": f"{int(str(line['jct_ps'])) / PS_PER_MS:,.3f}",
+        "wait (ms)": f"{int(str(line['wait_ps'])) / PS_PER_MS:,.3f}",
+    }
+
+
+def _counts(line: Line) -> dict[str, str]:
+    return {
+        "#wrong": str(line["wrong"]),
+        "retx": f"{int(str(line['retransmissions'])):,}",
+        "drops": f"{int(str(line['drops'])):,}",
+    }
