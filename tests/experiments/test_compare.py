@@ -1,0 +1,171 @@
+"""Runs compared row by row: by hand, on files as runs write them, and through the command."""
+
+from __future__ import annotations
+
+import csv
+import io
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.commands.cli import make_app
+from ringleaf.experiments.compare import Change, compare, failed, read, table
+
+ROWS = [
+    {"algo": "ring", "size_bytes": 1024, "time_ps": 1_000_000, "wrong": 0},
+    {"algo": "ring", "size_bytes": 4096, "time_ps": 2_000_000, "wrong": 0},
+    {"algo": "tree", "size_bytes": 1024, "time_ps": 3_000_000, "wrong": 0},
+]
+
+
+def write(folder: Path, rows: Sequence[Mapping[str, object]], name: str = "results.csv") -> Path:
+    folder.mkdir(exist_ok=True)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    (folder / name).write_text(text.getvalue())
+    return folder
+
+
+def changes(tmp_path: Path, *after: Mapping[str, object], threshold: float = 0.001) -> list[Change]:
+    before = read(write(tmp_path / "before", ROWS))
+    return [
+        each.change for each in compare(before, read(write(tmp_path / "after", after)), threshold)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("time_ps", "change"),
+    [
+        (1_000_000, Change.EQUAL),
+        (1_001_000, Change.NEAR),
+        (999_000, Change.NEAR),
+        (1_001_001, Change.SLOWER),
+        (998_999, Change.FASTER),
+    ],
+)
+def test_a_threshold_is_part_of_what_is_near(tmp_path: Path, time_ps: int, change: Change) -> None:
+    assert changes(tmp_path, ROWS[0] | {"time_ps": time_ps}, *ROWS[1:])[0] is change
+
+
+def test_rows_that_only_one_has_and_wrong_ones_are_named(tmp_path: Path) -> None:
+    new = ROWS[2] | {"size_bytes": 4096}
+    found = changes(tmp_path, ROWS[0], ROWS[2] | {"wrong": 1}, new)
+    assert found == [Change.EQUAL, Change.MISSING, Change.WRONG, Change.NEW]
+
+
+@pytest.mark.parametrize(
+    ("change", "fails", "fails_both_ways"),
+    [
+        ({"time_ps": 1_100_000}, True, True),
+        ({"time_ps": 900_000}, False, True),
+        ({"wrong": 2}, True, True),
+        ({}, False, False),
+        ({"size_bytes": 2048}, True, True),  # one is missing, one is new
+    ],
+)
+def test_what_closes_the_gate(
+    tmp_path: Path, change: dict[str, int], fails: bool, fails_both_ways: bool
+) -> None:
+    before, after = (
+        read(write(tmp_path / name, [ROWS[0] | more, *ROWS[1:]]))
+        for name, more in (("a", {}), ("b", change))
+    )
+    differences = compare(before, after, 0.001)
+    assert failed(differences) is fails
+    assert failed(differences, both_ways=True) is fails_both_ways
+
+
+def test_sweeps_are_told_apart_by_their_options(tmp_path: Path) -> None:
+    rows = [
+        {"loss": loss, "algo": "ring", "clock": "simulated", "ranks": 4, "size_bytes": 1024,
+         "time_ps": 7, "wrong": 0}
+        for loss in ("0", "1%")
+    ]  # fmt: skip
+    found = read(write(tmp_path / "sweep", rows, "sweep.csv"))
+    assert found.names == ("loss", "algo", "size_bytes")
+    assert list(found.times_ps) == [("0", "ring", "1024"), ("1%", "ring", "1024")]
+
+
+def test_jobs_are_told_apart_by_case_and_number(tmp_path: Path) -> None:
+    rows = [
+        {"jobs": 2, "algo": "ring", "order": "fifo", "entries": "", "job": job, "model": "vgg16",
+         "jct_ps": 5, "size_bytes": 9, "wrong": 0}
+        for job in (1, 2)
+    ]  # fmt: skip
+    found = read(write(tmp_path / "jobs", rows))
+    assert found.times_ps == {("2", "ring", "fifo", "", "1"): 5, ("2", "ring", "fifo", "", "2"): 5}
+
+
+def test_the_table_has_what_differs(tmp_path: Path) -> None:
+    before = read(write(tmp_path / "a", ROWS))
+    after = read(write(tmp_path / "b", [ROWS[0] | {"time_ps": 1_500_000}, *ROWS[1:]]))
+    differences = compare(before, after, 0.001)
+    assert list(table(before.names, differences)) == [
+        "algo  size_bytes  before (us)  after (us)  change (%)",
+        "ring        1024        1.000       1.500     +50.000  slower",
+        "# 3 rows: 2 equal, 1 slower",
+    ]
+    assert list(table(before.names, differences, markdown=True)) == [
+        "| algo | size_bytes | before (us) | after (us) | change (%) |  |",
+        "|---|---|---|---|---|---|",
+        "| ring | 1024 | 1.000 | 1.500 | +50.000 | slower |",
+        "3 rows: 2 equal, 1 slower",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "nothing was measured"),
+        ("algo,size_bytes\nring,1\n", "no times in it"),
+        ("algo,size_bytes,time_ps,wrong\nring,1,x,0\n", "invalid literal"),
+        ("algo,size_bytes,time_ps,wrong\nring,1,5,0\nring,1,5,0\n", "two rows of ring, 1"),
+    ],
+)
+def test_files_that_are_no_results_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "results.csv").write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        read(tmp_path)
+
+
+def test_the_command_compares_a_run_with_itself(tmp_path: Path) -> None:
+    write(tmp_path / "a", ROWS)
+    write(tmp_path / "b", [ROWS[0] | {"time_ps": 2_000_000}, *ROWS[1:]])
+
+    def run(*words: str) -> tuple[int, str]:
+        done = CliRunner().invoke(make_app(), ["compare", *words])
+        return done.exit_code, done.output
+
+    a, b = str(tmp_path / "a"), str(tmp_path / "b")
+    assert run(a, a) == (0, "# 3 rows: 3 equal\n")
+    assert run(a, b)[0] == 1
+    assert run(b, a)[0] == 0
+    assert run(b, a, "--both-ways")[0] == 1
+    assert run(a, b, "--threshold", "99.9%")[0] == 1
+    code, text = run(a, str(tmp_path / "none"))
+    assert code == 2
+    assert "no sweep.csv or results.csv there" in text
+    code, text = run(".", ".")
+    assert code == 2
+    assert "commits need something to run" in text
+
+
+def test_code_as_it_is_takes_as_long_as_itself(tmp_path: Path) -> None:
+    """Two runs of this code, by name and by folder."""
+    options = ["--topo", "leafspine,leaves=1,spines=1,hosts=3", "--algo", "ring", "--size", "1K"]
+    cli = [sys.executable, "-m", "ringleaf.experiments.commands.cli"]
+    subprocess.run([*cli, "run", *options, "--out", tmp_path], check=True, capture_output=True)
+    done = subprocess.run(
+        [*cli, "compare", tmp_path, ".", "--", *options],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (0, "# 1 rows: 1 equal\n")
