@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 import ringleaf
 from ringleaf.errors import ConfigError
@@ -88,6 +89,7 @@ class Run:
     rows: list[Row] = field(default_factory=list)
     series: dict[tuple[str, int], LinkSeries] = field(default_factory=dict)
     drops: dict[drops.Key, list[Drop]] = field(default_factory=dict)
+    tensors: dict[tuple[str, int], list[torch.Tensor]] = field(default_factory=dict)
     complete: bool = False
 
     @property

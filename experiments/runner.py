@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -57,6 +57,7 @@ class Measurement:
     wall_s: float
     outcome: RunResult
     files: list[Path]  # that it has left in the run directory
+    tensors: list[torch.Tensor] | None = None  # what ranks have, if they brought tensors of theirs
 
 
 class Experiment:
@@ -67,8 +68,9 @@ class Experiment:
         TopologyError: If there is no such topology.
     """
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: Spec, inputs: Sequence[torch.Tensor] | None = None) -> None:
         self.spec = spec = divide_injection(spec)
+        self._given = inputs
         self.algorithms = [ALGORITHMS[name] for name in spec.algos]
         self.collective = one_collective(spec.algos)
         self._judge = Judge(self.collective)
@@ -160,6 +162,8 @@ class Experiment:
     def _inputs(self, count: int) -> list[torch.Tensor]:
         """What each rank brings: as sparse as wanted, and then what its compressor leaves."""
         spec = self.spec
+        if self._given is not None:
+            return list(self._given)
         inputs = make_tensors(spec.seed, self.ranks, count, spec.dtype)
         Sparsity(spec.density, spec.cluster, spec.overlap).thin(spec.seed, inputs)
         if not spec.compress:
@@ -216,7 +220,8 @@ class Experiment:
         )
         pcaps = self._folder(self._pcaps, algorithm, size_bytes)
         files = sorted(pcaps.glob("*.pcap")) if pcaps else []
-        return Measurement(row, _series(outcome), outcome.wall_s, outcome, files)
+        kept = None if self._given is None else [tensor.clone() for tensor in tensors]
+        return Measurement(row, _series(outcome), outcome.wall_s, outcome, files, kept)
 
     def _floor_ps(
         self,

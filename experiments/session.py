@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -28,9 +28,16 @@ SUFFIXES = (".png", ".pdf")  # of figures
 
 
 def run(
-    given: Mapping[str, str], *, emit: Emit, connect: Connect | None = None, drawn: bool = True
+    given: Mapping[str, str],
+    *,
+    emit: Emit,
+    connect: Connect | None = None,
+    drawn: bool = True,
+    inputs: Sequence[torch.Tensor] | None = None,
 ) -> Run:
     """Do what the options say, and leave everything in the run directory, figures if `drawn`.
+
+    `inputs` are what ranks bring, if not what the options say.
 
     If it is interrupted, what was measured so far is written, and the interruption goes on.
 
@@ -42,7 +49,7 @@ def run(
     torch.set_num_threads(
         1
     )  # additions are short: waking a second thread takes longer than they do
-    experiment = Experiment(spec)
+    experiment = Experiment(spec, inputs)
     run = experiment.new_run()
     folder = RunFolder(spec.out, emit)
     folder.note(results.FILES)
@@ -97,6 +104,8 @@ def _measure(
         row = measurement.row
         run.rows.append(row)
         run.series[row.algo, row.size_bytes] = measurement.series
+        if measurement.tensors is not None:
+            run.tensors[row.algo, row.size_bytes] = measurement.tensors
         if measurement.outcome.drop_counts:
             run.drops[row.algo, row.size_bytes] = measurement.outcome.drop_counts
         shown.end()

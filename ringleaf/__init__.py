@@ -1,3 +1,23 @@
-"""Leaves that every other package may import: errors, units, the arena, packets."""
+"""Ringleaf: collectives between hosts, and aggregation inside P4 switches, emulated.
 
+`run`, `sweep` and `load` do experiments from Python (`ringleaf.experiments.python`). The modules
+beside this one are leaves that every package may import: errors, units, the arena, packets.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ringleaf.experiments.python import Result, load, run, sweep
+
+__all__ = ["Result", "load", "run", "sweep"]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Import what experiments need only when it is used."""
+    if name in __all__:
+        return getattr(import_module("ringleaf.experiments.python"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

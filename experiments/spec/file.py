@@ -62,7 +62,7 @@ def read_cases(path: Path, typed: Mapping[str, str] | None = None) -> list[Case]
     if count > MOST_RUNS:
         raise ConfigError(f"spec {path}: at most {MOST_RUNS} runs, got {count}; split it")
     found: list[Case] = []
-    for case in (chosen for options in whole for chosen in _expand(options)):
+    for case in (chosen for options in whole for chosen in expand(options)):
         if case not in found:  # what is typed may be what they differ by
             found.append(case)
     return found
@@ -110,7 +110,7 @@ def _count(options: Mapping[str, Any]) -> int:
     return prod(len(v) for name, v in options.items() if isinstance(v, list) and name not in own)
 
 
-def _expand(options: Mapping[str, Any]) -> Iterator[Case]:
+def expand(options: Mapping[str, Any]) -> Iterator[Case]:
     """Yield options with a value each, for every combination of the listed ones."""
     own = _lists(options)
     choices = [

@@ -1,0 +1,145 @@
+"""Experiments from Python: results as objects, and topologies, schedules, tensors of one's own."""
+
+from __future__ import annotations
+
+import csv
+import doctest
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+import torch
+
+import ringleaf
+from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.errors import ConfigError
+from ringleaf.experiments import python
+from ringleaf.experiments.results import Row
+from ringleaf.topologies.graph import Link, add_host, add_switch, connect, new_graph
+
+RACK = "leafspine,leaves=1,spines=1,hosts=3"
+
+
+def star(hosts: int, rate_bps: int) -> nx.Graph[str]:
+    graph = new_graph("mine", (hosts,))
+    add_switch(graph, 0, 0, "hub", (0, 1))
+    for rank in range(hosts):
+        add_host(graph, rank, (rank, 0))
+        connect(graph, f"h{rank}", "s0", Link(rate_bps, 1_000_000))
+    return graph
+
+
+def chain(ranks: int) -> Schedule:
+    """Sum along a line of ranks, and copy the sum back."""
+    up = [Transfer(rank, rank, rank + 1, 0, Op.REDUCE) for rank in range(ranks - 1)]
+    down = [
+        Transfer(ranks - 1 + n, ranks - 1 - n, ranks - 2 - n, 0, Op.COPY) for n in range(ranks - 1)
+    ]
+    return Schedule(Collective.ALLREDUCE, "chain", ranks, 1, (*up, *down))
+
+
+def time_ps(result: ringleaf.Result) -> int:
+    [row] = result.rows
+    assert isinstance(row, Row)
+    assert row.wrong == 0
+    return row.time_ps
+
+
+def test_the_docstring_does_what_it_says() -> None:
+    assert doctest.testmod(python) == (0, 4)
+
+
+def test_importing_ringleaf_imports_nothing_heavy() -> None:
+    code = "import sys, ringleaf; print({'torch', 'numba', 'numpy'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "set()\n"
+
+
+def test_tensors_of_ones_own_are_summed_and_left_alone() -> None:
+    given = [torch.arange(1000, dtype=torch.int32) * rank for rank in (1, 2, 3)]
+    before = [tensor.clone() for tensor in given]
+
+    result = ringleaf.run(topo=RACK, algo=["ring", "switchml"], tensors=given, loss="1%")
+
+    assert set(result.tensors) == {("ring", 4000), ("switchml", 4000)}
+    for tensors in result.tensors.values():
+        assert all(torch.equal(tensor, before[0] * 6) for tensor in tensors)
+    assert all(torch.equal(a, b) for a, b in zip(given, before, strict=True))
+
+
+def test_a_graph_of_ones_own_keeps_its_rates() -> None:
+    slow, fast = (
+        time_ps(ringleaf.run(topo=star(3, rate), algo="ring", size="64K"))
+        for rate in (10**9, 10**10)
+    )
+    assert slow > 5 * fast
+
+
+def test_a_schedule_of_ones_own_is_run_and_judged() -> None:
+    assert time_ps(ringleaf.run(topo=star(4, 10**10), algo=chain(4), size="4K")) > 0
+
+    short = chain(4)
+    wrong = Schedule(short.collective, "short", 4, 1, short.rows[:-1])  # rank 0 gets no sum
+    assert ringleaf.run(topo=star(4, 10**10), algo=wrong, size="4K").wrong > 0
+
+    with pytest.raises(ConfigError, match="chain is for 4 ranks and 0 servers, got 3 and 0"):
+        ringleaf.run(topo=RACK, algo=chain(4), size="4K")
+
+
+def test_a_sweep_has_runs_rows_and_a_figure(tmp_path: Path) -> None:
+    result = ringleaf.sweep(
+        topo=[RACK, star(3, 10**11)], algo="ring", size="1K", loss=[0, 0.01], out=tmp_path
+    )
+    assert result.is_sweep
+    assert (len(result.runs), len(result.rows), result.wrong) == (4, 4, 0)
+    assert result.figure().path == tmp_path / "sweep.png"
+    assert ringleaf.load(tmp_path).rows == result.rows
+    with (tmp_path / "sweep.csv").open() as file:
+        assert {row["loss"] for row in csv.DictReader(file)} == {"0", "0.01"}
+
+
+def test_figures_and_report_are_drawn_when_asked_for(tmp_path: Path) -> None:
+    result = ringleaf.run(topo=RACK, algo="ring", size=["1K", "4K"], out=tmp_path / "run")
+    assert not (tmp_path / "run" / "report.html").exists()
+    assert result.figure("busbw")._repr_png_().startswith(b"\x89PNG")
+    assert {"time", "busbw", "links"} <= set(result.figures)
+    assert "<h1>" in result.report().read_text()
+    with pytest.raises(ConfigError, match=r"figure: unknown name, got 'tiem'; valid: .*time"):
+        result.figure("tiem")
+
+
+def test_a_result_nobody_asked_to_keep_is_removed() -> None:
+    result = ringleaf.run(topo=RACK, algo="ring", size="1K")
+    folder = result.folder
+    assert folder.exists()
+    del result
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"loss": [0, "1%"]}, "one value each, got 2 combinations; ringleaf.sweep"),
+        ({"topo": 7}, "topo must be a name, a family or a graph"),
+        ({"tpoo": "fattree"}, "unknown option, got 'tpoo'; .* did you mean 'topo'"),
+        ({"tensors": [torch.zeros(4), torch.zeros(5)]}, "must be of one type and shape"),
+        ({"tensors": [torch.zeros(4, dtype=torch.float16)] * 2}, "must be of float32 or int32"),
+        ({"tensors": [torch.zeros(4)] * 2, "size": "1K"}, "can't go with size"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        ringleaf.run(**options)
+
+
+def test_other_processes_know_names_only() -> None:
+    with pytest.raises(ConfigError, match="topo: other processes know names only"):
+        ringleaf.sweep(topo=star(3, 10**9), loss=[0, 0.1], parallel=2)
+
+
+def test_folders_that_are_no_results_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"can't read its summary.json"):
+        ringleaf.load(tmp_path)
