@@ -42,7 +42,7 @@ TAKEN_BY_ALL := PYTHON VENV PIP_FLAGS SHELL_VENV
 TAKEN_BY_TOOLS := BIN STAMP NUMBA_% XDG_%
 
 .DEFAULT_GOAL := help
-.PHONY: help exp step replay test mutants soak trace bench bench-live net clean-net shell venv-shell lint format p4 topo options pin clean distclean venv
+.PHONY: help exp step replay test mutants soak trace bench bench-live net clean-net shell venv-shell lint format p4 topo docs coverage options pin clean distclean venv
 
 help:  ## Show this text
 	@echo 'Usage: make TARGET [NAME=value ...]'
@@ -156,6 +156,17 @@ format: $(STAMP)  ## Format the code
 
 p4: $(STAMP)  ## Compile p4/*.p4 anew (needs p4c)
 	$(BIN)/python p4/compile.py
+
+docs: $(STAMP)  ## Build the documentation's site in site/ (pip install mkdocs)
+	@$(BIN)/python -c 'import mkdocs' 2>/dev/null || \
+	  { echo "make: no mkdocs in $(VENV); install it: $(BIN)/pip install mkdocs" >&2; exit 1; }
+	$(BIN)/python -m mkdocs build --strict --quiet
+
+TAKES_coverage := ARGS
+coverage: $(STAMP)  ## Run the tests, and say which lines none of them reaches (pip install pytest-cov)
+	@$(BIN)/python -c 'import pytest_cov' 2>/dev/null || \
+	  { echo "make: no pytest-cov in $(VENV); install it: $(BIN)/pip install pytest-cov" >&2; exit 1; }
+	$(BIN)/pytest -q -n auto --cov=ringleaf --cov-report=term-missing:skip-covered $(ARGS)
 
 options: $(STAMP)  ## Write anew what is made of the options: help, names, README's table, schema
 	@$(BIN)/python -m ringleaf.experiments.spec.texts

@@ -46,7 +46,7 @@ from ringleaf.topologies.graph import hosts, switches
 from ringleaf.topologies.registry import TOPOLOGIES
 
 if TYPE_CHECKING:
-    import pandas as pd  # type: ignore[import-untyped]
+    import pandas as pd
 
 SUMMARY = "summary.json"
 
@@ -124,7 +124,7 @@ class Result:
             import pandas as pd
         except ImportError as error:
             raise ConfigError(
-                "frame: needs pandas, got none installed; pip install pandas"
+                "frame: needs pandas, got none installed; pip install 'ringleaf[notebooks]'"
             ) from error
         return pd.read_csv(self.folder / (sweeps.FILE if self.is_sweep else "results.csv"))
 

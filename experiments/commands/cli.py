@@ -41,7 +41,6 @@ def make_app(names: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
         name="ringleaf",
         help="Emulate collectives between hosts, and aggregation inside P4 switches.",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )

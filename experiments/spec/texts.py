@@ -14,16 +14,24 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ringleaf.collectives.compress.registry import COMPRESSORS
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.experiments.spec.collective import Spec
 from ringleaf.experiments.spec.file import CASES, LISTS, LISTS_OF_JOBS
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.spec.options import JOBS, TYPED, Option
+from ringleaf.hosts.congestion.registry import CONTROLLERS
+from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.hosts.training.model import names as models
+from ringleaf.topologies.registry import TOPOLOGIES
 
 HELP = Path("experiments/spec/options.txt")
 MAKE = Path("experiments/spec/options.mk")
 SCHEMA = Path("experiments/specs/schema.json")
 README = Path("README.md")
+OPTIONS_PAGE = Path("docs/reference/options.md")
+NAMES_PAGE = Path("docs/reference/names.md")
 
 _WIDTH = 18  # of a name in the help
 _MARKS = "<!-- options -->\n", "<!-- end of options -->\n"
@@ -70,6 +78,47 @@ def readme_table() -> str:
         default = f"`{option.default}`" if option.default else ""
         rows.append(f"| `{option.variable}` | {default} | {option.help} |")
     return "\n".join(rows) + "\n"
+
+
+def reference_options() -> str:
+    """Return the page of all options, for the command line, files and Python."""
+    lines = [
+        "# Options",
+        "",
+        "A name in capitals is a variable of `make exp`; in small letters it is a key of spec "
+        "files and a keyword of `ringleaf.run`.",
+        "",
+        "| name | flag | default | what it is |",
+        "|---|---|---|---|",
+    ]
+    for name, option in TYPED.items():
+        flags = ", ".join(f"`{flag}`" for flag in option.flags.split())
+        default = f"`{option.default}`" if option.default else ""
+        lines.append(f"| `{name}` | {flags} | {default} | {option.help} |")
+    return "\n".join(lines) + "\n"
+
+
+def reference_names() -> str:
+    """Return the page of what names stand for, family by family."""
+    about = "Packages may add to each family ([how](../extending/README.md))."
+    parts = ["# Names", "", about]
+    parts += ["", "## Topologies", ""]
+    for name, family in TOPOLOGIES.items():
+        sizes = "".join(f",{key}={size}" for key, size in family.defaults.items())
+        parts.append(f"- `{name}{sizes}`: {family.summary}")
+    parts += ["", "## Algorithms", ""]
+    for name, algorithm in ALGORITHMS.items():
+        collective = algorithm.collective.value.replace("_", "-")
+        where = ", in the network" if algorithm.in_network else ""
+        parts.append(f"- `{name}`: {algorithm.title} ({collective}{where})")
+    for title, names in (
+        ("Flow schedulers", SCHEDULERS),
+        ("Congestion controllers", CONTROLLERS),
+        ("Compressors", COMPRESSORS),
+        ("Models", models()),
+    ):
+        parts += ["", f"## {title}", "", ", ".join(f"`{name}`" for name in names)]
+    return "\n".join(parts) + "\n"
 
 
 def fill_readme(text: str) -> str:
@@ -128,6 +177,8 @@ def texts() -> Iterator[tuple[Path, str]]:
     yield HELP, make_help() + "\n"
     yield MAKE, make_variables() + "\n"
     yield SCHEMA, json.dumps(schema(), indent=1) + "\n"
+    yield OPTIONS_PAGE, reference_options()
+    yield NAMES_PAGE, reference_names()
     yield README, fill_readme(README.read_text())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import signal
 import subprocess
@@ -281,3 +282,22 @@ def test_interrupt_keeps_what_was_measured_and_exits_130(tmp_path: Path) -> None
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["complete"] is False
     assert summary["rows"][0]["algo"] == "ring"
+
+
+def test_shells_complete_commands_and_options() -> None:
+    code = (
+        "import sys; sys.argv = ['ringleaf']\n"
+        "from ringleaf.experiments.commands.cli import main\nmain()"
+    )
+
+    def complete(words: str) -> list[str]:
+        asked = {"_RINGLEAF_COMPLETE": "complete_bash", "COMP_WORDS": words}
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | asked | {"COMP_CWORD": str(len(words.split()) - 1)},
+            check=False, capture_output=True, text=True,
+        )  # fmt: skip
+        return done.stdout.split()
+
+    assert complete("ringleaf re") == ["replay"]
+    assert "--switch-delay" in complete("ringleaf run --switch")

@@ -6,11 +6,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from ringleaf.experiments.spec.texts import make_help
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.experiments import table
 from ringleaf.experiments.spec.options import OPTIONS
+from ringleaf.experiments.spec.texts import make_help
 from ringleaf.topologies.registry import TOPOLOGIES
 
 ROOT = Path(__file__).resolve().parents[2]

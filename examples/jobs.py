@@ -1,0 +1,67 @@
+"""Training jobs that share a network. Open it with `marimo edit`."""
+
+import marimo
+
+app = marimo.App(width="medium")
+
+
+@app.cell
+def _():
+    import marimo as mo
+
+    import ringleaf
+
+    return mo, ringleaf
+
+
+@app.cell
+def _(mo):
+    mo.md(
+        """
+        # Two training jobs on one fabric
+
+        ResNet-50 and VGG-16, gradients and computing times a two-hundredth of what they are, so
+        that this page takes seconds. Who is first on the network: whose gradient was ready
+        first (`fifo`), or whose layer is needed first (`layers`)?
+        """
+    )
+
+
+@app.cell
+def _(ringleaf):
+    result = ringleaf.run(
+        topo="fattree",
+        rate="10G",
+        delay="100ns",
+        jobs=[
+            {"model": "resnet50", "ranks": 3, "iterations": 2},
+            {"model": "vgg16", "ranks": 3, "iterations": 2, "start": "100us"},
+        ],
+        algo=["ring", "switchml"],
+        order=["fifo", "layers"],
+        size=0.005,
+        compute=0.005,
+        lanes=64,
+    )
+    assert result.wrong == 0
+    result.figure("wait")
+    return (result,)
+
+
+@app.cell
+def _(mo):
+    mo.md("Layers over time, of the ring: computing, waiting, on the wire.")
+
+
+@app.cell
+def _(result):
+    result.figure("timeline-2-ring-layers")
+
+
+@app.cell
+def _(result):
+    result.frame()[["algo", "order", "model", "jct_ps", "wait_ps", "wrong"]]
+
+
+if __name__ == "__main__":
+    app.run()
