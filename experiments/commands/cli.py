@@ -23,6 +23,7 @@ COMMANDS = {
     "workload": "workload.command",
     "replay": "commands.replay",
     "trace": "commands.trace",
+    "dissector": "commands.dissector",
     "stf": "commands.stf",
     "fuzz": "commands.fuzz",
     "soak": "soak.command",

@@ -1,0 +1,35 @@
+"""`ringleaf dissector`: Wireshark's view of the packets of aggregation systems."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ringleaf.experiments.console import Debug, guard, say
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("dissector")(guard(dissector_command))
+
+
+def dissector_command(
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write it to this file: ringleaf.lua.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Print a Lua dissector of SwitchML, ATP and OmniReduce for Wireshark and tshark.
+
+    tshark -X lua_script:ringleaf.lua -r runs/NAME/pcap/switchml-65536/s0.pcap
+    """
+    from ringleaf.ina.dissector import write_dissector
+
+    text = write_dissector()
+    if out is None:
+        say(text.rstrip())
+    else:
+        out.write_text(text)
+        say(str(out))
