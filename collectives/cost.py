@@ -1,4 +1,4 @@
-"""What a collective costs on an ideal network: the alpha-beta model.
+"""The cost of a collective on an ideal network: the alpha-beta model.
 
 A message of b bytes takes alpha + wire_bytes(b) / rate from its first byte leaving to its
 last byte arriving. Alpha is latency: it keeps no port busy. Every rank has one port, full

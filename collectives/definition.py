@@ -1,4 +1,4 @@
-"""What a collective promises, whatever schedule carries it out; and who failed to keep it.
+"""The result that each collective promises, whatever the schedule, and a check of who lacks it.
 
 The definition names, for each rank and chunk, whose data must be there in the end. A schedule is
 judged by it without any tensor: each rank's input is one bit, and a chunk's contents are the set

@@ -1,4 +1,4 @@
-"""What can be known to be wrong before anything large is loaded or made, said at once."""
+"""Checks of an experiment that need nothing large, so that errors are reported at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run's header says of nodes: the time they take, and what hosts can inject."""
+"""The sentences of a run's header about nodes: the time they take, and what hosts can inject."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all commands share: how they print, fail and end."""
+"""The conventions of all commands: how they print, fail and end."""
 
 from __future__ import annotations
 

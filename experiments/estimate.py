@@ -1,4 +1,4 @@
-"""What a run will need, before anything large is made: memory from its options alone, time besides.
+"""An estimate of the memory and time that a run will need, before anything large is made.
 
 The figures are of one processor core, and hold within a factor of two where they were measured;
 `experiments/machine.py` says what there is.

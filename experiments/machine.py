@@ -1,4 +1,4 @@
-"""What this machine has left: memory, within the limits of control groups, too."""
+"""The memory that this machine has left, within the limits of control groups, too."""
 
 from __future__ import annotations
 

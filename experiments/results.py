@@ -1,4 +1,4 @@
-"""What a run leaves behind: `config.json`, `results.csv`, `summary.json`, `links.npz`.
+"""The files that a run leaves behind: `config.json`, `results.csv`, `summary.json`, `links.npz`.
 
 Same options and seed, same bytes; only `config.json` and `log.txt` say when and how fast.
 """

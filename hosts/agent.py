@@ -1,4 +1,4 @@
-"""What every protocol on a host looks like to its NIC: a sans-I/O agent in the arena.
+"""The interface between a NIC and a protocol on its host: a sans-I/O agent in the arena.
 
 An agent's block of words starts with the columns below. Its three handlers are
 

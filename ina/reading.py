@@ -1,4 +1,4 @@
-"""What a system's registers and packets mean, for people who step through it.
+"""The meaning of a system's registers and packets, for people who step through it.
 
 A system with the methods of `Readable` explains itself; what the others have is shown as it is.
 """

@@ -1,4 +1,4 @@
-"""What an in-network aggregation system is to a network.
+"""The interface of an in-network aggregation system to a network.
 
 A network knows no system: it asks one for a P4 program, for what the switches are to be told, and
 for agents on hosts, and hands each rank's tensors to its agent.

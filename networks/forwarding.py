@@ -1,4 +1,4 @@
-"""What a switch must be told to forward as `p4/forward.p4` does: routes, ECMP groups, ECN."""
+"""Table entries that make a switch forward as `p4/forward.p4` does: routes, ECMP groups, ECN."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be chosen about a virtual network."""
+"""The options of a virtual network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nodes take: the time that each packet spends inside a switch, and inside a host.
+"""The time that each packet spends inside a switch, and inside a host.
 
 A graph keeps both as attributes, so all that ask how long a way takes know of them. Both are
 latencies, not occupations: nodes are pipelines, which take the next packet at once.

@@ -1,4 +1,4 @@
-"""What the registry knows of a family of topologies, and what families share."""
+"""The description of a family of topologies that the registry holds, and helpers for families."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every topology is made of: hosts, switches, links and numbered ports.
+"""The parts of every topology: hosts, switches, links and numbered ports.
 
 A topology is an `nx.Graph`. Hosts are `h0, h1, ...` in rank order, switches `s0, s1, ...`.
 

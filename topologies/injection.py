@@ -1,4 +1,4 @@
-"""What hosts can send into the network, so that topologies can be compared at equal cost.
+"""The rate at which hosts can send into the network, so that topologies compare at equal cost.
 
 A server that forwards has several ports, and may use all of them for what is its own: in a torus
 with links of 100 Gbit/s it injects 400 Gbit/s, where a fat-tree's host injects 100.

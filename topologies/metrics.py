@@ -1,4 +1,4 @@
-"""What a topology can do, in numbers: links, diameter, bisection bandwidth."""
+"""A topology in numbers: links, diameter, bisection bandwidth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a compressor is, and the wrapper that puts one around an allreduce.
+"""The interface of compressors, and the wrapper that puts one around an allreduce.
 
 A compressor says what of a tensor is sent. What it returns has the tensor's shape, zeros where
 nothing is sent, so that any allreduce can add it up; a sparse one then sends only what is there.

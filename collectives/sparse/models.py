@@ -1,4 +1,4 @@
-"""What the papers say sparse allreduces cost: the alpha-beta model, headers left out.
+"""The papers' cost formulas of sparse allreduces: the alpha-beta model, headers left out.
 
 n ranks have S bytes each, of which a share d is not zero: k = d S / v elements of v bytes, whose
 pairs of index and value take v + 4 each, if that is less than S together.

@@ -1,4 +1,4 @@
-"""What the P4 engine is given to do by `make bench`: entries and packets for one switch.
+"""The work that `make bench` gives to the P4 engine: entries and packets for one switch.
 
 Everything is drawn from fixed seeds, so every run, and BMv2 beside it, has the same to do.
 """

@@ -1,4 +1,4 @@
-"""What systems that aggregate in the network must send over which links, at least.
+"""The bytes that in-network aggregation must send over each link, at least.
 
 A function per system says it for one aggregation: what passes each link, and how long a single
 block takes at least. Blocks of all systems are dealt, joined and delivered as `ina` has it, on the

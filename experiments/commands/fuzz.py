@@ -1,4 +1,4 @@
-"""What `ringleaf fuzz` does."""
+"""`ringleaf fuzz`: the engine and BMv2 compared on random packets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the runs of a sweep say together: times against the option that has most values."""
+"""A figure of all runs of a sweep: times against the option that has most values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs of jobs leave behind: rows for a table, and series for figures."""
+"""The files that runs of jobs leave behind: rows for a table, and series for figures."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What goes into pages: styles, scripts, and how data is put beside them."""
+"""The parts of pages: styles, scripts, and the data beside them."""

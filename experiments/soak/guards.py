@@ -1,4 +1,4 @@
-"""What hostile input must not do: write elsewhere, run a command, take too long, or take it all."""
+"""Guards against hostile input: it must not write elsewhere, run commands, or use up a machine."""
 
 from __future__ import annotations
 

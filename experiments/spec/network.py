@@ -1,4 +1,4 @@
-"""What all experiments have: a network, where it is simulated, and what is kept of it."""
+"""The options that all experiments have: the network, where it is simulated, what is kept of it."""
 
 from __future__ import annotations
 

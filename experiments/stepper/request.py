@@ -1,4 +1,4 @@
-"""What `ringleaf step` is asked for, and whether that makes sense; nothing heavy is imported."""
+"""The options of `ringleaf step`, and a check of them that imports nothing heavy."""
 
 from __future__ import annotations
 

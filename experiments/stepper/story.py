@@ -1,4 +1,4 @@
-"""What there is to see of one collective: a first state and frames, each with what it changes.
+"""The story of one collective: a first state, and frames that each say what changes.
 
 A story is data, computed once. Who shows it walks with a `Cursor`, forwards and backwards;
 position 0 is before anything has happened, position k is after frame k.

@@ -1,4 +1,4 @@
-"""What becomes of two jobs when a switch has too few aggregators for both.
+"""A study of two jobs on a switch that has too few aggregators for both.
 
 `python -m ringleaf.experiments.studies.sharing`, in virtual time. ATP's jobs take what is free, and
 what finds nothing goes to their parameter servers; SwitchML's have half of the entries each, and a

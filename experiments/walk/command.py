@@ -1,4 +1,4 @@
-"""What `ringleaf trace` does."""
+"""The work of `ringleaf trace`."""
 
 from __future__ import annotations
 

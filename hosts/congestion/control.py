@@ -1,4 +1,4 @@
-"""What a congestion controller is to the transport: handlers, and a block of words per queue pair.
+"""The interface of congestion controllers: handlers, and a block of words per queue pair.
 
 A handler has the signature of all (`ringleaf.compiled`); `at` is the queue pair's block:
 

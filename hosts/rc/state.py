@@ -1,4 +1,4 @@
-"""What an rc agent and its queue pairs keep: words of the arena."""
+"""The state of an rc agent and its queue pairs: words of the arena."""
 
 from __future__ import annotations
 

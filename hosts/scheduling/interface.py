@@ -1,4 +1,4 @@
-"""What a flow scheduler is asked, and what it answers.
+"""The questions that a flow scheduler is asked, and the form of its answers.
 
 It coordinates all jobs: every rank starts a job's pieces in the order in which it releases them.
 """

@@ -1,4 +1,4 @@
-"""What switches must be told of an ATP job: who aggregates what, and the results' way."""
+"""The table entries of an ATP job: which switches aggregate whose packets, and the results' way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a parameter server keeps: its own words, and an entry per block that may be under way.
+"""The state of a parameter server: its own words, and an entry per block that may be under way.
 
 A worker may be a window ahead of another, and results are kept until all workers have them, so
 there are two windows of entries, found by sequence number modulo their count.

@@ -1,4 +1,4 @@
-"""What ATP's registers and packets mean: aggregators, whose block each holds, and who is in it."""
+"""The meaning of ATP's registers and packets: aggregators, the block of each, and who is in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an ATP worker keeps: its own words, a row per position of its window, and its tensors."""
+"""The state of an ATP worker: its own words, a row per position of its window, and its tensors."""
 
 from __future__ import annotations
 

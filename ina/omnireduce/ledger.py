@@ -1,4 +1,4 @@
-"""What an OmniReduce aggregator keeps: its own words, and rows per slot and per worker's part."""
+"""The state of an OmniReduce aggregator: its own words, and rows per slot and per worker's part."""
 
 from __future__ import annotations
 

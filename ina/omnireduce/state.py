@@ -1,4 +1,4 @@
-"""What an OmniReduce worker keeps: its own words, a row per slot, its flight and tensors."""
+"""The state of an OmniReduce worker: its own words, a row per slot, its flight and tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the switches of an aggregation tree must be told of a SwitchML job."""
+"""The table entries of a SwitchML job on the switches of its aggregation tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What SwitchML's registers and packets mean: slots, versions, bitmaps of children."""
+"""The meaning of SwitchML's registers and packets: slots, versions, bitmaps of children."""
 
 from __future__ import annotations
 

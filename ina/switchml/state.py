@@ -1,4 +1,4 @@
-"""What a SwitchML worker keeps: its own words, a row per slot, its flight and its tensors."""
+"""The state of a SwitchML worker: its own words, a row per slot, its flight and its tensors."""
 
 from __future__ import annotations
 

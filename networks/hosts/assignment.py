@@ -1,4 +1,4 @@
-"""What training jobs bring to a network: how each reduces, and its gradients."""
+"""The part of a training job that a network sees: its gradients, and how each is reduced."""
 
 from __future__ import annotations
 

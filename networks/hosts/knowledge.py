@@ -1,4 +1,4 @@
-"""What schedulers are told of the network: each group's lines, and whom it may meet on the way."""
+"""Facts about the network that schedulers get: each group's lines, and whom it may meet there."""
 
 from __future__ import annotations
 

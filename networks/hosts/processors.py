@@ -1,4 +1,4 @@
-"""What hosts' processors take per message: the overhead o of LogGP.
+"""The time that hosts' processors spend on each message: the overhead o of LogGP.
 
 "The length of time that a processor is engaged in the transmission or reception of each message;
 during this time, the processor cannot perform other operations" (Culler et al., "LogP", PPoPP

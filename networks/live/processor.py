@@ -1,4 +1,4 @@
-"""What the machine's processors have been busy with, by the kernel's account.
+"""The kernel's account of how busy the machine's processors have been.
 
 Source: proc(5), `/proc/stat`.
 """

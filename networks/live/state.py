@@ -1,4 +1,4 @@
-"""What a live process keeps per socket: rows of words in the arena.
+"""The state of a live process per socket: rows of words in the arena.
 
 Source: packet(7), sendmmsg(2); Linux `include/uapi/linux/if_packet.h`.
 """

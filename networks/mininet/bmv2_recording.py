@@ -1,4 +1,4 @@
-"""What BMv2 switches receive and send, from the captures that `simple_switch --pcap` writes.
+"""Traces of BMv2 switches, made from the captures that `simple_switch --pcap` writes.
 
 A packet's stamp is the kernel's. In which order BMv2 took those of different ports is not known:
 it looks at its ports in turn (`bmi_port.c`, `run_select`), whichever packet came first. Its event

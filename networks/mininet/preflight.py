@@ -1,4 +1,4 @@
-"""What a live network needs of the machine: all that is missing is named at once."""
+"""A check that the machine has all that a live network needs; all that is missing is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a live network's switches receive and send, as traces; and traces as captures of ports."""
+"""Traces of a live network's switches, and captures of ports made from traces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the switches of one network share: its record, its run directory, and the daemon."""
+"""The things that switches of one network share: its record, its run directory, and the daemon."""
 
 from __future__ import annotations
 

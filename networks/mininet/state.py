@@ -1,4 +1,4 @@
-"""What a live network has made, on record, so that it can be taken away whatever happens to it.
+"""A record of all that a live network has made, so that it can be removed whatever happens.
 
 A network's file is written before anything is made and is the last thing that goes. Only what is
 on record is ever removed, and only if it is still the same: a process by when it was started, an

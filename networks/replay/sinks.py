@@ -1,4 +1,4 @@
-"""What becomes of the packets that a replayed switch sends: compared, or written down."""
+"""Receivers for the packets that a replayed switch sends: they compare them, or write them down."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a trace of a switch is made of: packet captures, P4Runtime entries, a manifest."""
+"""Traces of switches: packet captures, P4Runtime entries, a manifest."""

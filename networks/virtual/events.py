@@ -1,4 +1,4 @@
-"""What may happen in a virtual network: an event is kind | number << 3 | packet << 32."""
+"""The events of a virtual network: each is kind | number << 3 | packet << 32."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run did to the network's counters."""
+"""The difference that a run made to the network's counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the virtual network keeps per port, node and agent: rows of words in the arena."""
+"""The state of a virtual network per port, node and agent: rows of words in the arena."""
 
 from __future__ import annotations
 

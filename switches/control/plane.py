@@ -1,4 +1,4 @@
-"""What a control plane can do to one switch, and ask of it.
+"""The operations of a control plane on one switch.
 
 `ControlPlane` is the half of a `Switch` that P4Runtime, STF and Python share; it answers in the
 same types that it takes (`updates.py`), so that what one switch says can be applied to another.

@@ -1,4 +1,4 @@
-"""What v1model does with a packet at the end of a pipeline: clone it, copy it, queue it or drop it.
+"""The end of a v1model pipeline: a packet is cloned, copied, queued or dropped.
 
 Source: behavioral-model `targets/simple_switch/simple_switch.cpp`, `ingress_thread` and
 `egress_thread`.

@@ -1,4 +1,4 @@
-"""What a control plane may ask of a switch, whichever way it came: P4Runtime, STF or Python.
+"""The updates that a control plane may ask of a switch: from P4Runtime, STF or Python.
 
 Tables, actions and externs go by their names in the BMv2 JSON, actions by their numbers there.
 `Switch.apply` takes any of these; what a switch can be asked for, `switches/control/plane.py` says.

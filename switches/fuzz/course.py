@@ -1,4 +1,4 @@
-"""What packets have reached of a program so far, and what is drawn next because of it.
+"""The parts of a program that packets have reached so far, and what is drawn next because of it.
 
 All of it is told by the observed engine (`switches/generate/observing.py`): which points each
 packet has reached, and by which keys tables were looked up.

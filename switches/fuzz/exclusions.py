@@ -1,4 +1,4 @@
-"""What of a program two switches can't agree on, whatever packets come: time."""
+"""The parts of a program on which two switches can't agree, whatever packets come: time."""
 
 from __future__ import annotations
 

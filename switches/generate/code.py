@@ -1,4 +1,4 @@
-"""What all parts of the generator write with: lines, names and places."""
+"""The tools with which all parts of the generator write: lines, names and places."""
 
 from __future__ import annotations
 

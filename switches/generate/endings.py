@@ -1,4 +1,4 @@
-"""What a handler leaves behind for digests, egress clones and packets that come round again.
+"""The end of a handler: values for digests, egress clones and packets that come round again.
 
 Only programs that ask for these have any of this code.
 Source: behavioral-model `targets/simple_switch/simple_switch.cpp`.

@@ -1,4 +1,4 @@
-"""What others ask of expressions: values for fields, indices, and conditions.
+"""Expressions for the other parts of the generator: values for fields, indices, conditions.
 
 Values are written by `words.py`; what follows from their ranges, by `ranges.py`.
 """

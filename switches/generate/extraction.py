@@ -1,4 +1,4 @@
-"""What an `extract` of the parser extracts."""
+"""The code of a parser's `extract`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What generated text calls a program's own things: a letter and a number.
+"""The names of a program's own things in generated text: a letter and a number.
 
 A program's names come from outside, so they never become text that is executed. They are kept
 beside it, as data, for whoever reads the text.

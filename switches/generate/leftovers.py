@@ -1,4 +1,4 @@
-"""What fields of headers hold that are not there; P4 leaves it open.
+"""The values in fields of headers that are not there; P4 leaves them open.
 
 BMv2 marks the headers of a new packet invalid, no more (`PHV::reset`), so their fields hold what
 an earlier packet left. The same goes for the new packets that clones, resubmitted and recirculated

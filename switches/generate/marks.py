@@ -1,4 +1,4 @@
-"""What generated lines stand for: the packet walk (`switches/walk`) follows a handler by them."""
+"""Marks that say what generated lines stand for; the packet walk (`switches/walk`) follows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every generated module and handler begins with."""
+"""The beginning of every generated module and handler."""
 
 from ringleaf.switches.generate.state import LANE_STATE_AT, STATE_AT
 

@@ -1,4 +1,4 @@
-"""What each BMv2 primitive reads, writes and is compiled to.
+"""The BMv2 primitives: what each reads and writes, and the code it is compiled to.
 
 A new primitive is one function and one line of `PRIMITIVES`.
 Source: behavioral-model `targets/simple_switch/primitives.cpp`, `src/bm_sim/core/primitives.cpp`.

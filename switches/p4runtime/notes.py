@@ -1,4 +1,4 @@
-"""What a controller wrote that the switch itself has no use for, to be read back as it was."""
+"""Entities that a controller wrote and the switch itself does not use, kept to be read back."""
 
 from __future__ import annotations
 

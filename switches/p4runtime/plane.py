@@ -1,4 +1,4 @@
-"""What the files of this package that write and read entities have in common."""
+"""Helpers of the files in this package that write and read entities."""
 
 from __future__ import annotations
 

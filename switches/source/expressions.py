@@ -1,4 +1,4 @@
-"""What P4 computes with, and the primitives that do."""
+"""The expressions and primitives that P4 computes with."""
 
 from __future__ import annotations
 

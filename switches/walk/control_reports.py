@@ -1,4 +1,4 @@
-"""What tables, conditions, primitives and checksums did, as steps."""
+"""Reports of what tables, conditions, primitives and checksums did, as steps."""
 
 from __future__ import annotations
 

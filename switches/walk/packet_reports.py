@@ -1,4 +1,4 @@
-"""What parser and deparser did to the packet's bytes, as steps."""
+"""Reports of what parser and deparser did to the packet's bytes, as steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each kind of run did, as a step."""
+"""Reports of each kind of run, as a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened to a packet, in order. Names are as in the P4 source, where that is at hand."""
+"""The steps that a packet took, in order. Names are as in the P4 source, where that is at hand."""
 
 from __future__ import annotations
 
