@@ -46,12 +46,12 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
                 os.kill(pids[0], signal.SIGKILL)
             said.append(line)
 
-        apart = swept(tmp_path / "apart", Crew(address=cluster.scheduler_address), emit)
+        apart = swept(tmp_path / "apart" / "x", Crew(address=cluster.scheduler_address), emit)
 
     places = [line for line in said if line.startswith("# size=")]
     assert sorted(places) == sorted(f"# size={case['size']}" for case in CASES)
-    assert apart == swept(tmp_path / "alone", Crew())
-    with (tmp_path / "apart" / sweep.FILE).open() as file:
+    assert apart == swept(tmp_path / "alone" / "x", Crew())
+    with (tmp_path / "apart" / "x" / sweep.FILE).open() as file:
         rows = [(row["size"], row["algo"]) for row in csv.DictReader(file)]
     assert rows == [(case["size"], algo) for case in CASES for algo in ("ring", "switchml")]
 
