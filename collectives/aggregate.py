@@ -7,7 +7,7 @@ from ringleaf.collectives.schedule import Aggregate, Collective, Schedule, check
 
 
 def in_network_allreduce(ranks: int, algorithm: str = "switchml") -> Schedule:
-    """One row: the whole tensor of all ranks. How it is sliced is the system's own affair.
+    """Return a schedule of one row, the whole tensor; the system itself decides how to slice it.
 
     Raises:
         ScheduleError: If `ranks` < 1.
@@ -22,6 +22,6 @@ def in_network_allreduce(ranks: int, algorithm: str = "switchml") -> Schedule:
 
 
 def in_network_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
-    """S / B and one round trip: the sum streams down while the rest streams up."""
+    """Return S / B and one round trip: the sum streams down while the rest streams up."""
     time_ps = in_network_bound_ps(ranks, size_bytes, fabric)
     return Cost(time_ps, size_bytes, 1) if ranks > 1 else Cost(0, 0, 0)

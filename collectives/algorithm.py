@@ -1,4 +1,4 @@
-"""An algorithm: one way to do a collective, and what it may want to know."""
+"""Algorithms: an algorithm is one way to do a collective, and takes the facts of a `Request`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ IDEAL = Fabric()
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The facts that an algorithm may want to know; most look at `ranks` only.
+    """The facts that an algorithm may need; most algorithms use `ranks` only.
 
     `hierarchy` is the topology's, innermost first; `segments` None leaves the number of
     pieces in a pipeline to the cost model. `servers` nodes help besides the ranks.
@@ -36,7 +36,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """One way to do a collective. `in_network` ones need switches that aggregate."""
+    """One way to do a collective. Those that are `in_network` need switches that aggregate."""
 
     name: str
     collective: Collective

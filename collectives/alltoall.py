@@ -1,4 +1,4 @@
-"""All-to-all: everyone has something of its own for everyone else."""
+"""All-to-all: every rank has different data for each of the others."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer, ch
 
 
 def pairwise_all_to_all(ranks: int) -> Schedule:
-    """In step d every rank sends to the one d + 1 further on; no port gets two messages.
+    """Return a schedule that sends, in step d, from every rank to the one d + 1 further on.
 
-    Chunks are in rotated order (see `Collective`): chunk d goes d ranks further, to the
-    place from which that rank sends its own chunk d in the same step. So arriving messages
-    have to land in a buffer of their own first.
+    No port gets two messages in a step. Chunks are in rotated order (see `Collective`): chunk d
+    goes d ranks further, to the place from which that rank sends its own chunk d in the same
+    step. So arriving messages have to land in a buffer of their own first.
 
     Raises:
         ScheduleError: If `ranks` < 1.
@@ -26,7 +26,7 @@ def pairwise_all_to_all(ranks: int) -> Schedule:
 
 
 def pairwise_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
-    """Sum of n - 1 messages of S / n bytes; none waits for another, so there is one alpha."""
+    """Return the cost of n - 1 messages of S / n bytes; none waits for another, so one alpha."""
     if ranks < 2:
         return Cost(0, 0, 0)
     rounds, payload_bytes = ranks - 1, size_bytes / ranks

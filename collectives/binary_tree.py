@@ -1,4 +1,4 @@
-"""Binary trees over ranks, and how a reduction goes up one and the sum comes down."""
+"""Binary trees over ranks: a reduction goes up a tree, and the sum comes down."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _subtree(start: int, stop: int, parent: int | None, depth: int) -> Iterator[
     """Yield the edges of nodes `start` (even) to `stop` (excluded), and the one above."""
     if start == stop:
         return
-    # Of an even start and an odd middle both sides start even, so odd nodes are inner ones.
+    # With an even start and an odd middle, both sides start even, so odd nodes are inner ones.
     node = start if stop - start == 1 else (start + stop - 1) // 2 | 1
     if parent is not None:
         yield Edge(node, parent, depth)
@@ -48,7 +48,7 @@ def _subtree(start: int, stop: int, parent: int | None, depth: int) -> Iterator[
 
 
 def height(edges: tuple[Edge, ...]) -> int:
-    """Depth of the deepest leaf."""
+    """Return the depth of the deepest leaf."""
     return max((edge.depth for edge in edges), default=0)
 
 
@@ -74,7 +74,7 @@ def pipeline_cost(
     segments: int,
     fabric: Fabric,
 ) -> Cost:
-    """Cost of `up_and_down` in all `trees` at once, with as many segments in each.
+    """Return the cost of `up_and_down` in all `trees` at once, with `segments` segments in each.
 
     The pipeline fills once, then the port with most to do sets the pace. This is
     `critical_path` up to a few segments: while it fills, that port is not idle all the time.
@@ -91,15 +91,15 @@ def pipeline_cost(
 
 
 def port_load(trees: Sequence[tuple[Edge, ...]]) -> int:
-    """How many messages the busiest port handles in each direction, for a segment per tree."""
+    """Return the messages per direction of the busiest port, for one segment in each tree."""
     ends = Counter(end for edges in trees for edge in edges for end in (edge.child, edge.parent))
     return max(ends.values(), default=0)
 
 
 def climb(edges: tuple[Edge, ...]) -> int:
-    """How many segments' time the first one takes to the root: siblings share a port.
+    """Return the time, in segments, that the first segment takes to the root.
 
-    It takes as long down again.
+    Siblings share their parent's port. The way down takes as long.
     """
     ready: Counter[int] = Counter()
     for edge in edges:  # deepest first

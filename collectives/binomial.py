@@ -14,7 +14,7 @@ from ringleaf.collectives.schedule import (
 
 
 def binomial_broadcast(ranks: int, root: int = 0) -> Schedule:
-    """In each step everyone who has the tensor sends it to someone who has not.
+    """Return a schedule in which each rank that has the tensor sends it to one that has not.
 
     Raises:
         ScheduleError: If `ranks` < 1, or `root` is none of the ranks.
@@ -30,7 +30,7 @@ def binomial_broadcast(ranks: int, root: int = 0) -> Schedule:
 
 
 def binomial_reduce(ranks: int, root: int = 0) -> Schedule:
-    """In each step half of those who still have a sum add it to someone else's.
+    """Return a schedule in which, in each step, half of the ranks with a sum add it to another's.
 
     Raises:
         ScheduleError: If `ranks` < 1, or `root` is none of the ranks.
@@ -46,23 +46,23 @@ def binomial_reduce(ranks: int, root: int = 0) -> Schedule:
 
 
 def _distances(ranks: int) -> list[int]:
-    """Powers of two below `ranks`."""
+    """Return the powers of two below `ranks`."""
     return [1 << level for level in range((ranks - 1).bit_length())]
 
 
 def _pairs(ranks: int, distance: int) -> list[tuple[int, int]]:
-    """Who talks to whom at `distance`, as distances from the root."""
+    """Return the pairs of nodes `distance` apart that exchange data, as distances from the root."""
     nodes = range(0, ranks - distance, 2 * distance)
     return [(node, node + distance) for node in nodes]
 
 
 def binomial_broadcast_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
-    """ceil(log2 n) messages of S, all of them sent by the root."""
+    """Return the cost of ceil(log2 n) messages of S, all of them sent by the root."""
     return _cost(ranks, size_bytes, fabric, busiest_sends=len(_distances(ranks)))
 
 
 def binomial_reduce_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
-    """ceil(log2 n) messages of S, one after the other; everyone sends one."""
+    """Return the cost of ceil(log2 n) messages of S in sequence; each rank sends one at most."""
     return _cost(ranks, size_bytes, fabric, busiest_sends=min(1, ranks - 1))
 
 

@@ -13,7 +13,7 @@ from ringleaf.errors import ScheduleError
 
 
 def blueconnect_allreduce(ranks: int, hierarchy: Sequence[int] = ()) -> Schedule:
-    """Reduce-scatter level by level, innermost first, then all-gather back.
+    """Return a schedule that reduce-scatters level by level, innermost first, and gathers back.
 
     A rank is a number whose digits, innermost first, have the bases of `hierarchy`. In each
     level those ranks form a ring that differ in that level's digit only; each of them takes
@@ -48,8 +48,8 @@ def blueconnect_allreduce(ranks: int, hierarchy: Sequence[int] = ()) -> Schedule
 def fit_hierarchy(hierarchy: Sequence[int], ranks: int) -> tuple[int, ...]:
     """Return a hierarchy of `ranks` ranks like `hierarchy`, for a job on part of the hosts.
 
-    Each level keeps as much of its size as divides what is left, innermost first; what no
-    level can take becomes an outermost level. Levels of one are left out.
+    Innermost first, each level keeps the greatest common divisor of its size and the ranks not
+    yet divided up; the factor that remains becomes an outermost level. Levels of one are left out.
     """
     check_ranks("fit_hierarchy", ranks)
     left, sizes = ranks, []
@@ -71,7 +71,7 @@ def _check_hierarchy(ranks: int, hierarchy: Sequence[int]) -> tuple[int, ...]:
 def _rings(
     sizes: tuple[int, ...], level: int, *, first_step: int, offset: int, op: Op
 ) -> Iterator[Transfer]:
-    """Yield a level's rings; at first digit d sends block d + `offset`, then what it got."""
+    """Yield a level's rings; digit d first sends block d + `offset`, then each block it got."""
     size, stride, ranks = sizes[level], prod(sizes[:level]), prod(sizes)
     block = ranks // (stride * size)  # chunks that one message moves
     starts = [_first_chunk(rank, sizes, level) for rank in range(ranks)]
@@ -85,7 +85,7 @@ def _rings(
 
 
 def _first_chunk(rank: int, sizes: tuple[int, ...], levels: int) -> int:
-    """First of the chunks that `rank` still cares for, after so many reduce-scatters."""
+    """Return the first chunk that `rank` is still in charge of after `levels` reduce-scatters."""
     chunk, block = 0, prod(sizes)
     for size in sizes[:levels]:
         block //= size
@@ -97,7 +97,7 @@ def _first_chunk(rank: int, sizes: tuple[int, ...], levels: int) -> int:
 def blueconnect_cost(
     ranks: int, hierarchy: Sequence[int], size_bytes: int, fabrics: Fabric | Sequence[Fabric]
 ) -> Cost:
-    """Sum of the rings' costs, level i on `size_bytes` / (p_0 ... p_(i-1)).
+    """Return the sum of the rings' costs, level i on `size_bytes` / (p_0 ... p_(i-1)).
 
     `fabrics` may have a network of its own for each level.
     """

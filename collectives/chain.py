@@ -15,7 +15,7 @@ from ringleaf.collectives.schedule import (
 
 
 def chain_broadcast(ranks: int, segments: int = 1, root: int = 0) -> Schedule:
-    """Pass the tensor from rank to rank, `segments` pieces one after the other.
+    """Return a schedule that passes the tensor from rank to rank, in `segments` pieces.
 
     Raises:
         ScheduleError: If `ranks` < 1, `segments` < 1, or `root` is none of the ranks.
@@ -26,7 +26,7 @@ def chain_broadcast(ranks: int, segments: int = 1, root: int = 0) -> Schedule:
 
 
 def chain_reduce(ranks: int, segments: int = 1, root: int = 0) -> Schedule:
-    """Add up on the way down the chain to `root`, which is its last rank.
+    """Return a schedule that adds up the tensor along the chain to `root`, its last rank.
 
     Raises:
         ScheduleError: If `ranks` < 1, `segments` < 1, or `root` is none of the ranks.
@@ -59,7 +59,7 @@ def _chain(ranks: int, segments: int, first: int, op: Op) -> tuple[Transfer, ...
 
 
 def chain_cost(ranks: int, size_bytes: int, fabric: Fabric, segments: int) -> Cost:
-    """Fill the chain of n - 1 hops, then take one segment after the other."""
+    """Return the cost of filling the chain of n - 1 hops, and of one segment after the other."""
     if ranks < 2:
         return Cost(0, 0, 0)
     hops = ranks - 1

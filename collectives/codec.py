@@ -1,9 +1,9 @@
-"""How the data of a schedule's messages is written: codecs, pure torch.
+"""Codecs, which write the data of a schedule's messages as bytes; pure torch.
 
 A schedule without a codec sends its chunks as they are. With one, a message's chunks are
 encoded when they leave, the bytes on the wire are those of the encoding, however many
-they are, and what arrives is decoded before it is applied. So the size of a message may depend
-on the data.
+they are, and an arriving message is decoded before it is applied. So the size of a message may
+depend on the data.
 """
 
 from __future__ import annotations
@@ -17,40 +17,40 @@ if TYPE_CHECKING:
 class Codec(Protocol):
     """A way to write neighbouring elements as bytes.
 
-    A message may hold several chunks, and is encoded as a whole. Cutting must not matter:
-    the decoded message is what its chunks, each encoded and decoded by itself, would be.
+    A message may hold several chunks, and is encoded as a whole. Cutting must not matter: the
+    decoded message equals its chunks, each encoded and decoded by itself.
     """
 
     @property
     def name(self) -> str:
-        """Its name in the registry."""
+        """The codec's name in the registry."""
 
     @property
     def is_lossless(self) -> bool:
-        """Whether decoding gives the very bits that were encoded."""
+        """Whether decoding gives exactly the bits that were encoded."""
 
     def encode(self, values: torch.Tensor) -> torch.Tensor:
-        """Return the bytes (uint8) of a flat tensor, which stays as it is."""
+        """Return the bytes (uint8) of a flat tensor, which is not changed."""
 
     def decode(self, data: torch.Tensor, elements: int, dtype: torch.dtype) -> torch.Tensor:
-        """Return the `elements` of this type that `data`, all of it, stands for.
+        """Return the `elements` elements of type `dtype` that the whole of `data` encodes.
 
         Raises:
-            ProtocolError: If it can't be.
+            ProtocolError: If `data` is not a valid encoding of them.
         """
 
     def most_bytes(self, elements: int, item_bytes: int) -> int:
-        """The most that so many elements can take."""
+        """Return the largest number of bytes that `elements` elements can take."""
 
 
 @runtime_checkable
 class Lossy(Protocol):
-    """A codec that loses something says how much; results are judged by that."""
+    """A codec that loses something and says how much; results are judged by that bound."""
 
     def error_bound(self, values: torch.Tensor) -> torch.Tensor:
         """Return how far each element, encoded and decoded, may be from `values` (float64)."""
 
 
 def is_lossy(codec: Codec | None) -> bool:
-    """Whether messages lose something by being written so."""
+    """Return whether messages lose something when `codec` encodes them."""
     return codec is not None and not codec.is_lossless

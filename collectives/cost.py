@@ -3,7 +3,7 @@
 A message of b bytes takes alpha + wire_bytes(b) / rate from its first byte leaving to its
 last byte arriving. Alpha is latency: it keeps no port busy. Every rank has one port, full
 duplex, and the network between ports has no bottleneck. The closed forms live beside the
-algorithms; `critical_path` gives the figure for any schedule whatever.
+algorithms; `critical_path` gives the time of any schedule.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Fabric:
     """The network as the model sees it.
 
     `wire_bytes` turns a message's payload into bytes on the wire, headers and all;
-    `aggregate_wire_bytes` does it for what goes to aggregating switches, whose packets are
+    `aggregate_wire_bytes` does it for payload to aggregating switches, whose packets are
     smaller. `overhead_ps` is time that each message keeps its ports busy besides its bytes.
     `aggregate_ps` is the time from a host to the root of aggregation and back (RTT); by
     default that of the longest way between two hosts, which passes there too.
@@ -42,7 +42,7 @@ class Fabric:
     aggregate_ps: int | None = None
 
     def latency_ps(self, src: int, dst: int) -> int:
-        """Alpha from `src` to `dst`."""
+        """Return alpha from `src` to `dst`."""
         if isinstance(self.alpha_ps, int):
             return self.alpha_ps
         if callable(self.alpha_ps):
@@ -50,19 +50,19 @@ class Fabric:
         return self.alpha_ps[src][dst]
 
     def worst_latency_ps(self, ranks: int) -> int:
-        """The largest alpha between any two of `ranks` ranks."""
+        """Return the largest alpha between any two of `ranks` ranks."""
         if isinstance(self.alpha_ps, int):
             return self.alpha_ps if ranks > 1 else 0
         pairs = ((a, b) for a in range(ranks) for b in range(ranks) if a != b)
         return max((self.latency_ps(*pair) for pair in pairs), default=0)
 
     def port_ps(self, payload_bytes: float) -> int:
-        """Time that a message keeps a port busy."""
+        """Return the time that a message keeps a port busy."""
         wire_bytes = self.wire_bytes(round(payload_bytes))
         return self.overhead_ps + round(wire_bytes * 8 * PS_PER_S / self.rate_bps)
 
     def aggregation_ps(self, payload_bytes: float, ranks: int) -> int:
-        """Time to stream `payload_bytes` through aggregating switches and back."""
+        """Return the time to stream `payload_bytes` through aggregating switches and back."""
         wire_bytes = self.aggregate_wire_bytes(round(payload_bytes))
         rtt_ps = self.worst_latency_ps(ranks) if self.aggregate_ps is None else self.aggregate_ps
         return round(wire_bytes * 8 * PS_PER_S / self.rate_bps) + rtt_ps
@@ -70,7 +70,7 @@ class Fabric:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a closed form says of one collective.
+    """The figures that a closed form gives for one collective.
 
     `sent_bytes` is the payload that the busiest rank sends; `latency_terms` counts the
     alphas, one after the other, in `time_ps`.
@@ -84,7 +84,7 @@ class Cost:
 def steps_cost(
     counts: Sequence[int], payloads: Sequence[float], ranks: int, fabric: Fabric
 ) -> Cost:
-    """Cost of steps in sequence, `counts[i]` of them with a message of `payloads[i]` bytes.
+    """Return the cost of steps in sequence, `counts[i]` of them of `payloads[i]` bytes each.
 
     Where alpha depends on the pair, the worst one is taken: then this is an upper bound.
     """
@@ -112,20 +112,20 @@ def most_segments(size_bytes: int, ranks: int, rows_per_segment: int) -> int:
 
 
 def best_segments(time_ps: Callable[[int], int], most: int) -> int:
-    """Return which of 1, 2, 4, ... and `most` segments takes least time; the fewest if tied."""
+    """Return the number among 1, 2, 4, ... and `most` that takes least time; the fewest if tied."""
     powers = (1 << exponent for exponent in range(most.bit_length()))
     return min([*powers, most], key=time_ps)
 
 
 def in_network_bound_ps(ranks: int, size_bytes: int, fabric: Fabric) -> int:
-    """Least time of an in-network allreduce: each byte once up and once down, at once."""
+    """Return the least time of an in-network allreduce: bytes go up and down once, at once."""
     return fabric.aggregation_ps(size_bytes, ranks) if ranks > 1 else 0
 
 
 def point_to_point_bound_ps(
     collective: Collective, ranks: int, size_bytes: int, fabric: Fabric
 ) -> int:
-    """Least time of a collective between hosts alone, by the bytes through one port.
+    """Return the least time of a collective between hosts alone, by the bytes through one port.
 
     The factors are those by which nccl-tests turns algbw into busbw (PERFORMANCE.md): S is
     the whole tensor, also for reduce-scatter and all-gather.

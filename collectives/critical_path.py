@@ -1,13 +1,13 @@
-"""How long a schedule takes, at least: its rows walked by data flow on an ideal network.
+"""The least time that a schedule takes: its rows walked by data flow on an ideal network.
 
 Assumptions, as in LogGP with full-duplex ports: a message keeps its rank's port busy for
 `Fabric.port_ps` in one piece; its first byte reaches the other port alpha later, and it keeps
-that one busy for as long, once it is free (what waits, waits in the network; nothing is
-lost). A free port takes that message of those waiting which comes first in the schedule,
-which is about what fair sharing among flows comes to. Between ports there is no bottleneck.
+that one busy for as long, once it is free (waiting messages wait in the network; nothing is
+lost). A free port takes the waiting message that comes first in the schedule, which is about
+the same as fair sharing among flows. Between ports there is no bottleneck.
 An `Aggregate` takes `Fabric.aggregation_ps`, once all its ranks are ready.
-Additions take no time, and a sender knows at once that its message has landed. What is left
-is what the schedule itself and the ports demand.
+Additions take no time, and a sender knows at once that its message has landed. The time left
+is the time that the schedule itself and the ports demand.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ringleaf.errors import ScheduleError
 
 @dataclass(frozen=True, slots=True)
 class CriticalPath:
-    """`time_ps` is when the last rank is done; `rank_ps` is when each of them is."""
+    """The times at which the ranks are done: each one (`rank_ps`), and the last (`time_ps`)."""
 
     time_ps: int
     rank_ps: tuple[int, ...]
@@ -97,7 +97,7 @@ def _singly(schedule: Schedule) -> Iterable[Message | Aggregate]:
 
 
 class _Kind(IntEnum):
-    """What happens to a move, in the order in which it counts at one instant."""
+    """The events of a move, in the order in which they are handled at one instant."""
 
     LAND = 0  # its last byte is there
     APPLY = 1
@@ -109,13 +109,13 @@ class _Kind(IntEnum):
 
 @dataclass(slots=True)
 class _Node:
-    """One move's place in the data flow: how much it still waits for, and who waits for it."""
+    """One move's place in the data flow: how many moves it still waits for, and those that wait."""
 
     before_send: int = 0
     before_apply: int = 1  # its own landing
-    sends: list[int] = field(default_factory=list)  # moves that send what this one writes
-    writes: list[int] = field(default_factory=list)  # moves that next write where this one does
-    overwrites: list[int] = field(default_factory=list)  # moves that next write what it sends
+    sends: list[int] = field(default_factory=list)  # moves that send the chunks this one writes
+    writes: list[int] = field(default_factory=list)  # moves that next write its chunks
+    overwrites: list[int] = field(default_factory=list)  # moves that next write the chunks it sends
 
 
 def _data_flow(schedule: Schedule, moves: list[Message | Aggregate]) -> list[_Node]:

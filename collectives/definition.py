@@ -1,4 +1,4 @@
-"""The result that each collective promises, whatever the schedule, and a check of who lacks it.
+"""The result that each collective promises, and a check for ranks on which it is missing.
 
 The definition names, for each rank and chunk, whose data must be there in the end. A schedule is
 judged by it without any tensor: each rank's input is one bit, and a chunk's contents are the set
@@ -23,10 +23,10 @@ import numpy.typing as npt
 from ringleaf.collectives.schedule import Aggregate, Collective, Op, Schedule, check
 
 EVERYONE = -1
-"""The sum of all ranks' inputs must be there."""
+"""A demand: the sum of all ranks' inputs must be there."""
 
 NOBODY = -2
-"""Whatever is there does not matter."""
+"""A demand: the contents do not matter."""
 
 _BLOCK_BYTES = 1 << 26  # of contents that are followed at once
 
@@ -43,17 +43,17 @@ _ONE = np.uint64(1)
 
 @lru_cache(maxsize=8)
 def demands(collective: Collective, ranks: int, blocks: int, root: int = 0) -> Demands:
-    """Return whose data each rank must hold in each block of the tensor.
+    """Return the rank whose data each rank must hold in each block of the tensor, or a constant.
 
     Args:
         collective: The promise.
-        ranks: How many ranks take part.
-        blocks: Into how many nearly equal ranges the tensor is cut. Ranks own equal shares of
-            them, in order, as in `schedule.owner`.
-        root: Of a reduce or broadcast.
+        ranks: Number of ranks that take part.
+        blocks: Number of nearly equal ranges that the tensor is cut into. Ranks own equal shares
+            of them, in order, as in `schedule.owner`.
+        root: The root of a reduce or broadcast.
 
     Returns:
-        An array that must not be written to, as others may be given the same.
+        A read-only array of EVERYONE, NOBODY or ranks; other callers may be given the same one.
     """
     rank, block = np.arange(ranks)[:, None], np.arange(blocks)[None, :]
     owner = block * ranks // blocks
@@ -77,11 +77,11 @@ def demands(collective: Collective, ranks: int, blocks: int, root: int = 0) -> D
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A chunk that does not hold on some rank what it must when the schedule is over.
+    """A chunk whose contents on some rank are wrong when the schedule is over.
 
     Attributes:
-        rank: Where.
-        chunk: Which.
+        rank: The rank that holds the wrong contents.
+        chunk: The number of the chunk.
         lacking: Ranks whose contributions are not there.
         surplus: Ranks whose contributions do not belong there.
         doubled: Ranks whose contributions are there more than once.
@@ -94,7 +94,7 @@ class Fault:
     doubled: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        """Say it in one line."""
+        """Return the fault in one line."""
         at = f"rank {self.rank}"
         if self.lacking:
             return f"{at} lacks {_contributions(self.lacking)} to chunk {self.chunk}"
@@ -113,11 +113,11 @@ def _contributions(ranks: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What a schedule leaves wrong.
+    """The chunks that a schedule leaves wrong.
 
     Attributes:
         cells: (ranks, chunks): whether a rank's chunk is wrong.
-        first: The first of them, chunk by chunk; None if there is none.
+        first: The first fault, chunk by chunk; None if there is none.
     """
 
     cells: npt.NDArray[np.bool_]
@@ -128,15 +128,15 @@ _known: dict[tuple[object, ...], Faults] = {}
 
 
 def find_faults(schedule: Schedule, collective: Collective, root: int = 0) -> Faults:
-    """Return what a schedule leaves wrong; the same rows are followed only once in a process.
+    """Return the chunks that a schedule leaves wrong; equal rows are followed once in a process.
 
     Args:
-        schedule: The schedule. What it says of its own collective and root is not believed.
-        collective: What it must do.
-        root: Of a reduce or broadcast.
+        schedule: The schedule. Its own `collective` and `root` are ignored.
+        collective: The collective that it must perform.
+        root: The root of a reduce or broadcast.
 
     Raises:
-        ScheduleError: If rows are out of order or name what does not exist.
+        ScheduleError: If rows are out of order or name ranks or chunks that do not exist.
     """
     moves = _Moves.of(schedule)
     if not moves.make_sense(schedule):
@@ -171,7 +171,7 @@ def _follow(schedule: Schedule, moves: _Moves, collective: Collective, root: int
 class _Moves:
     """A schedule's rows as columns; an aggregation is a row for each rank that it writes to.
 
-    Its `src` is an index in `groups`, which has its addends.
+    An aggregation's `src` is an index in `groups`, which has the ranks it adds up.
     """
 
     step: _Column
@@ -197,14 +197,14 @@ class _Moves:
         return cls(step, src, dst, chunk, op_, groups)
 
     def digest(self) -> bytes:
-        """Return what tells these rows from all others; `dst` has the members of groups."""
+        """Return a hash of the rows; the members of groups are in it by `dst`."""
         found = blake2b()
         for column in (self.step, self.src, self.dst, self.chunk, self.op):
             found.update(column.tobytes())
         return found.digest()
 
     def make_sense(self, schedule: Schedule) -> bool:
-        """Whether `check` would accept the rows; that takes as long as all the rest."""
+        """Return whether `check` would accept the rows; `check` takes as long as all the rest."""
         is_transfer = self.op != _AGGREGATE
         return bool(
             schedule.ranks > 0
@@ -219,7 +219,7 @@ class _Moves:
         )
 
     def by_chunks(self, chunks: int, together: int) -> Iterator[tuple[int, _Moves]]:
-        """Yield the rows of so many neighbouring chunks at a time, which count from 0 there.
+        """Yield the first of each `together` neighbouring chunks, and their rows, counted from 0.
 
         Their steps are numbered anew, for each chunk from 0 without gaps: chunks never meet, and
         a pipeline of many chunks is over in as few steps as one of them takes.
@@ -251,7 +251,7 @@ def _all_below(end: int, *columns: _Column) -> bool:
 
 
 class _Contents:
-    """What all nodes hold of some chunks: sets of ranks, as bits.
+    """The contents of some chunks on all nodes: sets of ranks, as bits.
 
     Attributes:
         once: (nodes, chunks, words): contributions that are there.
@@ -265,7 +265,7 @@ class _Contents:
         self.twice = np.zeros_like(self.once)
 
     def run(self, moves: _Moves) -> None:
-        """Apply all rows: those of a step read what was there before it, and write in order."""
+        """Apply all rows: those of a step read the contents from before it, and write in order."""
         edges = np.flatnonzero(np.diff(moves.step, prepend=-1, append=-1))
         for start, stop in pairwise(edges):
             rows = slice(start, stop)
@@ -280,7 +280,7 @@ class _Contents:
     def _arriving(
         self, src: _Column, chunk: _Column, op: _Column, groups: list[tuple[int, ...]]
     ) -> tuple[_Words, _Words]:
-        """What each row brings, as (rows, words)."""
+        """Return the contributions that each row brings, once and more than once: (rows, words)."""
         is_sum = op == _AGGREGATE
         senders = np.where(is_sum, 0, src)
         once, twice = self.once[senders, chunk], self.twice[senders, chunk]
@@ -305,7 +305,7 @@ class _Contents:
         self.once[dst, chunk] = there | once
 
     def faults(self, wanted: Demands) -> npt.NDArray[np.bool_]:
-        """Which (rank, chunk) differ from what is wanted."""
+        """Return, by (rank, chunk), whether the contents differ from the wanted ones."""
         right = _right(wanted)
         once, twice = self.once[: self._ranks], self.twice[: self._ranks]
         differs = ((once != right) | (twice & right != 0)).any(axis=2)
@@ -313,7 +313,7 @@ class _Contents:
         return found
 
     def describe(self, rank: int, chunk: int, wanted: Demands, first: int) -> Fault:
-        """Say what is wrong in a cell; chunk 0 here is `first` of the schedule."""
+        """Return the fault of a cell; chunk 0 here is chunk `first` of the schedule."""
         there, right = self.once[rank, chunk], _right(wanted)[rank, chunk]
         return Fault(
             rank,
@@ -325,7 +325,7 @@ class _Contents:
 
 
 def _right(wanted: Demands) -> _Words:
-    """Return what is wanted as sets: (ranks, chunks, words)."""
+    """Return the wanted contents as sets: (ranks, chunks, words)."""
     singles = _singles(len(wanted))
     everyone = np.bitwise_or.reduce(singles, axis=0)
     right: _Words = singles[np.maximum(wanted, 0)]
@@ -334,7 +334,7 @@ def _right(wanted: Demands) -> _Words:
 
 
 def _waves(cells: _Column) -> Iterator[_Column]:
-    """Yield places of rows that write different cells; a cell's rows stay in order."""
+    """Yield the places of rows that write different cells; a cell's rows stay in order."""
     order = np.argsort(cells, kind="stable")
     ordered = cells[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))

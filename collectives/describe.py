@@ -1,4 +1,4 @@
-"""A schedule as people read it: a line per step, who sends which chunks to whom."""
+"""A schedule as text for people: a line per step, with each message's ranks and chunks."""
 
 from __future__ import annotations
 

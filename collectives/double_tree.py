@@ -10,7 +10,7 @@ from ringleaf.collectives.schedule import Collective, Schedule, check_ranks, che
 
 
 def double_tree_allreduce(ranks: int, segments: int = 1) -> Schedule:
-    """Run two pipelined trees at once, each over its half of the tensor in `segments` pieces.
+    """Return a schedule of two pipelined trees, each over half of the tensor in `segments` pieces.
 
     A rank that is inner in one tree is a leaf in the other, so it receives 3 S / 2 in the
     first and S / 2 in the second: the bandwidth term is 2 S / B, as good as the ring's,
@@ -44,7 +44,7 @@ def trees(ranks: int) -> tuple[tuple[Edge, ...], tuple[Edge, ...]]:
 
 
 def double_tree_cost(ranks: int, size_bytes: int, fabric: Fabric, segments: int = 1) -> Cost:
-    """Cost of both pipelines together; latency grows with log2(n), bytes tend to 2 S."""
+    """Return the cost of both pipelines; latency grows with log2(n), bytes tend to 2 S."""
     check_ranks("double_tree_cost", ranks)
     check_segments("double_tree_cost", segments)
     return pipeline_cost(trees(ranks), ranks, size_bytes / (2 * segments), segments, fabric)

@@ -9,7 +9,7 @@ from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer, ch
 
 
 def halving_doubling_allreduce(ranks: int) -> Schedule:
-    """Exchange halves with ever farther partners, then give the sums back the same way.
+    """Return a schedule that exchanges halves with ever farther partners, then gives sums back.
 
     Neighbours exchange the largest halves. With a number of ranks that is no power of two,
     the first ones pair up: the odd one of a pair adds its tensor to the even one's before,
@@ -66,7 +66,7 @@ def _exchange(ranks: int, power: int) -> Iterator[Transfer]:
 
 
 def _block(i: int, levels: int, power: int) -> range:
-    """Chunks that participant `i` still cares for after `levels` halvings.
+    """Return the chunks that participant `i` is still in charge of after `levels` halvings.
 
     Bit k of `i` picks the half at level k.
     """
@@ -78,11 +78,11 @@ def _block(i: int, levels: int, power: int) -> range:
 
 
 def halving_doubling_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
-    """2 log2(p) messages, 2 (p - 1) / p S bytes, for p = 2^i; else two messages of S more."""
+    """Return the cost: 2 log2(p) messages, 2 (p - 1) / p S bytes for p = 2^i; else 2 of S more."""
     power = _power_of_two(ranks)
     halves = [size_bytes / (2 << level) for level in range(power.bit_length() - 1)]
     fold = [(2, float(size_bytes))] if ranks > power else []
     steps = fold + [(2, half) for half in halves]
     cost = steps_cost([count for count, _ in steps], [size for _, size in steps], ranks, fabric)
-    # Of a pair, one sends the tensor before and the other after: nobody sends it twice.
+    # In a pair, one sends the tensor before and the other after: nobody sends it twice.
     return Cost(cost.time_ps, cost.sent_bytes - len(fold) * size_bytes, cost.latency_terms)

@@ -6,9 +6,9 @@
     [1, [0, 1], 1, "aggregate"]
     ]}
 
-A row of five is step, source, destination, chunk and what becomes of it; a row of four is
-step, ranks, chunk and "aggregate". Where messages are encoded, "codec" names how, and "coded"
-lists what operations' messages are.
+A row of five is step, source, destination, chunk and operation; a row of four is step, ranks,
+chunk and "aggregate". Where messages are encoded, "codec" names the codec, and "coded" lists the
+operations whose messages are encoded.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def to_json(schedule: Schedule) -> str:
 
 
 def from_json(text: str, where: str = "schedule") -> Schedule:
-    """Read what `to_json` wrote; `where` (a file's name, say) begins error messages.
+    """Return the schedule that `to_json` wrote; errors begin with `where` (a file's name, say).
 
-    Whether the schedule does what it says is for `verify.verify` to tell.
+    `verify.verify` tells whether the schedule does what its collective promises.
 
     Raises:
         ScheduleError: If `text` is not such JSON, or its rows make no sense.

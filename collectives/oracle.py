@@ -1,4 +1,4 @@
-"""The reference interpreter: any schedule on tensors, in the very order of its additions.
+"""The reference interpreter: runs any schedule on tensors, in the exact order of its additions.
 
 Chunks never meet, so each is computed by itself: inputs stay untouched, and besides them
 only the partial sums of one chunk are in memory.
@@ -40,10 +40,10 @@ class ChunkResult:
 def execute(
     schedule: Schedule, tensors: Sequence[torch.Tensor], *, in_place: bool = False
 ) -> list[torch.Tensor]:
-    """Return what each rank holds when the schedule has run on `tensors`, one per rank.
+    """Return each rank's tensor after the schedule has run on `tensors`, one per rank.
 
     The result equals, bit for bit, that of any executor that keeps the schedule's order,
-    except for what an `Aggregate` sums: switches have arithmetic of their own, so there the
+    except for the sums of an `Aggregate`: switches have arithmetic of their own, so there the
     value is the exact sum rounded once, to be compared within the system's error bound.
 
     Args:
@@ -103,7 +103,7 @@ def _execute_chunk(schedule: Schedule, rows: list[Row], values: list[torch.Tenso
 def apply_rows(
     schedule: Schedule, rows: list[Row], values: list[torch.Tensor]
 ) -> Iterator[torch.Tensor]:
-    """Replace the nodes' `values` of one chunk, row by row; yield what each row brought.
+    """Replace the nodes' `values` of one chunk, row by row; yield the data each row brought.
 
     Tensors are never changed, so they can be shared.
     """
@@ -126,7 +126,7 @@ def _arriving(schedule: Schedule, row: Row, values: list[torch.Tensor]) -> torch
     if isinstance(row, Aggregate):
         return exact_sum([values[rank] for rank in row.ranks]).to(values[row.ranks[0]].dtype)
     value, codec = values[row.src], schedule.codec_of(row.op)
-    if codec is None or codec.is_lossless:  # of that, a test of the real thing shall be the judge
+    if codec is None or codec.is_lossless:  # tests of the real thing judge whether it is
         return value
     return codec.decode(codec.encode(value), value.numel(), value.dtype)
 
@@ -161,7 +161,7 @@ def _taken(
     values: list[torch.Tensor],
     ranges: list[tuple[int, int]],
 ) -> tuple[int, torch.Tensor, int]:
-    """What a message brings: its first element, its values, and the bytes it takes."""
+    """Return a message's first element, its values, and the bytes it takes."""
     if isinstance(each, Aggregate):
         start, stop = ranges[each.chunk]
         total = exact_sum([values[rank][start:stop] for rank in each.ranks])
@@ -175,7 +175,7 @@ def _taken(
 
 
 def exact_sum(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Sum in float64, or int64 for integers: for comparing within a bound, not bit for bit.
+    """Return the sum in float64, or int64 for integers, to compare within a bound, not by bits.
 
     Raises:
         ScheduleError: If there are no tensors.
@@ -190,7 +190,7 @@ def exact_sum(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
 
 
 def _check_tensors(schedule: Schedule, tensors: Sequence[torch.Tensor]) -> int:
-    """Return the number of elements."""
+    """Check that the tensors fit the schedule, and return the number of elements."""
     if len(tensors) != schedule.ranks:
         raise ScheduleError(f"execute: needs {schedule.ranks} tensors, got {len(tensors)}")
     for rank, tensor in enumerate(tensors):

@@ -20,10 +20,10 @@ from ringleaf.errors import ScheduleError
 
 
 def parameter_server_allreduce(ranks: int, servers: int = 0, segments: int = 1) -> Schedule:
-    """Every rank sends each server its chunk of a segment, and gets it back summed.
+    """Return a schedule in which ranks send each server its chunk of a segment and get the sum.
 
-    Segments follow one another, so that a server's port sends sums while it receives what is
-    next. Co-located servers (0) have one segment: theirs are as many as the ranks anyway.
+    Segments follow one another, so that a server's port sends sums while it receives the next
+    segment. Co-located servers (0) have one segment: it has as many chunks as there are ranks.
     Ranks begin with different servers, and servers with different ranks, so that ports
     share the load at any time.
 
@@ -58,7 +58,7 @@ def parameter_server_allreduce(ranks: int, servers: int = 0, segments: int = 1) 
 
 
 def _gather(ranks: int, servers: int, segments: int, segment: int) -> Iterator[Transfer]:
-    """What ranks send of a segment, in the step of its number."""
+    """Yield the transfers by which ranks send a segment, in the step of its number."""
     if segment == segments:
         return
     count, first = servers or ranks, ranks if servers else 0
@@ -71,7 +71,7 @@ def _gather(ranks: int, servers: int, segments: int, segment: int) -> Iterator[T
 
 
 def _scatter(ranks: int, servers: int, segment: int) -> Iterator[Transfer]:
-    """What servers send of a segment, one step later."""
+    """Yield the transfers by which servers send a segment's sums, one step later."""
     if segment < 0:
         return
     count, first = servers or ranks, ranks if servers else 0
@@ -86,7 +86,7 @@ def _scatter(ranks: int, servers: int, segment: int) -> Iterator[Transfer]:
 def parameter_server_cost(
     ranks: int, size_bytes: int, fabric: Fabric, servers: int, segments: int
 ) -> Cost:
-    """The busiest ports, of ranks or of servers, one segment longer than it takes to gather.
+    """Return the cost by the busiest ports, of ranks or servers, with one segment of delay.
 
     A co-located server's port carries (n - 1) chunks each way, twice.
     """
@@ -103,7 +103,7 @@ def parameter_server_cost(
 
 
 def parameter_server_segments(ranks: int, size_bytes: int, fabric: Fabric, servers: int) -> int:
-    """Into how many pieces the model would cut the tensor."""
+    """Return the number of pieces into which the model would cut the tensor."""
     if not servers:
         return 1
     return best_segments(

@@ -20,6 +20,6 @@ def find_algorithm(name: str) -> Algorithm:
     """Return the algorithm of that name.
 
     Raises:
-        ConfigError: Naming the valid ones.
+        ConfigError: If there is none; the message names the valid ones.
     """
     return ALGORITHMS.find(name, "algo")

@@ -9,7 +9,7 @@ from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer, ch
 
 
 def ring_allreduce(ranks: int) -> Schedule:
-    """Reduce-scatter round the ring, then all-gather round the ring.
+    """Return a schedule that reduce-scatters round the ring, then all-gathers round the ring.
 
     The tensor is cut into one chunk per rank; each chunk's sum is formed on its way round,
     one addition per step, and is copied on from the rank that completes it.
@@ -28,7 +28,7 @@ def ring_allreduce(ranks: int) -> Schedule:
 
 
 def ring_reduce_scatter(ranks: int) -> Schedule:
-    """Leave the sum of chunk r on rank r; the other chunks hold partial sums.
+    """Return a schedule that leaves the sum of chunk r on rank r, and partial sums elsewhere.
 
     Raises:
         ScheduleError: If `ranks` < 1.
@@ -39,7 +39,7 @@ def ring_reduce_scatter(ranks: int) -> Schedule:
 
 
 def ring_all_gather(ranks: int) -> Schedule:
-    """Give chunk r of rank r to all ranks.
+    """Return a schedule that gives chunk r of rank r to all ranks.
 
     Raises:
         ScheduleError: If `ranks` < 1.
@@ -50,7 +50,7 @@ def ring_all_gather(ranks: int) -> Schedule:
 
 
 def _rounds(ranks: int, *, first_step: int, offset: int, op: Op) -> Iterator[Transfer]:
-    """Yield `ranks` - 1 steps; at first rank r sends chunk r + `offset`, then what it got."""
+    """Yield `ranks` - 1 steps; rank r first sends chunk r + `offset`, then each chunk it got."""
     for step in range(ranks - 1):
         for src in range(ranks):
             chunk = (src + offset - step) % ranks
@@ -58,10 +58,10 @@ def _rounds(ranks: int, *, first_step: int, offset: int, op: Op) -> Iterator[Tra
 
 
 def ring_allreduce_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
-    """2 (n - 1) messages of S / n bytes, each waiting for the one before."""
+    """Return the cost of 2 (n - 1) messages of S / n bytes, each waiting for the one before."""
     return steps_cost([2 * (ranks - 1)], [size_bytes / ranks], ranks, fabric)
 
 
 def ring_half_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
-    """Cost of reduce-scatter or all-gather, where S is the size of the whole tensor."""
+    """Return the cost of reduce-scatter or all-gather, where S is the size of the whole tensor."""
     return steps_cost([ranks - 1], [size_bytes / ranks], ranks, fabric)

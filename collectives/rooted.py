@@ -16,7 +16,7 @@ from ringleaf.collectives.schedule import Schedule, check_ranks
 def broadcast(
     ranks: int, size_bytes: int, fabric: Fabric, segments: int | None = None, root: int = 0
 ) -> Schedule:
-    """Return what the model finds faster, or a chain of `segments` if that is given.
+    """Return the schedule that the model finds faster, or a chain of `segments` if given.
 
     Raises:
         ScheduleError: If `ranks` < 1, `segments` < 1, or `root` is none of the ranks.
@@ -30,7 +30,7 @@ def broadcast(
 def reduce(
     ranks: int, size_bytes: int, fabric: Fabric, segments: int | None = None, root: int = 0
 ) -> Schedule:
-    """Return what the model finds faster, or a chain of `segments` if that is given.
+    """Return the schedule that the model finds faster, or a chain of `segments` if given.
 
     Raises:
         ScheduleError: If `ranks` < 1, `segments` < 1, or `root` is none of the ranks.
@@ -44,7 +44,7 @@ def reduce(
 def broadcast_cost(
     ranks: int, size_bytes: int, fabric: Fabric, segments: int | None = None
 ) -> Cost:
-    """Cost of what `broadcast` returns."""
+    """Return the cost of the schedule that `broadcast` returns."""
     pieces = _chain_segments(ranks, size_bytes, fabric, segments)
     if pieces is None:
         return binomial_broadcast_cost(ranks, size_bytes, fabric)
@@ -52,7 +52,7 @@ def broadcast_cost(
 
 
 def reduce_cost(ranks: int, size_bytes: int, fabric: Fabric, segments: int | None = None) -> Cost:
-    """Cost of what `reduce` returns."""
+    """Return the cost of the schedule that `reduce` returns."""
     pieces = _chain_segments(ranks, size_bytes, fabric, segments)
     if pieces is None:
         return binomial_reduce_cost(ranks, size_bytes, fabric)
@@ -62,7 +62,7 @@ def reduce_cost(ranks: int, size_bytes: int, fabric: Fabric, segments: int | Non
 def _chain_segments(
     ranks: int, size_bytes: int, fabric: Fabric, segments: int | None
 ) -> int | None:
-    """Return into how many pieces to cut the tensor for a chain, or None for a binomial tree."""
+    """Return the number of pieces of the tensor for a chain, or None for a binomial tree."""
     check_ranks("broadcast, reduce", ranks)
     if segments is not None:
         return segments

@@ -1,4 +1,4 @@
-"""How far float sums may be from the exact ones, by what is proved and not by trying.
+"""Proved bounds on the distance of float sums from the exact ones, as opposed to measured ones.
 
 Source:
     Higham, "Accuracy and stability of numerical algorithms", 2nd edition, SIAM 2002: sections 4.2
@@ -30,7 +30,7 @@ def wrapped_or_exact_sum(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
 
 
 def sum_error_bound(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Return how far a float32 sum of these, in any order, may be from `exact_sum`, as float64.
+    """Return a bound (float64) on a float32 sum's distance, in any order, from `exact_sum`.
 
     n addends are off by g = (n - 1) u / (1 - (n - 1) u) times the sum of their magnitudes at most.
     That sum is itself made of float32, so it may be too small by as much; and the exact one has
@@ -51,13 +51,13 @@ def _magnitudes(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
 
 
 def _growth(addends: int, unit: float) -> float:
-    """Higham's gamma of addends - 1 roundings."""
+    """Return Higham's gamma of addends - 1 roundings."""
     roundings = (addends - 1) * unit
     return roundings / (1 - roundings)
 
 
 def codec_slack(schedule: Schedule, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Return how far results may be off if the schedule's codec loses what it documents.
+    """Return how far results may be off if the schedule's codec loses as much as it documents.
 
     Errors are followed row by row: an encoding adds the codec's bound, an addition that of both
     its operands and its own rounding.
@@ -85,7 +85,7 @@ def codec_slack(schedule: Schedule, tensors: Sequence[torch.Tensor]) -> torch.Te
 def _follow(
     schedule: Schedule, rows: list[Row], values: list[torch.Tensor], slacks: list[torch.Tensor]
 ) -> None:
-    """Replace all nodes' values of one chunk, and how far each may be off."""
+    """Replace all nodes' values of one chunk, and the bounds (`slacks`) on their errors."""
     for _, step in groupby(rows, attrgetter("step")):
         concurrent = list(step)
         arriving = [_arriving(schedule, row, values, slacks) for row in concurrent]

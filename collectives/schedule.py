@@ -1,13 +1,13 @@
-"""A collective as data: what moves from which rank to which, and in what order it counts.
+"""A collective as data: the transfers between ranks, and the order in which they apply.
 
 Each rank holds a tensor of the same shape, cut into `chunks` nearly equal ranges
-(`chunk_ranges`). A schedule is a tuple of rows, sorted by step, that say what becomes of them.
+(`chunk_ranges`). A schedule is a tuple of rows, sorted by step, each of which moves a chunk.
 
 Ranks may have the help of servers, numbered after them: nodes that hold zeros at first, have
 nothing to contribute, and of which nothing is demanded. Rows name ranks and servers alike.
 
 Meaning
-    Rows of one step are concurrent: they read what was there before the step. Operations
+    Rows of one step are concurrent: they read the contents from before the step. Operations
     on one (rank, chunk) apply in row order. So every float addition has its place, and the
     result is the same bit for bit, whoever executes the schedule (`oracle.execute` is the
     reference).
@@ -17,7 +17,7 @@ Execution by data flow
 
     send   A row's data leaves once all rows of earlier steps that write (src, chunk) have
            been applied there.
-    apply  What arrived is applied once all earlier rows that write (dst, chunk) have been
+    apply  Arrived data is applied once all earlier rows that write (dst, chunk) have been
            applied, and all rows of this step and earlier ones that send (dst, chunk) have
            been acknowledged: until then a retransmission may still read it.
 
@@ -49,10 +49,10 @@ from ringleaf.errors import ScheduleError
 
 
 class Op(StrEnum):
-    """What arriving data does to the chunk that is there.
+    """The operation by which arriving data changes the chunk that is there.
 
-    Strings, as their hash is not computed in Python: streams, which name one, are looked up for
-    every message.
+    Operations are strings, as a string's hash is not computed in Python: streams, which name an
+    operation, are looked up for every message.
     """
 
     REDUCE = "reduce"  # dst[chunk] += src[chunk]
@@ -63,11 +63,11 @@ ALL_OPS = frozenset(Op)
 
 
 class Collective(Enum):
-    """What must hold when a schedule has run.
+    """The condition that must hold when a schedule has run.
 
     Chunks of the second group are dealt to ranks in equal contiguous blocks, see `owner`.
-    All-to-all is in rotated order, as in Bruck's algorithm: chunk d of rank r is at first
-    what r has for rank r + d, and at last what rank r - d had for r, modulo the ranks.
+    All-to-all is in rotated order, as in Bruck's algorithm: chunk d of rank r is at first the
+    data of r for rank r + d, and at last the data of rank r - d for r, modulo the ranks.
     """
 
     ALLREDUCE = "allreduce"
@@ -134,20 +134,20 @@ class Schedule:
 
     @property
     def nodes(self) -> int:
-        """Ranks and servers."""
+        """The number of ranks and servers."""
         return self.ranks + self.servers
 
     def codec_of(self, op: Op) -> Codec | None:
-        """What writes the messages of an operation."""
+        """Return the codec that writes an operation's messages; None: chunks go as they are."""
         return self.codec if op in self.coded else None
 
     @cached_property
     def steps(self) -> int:
-        """Number of steps; steps are numbered from 0."""
+        """The number of steps; steps are numbered from 0."""
         return self.rows[-1].step + 1 if self.rows else 0
 
     def __str__(self) -> str:
-        """Say in one line what it is."""
+        """Return a summary in one line."""
         return (
             f"{self.algorithm} {self.collective.value}: {self.ranks} ranks, "
             f"{self.chunks} chunks, {len(self.rows)} rows in {self.steps} steps"
@@ -172,7 +172,7 @@ def chunk_ranges(elements: int, chunks: int) -> list[tuple[int, int]]:
 
 
 def owner(schedule: Schedule, chunk: int) -> int:
-    """Rank that ends with `chunk` after a reduce-scatter, or brings it to an all-gather."""
+    """Return the rank that ends a reduce-scatter with `chunk`, or brings it to an all-gather."""
     return chunk * schedule.ranks // schedule.chunks
 
 
@@ -228,7 +228,7 @@ def check_root(where: str, root: int, ranks: int) -> None:
 
 
 def check(schedule: Schedule) -> None:
-    """Raise ScheduleError unless the rows are sorted by step and name what exists."""
+    """Raise ScheduleError unless the rows are sorted by step and name existing nodes and chunks."""
     where = f"{schedule.algorithm} {schedule.collective.value}"
     check_ranks(where, schedule.ranks)
     if schedule.chunks < 1:

@@ -8,10 +8,11 @@ from ringleaf.collectives.schedule import Collective, Schedule, check_ranks, che
 
 
 def tree_allreduce(ranks: int, segments: int = 1) -> Schedule:
-    """Reduce to the root of a balanced binary tree and broadcast from it, in one pipeline.
+    """Return a schedule that reduces to the root of a balanced binary tree and broadcasts from it.
 
-    An inner node receives three times its tensor (two children, and the total) and sends it
-    three times, so the bandwidth term is 3 S / B: the double tree's is two thirds of that.
+    Both form one pipeline. An inner node receives three times its tensor (two children, and the
+    total) and sends it three times, so the bandwidth term is 3 S / B: the double tree's is two
+    thirds of that.
 
     Raises:
         ScheduleError: If `ranks` < 1 or `segments` < 1.
@@ -23,7 +24,7 @@ def tree_allreduce(ranks: int, segments: int = 1) -> Schedule:
 
 
 def tree_cost(ranks: int, size_bytes: int, fabric: Fabric, segments: int = 1) -> Cost:
-    """Cost of the pipeline; its latency grows with log2(n), its bytes tend to 3 S."""
+    """Return the cost of the pipeline; latency grows with log2(n), bytes tend to 3 S."""
     check_ranks("tree_cost", ranks)
     check_segments("tree_cost", segments)
     return pipeline_cost([in_order_edges(ranks)], ranks, size_bytes / segments, segments, fabric)

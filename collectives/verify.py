@@ -1,7 +1,7 @@
 """Proof, row by row, that a schedule does what its collective promises.
 
 Each rank's input is one symbol, and a chunk's contents are the set of symbols added up in it;
-what a symbol was added to twice is remembered as such. Execution is symbolic, so the proof
+symbols that were added twice are kept as a set, too. Execution is symbolic, so the proof
 holds for tensors of any size. Chunks never meet: each is proved by itself.
 """
 
@@ -27,17 +27,17 @@ from ringleaf.errors import ScheduleError
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What else has been found out about a schedule that is right.
+    """Further properties of a schedule that has been found right.
 
     Attributes:
         waits: Numbers of the rows that overwrite a chunk which the same rank sends, with
-            nothing in the data's way there to show that it has arrived: before they apply,
+            nothing in the data flow to show that the chunk has arrived: before they apply,
             the executor must have the acknowledgement. Empty: data flow alone keeps
             every read and write apart.
-        landings: Those of `waits` that overwrite what is sent in the same step. They may
+        landings: Those of `waits` that overwrite a chunk sent in the same step. They may
             wait for one another in a circle, unless arriving messages land in a buffer of
             their own. Empty: messages may be received straight into the tensor.
-        identical: Ranks that must hold the same result hold the same bits, since it was
+        identical: Whether ranks that must hold the same result hold the same bits, since it was
             added up in the same order, or once for all.
     """
 
@@ -47,16 +47,16 @@ class Proof:
 
 
 def verify(schedule: Schedule, *, strict: bool = False) -> Proof:
-    """Prove that each rank ends with each contribution exactly once, where it must.
+    """Prove that each rank ends with the demanded contributions, each exactly once.
 
     Args:
         schedule: Any schedule.
         strict: Refuse schedules that need an acknowledgement to be free of races.
 
     Raises:
-        ScheduleError: If rows are out of order or name what does not exist, a result lacks a
-            contribution or has one twice or one that does not belong there, or a row brings
-            what is there already; it names the row and the rank.
+        ScheduleError: If rows are out of order or name ranks or chunks that do not exist, a result
+            lacks a contribution or has one twice or one that does not belong there, or a row
+            brings contents that are there already; the message names the row and the rank.
     """
     check(schedule)
     waits: list[int] = []
@@ -75,7 +75,7 @@ def verify(schedule: Schedule, *, strict: bool = False) -> Proof:
 
 @dataclass(frozen=True, slots=True)
 class Contributions:
-    """Whose contributions a row brought, and what its chunk holds after it on every rank.
+    """The contributions that a row brought, and those in its chunk after it on every rank.
 
     Each is a set of bits; bit r is rank r's.
     """
@@ -86,7 +86,7 @@ class Contributions:
 
 
 def contributions(schedule: Schedule) -> Iterator[Contributions]:
-    """Yield what each row does, chunk after chunk, in row order within a chunk.
+    """Yield each row's contributions, chunk after chunk, in row order within a chunk.
 
     Raises:
         ScheduleError: If the schedule is not right, at the latest when its chunk is over.
@@ -103,7 +103,7 @@ def contributions(schedule: Schedule) -> Iterator[Contributions]:
 def demanded(schedule: Schedule, rank: int, chunk: int) -> int | None:
     """Return the contributions that must be there in the end, as a set of bits.
 
-    Bit r is rank r's. None: whatever is there does not matter.
+    Bit r is rank r's. None: the contents do not matter.
     """
     if rank >= schedule.ranks:
         return None  # a server
@@ -119,7 +119,7 @@ def demanded(schedule: Schedule, rank: int, chunk: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """What a rank's chunk holds.
+    """The contents of a rank's chunk.
 
     `number` is the same for values of the same bits; `known` are the rows (by their place
     among the chunk's) that must have been applied for this value to be there.
@@ -142,7 +142,7 @@ class _Contents:
     unseen: list[int] = field(init=False)  # by rank: rows that send, maybe not arrived yet
     numbers: list[int] = field(default_factory=list)  # row number, by place in the chunk
     writer: dict[int, int] = field(default_factory=dict)  # rank -> row that wrote there last
-    sums: dict[tuple[int, ...], int] = field(default_factory=dict)  # who added what -> the sum
+    sums: dict[tuple[int, ...], int] = field(default_factory=dict)  # key of the addends -> the sum
     doubler: dict[int, int] = field(default_factory=dict)  # contribution -> row that doubled it
     waits: list[int] = field(default_factory=list)
     landings: list[int] = field(default_factory=list)
@@ -154,7 +154,7 @@ class _Contents:
         self.unseen = [0] * nodes
 
     def run(self, rows: list[tuple[int, Row]]) -> Iterator[tuple[int, _Value]]:
-        """Apply the rows; yield the number of each, and what it brought."""
+        """Apply the rows; yield the number of each, and the value it brought."""
         for _, step in groupby(rows, lambda numbered: numbered[1].step):
             yield from self._run_step(list(step))
 
@@ -235,7 +235,7 @@ class _Contents:
                 raise self._error(rank, f"has rank {twice}'s contribution twice, since {since}")
 
     def identical(self) -> bool:
-        """Whether all ranks that must hold the same result hold the same bits."""
+        """Return whether all ranks that must hold the same result hold the same bits."""
         number_of: dict[int, int] = {}
         for rank, value in enumerate(self.values):
             wanted = demanded(self.schedule, rank, self.chunk)

@@ -1,4 +1,4 @@
-"""Checks of an experiment that need nothing large, so that errors are reported at once."""
+"""Cheap checks of an experiment, made first so that errors are reported at once."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ringleaf.topologies import registry
 from ringleaf.topologies.family import Counts
 
 FEW_LINKS = 10_000
-"""A topology of no more is made in a moment, to see whether it can be."""
+"""A topology with at most this many links is built at once, to see whether it can be."""
 
 
 def check(spec: Spec | JobsSpec, *, live: bool = True) -> None:
-    """See to it that an experiment can be run here; on a network of its own, if it is to be `live`.
+    """Check that an experiment can be run here; if `live`, on a network of its own.
 
     Raises:
-        ConfigError: Naming the option, what was got and what to do.
+        ConfigError: If it can't; the message names the option, the value and a remedy.
         TopologyError: If there is no such topology.
     """
     counts = count_nodes(spec)
@@ -47,10 +47,10 @@ def _check_collective(spec: Spec, counts: Counts) -> None:
 
 
 def check_room(spec: JobsSpec, hosts: int) -> None:
-    """See to it that all jobs have hosts.
+    """Check that there are enough hosts for all jobs.
 
     Raises:
-        ConfigError: If a topology has fewer.
+        ConfigError: If the topology has fewer.
     """
     if spec.needed_hosts > hosts:
         raise ConfigError(
@@ -60,7 +60,7 @@ def check_room(spec: JobsSpec, hosts: int) -> None:
 
 
 def _check_topology(spec: NetworkSpec) -> None:
-    """Make the topology, which takes a third of a second: long before PyTorch is there."""
+    """Build the topology, which takes a third of a second: long before PyTorch is loaded."""
     from ringleaf.experiments.network import build_topology, divide_injection
     from ringleaf.topologies.detours import with_detours
 
@@ -72,7 +72,7 @@ def _check_topology(spec: NetworkSpec) -> None:
 
 
 def count_nodes(spec: NetworkSpec) -> Counts:
-    """Return how large the topology is, of which only the hosts that were asked for are kept."""
+    """Return the size of the topology, counting only the hosts that were asked for."""
     counts = registry.count(spec.topo, hosts=spec.hosts)
     if spec.hosts is None or spec.hosts >= counts.hosts:
         return counts
@@ -81,10 +81,10 @@ def count_nodes(spec: NetworkSpec) -> Counts:
 
 
 def one_collective(names: Sequence[str]) -> Collective:
-    """The collective that all algorithms of a run do.
+    """Return the collective that all algorithms of a run perform.
 
     Raises:
-        ConfigError: If they do several.
+        ConfigError: If they perform different ones.
     """
     first, *others = (ALGORITHMS[name] for name in names)
     for other in others:
@@ -97,10 +97,10 @@ def one_collective(names: Sequence[str]) -> Collective:
 
 
 def count_ranks(hosts: int, servers: int) -> int:
-    """How many of the hosts are ranks.
+    """Return the number of hosts that are ranks.
 
     Raises:
-        ConfigError: If that is one or none.
+        ConfigError: If there are fewer than two.
     """
     if hosts - servers < 2:
         raise ConfigError(

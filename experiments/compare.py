@@ -1,4 +1,4 @@
-"""Two runs, or sweeps, row by row: what is slower, faster, missing or wrong now.
+"""Compare two runs, or sweeps, row by row: find rows now slower, faster, missing or wrong.
 
 Virtual time is exact, so two runs of equal code are equal to the picosecond, and a threshold of
 0.1 % is a gate that never flakes.
@@ -18,7 +18,7 @@ from ringleaf.units import PS_PER_US
 FILES = ("sweep.csv", "results.csv")
 TIMES = ("jct_ps", "time_ps")
 RESULTS_OF_JOBS = ("jobs", "algo", "order", "entries", "job")
-"""What tells rows of one run of jobs apart, beside the options of a sweep."""
+"""The columns that tell rows of one run of jobs apart, besides the options of a sweep."""
 
 RESULTS = ("algo", "size_bytes")
 
@@ -26,7 +26,7 @@ Key = tuple[str, ...]
 
 
 class Change(StrEnum):
-    """What became of a row."""
+    """The way in which a row has changed."""
 
     EQUAL = "equal"
     NEAR = "near"  # within the threshold
@@ -39,7 +39,7 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The rows of a run or sweep by what tells them apart: times in picoseconds, wrong values."""
+    """The times and the numbers of wrong values of a run's or sweep's rows, by their keys."""
 
     names: Key
     times_ps: dict[Key, int]
@@ -48,7 +48,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One row of both."""
+    """One row, compared between both runs."""
 
     key: Key
     before_ps: int | None
@@ -57,7 +57,7 @@ class Difference:
 
     @property
     def percent(self) -> float | None:
-        """How much longer it takes now; None if one of both has no such row."""
+        """The increase of its time in percent; None if one of the two has no such row."""
         if self.before_ps is None or self.after_ps is None:
             return None
         return 100 * (self.after_ps - self.before_ps) / max(self.before_ps, 1)
@@ -67,7 +67,7 @@ def read(folder: Path) -> Found:
     """Load the rows of a run directory, or of a sweep's.
 
     Raises:
-        ConfigError: If it is neither, or its rows can't be told apart.
+        ConfigError: If the folder is neither, or its rows can't be told apart.
     """
     path = next((folder / name for name in FILES if (folder / name).is_file()), None)
     if path is None:
@@ -97,7 +97,7 @@ def read(folder: Path) -> Found:
 
 
 def _keys(columns: Sequence[str], is_sweep: bool) -> Key:
-    """Return the columns that tell rows apart: a sweep's options stand before the results."""
+    """Return the columns that tell rows apart; a sweep's options come before the results."""
     own = RESULTS_OF_JOBS if "jct_ps" in columns else RESULTS
     first = next(i for i, name in enumerate(columns) if name in (*own, "clock") and name != "algo")
     options = [name for name in columns[:first] if name not in own] if is_sweep else []
@@ -105,15 +105,15 @@ def _keys(columns: Sequence[str], is_sweep: bool) -> Key:
 
 
 def compare(before: Found, after: Found, threshold: float) -> list[Difference]:
-    """Return what became of each row, in the order of the first's, then what is new.
+    """Return how each row has changed, in the order of the first run, and then the new rows.
 
     Args:
-        before: The first.
-        after: The second.
-        threshold: Share of a row's time up to which it is near: 0.001.
+        before: The first run's rows.
+        after: The second run's rows.
+        threshold: Change, as a share of a row's time, up to which it is near: 0.001.
 
     Raises:
-        ConfigError: If they are of different kinds.
+        ConfigError: If the runs are of different kinds.
     """
     if before.names != after.names:
         raise ConfigError(
@@ -142,7 +142,10 @@ def _difference(key: Key, before: Found, after: Found, threshold: float) -> Diff
 
 
 def failed(differences: Sequence[Difference], *, both_ways: bool = False) -> bool:
-    """Return whether a gate shall close: a row is slower, missing or wrong, or just different."""
+    """Return whether a gate must close: a row is slower, missing or wrong.
+
+    With `both_ways`, a row that is faster or new closes it, too.
+    """
     bad = {Change.SLOWER, Change.MISSING, Change.WRONG}
     if both_ways:
         bad |= {Change.FASTER, Change.NEW}
@@ -152,7 +155,7 @@ def failed(differences: Sequence[Difference], *, both_ways: bool = False) -> boo
 def table(
     names: Key, differences: Sequence[Difference], *, markdown: bool = False
 ) -> Iterator[str]:
-    """Yield the rows that differ, as text or Markdown, and what became of the others."""
+    """Yield the rows that differ, as text or Markdown, and then the count of each change."""
     shown = [each for each in differences if each.change is not Change.EQUAL]
     head = (*names, "before (us)", "after (us)", "change (%)", "")
     lines = [head, *(_cells(each) for each in shown)]

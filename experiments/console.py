@@ -21,13 +21,13 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came f
 
 
 def say(line: str) -> None:
-    """Print a line of data, at once, so that pipes see rows as they come."""
+    """Print a line of data and flush it, so that pipes see rows as they come."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def guard(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn what goes wrong into a message and an exit code; with --debug, a traceback, too."""
+    """Turn errors into a message and an exit code; with --debug, print a traceback, too."""
 
     @wraps(command)
     def guarded(*args: Any, **kwargs: Any) -> None:
@@ -38,7 +38,7 @@ def guard(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(INTERRUPTED) from None
         except OSError as error:
             if error.errno == EPIPE:
-                raise  # whoever reads our output has gone: that is no error, and typer knows
+                raise  # the reader of our output has gone: that is no error, and typer handles it
             if "--debug" in sys.argv:
                 traceback.print_exc()
             complain(_name_file(error))
@@ -59,5 +59,5 @@ def _name_file(error: OSError) -> str:
 
 
 def complain(message: str) -> None:
-    """Print what is wrong to stderr."""
+    """Print an error message to stderr."""
     sys.stderr.write(f"ringleaf: {message}\n")

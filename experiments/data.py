@@ -11,7 +11,7 @@ _INTEGERS = 1 << 20  # magnitudes below this, so that no sum of 2,000 ranks over
 
 
 def make_tensors(seed: int, ranks: int, count: int, dtype: str) -> list[torch.Tensor]:
-    """One tensor of `count` elements per rank, normal as gradients are; or uniform integers."""
+    """Return a tensor of `count` elements per rank: normal floats, or uniform integers."""
     generators = [torch.Generator().manual_seed(seed * 1_000_003 + rank) for rank in range(ranks)]
     if dtype == "float32":
         return [torch.randn(count, generator=generator) for generator in generators]
@@ -23,13 +23,13 @@ def make_tensors(seed: int, ranks: int, count: int, dtype: str) -> list[torch.Te
 
 @dataclass(frozen=True, slots=True)
 class Sparsity:
-    """Where tensors are not zero.
+    """The pattern of a set of tensors' elements that are not zero.
 
     Attributes:
-        density: Share of the elements of each rank.
-        cluster: They come in runs of so many, which start at multiples of that.
-        overlap: Share of a rank's runs that are where all other ranks have one, too; the
-            others are anywhere.
+        density: Share of each rank's elements that are not zero.
+        cluster: Length of the runs in which they come; runs start at multiples of it.
+        overlap: Share of a rank's runs that are at places where all other ranks have one,
+            too; the others are anywhere.
     """
 
     density: float = 1.0
@@ -37,7 +37,7 @@ class Sparsity:
     overlap: float = 0.0
 
     def thin(self, seed: int, tensors: Sequence[torch.Tensor]) -> None:
-        """Set all other elements to zero, in place."""
+        """Set the elements outside the pattern to zero, in place."""
         if self.density == 1 or not tensors[0].numel():
             return
         runs = -(-tensors[0].numel() // self.cluster)

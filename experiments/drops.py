@@ -1,4 +1,4 @@
-"""Which queues dropped whose packets: for the table, the report and `drops.csv`."""
+"""Packets that queues dropped, and their senders: for the table, the report and `drops.csv`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ringleaf.networks.outcome import Drop
 from ringleaf.units import format_size, format_time
 
 FILE = "drops.csv"
-SHOWN = 8  # rows of the table whose drops are told in its last lines
+SHOWN = 8  # rows of the table whose drops are described in its last lines
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """What one queue dropped, of all sources."""
+    """The drops of one queue, from all sources."""
 
     place: str  # `s3 port 2 class 0 (to h4)`
     packets: int
@@ -28,7 +28,7 @@ class Queue:
 
 
 def by_queue(drops: Iterable[Drop]) -> list[Queue]:
-    """Return the queues that dropped anything, the worst first."""
+    """Return the queues that dropped packets, the worst first."""
     groups: dict[str, list[Drop]] = defaultdict(list)
     for drop in drops:
         groups[_place(drop)].append(drop)
@@ -61,7 +61,7 @@ def _queue(place: str, drops: Sequence[Drop]) -> Queue:
 
 
 def tell(algo: str, size_bytes: int, total: int, drops: Sequence[Drop]) -> str:
-    """One row's drops in a line: how many, where most, when and whose."""
+    """Return a line about one row's drops: their number, the worst queue, times and senders."""
     size = f", {format_size(size_bytes)}" if size_bytes else ""  # jobs have several
     text = f"drops: {algo}{size}: {total}"
     queues = by_queue(drops)
@@ -82,11 +82,11 @@ def tell(algo: str, size_bytes: int, total: int, drops: Sequence[Drop]) -> str:
 
 
 Key = tuple[str, int]
-"""Of a row: algorithm, and bytes of each rank's tensor."""
+"""The key of a row: its algorithm, and the bytes of each rank's tensor."""
 
 
 def as_csv(drops: Mapping[Key, Sequence[Drop]]) -> str:
-    """All drops, for `drops.csv`."""
+    """Return all drops as the text of `drops.csv`."""
     names = ["algo", "of_bytes", *Drop.__dataclass_fields__]
     text = io.StringIO()
     writer = csv.DictWriter(text, names, lineterminator="\n")
@@ -98,7 +98,7 @@ def as_csv(drops: Mapping[Key, Sequence[Drop]]) -> str:
 
 
 def from_csv(text: str) -> dict[Key, list[Drop]]:
-    """The same from `drops.csv`."""
+    """Return the drops from the text of `drops.csv`."""
     found: dict[Key, list[Drop]] = defaultdict(list)
     for row in csv.DictReader(io.StringIO(text)):
         key = row.pop("algo"), int(row.pop("of_bytes"))
@@ -109,7 +109,7 @@ def from_csv(text: str) -> dict[Key, list[Drop]]:
 
 
 def as_html(drops: Mapping[Key, Sequence[Drop]], most: int = 20) -> Iterator[str]:
-    """A table for the report, of the worst queues; nothing if there are none."""
+    """Yield the lines of the report's table of the worst queues; nothing if there are none."""
     rows = [(key, queue) for key, found in drops.items() for queue in by_queue(found)]
     if not rows:
         return

@@ -1,7 +1,7 @@
 """An estimate of the memory and time that a run will need, before anything large is made.
 
-The figures are of one processor core, and hold within a factor of two where they were measured;
-`experiments/machine.py` says what there is.
+The figures are for one processor core, and hold within a factor of two where they were measured;
+`experiments/machine.py` says how much memory is free.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from ringleaf.experiments.spec.collective import Spec
 
 # Bytes.
-BASE_BYTES = 450 << 20  # Python, PyTorch, Numba and what they have compiled
-COPIES = 2.1  # of all ranks' tensors: as they are given, and in registered memory
-PAIR_BYTES = 150  # per pair of hosts: delays and rates of the ways between them
-PORT_BYTES = 16 << 10  # per port: queues, and what it carried, by time
+BASE_BYTES = 450 << 20  # Python, PyTorch, Numba and the code that they have compiled
+COPIES = 2.1  # of all ranks' tensors: as given, and in registered memory
+PAIR_BYTES = 150  # per pair of hosts: delays and rates of the paths between them
+PORT_BYTES = 16 << 10  # per port: queues, and the bytes it carried, by time
 ROUTE_BYTES = 700  # per switch and host: a table entry, as P4Runtime has it, and compiled
 SWITCH_BYTES = {"switchml": 4 << 20, "atp": 6 << 20}  # registers
 OTHER_SWITCH_BYTES = 64 << 10
 ROW_BYTES = 1200  # per row of a schedule: as data, in bounds, in hosts' plans
-SERIES_BYTES = 4 << 10  # per direction of a link and row of the table: what it carried, by time
+SERIES_BYTES = 4 << 10  # per direction of a link and row of the table: bytes carried, by time
 
 # Seconds.
-START_S = 5.0  # imports, and loading what is compiled
+START_S = 5.0  # imports, and loading compiled code
 DRAW_S = 6.0
 HOPS_PER_S = {"switchml": 5.5e5, "atp": 4e5, "omnireduce": 8e5}
 OTHER_HOPS_PER_S = 7e5  # queue pairs' packets
@@ -44,12 +44,12 @@ SWITCH_S = 10e-3  # per switch
 BYTES_PER_S = 1.2e9  # of all ranks' tensors: to make them, and to check results
 
 PACKET_BYTES = {"switchml": 1.3, "atp": 0.9, "omnireduce": 2.0}
-"""Packets that cross the mean distance, per packet that a worker sends into the network."""
+"""The packets that cross the mean distance, per packet that a worker sends into the network."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What one row of the table takes."""
+    """The memory and time that one row of the table takes."""
 
     memory_bytes: int
     packet_hops: int
@@ -58,12 +58,12 @@ class Estimate:
 
     @property
     def time_s(self) -> float:
-        """On one core."""
+        """The time on one core."""
         return self.setup_s + self.packets_s
 
 
 def messages(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
-    """About how many messages a schedule has; in the network there are none."""
+    """Estimate the number of messages of a schedule; in the network there are none."""
     if algorithm.in_network or ranks < 2:
         return 0
     pairs = ranks * (ranks - 1)
@@ -92,14 +92,14 @@ _ROOTED = (Collective.BROADCAST, Collective.REDUCE)
 
 
 def rows(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
-    """About how many rows a schedule has: messages of several chunks have a row for each."""
+    """Estimate the rows of a schedule: a message of several chunks has a row for each chunk."""
     if algorithm.name in ("halvingdoubling", "blueconnect", "ssar-split", "dsar-split"):
         return 2 * ranks * (ranks - 1)
     return messages(algorithm, ranks, size_bytes)
 
 
 def sent_bytes(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
-    """About how many bytes all ranks send together, if nothing is zero."""
+    """Estimate the bytes that all ranks send together, if nothing is zero."""
     if algorithm.in_network:
         return ranks * size_bytes
     if algorithm.name == "ssar-double":
@@ -109,14 +109,14 @@ def sent_bytes(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
 
 
 def hops(spec: Spec, algorithm: Algorithm, ranks: int, size_bytes: int, distance: float) -> int:
-    """About how many arrivals of packets there will be.
+    """Estimate the number of packet arrivals.
 
     Args:
-        spec: For packets' sizes.
-        algorithm: What runs.
-        ranks: How many.
-        size_bytes: Of each rank's tensor.
-        distance: Links between two hosts, on average.
+        spec: The experiment, which gives the packets' sizes.
+        algorithm: The algorithm that runs.
+        ranks: Number of ranks.
+        size_bytes: Size of each rank's tensor.
+        distance: Mean number of links between two hosts.
     """
     sent = sent_bytes(algorithm, ranks, size_bytes)
     if algorithm.in_network:
@@ -130,7 +130,7 @@ def hops(spec: Spec, algorithm: Algorithm, ranks: int, size_bytes: int, distance
 def estimate(
     spec: Spec, algorithm: Algorithm, counts: Counts, size_bytes: int, distance: float
 ) -> Estimate:
-    """What one row takes on a network that is so large."""
+    """Estimate the memory and time of one row on a network of a given size."""
     ranks = counts.hosts - spec.servers
     count = rows(algorithm, ranks, size_bytes)
     routes, pairs = counts.switches * counts.hosts, counts.hosts**2
@@ -156,7 +156,7 @@ def estimate(
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a whole run needs."""
+    """The memory and time that a whole run needs."""
 
     memory_bytes: int
     time_s: float
@@ -166,7 +166,7 @@ class Need:
 
 
 def need(spec: Spec, counts: Counts, distance: float) -> Need:
-    """The most memory that any row takes, and the time of all."""
+    """Return the most memory that any row takes, and the time of all rows."""
     found = [
         estimate(spec, ALGORITHMS[name], counts, size_bytes, distance)
         for size_bytes in spec.sizes_bytes
@@ -181,9 +181,9 @@ def need(spec: Spec, counts: Counts, distance: float) -> Need:
 
 
 def check_memory(where: str, needed_bytes: int, free_bytes: int | None) -> None:
-    """See to it that a run fits.
+    """Check that a run fits into the free memory.
 
-    An estimate may be twice what is needed, so what may just fit is let through.
+    An estimate may be twice the real need, so a run that may just fit is let through.
 
     Raises:
         ConfigError: If it can't.
@@ -196,7 +196,7 @@ def check_memory(where: str, needed_bytes: int, free_bytes: int | None) -> None:
 
 
 def format_wait(seconds: float) -> str:
-    """`12 s`, `3 min`, `2 h`, `5 days`."""
+    """Return a time as text: `12 s`, `3 min`, `2 h`, `5 days`."""
     for unit, scale in (("days", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * scale:
             return f"{seconds / scale:.0f} {unit}"

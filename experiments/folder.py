@@ -1,4 +1,4 @@
-"""A run directory: whether it can be written, what an earlier run left in it, and a full disk.
+"""Run directories: check and write them, remove an earlier run's files, survive a full disk.
 
 `files.txt` lists the files that a run has written, so that the next one can remove them, and
 nothing else.
@@ -15,14 +15,14 @@ from ringleaf.errors import BackendError, ConfigError
 
 FILES = "files.txt"
 LEAST_ROOM_BYTES = 1 << 20
-"""Less room than this is no room: figures take more."""
+"""Free space below this counts as a full disk: figures take more."""
 
 
 def check_out(path: Path) -> None:
-    """See to it that a run directory can be made and written, without making it.
+    """Check that a run directory can be made and written, without making it.
 
     Raises:
-        ConfigError: Saying why not.
+        ConfigError: If it can't; the message says why.
     """
     nearest = path
     while not os.path.lexists(nearest) and nearest != nearest.parent:
@@ -44,7 +44,7 @@ def check_out(path: Path) -> None:
 
 
 def check_written(path: Path) -> None:
-    """See to it that a folder is one that a run has written.
+    """Check that a folder has been written by a run.
 
     Raises:
         ConfigError: If it has no summary.
@@ -57,12 +57,12 @@ def check_written(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file as a whole, or leave the one that is there."""
+    """Write a text file completely, or leave the existing one as it is."""
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Likewise."""
+    """Write a file of bytes completely, or leave the existing one as it is."""
     part = path.with_name(f".{path.name}.part")
     try:
         part.write_bytes(data)
@@ -74,11 +74,11 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 class RunFolder:
-    """A run directory that is being written. A disk that fills up does not end the run.
+    """A run directory that is being written. A full disk does not end the run.
 
     Args:
-        path: Made if it is missing; what an earlier run left is removed.
-        emit: Told, once, of what could not be written.
+        path: The folder, made if it is missing; files that an earlier run left are removed.
+        emit: Called, once, with a message about the first file that could not be written.
 
     Raises:
         ConfigError: If it can't be written.
@@ -124,7 +124,7 @@ class RunFolder:
 
 
 def remove_earlier(path: Path) -> None:
-    """Remove the files that an earlier run has listed, and folders that are empty then."""
+    """Remove the files that an earlier run has listed, and then the folders left empty."""
     try:
         names = (path / FILES).read_text().splitlines()
     except (OSError, UnicodeDecodeError):

@@ -1,18 +1,18 @@
-"""Whether results are right, by what the collective promises and not by the schedule that ran.
+"""Judge whether results are right by the collective's promise, not by the schedule that ran.
 
 An element of a rank's result is right if
 
-- the schedule brings to it what the collective demands (`ringleaf.collectives.definition`),
-  whatever the tensors are;
-- it is the sum of all ranks' inputs as near as rounding allows, or the very bits of the input that
-  it is a copy of;
+- the schedule brings to it the contributions that the collective demands
+  (`ringleaf.collectives.definition`), whatever the tensors are;
+- it is the sum of all ranks' inputs, as near as rounding allows, or bit for bit the input that it
+  is a copy of;
 - hosts that add have added in the schedule's order, bit for bit (`ringleaf.collectives.oracle`).
 
-How near a sum must be: float32 added one after the other, in any order, n of them, is off by
-(n - 1) u / (1 - (n - 1) u) times the sum of magnitudes at most, with u = 2^-24 (Higham, "Accuracy
+The allowed error of a sum: n float32 values added one after the other, in any order, are off by at
+most (n - 1) u / (1 - (n - 1) u) times the sum of magnitudes, with u = 2^-24 (Higham, "Accuracy
 and stability of numerical algorithms", 2nd edition, section 4.2). Integers are exact modulo 2^32.
-What switches add may be off by what their system documents, and what a codec loses by what the
-codec does (`ringleaf.collectives.codec.Lossy`).
+Sums of switches may be off by the error that their system documents, and results of a lossy codec
+by the error that the codec allows (`ringleaf.collectives.codec.Lossy`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ringleaf.collectives.schedule import Collective, Schedule, chunk_ranges
 Tensors = Sequence[torch.Tensor]
 
 Bound = Callable[[Tensors], torch.Tensor]
-"""From the ranks' inputs to how far each element of their sum may be off."""
+"""A function from the ranks' inputs to the allowed error of each element of their sum."""
 
 _PART = 1 << 16  # elements checked at a time, so that they stay in the processor's cache
 
@@ -46,11 +46,11 @@ _WHOLE = (Collective.ALLREDUCE, Collective.REDUCE, Collective.BROADCAST)
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far the sums of an aggregation system may be off.
+    """The allowed error of an aggregation system's sums.
 
     Attributes:
-        bound: As the system documents it.
-        block: `bound` may be asked for parts that start at multiples of so many elements.
+        bound: The bound on the error that the system documents.
+        block: `bound` may be called with parts that start at multiples of so many elements.
     """
 
     bound: Bound
@@ -59,7 +59,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How many elements are wrong, over all ranks; and why the first one is, in words."""
+    """The number of wrong elements over all ranks, and why the first one is wrong, in words."""
 
     wrong: int
     reason: str = ""
@@ -79,8 +79,8 @@ class Judge:
     """Judges the results of one collective.
 
     Args:
-        collective: What was to be done, whatever schedules say of themselves.
-        root: Of a reduce or broadcast.
+        collective: The collective that was asked for, whatever schedules say of themselves.
+        root: The root rank of a reduce or broadcast.
     """
 
     def __init__(self, collective: Collective, root: int = 0) -> None:
@@ -89,10 +89,10 @@ class Judge:
         self._faults: dict[int, tuple[weakref.ref[Schedule], Faults]] = {}
 
     def examine(self, schedule: Schedule) -> None:
-        """Follow a schedule before it runs; what is found out is kept for `judge`.
+        """Follow a schedule before it runs, and keep the findings for `judge`.
 
         Raises:
-            ScheduleError: If its rows make no sense. A network may never come to an end with them.
+            ScheduleError: If its rows make no sense; a network might never finish with them.
         """
         self._faults_of(schedule)
 
@@ -103,13 +103,13 @@ class Judge:
         results: Tensors,
         tolerance: Tolerance | None = None,
     ) -> Verdict:
-        """Judge what ranks hold after a schedule has run.
+        """Judge the values that ranks hold after a schedule has run.
 
         Args:
             schedule: The one that ran.
             inputs: Each rank's tensor, flat, before it.
             results: Likewise, after it.
-            tolerance: Of the system that added, if hosts did not.
+            tolerance: Tolerance of the system that added, if hosts did not add.
 
         Raises:
             ScheduleError: If the schedule's rows make no sense.
@@ -123,7 +123,7 @@ class Judge:
         return _tally(failures, elements)
 
     def _by_schedule(self, schedule: Schedule, elements: int) -> Iterator[_Failure]:
-        """Yield the chunks that do not hold what they must, by whose inputs reach them."""
+        """Yield the chunks that the schedule does not bring the right ranks' inputs to."""
         faults = self._faults_of(schedule)
         if faults.first is None:
             return
@@ -144,7 +144,7 @@ class Judge:
     def _by_values(
         self, schedule: Schedule, inputs: Tensors, results: Tensors, tolerance: Tolerance | None
     ) -> Iterator[_Failure]:
-        """Yield what is not the sum, or the copy, that it must be."""
+        """Yield the elements that are not the sum, or the copy, that they must be."""
         ranks = len(inputs)
         blocks = 1 if self._collective in _WHOLE else ranks
         wanted = demands(self._collective, ranks, blocks, self._root)
@@ -198,7 +198,7 @@ def _wrong_sums(
 
 
 class _Sum:
-    """What some elements of all ranks add up to, and how far a result may be from that."""
+    """The sum of some elements over all ranks, and how far a result may be from it."""
 
     def __init__(self, given: Tensors, bound: Bound | None, slack: torch.Tensor | None) -> None:
         self._given = given
@@ -213,9 +213,9 @@ class _Sum:
         self._judged: tuple[int, torch.Tensor, torch.Tensor | None] | None = None
 
     def far(self, result: torch.Tensor, at: int) -> torch.Tensor | None:
-        """Which elements are too far away, from the `at`-th on; None if none is.
+        """Return a mask of the elements too far away, from the `at`-th on; None if none is.
 
-        Ranks mostly hold the same bits, which are looked at once.
+        Ranks mostly hold the same bits, which are checked only once.
         """
         known = self._judged
         if known is not None and known[0] == at and _same_bits(known[1], result):
@@ -237,22 +237,22 @@ class _Sum:
         return None if near.all() else ~near
 
     def miss(self, got: torch.Tensor, at: int) -> str:
-        """Say how far a result is off."""
+        """Return a text that says how far a result is off."""
         allowed = float(self._allowed[at])
         give = f", give or take {allowed:.2g}" if allowed else ""
         return f"got {_show(got)}, the sum is {_show(self._exact[at])}{give}"
 
 
 def _is_special(result: torch.Tensor, exact: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
-    """Whether results that are not near are right nevertheless: NaN, infinities, overflow.
+    """Return a mask of results that are right though not near: NaN, infinities, overflow.
 
-    A partial sum may overflow if all magnitudes together are beyond the largest float32; what
-    comes of that depends on the order of additions.
+    A partial sum may overflow if the sum of all magnitudes is beyond the largest float32; the
+    result then depends on the order of additions.
 
     Args:
-        result: (elements,) float32.
-        exact: Their sums in float64, where nothing overflows.
-        given: (ranks, elements) what was added.
+        result: (elements,) float32, the results.
+        exact: The exact sums in float64, where nothing overflows.
+        given: (ranks, elements), the values that were added.
     """
     finite = given.double().abs().nan_to_num(nan=0.0, posinf=0.0)
     may_overflow = finite.sum(dim=0) * (1 + len(given) * 2.0**-22) > _MOST
@@ -282,7 +282,7 @@ def _wrong_copies(
 
 
 def _by_replay(schedule: Schedule, inputs: Tensors, results: Tensors) -> Iterator[_Failure]:
-    """Yield what is not bit for bit what the schedule makes of `inputs`."""
+    """Yield the elements that differ in any bit from the schedule's results for `inputs`."""
     elements = inputs[0].numel()
     for chunk in execute_chunks(schedule, elements, lambda rank, a, b: inputs[rank][a:b]):
         for rank, (value, result) in enumerate(zip(chunk.values, results, strict=True)):
@@ -301,7 +301,7 @@ def _by_replay(schedule: Schedule, inputs: Tensors, results: Tensors) -> Iterato
 
 
 def _show(value: torch.Tensor) -> str:
-    """Write a number so that no two float32 look alike."""
+    """Return a number as text, so that no two float32 look alike."""
     return f"{value.item():.9g}" if value.is_floating_point() else str(value.item())
 
 
@@ -310,5 +310,5 @@ def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 def _differing_bits(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Elements whose bits differ, so that NaN equals itself, and -0 is not 0."""
+    """Return a mask of elements whose bits differ; so NaN equals itself, and -0 is not 0."""
     return a.view(torch.int32) != b.view(torch.int32)

@@ -1,4 +1,4 @@
-"""Whether what is compiled is there already, or compiling takes a minute first."""
+"""Loading of compiled code, or compiling it first, which takes a minute."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COMPILING = "compiling the per-packet code (once; takes about a minute)"
 
 
 def stage() -> str:
-    """What comes before the first measurement."""
+    """Return the stage before the first measurement: loading compiled code, or compiling it."""
     import numba
 
     import ringleaf.compiled  # noqa: F401  # says where compiled code is kept
@@ -25,7 +25,7 @@ def stage() -> str:
 
 
 def load(spec: Spec) -> None:
-    """Load all that a virtual run needs, or compile it, so that no measurement waits for it."""
+    """Load or compile all code that a virtual run needs, so that no measurement waits for it."""
     from ringleaf.collectives.registry import ALGORITHMS
     from ringleaf.ina.registry import find_system, program_of
     from ringleaf.networks.virtual.network import load_program

@@ -11,7 +11,7 @@ OWN_GROUPS = Path("/proc/self/cgroup")
 
 
 def free_bytes() -> int | None:
-    """Memory that a new process may take before others suffer; None if nothing tells."""
+    """Return the memory that a new process may take before others suffer; None if unknown."""
     found = [*_available(), *_within_groups()]
     return min(found, default=None)
 
@@ -23,7 +23,7 @@ def _available() -> Iterator[int]:
 
 
 def _within_groups() -> Iterator[int]:
-    """What each control group above this process leaves (cgroup v2, and v1's memory)."""
+    """Yield the memory left by each control group above this process (cgroup v2, v1's memory)."""
     for line in _lines(OWN_GROUPS):
         _, controllers, path = line.split(":", 2)
         if controllers not in ("", "memory"):
@@ -41,7 +41,7 @@ def _within_groups() -> Iterator[int]:
 
 
 def _left(group: Path, most: str, used: str, cached: str) -> Iterator[int]:
-    """The limit less what is used, of which file caches can be had back."""
+    """Yield the limit less the memory in use; file caches count as free, as they can be dropped."""
     limits, uses = _lines(group / most), _lines(group / used)
     if limits and uses and limits[0].isdigit():
         stats = dict(line.split() for line in _lines(group / "memory.stat"))

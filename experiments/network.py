@@ -1,4 +1,4 @@
-"""From a spec to a network: its topology, with the hosts that take part, and what connects them."""
+"""Build the network of a spec: the topology with the hosts that take part, and its transport."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ SomeSpec = TypeVar("SomeSpec", bound=NetworkSpec)
 
 
 class Network(Protocol):
-    """What an experiment asks of a network, whichever it is.
+    """The interface that an experiment needs of a network, virtual or live.
 
-    `slots` is how many packets each worker of its aggregation system has in flight at most; None
-    if there is none.
+    `slots` is the most packets that each worker of its aggregation system has in flight; None
+    if there is no such system.
     """
 
     @property
@@ -58,7 +58,7 @@ class Network(Protocol):
 
 
 class Connect(Protocol):
-    """Makes a network; see `connect`."""
+    """A function that makes a network; see `connect`."""
 
     def __call__(
         self,
@@ -72,7 +72,7 @@ class Connect(Protocol):
 
 
 def build_topology(topo: str, *, rate_bps: int, delay_ps: int, hosts: int | None) -> nx.Graph[str]:
-    """The topology, without the hosts beyond those asked for.
+    """Return the topology, without the hosts beyond those asked for.
 
     Raises:
         ConfigError: If its name or parameters are not understood.
@@ -100,7 +100,7 @@ def make_graph(spec: NetworkSpec) -> nx.Graph[str]:
 
 
 def divide_injection(spec: SomeSpec) -> SomeSpec:
-    """The spec with the links' rate, in its topology's text, too, that `inject` makes of it.
+    """Return the spec with the link rate that `inject` implies, also in its topology's text.
 
     Raises:
         ConfigError: If the topology's text has rates already.
@@ -113,7 +113,7 @@ def divide_injection(spec: SomeSpec) -> SomeSpec:
 
 
 def scale_rates(graph: nx.Graph[str], factor: int) -> nx.Graph[str]:
-    """The same topology with links that are slower by a factor, and as long."""
+    """Return the topology with its links' rates divided by a factor, and delays unchanged."""
     slower = graph.copy()
     for _, _, edge in slower.edges(data=True):
         edge["link"] = replace(edge["link"], rate_bps=max(edge["link"].rate_bps // factor, 1))
@@ -121,7 +121,7 @@ def scale_rates(graph: nx.Graph[str], factor: int) -> nx.Graph[str]:
 
 
 def keep_hosts(graph: nx.Graph[str], count: int) -> nx.Graph[str]:
-    """Take the hosts of ranks `count` and above out; ports are numbered anew, in their order."""
+    """Return the graph without hosts of ranks `count` and above, ports renumbered in order."""
     kept = graph.copy()
     kept.remove_nodes_from(all_hosts(graph)[count:])
     for node in kept:
@@ -133,7 +133,7 @@ def keep_hosts(graph: nx.Graph[str], count: int) -> nx.Graph[str]:
 
 
 def fold_hierarchy(sizes: tuple[int, ...], ranks: int) -> tuple[int, ...]:
-    """Group sizes, innermost first, whose product is `ranks` and which keep to the groups there."""
+    """Return group sizes, innermost first, that multiply to `ranks` and follow the given groups."""
     folded = []
     left = ranks
     for size in sizes:
@@ -148,7 +148,7 @@ SAMPLED = 8  # switches, from which distances are measured
 
 
 def mean_distance(graph: nx.Graph[str]) -> float:
-    """The mean number of links between two different hosts, from some of them to all."""
+    """Return the mean number of links between two different hosts, from some of them to all."""
     peers = fabric(graph)
     below = Counter(attachment(graph, host) for host in all_hosts(graph))
     starts = list(below)[:: -(-len(below) // SAMPLED)]
@@ -169,19 +169,19 @@ def connect(
     capture: Path | None,
     record: Path | None = None,
 ) -> Network:
-    """A network of its own for one run, so that no run depends on another.
+    """Return a new network for one run, so that no run depends on another.
 
     Args:
-        spec: Rates of trouble, packet sizes and the like.
-        graph: Its topology.
+        spec: The experiment, which gives loss rates, packet sizes and the like.
+        graph: The network's topology.
         in_network: The system that aggregates in the switches, if one does.
         capture: A folder for pcaps, if they are wanted.
-        record: A folder for traces, likewise.
+        record: A folder for traces, if they are wanted.
 
     Raises:
         ConfigError: If options, topology and program do not fit one another.
     """
-    from ringleaf.networks.virtual import VirtualNetwork  # compiles, or loads what is compiled
+    from ringleaf.networks.virtual import VirtualNetwork  # compiles, or loads compiled code
 
     return VirtualNetwork(
         graph, network_options(spec, in_network, capture=capture, record=record), seed=spec.seed
@@ -190,12 +190,12 @@ def connect(
 
 @contextmanager
 def connecting(spec: Spec, graph: nx.Graph[str]) -> Iterator[Connect]:
-    """Yield what makes the networks of an experiment.
+    """Yield a function that makes the networks of an experiment.
 
     A live one stays up until the end, its switches programmed anew for each measurement.
 
     Raises:
-        ConfigError: If something is missing that a live network needs.
+        ConfigError: If a live network needs something that is missing.
         BackendError: If it can't be brought up.
     """
     if spec.net == VIRTUAL:
@@ -207,7 +207,7 @@ def connecting(spec: Spec, graph: nx.Graph[str]) -> Iterator[Connect]:
 
     settings = Settings(
         switch=spec.switch,
-        scale=1,  # the graph's rates are what they shall be
+        scale=1,  # the graph's rates are already scaled
         loss=spec.loss,
         scheduler=spec.scheduler,
         seed=spec.seed,
@@ -243,7 +243,7 @@ def network_options(
     record: Path | None = None,
     switch_entries: int | None = None,
 ) -> Options:
-    """Return how the network of a collective behaves, as its links, queues and hosts know it."""
+    """Return the options of a collective's network, for its links, queues and hosts."""
     system: dict[str, Any] = {}
     if in_network is not None:
         from ringleaf.ina.registry import find_system
@@ -261,7 +261,7 @@ def network_options(
 
 
 def common_options(spec: NetworkSpec) -> Options:
-    """Return what a network knows of any experiment, whatever its workload."""
+    """Return the network options that all experiments have, whatever their workload."""
     from ringleaf.networks.options import Options
 
     room: dict[str, Any] = {} if spec.queue_bytes is None else {"queue_bytes": spec.queue_bytes}

@@ -1,4 +1,4 @@
-"""How far a run is, on a terminal's stderr: what is done, how much of it, how long it may take."""
+"""A progress line on a terminal's stderr: the current row, the share done, the time left."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ringleaf.experiments.estimate import format_wait
 WIDTH = 24
 INTERVAL_S = 0.1
 TRUSTED = 0.03
-"""Share of the work from which on the speed so far says more than an estimate made before."""
+"""Share of work done from which the speed so far is trusted more than the first estimate."""
 
 Write = Callable[[str], object]
 
 
 class Progress:
-    """A line that stands below the last row of a table and is taken away before the next.
+    """A line shown below the last row of a table, and removed before the next row.
 
     Args:
         total: Work of all rows, in estimated seconds.
-        write: Where it is drawn; None: nowhere.
-        clock: Seconds.
+        write: Function that draws the line; None: it is not drawn.
+        clock: Function that returns the time in seconds.
     """
 
     def __init__(
@@ -41,23 +41,23 @@ class Progress:
         self._drawn_s = float("-inf")
 
     def stage(self, text: str) -> None:
-        """Say what is done that is no row: compiling, drawing."""
+        """Show a stage of the work that is no row: compiling, drawing."""
         self._show(text)
 
     def begin(self, label: str, weight: float) -> None:
-        """A row begins."""
+        """Begin a row."""
         self._label, self._of, self._now = label, weight, 0.0
         self._began_s = self._clock()
         self.draw()
 
     def tell(self, share: float) -> None:
-        """So much of the row is done."""
+        """Note the share of the row that is done."""
         self._now = max(self._now, min(share, 0.99)) if self._of else 0.0
         if self._clock() - self._drawn_s >= INTERVAL_S:
             self.draw()
 
     def end(self) -> None:
-        """The row is over, and the line is free."""
+        """End the row and clear the line."""
         if self._began_s is not None:
             self._busy_s += self._clock() - self._began_s
         self._done += self._of
@@ -66,12 +66,12 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """Of all rows."""
+        """The share of all rows' work that is done."""
         return min((self._done + self._of * self._now) / self._total, 1.0)
 
     @property
     def left_s(self) -> float:
-        """Seconds that the rows will yet take: by the speed so far, or as it was estimated."""
+        """The seconds that the remaining rows take, by the speed so far or the estimate."""
         spent_s = self._busy_s + (self._clock() - self._began_s if self._began_s is not None else 0)
         share = self.share
         if share >= TRUSTED:
@@ -86,7 +86,7 @@ class Progress:
         self._show(f"{self._label}  {bar} {100 * self.share:.0f} %, about {wait} left")
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._write is not None:
             self._write("\r\x1b[K")
 
@@ -97,7 +97,7 @@ class Progress:
 
 
 def to_terminal() -> Write | None:
-    """Write to stderr if it is a terminal."""
+    """Return a function that writes to stderr; None if that is no terminal."""
     if not sys.stderr.isatty():
         return None
 
@@ -110,7 +110,7 @@ def to_terminal() -> Write | None:
 
 @contextmanager
 def progress(total: float) -> Iterator[Progress]:
-    """Yield what shows how far a run is; the line is gone at the end, however that comes."""
+    """Yield a progress line, which is removed at the end, however the run ends."""
     shown = Progress(total, to_terminal())
     try:
         yield shown

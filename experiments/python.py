@@ -53,7 +53,7 @@ SUMMARY = "summary.json"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure of a run; notebooks show it.
+    """A figure of a run, which notebooks can show.
 
     Attributes:
         path: The PNG file; a PDF lies beside it.
@@ -67,11 +67,11 @@ class Figure:
 
 @dataclass(frozen=True)
 class Result:
-    """What a run or a sweep has left, in its folder.
+    """The results that a run or a sweep has left in its folder.
 
     Attributes:
         folder: The run directory; if none was asked for, it is removed with this object.
-        tensors: Of a run with tensors of one's own: what each rank has at the end, by
+        tensors: For a run with the caller's own tensors: each rank's tensor at the end, by
             algorithm and size in bytes.
     """
 
@@ -81,7 +81,7 @@ class Result:
 
     @property
     def is_sweep(self) -> bool:
-        """Whether these are several runs."""
+        """Whether these are the results of several runs."""
         return (self.folder / sweeps.FILE).exists()
 
     @property
@@ -99,23 +99,23 @@ class Result:
 
     @property
     def runs(self) -> list[Result]:
-        """The runs of a sweep, by name; a run is its own only one."""
+        """The runs of a sweep, by name; for a single run, only itself."""
         if not self.is_sweep:
             return [self]
         return [Result(path.parent) for path in sorted(self.folder.glob(f"*/{SUMMARY}"))]
 
     @property
     def wrong(self) -> int:
-        """How many values were wrong."""
+        """The number of wrong values."""
         return sum(row.wrong for row in self.rows)
 
     def fastest(self) -> Row | JobRow:
-        """Return the row that took least time; of jobs, the one that was complete first."""
+        """Return the row that took the least time; for jobs, by completion time."""
         rows: list[Row | JobRow] = [*self.rows]
         return min(rows, key=_took_ps)
 
     def frame(self) -> pd.DataFrame:
-        """Return the rows as a data frame; of a sweep, each after the options of its run.
+        """Return the rows as a data frame; in a sweep, each row starts with its run's options.
 
         Raises:
             ConfigError: If pandas is not installed.
@@ -130,15 +130,15 @@ class Result:
 
     @property
     def figures(self) -> list[str]:
-        """The names of all figures, which are drawn if they are not there yet."""
+        """The names of all figures, which are drawn first if they do not exist yet."""
         self.report()
         return sorted(self._drawings())
 
     def figure(self, name: str = "") -> Figure:
-        """Return a figure by name; if none is given, the times.
+        """Return a figure by name; if no name is given, the figure of times.
 
         Raises:
-            ConfigError: Naming the valid ones.
+            ConfigError: If there is no such figure; the message lists the valid names.
         """
         self.report()
         drawings = self._drawings()
@@ -153,7 +153,7 @@ class Result:
         return {path.stem: path for path in paths}
 
     def report(self) -> Path:
-        """Return the report, a page that needs no network; it is drawn if it is not there yet."""
+        """Return the report, a page that needs no network; it is drawn if it does not exist."""
         page = self.folder / session.REPORT
         if page.exists():
             return page
@@ -171,18 +171,19 @@ def run(
     show: bool = False,
     **options: Any,
 ) -> Result:
-    """Do one run, and return its result.
+    """Perform one run, and return its result.
 
     Args:
         topo: A topology's name with its parameters; or a family, or a graph (`new_graph`,
             `add_host`, `add_switch`, `connect` of `ringleaf.topologies.graph`), whose links keep
             their own rates and delays.
-        algo: Names; or an algorithm, or a schedule for the ranks that there are.
-        tensors: What each rank brings, float32 or int32 of one shape (elements,); they stay as
-            they are. Sizes and the number of ranks follow from them.
-        out: The run directory; None: one that is removed with the result.
-        show: Print the table as it comes.
-        options: Of the command line: `size="1M"`, `loss=0.01`, `jobs=[{"model": "vgg16"}]`.
+        algo: Names of algorithms; or an algorithm, or a schedule that fits the number of ranks.
+        tensors: The ranks' inputs, float32 or int32, all of one shape (elements,); they are not
+            changed. Sizes and the number of ranks follow from them.
+        out: The run directory; None: a temporary one that is removed with the result.
+        show: Print the table row by row.
+        options: Options of the command line: `size="1M"`, `loss=0.01`,
+            `jobs=[{"model": "vgg16"}]`.
 
     Raises:
         RingleafError: If an option, the topology or the network does not allow it.
@@ -212,15 +213,15 @@ def sweep(
     on: str | None = None,
     **options: Any,
 ) -> Result:
-    """Do a run for each combination of the options that are lists, and return what they say.
+    """Perform a run for each combination of the options that are lists; return all results.
 
     Args:
-        out: A folder for all; None: one that is removed with the result. What an earlier call
-            has finished there is kept, if that did not finish all.
-        show: Print the tables as they come.
-        parallel: Processes.
+        out: A folder for all runs; None: a temporary one that is removed with the result. Runs
+            that an earlier call has finished there are kept, if it did not finish all.
+        show: Print the tables row by row.
+        parallel: Number of processes.
         on: The address of a Dask scheduler: `tcp://host:8786`.
-        options: As `run` takes them; `algo` and `size` are lists by themselves, and so are
+        options: Options as `run` takes them; `algo` and `size` are lists by themselves, and so are
             `counts`, `algo`, `order` and `entries` of jobs.
 
     Raises:
@@ -237,10 +238,10 @@ def sweep(
 
 
 def load(folder: str | Path) -> Result:
-    """Return what a run or sweep has left in a folder.
+    """Return the results that a run or sweep has left in a folder.
 
     Raises:
-        ConfigError: If it is none.
+        ConfigError: If the folder has no results.
     """
     found = Result(Path(folder))
     if not found.is_sweep:
@@ -249,7 +250,7 @@ def load(folder: str | Path) -> Result:
 
 
 def _cases(options: Mapping[str, Any], *, here: bool = True) -> list[Case]:
-    """Return the options of each run as if typed; `here`: runs are done by this process."""
+    """Return the options of each run as if typed; with `here`, this process does the runs."""
     named: dict[str, Any] = {}
     for name, value in options.items():
         if value is None:
@@ -270,7 +271,7 @@ def _cases(options: Mapping[str, Any], *, here: bool = True) -> list[Case]:
 
 
 def _name_of(given: Any) -> str:
-    """Return the name of a topology or algorithm; what is none is registered under a new one."""
+    """Return the name of a topology or algorithm; an object is registered under a new name."""
     if isinstance(given, str):
         return given
     if isinstance(given, Family):
@@ -297,7 +298,7 @@ def _add(family: Family) -> str:
 
 
 def _family_of(graph: nx.Graph[str]) -> Family:
-    """Return a family that has one topology, whose links are as they are."""
+    """Return a family with one topology, whose links are not changed."""
     counts = Counts(len(hosts(graph)), len(switches(graph)), graph.number_of_edges())
     return Family(
         "given by its graph",
@@ -336,7 +337,7 @@ def _shape(tensors: Sequence[torch.Tensor], case: Mapping[str, Any]) -> Case:
     """Return the options that follow from tensors.
 
     Raises:
-        ConfigError: If they can't be what ranks bring, or other options say otherwise.
+        ConfigError: If they can't be the ranks' inputs, or conflict with other options.
     """
     kinds = {(tuple(each.shape), str(each.dtype).removeprefix("torch.")) for each in tensors}
     if len(kinds) != 1 or len(next(iter(kinds))[0]) != 1:
@@ -357,7 +358,7 @@ def _took_ps(row: Row | JobRow) -> int:
 
 
 def _folder(out: str | Path | None) -> tuple[tempfile.TemporaryDirectory[str] | None, str]:
-    """Return where results go, and what removes it with them, if nobody asked for it."""
+    """Return the owner of a temporary folder, None if one was asked for, and the folder."""
     if out is not None:
         return None, str(out)
     own = tempfile.TemporaryDirectory(prefix="ringleaf-")

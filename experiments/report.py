@@ -61,9 +61,9 @@ def render(
 
     Args:
         run: The results.
-        command: What to type to get them again.
+        command: The command that gives the same results again.
         svgs: Figure name -> SVG.
-        topologies: Algorithm -> SVG of where its bytes went.
+        topologies: Algorithm -> SVG of the bytes that each link carried.
     """
     title = f"{run.collective.capitalize()} of {run.ranks} ranks on {run.topology}"
     parts = (
@@ -141,7 +141,7 @@ def _facts(run: Run) -> Iterator[str]:
 
 
 def _fastest(rows: Iterable[Row]) -> tuple[Row, list[Row]]:
-    """The fastest at the largest size, and the others behind it."""
+    """Return the fastest row at the largest size, and the others, fastest first."""
     rows = list(rows)
     largest = max(row.size_bytes for row in rows)
     first, *others = sorted(
@@ -159,7 +159,7 @@ def _figures(
 
 
 def _inside(run: Run, svgs: Mapping[str, str], topologies: Mapping[str, str]) -> Iterator[str]:
-    """Yield how busy links were, and where the bytes went."""
+    """Yield the section on how busy links were, and how many bytes each carried."""
     if "links" not in svgs:
         return
     size = format_size(max(row.size_bytes for row in run.rows))

@@ -1,6 +1,7 @@
-"""The files that a run leaves behind: `config.json`, `results.csv`, `summary.json`, `links.npz`.
+"""The files that a run writes: `config.json`, `results.csv`, `summary.json`, `links.npz`.
 
-Same options and seed, same bytes; only `config.json` and `log.txt` say when and how fast.
+The same options and seed give the same bytes; only `config.json` and `log.txt` hold dates and
+wall-clock times.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _PACKAGES = ("numpy", "numba", "torch", "networkx", "finsy", "matplotlib")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One algorithm at one size."""
+    """One row of the results: one algorithm at one size."""
 
     algo: str
     size_bytes: int  # of each rank's tensor
@@ -54,20 +55,20 @@ class Row:
     bound_percent: float  # bound / time
     floor_ps: int  # least time of any algorithm with the same adders, hosts or switches
     floor_percent: float  # floor / time
-    wrong: int  # elements, over all ranks, that are not what the collective demands
+    wrong: int  # elements, over all ranks, that differ from the collective's demand
     wire_bytes: int  # that the busiest rank sent, headers included
     retransmissions: int
     drops: int  # packets that found a queue full
     lost: int  # packets that links lost
     packet_hops: int  # arrivals of packets anywhere
     events: int
-    limit: str = ""  # live: what had no processor time left, so that links were not the limit
+    limit: str = ""  # live: the part without processor time left, so links were not the limit
     reason: str = ""  # why the first wrong element is wrong
 
 
 @dataclass(frozen=True, slots=True)
 class LinkSeries:
-    """Bytes that each direction of each link carried, per bin of time."""
+    """The bytes that each direction of each link carried, per bin of time."""
 
     bin_ps: int
     links: tuple[tuple[str, str], ...]  # (from, to)
@@ -76,13 +77,13 @@ class LinkSeries:
 
 @dataclass(slots=True)
 class Run:
-    """An experiment's results, complete or as far as they got."""
+    """The results of an experiment, complete or partial."""
 
     collective: str
     topology: str
     ranks: int
     switches: int
-    injection_bps: list[int]  # by hosts, all ports together: the least and the most
+    injection_bps: list[int]  # least and most of any host, all its ports together
     links: list[LinkKind]
     options: dict[str, Any]
     versions: dict[str, str]
@@ -94,17 +95,20 @@ class Run:
 
     @property
     def is_virtual(self) -> bool:
-        """Whether times are simulated, and not the wall clock's."""
+        """Whether times are simulated rather than wall-clock times."""
         return bool(self.options["net"] == VIRTUAL)
 
     @property
     def clock(self) -> str:
-        """Whose time it is, for axes."""
+        """The name of the clock that times are of, for axes."""
         return "simulated" if self.is_virtual else "wall-clock"
 
     @property
     def cpu_bound(self) -> str:
-        """Whose live times are the machine's, not the links', and what to do; "" if nobody's."""
+        """A note on algorithms whose live times the machine limited, not the links, and a remedy.
+
+        Empty if there are none.
+        """
         slow = list(dict.fromkeys(row.algo for row in self.rows if row.limit))
         if not slow:
             return ""
@@ -115,12 +119,12 @@ class Run:
 
     @property
     def reference(self) -> LinkKind:
-        """Links whose rate bandwidths are compared with: hosts' own."""
+        """The links whose rate bandwidths are compared with: the hosts' own."""
         return reference(self.links)
 
     @property
     def conduct(self) -> str:
-        """Whose time it is, and whether rates are those asked for."""
+        """A phrase on the clock that times are of, and on the factor that rates are divided by."""
         scale = self.options["scale"]
         slower = f", rates divided by {scale}" if scale > 1 else ""
         if self.is_virtual:
@@ -129,7 +133,7 @@ class Run:
 
     @property
     def inside_nodes(self) -> str:
-        """What switches and hosts take, also if that is nothing."""
+        """A sentence on the time that switches and hosts take, also if that is none."""
         if not self.is_virtual:
             return "switches and hosts take what this machine needs"
         options = self.options
@@ -139,12 +143,12 @@ class Run:
 
     @property
     def injection(self) -> str:
-        """What a host can send into the network."""
+        """A phrase on the rate that a host can inject into the network."""
         return injection(*self.injection_bps)
 
 
 def algorithms(run: Run) -> list[str]:
-    """Return the run's algorithms, in the order they were asked for."""
+    """Return the run's algorithms, in the order of their rows."""
     return list(dict.fromkeys(row.algo for row in run.rows))
 
 
@@ -154,18 +158,18 @@ def rows_of(run: Run, algo: str) -> list[Row]:
 
 
 def is_one_size(run: Run) -> bool:
-    """Return whether all rows are of one size, so that nothing can be drawn against it."""
+    """Return whether all rows have the same size, so that nothing can be drawn against size."""
     return len({row.size_bytes for row in run.rows}) == 1
 
 
 def versions() -> dict[str, str]:
-    """Versions of us, of Python and of the packages that the figures depend on."""
+    """Return the versions of Ringleaf, Python and the packages that the figures depend on."""
     found = {"ringleaf": ringleaf.__version__, "python": platform.python_version()}
     return found | {name: metadata.version(name) for name in _PACKAGES}
 
 
 def git_commit(root: Path) -> str | None:
-    """The commit that `root` is at, `+` appended if files differ from it; None outside git."""
+    """Return the commit of `root`, with `+` appended if files differ; None outside git."""
     try:
         commit = _git(root, "rev-parse", "HEAD")
         return commit + ("+" if _git(root, "status", "--porcelain", "-uno") else "")
@@ -182,7 +186,7 @@ def _git(root: Path, *arguments: str) -> str:
 def write_config(
     folder: Path, resolved: Mapping[str, Any], *, given: Mapping[str, Any], started: str
 ) -> None:
-    """Begin a run directory: what was asked for, and what it was resolved to."""
+    """Begin a run directory: write the options as given, and as resolved."""
     _write_json(
         folder / "config.json",
         {
@@ -202,13 +206,13 @@ def now() -> str:
 
 
 def described(run: Run) -> dict[str, Any]:
-    """What was run, and on what."""
+    """Return a description of the run: its workload, options, topology and links."""
     said = {key: getattr(run, key) for key in _RUN_KEYS}
     return said | {"links": [asdict(each) for each in run.links]}
 
 
 def write_results(folder: Path, run: Run) -> None:
-    """Write what figures and reports are made of; figures of an incomplete run are as good."""
+    """Write the data that figures and reports need; an incomplete run's is as good."""
     write_rows(folder, run)
     arrays: dict[str, Any] = {}
     for (algo, size_bytes), series in run.series.items():
@@ -221,7 +225,7 @@ def write_results(folder: Path, run: Run) -> None:
 
 
 def write_rows(folder: Path, run: Run) -> None:
-    """Write all but the links' loads, so that what is measured outlives whatever comes next."""
+    """Write all but the links' loads, so that measurements survive whatever comes next."""
     names = [f.name for f in fields(Row)]
     text = io.StringIO()
     writer = csv.DictWriter(text, names, lineterminator="\n")
@@ -247,7 +251,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """Load a file of a run directory.
 
     Raises:
-        ConfigError: If there is none, or it was written in another version's format.
+        ConfigError: If there is no such file, or it was written in another version's format.
     """
     try:
         value = json.loads(path.read_text())
@@ -266,7 +270,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_given(folder: Path) -> dict[str, str]:
-    """The options that a run was given, as typed.
+    """Return the options that a run was given, as typed.
 
     Raises:
         ConfigError: If it is no run directory, or was written in another version's format.
@@ -279,7 +283,7 @@ def read_run(folder: Path) -> Run:
     """Load a run directory.
 
     Raises:
-        ConfigError: If it is none, or was written in another version's format.
+        ConfigError: If it is no run directory, or was written in another version's format.
     """
     summary = read_json(folder / "summary.json")
     return Run(
@@ -311,7 +315,7 @@ def _read_series(path: Path) -> dict[tuple[str, int], LinkSeries]:
 
 
 def write_log(folder: Path, lines: Iterable[str]) -> None:
-    """What is not the same twice: how long things took."""
+    """Write `log.txt`: the times that things took, which differ from run to run."""
     write_text(folder / "log.txt", "".join(f"{line}\n" for line in lines))
 
 

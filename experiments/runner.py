@@ -1,4 +1,4 @@
-"""Runs an experiment: every algorithm at every size, each result checked."""
+"""Run an experiment: every algorithm at every size, checking each result."""
 
 from __future__ import annotations
 
@@ -50,18 +50,18 @@ _REDUCING = (Collective.ALLREDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER)
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One row of the table, and what does not fit into it."""
+    """One row of the table, and the results that do not fit into it."""
 
     row: Row
     series: LinkSeries
     wall_s: float
     outcome: RunResult
-    files: list[Path]  # that it has left in the run directory
-    tensors: list[torch.Tensor] | None = None  # what ranks have, if they brought tensors of theirs
+    files: list[Path]  # files that the measurement has left in the run directory
+    tensors: list[torch.Tensor] | None = None  # the ranks' results, if the caller gave the inputs
 
 
 class Experiment:
-    """A spec with its topology: what to run, one measurement after the other.
+    """A spec with its topology, which runs one measurement after the other.
 
     Raises:
         ConfigError: If the algorithms can't be compared, or the topology is not understood.
@@ -90,7 +90,7 @@ class Experiment:
 
     @property
     def fabric(self) -> Fabric:
-        """What schedules of this topology are made for."""
+        """The fabric that schedules of this topology are built for."""
         return self._bounds.fabric
 
     @cached_property
@@ -99,12 +99,12 @@ class Experiment:
 
     @cached_property
     def _hierarchy(self) -> tuple[int, ...]:
-        """Sizes of groups of ranks that are near one another."""
+        """The sizes of groups of ranks that are near one another."""
         sizes: tuple[int, ...] = self.graph.graph["hierarchy"]
         return fold_hierarchy(sizes, self.ranks) if self.spec.servers else sizes
 
     def new_run(self) -> Run:
-        """The run that the measurements are for, still empty."""
+        """Return the run that will hold the measurements, still without rows."""
         options = self.spec.plain()
         del options["out"], options["record"]  # where results lie is no part of them
         return Run(
@@ -124,12 +124,12 @@ class Experiment:
 
     @property
     def need(self) -> Need:
-        """What the whole run is estimated to need."""
+        """The estimated memory and time of the whole run."""
         return need(self.spec, count_nodes(self.spec), self._distance)
 
     @property
     def rows_s(self) -> float:
-        """How long all measurements are estimated to take."""
+        """The estimated time of all measurements in seconds."""
         return sum(
             self.estimate(algorithm, size_bytes).time_s
             for size_bytes in self.spec.sizes_bytes
@@ -137,13 +137,13 @@ class Experiment:
         )
 
     def estimate(self, algorithm: Algorithm, size_bytes: int) -> Estimate:
-        """What one measurement is estimated to need."""
+        """Return the estimated memory and time of one measurement."""
         return estimate(self.spec, algorithm, count_nodes(self.spec), size_bytes, self._distance)
 
     def run(
         self, connect: Connect = connect, progress: Progress | None = None
     ) -> Iterator[Measurement]:
-        """Yield each measurement when it is made: all algorithms at one size, then at the next."""
+        """Yield each measurement as it is made: all algorithms at one size, then at the next."""
         progress = progress or Progress(1.0, None)
         for size_bytes, algorithm, inputs in self.tasks():
             expected = self.estimate(algorithm, size_bytes)
@@ -160,7 +160,7 @@ class Experiment:
                 yield size_bytes, algorithm, inputs
 
     def _inputs(self, count: int) -> list[torch.Tensor]:
-        """What each rank brings: as sparse as wanted, and then what its compressor leaves."""
+        """Return the ranks' inputs: as sparse as asked for, and then compressed, if asked for."""
         spec = self.spec
         if self._given is not None:
             return list(self._given)
@@ -172,7 +172,7 @@ class Experiment:
         return [Feedback(compressor).before(tensor, spec.seed) for tensor in inputs]
 
     def schedule(self, algorithm: Algorithm, size_bytes: int) -> Schedule:
-        """What an algorithm makes of this topology, at one size."""
+        """Return an algorithm's schedule for this topology, at one size."""
         return algorithm.build(
             self.ranks,
             size_bytes=size_bytes,
@@ -230,7 +230,7 @@ class Experiment:
         size_bytes: int,
         inputs: list[torch.Tensor],
     ) -> int:
-        """Least time of any algorithm with the same adders: switches, or only hosts."""
+        """Return the least time of any algorithm with the same adders: switches, or only hosts."""
         is_dense = self.spec.density == 1 and not self.spec.compress
         return self._floor.least_ps(
             Task(
@@ -244,7 +244,7 @@ class Experiment:
         )
 
     def _hosts_add(self, algorithm: Algorithm) -> bool:
-        """Whether switches only forward."""
+        """Return whether only hosts add, as switches just forward."""
         if not algorithm.in_network:
             return True
         from ringleaf.ina.registry import find_system
@@ -259,10 +259,10 @@ class Experiment:
         return None if base is None else base / f"{algorithm.name}-{size_bytes}"
 
     def _tolerance(self, algorithm: Algorithm) -> Tolerance | None:
-        """How far the system that adds may be off; None: hosts add."""
+        """Return the allowed error of the aggregation system; None if hosts add."""
         if not algorithm.in_network:
             return None
-        from ringleaf.ina.registry import find_system  # compiles, or loads what is compiled
+        from ringleaf.ina.registry import find_system  # compiles, or loads compiled code
 
         system, lanes = find_system(algorithm.name), self.spec.lanes
         return Tolerance(lambda parts: system.error_bound(parts, lanes), block=lanes)
@@ -304,7 +304,10 @@ class Experiment:
 
 
 def _teller(progress: Progress, expected: Estimate) -> Callable[[int], None]:
-    """Turn packet-hops so far into the share of a measurement: its setup is over by then."""
+    """Return a function that turns packet-hops so far into the share of a measurement done.
+
+    The setup is complete by the time that it is called.
+    """
 
     def tell(hops: int) -> None:
         share = min(hops / max(expected.packet_hops, 1), 1.0)

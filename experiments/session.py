@@ -35,11 +35,12 @@ def run(
     drawn: bool = True,
     inputs: Sequence[torch.Tensor] | None = None,
 ) -> Run:
-    """Do what the options say, and leave everything in the run directory, figures if `drawn`.
+    """Run the experiment of the options; write all results to the run directory.
 
-    `inputs` are what ranks bring, if not what the options say.
+    Figures and the report are written if `drawn`. `inputs` are the ranks' tensors, if they are
+    not to be made as the options say.
 
-    If it is interrupted, what was measured so far is written, and the interruption goes on.
+    If it is interrupted, the measurements so far are written, and the interruption is raised again.
 
     Raises:
         RingleafError: If an option, the topology or the network does not allow it.
@@ -126,7 +127,7 @@ def _log_line(measurement: Measurement) -> str:
 
 
 def draw(folder: Path, run: Run, graph: nx.Graph[str], command: str) -> list[Path]:
-    """Write the figures and the report of a run, from what its directory has; return the files."""
+    """Write the figures and the report of a run into its directory; return the files."""
     drawn = figures.draw_all(folder, run, graph)
     page = report.render(run, command=command, svgs=drawn.svgs, topologies=drawn.topologies)
     write_text(folder / REPORT, page)
@@ -136,7 +137,7 @@ def draw(folder: Path, run: Run, graph: nx.Graph[str], command: str) -> list[Pat
 
 
 def redraw(folder: Path) -> Path:
-    """Make figures and report anew from a run directory; return the page.
+    """Draw figures and report again from the files of a run directory; return the page.
 
     Raises:
         ConfigError: If it is no run directory, or nothing was measured.

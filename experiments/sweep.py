@@ -1,4 +1,4 @@
-"""Several runs, one after the other, and what they say together.
+"""Several runs, one after the other, and their joint results.
 
 `OUT` holds a folder per run, and `sweep.csv`: the rows of all runs, each after the options by which
 the runs differ. Figures of a sweep are drawn from nothing but that file. A sweep that was
@@ -39,17 +39,17 @@ from ringleaf.experiments.workers import ALONE, Crew, run_all
 FILE = "sweep.csv"
 
 TOLD = ("density", "cluster", "overlap")
-"""Options that are in the file though runs don't differ by them."""
+"""Options that are in the file even if runs don't differ by them."""
 
 
 def run(cases: Sequence[Case], *, name: str, emit: Emit, crew: Crew = ALONE) -> bool:
-    """Do all runs, and write what they say together; return whether all values were right.
+    """Perform all runs, and write their joint results; return whether all values were right.
 
     Args:
-        cases: The options of each, which differ in some.
-        name: Of the folder below `runs`, if the options don't name one.
-        emit: Takes the lines of the tables.
-        crew: Who does the runs.
+        cases: The options of each run, which differ in some of them.
+        name: Name of the folder below `runs`, if the options don't name one.
+        emit: Called with each line of the tables.
+        crew: The processes that do the runs.
 
     Raises:
         RingleafError: If an option, the topology or the network does not allow it.
@@ -87,7 +87,7 @@ def run(cases: Sequence[Case], *, name: str, emit: Emit, crew: Crew = ALONE) -> 
 
 
 def run_one(given: Case, emit: Emit) -> None:
-    """Do one run, whatever its workload, without figures.
+    """Perform one run, whatever its workload, without figures.
 
     Raises:
         RingleafError: If an option, the topology or the network does not allow it.
@@ -99,12 +99,12 @@ def run_one(given: Case, emit: Emit) -> None:
 
 
 def _place(case: Case, names: Sequence[str]) -> str:
-    """Return the folder of a case, by the options in which cases differ."""
+    """Return the folder name of a case, made of the options in which cases differ."""
     return file_name("-".join(f"{name}={case[name]}" for name in names if name in case))
 
 
 def _check(cases: Mapping[str, Case], crew: Crew) -> None:
-    """Say what is wrong before the first run."""
+    """Check all cases before the first run."""
     for case in cases.values():
         spec = resolve_any(case)
         check(spec)
@@ -126,7 +126,7 @@ def _run_here(cases: Mapping[str, Case], emit: Emit) -> Iterator[str]:
 def _run_apart(
     cases: Mapping[str, Case], emit: Emit, crew: Crew, shown: SweepProgress
 ) -> Iterator[str]:
-    """Do runs on other processes, whose lines come together when a run has ended."""
+    """Perform runs on other processes; yield each run's lines together when it has ended."""
     shown.draw()
     for place, found in run_all(cases, crew):
         folder = Path(cases[place]["out"])
@@ -141,10 +141,10 @@ def _run_apart(
 
 
 def _finished(cases: Mapping[str, Case]) -> list[str]:
-    """Return the runs that an interrupted sweep has finished with these very options and code.
+    """Return the runs that an interrupted sweep has finished with the same options and code.
 
-    None, if all are finished: then they shall be run anew. Live runs differ each time, and count
-    all the same.
+    If all are finished, return none, so that they are run again. Live runs differ each time, but
+    count as well.
     """
     commit = results.git_commit(Path(__file__).parent)
     found = []
@@ -162,14 +162,14 @@ def _finished(cases: Mapping[str, Case]) -> list[str]:
 
 
 def _asked(case: Case) -> Case:
-    """Return what a run was asked for, as its `config.json` has it."""
+    """Return the options of a run as its `config.json` has them."""
     return {name: value for name, value in case.items() if name != "out"}
 
 
 def _write_all(
     path: Path, names: Sequence[str], cases: Mapping[str, Case]
 ) -> list[dict[str, object]]:
-    """Write the rows of all runs that are there, in the order of cases; return them."""
+    """Write the rows of all finished runs, in the order of cases; return them."""
     lines: list[dict[str, object]] = []
     for case in cases.values():
         with suppress(RingleafError):
@@ -193,7 +193,7 @@ def _lines(case: Case, names: Sequence[str], summary: Mapping[str, Any]) -> list
 
 
 def write(path: Path, lines: Sequence[Mapping[str, object]]) -> None:
-    """Write the rows so far."""
+    """Write the rows so far as CSV."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
     writer.writeheader()
@@ -202,7 +202,7 @@ def write(path: Path, lines: Sequence[Mapping[str, object]]) -> None:
 
 
 class SweepProgress:
-    """A line on the terminal's stderr, if it is one: how many runs are done, and what is left."""
+    """A progress line on the terminal's stderr, if it is one: runs done, and the time left."""
 
     def __init__(
         self,
@@ -218,13 +218,13 @@ class SweepProgress:
         self._began_s = clock()
 
     def finish(self) -> None:
-        """A run is done."""
+        """Note that a run is done."""
         self._done += 1
         self.draw()
 
     @property
     def text(self) -> str:
-        """The line."""
+        """The text of the line."""
         text = f"{self._done} of {self._runs} runs"
         done, left = self._done - self._kept, self._runs - self._done
         if done and left:
@@ -238,6 +238,6 @@ class SweepProgress:
             self._write(f"\r\x1b[K{self.text}\r")
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._write is not None:
             self._write("\r\x1b[K")

@@ -1,4 +1,4 @@
-"""`report.html` of a sweep: what its runs say together, and where each run's own files are."""
+"""`report.html` of a sweep: the joint results of its runs, and links to each run's own files."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def render(
     """Return the page.
 
     Args:
-        name: Of the sweep.
+        name: Name of the sweep.
         places: The runs' folders, beside the page.
         lines: The rows of all runs, each with the options by which runs differ.
-        names: These options.
-        svg: Their figure.
+        names: The names of these options.
+        svg: The figure of the sweep.
     """
     wrong = sum(int(str(line["wrong"])) for line in lines)
     kind = "bad" if wrong else "good"

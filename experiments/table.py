@@ -1,4 +1,4 @@
-"""The table on stdout, as nccl-tests prints its own: `#` is commentary, every row is for awk."""
+"""The table on stdout, in the style of nccl-tests: lines with `#` are comments, rows suit awk."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _COLUMNS = (
 
 
 def head(run: Run, needed: Need | None = None) -> Iterator[str]:
-    """Lines before the first row."""
+    """Yield the lines before the first row."""
     options = run.options
     yield (
         f"# Ringleaf {run.versions['ringleaf']}: {run.collective} of {run.ranks} ranks on "
@@ -60,7 +60,7 @@ def head(run: Run, needed: Need | None = None) -> Iterator[str]:
 
 
 def _sparsity(options: dict[str, Any]) -> Iterator[str]:
-    """What tensors are like, if not dense, and who helps."""
+    """Yield a line on sparsity, compression and servers, if there are any of them."""
     said = []
     if options.get("density", 1) != 1:
         said.append(
@@ -76,17 +76,17 @@ def _sparsity(options: dict[str, Any]) -> Iterator[str]:
 
 
 def algo_width(run: Run) -> int:
-    """Letters of the first column: as many as the longest name has, and no fewer than usual."""
+    """Return the width of the first column: that of the longest name, or at least the usual."""
     return max(_COLUMNS[0][2], *map(len, run.options["algos"]))
 
 
 def column_names(width: int = _COLUMNS[0][2]) -> str:
-    """The line that names the columns, the first of which is so wide."""
+    """Return the line that names the columns, the first of which has the given width."""
     return "#" + _line((name for name, _, _ in _COLUMNS), width)[1:]
 
 
 def line(row: Row, width: int = _COLUMNS[0][2]) -> str:
-    """One row, whose first column is so wide."""
+    """Return a row as a line, whose first column has the given width."""
     return _line(
         (
             row.algo,
@@ -110,14 +110,14 @@ def line(row: Row, width: int = _COLUMNS[0][2]) -> str:
 
 
 def bandwidth(gb_s: float) -> str:
-    """10^9 bytes/s with two digits that count, however slow a live network's links are."""
+    """Return a bandwidth in 10^9 bytes/s with two significant digits, however small it is."""
     if gb_s >= 0.1:
         return f"{gb_s:.2f}"
     return f"{gb_s:.4f}" if gb_s >= 0.001 else f"{gb_s:.1e}"
 
 
 def foot(run: Run) -> Iterator[str]:
-    """Lines after the last row: was all well, and who won."""
+    """Yield the lines after the last row: whether all values were right, and which was fastest."""
     wrong = sum(row.wrong for row in run.rows)
     yield f"# wrong values: {wrong} {'OK' if not wrong else 'FAILED'}"
     for reason in reasons(run):
@@ -137,7 +137,7 @@ def foot(run: Run) -> Iterator[str]:
 
 
 def reasons(run: Run) -> Iterator[str]:
-    """Say of each algorithm that was wrong why it was, at the first such size."""
+    """Yield for each wrong algorithm the reason why it was wrong at the first such size."""
     found: dict[str, list[Row]] = {}
     for row in run.rows:
         if row.reason:
@@ -148,7 +148,7 @@ def reasons(run: Run) -> Iterator[str]:
 
 
 def _drops(run: Run) -> Iterator[str]:
-    """Which queues were full: of the rows with most drops."""
+    """Yield lines on the queues that were full, for the rows with most drops."""
     worst = sorted((row for row in run.rows if row.drops), key=lambda row: -row.drops)
     for row in worst[: drops.SHOWN]:
         found = run.drops.get((row.algo, row.size_bytes), [])

@@ -1,8 +1,8 @@
-"""Runs on several processes or machines, by Dask's `distributed`.
+"""Runs on several processes or machines, with Dask's `distributed`.
 
-A run is done in a folder of its own on the worker, and its files come back as bytes: machines need
-no disk in common. A worker that dies loses nothing: the scheduler gives its run to another one, and
-files are written here, once, when a run is complete.
+A run is done in a folder of its own on the worker, and its files come back as bytes, so machines
+need no common disk. If a worker dies, nothing is lost: the scheduler gives its run to another one,
+and files are written here, once, when a run is complete.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from distributed import Client
 
 CONNECT_S = 10
-"""How long a scheduler that was named may take to answer."""
+"""Seconds that a named scheduler may take to answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Crew:
-    """Who does the runs.
+    """The processes that do the runs.
 
     Args:
-        processes: So many on this machine, if no scheduler is named; 1: this process.
-        address: Of a Dask scheduler: `tcp://host:8786`.
+        processes: Number of processes on this machine, if no scheduler is named; 1: this one.
+        address: Address of a Dask scheduler: `tcp://host:8786`.
     """
 
     processes: int = 1
@@ -48,7 +48,7 @@ ALONE = Crew()
 
 @dataclass(frozen=True, slots=True)
 class Leavings:
-    """What a run has left: its lines for the terminal, and its files by name."""
+    """The output of a run: its lines for the terminal, and its files by name."""
 
     lines: list[str]
     files: dict[str, bytes]
@@ -62,12 +62,12 @@ class Leavings:
 
 
 def run_apart(given: Mapping[str, Any]) -> Leavings:
-    """Do a run in a folder that is only for it, and return what it leaves.
+    """Perform a run in a folder of its own, and return its output.
 
     Raises:
         RingleafError: If an option, the topology or the network does not allow it.
     """
-    from ringleaf.experiments.sweep import run_one  # which imports what a worker needs
+    from ringleaf.experiments.sweep import run_one  # imports all that a worker needs
 
     lines: list[str] = []
     with tempfile.TemporaryDirectory(prefix="ringleaf-") as name:
@@ -83,12 +83,12 @@ def run_apart(given: Mapping[str, Any]) -> Leavings:
 
 
 def run_all(cases: Mapping[str, Mapping[str, Any]], crew: Crew) -> Iterator[tuple[str, Leavings]]:
-    """Do runs on a crew, and yield each by name as it ends.
+    """Perform runs on a crew, and yield each one's name and output as it ends.
 
     Raises:
         ConfigError: If `distributed` is missing, or no scheduler answers.
         BackendError: If one run has killed several workers.
-        RingleafError: What a run raised.
+        RingleafError: The error that a run raised.
     """
     require("distributed", "run: several processes or machines")
     from distributed import as_completed

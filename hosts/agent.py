@@ -7,7 +7,7 @@ An agent's block of words starts with the columns below. Its three handlers are
     fire_timer(arena, at, 0, now_ps)       TIMER_AT_PS has come
 
 and after each of them the caller looks at TIMER_AT_PS (when to call `fire_timer`) and at
-READY (whether `transmit` may have something). The NIC calls `transmit` when its port is
+READY (whether `transmit` may have a packet). The NIC calls `transmit` when its port is
 idle, so an agent never queues packets; and agents report to Python with `complete`.
 """
 
@@ -28,8 +28,8 @@ UDP_PORT_HIGH = 3
 HOST = 4  # index of the host
 COMPLETIONS_AT = 5  # the completion ring that this host reports to
 RETRANSMISSIONS = 6  # packets sent more than once, for the table
-REFUSALS = 7  # of packets for which no receive was posted, likewise
-PROGRESS = 8  # grows with all that gets through; who waits in vain is known by it
+REFUSALS = 7  # refused packets, for which no receive was posted; likewise
+PROGRESS = 8  # grows with every success; tells which agents wait in vain
 AGENT_WORDS = 16  # an agent's own words start here
 
 # Completion ring: count, capacity, then rows of COMPLETION_WORDS.
@@ -90,7 +90,7 @@ def make_agent(
 
 @inline
 def complete(arena: Arena, at: int, kind: int, a: int, b: int, now_ps: int, c: int = 0) -> None:
-    """Report to Python; whoever drives the agents drains the ring before it is full."""
+    """Report to Python; the driver of the agents drains the ring before it is full."""
     words = arena.words
     ring = words[at + COMPLETIONS_AT]
     count = words[ring]
@@ -106,7 +106,7 @@ def complete(arena: Arena, at: int, kind: int, a: int, b: int, now_ps: int, c: i
 
 
 def take_completions(arena: Arena, ring: int) -> list[Completion]:
-    """Empty the ring and return what it held, oldest first."""
+    """Empty the ring and return its completions, oldest first."""
     count = int(arena.words[ring])
     rows = arena.words[ring + RING_HEADER :][: count * COMPLETION_WORDS]
     arena.words[ring] = 0

@@ -1,4 +1,4 @@
-"""First in, first out, in `arena.words`: numbers that wait for their turn."""
+"""First-in, first-out queues of numbers, in `arena.words`."""
 
 from __future__ import annotations
 

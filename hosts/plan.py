@@ -1,4 +1,4 @@
-"""A schedule cut into what each rank has to do, and in what order."""
+"""A schedule cut into plans: the rows of each rank, and their order."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ringleaf.collectives.codec import Codec
 from ringleaf.collectives.schedule import Aggregate, Message, Op, Schedule, chunk_ranges, messages
 
 MAX_POSTED = 128
-"""Sends, and receives, of a stream at a time; a queue pair's ring has room for more."""
+"""The most sends, and receives, of a stream at a time; a queue pair's ring has room for more."""
 
 
 class Stream(NamedTuple):
     """One rank's messages of one kind with one peer, which go in the order of the schedule.
 
-    What is reduced and what is copied don't wait for each other: in a pipeline through two
-    trees they go opposite ways, and would keep each other to one chunk per round trip.
+    Reduced and copied messages don't wait for each other: in a pipeline through two trees they
+    go opposite ways, and would keep each other to one chunk per round trip.
     """
 
     peer: int
@@ -26,7 +26,7 @@ class Stream(NamedTuple):
 
 
 NETWORK = Stream(-1, Op.REDUCE)
-"""Stands for the switches that aggregate."""
+"""The stream that stands for the switches that aggregate."""
 
 
 @dataclass(slots=True)
@@ -54,9 +54,9 @@ class Plan:
     aggregates: list[Row] = field(default_factory=list)
 
     def again(self) -> Plan:
-        """The same rows in queues of their own, for a plan that is walked more than once.
+        """Return the same rows in queues of their own, for a plan that is walked more than once.
 
-        Not before the last walk is over, as a row is of one message at a time.
+        Call it only after the last walk is over, as a row belongs to one message at a time.
         """
         sends, receives = (
             defaultdict(deque, {stream: rows.copy() for stream, rows in each.items()})
@@ -66,7 +66,7 @@ class Plan:
 
 
 def plans(schedule: Schedule, elements: int) -> list[Plan]:
-    """Cut a schedule for tensors of `elements` into its nodes' plans, ranks' first.
+    """Return the plans of a schedule's nodes, ranks first, for tensors of `elements` elements.
 
     Messages without a byte are left out.
     """
@@ -94,7 +94,7 @@ class _Planner:
         self._written: list[tuple[Row, int]] = []
 
     def add_send(self, tag: int, row: Message) -> None:
-        """A send reads what was there before its step."""
+        """Add a send, which reads the contents from before its step."""
         chunks = range(row.start, row.stop)
         after = [bisect_left(self._writes[chunk], row.step) for chunk in chunks]
         for chunk in chunks:

@@ -1,7 +1,7 @@
 """One rank's part of a collective, walked by data flow and not by global barrier.
 
-Sans-I/O: it asks for sends, receives and aggregations (`take_requests`) and is told when
-they are done. A rank only knows its own rows of the schedule, so the same executor runs in
+Sans-I/O: the executor asks for sends, receives and aggregations (`take_requests`) and is told
+when they are done. A rank only knows its own rows of the schedule, so the same executor runs in
 virtual time and in a process of its own.
 
 - A send may start once every earlier-step write of its chunk has been applied here.
@@ -60,15 +60,15 @@ Request = Send | Receive | Reduce
 
 
 class RankExecutor:
-    """Walks one rank's plan.
+    """Executes one rank's plan.
 
     Args:
-        plan: Its part of the schedule.
+        plan: The rank's part of the schedule.
         tensor: The rank's buffer, of shape (elements,); reduced in place.
-        address: Where `tensor` starts in registered memory.
-        chunks: How many chunks the schedule cuts the buffer into.
+        address: Address of `tensor` in registered memory.
+        chunks: Number of chunks that the schedule cuts the buffer into.
         staging: Address of `staging_bytes` of registered memory.
-        view: Returns the tensor of so many elements of a type at an address.
+        view: Returns the tensor at an address, with a number of elements of a type.
         ahead_bytes: Bytes of receives posted ahead per stream, at least two messages.
     """
 
@@ -107,12 +107,12 @@ class RankExecutor:
 
     @property
     def receives(self) -> bool:
-        """Whether anything is ever written here."""
+        """Whether any row writes to this rank."""
         return self._receives
 
     @property
     def streams(self) -> tuple[Stream, ...]:
-        """Those that it sends messages on."""
+        """The streams that it sends messages on."""
         return tuple(self._plan.sends)
 
     @property
@@ -120,7 +120,7 @@ class RankExecutor:
         return self._left == 0
 
     def waits(self, names: Sequence[str]) -> list[str]:
-        """What it has asked for and not got, for people; `names` are the nodes'."""
+        """Return the requests that are not answered yet, for people; `names` are the nodes'."""
         sends, receives = _by_peer(self._sending), _by_peer(self._receiving)
         aggregates = sum(row.stream == NETWORK for row in self._in_flight.values())
         return [
@@ -141,7 +141,7 @@ class RankExecutor:
         return requests
 
     def sent(self, tag: int) -> None:
-        """The peer has the whole message of this row."""
+        """Note that the peer has the whole message of this row."""
         row = self._in_flight.pop(tag)
         self._sending[row.stream] -= 1
         self._left -= 1
@@ -152,7 +152,7 @@ class RankExecutor:
             self._count(row, self._acked)
 
     def received(self, tag: int, size_bytes: int) -> None:
-        """The message of this row, of this size, is where it was asked to go."""
+        """Note that the message of this row, of this size, has landed at the requested address."""
         row = self._in_flight.pop(tag)
         row.came_bytes = size_bytes
         if row.staged:
@@ -161,12 +161,12 @@ class RankExecutor:
             self._written(row)
 
     def aggregated(self, tag: int) -> None:
-        """The aggregate of this row has replaced the rank's chunk."""
+        """Note that the aggregate of this row has replaced the rank's chunk."""
         self._left -= 1
         self._count(self._in_flight.pop(tag), self._applied)
 
     def _count(self, row: Row, counts: list[int]) -> None:
-        """A row is applied, or read for the last time: try what waited for its chunks."""
+        """Count a row that is applied or acknowledged; retry rows that waited for its chunks."""
         for chunk in range(row.start, row.stop):
             counts[chunk] += 1
         for chunk in range(row.start, row.stop):
@@ -174,7 +174,7 @@ class RankExecutor:
                 again()
 
     def _missing(self, row: Row) -> int:
-        """The first chunk of the row that waits for an earlier write or send; -1 if none."""
+        """Return the first chunk of the row that waits for an earlier write or send; -1 if none."""
         for chunk, writes in enumerate(row.after_writes, row.start):
             if self._applied[chunk] < writes:
                 return chunk
@@ -184,14 +184,14 @@ class RankExecutor:
         return -1
 
     def _waits(self, row: Row, who: Hashable, again: Callable[[], None]) -> bool:
-        """Whether the row must wait; if so `again` is called, once, when that may have changed."""
+        """Return whether the row must wait; if so call `again` once when that may have changed."""
         chunk = self._missing(row)
         if chunk >= 0:
             self._blocked[chunk][who] = again
         return chunk >= 0
 
     def _bytes(self, row: Row) -> tuple[int, int]:
-        """Address and size of a row's chunks."""
+        """Return the address and size of a row's chunks."""
         start, stop = self._ranges[row.start][0], self._ranges[row.stop - 1][1]
         item = self._tensor.element_size()
         return self._address + start * item, (stop - start) * item
@@ -203,7 +203,7 @@ class RankExecutor:
             if self._waits(row, (Send, stream), lambda: self._post_sends(stream)):
                 return
             if row.codec is not None and not self._free.sends[stream]:
-                return  # one comes back when a message has been sent
+                return  # a buffer comes back when a message has been sent
             rows.popleft()
             self._sending[stream] += 1
             self._in_flight[row.tag] = row
@@ -211,7 +211,7 @@ class RankExecutor:
                 self._requests.append(Send(stream, *self._bytes(row), row.tag))
             else:
                 self._requests.append(self._encode(row, row.codec))
-                self._count(row, self._acked)  # what is sent is not the tensor itself
+                self._count(row, self._acked)  # the message is a copy, not the tensor itself
 
     def _encode(self, row: Row, codec: Codec) -> Send:
         """Write a row's message to a buffer of its own."""
@@ -227,8 +227,8 @@ class RankExecutor:
             address, size = self._bytes(row)
             if row.staged:
                 if not self._free.receives[stream]:
-                    return  # one comes back when a held write is applied
-                row.slot = address = self._free.receives[stream].pop()  # the warmest
+                    return  # a buffer comes back when a held write is applied
+                row.slot = address = self._free.receives[stream].pop()  # most recently used
                 size = room_bytes(row, self._ranges, self._tensor.element_size())
             elif self._waits(row, (Receive, stream), lambda: self._post_receives(stream)):
                 return
@@ -267,7 +267,7 @@ class RankExecutor:
         self._written(row)
 
     def _chunks(self, row: Row) -> torch.Tensor:
-        """A row's part of the tensor."""
+        """Return a row's part of the tensor."""
         return self._tensor[self._ranges[row.start][0] : self._ranges[row.stop - 1][1]]
 
     def _written(self, row: Row) -> None:

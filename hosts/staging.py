@@ -14,26 +14,26 @@ Slots = dict[Stream, list[int]]
 
 
 class Staging(NamedTuple):
-    """A rank's buffers."""
+    """A rank's free buffers, for messages it sends and receives."""
 
     sends: Slots
     receives: Slots
 
 
 def room_bytes(row: Row, ranges: list[tuple[int, int]], item: int) -> int:
-    """The most that a row's message can take."""
+    """Return the most bytes that a row's message can take."""
     elements = ranges[row.stop - 1][1] - ranges[row.start][0]
     return elements * item if row.codec is None else row.codec.most_bytes(elements, item)
 
 
 def depth(rows: Collection[Row], ranges: list[tuple[int, int]], item: int, ahead_bytes: int) -> int:
-    """How many of a stream's messages are let in, or encoded, ahead."""
+    """Return the number of a stream's messages that are let in, or encoded, ahead."""
     wanted = -(-ahead_bytes // _slot_bytes(rows, ranges, item))
     return min(max(2, wanted), MAX_POSTED, len(rows))
 
 
 def staging_bytes(plan: Plan, ranges: list[tuple[int, int]], item: int, *, ahead_bytes: int) -> int:
-    """Registered memory that an executor of this plan needs besides its tensor."""
+    """Return the registered memory that an executor of this plan needs besides its tensor."""
     return sum(
         depth(rows, ranges, item, ahead_bytes) * _slot_bytes(rows, ranges, item)
         for _, _, rows in _buffered(plan)
@@ -43,7 +43,7 @@ def staging_bytes(plan: Plan, ranges: list[tuple[int, int]], item: int, *, ahead
 def lay_out(
     plan: Plan, ranges: list[tuple[int, int]], item: int, staging: int, ahead_bytes: int
 ) -> Staging:
-    """Cut the memory from `staging` on, `staging_bytes` of it, into buffers."""
+    """Cut the memory from address `staging` on, `staging_bytes` of it, into buffers."""
     made = Staging({}, {})
     for place, stream, rows in _buffered(plan):
         size = _slot_bytes(rows, ranges, item)
@@ -54,7 +54,7 @@ def lay_out(
 
 
 def _buffered(plan: Plan) -> Iterator[tuple[int, Stream, list[Row]]]:
-    """Each stream's rows that need buffers, after the place of their slots in `Staging`."""
+    """Yield the place of slots in `Staging`, a stream, and its rows that need buffers."""
     for stream, rows in plan.sends.items():
         if encoded := [row for row in rows if row.codec is not None]:
             yield 0, stream, encoded
@@ -64,6 +64,6 @@ def _buffered(plan: Plan) -> Iterator[tuple[int, Stream, list[Row]]]:
 
 
 def _slot_bytes(rows: Collection[Row], ranges: list[tuple[int, int]], item: int) -> int:
-    """Room for the largest of these rows' messages, in whole cache lines."""
+    """Return the room for the largest of these rows' messages, in whole cache lines."""
     largest = max(room_bytes(row, ranges, item) for row in rows)
     return -(-largest // LINE_BYTES) * LINE_BYTES

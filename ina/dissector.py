@@ -3,8 +3,8 @@
 `ringleaf dissector` prints it; Wireshark loads it from its folder of personal Lua plugins, tshark
 by `-X lua_script:ringleaf.lua`.
 
-What follows a header (the lanes) is shown in every way that the system's layers know, as the header
-alone does not say it: in ATP as integers and as float32.
+The lanes behind a header are shown in every type that the system's layers know, as the header
+alone does not give the type: in ATP as integers and as float32.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scapy.packet import Packet
 
 from ringleaf.ina.registry import SYSTEMS, load_layers
 
-_HEX = ("X", "XByte", "XInt", "XLong", "XShort")  # how classes of fields begin
+_HEX = ("X", "XByte", "XInt", "XLong", "XShort")  # prefixes of the classes of such fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,13 @@ class Item:
     """One field of a header as Lua has it.
 
     Attributes:
-        name: Of the field.
-        offset: Of the first byte that has some of its bits.
-        size: In bytes.
+        name: Name of the field.
+        offset: Offset of the first byte that has some of its bits.
+        size: Size in bytes.
         mask: Its bits in those bytes; 0: all of them.
-        kind: Of `ProtoField`: uint8, int32, float.
+        kind: Kind of `ProtoField`: uint8, int32, float.
         base: DEC, HEX or NONE.
-        names: What its values are called.
+        names: Names of its values.
     """
 
     name: str
@@ -51,9 +51,9 @@ class List:
     """Values one after the other.
 
     Attributes:
-        name: Of the list.
+        name: Name of the list.
         item: One value, at offset 0.
-        count: The field of the header that says how many; "": as many as there are.
+        count: The field of the header that holds their number; "": as many as there are.
     """
 
     name: str
@@ -71,7 +71,7 @@ def write_dissector() -> str:
 
 
 def _headers() -> dict[type[Packet], list[int]]:
-    """Return the headers that UDP ports of the systems stand for."""
+    """Return the systems' headers, with the UDP ports of each."""
     modules = {f"{module.rpartition('.')[0]}.layers" for module in SYSTEMS.modules()}
     found: dict[type[Packet], set[int]] = {}
     for fields, layer in UDP.payload_guess:
@@ -114,7 +114,7 @@ def _list(each: FieldListField, layer: type[Packet]) -> List:
 
 
 def _protocol(header: type[Packet], ports: list[int]) -> Iterator[str]:
-    """Yield the Lua of one header, and of what may follow it."""
+    """Yield the Lua of one header, and of the lists that may follow it."""
     own = header.__name__.lower()
     items, listed = items_of(header)
     lists = [listed] if listed else []
@@ -165,7 +165,7 @@ def _loop(own: str, number: int, each: List, items: list[Item], start: int) -> I
 
 
 def _following(header: type[Packet]) -> list[List]:
-    """Return the lists that layers of the same system have, which may follow the header."""
+    """Return the lists of the same system's other layers, which may follow the header."""
     found = []
     for layer in vars(sys.modules[header.__module__]).values():
         if isinstance(layer, type) and issubclass(layer, Packet) and layer is not header:

@@ -1,21 +1,21 @@
-"""A worker's packets in flight: what waits to be sent, and what waits for its answer.
+"""A worker's packets in flight: those that wait to be sent, and those that wait for an answer.
 
 A packet is known by its slot, of which a worker has a fixed number; each slot has one packet
 at a time. Slots in flight are linked in the order of sending, in two rings: those that have sent
 once, and those that have sent more often. In each ring all have the same timeout, so the first one
-is looked at first. It isn't overdue while more urgent packets are answered: it may wait behind
+is looked at first. It isn't overdue while more urgent packets are answered, as it may wait behind
 them.
 
 A packet that was sent once has a timeout from the measured round trip (RFC 6298), but not below
-a floor. It is taken for lost sooner if `LATEST` that were sent later have their answers: three
-duplicate acknowledgements, that is (RFC 5681), but for each packet by itself. That is right where
+a floor. It is taken for lost sooner if `LATEST` packets that were sent later have their answers, as
+with three duplicate acknowledgements (RFC 5681), but for each packet by itself. That is right where
 packets take the same way, which has a number (of the server, if there are several), and the same
 queues, and where all workers send in the same order: an answer waits for all of them.
 
 Then it is sent again. If the flight probes, a probe is sent instead, and the packet only if
-an answer to it says so; where a timeout is over, the first of those that were sent once asks for
-all of them. After that, only a timeout of two round trips, without the floor, brings the slot
-back: resends of several workers have no common order.
+the answer to the probe demands it; when a timeout is over, the first of the packets that were sent
+once probes for all of them. After that, a slot sends again only after a timeout of two round trips,
+without the floor: resends of several workers have no common order.
 
 A flight is FLIGHT_WORDS words among an agent's own.
 """
@@ -54,24 +54,24 @@ WAYS = FIFO_WORDS + 8
 LATEST_AT = FIFO_WORDS + 9
 PRIORITY = FIFO_WORDS + 10  # of the packet sent last
 SINCE = FIFO_WORDS + 11  # the first sending of those that had this priority
-OUT_OF_TURN = FIFO_WORDS + 12  # 1: other workers may send in another order what is queued now
+OUT_OF_TURN = FIFO_WORDS + 12  # 1: other workers may send the slots queued now in another order
 RETRY_PS = FIFO_WORDS + 13  # of packets that were sent again
 PROBES = FIFO_WORDS + 14  # 1: a probe says whether a packet is lost
-ASKED = FIFO_WORDS + 15  # slot whose probe asks for all that are overdue; or NOT_ASKED
-ASKED_PS = FIFO_WORDS + 16  # when one was sent although nothing was lost
-BEHIND_PS = FIFO_WORDS + 17  # by priority: when what was more urgent was last answered
+ASKED = FIFO_WORDS + 15  # slot whose probe asks for all overdue ones; or NOT_ASKED
+ASKED_PS = FIFO_WORDS + 16  # when the latest probe was sent that found nothing lost
+BEHIND_PS = FIFO_WORDS + 17  # by priority: when a more urgent packet was last answered
 FLIGHT_WORDS = BEHIND_PS + PRIORITIES
 
 # A slot's words. Slots in flight are in doubly linked rings; row `slots + ring` holds one's ends.
 SENT_PS = 0
-ATTEMPTS = 1  # packets sent for what the slot has now
+ATTEMPTS = 1  # packets sent for the slot's present content
 WAITS = 2  # 1 while in the fifo
 NEXT = 3  # slot sent after this one, or NOT_IN_FLIGHT
 PREVIOUS = 4
 SENDING = 5  # number of its latest sending
-WAY = 6  # that this has taken
+WAY = 6  # the way that this sending has taken
 STRAYS = 7  # 1: other workers may have sent in another order
-IS_LOST = 8  # 1: what the slot has now is known to be needed again
+IS_LOST = 8  # 1: the slot's packet is known to be lost
 LEVEL = 9  # priority of its latest sending
 FIRST_PS = 10  # when it was sent first
 SLOT_WORDS = 11
@@ -79,10 +79,10 @@ NOT_IN_FLIGHT = -1
 NOT_ASKED = -1
 
 RINGS = 2
-"""Of slots that have sent once, and of those that have sent again, or probed."""
+"""One ring for slots that have sent once, one for those that have sent again, or probed."""
 
 LATEST = 3
-"""Of each way, the latest of the sendings that were answered are kept, latest first."""
+"""The number of answered sendings that are kept per way, latest first."""
 
 FIRST_TIMEOUTS = 4  # times the least timeout, before there is a round trip
 MAX_BACKOFF = 64  # times the least timeout
@@ -104,7 +104,7 @@ def make_flight(
     ways: int = 1,
     probes: bool = False,
 ) -> None:
-    """Lay out a flight of so many slots, whose packets take so many ways, at word `at`."""
+    """Lay out a flight at word `at`, of `slots` slots whose packets take `ways` ways."""
     fifo_at = store.allocate("words", slots)
     rows_at = store.allocate("words", (slots + RINGS) * SLOT_WORDS)
     latest_at = store.allocate("words", ways * LATEST)
@@ -141,7 +141,7 @@ def has_waiting(flight: Flight) -> bool:
 
 @inline
 def push_first(flight: Flight, slot: int) -> None:
-    """Queue the slot for sending what it has not sent yet."""
+    """Queue the slot for the first sending of its packet."""
     flight.slots[slot * SLOT_WORDS + ATTEMPTS] = 0
     flight.slots[slot * SLOT_WORDS + STRAYS] = flight.state[OUT_OF_TURN]
     flight.slots[slot * SLOT_WORDS + IS_LOST] = 0
@@ -150,7 +150,7 @@ def push_first(flight: Flight, slot: int) -> None:
 
 @inline
 def push_slot(flight: Flight, slot: int) -> None:
-    """Queue the slot for sending, once."""
+    """Queue the slot for sending, unless it is queued already."""
     row = slot * SLOT_WORDS
     if not flight.slots[row + WAITS]:
         flight.slots[row + WAITS] = 1
@@ -170,7 +170,7 @@ def unlink_slot(flight: Flight, slot: int) -> None:
 
 @inline
 def push_again(flight: Flight, slot: int) -> None:
-    """Queue the slot for sending again, or for a probe if that has to come first."""
+    """Queue the slot for sending again, or for a probe if one has to come first."""
     unlink_slot(flight, slot)
     if not flight.state[PROBES]:
         flight.slots[slot * SLOT_WORDS + IS_LOST] = 1
@@ -179,7 +179,7 @@ def push_again(flight: Flight, slot: int) -> None:
 
 @inline
 def is_probe(flight: Flight, slot: int) -> bool:
-    """Whether the slot's next packet only asks: the one it has sent may be there."""
+    """Return whether the slot's next packet is a probe: the one it has sent may have arrived."""
     row = slot * SLOT_WORDS
     return bool(flight.slots[row + ATTEMPTS] > 0 and not flight.slots[row + IS_LOST])
 
@@ -201,7 +201,7 @@ def link_slot(flight: Flight, slot: int, way: int, priority: int, now_ps: int) -
     if slots[row + ATTEMPTS] == 0:
         slots[row + FIRST_PS] = now_ps
         if slots[row + LEVEL] < priority:
-            slots[row + STRAYS] = 1  # others may still wait for the less urgent result before
+            slots[row + STRAYS] = 1  # others may still await the less urgent result before
     slots[row + SENDING], slots[row + WAY], slots[row + LEVEL] = state[SENDINGS], way, priority
     slots[row + ATTEMPTS] += 1
     state[SENDINGS] += 1
@@ -216,15 +216,15 @@ def link_slot(flight: Flight, slot: int, way: int, priority: int, now_ps: int) -
 
 @inline
 def first_slot(flight: Flight, ring: int) -> int:
-    """The slot that has been in a ring longest; not below the number of slots if none is."""
+    """Return the slot that has been in a ring longest; not below the number of slots if none is."""
     return int(flight.slots[(flight.state[SLOTS] + ring) * SLOT_WORDS + NEXT])
 
 
 @inline
 def due_ps(flight: Flight, ring: int) -> int:
-    """When the first slot of a ring is overdue; of the first ring, none is while a probe asks.
+    """Return when a ring's first slot is overdue; in the first ring none is while a probe asks.
 
-    A packet may wait in queues as long as answers come to what is more urgent.
+    A packet may wait in queues as long as answers to more urgent packets come.
     """
     first = first_slot(flight, ring)
     if first >= flight.state[SLOTS] or (ring == 0 and flight.state[ASKED] != NOT_ASKED):
@@ -238,16 +238,16 @@ def due_ps(flight: Flight, ring: int) -> int:
 
 @inline
 def deadline_ps(flight: Flight) -> int:
-    """When the next slot is overdue."""
+    """Return when the next slot is overdue."""
     return min(due_ps(flight, 0), due_ps(flight, 1))
 
 
 @inline
 def take_sample(flight: Flight, slot: int, now_ps: int) -> None:
-    """Update the averages from a round trip (RFC 6298), one of `slots` in the same time.
+    """Update the averages from a round trip (RFC 6298), of which there are `slots` at a time.
 
-    Ambiguous ones don't count (Karn). After probes alone there is one, from the first sending on:
-    timeouts learn of queues in which packets wait for longer than that.
+    Ambiguous round trips don't count (Karn). If only probes were sent since, the round trip counts
+    from the first sending on: so timeouts adapt to queues in which packets wait longer than that.
     """
     state = flight.state
     row = slot * SLOT_WORDS
@@ -300,20 +300,20 @@ def note_answer(flight: Flight, slot: int, now_ps: int) -> None:
 
 @inline
 def is_passed(flight: Flight, slot: int) -> bool:
-    """Whether so many that were sent later, on the same way, have their answers."""
+    """Return whether `LATEST` packets sent later, on the same way, have their answers."""
     row = slot * SLOT_WORDS
     sending = flight.slots[row + SENDING]
     last = LATEST * flight.slots[row + WAY] + LATEST - 1
     return bool(
         sending < flight.latest[last]
-        and sending >= flight.state[SINCE]  # what is more urgent may pass
+        and sending >= flight.state[SINCE]  # more urgent packets may overtake
         and not flight.slots[row + STRAYS]
     )
 
 
 @inline
 def queue_passed(flight: Flight) -> None:
-    """Queue again what was sent once, longest ago, as long as it has been passed."""
+    """Queue again the oldest slots that have sent once, as long as they have been passed."""
     slot = first_slot(flight, 0)
     while slot < flight.state[SLOTS] and is_passed(flight, slot):
         push_again(flight, slot)
@@ -324,8 +324,8 @@ def queue_passed(flight: Flight) -> None:
 def queue_overdue(flight: Flight, now_ps: int) -> bool:
     """Queue the slots whose timeout is over; return whether there are any.
 
-    If the flight probes, the first of those that were sent once asks for all of them (RFC 6298,
-    5.4): they may be in a queue for which the timeout is too short.
+    If the flight probes, the first of the slots that have sent once asks for all of them (RFC 6298,
+    5.4): their packets may be in a queue for which the timeout is too short.
     """
     is_overdue = False
     for ring in range(RINGS):
@@ -340,9 +340,9 @@ def queue_overdue(flight: Flight, now_ps: int) -> bool:
 
 @inline
 def end_question(flight: Flight, slot: int, was_lost: bool, now_ps: int) -> None:
-    """Note an answer to a slot: if it has asked for others that are overdue, it speaks for them.
+    """Note an answer to a slot; if the slot has probed for other overdue ones, it holds for them.
 
-    If something was lost, the timeout was right, and probes are sent for the others, too. If not,
+    If the packet was lost, the timeout was right, and probes are sent for the others, too. If not,
     they wait for another timeout.
     """
     state = flight.state
@@ -356,7 +356,7 @@ def end_question(flight: Flight, slot: int, was_lost: bool, now_ps: int) -> None
 
 @inline
 def push_lost(flight: Flight, slot: int, now_ps: int) -> None:
-    """Queue the slot for sending again what has been lost."""
+    """Queue the slot for sending again, as its packet has been lost."""
     flight.slots[slot * SLOT_WORDS + IS_LOST] = 1
     push_again(flight, slot)
     end_question(flight, slot, True, now_ps)

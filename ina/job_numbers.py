@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ringleaf.errors import ConfigError
 
-JOBS = 256  # 0 is nobody's
+JOBS = 256  # 0 is not a job
 
 
 def check_job(where: str, job: int) -> int:

@@ -25,15 +25,15 @@ DTYPES = {torch.float32: FLOAT32, torch.int32: INT32}
 
 @dataclass(frozen=True, slots=True)
 class WorkersJob:
-    """One job of a system on one network: an `ringleaf.ina.systems.Aggregator`.
+    """One job of a system on one network, as a `ringleaf.ina.systems.Aggregator`.
 
     Args:
-        system: Its name, for errors.
-        entities: What to tell each switch.
+        system: The system's name, for errors.
+        entities: The P4Runtime entities of each switch.
         agents: Workers in rank order, then the servers, if there are any.
-        begin_tensor: The workers' handler; is called with the row of a tensor that was posted.
-        window_bytes: The most that a worker has in flight.
-        tensors_at: Where its tensors' words are among its own.
+        begin_tensor: The workers' handler that is called with the row of a posted tensor.
+        window_bytes: The most bytes that a worker has in flight.
+        tensors_at: Offset of a worker's tensors' words among its own.
     """
 
     system: str
@@ -82,7 +82,7 @@ class WorkersJob:
         return at
 
     def raise_priority(self, arena: Arena, rank: int, priority: int) -> None:
-        """Send the rest of what a rank has under way with at least this priority."""
+        """Send the rest of a rank's tensors under way with at least this priority."""
         raise_priority(open_tensors(arena, self._tensors_at(rank)), priority)
 
     def _tensors_at(self, rank: int) -> int:

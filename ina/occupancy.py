@@ -1,4 +1,4 @@
-"""How much of switches' memory jobs use, as the registers of their P4 programs say."""
+"""The part of the switches' memory that jobs use, as the registers of their P4 programs say."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Occupies(Protocol):
     """A system whose sums take entries of switches' memory, slots or aggregators."""
 
     def occupied(self, switch: ControlPlane) -> npt.NDArray[np.int64]:
-        """Jobs of the entries in use, one element each, in the order of entries.
+        """Return the jobs of the entries in use, one element each, in the order of entries.
 
         An entry is in use from the first packet of a block until the block's result has come by.
         """
 
 
 def words(switch: ControlPlane, register: str) -> npt.NDArray[np.uint64]:
-    """All of a register of at most 64 bits, (size,); the last part of its name tells it."""
+    """Return all cells, (size,), of a register of at most 64 bits, by the last part of its name."""
     for name in switch.program.source.registers:
         if name.rpartition(".")[2] == register:
             return switch.register_words(name)[:, 0]  # type: ignore[return-value]

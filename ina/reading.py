@@ -1,6 +1,7 @@
 """The meaning of a system's registers and packets, for people who step through it.
 
-A system with the methods of `Readable` explains itself; what the others have is shown as it is.
+A system with the methods of `Readable` explains itself; registers and packets of others are shown
+as they are.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something about an entry of a switch's registers.
+    """A fact about an entry of a switch's registers.
 
-    A bitmap names its bits, from the lowest on, and says of each whether it is set.
+    `bits` are a bitmap's names of bits, from the lowest on, and whether each is set.
     """
 
     name: str
@@ -53,13 +54,13 @@ class Readable(Protocol):
     def read_entry(
         self, graph: nx.Graph[str], switch: ControlPlane, index: int, cells: Mapping[str, int]
     ) -> Sequence[Fact]:
-        """What the scalar registers of one index say, by the last part of their names."""
+        """Return the meaning of one index's scalar registers, by the last part of their names."""
 
     def read_packet(self, data: bytes) -> str:
-        """What a packet is, in a few words; "" if it is none of this system's."""
+        """Return a packet's meaning in a few words; "" if it is not this system's."""
 
     def read_values(self, data: bytes) -> Sequence[int]:
-        """The whole numbers that a packet carries; none if it has none, or is not ours."""
+        """Return the whole numbers that a packet carries; none if it has none or is not ours."""
 
     def read_counter(self, name: str, row: int) -> str:
-        """What a row of a counter counts, in a few words, given the last part of its name."""
+        """Return the meaning of a counter's row in a few words, given the last part of its name."""

@@ -14,11 +14,11 @@ from ringleaf.ina.systems import System
 from ringleaf.registry import Registry
 
 SYSTEMS: Registry[System] = Registry("systems", "system", "ina", "SYSTEM", module="system")
-"""Each is loaded when it is asked for, which compiles its agents or loads them compiled."""
+"""Each system is loaded on first use, which compiles its agents or loads them compiled."""
 
 
 def load_layers() -> None:
-    """Let scapy dissect what any of the systems sends."""
+    """Let scapy dissect the packets of all systems."""
     for module in SYSTEMS.modules():
         import_module(f"{module.rpartition('.')[0]}.layers")
 
@@ -33,17 +33,17 @@ def find_system(name: str) -> System:
 
 
 FORWARD = "forward"
-"""The program of switches that aggregate nothing."""
+"""The program of switches that do not aggregate."""
 
 TOGETHER = (("atp", "switchml"),)
-"""Systems that there is a program for which serves them all, by their names in order."""
+"""Groups of systems that one program serves together, by their names in order."""
 
 
 def program_of(systems: Iterable[System], lanes: int, plain: str = FORWARD) -> str:
-    """Name of the P4 program for switches that serve these systems' jobs.
+    """Return the name of the P4 program for switches that serve these systems' jobs.
 
     Args:
-        systems: Of all groups.
+        systems: The systems of all groups.
         lanes: Values in their packets.
         plain: The program, if none of them needs one of its own.
 

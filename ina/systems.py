@@ -1,7 +1,7 @@
 """The interface of an in-network aggregation system to a network.
 
-A network knows no system: it asks one for a P4 program, for what the switches are to be told, and
-for agents on hosts, and hands each rank's tensors to its agent.
+A network knows no system: it asks one for a P4 program, for the switches' entities, and for agents
+on hosts, and hands each rank's tensors to its agent.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Part `index`, from 0, of `of` equal ones of what switches have.
+    """Part `index`, from 0, of `of` equal parts of the switches' resources.
 
-    Of that, all parts together get `entries` at most, if that is not None.
+    All parts together get `entries` at most, if that is not None.
     """
 
     index: int = 0
@@ -31,7 +31,7 @@ class Share:
     entries: int | None = None
 
     def cut(self, available: int) -> tuple[int, int]:
-        """First entry, and how many there are, of this part of what a switch has."""
+        """Return the first entry, and the number of entries, of this part of a switch's entries."""
         entries = available if self.entries is None else min(available, self.entries)
         first, end = (entries * i // self.of for i in (self.index, self.index + 1))
         return first, end - first
@@ -39,18 +39,18 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """What a system is to make a job of.
+    """A request to a system for a job.
 
     Args:
-        number: Of the job, 1 to 255.
+        number: The job's number, 1 to 255.
         members: The workers' hosts, in rank order.
         servers: Hosts that help: parameter servers, aggregators; may be members', too.
-        share: Of what switches have, for systems that deal it out beforehand.
+        share: Its share of the switches' resources, for systems that deal them out beforehand.
         ring: Completion ring that agents report to.
         lanes: Values in a full packet.
-        slots: Packets in flight per worker; None: as the system sees fit, twice what a path holds.
+        slots: Packets in flight per worker; None: the system's choice, twice a path's capacity.
         rtt_ps: The longest round trip.
-        ecmp: Flows are hashed to paths; if not, each host is reached by one.
+        ecmp: Whether flows are hashed to paths; if not, each host is reached by one path.
     """
 
     number: int
@@ -69,7 +69,7 @@ class Aggregator(Protocol):
 
     @property
     def entities(self) -> Mapping[str, Sequence[Any]]:
-        """What to tell each switch: P4Runtime entities by name."""
+        """The P4Runtime entities of each switch, by the switch's name."""
 
     @property
     def agents(self) -> Sequence[HostAgent]:
@@ -77,7 +77,7 @@ class Aggregator(Protocol):
 
     @property
     def window_bytes(self) -> int:
-        """The most that a worker has in flight; it takes tensors in the order of `start`."""
+        """The most bytes that a worker has in flight; it takes tensors in the order of `start`."""
 
     def start(
         self,
@@ -99,17 +99,17 @@ class Aggregator(Protocol):
         """
 
     def raise_priority(self, arena: Arena, rank: int, priority: int) -> None:
-        """Send the rest of what a rank has under way with at least this priority."""
+        """Send the rest of a rank's tensors under way with at least this priority."""
 
 
 class System(Protocol):
     """An in-network aggregation system."""
 
     name: str
-    last_comers: tuple[str, ...]  # fields that a sum has of whichever packet completed it
+    last_comers: tuple[str, ...]  # fields that a sum takes from whichever packet completed it
 
     def program(self, lanes: int) -> str:
-        """Name of its P4 program for packets of so many values.
+        """Return the name of its P4 program for packets of so many values.
 
         Raises:
             ConfigError: If there is none.

@@ -1,12 +1,12 @@
-"""Tensors that a worker has been given: a stream, whose blocks follow one another without a gap.
+"""A worker's tensors: a stream, whose blocks follow one another without a gap.
 
 All workers of a job are given the same tensors in the same order, so all number their blocks
 alike, and a tensor's first blocks may go while those of the one before have no result yet (the
-SwitchML paper's virtual stream buffer). What was given first goes first, whatever its priority:
-who wants something urgent to overtake gives little at a time (`ringleaf.networks.hosts.training`).
+SwitchML paper's virtual stream buffer). The tensor given first goes first, whatever its priority:
+to let urgent tensors overtake, give little at a time (`ringleaf.networks.hosts.training`).
 
 Tensors are numbered from 0; number i is in row i mod MOST_TENSORS of a ring until it and all
-before it are done. TENSORS_WORDS words among an agent's own say where that is.
+before it are done. TENSORS_WORDS words among an agent's own locate the ring.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FLOAT32 = 0
 INT32 = 1
 
 REDUCED = 1
-"""What a worker reports of each tensor. a: count of its elements, b: its tag."""
+"""A worker's report that a tensor is done. a: count of its elements, b: its tag."""
 
 # Words of all tensors.
 ROWS_AT = 0
@@ -67,7 +67,7 @@ def open_tensors(arena: Arena, at: int) -> Tensors:
 
 @inline
 def tensor_row(number: int) -> int:
-    """Where a tensor's words are in `rows`."""
+    """Return the offset of a tensor's words in `rows`."""
     return number % MOST_TENSORS * TENSOR_WORDS
 
 
@@ -87,12 +87,12 @@ def post_tensor(
     sum is there; until then the source must stay as it is.
 
     Args:
-        tensors: Of a worker, whose `begin_tensor` must be called with the row.
+        tensors: A worker's tensors; its `begin_tensor` must be called with the row.
         source_at: Offset of the elements in arena.memory, a multiple of 4.
         target_at: Offset of the sum; may be `source_at`, and must not overlap it otherwise.
             OmniReduce's must be it, as blocks that are zero everywhere are not written.
-        count: Elements of 4 bytes, none to any number.
-        dtype: FLOAT32 (what is lost, the system's `error_bound` says) or INT32 (wraps around).
+        count: Number of elements, of 4 bytes each; may be 0.
+        dtype: FLOAT32 (the system's `error_bound` bounds the error) or INT32 (wraps around).
         tag: Given back with REDUCED.
         priority: DSCP's class selector in its packets, 0 to 7, the most urgent.
     """
@@ -112,7 +112,7 @@ def post_tensor(
 
 @inline
 def lay_out(tensors: Tensors, row: int, first: int, blocks: int, parts: int) -> None:
-    """Say where a tensor's blocks begin, and how many parts must have their result."""
+    """Set the start and number of a tensor's blocks, and the number of parts that await results."""
     tensors.rows[row + FIRST] = first
     tensors.rows[row + BLOCKS] = blocks
     tensors.rows[row + LEFT] = parts
@@ -120,7 +120,7 @@ def lay_out(tensors: Tensors, row: int, first: int, blocks: int, parts: int) -> 
 
 @inline
 def end_tensor(arena: Arena, at: int, tensors: Tensors, row: int, now_ps: int) -> None:
-    """Report the tensor if nothing of it is left, and give up rows that nobody needs."""
+    """Report the tensor if nothing of it is left, and free the rows of tensors that are done."""
     state, rows = tensors.state, tensors.rows
     if rows[row + LEFT] == 0:
         complete(arena, at, REDUCED, rows[row + COUNT], rows[row + TAG], now_ps)
@@ -129,7 +129,7 @@ def end_tensor(arena: Arena, at: int, tensors: Tensors, row: int, now_ps: int) -
 
 
 def raise_priority(tensors: Tensors, priority: int) -> None:
-    """Send what is left of all tensors with at least this priority."""
+    """Send the rest of all tensors with at least this priority."""
     for number in range(tensors.state[OLDEST], tensors.state[POSTED]):
         row = tensor_row(number)
         tensors.rows[row + PRIORITY] = max(tensors.rows[row + PRIORITY], priority)

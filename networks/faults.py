@@ -1,7 +1,7 @@
 """Disturbances of a run: links that change their loss rate, and switches that restart.
 
 They happen between events, at a time of their own. A link that is down loses everything; a burst
-of losses is a loss rate that comes and goes; a loss in one direction concerns one port.
+of losses is a loss rate that is set and reset; a loss in one direction concerns one port.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from ringleaf.units import FOREVER_PS
 
 Direction = tuple[str, str]
-"""A link's sending and receiving end."""
+"""A direction of a link: its sending and its receiving end."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkLoss:
-    """From a time on, one direction of a link loses packets with another probability.
+    """A change of the probability with which one direction of a link loses packets.
 
     Attributes:
         after_ps: Time since the run's start.
         link: The direction.
-        loss: Probability, 0 to 1; None restores what the network's options say.
+        loss: Probability, 0 to 1; None restores that of the network's options.
     """
 
     after_ps: int
@@ -32,7 +32,7 @@ class LinkLoss:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """A switch loses its registers, counters and queues; its tables are written anew.
+    """A restart of a switch: it loses registers, counters and queues; its tables are written anew.
 
     Attributes:
         after_ps: Time since the run's start.
@@ -47,11 +47,11 @@ Disturbance = LinkLoss | Restart
 
 
 class Agenda:
-    """The disturbances of one run that are still to come.
+    """The remaining disturbances of one run.
 
     Args:
         disturbances: In any order. Those of one instant happen in the order given.
-        start_ps: When the run starts.
+        start_ps: Start time of the run.
     """
 
     def __init__(self, disturbances: Iterable[Disturbance], start_ps: int) -> None:
@@ -64,12 +64,12 @@ class Agenda:
         return self._start_ps + self._left[0].after_ps if self._left else FOREVER_PS
 
     def take_due(self, now_ps: int) -> list[Disturbance]:
-        """Remove and return what has come by now."""
+        """Remove and return the disturbances that are due by now."""
         due = [each for each in self._left if self._start_ps + each.after_ps <= now_ps]
         del self._left[: len(due)]
         return due
 
     def take_rest(self) -> list[Disturbance]:
-        """Remove and return what has not come yet."""
+        """Remove and return the disturbances that are not due yet."""
         rest, self._left = self._left, []
         return rest

@@ -20,16 +20,16 @@ from ringleaf.topologies.routing import Ports, dealt, routes
 def forwarding_entities(
     graph: nx.Graph[str], *, ecmp: bool = True, ecn: Marking = NEVER
 ) -> dict[str, list[fy.P4TableEntry]]:
-    """The P4Runtime entities of every switch, for `forward.p4` and all programs that include it.
+    """Return each switch's P4Runtime entities, for `forward.p4` and programs that include it.
 
-    The hosts of another switch share one route, to their prefix, if it is the same for all. To
-    a host that a detour leads to, the route is a group, so that the table `detours` is looked at.
+    The hosts of another switch share one route, to their prefix, if it is the same for all. The
+    route to a host that a detour leads to is a group, so that the table `detours` is looked up.
 
     Args:
         graph: A topology.
         ecmp: Split flows over equally good ports by their hash; if not, each host is reached
             by one of them (`ringleaf.topologies.routing.dealt`).
-        ecn: When ECN-capable packets are marked.
+        ecn: The rule by which ECN-capable packets are marked.
 
     Raises:
         TopologyError: If a switch can't reach a host, or an address does not fit.
@@ -56,10 +56,10 @@ def _marking_action(ecn: Marking) -> fy.P4TableAction:
 
 
 def tensor_queues(queues: Mapping[tuple[int | None, int], int]) -> list[fy.P4TableEntry]:
-    """What `p4/tensorexpress.p4` is told: (job, priority) -> queue, 0 to 7, the most urgent.
+    """Return the entries of `p4/tensorexpress.p4`: (job, priority) -> queue, 0 to 7 (most urgent).
 
-    A job is RoCEv2's partition key, None all of them. Pairs that are not there are queued by
-    their priority.
+    A job is given by RoCEv2's partition key; None stands for all jobs. Packets of other pairs are
+    queued by their priority.
 
     Raises:
         ConfigError: If a number is out of range.
@@ -84,7 +84,7 @@ def tensor_queues(queues: Mapping[tuple[int | None, int], int]) -> list[fy.P4Tab
 
 
 def salt(switch: str) -> int:
-    """An odd number of 32 bits that makes a switch split flows unlike all others."""
+    """Return an odd 32-bit number that makes a switch split flows unlike other switches."""
     return int.from_bytes(hashlib.sha256(switch.encode()).digest()[:4], "big") | 1
 
 
@@ -98,14 +98,14 @@ class _Groups:
         self._rows = 0
 
     def base(self, ports: Ports) -> int:
-        """The first row of a group."""
+        """Return the first row of a group, which is added if it is new."""
         if ports not in self._bases:
             self._bases[ports] = self._rows
             self._rows += len(ports)
         return self._bases[ports]
 
     def towards(self, ports: Ports, *, group: bool) -> fy.P4TableAction:
-        """Send by the only port, or by one of a group."""
+        """Return the action that sends by the only port, or by one of a group."""
         if len(ports) == 1 and not group:
             return _forward(self._graph, self._switch, ports[0])
         return fy.P4TableAction(
@@ -113,7 +113,7 @@ class _Groups:
         )
 
     def entries(self) -> Iterator[fy.P4TableEntry]:
-        """The rows of all groups that were asked for."""
+        """Yield the rows of all groups that were asked for."""
         for ports, base in self._bases.items():
             for row, number in enumerate(ports, base):
                 yield fy.P4TableEntry(
@@ -126,7 +126,7 @@ class _Groups:
 def _routes(
     graph: nx.Graph[str], switch: str, below: dict[str, list[str]], table: dict[str, Ports]
 ) -> Iterator[fy.P4TableEntry]:
-    """All entries of one switch: a host of its own by its address, the others by prefix."""
+    """Yield all entries of one switch: its own hosts by address, other hosts by prefix."""
     groups = _Groups(graph, switch)
     turned = turns(graph, switch)
     for host in below.get(switch, ()):
@@ -151,7 +151,7 @@ def _remote(
     groups: _Groups,
     turned: Collection[str],
 ) -> Iterator[fy.P4TableEntry]:
-    """Routes to the hosts of another switch; by themselves those `turned`, to whom detours lead."""
+    """Yield routes to another switch's hosts; those `turned`, of detours, get one of their own."""
     ways = dict.fromkeys(table[host] for host in members)
     if len(ways) == 1:
         (ports,) = ways
@@ -178,7 +178,7 @@ def _lpm(address: int, prefix_bits: int, action: fy.P4TableAction) -> fy.P4Table
 
 
 def _forward(graph: nx.Graph[str], switch: str, number: int) -> fy.P4TableAction:
-    """Send by a port, to whoever is at its other end."""
+    """Return the action that sends by a port, to the node at its other end."""
     peer = neighbors(graph, switch)[number]
     return fy.P4TableAction(
         "forward", port=number, dmac=mac(graph, peer, port(graph, peer, switch))

@@ -1,4 +1,4 @@
-"""Who runs collectives together: several groups may share a network."""
+"""Groups of hosts that run collectives together; several groups may share a network."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Group:
     """A communicator: node i of its schedules is on the i-th of its hosts, servers last.
 
     Args:
-        number: 1 to 255, its own.
-        hosts: Of its ranks, in their order.
+        number: 1 to 255, unique in the network.
+        hosts: The hosts of its ranks, in their order.
         servers: Hosts that help: parameter servers and the like.
-        system: What aggregates for it, if anything does.
+        system: The system that aggregates for it, if there is one.
     """
 
     number: int
@@ -30,12 +30,12 @@ class Group:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """Hosts of its ranks, then of its servers."""
+        """The hosts of the group's ranks, then those of its servers."""
         return self.hosts + self.servers
 
 
 def whole(graph: nx.Graph[str], system: System | None, servers: int) -> Group:
-    """The group of all hosts, of which the last `servers` are servers."""
+    """Return the group of all hosts, of which the last `servers` are servers."""
     names = all_hosts(graph)
     return Group(
         1, tuple(names[: len(names) - servers]), tuple(names[-servers:] if servers else ()), system
@@ -43,7 +43,7 @@ def whole(graph: nx.Graph[str], system: System | None, servers: int) -> Group:
 
 
 def check_groups(graph: nx.Graph[str], groups: Sequence[Group]) -> None:
-    """See to it that groups can be told apart, and that their hosts exist.
+    """Check that groups can be told apart, and that their hosts exist.
 
     Raises:
         ConfigError: If not.

@@ -17,7 +17,7 @@ MAX_MTU = 9000  # payload of a jumbo frame
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How links, queues and hosts behave; sizes in bytes, times in picoseconds.
+    """The options of links, queues and hosts; sizes in bytes, times in picoseconds.
 
     Raises:
         ConfigError: If a value is out of range.
@@ -33,17 +33,17 @@ class Options:
     loss: float = 0.0  # probabilities, per packet and link
     duplicate: float = 0.0
     reorder: float = 0.0
-    jitter_ps: int = 5_000_000  # how late a reordered or duplicated packet is at most
+    jitter_ps: int = 5_000_000  # the most by which a reordered or duplicated packet is late
     system: System | None = None  # in-network aggregation
     lanes: int = 256
     slots: int | None = None  # per worker; None: twice the path's capacity
-    switch_entries: int | None = None  # that all jobs may have in a switch; None: what there is
+    switch_entries: int | None = None  # of all jobs together; None: all that there are
     program: str = "forward"  # of switches that aggregate nothing
     programs: Path = P4_BUILD  # folder of the switches' programs, as BMv2 JSON
     servers: int = 0  # of the hosts, the last ones
     bins: int = 512  # of the link utilisation series, at most
-    watch_queues: bool = False  # note what queues hold over time, too
-    watch_memory: bool = False  # note what jobs use of switches' memory over time, while directed
+    watch_queues: bool = False  # note queues' contents over time, too
+    watch_memory: bool = False  # note jobs' use of switches' memory over time, while directed
     capture: Path | None = None  # folder for pcaps
     record: Path | None = None  # folder for traces, one per switch
     ahead_bytes: int | None = None  # of receives posted ahead per peer; None: two windows

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-BOUND = 0.85  # busy for this share of the time is as good as always: ticks are coarse
+BOUND = 0.85  # busy for this share of the time counts as always: ticks are coarse
 
 Direction = tuple[str, str]  # of a link: from, to
 
@@ -16,11 +16,11 @@ Direction = tuple[str, str]  # of a link: from, to
 class Drop:
     """Packets of one source that one queue dropped; live, only queues and packets are known."""
 
-    switch: str  # "": of several queues, as there were too many to count each
+    switch: str  # "": several queues, as there were too many to count each
     port: int  # as the switch knows it
-    peer: str  # that it leads to
+    peer: str  # the node that it leads to
     level: int | None = None  # class
-    source: str = ""  # the host whose address packets came from
+    source: str = ""  # the host whose address the packets had as source
     packets: int = 0
     size_bytes: int | None = None  # of their frames
     first_ps: int | None = None  # since the run's start
@@ -37,24 +37,24 @@ class Usage:
 
     wall_s: float
     processors: int
-    busy_s: float  # of all processors, whatever they did
+    busy_s: float  # of all processors, for any work
     softirq_s: float
     hosts_s: float
     switches_s: float  # of all switches' processes
     is_one_thread: bool  # whether the switches share one thread
 
     def share(self, used_s: float) -> float:
-        """A part of all processors' time."""
+        """Return a time as a share of all processors' time."""
         return used_s / (self.wall_s * self.processors)
 
     @property
     def others_s(self) -> float:
-        """Seconds of other processes than hosts' and switches', and of the kernel for itself."""
+        """The time of all other processes than hosts' and switches', and of the kernel itself."""
         return max(self.busy_s - self.hosts_s - self.switches_s, 0.0)
 
     @property
     def limit(self) -> str:
-        """The part without time left: "all processors", "the switches' thread", or "" for none."""
+        """The saturated part: "all processors", "the switches' thread", or "" for none."""
         if self.share(self.busy_s) >= BOUND:
             return "all processors"
         if self.is_one_thread and self.switches_s >= BOUND * self.wall_s:
@@ -68,7 +68,7 @@ class RunResult:
 
     time_ps: int  # until the last rank had its result
     finish_ps: list[int]  # per rank
-    wire_bytes: list[int]  # that each rank sent
+    wire_bytes: list[int]  # sent by each rank
     retransmissions: int  # packets that hosts sent again
     drops: int  # packets that found a queue full
     lost: int  # packets that links lost
@@ -78,7 +78,7 @@ class RunResult:
     peak_queue_bytes: int  # of the fullest switch port, since the network was made
     packet_hops: int  # arrivals at switches and hosts
     events: int
-    wall_s: float  # that the run took us
+    wall_s: float  # wall-clock time of the run
     owner_series: dict[Direction, npt.NDArray[np.int64]] = field(default_factory=dict)
     """Likewise, by group number: (numbers, bins); of one group alone, (1, bins)."""
     peak_class_bytes: list[int] = field(default_factory=list)  # likewise, by class, 0 first
@@ -91,4 +91,4 @@ class RunResult:
     refusals: int = 0  # RNR NAKs: of packets for which no receive was posted
     overflows: int = 0  # live: frames that found a packet socket's ring full; also in `drops`
     usage: Usage | None = None  # live: of the processors
-    drop_counts: list[Drop] = field(default_factory=list)  # which queues' `drops` they are
+    drop_counts: list[Drop] = field(default_factory=list)  # `drops` by queue and source

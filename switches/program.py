@@ -34,9 +34,9 @@ Handler = Callable[[Arena, int, int, int], int]
 P4INFO_SUFFIX = ".p4info.txtpb"
 
 PIPELINE = "pipeline"
-"""What code calls itself that P4Runtime has brought: one text, compiled once, for all devices."""
+"""The title of code that P4Runtime has brought: equal code is compiled once for all devices."""
 
-LONGEST_NAME = 40  # letters, of a module's file
+LONGEST_NAME = 40  # letters in the name of a module's file
 
 _COMPILING = threading.Lock()
 
@@ -62,11 +62,11 @@ class Program:
 
         Args:
             path: BMv2 JSON.
-            p4info: P4Info as text; by default the file beside the JSON that p4c's name says.
-            variant: What is generated besides what the program says, for tests and fuzzing.
+            p4info: P4Info as text; by default the file beside the JSON with p4c's suffix.
+            variant: Additions to the generated code, for tests and fuzzing.
 
         Raises:
-            ConfigError: If the JSON is none of BMv2's, or the program does what is unsupported.
+            ConfigError: If the JSON is not BMv2's, or the program uses unsupported features.
         """
         path = Path(path)
         beside = path.with_name(path.stem + P4INFO_SUFFIX)
@@ -77,12 +77,12 @@ class Program:
 
     @classmethod
     def parse(cls, text: bytes, p4info: Any, name: str) -> Program:
-        """Take a program as P4Runtime brings it.
+        """Return a program as P4Runtime brings it.
 
         Args:
             text: BMv2 JSON.
             p4info: p4.config.v1.P4Info.
-            name: What errors call it.
+            name: Its name in errors.
 
         Raises:
             ConfigError: As above, or if P4Info and JSON are not of one program.
@@ -95,7 +95,7 @@ class Program:
         return program
 
     def _check(self) -> None:
-        """See that its code is nothing but what the generator makes, and not too much of it."""
+        """Check that its code has nothing but what the generator makes, and is not too long."""
         text = self.module.text
         compile_checked(text, str(_file_of(text, self._title)), str(self.source.path))
 
@@ -116,7 +116,7 @@ class Program:
         return self.module.head_bytes
 
     def prepare(self) -> None:
-        """Compile the handlers, if they are not; threads may ask for it at once."""
+        """Compile the handlers, if they are not; several threads may call this at once."""
         with _COMPILING:
             assert self._handlers
 
@@ -157,10 +157,10 @@ class Program:
 
 
 def _store(text: str, name: str) -> Path:
-    """Return the file with this text in the cache, which is named after it.
+    """Return the file with this text in the cache, which is named after its digest.
 
-    It is there for people, debuggers and Numba's cache of machine code, which goes by its date: so
-    a file that has this text stays untouched. It is never executed.
+    It is there for people, debuggers and Numba's cache of machine code, which depends on its date:
+    so a file that has this text stays untouched. It is never executed.
     """
     path = _file_of(text, name)
     if not is_private_file(path) or path.read_bytes() != text.encode():
@@ -181,7 +181,7 @@ def _file_of(text: str, name: str) -> Path:
 def _import(path: Path, text: str, where: str) -> ModuleType:
     """Return the module with this text, as if it had been read from `path`.
 
-    What is executed is the text that was generated and checked, not what lies in the cache.
+    The text that was generated and checked is executed, not the file in the cache.
     """
     name = f"ringleaf_engine_{path.parent.name}"
     if name not in sys.modules:

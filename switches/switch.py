@@ -46,7 +46,7 @@ from ringleaf.switches.generate.state import SCRATCH_AT
 from ringleaf.switches.program import Program
 from ringleaf.units import PS_PER_US
 
-MOST_PACKETS = 16 * OUTBOX_ROWS  # that may come of one packet at a time
+MOST_PACKETS = 16 * OUTBOX_ROWS  # the most packets that one packet may lead to at a time
 
 
 class Switch(ControlPlane):
@@ -91,7 +91,7 @@ class Switch(ControlPlane):
         """Send one packet through ingress and egress, without queueing.
 
         Returns:
-            What leaves, as (port, bytes), clones first. Ports that are none are left out.
+            The packets that leave, as (port, bytes), clones first; none for ports that don't exist.
         """
         self.check_port(port)
         if len(data) > LONGEST_PACKET:
@@ -106,7 +106,7 @@ class Switch(ControlPlane):
         while arrived:
             packet = arrived.popleft()
             passes += 1
-            if passes > MOST_PACKETS:  # clones that clone themselves, each time it comes round
+            if passes > MOST_PACKETS:  # clones that clone themselves on each round
                 free_packet(self.store.arena, packet)
                 self._set(LOOPED, self._get(LOOPED) + 1)
                 continue
@@ -121,7 +121,7 @@ class Switch(ControlPlane):
         return out
 
     def _outbox(self, count: int) -> list[list[int]]:
-        """Return the rows (packet, egress port) that the traffic manager has just left."""
+        """Return the rows (packet, egress port) that the traffic manager has just written."""
         words = self.store.arena.words
         start = int(words[OUTBOX_AT])
         rows: list[list[int]] = words[start : start + 2 * count].reshape(count, 2).tolist()
@@ -136,7 +136,7 @@ class Switch(ControlPlane):
         queued: deque[list[int]],
         arrived: deque[int],
     ) -> None:
-        """Run egress; what it leads to goes to what leaves, to the queue or to ingress again."""
+        """Run egress; its packets go to `out`, to the queue of egress, or to ingress again."""
         flags = self._send(packet, port, now_ps)
         if flags & (CLONE | ROUND):
             self._make_room()
@@ -158,7 +158,7 @@ class Switch(ControlPlane):
             grow_pool(self.store, int(words[POOL_SIZE]) + 2 * OUTBOX_ROWS)
 
     def _receive(self, port: int, data: bytes) -> int:
-        """Return a new packet; what is beyond the headers lies in registered memory."""
+        """Return a new packet; its bytes beyond the headers lie in registered memory."""
         in_head = min(len(data), self.program.module.parsed_bytes)
         payload = data[in_head:]
         if payload and self._memory_at < 0:

@@ -20,7 +20,7 @@ _LOCAL_MAC = 0x02 << 40
 
 
 def ipv4(graph: nx.Graph[str], host: str) -> int:
-    """The address of `host`, as the integer that goes into a header.
+    """Return the address of `host`, as the integer that goes into a header.
 
     Raises:
         TopologyError: If `host` is not a host, or sits beyond switch 65535 or port 254.
@@ -33,7 +33,7 @@ def ipv4(graph: nx.Graph[str], host: str) -> int:
 
 
 def subnet(switch: str) -> int:
-    """The prefix, PREFIX_BITS long, of all hosts of `switch`.
+    """Return the prefix, PREFIX_BITS long, of all hosts of `switch`.
 
     Raises:
         TopologyError: If the switch's number is above 65535.
@@ -45,7 +45,7 @@ def subnet(switch: str) -> int:
 
 
 def mac(graph: nx.Graph[str], node: str, port: int) -> int:
-    """The address of one port of a host or switch, as the integer that goes into a header.
+    """Return the address of one port of a host or switch, as the integer that goes into a header.
 
     Raises:
         TopologyError: If the node's number or the port has too many bits.
@@ -58,10 +58,10 @@ def mac(graph: nx.Graph[str], node: str, port: int) -> int:
 
 
 def format_ipv4(address: int) -> str:
-    """`10.0.3.1`."""
+    """Return an IPv4 address as text, like `10.0.3.1`."""
     return ".".join(str(byte) for byte in address.to_bytes(4, "big"))
 
 
 def format_mac(address: int) -> str:
-    """`02:01:00:00:30:02`."""
+    """Return a MAC address as text, like `02:01:00:00:30:02`."""
     return address.to_bytes(6, "big").hex(":")

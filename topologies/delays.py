@@ -1,6 +1,6 @@
 """The time that each packet spends inside a switch, and inside a host.
 
-A graph keeps both as attributes, so all that ask how long a way takes know of them. Both are
+A graph keeps both as attributes, so every computation of a way's time includes them. Both are
 latencies, not occupations: nodes are pipelines, which take the next packet at once.
 
 - A switch takes `switch_delay_ps` from a packet's last bit until the packet is in a port's queue,
@@ -23,7 +23,7 @@ from ringleaf.topologies.graph import Role
 def with_delays(
     graph: nx.Graph[str], *, switch_delay_ps: int = 0, host_delay_ps: int = 0
 ) -> nx.Graph[str]:
-    """The same topology, whose nodes take these times instead of those they took.
+    """Return the same topology with these delays in its nodes instead of those it had.
 
     Raises:
         TopologyError: If a time is below 0.
@@ -37,23 +37,23 @@ def with_delays(
 
 
 def switch_delay_ps(graph: nx.Graph[str]) -> int:
-    """What every switch takes per packet, those inside servers too."""
+    """Return the time that every switch takes per packet, those inside servers too."""
     found: int = graph.graph.get("switch_delay_ps", 0)
     return found
 
 
 def host_delay_ps(graph: nx.Graph[str]) -> int:
-    """What every host takes per packet, each way."""
+    """Return the time that every host takes per packet, each way."""
     found: int = graph.graph.get("host_delay_ps", 0)
     return found
 
 
 def node_delay_ps(graph: nx.Graph[str], node: str) -> int:
-    """What a node takes per packet that comes in, or that a host gives away."""
+    """Return the time that a node takes per packet that comes in, or that a host gives away."""
     is_host = graph.nodes[node]["role"] is Role.HOST
     return host_delay_ps(graph) if is_host else switch_delay_ps(graph)
 
 
 def inside_ps(graph: nx.Graph[str], nodes: Sequence[str]) -> int:
-    """What the nodes of a way take of its time, both its hosts included."""
+    """Return the time that a packet spends inside the nodes of a way, both its hosts included."""
     return sum(node_delay_ps(graph, node) for node in nodes) if len(nodes) > 1 else 0

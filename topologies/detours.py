@@ -1,6 +1,6 @@
 """Detours: ways that the packets of one host to another take instead of their route.
 
-A graph keeps them as its attribute `detours`, so all that ask for routes know of them. An
+A graph keeps them as its attribute `detours`, so all code that asks for routes gets them. An
 aggregation system may have a worker's gradients added up at the first switch that its detour
 names, instead of in its rack: that is gradient routing (Fang et al., "GRID", 2023).
 """
@@ -18,19 +18,19 @@ from ringleaf.errors import TopologyError
 from ringleaf.topologies.graph import attachment, fabric, port
 
 Pair = tuple[str, str]
-"""Source and destination, hosts."""
+"""Source and destination host."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detour:
-    """The switches that somebody named, in order, and all nodes of the way, hosts included."""
+    """The switches that were asked for, in order, and all nodes of the way, hosts included."""
 
     via: tuple[str, ...]
     nodes: tuple[str, ...]
 
 
 def with_detours(graph: nx.Graph[str], ways: Iterable[Sequence[str]]) -> nx.Graph[str]:
-    """The same topology, with detours instead of those it had.
+    """Return the same topology with these detours instead of those it had.
 
     Args:
         graph: A topology.
@@ -52,13 +52,13 @@ def with_detours(graph: nx.Graph[str], ways: Iterable[Sequence[str]]) -> nx.Grap
 
 
 def detours(graph: nx.Graph[str]) -> Mapping[Pair, Detour]:
-    """All detours of a topology."""
+    """Return all detours of a topology."""
     found: Mapping[Pair, Detour] = graph.graph.get("detours", {})
     return found
 
 
 def turns(graph: nx.Graph[str], switch: str) -> dict[Pair, int]:
-    """What leaves a switch by a port of its own, as it is on a detour."""
+    """Return, by pair of hosts, the port by which their detour leaves a switch for the next one."""
     found = {}
     for pair, detour in detours(graph).items():
         ahead = dict(pairwise(detour.nodes))

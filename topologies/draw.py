@@ -33,7 +33,7 @@ FRAME_COLOR = "#f3f4f6"
 INK = "#2b2f36"
 
 SHADES = 12
-"""Steps of the scale of links' values."""
+"""Number of steps in the colour scale of links' values."""
 _LIGHT_SCALE = ("#f6c65b", "#f08a3c", "#d9482b", "#9d1c36", "#4f0c2e")  # darker is more
 _DARK_SCALE = ("#5c3a1e", "#a34a1f", "#e0692e", "#f6a94a", "#fff0b3")  # lighter is more
 
@@ -43,7 +43,7 @@ EdgeValues = Mapping[tuple[str, str], float]
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """Where everything goes, in inches from the lower left corner."""
+    """The places and sizes of a drawing's parts, in inches from the lower left corner."""
 
     at: dict[str, Point]
     size: dict[str, Point]  # of each node's glyph
@@ -52,14 +52,14 @@ class Sheet:
     height: float
 
     def place(self, graph: nx.Graph[str], pos: Point) -> Point:
-        """Where a point goes whose coordinates are as those of nodes' `pos`."""
+        """Return the place of a point whose coordinates are in the units of nodes' `pos`."""
         node = next(iter(graph))
         return self.moved(
             node, (pos[0] - graph.nodes[node]["pos"][0], pos[1] - graph.nodes[node]["pos"][1])
         )
 
     def moved(self, node: str, by: Point) -> Point:
-        """Where a point goes that is off a node by so many units."""
+        """Return the place of a point that is `by` units of `pos` away from a node."""
         (x, y), (scale_x, scale_y) = self.at[node], self.scale
         return (x + by[0] * scale_x, y + by[1] * scale_y)
 
@@ -80,12 +80,12 @@ def draw(
         path: Ends in .png, .svg or .pdf.
         node_colors: Colours (of matplotlib) for some nodes, instead of their tier's.
         edge_values: Colours each direction of each link by its value.
-        value_label: What the values are, with their unit, beside the colour bar.
+        value_label: Meaning and unit of the values, beside the colour bar.
         title: Instead of the graph's name.
 
     Raises:
         ConfigError: If `path` ends otherwise.
-        TopologyError: If a colour or value is for something that isn't there.
+        TopologyError: If a colour or value is for a node or link that does not exist.
     """
     ending = Path(path).suffix.removeprefix(".").lower()
     if ending not in FORMATS:
@@ -114,8 +114,8 @@ def make_figure(
 ) -> Figure:
     """Return the drawing itself; see `draw`.
 
-    `top` is where the scale of values ends, so that drawings can share one. Default: the largest.
-    `width` is what the nodes take in inches, if their names fit into that.
+    `top` is the end of the scale of values, so that drawings can share one. Default: the largest.
+    `width` is the width of the nodes together in inches, if their names fit into that.
     """
     _check(graph, node_colors or {}, edge_values or {})
     sheet = _lay_out(graph, width, bar=edge_values is not None)
@@ -143,7 +143,7 @@ def _check(graph: nx.Graph[str], colors: Mapping[str, str], values: EdgeValues) 
 
 
 def _lay_out(graph: nx.Graph[str], wanted: float, *, bar: bool) -> Sheet:
-    """Choose a scale at which names can be read, on a sheet of 5 to 18 inches if that can be."""
+    """Choose a scale at which names can be read, on a sheet of 5 to 18 inches if possible."""
     places = {node: graph.nodes[node]["pos"] for node in graph}
     low = (min(x for x, _ in places.values()), min(y for _, y in places.values()))
     span_x = max(x for x, _ in places.values()) - low[0]
@@ -176,7 +176,7 @@ def _glyphs_of_grid(graph: nx.Graph[str], scale: float) -> dict[str, Point]:
 
 
 def _glyphs_of_tiers(graph: nx.Graph[str], scale: float) -> dict[str, Point]:
-    """Squares, or tall boxes with room for a turned name where a tier is crowded."""
+    """Return sizes: squares, or tall boxes with room for a turned name where a tier is crowded."""
     servers = graph.graph["servers"]
     host = min(0.27, (0.22 if servers else 0.8) * scale)
     size = dict.fromkeys(hosts(graph), (host, host))
@@ -192,7 +192,7 @@ def _glyphs_of_tiers(graph: nx.Graph[str], scale: float) -> dict[str, Point]:
 
 
 def _strokes(graph: nx.Graph[str], sheet: Sheet, a: str, b: str) -> list[tuple[Point, Point]]:
-    """What is drawn of the direction from `a` to `b`, each from where it starts."""
+    """Return the strokes that stand for the direction from `a` to `b`, each as (start, end)."""
     stubs: Mapping[str, Point] | None = graph.edges[a, b].get("stubs")
     if stubs is None:
         return [(sheet.at[a], sheet.at[b])]
@@ -212,12 +212,12 @@ def _to_the_right(stroke: tuple[Point, Point], distance: float) -> tuple[Point, 
 
 
 def _line_width(graph: nx.Graph[str]) -> float:
-    """In points: less where there are many links."""
+    """Return the line width in points: less where there are many links."""
     return float(min(1.3, max(0.35, 9 / graph.number_of_edges() ** 0.5)))
 
 
 def _draw_frames(axes: Axes, graph: nx.Graph[str], sheet: Sheet) -> None:
-    """Boards, and the lines that stand for row and column switches."""
+    """Draw boards, and the lines that stand for row and column switches."""
     margin, scale = 0.3, sheet.scale[0]
     for (west, north), (east, south) in graph.graph["frames"]:
         corner = sheet.place(graph, (west - margin, south - margin))
@@ -245,7 +245,7 @@ def _shades(ends: Sequence[str]) -> list[str]:
 
 
 def dark_colors() -> dict[str, str]:
-    """Return what each colour of a drawing becomes on a dark page; ink takes the page's own."""
+    """Return the replacement of each colour on a dark page; ink takes the page's own."""
     tiers = ("#5f4a1e", "#63402a", "#5a3450", "#443d6b", "#2c5446")
     return {
         HOST_COLOR: "#2c4a68",
@@ -265,7 +265,7 @@ def _draw_values(
     label: str,
     top: float | None,
 ) -> None:
-    """One line per direction, on the right of the way it goes; idle ones are grey."""
+    """Draw one line per direction, on the right as it goes; idle ones are grey."""
     top = top or max(values.values(), default=0) or 1
     palette = ListedColormap(_shades(_LIGHT_SCALE))
     lane = max(0.9, 1.6 * _line_width(graph))
@@ -294,7 +294,7 @@ def _draw_values(
 def _directions(
     graph: nx.Graph[str], values: EdgeValues
 ) -> Iterator[tuple[tuple[str, str], float]]:
-    """Both directions of all links, the smallest value first, so that the largest is on top."""
+    """Yield both directions of all links, smallest value first, so that the largest is on top."""
     both = [way for a, b in graph.edges for way in ((a, b), (b, a))]
     yield from sorted(((way, values.get(way, 0)) for way in both), key=lambda item: item[1])
 
@@ -341,7 +341,7 @@ def _write_inside(axes: Axes, sheet: Sheet, node: str) -> None:
 
 
 def _write_below(axes: Axes, sheet: Sheet, node: str) -> None:
-    """The name of a host, turned where it is narrow."""
+    """Write the name of a host below it, turned where there is little room."""
     (x, y), pitch = sheet.at[node], sheet.scale[0]
     rotation, size = (90 if pitch < 0.28 else 0), max(4.5, min(8, 30 * pitch))
     y -= sheet.size[node][1] * 0.6 + 0.03

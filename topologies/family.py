@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How large an instance is."""
+    """The size of an instance: its numbers of hosts, switches and links."""
 
     hosts: int
     switches: int  # those inside servers included
@@ -47,7 +47,7 @@ def check_sizes(where: str, smallest: int = 1, **sizes: int) -> None:
 
 
 def fill(volume: int, given: Mapping[str, int], *names: str) -> dict[str, int]:
-    """Sizes whose product is at least `volume`: those given, and the others well balanced."""
+    """Return sizes whose product is at least `volume`: those given, and balanced other ones."""
     free = [name for name in names if name not in given]
     known = {name: given[name] for name in names if name in given}
     rest = -(-volume // max(prod(known.values()), 1))
@@ -56,7 +56,7 @@ def fill(volume: int, given: Mapping[str, int], *names: str) -> dict[str, int]:
 
 
 def balanced(volume: int, axes: int) -> tuple[int, ...]:
-    """The smallest box of at least `volume`, longest side first, none above twice the shortest."""
+    """Return the smallest box of at least `volume`, longest side first, at most twice the last."""
     if axes == 0:
         return ()
     if axes == 1:

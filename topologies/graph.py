@@ -2,7 +2,7 @@
 
 A topology is an `nx.Graph`. Hosts are `h0, h1, ...` in rank order, switches `s0, s1, ...`.
 
-- Node attributes: `role` (Role), `label` (what a drawing calls it), `pos` (x, y, for drawing)
+- Node attributes: `role` (Role), `label` (its name in a drawing), `pos` (x, y, for drawing)
   and, for switches, `tier` (0 next to hosts).
 - Edge attributes: `link` (Link) and `ports` (node name -> its port, from 1; a host's is 1).
 - Graph attributes: `name` (a spec that builds it again, with the rates and delays
@@ -60,7 +60,7 @@ def new_graph(
     name: str, hierarchy: tuple[int, ...], *, routing: str = "shortest", **attributes: Any
 ) -> nx.Graph[str]:
     """Return a graph without nodes; groups of one are left out of `hierarchy`."""
-    import networkx as nx  # takes a third of a second, which nobody shall wait for to be refused
+    import networkx as nx  # takes a third of a second: wrong arguments are refused before it
 
     sizes = tuple(size for size in hierarchy if size > 1) or (1,)
     graph: nx.Graph[str] = nx.Graph(name=name, hierarchy=sizes, routing=routing)
@@ -93,7 +93,7 @@ def add_server(
     """Add a host that forwards for others, and return the name of the switch inside it.
 
     The switch's port 1 leads to the host. `join_servers` gives that link its rate, once all
-    others are there.
+    other links are there.
     """
     graph.graph["servers"] = True
     host = add_host(graph, rank, (pos[0] + host_offset[0], pos[1] + host_offset[1]))
@@ -133,7 +133,7 @@ def connect(graph: nx.Graph[str], a: str, b: str, link: Link) -> None:
 
 
 def natural(name: str) -> tuple[str, int]:
-    """Key that sorts h0, h2, h10 as people do."""
+    """Return a key that sorts names by number: h0, h2, h10."""
     match = re.fullmatch(r"(\D*)(\d+)", name)
     if match is None:
         raise TopologyError(f"node: must be a letter and a number, got {name!r}; like 'h3'")
@@ -141,12 +141,12 @@ def natural(name: str) -> tuple[str, int]:
 
 
 def index(name: str) -> int:
-    """3 of `s3`."""
+    """Return the number in a node's name: 3 for `s3`."""
     return natural(name)[1]
 
 
 def kind(graph: nx.Graph[str], node: str) -> str:
-    """`host`, `server`, or what a switch's label says before its number: `edge` of `edge 0.1`."""
+    """Return `host`, `server`, or a switch's label without its number: `edge` for `edge 0.1`."""
     if graph.nodes[node]["role"] is Role.HOST:
         return "host"
     label: str = graph.nodes[node]["label"]
@@ -154,12 +154,12 @@ def kind(graph: nx.Graph[str], node: str) -> str:
 
 
 def hosts(graph: nx.Graph[str]) -> list[str]:
-    """All hosts, in rank order."""
+    """Return all hosts, in rank order."""
     return _of_role(graph, Role.HOST)
 
 
 def switches(graph: nx.Graph[str]) -> list[str]:
-    """All switches, in natural order."""
+    """Return all switches, in natural order."""
     return _of_role(graph, Role.SWITCH)
 
 
@@ -168,7 +168,7 @@ def _of_role(graph: nx.Graph[str], role: Role) -> list[str]:
 
 
 def link(graph: nx.Graph[str], a: str, b: str) -> Link:
-    """The link that joins two nodes.
+    """Return the link that joins two nodes.
 
     Raises:
         TopologyError: If there is none.
@@ -178,10 +178,10 @@ def link(graph: nx.Graph[str], a: str, b: str) -> Link:
 
 
 def port(graph: nx.Graph[str], node: str, peer: str) -> int:
-    """The port of `node` that leads to `peer`.
+    """Return the port of `node` that leads to `peer`.
 
     Raises:
-        TopologyError: If no link does.
+        TopologyError: If no link joins them.
     """
     found: int = _edge(graph, node, peer)["ports"][node]
     return found
@@ -194,7 +194,7 @@ def _edge(graph: nx.Graph[str], a: str, b: str) -> dict[str, Any]:
 
 
 def neighbor_at(graph: nx.Graph[str], node: str, port: int) -> str:
-    """The peer that `port` of `node` leads to.
+    """Return the peer that `port` of `node` leads to.
 
     Raises:
         TopologyError: If `node` has no such port, or is missing.
@@ -206,14 +206,14 @@ def neighbor_at(graph: nx.Graph[str], node: str, port: int) -> str:
 
 
 def neighbors(graph: nx.Graph[str], node: str) -> dict[int, str]:
-    """Port -> peer of one node, in port order."""
+    """Return the peers of one node by port, in port order."""
     if node not in graph:
         raise TopologyError(f"{graph.name}: no such node, got {node!r}")
     return dict(sorted((data["ports"][node], peer) for peer, data in graph.adj[node].items()))
 
 
 def attachment(graph: nx.Graph[str], host: str) -> str:
-    """The switch that `host` hangs off.
+    """Return the switch that `host` is attached to.
 
     Raises:
         TopologyError: If `host` is not a host with exactly one link.
@@ -227,7 +227,7 @@ def attachment(graph: nx.Graph[str], host: str) -> str:
 
 
 def fabric(graph: nx.Graph[str]) -> Peers:
-    """Each switch's neighbouring switches, with the port that leads there; no hosts."""
+    """Return each switch's neighbouring switches, with the port that leads there; no hosts."""
     names = dict.fromkeys(switches(graph))
     peers: Peers = {}
     for switch in names:
@@ -237,7 +237,7 @@ def fabric(graph: nx.Graph[str]) -> Peers:
 
 
 def distances(peers: Peers, start: str) -> dict[str, int]:
-    """Links from switch `start` to every switch that it reaches through switches."""
+    """Return the number of links from `start` to every switch that it reaches through switches."""
     distance = {start: 0}
     frontier = [start]
     while frontier:

@@ -1,6 +1,6 @@
 """The rate at which hosts can send into the network, so that topologies compare at equal cost.
 
-A server that forwards has several ports, and may use all of them for what is its own: in a torus
+A server that forwards has several ports, and may use all of them for its own data: in a torus
 with links of 100 Gbit/s it injects 400 Gbit/s, where a fat-tree's host injects 100.
 """
 
@@ -19,7 +19,7 @@ _UNIT_BPS = 10**9
 
 
 def injection_bps(graph: nx.Graph[str], host: str) -> int:
-    """The most that a host sends into the network: all its server's ports, or its own link."""
+    """Return the most that a host can send: the rate of its server's ports, or of its own link."""
     switch = attachment(graph, host)
     own_bps = link(graph, host, switch).rate_bps
     if not graph.graph["servers"]:
@@ -29,20 +29,20 @@ def injection_bps(graph: nx.Graph[str], host: str) -> int:
 
 
 def injections_bps(graph: nx.Graph[str]) -> tuple[int, int]:
-    """What the hosts that can inject least and most can."""
+    """Return the least and the largest rate at which one of the hosts can inject."""
     rates = [injection_bps(graph, host) for host in hosts(graph)]
     return min(rates), max(rates)
 
 
 def divide_ports(topo: str, inject_bps: int, *, hosts: int | None = None) -> tuple[str, int]:
-    """The topology whose links are all so slow, or fast, that a host injects a rate in total.
+    """Return a topology whose links' rates let a host inject `inject_bps` in total.
 
     All links keep one rate: where servers have more and fewer ports, it is those with most
     that inject as much, the others less.
 
     Args:
         topo: A topology without rates of its own, like `bcube,n=4`.
-        inject_bps: What a host shall inject, all ports together.
+        inject_bps: Rate that a host shall inject, all ports together.
         hosts: Hosts that must find room, as `build` takes it.
 
     Returns:
@@ -67,7 +67,7 @@ def divide_ports(topo: str, inject_bps: int, *, hosts: int | None = None) -> tup
 
 
 def _exact(rate_bps: int) -> str:
-    """The rate as topologies' texts have it, to the bit."""
+    """Return the exact rate in the form that topologies' texts use."""
     for unit, size_bps in (("G", 10**9), ("M", 10**6), ("K", 10**3)):
         if rate_bps % size_bps == 0:
             return f"{rate_bps // size_bps}{unit}"

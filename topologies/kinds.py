@@ -1,4 +1,4 @@
-"""The kinds of links that a topology has, for people: whose they are, and what they carry."""
+"""The kinds of links that a topology has, for people: the nodes they join, and their rates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LinkKind:
 
     @property
     def is_of_hosts(self) -> bool:
-        """Whether all that hosts send goes by these, one each."""
+        """Whether everything that hosts send goes by these links, one link for each host."""
         return any(pair == INNER or pair.startswith("host-") for pair in self.joins)
 
 
@@ -49,7 +49,7 @@ def link_kinds(graph: nx.Graph[str]) -> list[LinkKind]:
 
 
 def describe(kinds: Iterable[LinkKind]) -> str:
-    """`100 Gbit/s and 1 us per link`, or what each kind has."""
+    """Return text like `100 Gbit/s and 1 us per link`, with the terms of each kind."""
     kinds = list(kinds)
     if len(kinds) == 1:
         return f"{_terms(kinds[0])} per link"
@@ -57,7 +57,7 @@ def describe(kinds: Iterable[LinkKind]) -> str:
 
 
 def reference(kinds: Sequence[LinkKind]) -> LinkKind:
-    """Hosts' own links, by which collectives are judged; of servers that have several, most."""
+    """Return the kind of hosts' own links, by which collectives are judged; the most common one."""
     own = [each for each in kinds if each.is_of_hosts]
     return max(own or kinds, key=lambda each: each.count)
 
@@ -67,7 +67,7 @@ def _terms(each: LinkKind) -> str:
 
 
 def _inner_links(graph: nx.Graph[str]) -> dict[str, bool]:
-    """Host -> whether the link inside its server is slower than the server's others together."""
+    """Return, by host, whether its server's inner link is slower than the other links together."""
     if not graph.graph["servers"]:
         return {}
     limits = {}
@@ -92,7 +92,7 @@ def _tier(graph: nx.Graph[str], node: str) -> int:
 
 
 def _join(counts: Counter[tuple[str, int, int]]) -> list[LinkKind]:
-    """Kinds of equal links as one."""
+    """Return the kinds, those with equal links joined into one."""
     joins: dict[tuple[int, int], list[str]] = {}
     sizes: Counter[tuple[int, int]] = Counter()
     for (pair, *terms), count in counts.items():

@@ -1,4 +1,4 @@
-"""How much of what hosts send to one another each link carries, on the routes there are."""
+"""The load of each link from the data that hosts send to one another, on the given routes."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ringleaf.units import serialize_ps
 
 Direction = tuple[str, str]
 Demand = Mapping[str, Mapping[str, float]]
-"""Destination host -> node -> how much that sends there; a switch may be one, too."""
+"""Destination host -> node -> the amount it sends there; the node may be a switch, too."""
 
 
 def link_loads(graph: nx.Graph[str], demand: Demand, table: Table) -> dict[Direction, float]:
-    """How much each link's direction carries, in the unit of `demand`.
+    """Return the load of each link's direction, in the unit of `demand`.
 
-    Where several ports are allowed, each gets an equal part, as many flows would. What a host sends
-    to itself goes to its switch and back.
+    Where several ports are allowed, each gets an equal part, as with many flows. Data that a host
+    sends to itself goes to its switch and back.
 
     Args:
         graph: The topology.
-        demand: Who sends how much to whom.
+        demand: The amount that each node sends to each host.
         table: From `routes`, or `dealt`.
     """
     peers = fabric(graph)
@@ -51,7 +51,7 @@ def link_loads(graph: nx.Graph[str], demand: Demand, table: Table) -> dict[Direc
 
 
 def busiest_ps(graph: nx.Graph[str], loads: Mapping[Direction, float], size_bytes: int) -> int:
-    """Time that the busiest of these links takes, if a load of 1 is so many bytes."""
+    """Return the time that the busiest link takes, if a load of 1 is `size_bytes` bytes."""
     return round(
         max(
             load * serialize_ps(size_bytes, link(graph, *nodes).rate_bps)

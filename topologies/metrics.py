@@ -12,13 +12,13 @@ from ringleaf.topologies.graph import attachment, distances, fabric, hosts, link
 
 
 def link_count(graph: nx.Graph[str]) -> dict[str, int]:
-    """Number of links of hosts (`host`) and between switches (`switch`)."""
+    """Return the number of links of hosts (`host`) and between switches (`switch`)."""
     own = len(hosts(graph))
     return {"host": own, "switch": graph.number_of_edges() - own}
 
 
 def diameter(graph: nx.Graph[str]) -> int:
-    """Most links between switches on a shortest path between two hosts.
+    """Return the most links between switches on a shortest path between two hosts.
 
     A fat-tree has 4, a leaf-spine 2; add 2 for the hosts' own links.
 
@@ -38,7 +38,7 @@ def diameter(graph: nx.Graph[str]) -> int:
 
 
 def bisection_bps(graph: nx.Graph[str]) -> int:
-    """Most that one half of the hosts can send to the other, in bit/s, for the worst halves.
+    """Return the most that half of the hosts can send to the other, in bit/s, for the worst halves.
 
     The halves tried cut one level of the graph's hierarchy each; that finds the worst for the
     families here, when that level has an even size, and is an upper bound otherwise.
@@ -47,7 +47,7 @@ def bisection_bps(graph: nx.Graph[str]) -> int:
 
 
 def _halves(graph: nx.Graph[str]) -> Iterator[list[str]]:
-    """The hosts whose digit at some level is small, that level's digit being compared first."""
+    """Yield, for each level, the half of the hosts that comes first when sorted by its digit."""
     members = hosts(graph)
     sizes: tuple[int, ...] = graph.graph["hierarchy"]
     for level, size in enumerate(sizes):
@@ -57,7 +57,7 @@ def _halves(graph: nx.Graph[str]) -> Iterator[list[str]]:
 
 
 def max_flow_bps(graph: nx.Graph[str], senders: Collection[str]) -> int:
-    """Most that `senders` can send to all other hosts together, in bit/s, however it is routed."""
+    """Return the most that `senders` can send to all other hosts, in bit/s, with any routing."""
     flow: nx.DiGraph[str] = nx.DiGraph()
     flow.add_nodes_from(("from", "to"))
     sending = set(senders)

@@ -32,7 +32,7 @@ LINK_KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What a text says: the family, some of its sizes, and some rates (bit/s) and delays (ps)."""
+    """A parsed text: the family, some of its sizes, and some rates (bit/s) and delays (ps)."""
 
     family: str
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Spec:
 
 
 def parse(text: str) -> Spec:
-    """Understand `fattree,k=4` or `leafspine,leaves=8,host_rate=25G,delay=2us`.
+    """Parse a text like `fattree,k=4` or `leafspine,leaves=8,host_rate=25G,delay=2us`.
 
     Raises:
         ConfigError: If a name, key or value is not valid.
@@ -82,7 +82,7 @@ def build(
     instance with at least that many hosts.
 
     Args:
-        text: For instance `fattree,k=4`; its own rates and delays go before the arguments.
+        text: For instance `fattree,k=4`; its own rates and delays override the arguments.
         rate_bps: Rate of every link and direction.
         delay_ps: Propagation delay of every link.
         hosts: Hosts that must find room.
@@ -104,7 +104,7 @@ def build(
 
 
 def count(text: str, *, hosts: int | None = None) -> Counts:
-    """Return how large the topology is that `build` would return for sizes that it accepts.
+    """Return the size of the topology that `build` would return for sizes that it accepts.
 
     Raises:
         ConfigError: If `text` is not understood.

@@ -35,11 +35,11 @@ Ports = tuple[int, ...]
 Table = Mapping[str, Mapping[str, Ports]]
 """Switch -> host -> ports, as `routes` returns it."""
 Choice = Callable[[str, Ports], int]
-"""Picks the port that a packet leaves a switch by, of those that are allowed."""
+"""A function that picks the port by which a packet leaves a switch, from the allowed ones."""
 
 
 def routes(graph: nx.Graph[str]) -> dict[str, dict[str, Ports]]:
-    """For every switch, the ports towards every host, in port order.
+    """Return, for every switch, the ports towards every host, in port order.
 
     Hosts of one switch share their tuples. Whatever port is taken at each switch, a packet arrives
     and meets no switch twice.
@@ -61,7 +61,7 @@ def routes(graph: nx.Graph[str]) -> dict[str, dict[str, Ports]]:
 
 
 def dealt(graph: nx.Graph[str], table: dict[str, dict[str, Ports]]) -> dict[str, dict[str, Ports]]:
-    """One of the ports for each host, dealt out so that neighbouring ranks part early.
+    """Return the table with one port per host, dealt out so that neighbouring ranks part early.
 
     In a fat-tree this is the suffix routing of Al-Fares et al. (SIGCOMM 2008, 3.5), or D-mod-k
     (Zahavi, JPDC 72(11), 2012): shifts and exchanges of all hosts at once meet no contention.
@@ -79,13 +79,13 @@ def dealt(graph: nx.Graph[str], table: dict[str, dict[str, Ports]]) -> dict[str,
 
 
 def routes_to(graph: nx.Graph[str], host: str) -> dict[str, Ports]:
-    """For every switch, the ports towards one host: one column of `routes`."""
+    """Return, for every switch, the ports towards one host: one column of `routes`."""
     last = attachment(graph, host)
     return {**_towards(graph, fabric(graph), last), last: (port(graph, last, host),)}
 
 
 def _towards(graph: nx.Graph[str], peers: Peers, last: str) -> dict[str, Ports]:
-    """Ports of all switches but `last` towards it."""
+    """Return the ports of all switches but `last` towards it."""
     router = choose(graph.name, "routing", graph.graph["routing"], ROUTERS)
     return ROUTERS[router](graph, peers, last)
 
@@ -126,7 +126,7 @@ def _next_in_order(number: int, there: Sequence[int], shape: Sequence[int]) -> s
 
 
 def _coordinates(number: int, shape: Sequence[int]) -> list[int]:
-    """Digits of `number`, the first coordinate being the one that changes fastest."""
+    """Return the digits of `number`, with the coordinate that changes fastest first."""
     digits = []
     for size in shape:
         number, digit = divmod(number, size)
@@ -141,7 +141,7 @@ ROUTERS: dict[str, Callable[[nx.Graph[str], Peers, str], dict[str, Ports]]] = {
 
 
 def first(switch: str, ports: Ports) -> int:
-    """The `Choice` of the lowest port."""
+    """Return the lowest port; this is a `Choice`."""
     return ports[0]
 
 
@@ -153,17 +153,17 @@ def path(
     *,
     table: Table | None = None,
 ) -> list[str]:
-    """The nodes that a packet from host `src` to host `dst` meets, both included.
+    """Return the nodes that a packet from host `src` to host `dst` meets, both included.
 
     `choose(switch, ports)` decides where several ports are allowed and there is no detour. A host
-    reaches itself without meeting anybody else. Who asks for many paths gives `table`, from
-    `routes`.
+    reaches itself without meeting any other node. Callers that need many paths pass `table`,
+    from `routes`.
 
     Raises:
         TopologyError: If either is not a host.
     """
     nodes = [src, attachment(graph, src)]
-    attachment(graph, dst)  # refuses what is no host
+    attachment(graph, dst)  # refuses a node that is no host
     if (src, dst) in detours(graph):
         return list(detours(graph)[src, dst].nodes)
     if table is None:
@@ -178,14 +178,14 @@ def path(
 
 
 def hop_count(graph: nx.Graph[str], src: str, dst: str) -> int:
-    """Links between two hosts, their own included."""
+    """Return the number of links between two hosts, their own included."""
     return len(path(graph, src, dst)) - 1
 
 
 def one_way_ps(graph: nx.Graph[str], nodes: Sequence[str], size_bytes: int) -> int:
-    """Time of a packet along `nodes` when nobody else sends: each hop stores it, then forwards.
+    """Return a packet's time along `nodes` on an idle network: each hop stores, then forwards.
 
-    What the nodes themselves take (`ringleaf.topologies.delays`) is in it.
+    The time inside the nodes themselves (`ringleaf.topologies.delays`) is included.
     """
     links = [link(graph, a, b) for a, b in pairwise(nodes)]
     on_links_ps = sum(each.delay_ps + serialize_ps(size_bytes, each.rate_bps) for each in links)
@@ -201,10 +201,10 @@ def base_rtt_ps(
     *,
     table: Table | None = None,
 ) -> int:
-    """Time of a packet there and its answer back, with empty queues.
+    """Return the time of a packet there and its answer back, with empty queues.
 
-    The answer is as large as the packet if `reply_bytes` is None. Who asks for many pairs
-    gives `table`, from `routes`.
+    The answer is as large as the packet if `reply_bytes` is None. Callers that ask for many
+    pairs pass `table`, from `routes`.
     """
     reply = size_bytes if reply_bytes is None else reply_bytes
     there = one_way_ps(graph, path(graph, src, dst, table=table), size_bytes)
@@ -212,7 +212,7 @@ def base_rtt_ps(
 
 
 def longest_rtt_ps(graph: nx.Graph[str], size_bytes: int) -> int:
-    """`base_rtt_ps` of the first host to the farthest, or of a detour that takes longer."""
+    """Return `base_rtt_ps` of the first host to the farthest, or of a detour that takes longer."""
     table = routes(graph)
     pairs = [("h0", host) for host in hosts(graph)] + [*detours(graph)]
     return max(base_rtt_ps(graph, src, dst, size_bytes, table=table) for src, dst in pairs)
@@ -221,9 +221,10 @@ def longest_rtt_ps(graph: nx.Graph[str], size_bytes: int) -> int:
 def links_towards(
     graph: nx.Graph[str], sources: Sequence[str], dst: str, *, table: Table
 ) -> set[tuple[str, str]]:
-    """Directions of links, (from, to), that packets of these hosts to another may take.
+    """Return the directions of links, (from, to), that packets from `sources` to `dst` may take.
 
-    Whatever port is chosen where several are allowed; `table` is from `routes`, or `dealt`.
+    They include those of every port where several are allowed; `table` is from `routes`, or
+    `dealt`.
     """
     found = {(src, attachment(graph, src)) for src in sources if src != dst}
     met = list({switch for _, switch in found})

@@ -1,4 +1,4 @@
-"""Topologies in a terminal: where the switches are, what joins them, what they can do."""
+"""Topologies in a terminal: a drawing, tables of switches and links, and key figures."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ringleaf.topologies.metrics import bisection_bps, diameter
 from ringleaf.units import format_rate, format_time
 
 WIDTH = 100
-"""Columns of the drawing."""
+"""Number of columns of the drawing."""
 
 
 def terminal(graph: nx.Graph[str]) -> str:
-    """A drawing, tables of switches and links, and key figures, as lines of text."""
+    """Return a drawing, tables of switches and links, and key figures, as lines of text."""
     parts = [
         f"{graph.name}: {len(hosts(graph))} hosts, {len(switches(graph))} switches",
         _picture(graph),
@@ -28,7 +28,7 @@ def terminal(graph: nx.Graph[str]) -> str:
 
 
 def _picture(graph: nx.Graph[str]) -> str:
-    """Names where `pos` puts them, but only the ends of a row that is too crowded.
+    """Return the names at their `pos`, but only the ends of a row that is too crowded.
 
     A server's host is left out, having its switch's number.
     """
@@ -88,7 +88,7 @@ def _link_rows(graph: nx.Graph[str]) -> Iterable[tuple[str, ...]]:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Columns as wide as they must be; counts to the right."""
+    """Return a table with columns as wide as necessary, and counts aligned to the right."""
     lines = [head, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     return "\n".join(

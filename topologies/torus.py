@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 DIRECTIONS = ((1.0, 0.0), (0.0, -1.0), (0.6, 0.6))
-"""Where each dimension points in a drawing."""
+"""The direction of each dimension in a drawing."""
 
 
 def torus_2d(x: int, y: int, *, link: Link, host_link: Link | None = None) -> nx.Graph[str]:
@@ -64,7 +64,7 @@ def _torus(
 
 
 def _draw_as_stubs(graph: nx.Graph[str], last: str, first: str, direction: Point) -> None:
-    """A link that closes a ring leaves the drawing on one side and comes back on the other."""
+    """Draw a link that closes a ring as two stubs, one on either side of the drawing."""
     (x, y), length = direction, 0.45
     graph.edges[last, first]["stubs"] = {
         last: (x * length, y * length),
@@ -73,7 +73,7 @@ def _draw_as_stubs(graph: nx.Graph[str], last: str, first: str, direction: Point
 
 
 def _position(place: tuple[int, ...], shape: tuple[int, ...]) -> Point:
-    """Row 0 on top; the third dimension goes up and to the right, within the cell of a column."""
+    """Return a place: row 0 on top, the third dimension up and to the right in a column's cell."""
     depth = shape[2] if len(shape) > 2 else 1
     cell = 1 + (depth - 1) * DIRECTIONS[2][0]
     steps = [place[0] * cell, place[1] * cell, *place[2:]]
@@ -83,7 +83,7 @@ def _position(place: tuple[int, ...], shape: tuple[int, ...]) -> Point:
 
 
 def count_torus(**sizes: int) -> Counts:
-    """A ring of s servers has s links, of two one, of one none; and one is inside each server."""
+    """Return the counts: s links per ring of s servers, 1 for two, 0 for one; 1 in each server."""
     servers = prod(sizes.values())
     rings = (servers // size * (size if size > 2 else size - 1) for size in sizes.values())
     return Counts(servers, servers, servers + sum(rings))

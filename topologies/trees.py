@@ -17,7 +17,7 @@ class AggregationTree:
     """A rooted tree of switches; every edge of it is a link.
 
     `parent` holds every switch of the tree, from the root (None) down; `children` as well, with the
-    switches below each and the hosts of the job that hang off it. `depth` counts levels of
+    switches below each and the hosts of the job that are attached to it. `depth` counts levels of
     switches: 1 if one switch joins all hosts.
     """
 
@@ -35,11 +35,11 @@ def aggregation_tree(
     index: int = 0,
     also: Iterable[str] = (),
 ) -> AggregationTree:
-    """The tree of least depth that joins `hosts`, with few switches.
+    """Return the tree of least depth that joins `hosts`, with few switches.
 
     The root is the switch whose largest distance from a host is least; among those the nearest on
-    average. Of several such roots `index` picks one, modulo their number, so that jobs spread,
-    first over the switches below them. Each host hangs off its own switch, which thus sees its
+    average. Among several such roots `index` picks one, modulo their number, so that jobs spread,
+    first over the switches below them. Each host is a child of its own switch, which thus sees its
     packets first.
 
     Args:
@@ -51,7 +51,7 @@ def aggregation_tree(
 
     Raises:
         TopologyError: If `hosts` is empty, names one twice or something that is no host, if
-            `root` is no switch, or if no switch reaches all that it must.
+            `root` is no switch, or if no switch reaches all hosts.
     """
     members = _members(graph, hosts)
     leaves = {host: attachment(graph, host) for host in members}
@@ -86,7 +86,7 @@ def _members(graph: nx.Graph[str], hosts: Iterable[str]) -> list[str]:
 
 
 def _pick_root(name: str, peers: Peers, leaves: Sequence[str], index: int) -> str:
-    """The centre of `leaves`, by largest distance, then by all distances together."""
+    """Return the centre of `leaves`, by largest distance, then by the sum of all distances."""
     from_leaf = [distances(peers, leaf) for leaf in leaves]
     cost: dict[str, tuple[int, int]] = {}
     for switch in peers:
@@ -101,7 +101,7 @@ def _pick_root(name: str, peers: Peers, leaves: Sequence[str], index: int) -> st
 
 
 def _spread(peers: Peers, roots: Sequence[str]) -> list[str]:
-    """The roots, one of each set of neighbours in turn.
+    """Return the roots, one from each set of those with the same neighbours in turn.
 
     A fat-tree's cores come in such sets, and trees from two of a set have all links below in
     common.
@@ -116,7 +116,7 @@ def _spread(peers: Peers, roots: Sequence[str]) -> list[str]:
 def _parents(
     peers: Peers, leaves: Collection[str], distance: dict[str, int]
 ) -> dict[str, str | None]:
-    """Parent of each switch of the tree, from the root down, one level after the other."""
+    """Return the parent of each switch of the tree, from the root down, level by level."""
     levels: list[dict[str, str | None]] = []
     level = max(distance[leaf] for leaf in leaves)
     tree: set[str] = {leaf for leaf in leaves if distance[leaf] == level}
@@ -140,7 +140,7 @@ def _cover(
     distance: dict[str, int],
     level: int,
 ) -> dict[str, str]:
-    """A parent at `level` for each of `switches`: those `above` first, then the most wanted.
+    """Return a parent at `level` for each of `switches`: those `above` first, then the most used.
 
     Greedy set cover, so that the tree takes few switches.
     """

@@ -1,8 +1,8 @@
 """The interface of compressors, and the wrapper that puts one around an allreduce.
 
-A compressor says what of a tensor is sent. What it returns has the tensor's shape, zeros where
-nothing is sent, so that any allreduce can add it up; a sparse one then sends only what is there.
-With error feedback, a rank adds what it did not send to its next tensor.
+A compressor selects the elements of a tensor that are sent. Its result has the tensor's shape,
+with zeros where nothing is sent, so that any allreduce can add it up; a sparse one then sends the
+other elements only. With error feedback, a rank adds the part it did not send to its next tensor.
 
 Source:
     Karimireddy, Rebjock, Stich and Jaggi, "Error feedback fixes SignSGD and other gradient
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
 
 Allreduce: TypeAlias = "Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]"
-"""From one tensor per rank to one result per rank."""
+"""A function from one tensor per rank to one result per rank."""
 
 
 class Compressor(Protocol):
@@ -27,29 +27,29 @@ class Compressor(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in the registry."""
+        """The compressor's name in the registry."""
 
     def select(self, values: torch.Tensor, seed: int) -> torch.Tensor:
-        """Return a new flat tensor: what of the flat `values` is sent, and zeros.
+        """Return a new flat tensor: the elements of the flat `values` that are sent, else zeros.
 
-        The same on all ranks: `seed`, which changes from step to step.
+        `seed` is the same on all ranks and changes from step to step.
         """
 
 
 @dataclass(slots=True)
 class Feedback:
-    """A rank's memory of what it has not sent, tensor by tensor."""
+    """A rank's memory of the values it has not sent, tensor by tensor."""
 
     compressor: Compressor
     left: dict[Hashable, torch.Tensor] = field(default_factory=dict)
 
     def before(self, values: torch.Tensor, seed: int, key: Hashable = None) -> torch.Tensor:
-        """Return what is sent in place of `values`, and remember the rest.
+        """Return the tensor that is sent in place of `values`, and remember the rest.
 
         Args:
-            values: Any shape; stays as it is.
+            values: Any shape; not changed.
             seed: The step's, the same on all ranks.
-            key: Which tensor of several it is.
+            key: Tells the tensor from others that are reduced.
         """
         wanted = values.reshape(-1)
         if key in self.left:
@@ -64,10 +64,10 @@ class CompressedAllreduce:
     """An allreduce of compressed tensors.
 
     Args:
-        compressor: What is sent.
-        allreduce: How that is added up.
-        ranks: How many take part.
-        feedback: Whether what is not sent is added to the next tensor.
+        compressor: Selects the elements that are sent.
+        allreduce: Adds those elements up.
+        ranks: Number of participants.
+        feedback: Whether the part that is not sent is added to the next tensor.
     """
 
     compressor: Compressor
@@ -83,7 +83,7 @@ class CompressedAllreduce:
     def __call__(
         self, tensors: Sequence[torch.Tensor], key: Hashable = None
     ) -> Sequence[torch.Tensor]:
-        """Add up one tensor per rank, as far as they are sent; one call is one step."""
+        """Add up the sent parts of one tensor per rank; one call is one step."""
         seed, self._step = self._step, self._step + 1
         if not self.feedback:
             for memory in self._memories:

@@ -10,14 +10,14 @@ from ringleaf.registry import Registry
 COMPRESSORS: Registry[Callable[[str, str], Compressor]] = Registry(
     "compressors", "compressor", "collectives/compressors", "COMPRESSOR"
 )
-"""From what stands behind the colon, and how errors begin, to a compressor."""
+"""Parsers: from the text behind the colon, and the start of error messages, to a compressor."""
 
 
 def parse_compressor(text: str, where: str = "compress") -> Compressor:
-    """The compressor of `topk:1%` or `randomk:100`.
+    """Return the compressor of a text like `topk:1%` or `randomk:100`.
 
     Raises:
-        ConfigError: Naming the valid ones, or what is wrong behind the colon.
+        ConfigError: If the name is unknown, or the text behind the colon is wrong.
     """
     name, _, rest = text.partition(":")
     return COMPRESSORS.find(name, where)(rest, f"{where}: {name}")

@@ -1,4 +1,4 @@
-"""How much a compressor sends: `1%`, `0.01`, or a number of elements, `100`."""
+"""The share that a compressor sends: `1%`, `0.01`, or a number of elements, `100`."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from ringleaf.units import parse_fraction
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A fraction of the elements, or, if that is 0, a number of them."""
+    """A fraction of the elements, or, if `fraction` is 0, a number of them."""
 
     fraction: float
     count: int = 0
 
     def of(self, elements: int) -> int:
-        """How many of so many elements; at least one, if there is any."""
+        """Return the share of `elements` as a number; at least one, if there is any element."""
         wanted = ceil(self.fraction * elements - 1e-9) if self.fraction else self.count
         return min(max(wanted, 1), elements)
 
 
 def parse_share(text: str, where: str) -> Share:
-    """The share that a text names.
+    """Return the share that a text names.
 
     Raises:
-        ConfigError: If it is none, or nothing.
+        ConfigError: If the text names no share, or a share of nothing.
     """
     if text.isdigit() and int(text) > 0:
         return Share(0.0, int(text))

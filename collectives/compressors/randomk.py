@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RandomK:
-    """Positions come from the step's seed, so that sums are no denser than what is added.
+    """A compressor whose positions come from the step's seed, so sums are as sparse as the addends.
 
-    Values are not scaled up: error feedback makes up for what is not sent.
+    Values are not scaled up: error feedback makes up for the elements that are not sent.
 
     Source:
         Stich, Cordonnier and Jaggi, "Sparsified SGD with memory", NeurIPS 2018.
@@ -37,7 +37,7 @@ class RandomK:
 
 
 def parse(text: str, where: str) -> RandomK:
-    """Return the compressor of what stands behind the colon; `where` is how errors begin."""
+    """Return the compressor for the text behind the colon; errors begin with `where`."""
     return RandomK(parse_share(text, where))
 
 

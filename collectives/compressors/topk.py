@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TopK:
-    """Of equal magnitudes, any may be taken; NaN is larger than all.
+    """A compressor that takes the largest magnitudes, any of equal ones; NaN is larger than all.
 
     Source:
         Aji and Heafield, "Sparse communication for distributed gradient descent", EMNLP 2017.
@@ -33,7 +33,7 @@ class TopK:
 
 
 def parse(text: str, where: str) -> TopK:
-    """Return the compressor of what stands behind the colon; `where` is how errors begin."""
+    """Return the compressor for the text behind the colon; errors begin with `where`."""
     return TopK(parse_share(text, where))
 
 

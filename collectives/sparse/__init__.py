@@ -1,1 +1,1 @@
-"""Allreduce of tensors that are mostly zero: what is sent depends on the data."""
+"""Allreduce of tensors that are mostly zero: the amount of data sent depends on their values."""

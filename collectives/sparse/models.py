@@ -16,7 +16,7 @@ from ringleaf.units import PS_PER_S
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the models go by.
+    """The parameters of the models.
 
     `blocks` is the share of OmniReduce's blocks that are not all zero.
     """
@@ -30,44 +30,44 @@ class Setting:
     item_bytes: int = 4
 
     def bytes_ps(self, count: float) -> float:
-        """Time of so many bytes."""
+        """Return the time that `count` bytes take."""
         return count * 8 * PS_PER_S / self.rate_bps
 
     @property
     def pairs_ps(self) -> float:
-        """Time of one rank's pairs, or of all its values if that is less."""
+        """The time of one rank's pairs, or of all its values if that is less."""
         share = self.density * (self.item_bytes + INDEX_BYTES) / self.item_bytes
         return self.bytes_ps(min(share, 1.0) * self.size_bytes)
 
     @property
     def steps(self) -> int:
-        """Of doubling."""
+        """The number of steps of recursive doubling."""
         return ceil(log2(self.ranks))
 
 
 def ring_ps(s: Setting) -> float:
-    """A ring's time, whatever is zero."""
+    """Return the time of a ring, which does not depend on the zeros."""
     return 2 * (s.ranks - 1) * (s.alpha_ps + s.bytes_ps(s.size_bytes / s.ranks))
 
 
 def recursive_doubling_ps(s: Setting) -> float:
-    """SSAR_Recursive_double at best: all ranks' positions are the same (SparCML, 5.3.1)."""
+    """Return SSAR_Recursive_double's least time: all ranks' positions agree (SparCML, 5.3.1)."""
     return s.steps * (s.alpha_ps + s.pairs_ps)
 
 
 def split_allgather_ps(s: Setting) -> float:
-    """SSAR_Split_allgather at best, likewise (5.3.2); its split counts one latency here."""
+    """Return SSAR_Split_allgather's least time, likewise (5.3.2); its split counts one latency."""
     return (1 + s.steps) * s.alpha_ps + 2 * (s.ranks - 1) / s.ranks * s.pairs_ps
 
 
 def dense_split_allgather_ps(s: Setting) -> float:
-    """DSAR_Split_allgather at best (5.3.3): the split is nearly free, the rest is dense."""
+    """Return DSAR_Split_allgather's least time (5.3.3): a nearly free split, and a dense rest."""
     dense_ps = s.bytes_ps((s.ranks - 1) / s.ranks * s.size_bytes)
     return (1 + s.steps) * s.alpha_ps + dense_ps
 
 
 def omnireduce_ps(s: Setting) -> float:
-    """Streams of the blocks that are not zero, with as many aggregators as workers.
+    """Return the time to stream the non-zero blocks, with as many aggregators as workers.
 
     Fei et al., SIGCOMM '21, section 3.4: alpha + D S / B; here alpha is there and back. A ring
     takes 2 (n - 1) / (n D) times as long.
@@ -81,4 +81,4 @@ BEST_PS: dict[str, Callable[[Setting], float]] = {
     "ssar-split": split_allgather_ps,
     "dsar-split": dense_split_allgather_ps,
 }
-"""The published least time by algorithm."""
+"""The published formula of the least time, by algorithm."""

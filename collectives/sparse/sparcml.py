@@ -1,7 +1,7 @@
 """SparCML's allreduce algorithms: dense ones, whose messages are sparse streams.
 
-What is on its way grows from step to step, as the ranks' non-zero elements are seldom the same;
-each message is as sparse as its data, and dense where that is smaller.
+Messages grow from step to step, as the ranks' non-zero elements are seldom the same; each message
+is as sparse as its data, and dense where that is smaller.
 
 Source:
     Renggli, Ashkboos, Aghagolzadeh, Alistarh and Hoefler, "SparCML: high-performance sparse
@@ -18,7 +18,7 @@ from ringleaf.collectives.sparse.stream import SPARSE_STREAM
 
 
 def recursive_doubling(ranks: int) -> Schedule:
-    """SSAR_Recursive_double: exchange all there is with partners at distance 1, 2, 4, ...
+    """Return SSAR_Recursive_double: ranks exchange all they have at distances 1, 2, 4, ...
 
     With a number of ranks that is no power of two, the first ones pair up: the odd one of a
     pair adds its tensor to the even one's before, and gets the result after.
@@ -32,7 +32,7 @@ def recursive_doubling(ranks: int) -> Schedule:
 
 
 def split_allgather(ranks: int, *, dense_result: bool = False) -> Schedule:
-    """SSAR_Split_allgather, or DSAR_Split_allgather if the result is taken to be dense.
+    """Return SSAR_Split_allgather, or DSAR_Split_allgather if the result is taken to be dense.
 
     Each rank gets its part of everybody's tensor and adds them up; then all gather the sums,
     twice as many in each step (Bruck et al.'s concatenation, which is as good for numbers
@@ -51,16 +51,16 @@ def split_allgather(ranks: int, *, dense_result: bool = False) -> Schedule:
 
 
 def recursive_doubling_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
-    """log2(p) messages of S, for p = 2^i; else two more. So much if nothing is zero."""
+    """Return the cost of log2(p) messages of S for p = 2^i, else two more, if nothing is zero."""
     power = 1 << (ranks.bit_length() - 1)
     fold = 2 if ranks > power else 0
     cost = steps_cost([power.bit_length() - 1 + fold], [size_bytes], ranks, fabric)
-    # Of a pair, one sends the tensor before and the other after: nobody sends it twice.
+    # In a pair, one sends the tensor before and the other after: nobody sends it twice.
     return Cost(cost.time_ps, cost.sent_bytes - fold // 2 * size_bytes, cost.latency_terms)
 
 
 def split_allgather_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
-    """2 (p - 1) / p S bytes, if nothing is zero.
+    """Return the cost of 2 (p - 1) / p S bytes, if nothing is zero.
 
     The p - 1 messages of the split need not wait for one another, so they count one latency
     where the paper counts p - 1.
@@ -94,7 +94,7 @@ def _doubling(ranks: int) -> Iterator[Transfer]:
 
 
 def _split(ranks: int) -> Iterator[Transfer]:
-    """Every rank sends chunk c to rank c, in rotated order."""
+    """Yield the transfers of every chunk c to rank c, in rotated order."""
     for step in range(ranks - 1):
         for src in range(ranks):
             dst = (src + step + 1) % ranks
@@ -102,7 +102,7 @@ def _split(ranks: int) -> Iterator[Transfer]:
 
 
 def _allgather(ranks: int, first_step: int) -> Iterator[Transfer]:
-    """At first rank r has chunk r; after steps of distance 1, 2, 4, ... it has those after it."""
+    """Yield steps of distance 1, 2, 4, ... that bring rank r, which has chunk r, those after it."""
     step, distance = first_step, 1
     while distance < ranks:
         for src in range(ranks):

@@ -9,7 +9,7 @@ Numbers are little-endian, as in memory. With c bytes per index and v per value,
 which k are not zero take 4 + k (c + v) or 4 + n v bytes, so a stream turns dense above
 k = n v / (c + v) (the paper's delta), half of the elements if they have 4 bytes.
 
-Not zero is what has a bit set: -0.0 and NaN go as they are, and decoding gives the same bits.
+An element is not zero if it has a bit set: -0.0 and NaN are kept, and decoding gives the same bits.
 
 Source:
     Renggli, Ashkboos, Aghagolzadeh, Alistarh and Hoefler, "SparCML: high-performance sparse
@@ -40,7 +40,7 @@ class SparseStream:
 
     def encode(self, values: torch.Tensor) -> torch.Tensor:
         """Return the smaller of both forms."""
-        import torch  # takes a second; algorithms' names are known without
+        import torch  # takes a second, and algorithms' names are known without it
 
         item = values.element_size()
         bits = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[item]
@@ -55,7 +55,7 @@ class SparseStream:
         """Return all values, zeros included.
 
         Raises:
-            ProtocolError: If the size is not what the header says, or an index is too large.
+            ProtocolError: If the size does not match the header, or an index is too large.
         """
         import torch
 
@@ -78,12 +78,12 @@ class SparseStream:
         return result
 
     def most_bytes(self, elements: int, item_bytes: int) -> int:
-        """The dense form's size: no sparse one is larger."""
+        """Return the dense form's size: no sparse one is larger."""
         return HEADER_BYTES + elements * item_bytes
 
 
 def pair_bytes(item_bytes: int) -> int:
-    """What an element that is not zero takes, sparse."""
+    """Return the bytes that an element that is not zero takes in the sparse form."""
     return INDEX_BYTES + item_bytes
 
 

@@ -1,6 +1,6 @@
-"""How fast BMv2 is with the packets that the engine is given: it reads and writes pcap files.
+"""Measure BMv2's speed with the engine's packets, which it reads from and writes to pcap files.
 
-So neither interfaces nor a sender take part; what is counted is BMv2 alone.
+So neither interfaces nor a sender take part, and only BMv2 itself is measured.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _POLL_S = 0.2
 
 
 def measure_bmv2(load: Load, *, packets: int) -> float:
-    """Packets that `simple_switch_grpc` takes per second, by the times in what it wrote.
+    """Return the packets per second of `simple_switch_grpc`, by the times in its output files.
 
     Args:
-        load: What to send; as many packets must leave as come, in every round of it.
-        packets: How many to send at least; those of numbered blocks go in whole rounds, or
+        load: The packets to send; in every round, as many packets must leave as come.
+        packets: Least number of packets to send; those of numbered blocks go in whole rounds, or
             sums and results would be missing.
 
     Raises:
@@ -50,7 +50,7 @@ def measure_bmv2(load: Load, *, packets: int) -> float:
 
 
 def _rounds(load: Load, count: int) -> Iterator[Packet]:
-    """The load's packets, again and again, their numbers growing."""
+    """Yield the load's packets again and again, with growing block numbers."""
     for done in range(0, count, len(load.packets)):
         added = done // len(load.packets) * load.number_step
         for port, data in load.packets[: count - done]:
@@ -63,7 +63,7 @@ def _add(data: bytes, at: int, added: int) -> bytes:
 
 
 def _write_inputs(stems: dict[int, Path], packets: Sequence[Packet]) -> int:
-    """Write what comes in by each port; BMv2 takes packets in the order of their times."""
+    """Write each port's input; BMv2 takes packets in the order of their times."""
     head = struct.pack("<IHHiIII", _MAGIC, 2, 4, 0, 0, _SNAP_BYTES, _ETHERNET)
     data = {port: bytearray(head) for port in stems}
     for number, (port, frame) in enumerate(packets):
@@ -75,7 +75,7 @@ def _write_inputs(stems: dict[int, Path], packets: Sequence[Packet]) -> int:
 
 
 def _await_outputs(stems: Sequence[Path], count: int) -> list[float]:
-    """The times at which all packets left, sorted."""
+    """Wait until all packets have left, and return the times at which they did, sorted."""
     deadline = time.monotonic() + _PATIENCE_S
     times: list[float] = []
     while len(times) < count:

@@ -1,7 +1,7 @@
 """Time one collective on one network: `python -m ringleaf.experiments.bench.case`.
 
-Reads what to run as JSON from its argument, prints what it measured as JSON. It is a process of its
-own, because peak memory and compile times can't be measured twice in one.
+Reads the case as JSON from its argument, and prints the measurements as JSON. It is a process of
+its own, because peak memory and compile times can't be measured twice in one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PERIOD = 8191  # of the data; a prime, so that it does not fit chunks and packe
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What to run."""
+    """The collective and network to run."""
 
     topo: str
     algo: str
@@ -29,7 +29,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What it took; simulated times in ps, wall clock in seconds."""
+    """The measurements of a case; simulated times in ps, wall clock in seconds."""
 
     ranks: int
     time_ps: int
@@ -45,7 +45,7 @@ class Timing:
 
 
 def measure(case: Case, began_s: float) -> Timing:
-    """Run it. Results are checked: sums of whole numbers, so exact in any order."""
+    """Run a case, and check the results: sums of whole numbers, so exact in any order."""
     import torch
 
     from ringleaf.collectives.registry import find_algorithm

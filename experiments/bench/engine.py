@@ -1,4 +1,4 @@
-"""How fast the P4 engine is with the loads of `bench_loads.py`."""
+"""Measure the speed of the P4 engine with the loads of `loads.py`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ringleaf.switches.switch import Switch
 
 
 def measure_engine(load: Load, *, seconds: float = 1.0) -> Speed:
-    """Packets per second of one program on one core; it sends as many as it receives."""
+    """Return the speed of one program on one core; it sends as many packets as it receives."""
     switch = Switch.alone(Program.load(load.path), load.ports)
     switch.write(load.entities)
     return measure(

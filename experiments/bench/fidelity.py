@@ -1,6 +1,6 @@
-"""How near live networks come to what virtual time predicts for them, and what kept them from it.
+"""Compare live networks with the predictions of virtual time, and find their limits.
 
-Both have the same links, at the scaled rate, the same data, and results that are checked.
+Both have the same links, at the scaled rate, and the same data; all results are checked.
 """
 
 from __future__ import annotations
@@ -62,21 +62,21 @@ class Fidelity:
     switches_share: float
     softirq_share: float
     others_share: float
-    limits: tuple[str, ...]  # per repetition: what had no time left, if anything
+    limits: tuple[str, ...]  # per repetition: the part without time left, if any
 
     @property
     def ratio(self) -> float:
-        """Measured algbw over predicted."""
+        """The measured algbw divided by the predicted one."""
         return self.virtual_ps / self.live_ps
 
     @property
     def limit(self) -> str:
-        """What was the limit more often than not."""
+        """The most frequent limit, if more than half of the repetitions had one; else ""."""
         bound = [limit for limit in self.limits if limit]
         return max(bound, key=bound.count) if 2 * len(bound) > len(self.limits) else ""
 
     def __str__(self) -> str:
-        """A row of the table."""
+        """Return a row of the table."""
         shares = (
             *(self.cpu_share, self.hosts_share, self.switches_share, self.softirq_share),
             self.others_share,
@@ -97,10 +97,10 @@ class Fidelity:
 def compare(
     given: Mapping[str, str], *, repeats: int, emit: Callable[[str], None]
 ) -> list[Fidelity]:
-    """Measure what options of a live experiment ask for both ways, and print a table.
+    """Measure the options of a live experiment both ways, and print a table.
 
     Raises:
-        ConfigError: If an option is not understood, or something is missing.
+        ConfigError: If an option is not understood, or a live network needs something missing.
         BackendError: If the network can't be brought up, or stops.
     """
     spec = resolve(given)
@@ -125,7 +125,7 @@ def compare(
 
 
 def summarise(measurements: Sequence[Measurement], virtual_ps: int) -> Fidelity:
-    """The repetitions of one measurement as a row."""
+    """Return the repetitions of one measurement as a row."""
     first = measurements[0].row
     usages = [each.outcome.usage for each in measurements]
     used = [usage for usage in usages if usage is not None]
@@ -156,7 +156,7 @@ def summarise(measurements: Sequence[Measurement], virtual_ps: int) -> Fidelity:
 
 
 def as_plain(row: Fidelity) -> dict[str, Any]:
-    """A row as JSON has it."""
+    """Return a row as a dictionary for JSON."""
     return {**asdict(row), "ratio": row.ratio, "limit": row.limit}
 
 

@@ -1,8 +1,8 @@
-"""Training jobs in full size, packet by packet: how long that takes, and how much memory.
+"""Measure the time and memory that training jobs in full size take, packet by packet.
 
 `python -m ringleaf.experiments.bench.jobs SPEC CASE` runs one case of a spec with jobs and prints
-what it took as JSON; `run` does all of `experiments/specs/full_size.yaml`, a process for each,
-because peak memory can't be measured twice in one.
+its measurements as JSON; `run` does all of `experiments/specs/full_size.yaml`, with a process for
+each, because peak memory can't be measured twice in one.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ SPEC = SPECS / "full_size.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What a case took; simulated times in ps, wall clock in seconds."""
+    """The measurements of a case; simulated times in ps, wall clock in seconds."""
 
     name: str
     ranks: int  # of all jobs
-    gradient_bytes: int  # that a rank has, of the largest model
+    gradient_bytes: int  # of a rank, for the largest model
     iterations: int  # of all jobs
-    jct_ps: int  # of the slowest
-    start_s: float  # from the start of Python to jobs that begin
-    wall_s: float  # of the run, gradients filled in and sums checked
+    jct_ps: int  # of the slowest job
+    start_s: float  # from the start of Python to the start of the jobs
+    wall_s: float  # of the run, with making gradients and checking sums
     packet_hops: int
     wrong: int
     retransmissions: int
@@ -47,7 +47,7 @@ class Timing:
 
 
 def measure(path: Path, index: int, began_s: float) -> Timing:
-    """Run one of a spec's cases, by its place among them."""
+    """Run one of a spec's cases, given by its index."""
     import torch
 
     from ringleaf.experiments.jobs.runner import JobsExperiment
@@ -108,7 +108,7 @@ def _cases(spec: JobsSpec) -> int:
 
 
 def _measure_apart(path: Path, index: int) -> Timing:
-    """Measure in a process of its own, whose progress shows on our terminal."""
+    """Measure a case in a process of its own, whose progress shows on our terminal."""
     command = [sys.executable, "-m", "ringleaf.experiments.bench.jobs", str(path), str(index)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:

@@ -1,4 +1,4 @@
-"""`make bench-live`: what live networks are worth, and how fast our switch is, beside BMv2.
+"""`make bench-live`: the fidelity of live networks, and the speed of our switch beside BMv2.
 
 Without options: fidelity on some topologies, then packets per second through one switch.
 """
@@ -22,12 +22,12 @@ from ringleaf.experiments.spec.network import MININET
 Emit = Callable[[str], None]
 
 TOPOS = ("fattree", "leafspine")
-SCALES = ("1000", "10000")  # as live networks have it, and slow enough to leave processors idle
+SCALES = ("1000", "10000")  # live networks' default, and slow enough to leave processors idle
 _PASSED_ON = ("algo", "size", "switch", "loss", "hosts", "lanes")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure what is asked for; return the exit status."""
+    """Measure the sections asked for; return the exit status."""
     options = _parser().parse_args(arguments)
     try:
         figures = {

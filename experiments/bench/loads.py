@@ -1,6 +1,6 @@
-"""The work that `make bench` gives to the P4 engine: entries and packets for one switch.
+"""The loads that `make bench` gives to the P4 engine: entries and packets for one switch.
 
-Everything is drawn from fixed seeds, so every run, and BMv2 beside it, has the same to do.
+Everything is drawn from fixed seeds, so every run, and BMv2 beside it, has the same work.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from ringleaf.topologies.graph import hosts, port
 from ringleaf.topologies.trees import aggregation_tree
 
 Packet = tuple[int, bytes]
-"""The port that it comes in by, and its bytes."""
+"""A packet: the port at which it arrives, and its bytes."""
 
-ENTRIES = 1000  # of the router's and the filter's table
-PACKETS = 4096  # of theirs in a round
+ENTRIES = 1000  # in the router's and the filter's table
+PACKETS = 4096  # per round of the router and the filter
 
 _HOSTS = 8
 _SLOTS = 64
@@ -43,7 +43,7 @@ _PREFIXES = (8, *[16] * 3, *range(17, 24), *[24] * 12)
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One program with its entries, and one round of packets; each of them is sent on.
+    """One program with its entries, and one round of packets; each of them is forwarded.
 
     A big-endian 32-bit number at byte `number_at` of each packet (-1: none) must grow by
     `number_step` from round to round.
@@ -58,18 +58,18 @@ class Load:
 
 
 def build_path(name: str) -> Path:
-    """Where p4c's output for a program is."""
+    """Return the path of p4c's output for a program."""
     return built_program(name)
 
 
 def udp_frame(graph: nx.Graph[str], sender: str, receiver: str, size_bytes: int) -> bytes:
-    """A UDP packet from host to host, so long as a frame without FCS."""
+    """Return a UDP packet from host to host; `size_bytes` is its frame's length without FCS."""
     to = mac(graph, receiver, 1), ipv4(graph, receiver)
     return _udp(graph, sender, to, body=bytes(i % 251 for i in range(size_bytes - 42)))
 
 
 def load(name: str) -> Load:
-    """The load of one of `LOADS`."""
+    """Return the load named in `LOADS`."""
     return LOADS[name](name)
 
 
@@ -85,7 +85,7 @@ def _forward(name: str) -> Load:
 
 
 def _switchml(name: str) -> Load:
-    """Two rounds of all slots, as 8 workers send them."""
+    """Return the load of SwitchML: two rounds of all slots, as 8 workers send them."""
     graph = _star()
     lanes = int(name.rpartition("-")[2])
     job = control.Job(_JOB, _SLOTS, lanes=lanes)
@@ -101,9 +101,9 @@ def _switchml(name: str) -> Load:
 
 
 def _atp(name: str) -> Load:
-    """Two windows of blocks, as 8 workers of the server's rack send them, and their results.
+    """Return the load of ATP: two windows of blocks from 8 workers of the server's rack.
 
-    Eight gradients go on as one sum, and one result goes to eight workers.
+    Their results follow. Eight gradients go on as one sum, and one result goes to eight workers.
     """
     graph = _star()
     lanes = int(name.rpartition("-")[2])
@@ -152,13 +152,13 @@ def _router(name: str) -> Load:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """Values and masks of source, destination, protocol, source port and destination port."""
+    """The values and masks of source, destination, protocol, source port, destination port."""
 
     values: tuple[int, ...]
     masks: tuple[int, ...]
 
     def packet(self, rng: random.Random) -> tuple[int, ...]:
-        """A five-tuple that the rule matches."""
+        """Return a five-tuple that the rule matches."""
         other = (
             rng.getrandbits(32),
             rng.getrandbits(32),
@@ -171,7 +171,7 @@ class _Rule:
 
 
 def _draw_rule(rng: random.Random) -> _Rule:
-    """As in filters of firewalls: prefixes, a protocol or any, a port or any."""
+    """Draw a rule as in firewalls' filters: prefixes, a protocol or any, a port or any."""
     lengths = [rng.choice((0, 8, 16, 24, 28, 32)) for _ in range(2)]
     masks = (
         *(((1 << length) - 1) << (32 - length) for length in lengths),
@@ -216,7 +216,7 @@ LOADS: dict[str, Callable[[str], Load]] = {
     "router": _router,
     "acl": _acl,
 }
-"""What is measured: the program's name, and who makes its load."""
+"""The loads that are measured: a program's name -> the function that makes its load."""
 
 
 def _star() -> nx.Graph[str]:
@@ -235,7 +235,7 @@ def _frame(
     ports: tuple[int, int] = (4791, 4791),
     body: bytes = bytes(16),
 ) -> bytes:
-    """A UDP packet, or one that looks so; each pair is (source, destination)."""
+    """Return a UDP packet, or one like it; each pair is (source, destination)."""
     ethernet = macs[1].to_bytes(6, "big") + macs[0].to_bytes(6, "big") + b"\x08\x00"
     words = (0x4500, 28 + len(body), 0, 0x4000, 64 << 8 | protocol, 0)
     header = struct.pack("!6HII", *words, *addresses)
@@ -253,7 +253,7 @@ def _udp(
     udp_port: int = 4791,
     body: bytes = bytes(16),
 ) -> bytes:
-    """A host's packet to (MAC, address)."""
+    """Return a host's UDP packet to `to`, a (MAC, address) pair."""
     macs, addresses = (mac(graph, host, 1), to[0]), (ipv4(graph, host), to[1])
     return _frame(macs, addresses, ports=(udp_port, udp_port), body=body)
 
@@ -279,7 +279,7 @@ def _updates(graph: nx.Graph[str], lanes: int) -> Iterator[Packet]:
 
 
 def _blocks(graph: nx.Graph[str], lanes: int) -> Iterator[Packet]:
-    """Gradients of all hosts, of which the last one is the server, and then the result."""
+    """Yield gradients of all hosts, of which the last one is the server, and then the result."""
     *_, server = hosts(graph)
     to = mac(graph, server, 1), ipv4(graph, server)
     address = atp_wire.group_address(_JOB, 0)
@@ -297,7 +297,7 @@ def _blocks(graph: nx.Graph[str], lanes: int) -> Iterator[Packet]:
 
 
 def _atp_header(message: int, lanes: int, block: int, worker: int) -> bytes:
-    """A block's packet; it has the aggregator of its number."""
+    """Return the header of a block's packet; its aggregator has the block's number."""
     return struct.pack(
         "!BBBBIHHQBB",
         message << 4,

@@ -1,10 +1,10 @@
-"""Packets per second that one switch forwards between two namespaces: ours, and BMv2's.
+"""Packets per second that a switch forwards between two namespaces: our switch, and BMv2's.
 
 Both run the same P4 program on the same two veth pairs, one after the other, with the same
 niceness, and get the same frames from the same sender, which has one processor, while a switch may
-use all. What counts is what arrives at the other end. The offered load is raised as long as nearly
-all of it arrives (RFC 2544, section 26.1, which wants all of it; but here sender, switch and kernel
-share processors with whatever else runs).
+use all. Only frames that arrive at the other end count. The offered load is raised as long as
+nearly all of it arrives (RFC 2544, section 26.1, which wants all of it; but here sender, switch and
+kernel share processors with other processes).
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ SIZES_BYTES = (300, 1500)
 TRIAL_S = 1.0
 LOSS_ALLOWED = 0.001
 STEP = 1.5
-CLOSE = 0.05  # the search ends when what is lost and what is not are that near
+CLOSE = 0.05  # the search ends when the lossy and the lossless load are that near
 LEAST_PPS = 4000.0
 BAR = 10  # times BMv2
 
 _RATE_BPS = 10**12  # of the lines: no limit
 _PATIENCE_S = 120.0
 _POLL_S = 0.01
-_QUIET_S = 0.1  # nothing has come for so long: all has come
-_TRIES = 2  # of a load, as the machine has other things to do now and then
+_QUIET_S = 0.1  # after so long without a frame, all have come
+_TRIES = 2  # of a load, as the machine is busy otherwise now and then
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Packets per second that arrived."""
+    """The packets per second that arrived."""
 
-    forwarded_pps: float  # of the most that was offered and nearly all arrived
+    forwarded_pps: float  # at the highest load that nearly all arrived of
     peak_pps: float  # at any load
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One load: packets per second that were sent, and that arrived."""
+    """One load: the packets per second that were sent, and that arrived."""
 
     offered_pps: float
     arrived_pps: float
@@ -69,7 +69,7 @@ class Trial:
 
 
 class End:
-    """A station seen from here: its process, and its commands."""
+    """The bench's handle of a station: its process, and its commands."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -86,7 +86,7 @@ class End:
         return self._hear()
 
     def close(self) -> None:
-        """End it, however this process ends; its namespace goes with it, and what is in there."""
+        """Kill the station's process; its namespace goes with it, and all interfaces inside."""
         self._process.kill()
         self._process.communicate()
 
@@ -139,10 +139,10 @@ def _ip(*words: str) -> None:
 
 
 def await_forwarding(wires: Wires, frame: bytes) -> None:
-    """Wait until the switch takes a frame from end to end, with its data as they were.
+    """Wait until the switch takes a frame from end to end, with its data unchanged.
 
     Raises:
-        BackendError: If it doesn't, or changes them.
+        BackendError: If it doesn't, or changes the data.
     """
     sender, receiver = wires.ends
     receiver.ask("listen")
@@ -159,7 +159,7 @@ def await_forwarding(wires: Wires, frame: bytes) -> None:
 
 
 def try_load(wires: Wires, frame: bytes, rate_pps: float, *, seconds: float) -> Trial:
-    """Offer one load, and count until nothing comes any more."""
+    """Offer one load, and count frames until no more arrive."""
     sender, receiver = wires.ends
     before = receiver.ask("count")
     sent, began_s, _ = sender.ask("send", frame=frame.hex(), rate_pps=rate_pps, duration_s=seconds)
@@ -174,7 +174,7 @@ def try_load(wires: Wires, frame: bytes, rate_pps: float, *, seconds: float) -> 
 
 
 def search(attempt: Callable[[float], Trial], *, least_pps: float = LEAST_PPS) -> Speed:
-    """Raise the load until packets are lost, then close in on what is just forwarded."""
+    """Raise the load until packets are lost, then close in on the most that is forwarded."""
     good, bad, best, peak = 0.0, 0.0, 0.0, 0.0
     rate = least_pps
     while not bad or (bad - good > CLOSE * bad and bad > least_pps / 8):
@@ -194,7 +194,7 @@ def search(attempt: Callable[[float], Trial], *, least_pps: float = LEAST_PPS) -
 
 @contextmanager
 def embedded(wires: Wires, program: Path, entities: list[Any], folder: Path) -> Iterator[None]:
-    """Our own switch, the daemon that live networks have."""
+    """Run our own switch, the daemon that live networks have."""
     from ringleaf.networks.live.client import Daemon
     from ringleaf.networks.live.engine import Line
     from ringleaf.networks.mininet.programming import Target, program_switches
@@ -208,7 +208,7 @@ def embedded(wires: Wires, program: Path, entities: list[Any], folder: Path) -> 
 
 @contextmanager
 def simple_switch(wires: Wires, program: Path, entities: list[Any], folder: Path) -> Iterator[None]:
-    """BMv2, without logs."""
+    """Run BMv2, without logs."""
     from ringleaf.networks.live.processes import Child
 
     with socket.socket() as probe:
@@ -230,7 +230,7 @@ def simple_switch(wires: Wires, program: Path, entities: list[Any], folder: Path
 
 
 def _tell(thrift: str, lines: list[str]) -> bool:
-    """Give BMv2 its entries; False if it doesn't listen yet."""
+    """Give BMv2 its entries; return False if it doesn't listen yet."""
     done = subprocess.run(
         ("simple_switch_CLI", "--thrift-port", thrift),
         input="".join(f"{line}\n" for line in lines),
@@ -242,7 +242,7 @@ def _tell(thrift: str, lines: list[str]) -> bool:
 
 
 def commands(program: Path, entities: list[Any]) -> list[str]:
-    """P4Runtime entities as lines of BMv2's command line."""
+    """Return P4Runtime entities as lines of BMv2's command line."""
     from ringleaf.switches.bmv2.commands import CommandWriter
     from ringleaf.switches.program import Program
     from ringleaf.switches.switch import Switch
@@ -297,7 +297,7 @@ def run(emit: Callable[[str], None], *, seconds: float = TRIAL_S) -> dict[str, A
 
 
 def measure(known: Mapping[str, Any], *, seconds: float) -> dict[tuple[str, int], Speed]:
-    """Each switch's speed by frame size, all on the same wires."""
+    """Return each switch's speed by frame size, all on the same wires."""
     graph = build("leafspine,leaves=1,spines=1,hosts=2")
     program, entities = build_path("forward"), list(forwarding_entities(graph)["s0"])
     speeds = {}

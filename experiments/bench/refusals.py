@@ -1,4 +1,4 @@
-"""How long commands take to refuse a wrong value: the whole command, as a user waits for it."""
+"""Measure the time that commands take to refuse a wrong value, from start to exit."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ WRONG = (
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """How one command was refused."""
+    """The refusal of one command: its times and its message."""
 
     command: str
     median_s: float

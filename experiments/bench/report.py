@@ -1,6 +1,6 @@
-"""`make bench`: how fast Ringleaf itself is, on this machine, and beside other simulators.
+"""`make bench`: the speed of Ringleaf itself on this machine, beside other simulators.
 
-Each case runs in a process of its own, one after the other, so none shares memory or caches.
+Each case runs in a process of its own, one after the other, so cases share no memory or caches.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BMV2_PACKETS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """Who else computed the same case, and what it took."""
+    """Another simulator that computed the same case, and its time and memory."""
 
     name: str
     simulated_us: float
@@ -37,7 +37,7 @@ class Rival:
     peak_bytes: int | None = None
 
     def __str__(self) -> str:
-        """A row of the table."""
+        """Return a row of the table."""
         wall = "-" if self.wall_s is None else f"{self.wall_s:.2f}"
         memory = "-" if self.peak_bytes is None else _size(self.peak_bytes)
         return f"{self.name:>26} {self.simulated_us:>15.1f} {wall:>9} {memory:>9}"
@@ -45,7 +45,7 @@ class Rival:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A case that others have run, too; where their figures are from is said at `_PEERS`."""
+    """A case that others have run, too; `_PEERS` says where their figures are from."""
 
     case: Case
     rivals: tuple[Rival, ...]
@@ -189,7 +189,7 @@ def _engine(emit: Emit) -> Figures:
 
 
 def _beside(ours_per_s: float, bmv2_per_s: float | None) -> str:
-    """BMv2's speed and how many times ours it is, as two columns."""
+    """Return BMv2's speed, and our speed as a multiple of it, as two columns."""
     if bmv2_per_s is None:
         return f"{'-':>12} {'-':>7}"
     return f"{bmv2_per_s:>12.0f} {ours_per_s / bmv2_per_s:>7.0f}"
@@ -275,7 +275,7 @@ def _refusals(emit: Emit) -> Figures:
 
 
 def ring_us(ranks: int, case: Case) -> float:
-    """Time of a ring allreduce by 2(n-1)(alpha + S/(nB)), alpha 1 us as in the peers' runs."""
+    """Return a ring allreduce's time by 2(n-1)(alpha + S/(nB)), alpha 1 us as in peers' runs."""
     part_us = case.size_bytes / ranks * 8 / case.rate_bps * (PS_PER_S / PS_PER_US)
     return 2 * (ranks - 1) * (1 + part_us)
 

@@ -1,4 +1,4 @@
-"""One end of a bench: a process in a network namespace of its own, with one interface.
+"""One end of a benchmark: a process in a network namespace of its own, with one interface.
 
 It is started as `mnexec -n python -m ringleaf.experiments.bench.station INTERFACE`; when it prints
 {"ready": pid}, an interface can be moved to its namespace, /proc/PID/ns/net. Then commands come as
@@ -33,7 +33,7 @@ from ringleaf.networks.live.syscalls import address_in, await_input, clock_ps, s
 from ringleaf.units import PS_PER_NS, PS_PER_S, PS_PER_US
 
 BATCH = 32
-MOST_DUE = 2 * BATCH  # what is late by more is left out: a burst of it would be another load
+MOST_DUE = 2 * BATCH  # packets late by more are left out: sending them would be another load
 NAP_PS = 50 * PS_PER_US
 MTU_BYTES = "9000"
 IPV6_OFF = Path("/proc/sys/net/ipv6/conf/default/disable_ipv6")
@@ -48,10 +48,10 @@ def offer(words: Words, descriptor: int, gap_ps: int, duration_ps: int) -> int:
     """Send a packet every `gap_ps` for `duration_ps`; return how many were sent.
 
     Args:
-        words: As `lay_out` makes them.
-        descriptor: Of a packet socket.
-        gap_ps: From packet to packet.
-        duration_ps: Of it all.
+        words: The messages as `lay_out` makes them.
+        descriptor: Descriptor of a packet socket.
+        gap_ps: Time from packet to packet.
+        duration_ps: Time to send for.
     """
     start_ps = clock_ps(words, _SCRATCH)
     sent = skipped = 0
@@ -75,7 +75,7 @@ def offer(words: Words, descriptor: int, gap_ps: int, duration_ps: int) -> int:
 
 
 def lay_out(frame: np.ndarray[Any, np.dtype[np.uint8]]) -> Words:
-    """BATCH messages of one frame, as sendmmsg(2) takes them, behind two words to use."""
+    """Return BATCH messages of one frame, as sendmmsg(2) takes them, behind two scratch words."""
     words = np.zeros(_MESSAGES + BATCH * MESSAGE_WORDS, np.int64)
     words[_VECTOR : _VECTOR + 2] = frame.ctypes.data, len(frame)
     for number in range(BATCH):
@@ -86,25 +86,25 @@ def lay_out(frame: np.ndarray[Any, np.dtype[np.uint8]]) -> Words:
 
 
 class Station:
-    """What can be asked of one end."""
+    """The commands that one end executes."""
 
     def __init__(self, interface: str) -> None:
         self._interface = interface
         self._socket: socket.socket | None = None
 
     def open(self) -> None:
-        """Set the interface up, which by now is here; it has no address, so nobody answers."""
+        """Set up the interface, which is here by now; it has no address, so nobody answers."""
         if IPV6_OFF.exists():
             IPV6_OFF.write_text("1")
         command = ("ip", "link", "set", "dev", self._interface, "mtu", MTU_BYTES, "up")
         subprocess.run(command, check=True)
 
     def listen(self) -> None:
-        """Keep from now on what comes in."""
+        """Keep incoming frames from now on."""
         self._socket = self._open(ETH_P_ALL)
 
     def hear(self, timeout_s: float) -> str:
-        """The next frame since `listen`, in hex; empty if none has come in time."""
+        """Return the next frame since `listen`, in hex; empty if none has come in time."""
         assert self._socket is not None, "it must listen"
         self._socket.settimeout(timeout_s)
         try:
@@ -113,17 +113,17 @@ class Station:
             return ""
 
     def ignore(self) -> None:
-        """Listen no more: to keep frames takes time."""
+        """Stop keeping frames, as that takes time."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
 
     def count(self) -> int:
-        """Frames that have come so far, by the kernel's count."""
+        """Return the number of frames that have come so far, by the kernel's count."""
         return int(Path(f"/sys/class/net/{self._interface}/statistics/rx_packets").read_text())
 
     def send(self, frame: str, rate_pps: float, duration_s: float) -> list[float]:
-        """Send a frame again and again; return how often, and when it began and ended."""
+        """Send a frame again and again; return the number sent, and the begin and end times."""
         data = np.frombuffer(bytes.fromhex(frame), np.uint8)
         with self._open(0) as one:
             began_s = time.monotonic()
@@ -142,7 +142,7 @@ class Station:
 def main() -> None:
     die_with_parent()
     hurry()
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # a switch, waked by it, goes elsewhere
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # a switch, woken by it, runs elsewhere
     station = Station(sys.argv[1])
     sys.stdout.write(json.dumps({"ready": os.getpid()}) + "\n")
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""How fast one core puts packets through a switch, and how long a program takes to compile.
+"""Measure how fast one core puts packets through a switch, and how long a program compiles.
 
 Wall-clock time: for people and reports, never for tests to assert.
 """
@@ -62,7 +62,7 @@ _U0 = np.uint64(0)
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Packets of one core, in wall-clock time: received, and how many of them were sent."""
+    """Packets per second of one core, in wall-clock time: received, and sent."""
 
     received_per_s: float
     sent_per_s: float
@@ -74,7 +74,7 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class CompileTime:
-    """Seconds from JSON to handlers, imports aside: the first time, and from the cache."""
+    """Seconds from JSON to handlers, without imports: the first time, and from the cache."""
 
     cold_s: float
     cached_s: float
@@ -130,15 +130,15 @@ def measure(
     Ingress, replication and egress are counted, as is copying each packet to its place.
 
     Args:
-        switch: With its entries written; its registers and counters are reset.
-        packets: One round of them: (port, bytes).
+        switch: The switch, with its entries written; its registers and counters are reset.
+        packets: One round of packets: (port, bytes).
         number_at: Byte offset of a big-endian 32-bit number in each packet, such as
             SwitchML's block; `number_step` is added to it every round. -1 for none.
         number_step: See `number_at`.
-        seconds: How long to try.
+        seconds: Time to measure for.
 
     Raises:
-        ConfigError: If there is no packet, or one is longer than the pool's heads.
+        ConfigError: If there is no packet, or one is longer than the pool's packet heads.
     """
     store = switch.store
     switch.reset()

@@ -1,8 +1,8 @@
-"""The bytes that in-network aggregation must send over each link, at least.
+"""The least bytes that in-network aggregation must send over each link.
 
-A function per system says it for one aggregation: what passes each link, and how long a single
-block takes at least. Blocks of all systems are dealt, joined and delivered as `ina` has it, on the
-routes and trees that its jobs get; nothing is taken to collide, to be lost or to be sent again.
+A function per system computes, for one aggregation, the bytes that pass each link, and the least
+time of a single block. Blocks of all systems are dealt, joined and delivered as in `ina`, on the
+routes and trees that its jobs get; it is assumed that nothing collides, is lost or is sent again.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ class Aggregation:
 
     Args:
         members: Numbers of the workers' hosts.
-        servers: Those of hosts that help.
-        elements: Of each worker's tensor.
-        is_float: float32, not int32.
+        servers: Numbers of the hosts that help.
+        elements: Number of elements of each worker's tensor.
+        is_float: Whether elements are float32, not int32.
         lanes: Values in a full packet.
-        slots: Of systems that deal blocks to slots, and these to hosts; None: evenly.
+        slots: Number of slots, for systems that deal blocks to slots, and these to hosts;
+            None: evenly.
         inputs: The tensors, for systems that leave zeros out; None: nothing is zero.
     """
 
@@ -48,24 +49,24 @@ class Aggregation:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Least time of an aggregation's first block, from start to all results; and all loads."""
+    """The least time of an aggregation's first block, from start to all results; and all loads."""
 
     chain_ps: int
     loads: Loads
 
     @property
     def alone_ps(self) -> int:
-        """Least time of all of it."""
+        """The least time of the whole aggregation, if it is alone."""
         return max(self.chain_ps, self.loads.least_ps())
 
 
 def demand(system: str, ways: Ways, what: Aggregation) -> Demand:
-    """What a system makes of an aggregation; of those unknown here, what any must do."""
+    """Return a system's demand for an aggregation; for unknown systems, the least of any."""
     return _DEMANDS.get(system, _anything)(ways, what)
 
 
 def _anything(ways: Ways, what: Aggregation) -> Demand:
-    """Each worker's values leave by its link, and sums come in."""
+    """Return the demand of any system: each worker's values leave by its link, sums come in."""
     loads, delays_ps = Loads(ways.links), ways.delays_ps
     for rank in what.members:
         host, first = ways.hosts[rank], ways.access[rank]
@@ -75,7 +76,7 @@ def _anything(ways: Ways, what: Aggregation) -> Demand:
 
 
 def _frame_bytes(head_bytes: int, lanes: int) -> int:
-    """Of a packet on the line."""
+    """Return the bytes of a packet on the line."""
     return max(head_bytes + 4 * lanes, MIN_FRAME_BYTES) + LINE_OVERHEAD_BYTES
 
 
@@ -85,13 +86,13 @@ def _blocks(what: Aggregation) -> int:
 
 @dataclass(slots=True)
 class _Tree:
-    """A tree of switches with hosts below, and how long a packet takes in it.
+    """A tree of switches with hosts below, and the times of a packet in it.
 
     Args:
-        ways: The topology's.
-        root: Its highest switch.
+        ways: The ways of the topology.
+        root: The highest switch of the tree.
         children: Switch -> nodes below it.
-        packet_bytes: On the line.
+        packet_bytes: Size of a packet on the line.
     """
 
     ways: Ways
@@ -119,26 +120,27 @@ class _Tree:
             self.down_ps[node] = max(self.down_ps[node], self.down_ps[child] + down_ps)
 
     def edges(self) -> list[tuple[str, str]]:
-        """Each switch with each node below it."""
+        """Return each switch paired with each node below it."""
         return [(above, below) for above, nodes in self.children.items() for below in nodes]
 
     def add_down(self, loads: Loads, size_bytes: int, begin_ps: int) -> None:
-        """Let the root send bytes to all hosts, from `begin_ps` on."""
+        """Add the loads of the root sending bytes to all hosts, from `begin_ps` on."""
         for above, below in self.edges():
             after_ps = self.ways.hop_ps(above, below) + self.down_ps[below]
             loads.add((above, (below,)), size_bytes, begin_ps + self.from_root_ps[above], after_ps)
 
     def add_up(self, loads: Loads, size_bytes: int, begin_ps: int, after_ps: int) -> None:
-        """Let all hosts send bytes to the root; a switch sends on what all below have sent."""
+        """Add the loads of all hosts sending to the root; switches forward the joined bytes."""
         for above, below in self.edges():
             rest_ps = self.ways.hop_ps(below, above) + self.to_root_ps[above] + after_ps
             loads.add((below, (above,)), size_bytes, begin_ps + self.up_ps[below], rest_ps)
 
 
 def _switchml(ways: Ways, what: Aggregation) -> Demand:
-    """Each block goes up and down each edge of the tree once; of floats the exponents go before.
+    """Return SwitchML's demand: each block goes up and down each edge of the tree once.
 
-    No slot sends its first block before it has heard all workers' exponent of it.
+    For floats, exponents go first: no slot sends its first block before it has all workers'
+    exponents of it.
     """
     from ringleaf.ina.switchml.wire import VALUES_AT
 
@@ -159,14 +161,17 @@ def _switchml(ways: Ways, what: Aggregation) -> Demand:
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """What switches are told of one of ATP's parameter servers."""
+    """The switches' configuration for one of ATP's parameter servers."""
 
     complete: dict[str, int]  # switch -> workers that it adds up, as bits
     children: dict[str, list[str]]  # of the tree that delivers results
 
 
 def _atp(ways: Ways, what: Aggregation) -> Demand:
-    """Gradients go to parameter servers, added up by two switches at most; results by a tree."""
+    """Return ATP's demand.
+
+    Gradients go to parameter servers, added up by two switches at most; results by a tree.
+    """
     from ringleaf.ina.atp.wire import VALUES_AT
 
     packet_bytes = _frame_bytes(VALUES_AT, what.lanes)
@@ -181,7 +186,7 @@ def _atp(ways: Ways, what: Aggregation) -> Demand:
 
 
 def _atp_shares(ways: Ways, what: Aggregation, servers: Sequence[int]) -> list[_Share]:
-    """What the control plane tells switches, by server."""
+    """Return the configuration that the control plane gives switches, by server."""
     import finsy as fy
 
     from ringleaf.ina.atp.control import AGGREGATORS, GROUPS_PER_JOB, Job, entities
@@ -212,7 +217,7 @@ def _atp_server(
     blocks: int,
     loads: Loads,
 ) -> int:
-    """Add what goes to and from one server; return the least time of one block."""
+    """Add the loads to and from one server; return the least time of one block."""
     host, first = ways.hosts[server], ways.access[server]
     size_bytes = blocks * packet_bytes
     tree = _Tree(ways, first, share.children, packet_bytes)
@@ -243,7 +248,7 @@ class _Group:
 def _groups(
     ways: Ways, what: Aggregation, server: int, share: _Share, packet_bytes: int
 ) -> list[_Group]:
-    """Workers by the switch that adds for the server before its own does; others are alone."""
+    """Group workers by the switch that adds before the server's own does; others are alone."""
     last = ways.access[server]
     found: dict[str, list[tuple[list[Pass], list[Pass]]]] = {}
     ways_there = ways.passes(what.members, server, packet_bytes)
@@ -258,9 +263,9 @@ def _groups(
 
 
 def _group(members: Sequence[tuple[list[Pass], list[Pass]]]) -> _Group:
-    """A group of workers, by what each one's packets pass before they can be added, and then.
+    """Return a group of workers, given the passes of each one's packets before and after adding.
 
-    A sum goes on as the packet that completed it would, so only what all would pass is certain.
+    A sum goes on like the packet that completed it, so only passes common to all are certain.
     """
     passes = [each for before, _ in members for each in before]
     by_outlet: dict[Outlet, list[Pass]] = {}
@@ -277,7 +282,7 @@ def _group(members: Sequence[tuple[list[Pass], list[Pass]]]) -> _Group:
 
 
 def _omnireduce(ways: Ways, what: Aggregation) -> Demand:
-    """Each worker sends its blocks to aggregators, in packets, and gets all sums.
+    """Return OmniReduce's demand: workers send blocks to aggregators, and get all sums.
 
     A slot has a packet from and to each worker in every round, whether it holds blocks or not.
     """
@@ -316,7 +321,7 @@ def _transit_ps(ways: Ways, src: int, dst: int, packet_bytes: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Dealt:
-    """What each of OmniReduce's aggregators has to do."""
+    """The work of each of OmniReduce's aggregators."""
 
     rounds: list[int]  # of all its slots
     given: list[list[int]]  # blocks from each worker that are not zero
@@ -348,7 +353,7 @@ def _dealt(what: Aggregation, columns: int, aggregators: int) -> _Dealt:
 
 
 def _filled(what: Aggregation, worker: int, blocks: int, room: int) -> npt.NDArray[np.bool_]:
-    """Which blocks of a worker are not zero, out of as many as there is room for."""
+    """Return a mask of a worker's blocks that are not zero, as long as there is room for."""
     from ringleaf.ina.omnireduce.wire import BLOCK
 
     filled = np.zeros(room, np.bool_)

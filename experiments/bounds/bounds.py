@@ -1,16 +1,17 @@
-"""The least time that an algorithm can take on a topology, on the routes that its packets get.
+"""The least time of an algorithm on a topology, on the routes that its packets get.
 
-Two kinds of bounds, of which the largest holds:
+There are two kinds of bounds; the largest one counts:
 
 - Chain: the longest chain of messages that need one another, as if no other were sent.
   Of each, every packet is stored and forwarded by each node on the way.
-- Load: what must pass a link, or some links of a switch together, takes these links' rates. It
-  begins when the first of it can be there, and after the last there follows what needs it.
+- Load: bytes that must pass a link, or some links of a switch together, are limited by these
+  links' rates. They begin when the first of them can be there, and the moves that need them follow
+  after the last.
 
-Where hosts are reached by one path each, it is known which links that are; with ECMP only as far
-as there is no choice (`ways.py`). `aggregation_loads.py` tells how much systems in the network
-send where. Bytes are those on the line, of first sendings: heads, preambles and gaps count, for
-they are certain; acknowledgements and what is sent again don't.
+Where each host is reached by one path, its links are known; with ECMP only as far as there is no
+choice (`ways.py`). `aggregation_loads.py` computes the bytes that systems in the network send over
+each link. Bytes are those on the line, of first transmissions: headers, preambles and gaps count,
+for they are certain; acknowledgements and retransmissions don't.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ LEAST_LINE_BYTES = MIN_FRAME_BYTES + LINE_OVERHEAD_BYTES
 
 @dataclass(slots=True)
 class _Move:
-    """A message or an aggregation that has something to move, and when it can be at best."""
+    """A message or an aggregation that has bytes to move, and its earliest times."""
 
     what: Message | Aggregate
     size_bytes: int  # on the line
     alone_ps: int  # from its first byte leaving to its last one there, if nothing else moves
     demand: Demand | None = None  # of an aggregation
     begin_ps: int = 0
-    after_ps: int = 0  # that at least follow when it is there
+    after_ps: int = 0  # least time that follows its arrival
 
 
 class Bounds:
@@ -53,7 +54,7 @@ class Bounds:
 
     Args:
         graph: The topology; its hosts are ranks, and the last of them servers, if there are any.
-        ecmp: Flows are hashed to paths; if not, each host is reached by one.
+        ecmp: Whether flows are hashed to paths; if not, each host is reached by one path.
         mtu_bytes: Payload of a full packet between hosts.
         lanes: Values in a full packet that is aggregated.
         servers: How many hosts are servers.
@@ -87,16 +88,17 @@ class Bounds:
         inputs: Sequence[torch.Tensor] | None = None,
         slots: int | None = None,
     ) -> int:
-        """The largest of the bounds, in ps.
+        """Return the largest of the bounds, in ps.
 
         Args:
-            schedule: What is done.
-            size_bytes: Of each rank's tensor.
-            element_bytes: Of each of its elements.
+            schedule: The schedule that runs.
+            size_bytes: Size of each rank's tensor.
+            element_bytes: Size of each element.
             is_float: Whether these are float32; SwitchML has to agree on exponents then.
-            moved_bytes: Of each of `messages`, where that depends on the data.
+            moved_bytes: Size of each of `messages`, where that depends on the data.
             inputs: The tensors, for systems that leave zeros out; None: nothing is zero.
-            slots: Of a system that deals blocks to slots, and these to hosts; None: evenly.
+            slots: Number of slots, for a system that deals blocks to slots, and these to hosts;
+                None: evenly.
         """
         elements = size_bytes // element_bytes
         ranges = chunk_ranges(elements, schedule.chunks)
@@ -124,19 +126,19 @@ class Bounds:
         return max(chain_ps, self._loads(moves).least_ps())
 
     def line_bytes(self, size_bytes: int) -> int:
-        """Bytes of a message's packets on the line."""
+        """Return the bytes of a message's packets on the line."""
         packets, rest = divmod(size_bytes, self._mtu_bytes)
         full = packets * (self._mtu_bytes + RC_OVERHEAD_BYTES)
         return full + max(rest + RC_OVERHEAD_BYTES, LEAST_LINE_BYTES) if rest else full
 
     @property
     def _helpers(self) -> tuple[int, ...]:
-        """Numbers of the servers' hosts."""
+        """The numbers of the servers' hosts."""
         count = len(self.ways.hosts)
         return tuple(range(count - self._servers, count))
 
     def _message_ps(self, src: int, dst: int, size_bytes: int) -> int:
-        """Time of a message that is alone."""
+        """Return the time of a message that is alone."""
         way = self.ways.way(src, dst)
         if (way, size_bytes) not in self._alone_ps:
             first_bytes = min(size_bytes, self._mtu_bytes)
@@ -147,7 +149,7 @@ class Bounds:
         return self._alone_ps[way, size_bytes]
 
     def _loads(self, moves: list[_Move]) -> Loads:
-        """What all moves together ask of links."""
+        """Return the loads of all moves together."""
         loads = Loads(self.ways.links)
         flows: dict[int, dict[int, Flow]] = defaultdict(dict)  # by destination, by source
         for move in moves:
@@ -165,14 +167,14 @@ class Bounds:
 
 
 def _places(what: Message | Aggregate) -> tuple[list[int], list[int], slice]:
-    """Ranks that a move reads at, ranks that it writes at, and its chunks."""
+    """Return the ranks that a move reads at, the ranks that it writes at, and its chunks."""
     if isinstance(what, Message):
         return [what.src], [what.dst], slice(what.start, what.stop)
     return list(what.ranks), list(what.ranks), slice(what.chunk, what.chunk + 1)
 
 
 def _look_ahead(moves: list[_Move], schedule: Schedule) -> int:
-    """Set when each move can begin; return when all can be there."""
+    """Set each move's earliest begin; return the earliest time when all can have arrived."""
     there_ps = [[0] * schedule.chunks for _ in range(schedule.nodes)]
     for _, group in groupby(moves, lambda move: move.what.step):
         step = [(move, *_places(move.what)) for move in group]
@@ -184,7 +186,7 @@ def _look_ahead(moves: list[_Move], schedule: Schedule) -> int:
 
 
 def _look_back(moves: list[_Move], schedule: Schedule) -> None:
-    """Set how long, at least, it goes on after each move."""
+    """Set the least time that follows each move."""
     after_ps = [[0] * schedule.chunks for _ in range(schedule.nodes)]
     for _, group in groupby(reversed(moves), lambda move: move.what.step):
         step = [(move, *_places(move.what)) for move in group]
@@ -195,7 +197,7 @@ def _look_back(moves: list[_Move], schedule: Schedule) -> None:
 
 
 def _raise(times_ps: list[list[int]], ranks: list[int], chunks: slice, least_ps: int) -> None:
-    """Let nothing be earlier at these places."""
+    """Raise the times at these places to a minimum."""
     for rank in ranks:
         row = times_ps[rank]
         row[chunks] = [max(time_ps, least_ps) for time_ps in row[chunks]]

@@ -1,7 +1,7 @@
-"""Bus bandwidth: algbw times a factor that makes it comparable with a link's rate.
+"""Bus bandwidth: algbw times a factor that makes it comparable to a link's rate.
 
 Source:
-    nccl-tests, doc/PERFORMANCE.md. The size is that of the whole tensor: what each rank holds
+    nccl-tests, doc/PERFORMANCE.md. The size is that of the whole tensor, which each rank holds
     before a reduce-scatter, and after an all-gather.
 """
 
@@ -20,12 +20,12 @@ _FORMULAS = {
 
 
 def busbw_formula(collective: Collective) -> str:
-    """The factor as a formula of n, the number of ranks."""
+    """Return the factor as a formula of n, the number of ranks."""
     return _FORMULAS[collective]
 
 
 def busbw_factor(collective: Collective, ranks: int) -> float:
-    """The factor, busbw / algbw."""
+    """Return the factor, busbw / algbw."""
     share = (ranks - 1) / ranks
     if collective is Collective.ALLREDUCE:
         return 2 * share

@@ -1,18 +1,19 @@
 """The least time of a collective on a topology, whatever the algorithm and its routes.
 
-What all of it must do, given only who holds what at first and at last, and who adds:
+Every algorithm must do the following, given only the data that ranks hold at first and at last,
+and the nodes that add:
 
-- Cut: what some ranks have and others need leaves the nodes on one side by the links between.
+- Cut: data that some ranks have and others need leaves one side by the links between the sides.
   Sides are single hosts, groups of the topology's hierarchy, and its halves. If switches may add,
   an allreduce has S to send each way over any cut, as the other side needs no more than a sum.
 - Adders: if only hosts add (and copy), each element of an allreduce comes into a host 2(n-1)
   times: n-1 times until one has the sum (Patarasuk and Yuan, JPDC 69(2), 2009), and once more
-  for each other one. Hosts' links, servers' too, take that together; so 2(n-1)/n of S each if
+  for each other one. Hosts' links, servers' too, carry that together; so 2(n-1)/n of S each if
   there are no servers.
-- Distance: what a rank has must reach whoever needs it, and the last of it leaves last.
+- Distance: a rank's data must reach every rank that needs it, and its last byte leaves last.
 
-Values are not compressed, but what is zero need not be sent. Heads of packets don't count here, as
-an algorithm may choose them, nor does storing and forwarding: only links' delays and rates do.
+Values are not compressed, but zeros need not be sent. Packet headers don't count here, as an
+algorithm may choose them, nor does storing and forwarding: only links' delays and rates do.
 """
 
 from __future__ import annotations
@@ -36,19 +37,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """How many bytes of each rank's tensor have to be told, and of all tensors together."""
+    """The bytes that are not zero in each rank's tensor, and anywhere in all tensors together."""
 
     by_rank: tuple[int, ...]
     together: int
 
     @staticmethod
     def dense(ranks: int, size_bytes: int) -> Held:
-        """Nothing is zero."""
+        """Return the bytes of tensors without zeros."""
         return Held((size_bytes,) * ranks, size_bytes)
 
     @staticmethod
     def of(tensors: Sequence[torch.Tensor]) -> Held:
-        """What is not zero."""
+        """Return the bytes of the elements that are not zero."""
         anywhere = tensors[0] != 0
         counts = []
         for tensor in tensors:
@@ -60,15 +61,15 @@ class Held:
 
 @dataclass(frozen=True)
 class Task:
-    """A collective, and what it has to move.
+    """A collective, and the data that it has to move.
 
     Args:
-        collective: What must hold at last.
-        elements: Of each rank's tensor.
-        element_bytes: Of each element.
-        held: What is not zero of it.
-        hosts_add: Only hosts add; if not, switches may.
-        root: Of a broadcast or reduction.
+        collective: The collective, which defines the result.
+        elements: Number of elements of each rank's tensor.
+        element_bytes: Size of each element.
+        held: The bytes of the tensors that are not zero.
+        hosts_add: Whether only hosts add; if not, switches may.
+        root: The root rank of a broadcast or reduction.
     """
 
     collective: Collective
@@ -79,7 +80,7 @@ class Task:
     root: int = 0
 
     def leaving(self, inside: frozenset[int]) -> int:
-        """Bytes that must leave some of the ranks for the others."""
+        """Return the bytes that must leave some of the ranks for the others."""
         ranks = len(self.held.by_rank)
         if not inside or len(inside) == ranks:
             return 0
@@ -100,7 +101,7 @@ class Task:
                 return pairs * (self.elements // ranks) * self.element_bytes
 
     def entering(self, rank: int) -> int:
-        """Bytes that must come to a rank from the others."""
+        """Return the bytes that must come to a rank from the others."""
         ranks, size_bytes = len(self.held.by_rank), self.elements * self.element_bytes
         match self.collective:
             case Collective.ALLREDUCE:
@@ -120,7 +121,7 @@ class Task:
 
     @cached_property
     def _largest(self) -> list[int]:
-        """The most that a rank holds, and the most that another one does."""
+        """The most bytes that a rank holds, and the most that any other rank holds."""
         return nlargest(2, self.held.by_rank)
 
     @cached_property
@@ -128,7 +129,7 @@ class Task:
         return chunk_ranges(self.elements, len(self.held.by_rank))
 
     def _owned(self, ranks: frozenset[int]) -> int:
-        """Bytes that these ranks bring to an all-gather, or get of a reduce-scatter."""
+        """Return the bytes that these ranks bring to an all-gather, or get of a reduce-scatter."""
         return sum(stop - start for start, stop in map(self._ranges.__getitem__, ranks)) * (
             self.element_bytes
         )
@@ -138,8 +139,8 @@ class Floor:
     """The floors of collectives on one topology.
 
     Args:
-        ways: The topology's; only its links and their delays count.
-        ranks: How many of its hosts, the first ones, take part.
+        ways: The ways of the topology; only its links and their delays count.
+        ranks: Number of its hosts, the first ones, that take part.
     """
 
     def __init__(self, ways: Ways, ranks: int) -> None:
@@ -147,13 +148,13 @@ class Floor:
         self._ranks = ranks
 
     def least_ps(self, task: Task) -> int:
-        """The largest of the bounds, in ps."""
+        """Return the largest of the bounds, in ps."""
         if self._ranks < 2 or not task.elements:
             return 0
         return max(self._ports_ps(task), self._cuts_ps(task), self._adders_ps(task))
 
     def _ports_ps(self, task: Task) -> int:
-        """What goes through single hosts' links, and how far it has to go."""
+        """Return the bound of single hosts' links, with the distance that their data has to go."""
         bounds_ps = []
         for rank in range(self._ranks):
             rate_bps = self._ways.access_bps(rank)
@@ -164,9 +165,9 @@ class Floor:
         return max(bounds_ps)
 
     def _reach(self, task: Task, rank: int) -> tuple[int, int]:
-        """How far the last that a rank sends has to go, and from where the first comes to it.
+        """Return the delays that a rank's last byte sent, and first byte received, must have.
 
-        Known of some ranks; 0 for others, which is true as well.
+        They are known for some ranks only; for others they are 0, which is a valid bound as well.
         """
         if rank not in self._distances_ps:
             return 0, 0
@@ -183,7 +184,7 @@ class Floor:
                 return min(others), min(others)
 
     def _cuts_ps(self, task: Task) -> int:
-        """What goes between two sides of the topology."""
+        """Return the bound of the data that crosses between two sides of the topology."""
         everyone = frozenset(range(self._ranks))
         return max(
             (
@@ -194,7 +195,7 @@ class Floor:
         )
 
     def _adders_ps(self, task: Task) -> int:
-        """What comes into hosts if only they add: the sums of each element, and what is added."""
+        """Return the bound of the addends and sums that come into hosts, if only hosts add."""
         if task.collective is not Collective.ALLREDUCE or not task.hosts_add:
             return 0
         held = task.held
@@ -204,7 +205,7 @@ class Floor:
 
     @cached_property
     def _two_links_ps(self) -> int:
-        """Least delay of two hosts' own links; no packet passes fewer."""
+        """The least delay of two hosts' own links; no packet passes fewer."""
         ways = self._ways
         own = list(zip(ways.hosts, ways.access, strict=True))
         out_ps = min(ways.hop_ps(host, first) for host, first in own)
@@ -212,7 +213,10 @@ class Floor:
 
     @cached_property
     def _distances_ps(self) -> dict[int, list[int]]:
-        """Least delay from some ranks to all: the first, that farthest from it, the slowest."""
+        """The least delays to all hosts from three ranks.
+
+        These are the first rank, the one farthest from it, and the one with the slowest link.
+        """
         slowest = min(range(self._ranks), key=self._ways.access_bps)
         found = {rank: self._from(rank) for rank in (0, slowest)}
         farthest = max(range(self._ranks), key=found[0].__getitem__)
@@ -227,12 +231,12 @@ class Floor:
 
     @cached_property
     def _cuts(self) -> list[tuple[frozenset[int], int]]:
-        """Sets of ranks, and what the links can carry that part nodes near them from the others."""
+        """Sets of ranks, and the rate of the links between nodes near them and the other nodes."""
         sides = dict.fromkeys(self._sides())
         return [(side, self._capacity_bps(side)) for side in sides if 0 < len(side) < self._ranks]
 
     def _sides(self) -> Iterator[frozenset[int]]:
-        """The hierarchy's groups at each level, and the halves along each of its dimensions."""
+        """Yield the hierarchy's groups at each level, and the halves along each dimension."""
         sizes: tuple[int, ...] = self._ways.graph.graph["hierarchy"]
         for below, size in zip(accumulate((1, *sizes), mul), sizes, strict=False):
             group, half = below * size, below * (size // 2)
@@ -241,10 +245,10 @@ class Floor:
             yield frozenset(rank for rank in range(self._ranks) if rank % group < half)
 
     def _capacity_bps(self, side: frozenset[int]) -> int:
-        """Rate of the links between these hosts, with switches that are nearer to them, and others.
+        """Return the rate of the links between a side and the rest of the topology.
 
-        A switch is on their side if at least half of its links' rate leads there; so each one
-        that is added makes the cut no larger.
+        The side is these hosts and switches near them: those with at least half of their links'
+        rate leading there, so adding one makes the cut no larger.
         """
         ways = self._ways
         graph = ways.graph

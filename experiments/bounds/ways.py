@@ -1,8 +1,8 @@
-"""The ways between hosts of a topology: what each flow must pass, and when it can be there.
+"""The ways between hosts of a topology: the links that each flow must pass, and its least times.
 
 Where each host is reached by one path (`ringleaf.topologies.routing.dealt`), a flow's links are
 known exactly. With ECMP a flow is followed until it meets a choice; from there on only the last
-link, the host's own, is certain. What has a detour goes by it, and no other way.
+link, the host's own, is certain. A flow with a detour takes that and no other way.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Outlet = tuple[str, tuple[str, ...]]
 
 
 def least_ps(size_bytes: int, rate_bps: int) -> int:
-    """Time that bytes occupy a line, rounded down, as this is for bounds."""
+    """Return the time that bytes occupy a line, rounded down, as this is for bounds."""
     return size_bytes * 8 * PS_PER_S // rate_bps
 
 
@@ -37,9 +37,9 @@ class Way:
     rates_bps: tuple[int, ...]
 
     def alone_ps(self, first_bytes: int, size_bytes: int, last_bytes: int) -> int:
-        """Time of a message, whose first and last packets have these sizes, if it is alone.
+        """Return the time of a message that is alone, given sizes of its first and last packets.
 
-        At one link all of it must pass one after the other. The first packet is stored at each
+        At one link, all its bytes must pass in sequence. The first packet is stored at each
         node before that link, the last one at each node after it. Sizes are on the wire.
         """
         before = [0, *accumulate(least_ps(first_bytes, rate) for rate in self.rates_bps)]
@@ -52,7 +52,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What goes from one host to another: how much, from when, and what follows its arrival."""
+    """Bytes from one host to another, their earliest begin, and the time after their arrival."""
 
     size_bytes: int
     begin_ps: int
@@ -61,7 +61,7 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """An outlet on a packet's way.
+    """An outlet on the way of a packet.
 
     `before_ps` is from when the packet begins to leave its source until it can leave here;
     `after_ps` from when it has left here until it is at its destination.
@@ -73,14 +73,14 @@ class Pass:
 
 
 class Loads:
-    """What each outlet has to carry, from when on at best, and what must follow at least."""
+    """The bytes that each outlet has to carry, their earliest begin, and the least time after."""
 
     def __init__(self, links: Mapping[tuple[str, str], Link]) -> None:
         self._links = links
         self._loads: dict[Outlet, Flow] = {}
 
     def add(self, outlet: Outlet, size_bytes: int, begin_ps: int, after_ps: int) -> None:
-        """Send bytes by an outlet: the first not before `begin_ps`, `after_ps` after the last."""
+        """Add bytes to an outlet, sent from `begin_ps` on, with `after_ps` to follow the last."""
         there = self._loads.get(outlet)
         if there is not None:
             size_bytes += there.size_bytes
@@ -94,11 +94,11 @@ class Loads:
             self.add(outlet, load.size_bytes, begin_ps + load.begin_ps, load.after_ps + after_ps)
 
     def items(self) -> Iterable[tuple[Outlet, Flow]]:
-        """Each outlet with all that passes it."""
+        """Return each outlet with its load."""
         return self._loads.items()
 
     def least_ps(self) -> int:
-        """When all can be over, by the outlet that is busy longest."""
+        """Return the least time until all loads are done, by the outlet that is done last."""
         return max(
             (
                 load.begin_ps + least_ps(load.size_bytes, self._rate_bps(outlet)) + load.after_ps
@@ -131,22 +131,22 @@ class Ways:
         self._ways: dict[tuple[int, int], Way] = {}
 
     def hop_ps(self, node: str, peer: str, packet_bytes: int = 0) -> int:
-        """Time from a node's sending a packet until its neighbour can send it, or has it.
+        """Return the time from a node's sending until its neighbour can send the packet, or has it.
 
-        All latency that ways have is here, that of nodes, too; a host's own begins when an agent
-        gives the packet away.
+        It includes all latency of ways, also that of nodes; a host's own begins when an agent
+        hands the packet over.
         """
         there = self.links[node, peer]
         inside_ps = self._inside_ps[peer] + (self._inside_ps[node] if node in self._ranks else 0)
         return there.delay_ps + inside_ps + least_ps(packet_bytes, there.rate_bps)
 
     def access_bps(self, rank: int) -> int:
-        """Rate of a host's own link."""
+        """Return the rate of a host's own link."""
         return self.links[self.hosts[rank], self.access[rank]].rate_bps
 
     @cached_property
     def delays_ps(self) -> list[list[int]]:
-        """By source and destination, on the quickest route."""
+        """The delays by source and destination, on the quickest route."""
         columns = [self._delays_to(dst) for dst in range(len(self.hosts))]
         rows = [list(row) for row in zip(*columns, strict=True)]
         for (src, dst), nodes in self._detours.items():
@@ -161,7 +161,7 @@ class Ways:
         return column
 
     def way(self, src: int, dst: int) -> Way:
-        """The way of a message between two hosts."""
+        """Return the way of a message between two hosts."""
         if (src, dst) not in self._ways:
             self._ways[src, dst] = self._find_way(src, dst)
         return self._ways[src, dst]
@@ -172,10 +172,10 @@ class Ways:
         if all(len(peers) == 1 for _, peers in outlets):
             delay_ps = sum(self.hop_ps(node, peers[0]) for node, peers in outlets)
             return Way(delay_ps, tuple(rates))
-        return Way(self.delays_ps[src][dst], (min(rates),))  # of the links between nothing is known
+        return Way(self.delays_ps[src][dst], (min(rates),))  # the links between are unknown
 
     def passes(self, sources: Iterable[int], dst: int, packet_bytes: int) -> list[list[Pass]]:
-        """What packets of so many bytes must pass from each of some hosts to one, or to itself."""
+        """Return the outlets that packets must pass from each source to one host, or to itself."""
         to_dst = self._remaining_ps(dst, packet_bytes)
         return [self._passes(src, dst, to_dst, packet_bytes) for src in sources]
 
@@ -208,7 +208,7 @@ class Ways:
         yield last, (self.hosts[dst],)
 
     def add_flows(self, loads: Loads, dst: int, flows: Mapping[int, Flow]) -> None:
-        """Add what hosts send to one of them, by source, to the loads of all that it must pass.
+        """Add the flows to one host, by source, to the loads of all outlets that they must pass.
 
         Flows are followed until they meet a choice; at the last switch all are together.
         """
@@ -237,29 +237,29 @@ class Ways:
                 at.setdefault(last, []).append(Flow(flow.size_bytes, begin_ps, flow.after_ps))
 
     def _cross(self, loads: Loads, node: str, peer: str, flow: Flow, left_ps: int) -> Flow:
-        """Let a flow go to a neighbour, from where it has `left_ps` to go."""
+        """Move a flow to a neighbour, which is `left_ps` away from the flow's destination."""
         hop_ps = self.hop_ps(node, peer)
         loads.add((node, (peer,)), flow.size_bytes, flow.begin_ps, hop_ps + left_ps + flow.after_ps)
         return Flow(flow.size_bytes, flow.begin_ps + hop_ps, flow.after_ps)
 
     @cached_property
     def _detours(self) -> dict[tuple[int, int], tuple[str, ...]]:
-        """Nodes of each detour, by source and destination."""
+        """The nodes of each detour, by source and destination."""
         found = detours(self.graph).items()
         return {(index(src), index(dst)): detour.nodes for (src, dst), detour in found}
 
     def _next(self, switch: str, dst: int) -> tuple[str, ...]:
-        """The nodes that may come next on the way to a host."""
+        """Return the nodes that may come next on the way to a host."""
         peers = self._peers[switch]
         return tuple(peers[port] for port in self._table[switch][self.hosts[dst]])
 
     def _farthest_first(self, last: str) -> list[str]:
-        """All switches; every route to `last` meets them in this order."""
+        """Return all switches, in the order in which every route to `last` meets them."""
         distance = distances(self.fabric, last)
         return sorted(distance, key=distance.__getitem__, reverse=True)
 
     def _remaining_ps(self, dst: int, packet_bytes: int = 0) -> dict[str, int]:
-        """Least time of a packet to a host, by the switch at which it is."""
+        """Return the least time of a packet to a host, by the switch at which it is."""
         left = {self.hosts[dst]: 0}
         for switch in reversed(self._farthest_first(self.access[dst])):
             left[switch] = min(
@@ -269,7 +269,7 @@ class Ways:
         return left
 
     def _remaining_along(self, nodes: tuple[str, ...], packet_bytes: int = 0) -> dict[str, int]:
-        """The same, of a packet that takes a detour."""
+        """Return the remaining time of a packet on a detour, by the node at which it is."""
         left = {nodes[-1]: 0}
         for node, peer in reversed(list(pairwise(nodes))):
             left[node] = self.hop_ps(node, peer, packet_bytes) + left[peer]
@@ -277,7 +277,7 @@ class Ways:
 
 
 def together(flows: list[Flow]) -> Flow:
-    """Flows that go the same way from here on."""
+    """Join flows that go the same way from here on into one."""
     return Flow(
         sum(flow.size_bytes for flow in flows),
         min(flow.begin_ps for flow in flows),

@@ -1,4 +1,4 @@
-"""`ringleaf bench`: how fast Ringleaf is on this machine."""
+"""`ringleaf bench`: measure Ringleaf's own speed on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ringleaf`: the command line. A command is loaded when it is asked for, or all must be listed."""
+"""`ringleaf`: the command line. A command is loaded only if it is used, or all are to be listed."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ COMMANDS = {
     "switch": "commands.switch",
     "bench": "commands.bench",
 }
-"""Name -> the module below `ringleaf.experiments` whose `register` adds it, as help lists them."""
+"""Name -> the module below `ringleaf.experiments` whose `register` adds it, in help's order."""
 
-_UsageError: Any = typer.BadParameter.__base__  # Click's, or the one of newer Typers
+_UsageError: Any = typer.BadParameter.__base__  # Click's, or that of newer versions of Typer
 
 
 def make_app(names: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
@@ -52,7 +52,7 @@ def make_app(names: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
 
 
 def _app_for(first: str) -> typer.Typer:
-    """Return the command line with what a first word needs: one command, or all for the help."""
+    """Return the command line for a first word: with that command, or all of them for the help."""
     if first.startswith("-"):
         return make_app()
     return make_app([choose("command line", "command", first, COMMANDS)])
@@ -73,7 +73,7 @@ def _main(
 
 
 def main() -> None:
-    """Run the `ringleaf` command: what its parser refuses is said in plain text, and at once."""
+    """Run the `ringleaf` command; usage errors are reported in plain text, and at once."""
     first = sys.argv[1] if len(sys.argv) > 1 else "--help"
     try:
         code = _app_for(first)(standalone_mode=False)

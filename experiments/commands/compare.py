@@ -1,4 +1,4 @@
-"""`ringleaf compare`: two runs, two sweeps, or one run as two commits do it."""
+"""`ringleaf compare`: compare two runs, two sweeps, or one run by two commits."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def compare_command(
     """Compare two runs row by row; exit with 1 if something is slower, missing or wrong.
 
     Virtual time is exact, so equal code gives equal times, and --threshold 0.1% is a gate that
-    never flakes. Of two commits, both are checked out beside this one, and do the same run:
+    never flakes. Commits are checked out beside this one, and each does the same run:
     ringleaf compare main . -- --topo fattree --algo ring --size 1M
     """
     share = parse_fraction(threshold, "threshold")
@@ -64,14 +64,14 @@ def compare_command(
 
 
 def _folder(named: str, options: Sequence[str], work: Path) -> Path:
-    """Return the folder that has the results: the one that is named, or where a commit ran."""
+    """Return the folder with the results: the named one, or that of a commit's run."""
     folder = Path(named)
     if any((folder / file).is_file() for file in FILES):
         return folder
     if named == ".":
         return _run(PACKAGE.parent, options, work / "out")
     if folder.exists() or not _is_commit(named):
-        return folder  # which `read` says is none
+        return folder  # `read` reports that it has no results
     with _checked_out(named, work / "tree") as tree:
         return _run(tree, options, work / "out")
 
@@ -91,7 +91,7 @@ def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @contextmanager
 def _checked_out(commit: str, tree: Path) -> Iterator[Path]:
-    """Yield a folder with a commit's files, as long as it is needed."""
+    """Yield a folder with a commit's files, which is removed afterwards."""
     done = _git("worktree", "add", "--detach", "--force", str(tree), commit)
     if done.returncode:
         raise BackendError(f"compare: can't check out {commit}: {done.stderr.strip()[-300:]}")

@@ -1,4 +1,4 @@
-"""`ringleaf dissector`: Wireshark's view of the packets of aggregation systems."""
+"""`ringleaf dissector`: a Wireshark dissector for the packets of aggregation systems."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def fuzz_command(
     ] = False,
     debug: Debug = False,
 ) -> None:
-    """Send random packets through the engine and through BMv2, and compare what comes out."""
+    """Send random packets through the engine and through BMv2, and compare the output."""
     options = Options(program, seed, packets, rounds, tries, keep, compiled)
     code = run(options, say)
     if code:
@@ -64,10 +64,10 @@ def fuzz_command(
 
 
 def run(options: Options, emit: Emit) -> int:
-    """Compare, print what differs; return the exit code.
+    """Compare, and print the differences; return the exit code.
 
     Raises:
-        ConfigError: If BMv2 is not here, or the program can't be loaded or compared.
+        ConfigError: If BMv2 is not installed, or the program can't be loaded or compared.
     """
     if options.packets < 1 or options.rounds < 1:
         raise ConfigError(
@@ -132,7 +132,7 @@ def _say_round(number: int, done: Round, emit: Emit) -> None:
 
 
 def _say_course(course: Course, emit: Emit) -> None:
-    """Print how much of the program its packets have reached, and what they have not."""
+    """Print how much of the program the packets have reached, and the points they have not."""
     from ringleaf.switches.fuzz.course import PLURALS
 
     kinds = course.by_kind()
@@ -162,7 +162,7 @@ def _show(program: Program, found: Difference, options: Options, emit: Emit) -> 
 
 
 def _show_packets(found: Difference) -> None:
-    """Print the first packet that differs, BMv2's beside ours."""
+    """Print the first packet that differs: ours and BMv2's, side by side."""
     from rich.console import Console
 
     from ringleaf.experiments.replay.show import render

@@ -1,4 +1,4 @@
-"""Says what is wrong with a name that `make` was given: `make_names "make exp" topo TOPO ALGO`."""
+"""Complain about a wrong name that `make` was given: `make_names "make exp" topo TOPO ALGO`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ringleaf.errors import ConfigError, choose
 
 
 def complaint(where: str, name: str, valid: Sequence[str]) -> str:
-    """What to tell about a name, "" if it is valid."""
+    """Return the complaint about a name, "" if it is valid."""
     try:
         choose(where, "name", name, valid)
     except ConfigError as error:

@@ -53,14 +53,14 @@ def net_command(
 ) -> None:
     """Bring a live network up, and open Mininet's command line on it (h0 ping h15); needs root.
 
-    Without a terminal, commands are read from standard input. `ringleaf net clean` removes what
-    networks have left that were killed.
+    Without a terminal, commands are read from standard input. `ringleaf net clean` removes the
+    remains of networks that were killed.
     """
     if topo == CLEAN:
         clean(all_=all_)
         return
     _refuse(switch_delay=switch_delay, host_delay=host_delay, message_overhead=message_overhead)
-    parse(topo)  # what is wrong shall be said before all else is loaded
+    parse(topo)  # report errors before all else is loaded
     from ringleaf.experiments.network import build_topology
     from ringleaf.networks.forwarding import forwarding_entities
     from ringleaf.networks.live.processes import ended_like_interrupts
@@ -91,7 +91,7 @@ def net_command(
 
 
 def _refuse(**times: str) -> None:
-    """Refuse what can only be told to nodes in virtual time."""
+    """Refuse delays of nodes, which can only be set in virtual time."""
     for name, value in times.items():
         if parse_time(value, name):
             raise ConfigError(
@@ -101,7 +101,7 @@ def _refuse(**times: str) -> None:
 
 
 def _rate(topo: str, rate: str | None, inject: str | None, hosts: int | None) -> tuple[str, int]:
-    """The topology's text, and its links' rate: as given, or as `inject` makes it."""
+    """Return the topology's text and its links' rate: as given, or as `inject` implies."""
     if inject is None:
         return topo, parse_rate(rate or RATE, "rate")
     if rate is not None:
@@ -112,7 +112,7 @@ def _rate(topo: str, rate: str | None, inject: str | None, hosts: int | None) ->
 
 
 def talk(fabric: Fabric) -> None:
-    """Let Mininet's command line read the terminal, or standard input."""
+    """Run Mininet's command line on the terminal, or on standard input."""
     from mininet.cli import CLI
     from mininet.log import setLogLevel
 
@@ -120,7 +120,7 @@ def talk(fabric: Fabric) -> None:
     if sys.stdin.isatty():
         CLI(fabric.net)
         return
-    idle, kept = os.pipe()  # else it takes what comes while a host's command runs for its input
+    idle, kept = os.pipe()  # else a host's running command would take our input for its own
     with os.fdopen(idle) as nothing, os.fdopen(kept, "w"):
         cli = _batch(CLI)(fabric.net, stdin=nothing, script=os.devnull)
         for line in sys.stdin:
@@ -130,7 +130,7 @@ def talk(fabric: Fabric) -> None:
 
 
 def _batch(kind: Any) -> Any:
-    """Mininet's command line without what it does to terminals."""
+    """Return Mininet's command line without its use of terminals."""
 
     class Batch(kind):  # type: ignore[misc]
         def emptyline(self) -> bool:
@@ -143,7 +143,7 @@ def _batch(kind: Any) -> Any:
 
 
 def clean(*, all_: bool) -> None:
-    """Remove what networks have left, and say so."""
+    """Remove the remains of killed networks, and say so."""
     from ringleaf.networks.mininet.state import clean_stale, records, remove
 
     if os.geteuid():

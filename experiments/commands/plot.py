@@ -1,4 +1,4 @@
-"""`ringleaf plot`: figures and report of a run, drawn anew from its files."""
+"""`ringleaf plot`: draw figures and report of a run again from its files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 def plot_command(
     folder: Annotated[Path, typer.Argument(help="A run directory.")], debug: Debug = False
 ) -> None:
-    """Draw figures and report of a run anew, from its files."""
+    """Draw figures and report of a run again, from its files."""
     check_written(folder)
     from ringleaf.experiments import results
 

@@ -1,4 +1,4 @@
-"""`ringleaf replay`: traces sent through switches again, and what comes out compared."""
+"""`ringleaf replay`: send traces through switches again, and compare the output."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def replay_command(
     junit: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML to it.")] = None,
     debug: Debug = False,
 ) -> None:
-    """Replay traces of switches, and compare what they send with what is expected.
+    """Replay traces of switches, and compare the packets they send with those expected.
 
     Exits with 0 if all is equal, 1 if something differs, 2 if a trace can't be replayed.
     """
-    folders = find_traces(traces)  # what is wrong shall be said before all else is loaded
+    folders = find_traces(traces)  # report errors before all else is loaded
     from ringleaf.experiments.replay import command
 
     request = command.Request(tuple(mask or ()), window, ignore_order, times, switch, update, junit)

@@ -46,7 +46,7 @@ def _is_flag(option: Option) -> bool:
 
 
 def _parameter(name: str, option: Option) -> Parameter:
-    """What typer makes a command-line option of."""
+    """Return the parameter that typer turns into a command-line option."""
     default = f"; default {option.default}" if option.default else ""
     kind: Any = str | None
     help_ = option.help + default
@@ -57,7 +57,7 @@ def _parameter(name: str, option: Option) -> Parameter:
 
 
 def _with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each of `TYPED`; it gets those that were typed first."""
+    """Give a command an option for each of `TYPED`; its first argument is those that were typed."""
     hints = get_type_hints(command, include_extras=True)
     own = [
         parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name])
@@ -135,7 +135,7 @@ def _run_jobs(case: Case, emit: Callable[[str], None]) -> int:
 
 
 def _plan(spec: Spec | JobsSpec) -> dict[str, Any]:
-    """Return what a run would do; of jobs, nobody knows before what they need."""
+    """Return the plan of a run, with an estimate of its needs; for jobs there is no estimate."""
     if isinstance(spec, Spec):
         return spec.plain() | {"estimate": _estimate(spec)}
     from ringleaf.experiments.jobs.runner import JobsExperiment
@@ -145,7 +145,7 @@ def _plan(spec: Spec | JobsSpec) -> dict[str, Any]:
 
 
 def _estimate(spec: Spec) -> dict[str, Any]:
-    """Return what a run is estimated to need."""
+    """Return the estimated memory and time of a run."""
     from ringleaf.experiments.network import build_topology, mean_distance
 
     graph = build_topology(

@@ -1,4 +1,4 @@
-"""`ringleaf switch`: switches that wait for controllers, until they are told to stop."""
+"""The work of `ringleaf switch`: switches that serve controllers until they are told to stop."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def serve(
 
 
 def read_token(path: Path) -> str:
-    """Return the token of a file, which is made, with a new one, if it is not there.
+    """Return the token of a file, which is made with a new token if it does not exist.
 
     Raises:
-        ConfigError: If others could have written it, or there is none in it.
-        OSError: If it can't be made.
+        ConfigError: If others could have written the file, or it has no token.
+        OSError: If the file can't be made.
     """
     try:
         if not os.path.lexists(path):
@@ -80,7 +80,7 @@ def read_token(path: Path) -> str:
 
 
 def _load(path: Path, p4info: Path | None, devices: list[Device]) -> str:
-    """Put a program on all devices, compiled, so that their first packets need not wait."""
+    """Load a program on all devices and compile it, so that first packets need not wait."""
     program = Program.load(path, p4info)
     text = path.read_bytes()
     for device in devices:

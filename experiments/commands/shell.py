@@ -1,7 +1,7 @@
-"""Opens p4runtime-shell on a running switch; `make shell` runs this with the shell's own Python.
+"""Open p4runtime-shell on a running switch; `make shell` runs this with the shell's own Python.
 
-That Python has nothing of ours installed, so there is nothing but the standard library here, and in
-what this imports.
+That Python has none of our packages installed, so this module, and all that it imports, use nothing
+but the standard library.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def find_live(name: str) -> dict[str, str]:
-    """NETWORK/SWITCH -> HOST:PORT/DEVICE of the switches that go by a name.
+    """Return NETWORK/SWITCH -> HOST:PORT/DEVICE of the switches with a name.
 
     The files that live networks keep are described in networks/mininet/state.py.
     """
@@ -62,7 +62,7 @@ def find_live(name: str) -> dict[str, str]:
 
 
 def state_folders() -> list[Path]:
-    """Where networks.mininet.state keeps its files."""
+    """Return the folders in which networks.mininet.state keeps its files."""
     user = os.environ.get("XDG_RUNTIME_DIR")
     own = Path(tempfile.gettempdir(), f"ringleaf-{os.getuid()}")
     return [Path("/run/ringleaf"), *([Path(user, "ringleaf")] if user else []), own]

@@ -1,4 +1,4 @@
-"""`ringleaf stf`: run one STF test, or all of a folder."""
+"""`ringleaf stf`: run one STF test, or all tests of a folder."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def run_suite(
     junit: Path | None,
     emit: Emit,
 ) -> int:
-    """Run a folder's tests, print a table of those that did not pass; return the exit code.
+    """Run a folder's tests, and print a table of those that did not pass; return the exit code.
 
     Raises:
         ConfigError: If there are none.
@@ -177,7 +177,7 @@ def _exit_code(outcomes: Sequence[Outcome]) -> int:
 
 @contextmanager
 def _progress(what: str, total: int) -> Iterator[Callable[[Outcome], None]]:
-    """Yield what to call with each outcome; a bar moves on a terminal only."""
+    """Yield a function to call with each outcome; it moves a bar, on a terminal only."""
     if not sys.stderr.isatty():
         yield lambda outcome: None
         return

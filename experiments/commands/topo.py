@@ -1,4 +1,4 @@
-"""`ringleaf topo`: topologies, listed or drawn."""
+"""`ringleaf topo`: list or draw topologies."""
 
 from __future__ import annotations
 

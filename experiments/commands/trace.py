@@ -1,4 +1,4 @@
-"""`ringleaf trace`: one packet followed through a P4 program."""
+"""`ringleaf trace`: follow one packet through a P4 program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ringleaf verify`: whether a schedule is right, whatever the numbers are."""
+"""`ringleaf verify`: prove that a schedule is right, whatever the numbers are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of what links carried: over time, and where on the topology."""
+"""Figures of the bytes that links carried: over time, and on the topology."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Panels = Sequence[tuple[Row, LinkSeries]]
 
 MOST_LINKS = 500
-"""Links of the largest topology that is drawn link by link."""
+"""The number of links of the largest topology that is drawn link by link."""
 _MAP_INCHES = 6.4  # for nodes, so that names can be read at half a page's width
 _MOST_ROWS = 240  # of a panel of `draw_links`; neighbours share one beyond that
 
@@ -36,7 +36,7 @@ def is_large(graph: nx.Graph[str]) -> bool:
 
 
 def largest(run: Run) -> list[tuple[Row, LinkSeries]]:
-    """Return each algorithm's largest size, if its links were recorded."""
+    """Return each algorithm's row and link series at its largest size, if links were recorded."""
     found = []
     for algo in algorithms(run):
         row = rows_of(run, algo)[-1]
@@ -46,13 +46,13 @@ def largest(run: Run) -> list[tuple[Row, LinkSeries]]:
 
 
 def _carried_mb(series: LinkSeries) -> npt.NDArray[np.float64]:
-    """Return the megabytes that each direction of each link carried in all."""
+    """Return the total megabytes that each direction of each link carried."""
     carried: npt.NDArray[np.float64] = series.size_bytes.sum(axis=1) / 1e6
     return carried
 
 
 def draw_bytes(target: Path, graph: nx.Graph[str], panels: Panels) -> dict[str, str]:
-    """Draw what each direction of each link carried onto the topology; all on one scale.
+    """Draw the bytes that each link's directions carried onto the topology; all on one scale.
 
     Writes PNG and PDF; returns SVG by algorithm.
     """
@@ -115,7 +115,7 @@ def _plot_spread(axes: Axes, groups: Sequence[npt.NDArray[np.float64]], algo: st
 
 
 def _hide_unused(grid: npt.NDArray[Any], used: int) -> None:
-    """Take away the panels that are left over; those above the gaps get labels of time."""
+    """Hide the panels that are left over; those above the gaps get labels of time."""
     for axes in grid.flat[used:]:
         axes.set_visible(False)
     columns = grid.shape[1]
@@ -184,7 +184,7 @@ def _fold(
 
 
 def utilisation(series: LinkSeries, graph: nx.Graph[str]) -> npt.NDArray[np.float64]:
-    """Share of each link's rate that was used, (links, bins)."""
+    """Return the share of each link's rate that was used, (links, bins)."""
     rates = np.array([graph.edges[link]["link"].rate_bps for link in series.links])
     room_bytes = rates * series.bin_ps / (8 * PS_PER_S)
     shares: npt.NDArray[np.float64] = series.size_bytes / room_bytes[:, None]
@@ -197,7 +197,7 @@ def _tier(graph: nx.Graph[str], node: str) -> int:
 
 
 def _place(graph: nx.Graph[str], link: tuple[str, str]) -> tuple[Any, ...]:
-    """Sort key: upward links from the hosts, then sideways, then downward to the hosts."""
+    """Return a sort key: links upward from the hosts, then sideways, then downward to them."""
     here, there = (_tier(graph, node) for node in link)
     direction = (there < here) - (there > here)
     height = here * -direction if direction else here
@@ -209,7 +209,7 @@ def _group(graph: nx.Graph[str], link: tuple[str, str]) -> str:
 
 
 def _kind(graph: nx.Graph[str], node: str) -> str:
-    """What nodes of its tier are called: `edge` of `edge 0.1`."""
+    """Return the name of a node's kind, that of its tier: `edge` for `edge 0.1`."""
     data = graph.nodes[node]
     if data["role"] is Role.HOST:
         return "host"

@@ -9,15 +9,15 @@ from zlib import crc32
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How an algorithm is drawn."""
+    """The colour and marker that an algorithm is drawn with."""
 
     color: str
     marker: str  # matplotlib's name
 
 
-# Mid tones, which show on white and on dark. Colour-blind readers tell algorithms by the marker,
-# so algorithms that can be in one figure have different ones. Looks never change: add a line for
-# a new algorithm.
+# Mid tones, which are visible on white and on dark. Colour-blind readers tell algorithms by the
+# marker, so algorithms that can be in one figure have different ones. Looks never change: add a
+# line for a new algorithm.
 _LOOKS = {
     "ring": Look("#3f7fd1", "o"),
     "tree": Look("#92703c", "s"),
@@ -31,7 +31,7 @@ _LOOKS = {
     "ssar-double": Look("#b8a11e", "<"),
     "ssar-split": Look("#5fae4b", ">"),
     "dsar-split": Look("#c23b22", "p"),
-    # One collective is never in a figure with another.
+    # A figure never has two collectives.
     "reducescatter": Look("#3f7fd1", "H"),
     "allgather": Look("#1f9d8b", "8"),
     "broadcast": Look("#e08a2b", "d"),
@@ -44,5 +44,5 @@ _OTHERS = tuple(Look(color, marker) for color, marker in product(_OTHER_COLORS, 
 
 
 def look_of(algo: str) -> Look:
-    """Return an algorithm's look; one that is not in the table gets it by its name's checksum."""
+    """Return an algorithm's look; if it is not in the table, by its name's checksum."""
     return _LOOKS.get(algo) or _OTHERS[crc32(algo.encode()) % len(_OTHERS)]

@@ -1,4 +1,4 @@
-"""Speed-up over a ring against density, with what the papers' formulas allow, from `sweep.csv`."""
+"""Speed-up over a ring against density, with the papers' formulas as limits, from `sweep.csv`."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 Line = Mapping[str, str]
 
 BLOCK = 32
-"""Values in a block of OmniReduce."""
+"""The values in a block of OmniReduce."""
 
 HOPS = 2
-"""Links between two hosts of a rack."""
+"""The links between two hosts of a rack."""
 
 
 def fits(path: Path) -> bool:
-    """Whether a sweep is over densities and has a ring to compare with."""
+    """Return whether a sweep is over densities and has a ring to compare with."""
     lines = _read(path)
-    densities = {line.get("density") for line in lines}  # of jobs, there is none
+    densities = {line.get("density") for line in lines}  # sweeps of jobs have none
     return len(densities) > 1 and any(line["algo"] == "ring" for line in lines)
 
 
@@ -73,7 +73,7 @@ def _read(path: Path) -> list[Line]:
 
 
 def _clock(lines: Sequence[Line]) -> str:
-    """By which clock times were taken; live and simulated runs may be in one sweep."""
+    """Return the clocks that times are of; live and simulated runs may be in one sweep."""
     return " and ".join(dict.fromkeys(line["clock"] for line in lines))
 
 
@@ -109,7 +109,7 @@ def _density(line: Line) -> float:
 
 
 def _allowed(line: Line, algo: str, pattern: str) -> float:
-    """The speed-up if the least time that was published were reached, and a ring's too."""
+    """Return the speed-up if the algorithm and a ring took the least times that were published."""
     density, run = _density(line), int(pattern or 1)
     blocks = density if run >= BLOCK else 1 - (1 - density) ** (BLOCK / run)
     setting = Setting(

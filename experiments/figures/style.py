@@ -1,4 +1,4 @@
-"""How all figures look, and how they are written: PNG (screens), PDF (papers), SVG (reports)."""
+"""The common style of figures, and their files: PNG (screens), PDF (papers), SVG (reports)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK = "#1f2328"
-"""Of text and axes; in SVG it becomes the text colour of the page."""
+"""The colour of text and axes; in SVG it becomes the text colour of the page."""
 
 _STYLE = {
     "font.size": 10,
@@ -40,7 +40,7 @@ _COLOR = re.compile(r"#[0-9a-f]{6}\b")
 
 @contextmanager
 def matplotlib_style() -> Iterator[None]:
-    """Set how all of our figures look."""
+    """Set the style of all our figures."""
     import matplotlib as mpl
 
     mpl.use("agg")
@@ -49,13 +49,13 @@ def matplotlib_style() -> Iterator[None]:
 
 
 def write_figure(figure: Figure, stem: Path) -> None:
-    """Write PNG and PDF."""
+    """Write a figure as PNG and PDF."""
     figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None, "Creator": "Ringleaf"})
     figure.savefig(stem.with_suffix(".png"), dpi=150, metadata={"Software": None})
 
 
 def save(figure: Figure, stem: Path) -> str:
-    """Write PNG and PDF; return SVG whose ink is the colour of the text around it."""
+    """Write PNG and PDF; return SVG whose ink has the colour of the surrounding text."""
     import matplotlib.pyplot as plt
 
     figure.draw_without_rendering()
@@ -77,7 +77,7 @@ def to_svg(figure: Figure, *, words: bool = False) -> str:
 
 
 def themed(svg: str, colors: Mapping[str, str]) -> str:
-    """Replace colours; one that is replaced by a colour becomes a variable of the page."""
+    """Replace colours of an SVG; a colour replaced by another becomes a variable of the page."""
 
     def replaced(found: re.Match[str]) -> str:
         color = found[0]
@@ -92,5 +92,5 @@ def themed(svg: str, colors: Mapping[str, str]) -> str:
 
 
 def variable(color: str) -> str:
-    """Return the name of the CSS variable that holds what a colour is on this page."""
+    """Return the name of the CSS variable that replaces a colour on the page."""
     return f"--c{color[1:]}"

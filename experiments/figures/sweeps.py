@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What a report embeds, as SVG: figures by name, topologies by algorithm."""
+    """The drawings that a report embeds, as SVG: figures by name, topologies by algorithm."""
 
     svgs: dict[str, str]
     topologies: dict[str, str]
@@ -97,7 +97,7 @@ def draw_busbw(run: Run) -> Figure:
 
 
 Value = Callable[[Row, int], float]
-"""From a row and a time in picoseconds to what is drawn."""
+"""A function from a row and a time in picoseconds to the value that is drawn."""
 
 
 def _microseconds(_: Row, time_ps: int) -> float:
@@ -105,12 +105,12 @@ def _microseconds(_: Row, time_ps: int) -> float:
 
 
 def _busbw(row: Row, time_ps: int) -> float:
-    """Bus bandwidth in GB/s, had the row taken so long."""
+    """Return the bus bandwidth in GB/s that a row would have if it took a given time."""
     return row.busbw_gb_s * row.time_ps / time_ps
 
 
 def _plot_floors(axes: Axes, run: Run, value: Value) -> None:
-    """Draw each floor once; of two, the later is that of algorithms in which hosts add."""
+    """Draw each floor once; if there are two, the later one is for algorithms whose hosts add."""
     floors = {tuple(row.floor_ps for row in line.rows): line for line in _lines(run)}
     found = sorted((floor for floor in floors if all(floor)), reverse=True)
     names = ("if hosts add", "if switches do") if len(found) > 1 else ("of any",)
@@ -201,7 +201,7 @@ def _draw_bars(run: Run, label: str, value: Value) -> Figure:
 
 
 def _reference(run: Run) -> tuple[float, str]:
-    """Return the rate that bandwidths are compared with, in 10^9 bytes/s, and what it is called."""
+    """Return the rate that bandwidths are compared with, in 10^9 bytes/s, and its label."""
     rate_gb_s = run.reference.rate_bps / 8e9
     whose = "" if len(run.links) == 1 else "hosts' " if run.reference.is_of_hosts else "most "
     return rate_gb_s, f"{whose}link rate, {rate_gb_s:g} GB/s"

@@ -1,4 +1,4 @@
-"""A figure of all runs of a sweep: times against the option that has most values."""
+"""A figure of all runs of a sweep: times against the option with most values."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def draw(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
 
 
 def axis_of(lines: Sequence[Line], names: Sequence[str]) -> str:
-    """Return the option along which figures go: the one with most values, the first of such."""
+    """Return the option of the x axis: the first of those with most values."""
     return max(names or ["algo"], key=lambda name: len({line[name] for line in lines}))
 
 
 def panels_of(lines: Sequence[Line], names: Sequence[str]) -> dict[str, list[Line]]:
-    """Return the rows by what each panel's have in common; of too many sizes, the largest."""
+    """Return the rows by the values that a panel's have in common; if many sizes, the largest."""
     found = _grouped(lines, names)
     if len(found) > MOST_PANELS and not of_jobs(lines):
         most = max(int(str(line["size_bytes"])) for line in lines)
@@ -77,7 +77,7 @@ def of_jobs(lines: Sequence[Line]) -> bool:
 
 
 def told_apart(lines: Sequence[Line], names: Sequence[str]) -> list[str]:
-    """Return the options that tell rows apart beside algorithm, order and size of a collective."""
+    """Return the options that tell rows apart, besides algorithm, order and a collective's size."""
     if not of_jobs(lines):
         return [name for name in names if name not in ("algo", "size")]
     inside = [name for name in ("jobs", "entries") if len({line[name] for line in lines}) > 1]

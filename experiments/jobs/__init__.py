@@ -1,1 +1,1 @@
-"""Training jobs that share a network: what a spec with `jobs:` runs."""
+"""Training jobs that share a network, as a spec with `jobs:` runs them."""

@@ -1,4 +1,4 @@
-"""Figures of jobs that share a network. Same cases, same bytes."""
+"""Figures of jobs that share a network. The same cases give the same bytes."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Mid tones, to be told apart on white and on dark, and by the colour-blind.
+# Mid tones, which can be told apart on white and on dark, and by the colour-blind.
 COLORS = (
     "#3f7fd1", "#e08a2b", "#1f9d8b", "#d62f5c", "#9467bd", "#92703c", "#7b8794", "#b8a11e",
     "#1fb0d0", "#d16fc4", "#5fae4b", "#b0573c",
 )  # fmt: skip
 
 STEPS = 120
-"""Of a time series in a panel."""
+"""The most steps of a time series in a panel."""
 
 MOST_COLUMNS = 5
-"""Panels beside each other: their titles can be read at a page's width."""
+"""The most panels beside each other, so that their titles can be read at a page's width."""
 
 
 MOST_LAYERS = 400
-"""More, of all jobs together, can't be told apart as rows: their timelines are traces only."""
+"""The most layers, of all jobs together, that are drawn as rows; for more, only traces exist."""
 
 SPAN_COLORS = {
     FORWARD: "#3f7fd1",
@@ -51,9 +51,9 @@ SPAN_NAMES = {
     FORWARD: "forward pass",
     BACKWARD: "backward pass",
 }
-"""Names of spans in a legend, in the order in which they are drawn over one another."""
+"""The names of spans in a legend, in the order in which they are drawn over one another."""
 
-TIMELINE = "timeline-"  # how the names of such figures begin
+TIMELINE = "timeline-"  # the prefix of such figures' names
 
 
 def draw_all(folder: Path, cases: Sequence[Case]) -> dict[str, str]:
@@ -87,15 +87,15 @@ def draw_all(folder: Path, cases: Sequence[Case]) -> dict[str, str]:
 
 
 def _count_layers(case: Case) -> int:
-    """Return how many layers the jobs have that did anything, all together."""
+    """Return the number of layers in any span, of all jobs together."""
     return len({(span.job, layer) for span in case.spans for layer in span.layers})
 
 
 def draw_timeline(case: Case) -> Figure:
-    """Draw what became of each layer in each job's second iteration: a panel per job.
+    """Draw each layer's spans in each job's second iteration: a panel per job.
 
-    That one is the first that waits for sums; if there is none, the first is drawn. Gradients of
-    the iteration before, which it waits for, are in it as far as they reach into it.
+    The second iteration is the first that waits for sums; if there is none, the first is drawn.
+    Gradients of the iteration before, which it waits for, are shown as far as they reach into it.
     """
     import matplotlib.pyplot as plt
 
@@ -126,7 +126,7 @@ def _draw_job(axes: Axes, spans: Sequence[Span], layers: int) -> None:
     own = [span for span in spans if span.iteration == shown]
     start_ps, end_ps = min(s.start_ps for s in own), max(s.end_ps for s in own)
     inside = [s for s in spans if s.end_ps > start_ps and s.start_ps < end_ps]
-    for kind in SPAN_NAMES:  # passes over what is in the network meanwhile
+    for kind in SPAN_NAMES:  # passes are drawn over gradients in the network at the time
         lower, thick = (0.0, 1.0) if kind in (FORWARD, BACKWARD) else (0.2, 0.6)
         boxes = [
             _box(span, layer, lower, thick)
@@ -211,7 +211,7 @@ def draw_links(cases: Sequence[Case]) -> Figure:
 
 
 def draw_queues(cases: Sequence[Case]) -> Figure:
-    """Draw each case's fullest queue over time, classes stacked: the most that a bin saw."""
+    """Draw each case's fullest queue over time, classes stacked: the maximum of each bin."""
     figure, grid = _grid(cases, lambda case: case.queue)
     shown: set[int] = set()
     for axes, case in grid:
@@ -226,7 +226,7 @@ def draw_queues(cases: Sequence[Case]) -> Figure:
 
 
 def draw_memory(cases: Sequence[Case]) -> Figure:
-    """Draw what jobs use, stacked, of the fullest switch over time; its share is dashed."""
+    """Draw jobs' entries in the fullest switch over time, stacked; each share is dashed."""
     shown = [case for case in cases if case.memory_series is not None]
     figure, grid = _grid(shown, lambda case: case.memory_switch, alike=False)
     for axes, case in grid:
@@ -254,7 +254,7 @@ def _finish(
     title: str,
     unit: str,
 ) -> None:
-    """Write a figure's title, the axes' labels, and below which colour is whose."""
+    """Write a figure's title and axis labels, and below them a legend of the colours."""
     _fit_time(grid)
     first = figure.axes[0]
     for number, name in names.items():
@@ -291,10 +291,10 @@ def _fit_time(grid: Sequence[tuple[Axes, Case]]) -> None:
 def _grid(
     cases: Sequence[Case], where: Callable[[Case], str], *, alike: bool = True
 ) -> tuple[Figure, list[tuple[Axes, Case]]]:
-    """Return panels with algorithms one below the other, of one scale if they are alike.
+    """Return panels with algorithms one below the other, on one scale if `alike`.
 
-    Orders, and sizes of switches' memory, are beside each other, on several lines if they are
-    many. A panel's title says what it shows, and `where`.
+    Orders, and sizes of switches' memory, are beside each other, on several lines if there are
+    many. A panel's title names its combination, and `where`.
     """
     import matplotlib.pyplot as plt
 
@@ -327,13 +327,13 @@ def _grid(
 
 
 def _coarse(series: npt.NDArray[np.int64], join: np.ufunc) -> tuple[int, npt.NDArray[np.int64]]:
-    """Join neighbouring bins until there are `STEPS` at most; return how many, and the result."""
+    """Join neighbouring bins to at most `STEPS`; return the bins in each, and the result."""
     step = -(-series.shape[1] // STEPS)
     return step, join.reduceat(series, np.arange(0, series.shape[1], step), axis=1)
 
 
 def _fullest(series: npt.NDArray[np.int64]) -> tuple[int, npt.NDArray[np.int64]]:
-    """Likewise, but keep of the joined the one whose sum is largest."""
+    """Reduce bins as `_coarse` does, but keep of each group the bin with the largest sum."""
     step = -(-series.shape[1] // STEPS)
     starts = np.arange(0, series.shape[1], step)
     totals = np.split(series.sum(axis=0), starts[1:])
@@ -342,7 +342,7 @@ def _fullest(series: npt.NDArray[np.int64]) -> tuple[int, npt.NDArray[np.int64]]
 
 
 def _reductions(cases: Sequence[Case]) -> Callable[[Case], str]:
-    """How a case reduces, for labels: its algorithm, and switches' memory if cases differ in it."""
+    """Return a function that labels a case: its algorithm, and the memory if cases differ in it."""
     if len({case.combination.entries for case in cases}) == 1:
         return lambda case: case.combination.algo
     return lambda case: f"{case.combination.algo} {case.combination.entries}"

@@ -1,4 +1,4 @@
-"""Gradients of jobs, and whether their sums are right."""
+"""The gradients of jobs, and checks of their sums."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from ringleaf.experiments.judge import Judge, Tolerance
 from ringleaf.hosts.training.pieces import Piece
 from ringleaf.ina.systems import System
 
-SHIFT = 17  # elements by which ranks' gradients are apart
+SHIFT = 17  # elements between the starts of ranks' gradients
 
 
 class GradientLedger:
-    """Each rank's gradient is a window of one long random tensor, further on for each piece.
+    """A ledger of gradients and their sums.
+
+    Each rank's gradient is a window of one long random tensor, further on for each piece.
 
     Args:
-        elements: Of the largest model.
-        ranks: Of the largest job.
-        seed: Of the random values.
-        systems: What aggregates each job, if anything does.
-        lanes: Values in its packets.
-        check: Whether sums are compared; the first of each size always are.
+        elements: Number of elements of the largest model.
+        ranks: Number of ranks of the largest job.
+        seed: Seed of the random values.
+        systems: The system that aggregates for each job, if any does.
+        lanes: Values in their packets.
+        check: Whether all sums are compared; the first of each size always are.
     """
 
     def __init__(
@@ -71,7 +73,7 @@ class GradientLedger:
         self.reasons[job] = self.reasons[job] or verdict.reason
 
     def _tolerance(self, job: int) -> Tolerance | None:
-        """How far the system that adds may be off; None: hosts add."""
+        """Return the allowed error of a job's aggregation system; None if hosts add."""
         system, lanes = self._systems[job], self._lanes
         if system is None:
             return None

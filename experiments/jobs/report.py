@@ -39,11 +39,11 @@ def render(
     """Return the page.
 
     Args:
-        cases: What was measured.
+        cases: The measured cases.
         svgs: Figure name -> SVG.
-        title: Of the page.
-        about: Sentences that say on what the jobs ran.
-        spec: The YAML file, to run it again.
+        title: Title of the page.
+        about: Sentences on the network that the jobs ran on.
+        spec: Text of the YAML file, to run it again.
     """
     rows = [row for case in cases for row in case.rows]
     timelines = {name: svg for name, svg in svgs.items() if name.startswith(TIMELINE)}
@@ -80,7 +80,7 @@ def _facts(rows: Sequence[JobRow]) -> Iterator[str]:
 
 
 def _mean_jct(rows: Sequence[JobRow], of: JobRow) -> float:
-    """Return the mean completion time of the jobs in the case of one of them."""
+    """Return the mean completion time of all jobs in the case of a given one."""
     case = (of.algo, of.order, of.entries)
     times = [row.jct_ps for row in rows if (row.algo, row.order, row.entries) == case]
     return sum(times) / len(times)

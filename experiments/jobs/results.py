@@ -1,4 +1,4 @@
-"""The files that runs of jobs leave behind: rows for a table, and series for figures."""
+"""The files that runs of jobs write: rows for a table, and series for figures."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from ringleaf.experiments.results import SCHEMA_VERSION, read_json
 from ringleaf.networks.outcome import Drop
 
 KIND = "jobs"
-"""Of a run directory, in its `summary.json`."""
+"""The kind of such a run directory, in its `summary.json`."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
     """One job in one case; times in picoseconds of virtual time."""
 
-    jobs: int  # that share the network
+    jobs: int  # number of jobs that share the network
     algo: str
     order: str
     entries: int | None  # of a switch, that all jobs share; None: all that it has
@@ -39,7 +39,7 @@ class JobRow:
     jct_ps: int  # from its start to its last gradient's sum
     iteration_ps: int  # on average
     compute_ps: int  # an iteration, if nobody waited
-    wait_ps: int  # for gradients, per iteration that has some before it
+    wait_ps: int  # for gradients, per iteration that has one before it
     front_wait_ps: int  # of that, before the first quarter of the layers
     size_bytes: int  # of the gradient
     wrong: int
@@ -57,7 +57,7 @@ class JobRow:
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """How many jobs, how they reduce, and who orders their gradients."""
+    """A number of jobs, the algorithm that reduces, and the scheduler that orders gradients."""
 
     count: int
     algo: str
@@ -66,14 +66,14 @@ class Combination:
 
     @property
     def name(self) -> str:
-        """For folders: `4-switchml-fifo-64`."""
+        """The name for folders: `4-switchml-fifo-64`."""
         parts = (self.count, self.algo, self.order, self.entries)
         return "-".join(str(part) for part in parts if part is not None)
 
 
 @dataclass(slots=True)
 class Case:
-    """One combination: its jobs' rows, and what happened over time."""
+    """The results of one combination: its jobs' rows, and series over time."""
 
     combination: Combination
     rows: list[JobRow]
@@ -93,7 +93,7 @@ class Case:
 
 
 def jain(values: Sequence[float]) -> float:
-    """Jain's fairness index (Jain, Chiu and Hawe, DEC-TR-301, 1984): 1 if all are equal."""
+    """Return Jain's fairness index (Jain, Chiu and Hawe, DEC-TR-301, 1984): 1 if all are equal."""
     total, squares = sum(values), sum(value * value for value in values)
     return total * total / (len(values) * squares) if squares else 1.0
 
@@ -120,7 +120,7 @@ def write_rows(folder: Path, rows: Iterable[JobRow]) -> None:
 def write_summary(
     folder: Path, cases: Sequence[Case], config: dict[str, Any], *, complete: bool
 ) -> None:
-    """Write `summary.json`, and `series.npz` and `drops.csv` beside it: all that figures show."""
+    """Write `summary.json`, `series.npz` and `drops.csv`: all data that figures need."""
     rows = [row for case in cases for row in case.rows]
     summary = {
         "schema_version": SCHEMA_VERSION,
@@ -149,7 +149,7 @@ def write_summary(
 
 
 def timeline_file(combination: Combination) -> Path:
-    """Return where the Chrome trace of a case is, below the run directory."""
+    """Return the path of a case's Chrome trace, below the run directory."""
     return Path(TIMELINES) / f"{combination.name}.json"
 
 
@@ -163,7 +163,7 @@ def _arrays(cases: Sequence[Case]) -> dict[str, Any]:
 
 
 def read_cases(folder: Path) -> list[Case]:
-    """Load what a run of jobs has left.
+    """Load the cases of a run of jobs from its directory.
 
     Raises:
         ConfigError: If it is no such run, or was written in another version's format.
@@ -190,7 +190,7 @@ def read_cases(folder: Path) -> list[Case]:
 
 
 def read_spans(path: Path) -> list[Span]:
-    """Load the timeline of a case; none, if there is no such file.
+    """Load the spans of a case's timeline; return none if there is no such file.
 
     Raises:
         ConfigError: If it is no trace of ours.

@@ -1,4 +1,4 @@
-"""Runs every combination of an experiment with jobs, in virtual time."""
+"""Run every combination of an experiment with jobs, in virtual time."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ DTYPE = torch.float32
 
 
 class Watcher(Protocol):
-    """Is told how far a case is."""
+    """The interface of an observer of a case's progress."""
 
     def begin(self, name: str) -> None:
-        """A case begins."""
+        """Begin a case."""
 
     def tell(self, share: float, done: int, wanted: int) -> None:
-        """So much, in bytes, of the sums is there, and so many iterations are done of all."""
+        """Note the share of the sums' bytes that is done, and the iterations done and wanted."""
 
     def pass_hops(self, hops: int) -> None:
-        """So many packets have arrived anywhere."""
+        """Note the number of packet arrivals so far."""
 
 
 class Nobody:
-    """Is told, and does nothing."""
+    """A watcher that does nothing."""
 
     def begin(self, name: str) -> None:
         pass
@@ -87,14 +87,14 @@ class JobsExperiment:
         ]
 
     def run(self, *, pcaps: Path | None = None, watcher: Watcher = NOBODY) -> Iterator[Case]:
-        """Yield each case when it has been run; `pcaps` is for a folder per case, if wanted."""
+        """Yield each case when it has been run; `pcaps` gets a folder of pcaps per case, if set."""
         for combination in self.combinations:
             folder = None if pcaps is None else pcaps / combination.name
             watcher.begin(combination.name)
             yield self.case(combination, capture=folder, watcher=watcher)
 
     def places(self, count: int) -> list[tuple[list[str], list[str]]]:
-        """Hosts of the first `count` jobs' ranks, and of their servers."""
+        """Return the hosts of the ranks, and of the servers, of each of the first `count` jobs."""
         names = hosts(self.graph)
         needs = [job.ranks + self.spec.servers for job in self.spec.jobs[:count]]
         if self.spec.placement == "packed":
@@ -114,7 +114,7 @@ class JobsExperiment:
         watcher: Watcher = NOBODY,
     ) -> Case:
         """Run one combination."""
-        from ringleaf.ina.registry import SYSTEMS  # compiles, or loads what is compiled
+        from ringleaf.ina.registry import SYSTEMS  # compiles, or loads compiled code
         from ringleaf.networks.hosts.credit import partition_bytes
         from ringleaf.networks.hosts.training import TrainingDirector
         from ringleaf.networks.virtual import VirtualNetwork
@@ -189,7 +189,7 @@ class JobsExperiment:
             fabric=self._fabric,
             servers=self.spec.servers,
         )
-        check(schedule)  # a network may never come to an end with rows that make no sense
+        check(schedule)  # a network might never finish with rows that make no sense
         return schedule
 
     @cached_property

@@ -27,15 +27,15 @@ Emit = Callable[[str], None]
 
 
 def plan(experiment: JobsExperiment) -> dict[str, Any]:
-    """Return what a spec asks for, jobs' models by name, and the cases that it makes."""
+    """Return the plan of a spec: its options, jobs' models by name, and the names of its cases."""
     cases = [combination.name for combination in experiment.combinations]
     return experiment.spec.plain() | {"cases": cases}
 
 
 def run(given: Mapping[str, Any], *, emit: Emit, drawn: bool = True) -> list[JobRow]:
-    """Do what options say, and leave everything in the run directory, figures if `drawn`.
+    """Run the jobs of the options; write all results to the run directory, figures if `drawn`.
 
-    If it is interrupted, what was measured so far is written, and the interruption goes on.
+    If it is interrupted, the measurements so far are written, and the interruption is raised again.
 
     Raises:
         RingleafError: If an option, the topology or the network does not allow it.
@@ -117,7 +117,7 @@ def _draw(folder: Path, cases: list[Case], about: Sequence[str], text: str) -> l
 
 
 def redraw(folder: Path) -> Path:
-    """Make figures and report of a run of jobs anew from its directory; return the page.
+    """Draw figures and report of a run of jobs again from its directory; return the page.
 
     Raises:
         ConfigError: If it is no such run, or nothing was measured.
@@ -125,13 +125,13 @@ def redraw(folder: Path) -> Path:
     cases = results.read_cases(folder)
     if not cases:
         raise ConfigError(f"plot: nothing was measured in this run, got {str(folder)!r}; run it")
-    about = read_json(folder / "summary.json")["config"].get("about", [])  # not in older ones
+    about = read_json(folder / "summary.json")["config"].get("about", [])  # older files lack it
     _draw(folder, cases, about, (folder / "spec.yaml").read_text())
     return folder / REPORT
 
 
 class JobsProgress:
-    """A line on the terminal's stderr, if it is one: which case, and how far it is."""
+    """A progress line on the terminal's stderr, if it is one: the case, and its share done."""
 
     def __init__(
         self,
@@ -152,39 +152,39 @@ class JobsProgress:
         self._began_s = self._drawn_s = float("-inf")
 
     def stage(self, text: str) -> None:
-        """Say what is done that is no case."""
+        """Show a stage of the work that is no case."""
         self._show(text)
 
     def begin(self, name: str) -> None:
-        """A case begins."""
+        """Begin a case."""
         self._name, self._share, self._iterations, self._hops = name, 0.0, (0, 0), 0
         self._began_s = self._clock()
         if self._done:
             self._show(self.text)
 
     def tell(self, share: float, done: int, wanted: int) -> None:
-        """So much, in bytes, of the case's sums is there, and so many iterations are done."""
+        """Note the share of the sums' bytes that is done, and the iterations done and wanted."""
         self._share, self._iterations = share, (done, wanted)
         self._redraw()
 
     def pass_hops(self, hops: int) -> None:
-        """So many packets have arrived anywhere."""
+        """Note the number of packet arrivals so far."""
         self._hops = hops
         self._redraw()
 
     def finish_case(self) -> None:
-        """The case is done, and the line is free."""
+        """Note that the case is done, and clear the line."""
         self._done += 1
         self.clear()
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._write is not None:
             self._write("\r\x1b[K")
 
     @property
     def text(self) -> str:
-        """The line."""
+        """The text of the line."""
         done, wanted = self._iterations
         parts = [f"case {self._done + 1} of {self._cases}, {self._name}"]
         if wanted:

@@ -1,4 +1,4 @@
-"""From what happened in a case to its rows and series."""
+"""Summaries of cases as rows and series."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def summarise(
     outcome: RunResult,
     ledger: GradientLedger,
 ) -> Case:
-    """The case's rows, a line per job, and the series of a shared link, queue and switch."""
+    """Return a case: its rows, one per job, and the series of a shared link, queue and switch."""
     trained = [assignment.job for assignment in director.assignments]
     shared = _shared(graph, outcome)
     loads = _loads(graph, outcome)
@@ -88,12 +88,12 @@ def summarise(
 
 
 def _ended(job: TrainingJob) -> list[int]:
-    """Durations of the iterations that are complete, gradients and all."""
+    """Return durations of the iterations that are complete, with their gradients."""
     return [each.end_ps - each.start_ps for each in job.history if each.end_ps < FOREVER_PS]
 
 
 def _speed(job: TrainingJob) -> float:
-    """1: as fast as if nobody had to wait; over all iterations, which overlap."""
+    """Return a job's speed over all iterations, which overlap; 1 is the speed without any waits."""
     done = [each for each in job.history if each.end_ps < FOREVER_PS]
     return job.model.compute_ps * len(done) / max(done[-1].end_ps - job.start_ps, 1)
 
@@ -114,19 +114,19 @@ def _times(job: TrainingJob) -> dict[str, int]:
 
 
 def _load(graph: nx.Graph[str], outcome: RunResult, direction: Direction) -> float:
-    """Of a direction of a link, while jobs ran; 1: all of its bits."""
+    """Return the load of a direction of a link while jobs ran; 1 is its full rate."""
     took_s = max(outcome.time_ps, 1) / PS_PER_S
     return outcome.link_bytes[direction] * 8 / (link(graph, *direction).rate_bps * took_s)
 
 
 def _loads(graph: nx.Graph[str], outcome: RunResult) -> list[float]:
-    """Of the directions that carried anything."""
+    """Return the loads of the directions that carried anything."""
     used = (direction for direction, size in outcome.link_bytes.items() if size)
     return [_load(graph, outcome, direction) for direction in used] or [0.0]
 
 
 def _shared(graph: nx.Graph[str], outcome: RunResult) -> Direction:
-    """The direction of a link that was loaded most, of those that most jobs share."""
+    """Return the most loaded direction of a link, of those that most jobs share."""
 
     def sharing(direction: Direction) -> int:
         return int(outcome.owner_series[direction].any(axis=1).sum())
@@ -135,7 +135,7 @@ def _shared(graph: nx.Graph[str], outcome: RunResult) -> Direction:
 
 
 def _fullest(outcome: RunResult) -> tuple[str, npt.NDArray[np.int64]]:
-    """The switch that had most entries in use at a time; how many over time, by group number."""
+    """Return the switch with most entries in use at a time, and their series by group number."""
 
     def use(name: str) -> tuple[int, int]:
         in_use = outcome.memory_series[name].sum(axis=0)

@@ -1,4 +1,4 @@
-"""The table on stdout: `#` is commentary, every row is for awk."""
+"""The table on stdout: lines with `#` are comments, rows suit awk."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _COLUMNS = (
 
 
 def head(experiment: JobsExperiment) -> Iterator[str]:
-    """Lines before the first row."""
+    """Yield the lines before the first row."""
     spec = experiment.spec
     first, *others = about(experiment)
     yield f"# Ringleaf: {first}"
@@ -54,7 +54,7 @@ def head(experiment: JobsExperiment) -> Iterator[str]:
 
 
 def about(experiment: JobsExperiment) -> list[str]:
-    """Return lines that say what runs on what."""
+    """Return lines on the jobs and the network they run on."""
     spec = experiment.spec
     nodes = inside_nodes(spec.switch_delay_ps, spec.host_delay_ps, spec.message_overhead_ps)
     return [
@@ -66,7 +66,7 @@ def about(experiment: JobsExperiment) -> list[str]:
 
 
 def column_widths(spec: JobsSpec) -> tuple[int, ...]:
-    """Letters of each column; names may be longer than usual ones."""
+    """Return the width of each column; names may be longer than the usual width."""
     named = {
         "algo": spec.algos,
         "order": spec.orders,
@@ -76,7 +76,7 @@ def column_widths(spec: JobsSpec) -> tuple[int, ...]:
 
 
 def line(row: JobRow, widths: Sequence[int]) -> str:
-    """One row, in columns so wide."""
+    """Return a row as a line, in columns of given widths."""
     times = (row.jct_ps, row.iteration_ps, row.compute_ps, row.wait_ps, row.front_wait_ps)
     return _line(
         (
@@ -102,7 +102,7 @@ def line(row: JobRow, widths: Sequence[int]) -> str:
 
 
 def foot(cases: Sequence[Case]) -> Iterator[str]:
-    """Lines after the last row."""
+    """Yield the lines after the last row."""
     wrong = sum(row.wrong for case in cases for row in case.rows)
     yield f"# wrong values: {wrong} {'OK' if not wrong else 'FAILED'}"
     for row in (row for case in cases for row in case.rows):

@@ -1,4 +1,4 @@
-"""Timelines of jobs, layer by layer: passes, waits, gradients that queue, and on the wire.
+"""Timelines of jobs, layer by layer: passes, waits, gradients in queues and on the wire.
 
 As a file it is a Chrome trace (the Trace Event Format), which ui.perfetto.dev and chrome://tracing
 open: a process per job, and rows for its computing, for gradients that wait for their turn, and for
@@ -32,7 +32,7 @@ _COMPUTE, _FIRST_QUEUED, _FIRST_WIRE = 1, 100, 200  # rows of a job in the trace
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Something that a job did, or that became of a piece of its gradient; times in picoseconds."""
+    """A span of a job's computing, or of a piece of its gradient; times in picoseconds."""
 
     job: int  # from 1
     iteration: int  # from 1
@@ -44,7 +44,7 @@ class Span:
 
 
 def spans_of(jobs: Sequence[TrainingJob], stretches: Iterable[Stretch]) -> list[Span]:
-    """Return all spans by their start, those without length left out."""
+    """Return all spans in the order of their starts, without those of no length."""
     found = [
         span
         for number, job in enumerate(jobs, start=1)
@@ -63,7 +63,7 @@ def spans_of(jobs: Sequence[TrainingJob], stretches: Iterable[Stretch]) -> list[
 
 
 def _passes(job: TrainingJob, number: int, count: int, iteration: Iteration) -> Iterator[Span]:
-    """Yield an iteration's passes and waits; of what is not over yet, nothing."""
+    """Yield an iteration's passes and waits, without those that are not over yet."""
     now_ps = iteration.start_ps
     layers = job.model.layers
     for layer, wait_ps in enumerate(iteration.waits_ps):

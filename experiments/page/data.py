@@ -7,7 +7,7 @@ from typing import Any
 
 
 def for_script(data: Any) -> str:
-    """Return data as JSON that nothing in it can end, or turn into anything else, in a page.
+    """Return data as JSON for a page, so that nothing in it can end the script or change it.
 
     A `<` may begin `</script>`, or `<!--`, after which `</script>` no longer ends a script.
     """

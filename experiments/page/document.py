@@ -11,7 +11,7 @@ from ringleaf.topologies.draw import dark_colors
 
 
 def document(title: str, parts: Iterable[str]) -> str:
-    """Return a page of a title, which is its heading, too, and parts in HTML."""
+    """Return a page of a title, which is also its heading, and parts in HTML."""
     style = (PAGE / "style.css").read_text() + _dark_style()
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -25,13 +25,13 @@ def document(title: str, parts: Iterable[str]) -> str:
 
 
 def figure(svg: str, title: str, caption: str) -> str:
-    """Return a figure with a caption below, and a name for who can't see it."""
+    """Return a figure with a caption below, and a label for screen readers."""
     drawing = svg.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1)
     text = ". ".join(escape(part) for part in (title, caption) if part)
     return f"<figure>{drawing}<figcaption>{text}</figcaption></figure>"
 
 
 def _dark_style() -> str:
-    """Return what colours of drawings become on a dark page."""
+    """Return the CSS that replaces drawings' colours on a dark page."""
     colors = "".join(f"{variable(was)}:{now};" for was, now in dark_colors().items())
     return f"@media (prefers-color-scheme: dark) {{ :root {{ {colors} }} }}\n"

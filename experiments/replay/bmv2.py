@@ -1,4 +1,4 @@
-"""A trace on BMv2's `simple_switch_grpc`: the packets in the same order, but no time."""
+"""Replay of a trace on BMv2's `simple_switch_grpc`: packets in the same order, without times."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ringleaf.switches.bmv2.process import Bmv2
 
 BATCH = 300
 WINDOW = 64
-"""Packets: outputs of one port come in order of their inputs, but for what queues did here."""
+"""The window in packets: a port's outputs come in their inputs' order, apart from queues here."""
 
 
 def replay_on_bmv2(trace: Trace, checks: Sequence[Check], progress: Callable[[int], None]) -> None:
-    """Send all packets of a trace through BMv2, and what comes out to the checks.
+    """Send all packets of a trace through BMv2, and its output to the checks.
 
     Raises:
         ConfigError: If BMv2 is not installed, or the trace needs time.

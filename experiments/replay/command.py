@@ -1,4 +1,4 @@
-"""`ringleaf replay`: finds traces, replays each, says what differs."""
+"""`ringleaf replay`: find traces, replay each, and report the differences."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the command line asks for; a trace's manifest may ask for more."""
+    """The options of the command line; a trace's manifest may add more."""
 
     masks: Sequence[str] = ()
     window: str | None = None
@@ -49,7 +49,7 @@ def replay(folders: Sequence[Path], request: Request, emit: Emit) -> int:
     """Replay the traces of these folders; return the exit code.
 
     Raises:
-        ConfigError: If the request itself is wrong; what is wrong with a trace is reported.
+        ConfigError: If the request itself is wrong; errors of a trace are only reported.
     """
     choose("replay", "switch", request.switch, SWITCHES)
     if request.update and request.switch != "embedded":
@@ -67,7 +67,7 @@ def replay(folders: Sequence[Path], request: Request, emit: Emit) -> int:
 
 
 def _rules(request: Request, manifest: Manifest | None) -> Rules:
-    """What is compared: as the command line says, or else the manifest."""
+    """Return the rules of comparison: those of the command line, or else of the manifest."""
     masks = [*request.masks, *(manifest.mask if manifest else ())]
     text = request.window or (manifest.window if manifest else None)
     anywhere = request.ignore_order or (manifest is not None and manifest.ignore_order)
@@ -84,7 +84,7 @@ def _rules(request: Request, manifest: Manifest | None) -> Rules:
 
 
 def parse_window(text: str) -> Window:
-    """`16` packets, or a time like `10us`.
+    """Return the window of a text: `16` packets, or a time like `10us`.
 
     Raises:
         ConfigError: If it is neither.
@@ -128,10 +128,10 @@ def _replay_or_fail(folder: Path, request: Request, emit: Emit, started: float) 
 
 
 def _check_files(folder: Path, request: Request) -> list[str]:
-    """Notes on files that have changed since the trace was recorded.
+    """Return notes on files that have changed since the trace was recorded.
 
     Raises:
-        ConfigError: If packets have: they are not meant to.
+        ConfigError: If packets have changed, which they must not.
     """
     changed = changed_files(folder)
     packets = [
@@ -156,7 +156,7 @@ def make_checks(trace: Trace, rules: Rules) -> list[Check]:
 
 
 def _run(trace: Trace, checks: Sequence[Check], switch: str) -> str:
-    """Replay, and say how fast that was."""
+    """Replay a trace; return a text on the speed."""
     if switch == "embedded":
         replayer = Replayer(trace, load_program(trace.manifest))
         started = time.perf_counter()
@@ -182,7 +182,7 @@ def _speed(trace: Trace, started: float) -> str:
 
 
 def _update(trace: Trace) -> str:
-    """Write what the switch sends now as what is expected."""
+    """Write the packets that the switch sends now as the expected ones."""
     folder = trace.manifest.folder
     fresh = folder / "out.new"
     shutil.rmtree(fresh, ignore_errors=True)
@@ -200,7 +200,7 @@ def _update(trace: Trace) -> str:
 
 
 def _show(result: TraceResult) -> None:
-    """Print the first difference whole, the other ports' in a line."""
+    """Print the first difference in full, and a line for each port that differs."""
     console = Console(highlight=False, soft_wrap=False)
     wrong = [port for port in result.ports if not port.equal]
     for port in wrong:
@@ -222,7 +222,7 @@ def _time(difference: object) -> tuple[int, int]:
 
 @contextmanager
 def _progress(trace: Trace) -> Iterator[Progress]:
-    """Yield what to call with the number of packets done; on a terminal, a bar shows it."""
+    """Yield a function to call with the number of packets done; on a terminal, a bar shows it."""
     if not sys.stderr.isatty():
         yield lambda done: None
         return

@@ -1,4 +1,4 @@
-"""Packets as scapy sees them, field by field, each with the bits that it is made of."""
+"""Packets as scapy dissects them, field by field, each with the range of its bits."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def _ethernet() -> Any:
 
 
 def dissect(data: bytes) -> list[FieldView]:
-    """All fields in order of their bits; what no layer knows is `Raw.load`."""
+    """Return all fields in the order of their bits; bytes that no layer knows are `Raw.load`."""
     try:
         packet = _ethernet()(data)
     except (struct.error, ValueError, IndexError, TypeError, KeyError, AttributeError):
-        packet = None  # scapy takes it for granted that headers are whole
+        packet = None  # scapy assumes that headers are complete
     fields: list[FieldView] = []
     seen: dict[str, int] = {}
     start = 0
@@ -53,7 +53,7 @@ def dissect(data: bytes) -> list[FieldView]:
         raw = layer.raw_packet_cache or b""
         fields += _fields(layer, shown, 8 * len(raw), 8 * start)
         start += len(raw)
-    if start < len(data):  # padding, or what scapy left out
+    if start < len(data):  # padding, or bytes that scapy left out
         rest = data[start:]
         fields.append(FieldView("Padding", "load", _hex(rest), 8 * start, 8 * len(data)))
     return fields
@@ -66,7 +66,7 @@ def _layers(packet: Any) -> Iterator[Any]:
 
 
 def _fields(layer: Any, shown: str, size_bits: int, base: int) -> Iterator[FieldView]:
-    """Take a layer's bytes apart once more, to learn where each field is."""
+    """Parse a layer's bytes once more, to find the bits of each field; yield the fields."""
     rest: Any = layer.original
     before = 0
     for field in layer.fields_desc:

@@ -13,7 +13,7 @@ from ringleaf.networks.replay.compare import PortResult
 
 @dataclass(frozen=True, slots=True)
 class TraceResult:
-    """What became of one trace."""
+    """The result of one trace."""
 
     name: str
     seconds: float
@@ -26,7 +26,7 @@ class TraceResult:
 
 
 def write_junit(path: Path, results: Sequence[TraceResult]) -> None:
-    """Write the results; what could not be replayed is one case with an error."""
+    """Write the results; a trace that could not be replayed is one case with an error."""
     suites = [junit.Suite(each.name, each.name, _cases(each), each.seconds) for each in results]
     junit.write_junit(path, "ringleaf replay", suites)
 

@@ -1,4 +1,4 @@
-"""`--mask`: what is not compared, by byte ranges or by fields of known layers."""
+"""`--mask`: byte ranges, or fields of known layers, that are not compared."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Mask = Callable[[bytes], bytes]
 
 
 def parse_masks(texts: Sequence[str]) -> Mask | None:
-    """What sets the masked bits of a packet to zero; None if nothing is masked.
+    """Return a function that sets a packet's masked bits to zero; None if nothing is masked.
 
-    Each is `offset:length` in bytes from the start of the Ethernet header, or `Layer.field` as the
+    Each mask is `offset:length` in bytes from the Ethernet header's start, or `Layer.field` as the
     differences name them: `IP.ttl`, `SwitchML.exponent`.
 
     Raises:
@@ -50,7 +50,7 @@ def parse_masks(texts: Sequence[str]) -> Mask | None:
 
 
 def _known(text: str) -> str:
-    """The field's name, if a layer that scapy has loaded has such a field."""
+    """Return the field's name, if a layer that scapy has loaded has such a field."""
     from scapy.config import conf
 
     dissect(b"")  # loads them

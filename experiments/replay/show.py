@@ -1,4 +1,4 @@
-"""The first difference, as people want to see it: two packets, field by field and byte by byte."""
+"""The first difference for people: two packets, field by field and byte by byte."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WIDE = 144  # columns that two dumps of 16 bytes a row need
 
 
 def describe(result: PortResult) -> str:
-    """One line on what is wrong with a port, without a packet's bytes."""
+    """Return one line on a port's first difference, without a packet's bytes."""
     first = result.first
     assert first is not None
     packet = first.expected or first.got
@@ -47,7 +47,7 @@ def _at(packet: Packet) -> str:
 
 
 def changed_fields(expected: Packet, got: Packet) -> list[str]:
-    """Names of the fields that differ."""
+    """Return the names of the fields that differ."""
     return [
         name
         for name, left, right in _rows(expected.data, got.data)
@@ -60,14 +60,14 @@ def _value(field: FieldView | None) -> str | None:
 
 
 def _rows(left: bytes, right: bytes) -> Iterator[tuple[str, FieldView | None, FieldView | None]]:
-    """Fields of both, those of one name side by side, in the order of the first that has them."""
+    """Yield both packets' fields by name, side by side, in the order of the first that has them."""
     fields = [{field.full_name: field for field in dissect(data)} for data in (left, right)]
     for name in dict.fromkeys([*fields[0], *fields[1]]):
         yield name, fields[0].get(name), fields[1].get(name)
 
 
 def render(difference: Difference, *, width: int) -> RenderableType:
-    """The two packets, or the one that there is."""
+    """Return a view of the two packets, or of the one that there is."""
     left, right = difference.expected, difference.got
     if left is None or right is None:
         packet = left or right
@@ -113,7 +113,7 @@ def _both(left: Packet, right: Packet, titles: tuple[str, str]) -> Table:
 
 
 def _dump(left: bytes, right: bytes | None, *titles: str, per_row: int) -> Table:
-    """Rows of the hexdump that differ, and some around them; one packet is shown whole."""
+    """Return the hexdump's rows that differ, and some around them; one packet is shown whole."""
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=right is not None)
     table.add_column("byte", style="cyan", justify="right")
     for title in titles if right is not None else ("",):
@@ -148,7 +148,7 @@ def _worth_showing(differs: list[bool]) -> list[int]:
 
 
 def _hex_row(mine: bytes, other: bytes, per_row: int) -> Text:
-    """`45 00[03]00  E...`: bytes that differ are marked, so that it shows without colours."""
+    """Return a row: `45 00[03]00  E...`; marks show bytes that differ, also without colours."""
     text, letters = Text(), Text()
     marked = False
     for i in range(per_row):
@@ -165,7 +165,7 @@ def _hex_row(mine: bytes, other: bytes, per_row: int) -> Text:
 
 
 def as_text(difference: Difference, *, width: int = 140) -> str:
-    """The same without colours, for JUnit."""
+    """Return the view of a difference as text without colours, for JUnit."""
     console = Console(width=width, color_system=None, record=True, file=StringIO())
     console.print(render(difference, width=width))
     return "\n".join(line.rstrip() for line in console.export_text().splitlines())

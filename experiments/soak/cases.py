@@ -1,7 +1,7 @@
-"""Random cases: options as people write them, and what goes wrong while they run.
+"""Random cases: options as people write them, and disturbances while they run.
 
-A case is one spec with several algorithms and sizes, so that one network is used many times. Its
-number and the soak's seed say all of it.
+A case is one spec with several algorithms and sizes, so that one network is used many times. It is
+determined by its number and the soak's seed.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ SYSTEMS = ("switchml", "atp", "omnireduce")
 OTHERS = ("reducescatter", "allgather", "broadcast", "reduce", "alltoall")
 
 SIZES = (4, 8, 252, 256, 260, 1024, 4096, 5000, 20_000, 65_536)
-"""Bytes per rank, around the edges of blocks and packets."""
+"""Sizes in bytes per rank, around the edges of blocks and packets."""
 
 EDGE_SIZES, DRAWN_SIZES = 6, 4
-"""How many sizes of a case are of these, and how many others: networks take long to make."""
+"""A case's number of sizes from `SIZES`, and of others: networks take long to make."""
 
-LONGEST_PS = 300 * PS_PER_US  # after the start of a run, in which disturbances come
+LONGEST_PS = 300 * PS_PER_US  # after the start of a run, in which disturbances begin
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What one experiment of the soak does.
+    """One experiment of the soak.
 
     Attributes:
-        number: Of the case in its soak.
+        number: Number of the case in its soak.
         given: Options, as on the command line.
-        trouble: How links fail and switches restart in every run of it; seeds its times.
+        trouble: Failures of links and restarts of switches in every run of it.
     """
 
     number: int
@@ -59,7 +59,7 @@ class Case:
 
     @property
     def command(self) -> str:
-        """What to type to run its options without the trouble."""
+        """The command that runs its options without the trouble."""
         words = [
             f"{OPTIONS[name].flags.split()[0]} {shlex.quote(v)}" for name, v in self.given.items()
         ]
@@ -68,12 +68,12 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """How many disturbances of each kind a run gets.
+    """The number of disturbances of each kind that a run gets.
 
     Attributes:
-        outages: Links that are down for a while, in both directions.
-        bursts: Links that lose half of the packets for a while, in one direction only.
-        restarts: Switches that restart.
+        outages: Number of links that are down for a while, in both directions.
+        bursts: Number of links that lose half of the packets for a while, in one direction only.
+        restarts: Number of switches that restart.
     """
 
     outages: int = 0
@@ -125,7 +125,7 @@ def draw(seed: int, number: int) -> Case:
 
 
 def _draw_sizes(random: Random) -> list[int]:
-    """Return sizes at edges and anywhere, in any order: a network's first run may be of any."""
+    """Return sizes at edges and others, in random order, so that any may be a network's first."""
     anywhere = {4 * random.randint(1, 1 << random.randint(1, 13)) for _ in range(DRAWN_SIZES)}
     sizes = sorted(anywhere.union(random.sample(SIZES, EDGE_SIZES)))
     random.shuffle(sizes)

@@ -1,4 +1,4 @@
-"""`ringleaf soak`: random cases, for as long as it is told."""
+"""`ringleaf soak`: run random cases for a given time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
 
 @dataclass(slots=True)
 class Tally:
-    """What a soak has found so far."""
+    """The counts of a soak so far."""
 
     seed: int
     began_s: float = field(default_factory=time.monotonic)
@@ -48,7 +48,7 @@ class Tally:
         return sum(self.ends.values())
 
     def line(self) -> str:
-        """One line for people."""
+        """Return the counts as one line of text."""
         took_s = time.monotonic() - self.began_s
         ends = ", ".join(f"{n} {what}" for what, n in self.ends.most_common())
         return (
@@ -115,7 +115,7 @@ Found = list[tuple[str, str, str]]
 
 
 def _findings(seed: int, is_over: Callable[[], bool], jobs: int) -> Iterator[tuple[int, Found]]:
-    """Yield cases' numbers and findings until it is over."""
+    """Yield cases' numbers and findings until the soak is over."""
     if jobs == 1:
         for number in count():
             if is_over():
@@ -146,7 +146,7 @@ def try_number(seed: int, number: int) -> Found:
 def try_plain(case: AnyCase) -> Found:
     """Run a case; return its findings as plain tuples."""
     from ringleaf.experiments.soak.job_cases import JobsCase
-    from ringleaf.experiments.soak.job_trial import try_jobs  # compiles, or loads what is compiled
+    from ringleaf.experiments.soak.job_trial import try_jobs  # compiles, or loads compiled code
     from ringleaf.experiments.soak.trial import try_case
 
     found = try_jobs(case) if isinstance(case, JobsCase) else try_case(case)
@@ -158,7 +158,7 @@ def shrink(case: AnyCase, fails: Callable[[AnyCase], bool]) -> AnyCase:
 
     Args:
         case: One that fails.
-        fails: Whether a case fails in the same way.
+        fails: Function that returns whether a case fails in the same way.
     """
     from ringleaf.experiments.soak.job_cases import simpler_any
 

@@ -1,4 +1,4 @@
-"""Guards against hostile input: it must not write elsewhere, run commands, or use up a machine."""
+"""Guards against hostile input, which must not write elsewhere, run commands or exhaust memory."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 
 
 class BreachError(BaseException):
-    """Something that no input may lead to; no `except Exception` hides it."""
+    """A breach that no input may cause; no `except Exception` hides it."""
 
 
 class Watch:
-    """Hears of all that Python does (PEP 578), and takes note of what is not allowed.
+    """An audit hook (PEP 578) that notes and stops all that input must not do.
 
-    Files may be written in `folders` alone. An audit hook stays for good, so there is one per
-    process, and it is only on while input is being fed.
+    Files may be written only in `folders`. An audit hook can't be removed, so there is one per
+    process, and it is only active while input is being fed.
     """
 
     def __init__(self, folders: list[Path]) -> None:
@@ -86,7 +86,7 @@ class SlowError(BaseException):
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise SlowError in what takes more of a processor's time, however busy that is."""
+    """Raise SlowError in a block that takes more processor time, however busy the processor is."""
 
     def ring(*_: object) -> None:
         raise SlowError(f"took more than {seconds:g} s")
@@ -101,7 +101,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 def limit_memory(more_bytes: int) -> None:
-    """Let this process take that much more memory than it has, and write no large file."""
+    """Limit the memory that this process may take beyond its current, and the files it writes."""
     now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (now + more_bytes, now + more_bytes))
     resource.setrlimit(resource.RLIMIT_FSIZE, (more_bytes, more_bytes))

@@ -1,11 +1,11 @@
-"""A month of fuzzing in an hour: broken and hostile input, each of which works or is refused.
+"""Fuzzing with broken and hostile input, each of which must work or be refused.
 
     python -m ringleaf.experiments.soak.hostile --inputs 100000 --seed 1
 
-Input number i of a seed is always the same. Each is fed in a process of its own folder, with a
-limit of time and of memory, that may write nowhere else, start nothing and connect to nothing. What
-ends in anything but an error of ours is kept in a file, made smaller, and named with the command
-that repeats it. Exit codes: 0 none did, 1 some did.
+Input number i of a seed is always the same. Each is fed in a process with a folder of its own and
+limits of time and memory, which may write nowhere else, start nothing and connect to nothing. An
+input that ends in anything but an error of ours is made smaller, kept in a file, and reported with
+the command that repeats it. Exit codes: 0 there was none, 1 there were some.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ringleaf.experiments.soak.shrink import shrink
 
 LIMIT_S = 10.0  # of a processor, for one input; a large program takes one second
 STUCK_S = 300.0  # without a word from a process, which is then ended
-MORE_BYTES = 1 << 30  # of memory, than a process has at first
+MORE_BYTES = 1 << 30  # of memory, beyond a process's memory at first
 LONGEST = 4 << 20  # bytes of an input
 SHRINK_S = 20.0
 BATCH = 50  # inputs between two reports of a process
@@ -42,7 +42,7 @@ BATCH = 50  # inputs between two reports of a process
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What an input led to that none may; `sign` is the same for the same mistake."""
+    """A failure that an input caused; `sign` is the same for the same mistake."""
 
     number: int
     kind: str
@@ -67,7 +67,7 @@ def draw(seed: int, number: int, only: str | None = None) -> tuple[str, bytes]:
 
 
 class Feeder:
-    """Feeds inputs in this process, for good: it can't be watched by two, nor left again."""
+    """A feeder of inputs in this process, one per process: its watch and folder can't be undone."""
 
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
@@ -75,7 +75,7 @@ class Feeder:
         os.chdir(scratch)
 
     def feed(self, kind: str, data: bytes) -> tuple[bool, str, str]:
-        """Return whether an input worked, and sign and story of what it must not do."""
+        """Return whether an input worked, and the sign and story of its failure, if any."""
         folder = self._scratch / "input"
         folder.mkdir()
         worked, sign, story = False, "", ""
@@ -96,14 +96,14 @@ class Feeder:
         return worked, sign, story
 
     def smaller(self, kind: str, data: bytes, sign: str) -> bytes:
-        """Return less input that leads to the same."""
+        """Return a smaller input with the same failure."""
         if sign.startswith("SlowError"):
-            return data  # which would take all the time there is
+            return data  # shrinking it would take all the time there is
         return shrink(data, lambda less: self.feed(kind, less)[1] == sign, SHRINK_S)
 
 
 def _sign(error: BaseException) -> str:
-    """Return what and where: the innermost place of our own."""
+    """Return the error's type and place: the innermost line of our own code."""
     places = traceback.extract_tb(error.__traceback__)
     root = str(Path(__file__).resolve().parents[2])
     ours = [place for place in places if place.filename.startswith(root)]
@@ -116,7 +116,7 @@ def _sign(error: BaseException) -> str:
 
 
 def _work(pipe: Connection, scratch: Path, seed: int, numbers: range, only: str | None) -> None:
-    """Feed inputs; tell of each failure, and of each batch how many were fed and worked."""
+    """Feed inputs; report each failure, and after each batch how many were fed and worked."""
     feeder = Feeder(scratch)
     limit_memory(MORE_BYTES)
     fed, worked = Counter[str](), Counter[str]()
@@ -142,7 +142,7 @@ def _shrink_apart(pipe: Connection, scratch: Path, kind: str, data: bytes, sign:
 
 
 class Soak:
-    """Feeds numbers of a seed by one process after the other, until the time is over."""
+    """A soak, which feeds a seed's inputs by one process after the other, until time is over."""
 
     def __init__(self, seed: int, keep: Path, only: str | None = None) -> None:
         self._seed = seed
@@ -156,7 +156,7 @@ class Soak:
             numbers = numbers[self._process(numbers, until) :]
 
     def _process(self, numbers: range, until: float) -> int:
-        """Feed numbers in one process; return how many it got through."""
+        """Feed numbers in one process; return how many of them it has finished."""
         here, there = multiprocessing.Pipe(duplex=False)
         at = numbers.start
         with tempfile.TemporaryDirectory(prefix="ringleaf-soak-") as scratch:
@@ -204,7 +204,7 @@ class Soak:
     ) -> None:
         self._signs[sign] += 1
         if self._signs[sign] > 1:
-            return  # one of a sign is enough to mend it
+            return  # one of a sign is enough to fix it
         if shrinks:
             data = self._smaller(kind, data, sign)
         self._keep.mkdir(parents=True, exist_ok=True)
@@ -235,7 +235,7 @@ class Soak:
 
 
 def again(file: Path) -> bool:
-    """Feed an input that was kept, and tell all; return whether it is refused, or works, now."""
+    """Feed a kept input, and print the outcome; return whether it is now refused, or works."""
     kind, data = file.suffix.removeprefix("."), file.read_bytes()
     with tempfile.TemporaryDirectory(prefix="ringleaf-soak-") as scratch:
         worked, sign, story = Feeder(Path(scratch)).feed(kind, data)

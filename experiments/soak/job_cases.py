@@ -1,4 +1,4 @@
-"""Random cases of training jobs that share a network, each with hosts and orders of its own."""
+"""Random cases of training jobs that share a network, each job with hosts of its own."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from ringleaf.units import PS_PER_MS, PS_PER_NS, PS_PER_US
 JOBS_SHARE = 0.2  # of all cases of a soak
 
 ROUNDS = 10
-"""Times that a case has its jobs train on one network."""
+"""The number of times that a case's jobs train on one network."""
 
 ELEMENTS = (0, 1, 2, 63, 64, 65, 255, 256, 1000, 1250, 5000)
-"""Of a layer's gradient, around the edges of blocks and packets."""
+"""The sizes of a layer's gradient, around the edges of blocks and packets."""
 
 LATEST_PS = 50 * PS_PER_US  # start of a job
 LONGEST_LAYER_PS = 5 * PS_PER_US  # a layer's pass, forward or backward
 BACKGROUND_LAYER_PS = 50 * PS_PER_US  # of a job that goes on as long as others
-PATIENT_LAYER_PS = 5 * PS_PER_MS  # likewise, where others wait for lost packets, for seconds
+PATIENT_LAYER_PS = 5 * PS_PER_MS  # likewise, if others wait for lost packets, for seconds
 
 TOGETHER: tuple[tuple[str, ...], ...] = (
     (),
@@ -43,17 +43,17 @@ TOGETHER: tuple[tuple[str, ...], ...] = (
     ("omnireduce",),
     ("atp", "switchml"),
 )
-"""Systems that may have jobs in one network."""
+"""Combinations of systems that may have jobs in one network."""
 
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """Hosts that train together, in every round of a case.
+    """The hosts that train together in every round of a case.
 
     Attributes:
-        ranks: How many hosts have a rank.
-        servers: How many help besides.
-        system: What aggregates for them; "": hosts add.
+        ranks: Number of hosts that have a rank.
+        servers: Number of hosts that help besides.
+        system: The system that aggregates for them; "": hosts add.
     """
 
     ranks: int
@@ -70,14 +70,14 @@ class Training:
     """A team's job in one round.
 
     Attributes:
-        algo: The collective that reduces its gradients.
-        elements: Of each layer's gradient, the front layer first.
-        layer_ps: What each layer's pass takes, forward or backward.
-        iterations: How many; None: as long as others train.
-        start_ps: After the round's start.
-        weight: Its importance, to schedulers.
-        fuse_bytes: Gradients are put together until they have so much.
-        partition_bytes: Larger ones are cut; None: as the scheduler wants it.
+        algo: The algorithm that reduces its gradients.
+        elements: Number of elements of each layer's gradient, the front layer first.
+        layer_ps: Time of each layer's pass, forward or backward.
+        iterations: Number of iterations; None: as long as others train.
+        start_ps: Time of its start, after the round's start.
+        weight: Its importance, for schedulers.
+        fuse_bytes: Gradients are joined until they have so many bytes.
+        partition_bytes: Larger gradients are cut; None: by the scheduler's choice.
     """
 
     algo: str
@@ -92,7 +92,7 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """All teams train once, their gradients in the order of a scheduler."""
+    """A round in which all teams train once, their gradients in the order of a scheduler."""
 
     order: str
     trainings: tuple[Training, ...]
@@ -100,15 +100,15 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class JobsCase:
-    """Jobs beside each other, several times on one network.
+    """A case of jobs beside each other, several times on one network.
 
     Attributes:
-        number: Of the case in its soak.
-        given: Options, as on the command line, as far as they concern a network.
-        trouble: How links fail and switches restart in every round; seeds its times.
-        entries: Slots or aggregators that all jobs may have in a switch; None: what there is.
-        teams: Who trains.
-        rounds: What they train.
+        number: Number of the case in its soak.
+        given: Options of a network, as on the command line.
+        trouble: Failures of links and restarts of switches in every round.
+        entries: Slots or aggregators that all jobs may have in a switch; None: all there are.
+        teams: The teams that train.
+        rounds: Their jobs in each round.
     """
 
     number: int
@@ -120,7 +120,7 @@ class JobsCase:
 
     @property
     def command(self) -> str:
-        """The case in words, as no command takes it."""
+        """The case in words, as there is no command for it."""
         options = " ".join(f"{name}={value}" for name, value in self.given.items())
         lines = [f"jobs on {options}, {self.entries or 'all'} entries a switch"]
         lines += [f"  {team}" for team in self.teams]
@@ -130,7 +130,7 @@ class JobsCase:
 
 
 def draw_jobs(seed: int, number: int) -> JobsCase:
-    """Return case `number` of a soak, if it is one of jobs."""
+    """Return case `number` of a soak, which must be one of jobs."""
     random = Random(f"{seed} {number} jobs")
     topo = random.choice(TOPOLOGIES)
     given = {"topo": topo, "seed": str(random.randrange(1 << 20)), **draw_options(random)}
@@ -195,7 +195,7 @@ def simpler_jobs(case: JobsCase) -> list[JobsCase]:
 
 
 def _ends(case: JobsCase) -> bool:
-    """Whether each round has a job that others wait for."""
+    """Return whether each round has a job of limited length, and so an end."""
     return all(any(job.iterations for job in each.trainings) for each in case.rounds)
 
 
@@ -208,7 +208,7 @@ def _without_team(case: JobsCase, place: int) -> JobsCase:
 
 
 def _simpler_trainings(case: JobsCase, place: int) -> Iterator[JobsCase]:
-    """Yield cases whose rounds have a simpler job of one team."""
+    """Yield cases in which one team's job is simpler in a round."""
     for number, each in enumerate(case.rounds):
         job = each.trainings[place]
         wanted = [

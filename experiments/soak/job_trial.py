@@ -1,4 +1,4 @@
-"""One case of jobs beside each other: every round judged, the network looked at for leaks."""
+"""Try a case of jobs beside each other: judge every round, and check the network for leaks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ringleaf.topologies.graph import attachment, hosts, link, switches
 from ringleaf.units import PS_PER_S
 
 Complaint = tuple[str, str] | None
-"""What is wrong, and why, in words."""
+"""The kind of an error, and its reason in words; None if all is well."""
 
 
 def try_jobs(case: JobsCase) -> list[Finding]:
@@ -75,13 +75,13 @@ class _Fabric:
         self.renew()
 
     def renew(self) -> None:
-        """Take a new network: after a round that did not end well."""
+        """Take a new network, as is done after a round that did not end well."""
         options = network_options(self._experiment.spec, None, switch_entries=self._case.entries)
         seed = self._experiment.spec.seed
         self._network = VirtualNetwork(self._graph, options, groups=self._groups, seed=seed)
 
     def play(self, each: Round, where: str) -> Finding:
-        """Have all teams train; return how it ended."""
+        """Let all teams train; return how the round ended."""
         network, spec = self._network, self._experiment.spec
         scheduler = find_scheduler(each.order)
         assignments = [
@@ -111,7 +111,7 @@ class _Fabric:
         return Finding("ok", where) if why is None else Finding(why[0], where, why[1])
 
     def _resent(self, outcome: RunResult) -> Complaint:
-        """Whether packets were sent again although none was lost."""
+        """Complain if packets were sent again although none was lost."""
         if outcome.lost or outcome.drops or not outcome.retransmissions:
             return None
         return "resent", f"{outcome.retransmissions} packets were sent again, and none was lost"
@@ -146,7 +146,7 @@ class _Fabric:
         return schedule
 
     def _least_bps(self, group: Group) -> int:
-        """Rate of the slowest line of a group's ranks."""
+        """Return the rate of the slowest line of a group's ranks."""
         lines = (link(self._graph, host, attachment(self._graph, host)) for host in group.hosts)
         return min(line.rate_bps for line in lines)
 
@@ -164,7 +164,7 @@ def _wrong(ledger: GradientLedger) -> Complaint:
 
 
 def _undone(director: TrainingDirector, ledger: GradientLedger) -> Complaint:
-    """Whether a job that others wait for has not reduced each piece once an iteration."""
+    """Complain if a job of limited length has not reduced each piece once an iteration."""
     for number, each in enumerate(director.assignments):
         job = each.job
         if each.endless:
@@ -178,7 +178,7 @@ def _undone(director: TrainingDirector, ledger: GradientLedger) -> Complaint:
 
 
 def _impossible(director: TrainingDirector, lines_bps: list[int]) -> Complaint:
-    """Whether an iteration took less than its passes, or a sum less than to receive it."""
+    """Complain if an iteration took less than its passes, or a sum less than its reception."""
     for number, each in enumerate(director.assignments):
         for iteration in each.job.history:
             took_ps = iteration.end_ps - iteration.start_ps

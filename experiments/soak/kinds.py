@@ -1,7 +1,7 @@
-"""The kinds of input from outside: how hostile ones are made, and what reads them.
+"""The kinds of input from outside, with functions that make hostile ones and that read them.
 
-Each is fed as far as it goes without machine code: a program until its module is Python byte code,
-messages until a switch's tables are laid out.
+Each is fed as far as possible without machine code: a program until its module is Python byte
+code, messages until a switch's tables are laid out.
 """
 
 from __future__ import annotations
@@ -34,17 +34,20 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "switches" / "programs"
 TRACES = ROOT / "tests" / "traces"
 STF = ROOT / "tests" / "switches" / "stf"
-MOST_BYTES = 2 << 20  # of a changed program: what is larger takes its time to be refused
-LONGEST_SPEC = 12_000  # bytes, but for a few: YAML takes a second for 200,000
+MOST_BYTES = 2 << 20  # of a changed program: larger ones take long to be refused
+LONGEST_SPEC = 12_000  # bytes, with few exceptions: YAML takes a second for 200,000
 LARGEST = 60_000  # bytes of a program that is worth changing
 
 REFUSALS: tuple[type[Exception], ...] = (RingleafError, BatchError)
-"""How input may be refused."""
+"""The errors by which input may be refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How to draw an input, and to feed it; a folder is empty, and the input's own."""
+    """A kind of input, with functions that draw and feed one.
+
+    `feed` takes an input, and an empty folder for it alone.
+    """
 
     share: int  # of all inputs
     draw: Callable[[random.Random], bytes]
@@ -55,11 +58,11 @@ _NEEDED = (
     *("experiments.jobs.session", "experiments.spec.file"),
     *("networks.traces.entries", "networks.traces.trace", "switches.stf.parser"),
 )
-"""Modules that feeders import when they feed, which takes its time."""
+"""Modules that feeders import when they feed, which takes a while."""
 
 
 def prepare() -> None:
-    """Import what feeding needs, and read what is given to all."""
+    """Import the modules that feeding needs, and read the common files."""
     for name in _NEEDED:
         import_module(f"ringleaf.{name}")
     for kind in KINDS.values():
@@ -104,7 +107,7 @@ def _draw_capture(rng: random.Random) -> bytes:
 
 
 def _as_pcapng(rng: random.Random, data: bytes) -> bytes:
-    """Return a section, an interface and blocks with some bytes of a capture."""
+    """Return a pcapng file: a section, an interface and blocks with some bytes of a capture."""
     section = _block(0x0A0D0D0A, (0x1A2B3C4D).to_bytes(4, "little") + bytes(12))
     options = bytes((9, 0, 1, 0, rng.choice((6, 9, 0x80, 0xFF)), 0, 0, 0))
     blocks = [section, _block(1, bytes((1, 0, 0, 0, 0, 0, 0, 0)) + options)]
@@ -142,7 +145,7 @@ _MESSAGES: dict[bytes, Any] = {
 
 
 class _AnyController(Controllers):
-    """Lets everybody write, as hostile input would not take the trouble to be elected."""
+    """Controllers of which everybody may write, as hostile input does not seek election."""
 
     def check_primary(self, request: Any) -> None:
         pass
@@ -333,7 +336,7 @@ def _changed_spec(rng: random.Random) -> bytes:
     data = rng.choice(_specs())
     if rng.random() < 0.3:
         document = json.dumps(yaml.safe_load(data)).encode()
-        return mutate_json(rng, document)  # which is YAML, too
+        return mutate_json(rng, document)  # JSON is YAML, too
     if rng.random() < 0.05:
         return b"a0: &a0 [x, x]\n" + b"".join(
             b"a%d: &a%d [*a%d, *a%d]\n" % (i, i, i - 1, i - 1) for i in range(1, 40)
@@ -415,7 +418,7 @@ def _feed_stf(data: bytes, folder: Path) -> None:
             elif isinstance(statement, SetDefault):
                 translator.set_default("here", statement)
         except RingleafError:
-            pass  # it is of another program
+            pass  # the statement is of another program
 
 
 # Traces: one of their files, after its name and a zero.

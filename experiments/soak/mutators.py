@@ -1,4 +1,4 @@
-"""Broken and hostile input, made of good input."""
+"""Mutators, which make broken and hostile input from good input."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 OWNED = "owned"
-"""The file that code in hostile names makes, if it is executed."""
+"""The file that code in hostile names creates if it is executed."""
 
 CODE = f"__import__('pathlib').Path({OWNED!r}).touch()"
 
@@ -40,7 +40,7 @@ OTHERS: tuple[Any, ...] = (
 )
 
 MOST_COPIED = 20_000
-"""Values that one change adds; copies of copies would take all memory."""
+"""The most values that one change adds; copies of copies would take all memory."""
 
 LONGEST_RENAMED = 1 << 22  # letters
 
@@ -48,12 +48,12 @@ Place = tuple[Any, Any]  # a list or object, and the index or key in it
 
 
 def hostile_value(rng: random.Random) -> Any:
-    """Return what no good document has at most places."""
+    """Return a value that is wrong in most places of a good document."""
     return rng.choice(rng.choice((TEXTS, NUMBERS, OTHERS)))
 
 
 def places(document: Any) -> Iterator[Place]:
-    """Return all places of a JSON document."""
+    """Yield all places of a JSON document."""
     waiting = [document]
     while waiting:
         item = waiting.pop()
@@ -65,7 +65,7 @@ def places(document: Any) -> Iterator[Place]:
 
 
 def leaf_places(document: Any) -> list[Place]:
-    """Return the places of texts and numbers, of which the document is full."""
+    """Return the places of texts, numbers and other leaves, which are most of a document."""
     return [place for place in places(document) if not isinstance(place[0][place[1]], (dict, list))]
 
 
@@ -84,14 +84,14 @@ def mutate_json(rng: random.Random, text: bytes) -> bytes:
 
 
 def _nested(rng: random.Random, text: bytes) -> bytes:
-    """Put a document so deep that recursion ends."""
+    """Nest a document so deep that recursion may fail."""
     before, after = rng.choice(((b"[", b"]"), (b'{"type": "expression", "value": ', b"}")))
     depth = rng.choice((10, 900, 20_000))
     return before * depth + text + after * depth
 
 
 def _pick(rng: random.Random, document: Any) -> Place | None:
-    """Return a place, those near the top being as likely as the many far down."""
+    """Return a random place, biased towards the few near the top."""
     item = document
     place: Place | None = None
     while isinstance(item, (dict, list)) and item:
@@ -110,7 +110,7 @@ def _replace(rng: random.Random, document: Any) -> None:
 
 
 def _replace_alike(rng: random.Random, document: Any) -> None:
-    """Put another value of the same type there."""
+    """Replace a value by another one of the same type."""
     place = _pick(rng, document)
     if place is None:
         return
@@ -145,7 +145,7 @@ def _repeat(rng: random.Random, document: Any) -> None:
 
 
 def _weight(item: Any) -> int:
-    """Roughly how many values are copied with this one, up to MOST_COPIED; long texts are many."""
+    """Return about how many values a copy has, up to MOST_COPIED; long texts count as many."""
     count = 0
     for holder, key in places([item]):
         text = holder[key]
@@ -156,7 +156,7 @@ def _weight(item: Any) -> int:
 
 
 def _rename(rng: random.Random, document: Any) -> None:
-    """Give one text another value wherever it stands, so that all still fits together."""
+    """Replace a text wherever it occurs, so that references still fit."""
     texts = [place[0][place[1]] for place in leaf_places(document)]
     texts = [text for text in texts if isinstance(text, str)]
     if not texts:
@@ -178,7 +178,7 @@ def _deepen(rng: random.Random, document: Any) -> None:
         inner = place[0][place[1]]
         operation = {"op": rng.choice(("+", "<<", "~", "?", "*")), "left": inner, "right": inner}
         place[0][place[1]] = {"type": "expression", "value": {**operation, "cond": inner}}
-        # If not, each layer has three times as much written out.
+        # Otherwise, each layer has three times as much written out.
         if rng.random() < 0.9 or 3 * _weight(inner) > MOST_COPIED:
             place[0][place[1]]["value"]["left"] = {"type": "hexstr", "value": "0x1"}
             place[0][place[1]]["value"]["cond"] = None

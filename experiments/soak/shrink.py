@@ -1,4 +1,4 @@
-"""Failing input, made smaller."""
+"""Shrinking of failing input."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Fails = Callable[[bytes], bool]
 
 
 def shrink(data: bytes, fails: Fails, seconds: float) -> bytes:
-    """Return less input that fails the same way, as far as the time goes."""
+    """Return a smaller input that fails the same way, as small as the time allows."""
     until = time.monotonic() + seconds
     try:
         document = json.loads(data)
@@ -25,7 +25,7 @@ def shrink(data: bytes, fails: Fails, seconds: float) -> bytes:
 
 
 def _shrink_json(data: bytes, fails: Fails, until: float) -> bytes:
-    """Take parts out of a document, the large ones first, for as long as that helps."""
+    """Remove parts of a document, the large ones first, for as long as that helps."""
     smaller = True
     while smaller and time.monotonic() < until:
         smaller = False
@@ -52,7 +52,7 @@ def _without_parts(data: bytes) -> Iterator[bytes]:
 
 
 def _shrink_bytes(data: bytes, fails: Fails, until: float) -> bytes:
-    """Take out stretches, each half as long as those before (delta debugging)."""
+    """Remove stretches, each half as long as those before (delta debugging)."""
     size = len(data) // 2
     while size:
         at = 0

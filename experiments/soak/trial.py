@@ -1,4 +1,4 @@
-"""One case: every run of it judged, its network looked at for leaks."""
+"""Try one case: judge every run of it, and check its networks for leaks."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
 
 FORGETFUL = ("switchml",)
 """Systems whose published protocol has no answer to a switch that lost its registers: a worker
-that has its result does not send again what a slower one still waits for. Their runs may end with
-a complaint then, and must not end otherwise."""
+that has its result does not resend the packet that a slower one still waits for. Their runs may
+then end with a complaint, but in no other way."""
 
 
 GOING_ON = ("atp", "omnireduce")
-"""Systems that deal a tensor's blocks to servers from where the last tensor's dealing ended. Their
-bound is that of a network's first tensor, and the next ones may be a block's time below it."""
+"""Systems that deal a tensor's blocks to servers beginning where the last tensor's dealing ended.
+Their bound is for a network's first tensor, and the next ones may be a block's time below it."""
 
 GOOD = ("ok", "ended", "refused")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How a run of a case ended.
+    """The outcome of a run of a case.
 
     Attributes:
-        what: `ok`, `refused`, `ended` (with a cause, as it may), or what is wrong: `wrong`,
+        what: `ok`, `refused`, `ended` (with a valid cause), or the kind of error: `wrong`,
             `bound`, `resent`, `leak`, `stuck`, `error`.
-        where: The algorithm and size.
-        why: In words; empty if all is well.
+        where: The algorithm and size, or the round of jobs.
+        why: The reason in words; empty if all is well.
     """
 
     what: str
@@ -57,17 +57,17 @@ class Finding:
 
     @property
     def is_bad(self) -> bool:
-        """Whether this must not be."""
+        """Whether the outcome is an error."""
         return self.what not in GOOD
 
     @property
     def is_broken(self) -> bool:
-        """Whether the network that it was found on is of no more use."""
+        """Whether the run's network can't be used any more."""
         return self.what in ("ended", "stuck", "error")
 
 
 class Worn:
-    """A network that is used again and again, disturbed, and looked at after each run."""
+    """A network that is used again and again, disturbed, and checked for leaks after each run."""
 
     def __init__(self, network: VirtualNetwork, case: Case) -> None:
         self._network = network
@@ -104,7 +104,7 @@ class Worn:
         return outcome
 
     def close(self) -> None:
-        """Keep it for the next run."""
+        """Keep the network open for the next run."""
 
 
 class Networks:
@@ -132,7 +132,7 @@ class Networks:
         return self.last
 
     def forget(self, in_network: str | None) -> None:
-        """Make a new one next time: after a run that did not end well."""
+        """Make a new network next time, as is done after a run that did not end well."""
         self._made.pop(in_network, None)
 
 
@@ -156,12 +156,12 @@ def try_case(case: Case) -> list[Finding]:
 
 
 def try_run(run: Callable[[], Finding], where: str, *, may_end: bool) -> Finding:
-    """Return what a run finds, or how it failed.
+    """Return the finding of a run, or of its failure.
 
     Args:
-        run: Runs once and judges.
-        where: Which run it is.
-        may_end: Whether it may get nowhere, if it says why.
+        run: Function that runs once and judges.
+        where: The run's name in findings.
+        may_end: Whether the run may end without a result, if it says why.
     """
     try:
         return run()

@@ -1,4 +1,4 @@
-"""An experiment whose workload is a collective: algorithms, each at some sizes."""
+"""Experiments whose workload is a collective: algorithms, each at some sizes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ringleaf.experiments.spec.network import MAX_HOSTS, NetworkSpec
 from ringleaf.units import parse_size
 
 ALGORITHMS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "switchml")
-"""What is compared unless something else is asked for."""
+"""The algorithms that are compared by default."""
 
 DTYPES = {"float32": 4, "int32": 4}
 """Element types and their bytes."""
@@ -115,7 +115,7 @@ class Spec(NetworkSpec):
         return self
 
     def plain(self) -> dict[str, Any]:
-        """Likewise, with sizes in bytes."""
+        """Return the spec as for JSON, with sizes in bytes."""
         typed = ("sizes", "smallest", "largest", "factor")
         found = {name: value for name, value in super().plain().items() if name not in typed}
         return found | {"sizes_bytes": list(self.sizes_bytes)}

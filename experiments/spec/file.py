@@ -7,7 +7,7 @@ cases:                      # a run for each, times the runs above
   - {hosts: 8}
   - {hosts: 16, servers: 8}
 
-With `jobs`, a list, the experiment is one of training jobs (`ringleaf.experiments.spec.jobs`).
+With a list `jobs`, the experiment is one of training jobs (`ringleaf.experiments.spec.jobs`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ringleaf.experiments.spec.options import JOBS, OPTIONS, OPTIONS_OF_JOBS, re
 from ringleaf.yaml_file import read_yaml
 
 LISTS = ("algo", "size")
-"""Options that are lists by themselves: one run sees to all of them."""
+"""Options that are lists by themselves: one run handles all of their values."""
 
 LISTS_OF_JOBS = ("algo", "counts", "detours", "entries", JOBS, "order")
 
@@ -33,7 +33,7 @@ CASES = "cases"
 MOST_RUNS = 10_000
 
 Case = dict[str, Any]
-"""Options of one run, as if typed; those of jobs may be lists."""
+"""The options of one run, as if typed; those of jobs may be lists."""
 
 
 def read_cases(path: Path, typed: Mapping[str, str] | None = None) -> list[Case]:
@@ -41,7 +41,7 @@ def read_cases(path: Path, typed: Mapping[str, str] | None = None) -> list[Case]
 
     Args:
         path: The file.
-        typed: Options that go before those of the file, and before its sweeps.
+        typed: Options that override those of the file, and its sweeps.
 
     Raises:
         ConfigError: If the file can't be read, is not YAML, or has a key that is no option.
@@ -63,7 +63,7 @@ def read_cases(path: Path, typed: Mapping[str, str] | None = None) -> list[Case]
         raise ConfigError(f"spec {path}: at most {MOST_RUNS} runs, got {count}; split it")
     found: list[Case] = []
     for case in (chosen for options in whole for chosen in expand(options)):
-        if case not in found:  # what is typed may be what they differ by
+        if case not in found:  # typed options may override those that cases differ by
             found.append(case)
     return found
 
@@ -72,7 +72,7 @@ def read_jobs(path: Path) -> JobsSpec:
     """Read a file of one experiment with jobs.
 
     Raises:
-        ConfigError: Saying what is wrong with the file.
+        ConfigError: If the file is wrong; the message says how.
     """
     first, *others = read_cases(path)
     if others or JOBS not in first:
@@ -105,7 +105,7 @@ def _lists(options: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _count(options: Mapping[str, Any]) -> int:
-    """Return how many runs these options are."""
+    """Return the number of runs that these options make."""
     own = _lists(options)
     return prod(len(v) for name, v in options.items() if isinstance(v, list) and name not in own)
 

@@ -1,4 +1,4 @@
-"""An experiment whose workload is training jobs, beside each other on one network.
+"""Experiments whose workload is training jobs, beside each other on one network.
 
 A YAML file, in which lists of `counts`, `algo`, `order` and `entries` are swept:
 
@@ -47,7 +47,7 @@ class JobSpec(Checked):
 
 
 def _jobs(rows: Any, info: ValidationInfo) -> Any:
-    """Read the jobs, each with its number where something is wrong."""
+    """Read the jobs; error messages give a job's number."""
     where = label(info).removesuffix("jobs")
     if not isinstance(rows, list) or not rows:
         raise ConfigError(f"{where}jobs: must be a list of jobs, got {rows!r:.80}")
@@ -67,7 +67,7 @@ def _room(text: str, where: str) -> int:
 
 
 def _reducing(text: str, where: str) -> tuple[str, ...]:
-    """Read names of algorithms that reduce to all."""
+    """Read names of algorithms for allreduce."""
     known = [name for name, each in ALGORITHMS.items() if each.collective is Collective.ALLREDUCE]
     return tuple(choose(where, "algorithm", name.strip(), known) for name in text.split(","))
 
@@ -114,12 +114,12 @@ class JobsSpec(NetworkSpec):
 
     @property
     def needed_hosts(self) -> int:
-        """Hosts that all jobs take together."""
+        """The number of hosts that all jobs take together."""
         return sum(job.ranks + self.servers for job in self.jobs)
 
     @model_validator(mode="after")
     def _scale_models(self, info: ValidationInfo) -> Self:
-        """Give each job the model that its size and compute time make of it."""
+        """Scale each job's model by its size and compute time, and check the jobs."""
         where = label(info, WHERE)
         jobs = tuple(self._scaled(job) for job in self.jobs)
         counts = self.counts or (len(jobs),)
@@ -145,7 +145,7 @@ class JobsSpec(NetworkSpec):
         )
 
     def plain(self) -> dict[str, Any]:
-        """Likewise, models by name."""
+        """Return the spec as for JSON, with models by name."""
         jobs = [
             job.model_dump(exclude={"model", "size", "compute"}) | {"model": job.model.name}
             for job in self.jobs

@@ -1,8 +1,8 @@
 """Kinds of values that options take: texts with units, as people write them, and their numbers.
 
-A kind is an annotated type: the number or name that a spec holds, a parser of texts, and how an
-editor shall check it (JSON Schema). Pydantic calls the parser; what a parser refuses is a
-`ConfigError`, which Pydantic passes on as it is.
+A kind is an annotated type: the number or name that a spec holds, a parser of texts, and a JSON
+Schema by which editors check it. Pydantic calls the parser, which refuses a text by a
+`ConfigError`; Pydantic passes that on as it is.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ringleaf.topologies.registry import parse as parse_topology
 from ringleaf.units import parse_fraction, parse_rate, parse_size, parse_time
 
 SCALAR = ("string", "number", "boolean")
-"""What YAML may make of a text: `100G`, `100`, `yes`."""
+"""The JSON types that YAML may give to a text: `100G`, `100`, `yes`."""
 
 LARGEST_FACTOR = 1e6
-"""The largest weight, and factor of sizes and compute times: products don't overflow."""
+"""The largest weight, and factor of sizes and compute times, so that products don't overflow."""
 
 _YES = ("yes", "true", "1", "on")
 _NO = ("no", "false", "0", "off")
@@ -34,13 +34,13 @@ _NO = ("no", "false", "0", "off")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """How a value is read from what was typed, or stands in a file.
+    """The reader of a kind of value, as typed or from a file.
 
     Args:
-        parse: Takes the text and where it stands, and returns the value.
-        shape: Of the value in JSON Schema.
+        parse: Function of the text and its place, for messages, that returns the value.
+        shape: JSON Schema of the value.
         listed: Whether a file may have a list, which is read as if typed with commas.
-        empty: Whether nothing may be given, which is None.
+        empty: Whether the value may be missing, which is None.
     """
 
     parse: Callable[[str, str], Any]
@@ -49,7 +49,7 @@ class Text:
     empty: bool = False
 
     def read(self, value: Any, where: str) -> Any:
-        """Return the value of what was given.
+        """Return the value of a given text, number or list.
 
         Raises:
             ConfigError: If it is not understood.
@@ -78,7 +78,7 @@ class Text:
 
 
 def label(info: ValidationInfo, field: str | None = None) -> str:
-    """Return what messages call a field, that which is validated if none is named."""
+    """Return the name of a field in messages; by default, of the field being validated."""
     context: dict[str | None, str] = info.context or {}
     return context.get(field or info.field_name, "")
 
@@ -89,11 +89,11 @@ def option(
     """Return a field of a spec that people meet as an option.
 
     Args:
-        default: As one would write it; "" where the default is worked out.
-        help: What it is, in a line.
-        flags: On the command line: `--min -b`; "": it stands in files only.
-        variable: Of make; the name in capitals, if nothing is said.
-        name: In files, and between `--` and the value; the field's, if nothing is said.
+        default: The default as typed; "" if it is worked out.
+        help: A line that explains the option.
+        flags: Its flags on the command line: `--min -b`; "": it is for files only.
+        variable: Its variable of make; by default the name in capitals.
+        name: Its name in files and in messages; by default the field's.
     """
     told: Any = {"flags": flags, "variable": variable}
     return Field(
@@ -105,7 +105,7 @@ def whole_number(where: str, text: str, least: int, most: int | None = None) -> 
     """Return the integer of a text.
 
     Raises:
-        ConfigError: If it is none, below `least` or above `most`.
+        ConfigError: If it is no integer, below `least` or above `most`.
     """
     try:
         value = int(text)
@@ -128,14 +128,14 @@ def parse_yes(where: str, text: str) -> bool:
 
 
 def whole(least: int, most: int | None = None, *, empty: bool = False) -> Text:
-    """Return how a whole number within limits is read."""
+    """Return the reader of a whole number within limits."""
     limits = {"minimum": least} | ({} if most is None else {"maximum": most})
     shape = {"anyOf": [{"type": "integer", **limits}, {"type": "string"}]}
     return Text(lambda text, where: whole_number(where, text, least, most), shape, empty=empty)
 
 
 def one_of(what: str, names: Collection[str], *, shown: bool = True) -> Text:
-    """Return how one of these names is read; editors complete them if they are `shown`."""
+    """Return the reader of one of these names; editors complete them if they are `shown`."""
     shape: dict[str, Any] = {"type": "string"}
     if shown:
         shape["enum"] = list(names)
@@ -143,14 +143,14 @@ def one_of(what: str, names: Collection[str], *, shown: bool = True) -> Text:
 
 
 def one_number_of(numbers: Collection[int]) -> Text:
-    """Return how one of these numbers is read."""
+    """Return the reader of one of these numbers."""
     texts = [str(number) for number in numbers]
     shape = {"enum": [*numbers, *texts]}
     return Text(lambda text, where: int(choose(where, "value", text, texts)), shape)
 
 
 def several_of(what: str, names: Collection[str], *, shown: bool = True) -> Text:
-    """Return how names, by comma, are read: each once, in order."""
+    """Return the reader of names separated by commas: each once, in order."""
 
     def parse(text: str, where: str) -> tuple[str, ...]:
         given = [name.strip() for name in text.split(",") if name.strip()]
@@ -189,7 +189,7 @@ def _factor(text: str, where: str) -> float:
         value = float(text)
     except ValueError:
         value = float("nan")
-    if not 0 <= value <= LARGEST_FACTOR:  # nor is it not a number
+    if not 0 <= value <= LARGEST_FACTOR:  # NaN is refused, too
         raise ConfigError(f"{where}: must be a number from 0 to {LARGEST_FACTOR:g}, got {text!r}")
     return value
 
@@ -205,7 +205,7 @@ def _ways(text: str, where: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _checked(check: Callable[[str, str], object]) -> Callable[[str, str], str]:
-    """Return a parser that leaves a text as it is, if a check takes it."""
+    """Return a parser that returns a text as it is, if it passes a check."""
 
     def parse(text: str, where: str) -> str:
         check(text, where)

@@ -1,4 +1,4 @@
-"""The options that all experiments have: the network, where it is simulated, what is kept of it."""
+"""The options of all experiments: the network, its simulation, and the files that are kept."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from ringleaf.topologies.registry import TOPOLOGIES
 from ringleaf.units import exact_rate, exact_time
 
 MAX_HOSTS = 4096
-"""More can be drawn and routed, but not simulated packet by packet in any useful time."""
+"""The most hosts: more can be drawn and routed, but not simulated in any useful time."""
 
 LANES = (64, 256)
-"""Values per SwitchML packet: one P4 program is built for each."""
+"""The values per SwitchML packet: one P4 program is built for each."""
 
 MTUS = (256, 512, 1024, 2048, 4096)
-"""Payload bytes per packet that RoCEv2 knows (InfiniBand specification, path MTU)."""
+"""The payload bytes per packet that RoCEv2 allows (InfiniBand specification, path MTU)."""
 
 ROUTES = ("dealt", "ecmp")
 
 FIXED = "fixed"
-"""The congestion control that is none: known to want no marks without being loaded."""
+"""The name for no congestion control, which is known to need no marks without being loaded."""
 
 PROGRAMS = ("forward", "tensorexpress")
 
@@ -39,38 +39,38 @@ NETWORKS = (VIRTUAL, MININET)
 SWITCHES = ("embedded", "bmv2")
 
 LIVE_SCALES = {"embedded": 1000, "bmv2": 100_000}
-"""By how much links are slower on a live network than asked for, if nothing else is said.
+"""The default factor by which links are slower on a live network than asked for.
 
 Twenty BMv2s on two processors forward some 15 thousand packets/s in all, and fewer of SwitchML's.
 """
 
 
 WHERE = "where messages begin"
-"""In the context of a validator, how messages begin; beside it are names of options by field."""
+"""The key of messages' beginning in a validator's context; other keys are fields, with options."""
 
 
 class Checked(BaseModel):
-    """What is read from options: every value checked, every default filled in."""
+    """A model read from options: every value is checked, every default filled in."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
     def names(cls) -> dict[str, str]:
-        """Return each field's name as an option; what only this kind has comes second."""
+        """Return each field's name as an option: `topo`, its own, then inherited ones."""
         own = cls.__annotations__
         order = sorted(cls.model_fields, key=lambda field: (field != "topo", field not in own))
         return {field: cls.model_fields[field].alias or field for field in order}
 
     @classmethod
     def read(cls, given: Mapping[str, Any], where: str = "") -> Self:
-        """Check what was given, and fill in the rest.
+        """Check the given options, and fill in the rest.
 
         Args:
             given: Values by option, as typed or as YAML has them.
-            where: How messages begin, if not by the option: `spec jobs.yaml: `.
+            where: The beginning of messages, before the option: `spec jobs.yaml: `.
 
         Raises:
-            ConfigError: Naming the option, what was got and what is valid.
+            ConfigError: If one is wrong; the message names it, its value and the valid ones.
         """
         names = cls.names()
         for name in given:
@@ -82,7 +82,7 @@ class Checked(BaseModel):
 class NetworkSpec(Checked):
     """The network of an experiment; times in picoseconds, rates in bit/s."""
 
-    WORKLOAD: ClassVar[str]  # what the network is for: `collective` or `jobs`
+    WORKLOAD: ClassVar[str]  # the network's use: `collective` or `jobs`
 
     topo: kinds.Topology = option(
         "fattree",
@@ -212,14 +212,14 @@ class NetworkSpec(Checked):
 
     @property
     def ecn(self) -> Marking:
-        """When switches mark packets: as asked for, or as the hosts' congestion control wants."""
+        """The switches' marking of packets: as asked for, or as the congestion control needs."""
         if self.marking is not None:
             return self.marking
         return NEVER if self.cc == FIXED else CONTROLLERS[self.cc].marking
 
     @property
     def scale(self) -> int:
-        """By how much links are slower than their rate says."""
+        """The factor by which links are slower than their rate says."""
         if self.slowdown is not None:
             return self.slowdown
         return 1 if self.net == VIRTUAL else LIVE_SCALES[self.switch]
@@ -260,7 +260,7 @@ class NetworkSpec(Checked):
                 )
 
     def plain(self) -> dict[str, Any]:
-        """Return the spec as JSON has it, with what was worked out in place of what was typed."""
+        """Return the spec as for JSON, with resolved values in place of typed ones."""
         typed = {"marking", "slowdown", "folder"}
         found = self.model_dump(exclude=typed) | {
             "ecn": asdict(self.ecn),

@@ -1,4 +1,4 @@
-"""Options of both kinds of experiment, as people meet them, and what is made of those given.
+"""Options of both kinds of experiment, as people meet them, and their resolution into specs.
 
 The same names serve the command line (`--loss`), make (`LOSS=`) and YAML (`loss:`).
 """
@@ -28,9 +28,9 @@ MOST_LETTERS = 120  # of a run directory's name; some file systems end at 255 by
 class Option:
     """One option as people meet it."""
 
-    flags: str  # on the command line; "": it stands in files only
+    flags: str  # on the command line; "": it is for files only
     variable: str  # of make
-    default: str  # as one would write it; "" where the default is worked out
+    default: str  # as typed; "" if the default is worked out
     help: str
 
 
@@ -46,21 +46,21 @@ def options_of(model: type[NetworkSpec]) -> dict[str, Option]:
 
 
 OPTIONS = options_of(Spec)
-"""Options of experiments with a collective."""
+"""The options of experiments with a collective."""
 
 OPTIONS_OF_JOBS = options_of(JobsSpec)
 
 TYPED = OPTIONS | {
     name: option for name, option in OPTIONS_OF_JOBS.items() if option.flags and name not in OPTIONS
 }
-"""All that can be typed: options of collectives, then what only jobs have."""
+"""All options that can be typed: those of collectives, then those that only jobs have."""
 
 
 def resolve(given: Mapping[str, Any]) -> Spec:
     """Check the options of an experiment with a collective, and fill in the rest.
 
     Raises:
-        ConfigError: Naming the option, what was got and what is valid.
+        ConfigError: If one is wrong; the message names it, its value and the valid ones.
     """
     if only := [name for name in given if name in OPTIONS_OF_JOBS and name not in OPTIONS]:
         raise ConfigError(
@@ -75,23 +75,23 @@ def resolve_jobs(given: Mapping[str, Any], where: str = "") -> JobsSpec:
 
     Args:
         given: Its options, as typed or as YAML has them.
-        where: How messages begin: `spec jobs.yaml: `.
+        where: The beginning of messages: `spec jobs.yaml: `.
 
     Raises:
-        ConfigError: Naming the option, what was got and what is valid.
+        ConfigError: If one is wrong; the message names it, its value and the valid ones.
     """
     return JobsSpec.read(given, where)
 
 
 def resolve_any(given: Mapping[str, Any], where: str = "") -> Spec | JobsSpec:
-    """Likewise, whichever it is."""
+    """Check the options of an experiment of either kind, and fill in the rest."""
     return resolve_jobs(given, where) if JOBS in given else resolve(given)
 
 
 def run_name(given: Mapping[str, str]) -> str:
-    """Return a folder name that says what differs from the defaults: `fattree-loss=0.1%-seed=3`.
+    """Return a folder name made of the options that are not defaults: `fattree-loss=0.1%-seed=3`.
 
-    The same options give the same name, so that running them anew replaces equal files.
+    The same options give the same name, so that running them again replaces equal files.
     """
     parts = [given.get("topo", OPTIONS["topo"].default)]
     parts += [
@@ -107,13 +107,13 @@ def run_name(given: Mapping[str, str]) -> str:
 
 
 def file_name(text: str) -> str:
-    """Return a text as the name of a file or folder, which says nothing of where that lies."""
+    """Return a text as the name of a file or folder, which can't be a path elsewhere."""
     name = re.sub(r"[^A-Za-z0-9,=.%+_-]", "_", text)
     return name if name.strip(".") else "run"
 
 
 def make_command(given: Mapping[str, str]) -> str:
-    """Return what to type to run these options again; where results lie is left out."""
+    """Return the command that runs these options again, without the places of results."""
     left = ("record", "out")
     values = (f"{OPTIONS[k].variable}={shlex.quote(v)}" for k, v in given.items() if k not in left)
     return " ".join(("make exp", *values))

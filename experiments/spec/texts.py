@@ -1,7 +1,7 @@
-"""Texts that are made of the options: help, the Makefile's names, the README's table, a schema.
+"""Texts generated from the options: help, the Makefile's names, the README's table, a schema.
 
-`python -m ringleaf.experiments.spec.texts` writes them all (`make options`); tests see to it that
-they are as they would be written. `make help` reads one before anything is installed.
+`python -m ringleaf.experiments.spec.texts` writes them all (`make options`); tests check that the
+files are up to date. `make help` reads one before anything is installed.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def make_help() -> str:
 
 
 def make_variables() -> str:
-    """Return the Makefile's names of options, and the flag that each stands for."""
+    """Return the Makefile's names of options, with the flag of each."""
     named = {option.variable: option.flags.split()[0] for option in TYPED.values()}
     flags = [option.variable for option in TYPED.values() if is_flag(option)]
-    apart = (*flags, "CC")  # which the Makefile sees to: they have no value, or another meaning
+    apart = (*flags, "CC")  # the Makefile handles these: they have no value, or another meaning
     named = {name: flag for name, flag in named.items() if name not in apart}
     lines = textwrap.wrap(
         f"OPTIONS := {' '.join(named)}", 98, break_on_hyphens=False, subsequent_indent="  "
@@ -99,7 +99,7 @@ def reference_options() -> str:
 
 
 def reference_names() -> str:
-    """Return the page of what names stand for, family by family."""
+    """Return the page on the meaning of names, family by family."""
     about = "Packages may add to each family ([how](../extending/README.md))."
     parts = ["# Names", "", about]
     parts += ["", "## Topologies", ""]
@@ -122,7 +122,7 @@ def reference_names() -> str:
 
 
 def fill_readme(text: str) -> str:
-    """Return the README with its table of options made anew."""
+    """Return the README with its table of options made again."""
     before, after = _MARKS
     pattern = re.compile(f"(?<={re.escape(before)}).*?(?={re.escape(after)})", re.DOTALL)
     return pattern.sub(lambda _: readme_table(), text)
@@ -162,7 +162,7 @@ def _of_kind(
 
 
 def _shown(definition: dict[str, Any]) -> None:
-    """Leave out what only our command line needs."""
+    """Remove the keys that only our command line needs."""
     definition.pop("description", None)
     definition.pop("required", None)
     for shape in definition.get("properties", {}).values():
@@ -173,7 +173,7 @@ def _shown(definition: dict[str, Any]) -> None:
 
 
 def texts() -> Iterator[tuple[Path, str]]:
-    """Yield the files, from the repository's root, and what is in them."""
+    """Yield the files, by path from the repository's root, and their contents."""
     yield HELP, make_help() + "\n"
     yield MAKE, make_variables() + "\n"
     yield SCHEMA, json.dumps(schema(), indent=1) + "\n"

@@ -1,4 +1,4 @@
-"""`ringleaf step`: its options, and who shows the story."""
+"""`ringleaf step`: its options, and the choice of the story's output."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def step_command(
     ] = False,
     debug: Debug = False,
 ) -> None:
-    """Step through a collective: who sends what to whom, and what ranks, links, switches hold."""
+    """Step through a collective: each message, and the contents of ranks, links and switches."""
     request = Request(
         algo,
         ranks=ranks,
@@ -85,7 +85,7 @@ def step_command(
         inject=inject,
         seed=seed,
     )
-    check_request(request)  # what is wrong shall be said before all else is loaded
+    check_request(request)  # report errors before all else is loaded
     from ringleaf.experiments.stepper.plain import lines
     from ringleaf.experiments.stepper.telling import tell
 

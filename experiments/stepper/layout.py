@@ -1,4 +1,4 @@
-"""Where nodes go in a page's drawing of a topology, in pixels."""
+"""The positions of nodes in a page's drawing of a topology, in pixels."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import networkx as nx
 from ringleaf.topologies.graph import Point, Role, hosts, switches
 
 PITCH = 62.0  # between neighbouring hosts
-NARROW = 44.0  # where there are more than MOST_WIDE of them
-TURNED = 18.0  # and more than MOST_NARROW: their names are turned
+NARROW = 44.0  # the same, if there are more than MOST_WIDE of them
+TURNED = 18.0  # the same, if there are more than MOST_NARROW: their names are turned
 MOST_WIDE, MOST_NARROW = 8, 24
 TIER, TALL_TIER = 104.0, 136.0  # between tiers; the latter if names are turned
 GRID = 110.0  # between the servers of a grid
 MARGIN = 36.0
 MOST_OVAL = 16  # hosts round their only switch at a distance of PITCH; more share one circle
 RADIUS = 225.0  # of that circle
-ARC = 0.22  # of its length: how far a link that goes round bulges
+ARC = 0.22  # bulge of a curved link, as a share of its length
 
 SIZES = {Role.HOST: (34.0, 26.0), Role.SWITCH: (40.0, 26.0)}
 LEAST_LEVEL = 24.0  # a box narrower than this has its name turned
@@ -29,7 +29,7 @@ TURNED_HEIGHT = 32.0
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Nodes' centres and boxes, and links that are arcs because others lie in their way."""
+    """The nodes' centres and boxes, and the links that are arcs because nodes lie in their way."""
 
     at: dict[str, Point]
     size: dict[str, Point]  # width and height; names in boxes that are taller than wide are turned
@@ -39,7 +39,7 @@ class Layout:
 
 
 def lay_out(graph: nx.Graph[str]) -> Layout:
-    """Put hosts round a single switch; otherwise follow the topology's own drawing."""
+    """Place hosts around a single switch; otherwise follow the topology's own drawing."""
     members, nodes = hosts(graph), switches(graph)
     if len(nodes) == 1:
         return _fit(_round(members, nodes[0]), _round_sizes(members, nodes[0]), frozenset())
@@ -87,7 +87,7 @@ def _closest(places: Iterable[float]) -> float:
 
 
 def _round(members: list[str], switch: str) -> dict[str, Point]:
-    """The first rank at the upper left, then clockwise, so that a ring is one."""
+    """Place the first rank at the upper left and the others clockwise, so a ring looks like one."""
     radius, stretch = RADIUS, 1.0
     if len(members) <= MOST_OVAL:
         radius, stretch = max(112.0, PITCH * len(members) / (2 * pi) + 20), 1.25
@@ -101,7 +101,7 @@ def _round(members: list[str], switch: str) -> dict[str, Point]:
 
 
 def _round_sizes(members: list[str], switch: str) -> dict[str, Point]:
-    """Boxes whose diagonal is shorter than the way from one to the next, so that none overlap."""
+    """Return boxes with diagonals shorter than the way from one to the next, so none overlap."""
     width, height = SIZES[Role.HOST]
     if len(members) > MOST_OVAL:
         pitch = 2 * RADIUS * sin(pi / len(members))

@@ -1,7 +1,7 @@
-"""A collective really run, in virtual time, and what hosts and switches hold after each event.
+"""A collective really run, in virtual time, with hosts' and switches' state after each event.
 
-Numbers say what is added up, not whose. So the job runs again with tracers for numbers: rank r
-brings 4^r, and the base-4 digits of a sum are how often each rank is in it (a window of
+Sums don't show which ranks' numbers are in them. So the job runs again with tracers as numbers:
+rank r brings 4^r, and the base-4 digits of a sum are how often each rank is in it (a window of
 `WINDOW` ranks per run). Packets come and go at the same times whatever they carry, so events of
 the runs match. It is always the P4 program that adds.
 """
@@ -30,7 +30,7 @@ FEWEST_LANES = 4  # registers numbered alike that are taken for lanes, not for s
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """One index of a switch's registers: scalars by the last part of their names, and lanes."""
+    """One index of a switch's registers: scalars by the last part of their name, and lanes."""
 
     scalars: Mapping[str, int]
     lanes: tuple[int, ...]
@@ -39,7 +39,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Packets that came and left, and what was there then."""
+    """The packets that came and left at a time, and the state after that."""
 
     sights: tuple[Sight, ...]
     held: Mapping[str, Mapping[int, Held]]  # by switch and index; of the switches at the packets
@@ -49,14 +49,18 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One run with the numbers that were asked for, and its twins with tracers, a window each."""
+    """One run with the real numbers, and its twins with tracers, one for each window."""
 
     events: tuple[Event, ...]
     traced: tuple[tuple[Event, ...], ...]
     readable: Readable | None
 
     def who(self, values: Sequence[int]) -> tuple[int, ...]:
-        """Whose contributions are in a number, given what each window's run has in its place."""
+        """Return the ranks whose contributions are in a number.
+
+        Args:
+            values: The number that the run of each window has in its place.
+        """
         found = []
         for window, value in enumerate(values):
             for digit in range(WINDOW):
@@ -142,13 +146,13 @@ class _Reader:
         }
 
     def held(self) -> dict[int, Held]:
-        """What is not zero, by index."""
+        """Return the registers that are not zero, by index."""
         cells = {name: self._switch.read_registers(name) for name in self._scalars + self._lanes}
         indices = sorted({index for found in cells.values() for index in found})
         return {index: self._held(cells, index) for index in indices}
 
     def counted(self) -> dict[str, int]:
-        """Packets of each row of each indirect counter, by what it counts."""
+        """Return the packets of each row of each indirect counter, by the row's name."""
         return {
             self._name_row(_last(name), row): self._switch.read_counter(name, row).packets
             for name, size in self._counters.items()
@@ -172,7 +176,7 @@ class _Reader:
 
 
 def split_lanes(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Registers that are by themselves, and those of the largest family numbered alike."""
+    """Return the registers that stand alone, and those of the largest family of numbered names."""
     families: dict[str, list[tuple[int, str]]] = {}
     for name in names:
         if match := re.fullmatch(r"(.*?)(\d+)", name):

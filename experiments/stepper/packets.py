@@ -1,4 +1,4 @@
-"""Frames of what packets did: one for each that arrived somewhere, or was lost on its way."""
+"""Frames of packets: one for each packet that arrived somewhere, or was lost on its way."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ringleaf.networks.virtual.watch import Sight
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a run comes to."""
+    """A run as a story: its cells, first state and frames."""
 
     cells: tuple[str, ...]
     first: Buffers
@@ -30,7 +30,7 @@ class Told:
 
 
 def packet_frames(observed: Observed, inputs: Sequence[Sequence[int]]) -> Told:
-    """Tell a run, packet by packet."""
+    """Return the story of a run, packet by packet."""
     teller = _Teller(observed, [tuple(tensor) for tensor in inputs])
     return Told(teller.names, teller.first, tuple(teller.frames()))
 
@@ -184,7 +184,7 @@ class _Teller:
 
 
 def _grows(change: EntryChange) -> bool:
-    """Whether a sum has got more addends; else something new has taken the place of the old."""
+    """Return whether a sum has got more addends; if not, it was replaced by something new."""
     before, after = change.before, change.after
     if before is None or after is None or before.total is None or after.total is None:
         return False
@@ -192,7 +192,7 @@ def _grows(change: EntryChange) -> bool:
 
 
 def _ranges(observed: Observed, elements: int) -> list[tuple[int, int]]:
-    """Cut tensors where neighbours were ever of different contributions."""
+    """Cut tensors where neighbours ever had different contributions; return the ranges."""
     cuts = {0, elements}
     for run in observed.traced:
         for tensor in {tensor for event in run for tensor in event.tensors}:
@@ -209,7 +209,7 @@ def _label(packet: str) -> str:
 
 
 def _dissect(data: bytes) -> str:
-    """What scapy makes of a packet of a system that does not explain itself."""
+    """Return scapy's summary of a packet, for systems that do not describe their packets."""
     from scapy.layers.l2 import Ether
 
     from ringleaf.ina.registry import load_layers

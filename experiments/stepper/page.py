@@ -1,6 +1,6 @@
 """A story as one page that opens from disk and asks the network for nothing.
 
-Without JavaScript it is the transcript; with it, everything goes along step by step.
+Without JavaScript it shows the transcript; with it, everything advances step by step.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _BUTTONS = (
     ("last", "▶|", "Last (End)"),
 )
 MOST_WRITTEN = 2000
-"""Frames of the longest story that is a transcript, too, for browsers without JavaScript."""
+"""Frames of the longest story with a full transcript for browsers without JavaScript."""
 
 BLANK = "\x1f"
-"""Stands in a sentence's pattern for a number; it is in no sentence."""
+"""The placeholder for a number in a sentence's pattern; no sentence contains it."""
 _NUMBER = re.compile(r"(?<!\d)(?:0|[1-9]\d{0,14})(?!\d)", re.ASCII)
 _SPEEDS = (("0.5", "0.5x"), ("1", "1x"), ("2", "2x"), ("4", "4x"))
 
@@ -115,7 +115,7 @@ def _player(count: int) -> str:
 
 
 def _transcript(story: Story) -> Iterator[str]:
-    """Write what browsers without JavaScript show; the script has the same sentences itself."""
+    """Yield the HTML for browsers without JavaScript; the script has the same sentences itself."""
     told = len(story.frames) <= MOST_WRITTEN
     if not told:
         yield (
@@ -142,7 +142,7 @@ def _written(frame: Frame, number: int) -> str:
 class _Data:
     """The story for the script: each distinct sentence, path, cell and entry once, then numbers.
 
-    Frames have changes only; the script finds what was there before by walking through them.
+    Frames have changes only; the script finds the earlier state by walking through them.
     """
 
     def __init__(self, story: Story) -> None:
@@ -155,7 +155,7 @@ class _Data:
         self._entries = _Table()
 
     def record(self) -> dict[str, Any]:
-        """Return what goes into the page as JSON."""
+        """Return the page's data, to be written as JSON."""
         story = self._story
         record = {
             "ranks": story.ranks,
@@ -197,7 +197,7 @@ class _Data:
         return [facts, self._cell(entry.total)]
 
     def _text(self, text: str) -> list[int]:
-        """Return the number of a sentence's pattern, and the numbers that are in the sentence."""
+        """Return the number of a sentence's pattern, and then the numbers in the sentence."""
         pattern = self._patterns.number(_NUMBER.sub(BLANK, text))
         return [pattern, *map(int, _NUMBER.findall(text))]
 

@@ -1,4 +1,4 @@
-"""A story as lines of text, for pipes and screen readers: what happens, then what is there."""
+"""A story as lines of text, for pipes and screen readers: each event, then the state."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_NUMBERS = 4
 
 
 def lines(story: Story) -> Iterator[str]:
-    """Tell all of it."""
+    """Yield the lines of the whole story."""
     cursor = Cursor(story)
     yield f"# {story.title}: {story.summary}"
     yield f"# on {story.graph.name}"
@@ -44,7 +44,7 @@ def lines(story: Story) -> Iterator[str]:
 
 
 def step_line(story: Story, step: int) -> str:
-    """`step 2 of 6: 4 transfers at once`."""
+    """Return a step as text: `step 2 of 6: 4 transfers at once`."""
     start, stop = story.starts[step], story.starts[step + 1]
     first = story.frames[start]
     what = "transfer" if first.time_ps is None else "packet"
@@ -54,7 +54,7 @@ def step_line(story: Story, step: int) -> str:
 
 
 def link_lines(story: Story, step: int, most: int = 3) -> list[str]:
-    """The links that carry most in a step."""
+    """Return lines on the links that carry most in a step."""
     loads = busiest(story.loads[step])
     if not loads:
         return []
@@ -68,7 +68,7 @@ def link_lines(story: Story, step: int, most: int = 3) -> list[str]:
 
 
 def busiest(loads: dict[tuple[str, str], Load]) -> list[tuple[tuple[str, str], Load]]:
-    """Loads, the largest first, then by name."""
+    """Return loads, the largest first, then by name."""
     return sorted(
         loads.items(),
         key=lambda item: (-item[1].size_bytes, natural(item[0][0]), natural(item[0][1])),
@@ -76,7 +76,7 @@ def busiest(loads: dict[tuple[str, str], Load]) -> list[tuple[tuple[str, str], L
 
 
 def outcome(cursor: Cursor) -> str:
-    """How much is as it must be."""
+    """Return a sentence on how many cells hold the right values."""
     right, asked = cursor.right()
     verdict = "all right" if right == asked else f"{asked - right} not yet"
     return f"{right} of {asked} cells hold what they must: {verdict}"
@@ -104,18 +104,21 @@ def _changes(cursor: Cursor, frame: Frame) -> Iterator[str]:
 
 
 def show_cell(story: Story, cell: Cell) -> str:
-    """`Σ{0,1} = 3 5`."""
+    """Return a cell as text: `Σ{0,1} = 3 5`."""
     return f"{show_who(cell.who, story.ranks)} = {show_numbers(cell.numbers)}"
 
 
 def show_numbers(numbers: Sequence[int], most: int = MOST_NUMBERS) -> str:
-    """The first of them."""
+    """Return the first numbers as text."""
     shown = " ".join(str(number) for number in numbers[:most])
     return f"{shown} ..." if len(numbers) > most else shown
 
 
 def show_entry(story: Story, entry: Entry | None) -> str:
-    """`slot 0, version 1, block 2, bitmap 0011 (h0 h1), holds sum: Σ{0,1} = 3 5`."""
+    """Return an entry as text.
+
+    `slot 0, version 1, block 2, bitmap 0011 (h0 h1), holds sum: Σ{0,1} = 3 5`.
+    """
     if entry is None:
         return "an entry is all zeros again"
     facts = ", ".join(f"{fact.name} {fact.text}" for fact in entry.facts)

@@ -13,12 +13,12 @@ from ringleaf.units import parse_fraction, parse_rate, parse_time
 
 MOST_RANKS = 64  # more can't be told apart
 TIMED = ("switch_delay", "host_delay", "message_overhead", "inject")
-"""Options that change when packets come, and nothing else."""
+"""Options that change only the times of packets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What somebody wants to step through; None: whatever fits."""
+    """The collective to step through, and its options; None: a value that fits."""
 
     algo: str
     ranks: int | None = None
@@ -38,7 +38,7 @@ class Request:
 
 
 def check_request(request: Request) -> None:
-    """See to it that the options make sense by themselves; torch is not loaded for it.
+    """Check that the options make sense by themselves; torch is not loaded for it.
 
     Raises:
         ConfigError: If one does not, or can't go with the algorithm, or there is no such algorithm.
@@ -75,7 +75,7 @@ def _check_numbers(request: Request) -> None:
 
 
 def _check_timeless(request: Request, algorithm: Algorithm) -> None:
-    """Refuse what takes time: transfers are shown in steps, which take none."""
+    """Refuse options of time: transfers are shown in steps, which take none."""
     for name in TIMED:
         value = getattr(request, name)
         if value not in ("0", None):
@@ -86,7 +86,7 @@ def _check_timeless(request: Request, algorithm: Algorithm) -> None:
 
 
 def check_ranks(ranks: int) -> None:
-    """See to it that so many ranks can be shown.
+    """Check that so many ranks can be shown.
 
     Raises:
         ConfigError: If they can't.

@@ -1,7 +1,7 @@
-"""The story of one collective: a first state, and frames that each say what changes.
+"""The story of one collective: a first state, and frames with the changes.
 
-A story is data, computed once. Who shows it walks with a `Cursor`, forwards and backwards;
-position 0 is before anything has happened, position k is after frame k.
+A story is data, computed once. Viewers walk through it with a `Cursor`, forwards and backwards;
+position 0 is before the first frame, position k is after frame k.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ import networkx as nx
 from ringleaf.ina.reading import Fact
 
 SHORTENED = 5
-"""So many ranks are written as runs."""
+"""The least number of ranks that are written as runs."""
 
 Way = tuple[str, str]
 """One direction of a link: from, to."""
 
 
 class Action(Enum):
-    """What happens in a frame."""
+    """The kind of event in a frame."""
 
-    REDUCE = "reduce"  # the receiver adds what comes to what it has
-    COPY = "copy"  # it takes it in its place
+    REDUCE = "reduce"  # the receiver adds the incoming data to its own
+    COPY = "copy"  # the receiver replaces its own data with it
     UP = "packet"  # a packet reaches a switch
     DOWN = "delivery"  # a packet reaches a host
-    LOST = "loss"  # a link loses it
+    LOST = "loss"  # a link loses a packet
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A range of one tensor: whose contributions are added up in it, and the sums."""
+    """A range of one tensor: the ranks whose contributions are added up in it, and the sums."""
 
     who: tuple[int, ...]  # ranks, sorted; one that was added twice is there twice
     numbers: tuple[int, ...]
@@ -44,15 +44,15 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of a switch's registers, as its program has left it."""
+    """One entry of a switch's registers, in the state that its program has left."""
 
     facts: tuple[Fact, ...]
-    total: Cell | None  # what its lanes hold; None if the program has no lanes
+    total: Cell | None  # its lanes' contents; None if the program has no lanes
 
 
 @dataclass(frozen=True, slots=True)
 class BufferChange:
-    """A cell is another; `rank` is a server's number if it is no rank's."""
+    """The change of a cell; for a server's cell, `rank` is the server's node number."""
 
     rank: int
     cell: int
@@ -62,7 +62,7 @@ class BufferChange:
 
 @dataclass(frozen=True, slots=True)
 class EntryChange:
-    """A switch's entry is another; None: all of it is zero."""
+    """The change of a switch's entry; None: all of it is zero."""
 
     switch: str
     index: int
@@ -72,13 +72,13 @@ class EntryChange:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One message, or one packet on one link. Those of a step are concurrent."""
+    """One message, or one packet on one link. Frames of a step are concurrent."""
 
     step: int
     action: Action
     title: str
     text: str
-    label: str  # what moves, in a word or two
+    label: str  # a word or two for the data that moves
     path: tuple[str, ...]  # nodes, from the sender to the receiver
     size_bytes: int
     carries: Cell | None
@@ -88,13 +88,13 @@ class Frame:
 
     @property
     def ways(self) -> list[Way]:
-        """The directions of links that it takes."""
+        """The directions of links on its path."""
         return list(pairwise(self.path))
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one direction of a link carries."""
+    """The load of one direction of a link."""
 
     messages: int
     size_bytes: int
@@ -103,7 +103,7 @@ class Load:
 Buffers = tuple[tuple[Cell, ...], ...]
 """Cells by rank; servers come after the ranks."""
 Goals = tuple[tuple[tuple[int, ...] | None, ...], ...]
-"""By rank and cell: whose contributions must be there in the end; None if that doesn't matter."""
+"""By rank and cell: the ranks whose contributions must be there in the end; None: any."""
 
 
 @dataclass(frozen=True)
@@ -111,15 +111,15 @@ class Story:
     """A collective from its inputs to its results.
 
     Attributes:
-        title: Which collective.
-        summary: Of what size.
-        command: Would tell it again.
+        title: Name of the collective.
+        summary: Its size.
+        command: The command that tells the story again.
         graph: The topology; node i is on host i.
-        ranks: How many contribute; nodes beyond them are servers.
+        ranks: Number of ranks, which contribute; nodes beyond them are servers.
         cells: Names of the ranges that buffers are cut into.
-        first: What nodes hold before frame 0.
-        goals: What they must hold after the last.
-        frames: What happens.
+        first: The nodes' buffers before frame 0.
+        goals: The contributions that they must hold after the last frame.
+        frames: The events.
         exact: Whether sums must be right to the last bit; not if messages are written lossily.
     """
 
@@ -146,7 +146,7 @@ class Story:
 
     @cached_property
     def loads(self) -> tuple[dict[Way, Load], ...]:
-        """By step: what each direction of each link carries in it, if anything."""
+        """The load of each direction of each link that carries anything, by step."""
         loads: list[dict[Way, Load]] = [{} for _ in range(self.steps)]
         for frame in self.frames:
             for way in frame.ways:
@@ -157,13 +157,13 @@ class Story:
         return tuple(loads)
 
     def total(self, who: tuple[int, ...], cell: int) -> tuple[int, ...]:
-        """What these ranks' inputs add up to."""
+        """Return the sum of these ranks' inputs."""
         parts = [self.first[rank][cell].numbers for rank in who]
         return tuple(map(sum, zip(*parts, strict=True)))
 
     @cached_property
     def has_entries(self) -> bool:
-        """Whether switches hold anything at any time."""
+        """Whether any switch's entry ever changes."""
         return any(frame.entries for frame in self.frames)
 
 
@@ -171,9 +171,9 @@ class Cursor:
     """A place in a story, and the state there.
 
     Attributes:
-        position: Frames that have happened.
-        buffers: Cells by rank, now.
-        entries: Entries that are not zero, by switch and index, now.
+        position: Number of frames that have happened.
+        buffers: The current cells by rank.
+        entries: The current entries that are not zero, by switch and index.
         carried: Bytes that each direction of each link has carried up to now.
     """
 
@@ -187,7 +187,7 @@ class Cursor:
 
     @property
     def frame(self) -> Frame | None:
-        """What has happened last; None at the start."""
+        """The last frame that has happened; None at the start."""
         return self.story.frames[self.position - 1] if self.position else None
 
     @property
@@ -195,7 +195,7 @@ class Cursor:
         return self.position == len(self.story.frames)
 
     def go(self, position: int) -> None:
-        """Walk to a position, or as near to it as the story goes."""
+        """Walk to a position, or to the nearest end of the story."""
         wanted = max(0, min(position, len(self.story.frames)))
         while self.position < wanted:
             self._apply(self.story.frames[self.position])
@@ -205,7 +205,7 @@ class Cursor:
             self._undo(self.story.frames[self.position])
 
     def go_step(self, by: int) -> None:
-        """Walk to where the next step ends (1), or where this one or the last begins (-1)."""
+        """Walk to the end of the next step (1), or the start of this or the last one (-1)."""
         starts = self.story.starts
         if by > 0:
             self.go(next((s for s in starts if s > self.position), starts[-1]))
@@ -213,7 +213,7 @@ class Cursor:
             self.go(next((s for s in reversed(starts) if s < self.position), 0))
 
     def done(self, rank: int, cell: int) -> bool:
-        """Whether a rank's cell holds what it must in the end: the right sum of the right ranks."""
+        """Return whether a rank's cell holds its goal: the right sum of the right ranks."""
         goal = self.story.goals[rank][cell]
         if goal is None or self.buffers[rank][cell].who != goal:
             return False
@@ -223,7 +223,7 @@ class Cursor:
         return not self.story.exact or self.buffers[rank][cell].numbers == right
 
     def right(self) -> tuple[int, int]:
-        """How many cells hold what they must, and how many there are of which that is asked."""
+        """Return the number of cells that hold their goal, and of cells that have one."""
         asked = [
             (rank, cell)
             for rank, goals in enumerate(self.story.goals)
@@ -257,7 +257,7 @@ class Cursor:
 
 @lru_cache(maxsize=1 << 16)
 def members(bits: int) -> tuple[int, ...]:
-    """The numbers of the bits that are set, lowest first."""
+    """Return the numbers of the bits that are set, lowest first."""
     return tuple(_members(bits))
 
 
@@ -269,12 +269,15 @@ def _members(bits: int) -> Iterator[int]:
 
 
 def name_node(node: int, ranks: int) -> str:
-    """`rank 2`, or `server 0` beyond the ranks."""
+    """Return a node's name: `rank 2`, or `server 0` beyond the ranks."""
     return f"rank {node}" if node < ranks else f"server {node - ranks}"
 
 
 def show_who(who: tuple[int, ...], ranks: int) -> str:
-    """Σ{0,1,3}; `Σ all` is everybody's sum, {2} rank 2's own, ∅ nobody's; runs: Σ{0-5,8}."""
+    """Return ranks as text.
+
+    Σ{0,1,3}; `Σ all` is everybody's sum, {2} rank 2's own, ∅ nobody's; runs: Σ{0-5,8}.
+    """
     if len(who) < 2:
         return f"{{{who[0]}}}" if who else "∅"
     if ranks > 2 and who == tuple(range(ranks)):

@@ -1,4 +1,4 @@
-"""From options to a story: which collective, on which topology, from what data."""
+"""Make a story from options, which give the collective, the topology and the data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_FRAMES = 10_000
 PACKETS_PER_RANK = 4  # of in-network aggregation, so that both versions of its slots are used
 MOST_PACKETS = 64  # per rank
 SLOTS = 2
-LARGEST = 9  # numbers are from 1 on, to be added up in one's head
+LARGEST = 9  # numbers are from 1 to this, to be added up in one's head
 
 RATE_BPS = 100_000_000_000
 DELAY_PS = PS_PER_US
@@ -39,7 +39,7 @@ def tell(request: Request) -> Story:
 
     Raises:
         ConfigError: If options don't fit one another.
-        ScheduleError: If the algorithm can't do it.
+        ScheduleError: If the algorithm can't make a schedule for them.
         TopologyError: If there is no such topology.
     """
     algorithm = find_algorithm(request.algo)
@@ -57,7 +57,7 @@ def tell(request: Request) -> Story:
 
 
 def _place(request: Request) -> tuple[nx.Graph[str], int]:
-    """The topology that was asked for, or a single switch; and how many of its hosts are ranks.
+    """Return the topology asked for, or a single switch; and the number of hosts that are ranks.
 
     The last hosts are the servers.
     """
@@ -180,7 +180,7 @@ def _tell_packets(
 
 
 def _goals(schedule: Schedule, chunks: list[int]) -> Goals:
-    """What each rank's cells must hold, given the chunk that each is of."""
+    """Return the contributions that each rank's cells must hold; `chunks` has each cell's chunk."""
     return tuple(
         tuple(
             None if (bits := demanded(schedule, rank, chunk)) is None else members(bits)
@@ -191,7 +191,7 @@ def _goals(schedule: Schedule, chunks: list[int]) -> Goals:
 
 
 def _title(algorithm: Algorithm) -> str:
-    """`ring allreduce`; the collective is left out where the name has it."""
+    """Return a title: `Ring allreduce`; the collective is left out if the name contains it."""
     collective = algorithm.collective.value.replace("_", "-")
     words = algorithm.title if collective in algorithm.title else f"{algorithm.title} {collective}"
     return words[0].upper() + words[1:]
@@ -208,6 +208,6 @@ def _command(request: Request, ranks: int, elements: int) -> str:
 
 
 def run_uncompiled() -> None:
-    """Have Numba, if it is not imported yet, compile nothing: it takes longer than the job."""
+    """Keep Numba, if not imported yet, from compiling, which takes longer than the job."""
     if "numba" not in sys.modules:
         os.environ["NUMBA_DISABLE_JIT"] = "1"

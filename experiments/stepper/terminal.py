@@ -1,4 +1,4 @@
-"""A story on a terminal: keys walk through it; all of it is text."""
+"""A story on a terminal: all of it is text, and keys walk through it."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ COLORS = (
 
 
 BARS = "▁▂▃▄▅▆▇█"
-"""From few ranks to all."""
+"""Bars for the share of ranks that are added up, from few to all."""
 
 
 def rank_color(rank: int) -> str:
-    """One of a few colours; names say the rest."""
+    """Return one of a few colours; ranks may share one, as their names tell them apart."""
     return COLORS[rank % len(COLORS)]
 
 
 class Stepper(App[None]):
-    """Shows one story, and the state at one position of it; plays one frame per `pace_s`."""
+    """A viewer of one story and its state at a position; it plays one frame per `pace_s`."""
 
     CSS = """
     Screen { layout: vertical; }
@@ -75,7 +75,7 @@ class Stepper(App[None]):
         self.story = story
         self.cursor = Cursor(story)
         self.title = story.title
-        self._from = 0  # frames from here on are those that are shown
+        self._from = 0  # first of the frames that are shown
         self._widths = widths(story)
         self.pace_s = PACE_S
         self._player: Timer | None = None
@@ -92,7 +92,7 @@ class Stepper(App[None]):
         self._show()
 
     def on_resize(self) -> None:
-        if self.query("#card"):  # the first time there may be none yet
+        if self.query("#card"):  # the first time it may not exist yet
             self._show()
 
     @property
@@ -132,7 +132,7 @@ class Stepper(App[None]):
             self._player = self.set_interval(self.pace_s, self.play_on)
 
     def play_on(self) -> None:
-        """Go one on; at the end, stop."""
+        """Go one frame on; at the end, stop."""
         if self.cursor.at_end:
             self._stop()
         self._go(self.cursor.position + 1)
@@ -170,7 +170,7 @@ class Stepper(App[None]):
             box.scroll_to(y=written[0] - box.size.height // 2, animate=False)
 
     def _detail(self) -> Detail:
-        """As much as fits into the width, and half the height."""
+        """Return the most detail that fits into the width, and half the height."""
         fitting = [
             detail
             for detail in Detail
@@ -181,7 +181,7 @@ class Stepper(App[None]):
 
 
 def card_text(cursor: Cursor, shown: tuple[Frame, ...], *, playing: bool) -> Text:
-    """Where we are, what has happened, what came of it."""
+    """Return the text of the card: the position, the event and its result."""
     story, text = cursor.story, Text()
     text.append(f"{story.title}  ", style="bold")
     if not shown:
@@ -201,17 +201,17 @@ def card_text(cursor: Cursor, shown: tuple[Frame, ...], *, playing: bool) -> Tex
 
 
 class Detail(IntEnum):
-    """How much of a cell there is room for; all of it is in `--plain`."""
+    """The amount of detail shown of a cell, by the room there is; `--plain` shows all of it."""
 
-    SHARE = 0  # how many of the ranks are added up, as a bar of one column
-    COUNT = 1  # how many, as a number
-    STRIPE = 2  # which
-    NAMES = 3  # and by name
-    NUMBERS = 4  # and the first numbers, on a line of their own
+    SHARE = 0  # the share of ranks that are added up, as a bar of one column
+    COUNT = 1  # their number
+    STRIPE = 2  # a mark for each rank
+    NAMES = 3  # their names, too
+    NUMBERS = 4  # the first numbers, too, on a line of their own
 
 
 def widths(story: Story) -> list[int]:
-    """Columns that the buffers take at most, by detail, anywhere in the story."""
+    """Return the most columns that the buffers take anywhere in the story, by detail."""
     cells = {cell for row in story.first for cell in row}
     cells |= {change.after for frame in story.frames for change in frame.buffers}
     names = max(len(name) for name in story.cells)
@@ -226,7 +226,7 @@ def widths(story: Story) -> list[int]:
 
 
 def buffers_table(cursor: Cursor, shown: tuple[Frame, ...], detail: Detail) -> Table:
-    """A row per rank, a column per cell."""
+    """Return a table with a row per rank and a column per cell."""
     story = cursor.story
     changed = {(c.rank, c.cell) for frame in shown for c in frame.buffers}
     if detail is Detail.SHARE:
@@ -247,7 +247,7 @@ def buffers_table(cursor: Cursor, shown: tuple[Frame, ...], detail: Detail) -> T
 
 
 def _shares_table(cursor: Cursor, changed: set[tuple[int, int]]) -> Table:
-    """A character per cell, for stories that are too wide for anything else."""
+    """Return a table with a character per cell, for stories too wide for anything else."""
     story, count = cursor.story, len(cursor.story.cells)
     table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
     table.add_column("", no_wrap=True)
@@ -267,7 +267,7 @@ def _shares_table(cursor: Cursor, changed: set[tuple[int, int]]) -> Table:
 def cell_text(
     story: Story, cell: Cell, detail: Detail, *, done: bool = False, between: str = "\n"
 ) -> Text:
-    """`■■·■ Σ{0,1,3}` and `3 5` below, or a part of it."""
+    """Return the text of a cell: `■■·■ Σ{0,1,3}` and `3 5` below, or a part of it."""
     tick = ("✓", "bold green") if done else ""
     if detail is Detail.COUNT:
         style = "dim" if len(cell.who) == 1 else "bold"
@@ -284,7 +284,7 @@ def cell_text(
 
 
 def links_text(cursor: Cursor, shown: tuple[Frame, ...]) -> Text:
-    """What each direction of each link carries in this step; those in use now are bold."""
+    """Return the load of each link's direction in this step; those in use now are bold."""
     text = Text("links in this step\n", style="dim")
     if not shown:
         return text.append("nothing sent yet")
@@ -297,7 +297,7 @@ def links_text(cursor: Cursor, shown: tuple[Frame, ...]) -> Text:
 
 
 def routes_text(shown: tuple[Frame, ...]) -> Text:
-    """The ways of the messages."""
+    """Return the paths of the messages."""
     text = Text()
     for frame in shown[:8]:
         text.append(" → ".join(frame.path), style="bold cyan")
@@ -306,7 +306,7 @@ def routes_text(shown: tuple[Frame, ...]) -> Text:
 
 
 def entries_table(cursor: Cursor, shown: tuple[Frame, ...]) -> Table:
-    """What the switches' registers hold, a row per entry."""
+    """Return a table of the switches' registers, a row per entry."""
     changed = {(c.switch, c.index) for frame in shown for c in frame.entries}
     table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
     table.add_column("", no_wrap=True)

@@ -1,4 +1,4 @@
-"""Frames of transfers between ranks: contributions are the verifier's, numbers the oracle's.
+"""Frames of transfers between ranks: contributions by the verifier, numbers by the oracle.
 
 Nothing here knows any algorithm, so every schedule can be stepped through.
 """
@@ -37,14 +37,14 @@ from ringleaf.topologies.routing import dealt, path, routes
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """What a row brought, and what it left on the ranks that it wrote."""
+    """The cell that a row brought, and the cells that it left on the ranks that it wrote."""
 
     brought: Cell
     left: dict[int, Cell]
 
 
 def first_buffers(schedule: Schedule, inputs: Sequence[torch.Tensor]) -> Buffers:
-    """What each node has before anything has happened, chunk by chunk; servers have zeros."""
+    """Return each node's cells at the start, chunk by chunk; servers have zeros."""
     ranges = chunk_ranges(inputs[0].numel(), schedule.chunks)
     ranks = tuple(
         tuple(Cell((rank,), tuple(tensor[a:b].tolist())) for a, b in ranges)
@@ -57,7 +57,7 @@ def first_buffers(schedule: Schedule, inputs: Sequence[torch.Tensor]) -> Buffers
 def transfer_frames(
     schedule: Schedule, inputs: Sequence[torch.Tensor], graph: nx.Graph[str]
 ) -> tuple[Frame, ...]:
-    """One frame per message, in the schedule's order.
+    """Return one frame per message, in the schedule's order.
 
     Raises:
         ScheduleError: If the schedule is not right.
@@ -84,7 +84,7 @@ def transfer_frames(
 
 
 def _execute(schedule: Schedule, inputs: Sequence[torch.Tensor]) -> dict[int, _Done]:
-    """Follow each chunk twice, with numbers and with contributions; by row."""
+    """Follow each chunk twice, with numbers and with contributions; return the results by row."""
     proved = {each.row: each for each in contributions(schedule)}
     done: dict[int, _Done] = {}
     ranges = chunk_ranges(inputs[0].numel(), schedule.chunks)
@@ -109,7 +109,7 @@ def _chunks(message: Message | Aggregate) -> range:
 
 
 class _Finder:
-    """Paths between ranks, as the network's switches are told them."""
+    """A finder of paths between ranks, by the routes that the network's switches have."""
 
     def __init__(self, graph: nx.Graph[str]) -> None:
         self._graph = graph
@@ -168,7 +168,7 @@ def _frame(
 
 
 def _left(schedule: Schedule, message: Message, changes: tuple[BufferChange, ...]) -> str:
-    """What the receiver has after it."""
+    """Return a sentence on the receiver's contents after the message."""
     receiver = _node(schedule, message.dst).capitalize()
     held = {change.after.who for change in changes}
     if len(held) > 1:
@@ -182,5 +182,5 @@ def _node(schedule: Schedule, node: int) -> str:
 
 
 def name_chunks(chunks: range) -> str:
-    """`chunk 2`, or `chunks 2-5`."""
+    """Return chunks as text: `chunk 2`, or `chunks 2-5`."""
     return f"chunk {chunks[0]}" if len(chunks) == 1 else f"chunks {chunks[0]}-{chunks[-1]}"

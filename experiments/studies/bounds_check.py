@@ -1,4 +1,4 @@
-"""How near algorithms come to their bounds, and why some do not.
+"""Check how near algorithms come to their bounds, and list reasons why some do not.
 
 `python -m ringleaf.experiments.studies.bounds_check` runs algorithms on topologies, prints time,
 bound and floor of each, and ends with 1 if a time is below a bound, or further from it than
@@ -31,14 +31,14 @@ _ALGORITHMS = "ring,tree,doubletree,halvingdoubling,blueconnect,switchml,ps,atp,
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Why an algorithm stays away from its bound on some topology.
+    """A known gap between an algorithm and its bound on some topology.
 
     Args:
-        algo: Its name.
-        topo: Pattern of the topology, as file names are matched.
-        least_percent: How near it comes all the same, at any size from `least_bytes` on.
-        least_bytes: See there.
-        reason: What keeps it away.
+        algo: The algorithm's name.
+        topo: Pattern of the topology, matched like file names.
+        least_percent: Share of the bound that it still reaches, at sizes from `least_bytes` on.
+        least_bytes: See `least_percent`.
+        reason: The cause of the gap.
     """
 
     algo: str
@@ -48,7 +48,7 @@ class Gap:
     reason: str
 
     def explains(self, topo: str, row: Row) -> bool:
-        """Whether a row is as near to its bound as this gap lets it be."""
+        """Return whether this gap is about a row, and the row is as near as the gap allows."""
         return (
             self.algo == row.algo
             and fnmatchcase(topo, self.topo)
@@ -58,7 +58,7 @@ class Gap:
 
 
 def read_gaps(text: str) -> list[Gap]:
-    """The gaps of a YAML file's text.
+    """Return the gaps of a YAML file's text.
 
     Raises:
         ConfigError: If an entry lacks a key or has one too many.
@@ -76,7 +76,7 @@ def read_gaps(text: str) -> list[Gap]:
 
 
 def judge(topo: str, row: Row, gaps: Sequence[Gap]) -> str:
-    """What is to be said of a row: "" if it is near its bound, a reason, or what is wrong."""
+    """Return the verdict on a row: "" if it is near its bound, a known reason, or an error."""
     if max(row.bound_percent, row.floor_percent) > 100:
         return "WRONG: faster than a bound"
     if row.bound_percent >= NEAR_PERCENT:

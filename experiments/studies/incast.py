@@ -1,7 +1,7 @@
 """Incast under each congestion control: `python -m ringleaf.experiments.studies.incast`.
 
 Many hosts send to one. All senders share the last link from the start, so its queue and the
-senders' shares show the controller and nothing else. Prints a table, in virtual time, and draws the
+senders' shares depend on the controller alone. Prints a table, in virtual time, and draws the
 queue over time.
 """
 
@@ -29,12 +29,12 @@ from ringleaf.units import PS_PER_S, PS_PER_US, parse_rate, parse_size
 STEADY = (0.4, 0.8)  # of the run: after the start, before the first sender has ended
 QUEUE_BYTES = 4 << 20
 CASES = ("fixed", "dctcp", "dcqcn@24", "dcqcn")
-"""DCQCN with DCTCP's marks, too: what RED is for."""
+"""Controllers, DCQCN also with DCTCP's marks, which shows the use of RED."""
 
 
 @dataclass(frozen=True, slots=True)
 class Incast:
-    """What happened at the last link."""
+    """The measurements at the last link."""
 
     goodput: float  # share of the line's rate, headers and gaps included, in the steady part
     jain: float  # fairness of the senders' shares in it
@@ -45,13 +45,13 @@ class Incast:
 
 
 def incast_schedule(senders: int) -> Schedule:
-    """A reduce in which all others send to rank 0 at once, the whole tensor each."""
+    """Return a reduce in which all others send to rank 0 at once, each the whole tensor."""
     rows = tuple(Transfer(0, rank, 0, 0, Op.REDUCE) for rank in range(1, senders + 1))
     return Schedule(Collective.REDUCE, "incast", senders + 1, 1, rows)
 
 
 def jain(shares: npt.NDArray[np.float64]) -> float:
-    """Jain's index: 1 if all are equal, 1/n if one has all (Jain et al., DEC TR-301, 1984)."""
+    """Return Jain's index: 1 if all equal, 1/n if one has all (Jain et al., DEC TR-301, 1984)."""
     return float(shares.sum() ** 2 / (len(shares) * (shares**2).sum()))
 
 
@@ -129,7 +129,7 @@ def draw(runs: dict[str, Incast], path: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it under each controller; return the exit status."""
+    """Run the study under each controller; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="ringleaf.experiments.studies.incast", description=__doc__
     )

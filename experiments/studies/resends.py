@@ -1,10 +1,10 @@
 """Count resends and drops at defaults: `python -m ringleaf.experiments.studies.resends`.
 
 Runs every algorithm on every topology, at a sweep of sizes, in virtual time, and prints a row for
-each: nothing is lost, so nothing should be sent again, and no queue should run over. `--loss` says
-otherwise; then the times are what to look at. `--jobs SPEC` runs a spec's jobs instead, all of
-them at once: of them, fewer than one packet in 100,000 may be sent again. Probes, which carry no
-values, are not counted.
+each: nothing is lost, so nothing should be sent again, and no queue should overflow. With
+`--loss`, packets are lost, and the times are of interest. `--jobs SPEC` runs a spec's jobs
+instead, all of them at once: fewer than one of their packets in 100,000 may be sent again. Probes,
+which carry no values, are not counted.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ SIZES = ("1KiB", "32KiB", "1MiB", "16MiB")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One algorithm on one topology, at one size; options as `ringleaf run` has them."""
+    """One algorithm on one topology, at one size, with options of `ringleaf run`."""
 
     topo: str
     algo: str
@@ -61,7 +61,7 @@ class Case:
 
 
 def run_case(case: Case) -> RunResult:
-    """Run a case, and say what became of its packets.
+    """Run a case, and return its result, with counts of its packets.
 
     Raises:
         RingleafError: If there is no such case.
@@ -87,7 +87,7 @@ def run_case(case: Case) -> RunResult:
 
 
 def cases(topos: Sequence[str], algos: Sequence[str], sizes: Sequence[str]) -> Iterator[Case]:
-    """All of them, topology by topology."""
+    """Yield all cases, topology by topology."""
     for topo in topos:
         for algo in algos:
             for size in sizes:
@@ -95,7 +95,7 @@ def cases(topos: Sequence[str], algos: Sequence[str], sizes: Sequence[str]) -> I
 
 
 def run_jobs(path: Path, algos: Sequence[str]) -> Iterator[JobRow]:
-    """Yield the slowest job's row of each combination that has all of a spec's jobs.
+    """Yield the slowest job's row for each combination with all of a spec's jobs.
 
     Raises:
         ConfigError: If the spec is wrong, or has none of these algorithms.

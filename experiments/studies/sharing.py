@@ -1,8 +1,8 @@
 """A study of two jobs on a switch that has too few aggregators for both.
 
-`python -m ringleaf.experiments.studies.sharing`, in virtual time. ATP's jobs take what is free, and
-what finds nothing goes to their parameter servers; SwitchML's have half of the entries each, and a
-smaller window the fewer those are.
+`python -m ringleaf.experiments.studies.sharing`, in virtual time. ATP's jobs take any free
+aggregator, and gradients that find none go to their parameter servers; SwitchML's jobs have half
+of the entries each, and the fewer those are, the smaller the window.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ COLLIDED = 5  # row of `outcomes`, see p4/include/aggregators.p4
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """How two jobs did on one switch."""
+    """The results of two jobs on one switch."""
 
     entries: int
     goodputs_bps: tuple[float, ...]  # of each job: bits of a tensor over its time
@@ -69,10 +69,10 @@ class AtOnce:
 
 
 def share(names: tuple[str, str], entries: int, *, elements: int = ELEMENTS) -> Sharing:
-    """Let two jobs, each of a system, reduce a tensor each, with so many entries in the switch.
+    """Let two jobs reduce a tensor each, by a system each, on a switch with some entries.
 
     Raises:
-        ConfigError: If the system can't do with so few.
+        ConfigError: If these are too few for a system.
     """
     groups = [
         Group(
@@ -118,7 +118,7 @@ def _collisions(network: VirtualNetwork) -> int:
 
 
 def table(entries: Sequence[int]) -> list[str]:
-    """Rows for the terminal: two jobs of each system, and one of either."""
+    """Return rows for the terminal: two jobs of each system, and then one of either."""
     rows = [
         f"# two jobs of {WORKERS} workers, 1 MiB each, on one switch; virtual time",
         "#          systems entries  job 1  job 2  collided  resent #wrong",

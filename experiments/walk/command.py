@@ -15,7 +15,7 @@ from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.walk.packets import names_capture, read_packet
 from ringleaf.shipped import built_program, built_programs
 
-PORTS = 510  # v1model's, but for the one that drops
+PORTS = 510  # v1model's ports, without the one that drops
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def run(options: Options, emit: Callable[[str], None]) -> None:
     """Follow the packet, and print or write its walk.
 
     Raises:
-        ConfigError: If a file, packet, entry or port is not what it must be.
+        ConfigError: If a file, packet, entry or port is not valid.
     """
     path = find_program(options.program)
     if options.packet is None and not options.example:
@@ -67,7 +67,7 @@ def run(options: Options, emit: Callable[[str], None]) -> None:
 
 
 def run_uncompiled() -> None:
-    """See to it that Numba, when it is imported, compiles nothing; start again if it was."""
+    """Keep Numba from compiling; restart the process if Numba is already imported."""
     if os.environ.get("NUMBA_DISABLE_JIT") == "1":
         return
     os.environ["NUMBA_DISABLE_JIT"] = "1"
@@ -79,7 +79,7 @@ def run_uncompiled() -> None:
 
 
 def _prepare(path: Path, options: Options) -> tuple[Any, int, bytes, str]:
-    """Return the switch, and the port and bytes of the packet, and what is to be seen."""
+    """Return the switch, the packet's port and bytes, and a phrase on the point of the walk."""
     from ringleaf.experiments.walk.examples import example
     from ringleaf.switches.program import Program
     from ringleaf.switches.switch import Switch
@@ -100,7 +100,7 @@ def _prepare(path: Path, options: Options) -> tuple[Any, int, bytes, str]:
 
 
 def find_program(name: str, command: str = "trace") -> Path:
-    """Return the BMv2 JSON of a program: a file of it, of P4, or the name of one of ours."""
+    """Return the BMv2 JSON of a program, given as a JSON or P4 file, or as one of our names."""
     path = Path(name)
     if path.suffix == ".p4" and path.is_file():
         from ringleaf.switches.stf.compiling import compile_program

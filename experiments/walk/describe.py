@@ -22,7 +22,7 @@ _NUMBERED = re.compile(r"(.*?)(\d+)((?:\[\d+\])?)")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line under a step: what was, and what is; `old` is empty where that does not matter."""
+    """A line under a step: a name, its old and new value; `old` is empty if it does not matter."""
 
     name: str
     old: str
@@ -31,18 +31,18 @@ class Row:
 
 
 Words = tuple[Any, ...]
-"""A kind and a title; then, if there are, rows looked at, and a tone."""
+"""A kind and a title; then optionally the rows looked at, and a tone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A step in words: a kind, a line, what it looked at, and what it wrote."""
+    """A step in words: a kind, a line, the rows it looked at, and the rows it wrote."""
 
     kind: str
     title: str
     looked_at: tuple[Row, ...]
     wrote: tuple[Row, ...]
-    source: str  # the line of P4, if it is at hand
+    source: str  # the line of P4, if it is known
     tone: str = ""  # good, bad or nothing
 
 
@@ -178,7 +178,7 @@ def _copy(copy: Copy) -> str:
 
 
 def _source(walk: Walk, step: Step) -> str:
-    """Return the line of P4, but for steps whose line says no more than their title."""
+    """Return the line of P4, except for steps whose line says no more than their title."""
     if isinstance(step, steps.StateEntered | steps.Selected | steps.LookedUp | steps.Deparsed):
         return ""
     if step.place is None or step.place.file not in walk.sources:
@@ -188,7 +188,7 @@ def _source(walk: Walk, step: Step) -> str:
 
 
 def _values(values: Sequence[Value], cut: bool = False) -> Iterator[Row]:
-    """Return a row per value; where there are many, runs of numbered names as one."""
+    """Yield a row per value; where there are many, runs of numbered names share one."""
     for run in _runs(values) if cut and len(values) > LONGEST_LIST else ([v] for v in values):
         if len(run) == 1:
             yield Row(run[0].name, "", _shown(run[0]), False)
@@ -208,7 +208,7 @@ def _writes(writes: Sequence[Write]) -> Iterator[Row]:
 
 
 def _runs(items: Iterable[T]) -> list[list[T]]:
-    """Part items where their names are no longer `x7`, `x8`, ... of one family."""
+    """Split items where their names are no longer `x7`, `x8`, ... of one family."""
     runs: list[list[T]] = []
     family = ""
     for item in items:

@@ -1,4 +1,4 @@
-"""A packet worth following through each of our own programs, with what its switch was told.
+"""A packet worth following through each of our own programs, with its switch's entries.
 
 Entries are those that our control planes write; packets, those that our hosts send.
 """
@@ -31,7 +31,10 @@ SEND_ONLY = 4  # RoCEv2's opcode, reliable connection
 
 @dataclass(frozen=True)
 class Example:
-    """`before` are packets that the switch has already seen, each (port, bytes)."""
+    """A packet to follow, and its switch's state.
+
+    `before` are packets that the switch has already seen, each (port, bytes).
+    """
 
     story: str
     entities: list[Any]
@@ -55,7 +58,7 @@ def example(program: str) -> Example:
 
 
 def _forward() -> Example:
-    """A packet of h0 to a host below another leaf, where there are two ways up."""
+    """Return a packet of h0 to a host below another leaf, where there are two ways up."""
     graph = build("leafspine,leaves=2,spines=2,hosts=2")
     source, target = hosts(graph)[0], hosts(graph)[-1]
     leaf = attachment(graph, source)
@@ -70,7 +73,7 @@ def _forward() -> Example:
 
 
 def _switchml(lanes: int) -> Example:
-    """The last of three workers' updates, which completes slot 0's sum."""
+    """Return the last of three workers' updates, which completes slot 0's sum."""
     graph = build("leafspine,leaves=1,spines=1,hosts=3")
     workers = hosts(graph)[:3]
     root = attachment(graph, workers[0])
@@ -101,7 +104,7 @@ def _update(graph: nx.Graph[str], worker: str, job: control.Job, rank: int) -> b
 
 
 def _atp(lanes: int) -> Example:
-    """The last of three workers' gradients, which takes block 0's sum to the parameter server."""
+    """Return the last of three workers' gradients, which takes block 0's sum to the server."""
     graph = build("leafspine,leaves=1,spines=1,hosts=4")
     *workers, server = hosts(graph)
     rack = attachment(graph, server)
@@ -132,7 +135,7 @@ def _gradient(graph: nx.Graph[str], worker: str, job: atp_control.Job, number: i
 
 
 def _tensorexpress() -> Example:
-    """A packet of a tensor of priority 2, whose job has priority over all others."""
+    """Return a packet of a tensor of priority 2, whose job has priority over all others."""
     graph = build("leafspine,leaves=2,spines=1,hosts=2")
     source, target = hosts(graph)[0], hosts(graph)[-1]
     leaf = attachment(graph, source)
@@ -153,7 +156,7 @@ def _tensorexpress() -> Example:
 
 
 def _router(graph: nx.Graph[str], host: str) -> int:
-    """The MAC address that a host sends to: its switch's."""
+    """Return the MAC address that a host sends to: its switch's."""
     peer = neighbors(graph, host)[1]
     return mac(graph, peer, port(graph, peer, host))
 
@@ -168,7 +171,7 @@ def _udp(
     *,
     tos: int = ECN_CAPABLE,
 ) -> bytes:
-    """A frame of a host over UDP, between equal ports."""
+    """Return a frame of a host over UDP, between equal ports."""
     length = 28 + len(body)
     source = ipv4(graph, host)
     ip = struct.pack(">BBHHHBBHII", 0x45, tos, length, 1, 0x4000, 64, 17, 0, source, to)
@@ -178,7 +181,7 @@ def _udp(
 
 
 def _checksum(data: bytes) -> int:
-    """RFC 1071."""
+    """Return the Internet checksum (RFC 1071)."""
     total: int = sum(struct.unpack(f">{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)

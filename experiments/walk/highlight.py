@@ -1,4 +1,4 @@
-"""P4 source with its comments, words and numbers told apart, as HTML."""
+"""Syntax highlighting of P4 source as HTML: comments, words and numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TOKEN = re.compile(
 
 
 def highlight(source: str) -> str:
-    """Return HTML with as many lines; no element goes across a line's end."""
+    """Return HTML with as many lines as the source; no element spans several lines."""
     out = []
     at = 0
     for token in _TOKEN.finditer(source):

@@ -1,4 +1,4 @@
-"""The packet that a user names: hex digits, or one of a capture."""
+"""The packet that a user gives: as hex digits, or as one of a capture."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A walk as one page that opens from disk and asks the network for nothing.
 
-Without JavaScript it is the list of steps and the source; with it, both go along step by step.
+Without JavaScript it shows the list of steps and the source; with it, both advance step by step.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BUTTONS = (
 
 
 def render(walk: Walk, story: str) -> str:
-    """Return the page; `story` says what there is to see."""
+    """Return the page; `story` is a phrase on the point of the walk."""
     title = f"One packet through {walk.program}"
     said = [say(walk, step) for step in walk.steps]
     data = for_script(_data(walk))
@@ -140,7 +140,7 @@ def _data(walk: Walk) -> dict[str, Any]:
 
 
 def _record(step: Step, files: list[str]) -> dict[str, Any]:
-    """Return what the script needs of a step: place, new values, bytes."""
+    """Return the data of a step that the script needs: place, new values, bytes."""
     record: dict[str, Any] = {}
     if step.place is not None and step.place.file in files:
         record["at"] = [files.index(step.place.file), step.place.line]

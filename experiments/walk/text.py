@@ -22,7 +22,7 @@ _OPENINGS: dict[type[Step], str] = {
 
 
 class Text:
-    """Renders for a terminal of so many columns, with colours or without."""
+    """A renderer of walks for a terminal of a given width, with or without colours."""
 
     def __init__(self, columns: int, colours: bool) -> None:
         self._columns = columns
@@ -85,7 +85,7 @@ class Text:
             yield f"{indent}  {self._paint(line, 'yellow' if row.changed else '')}"
 
     def _bytes(self, data: bytes, changed: frozenset[int]) -> Iterator[str]:
-        """Sixteen bytes a line, changed ones behind a star; long unchanged stretches left out."""
+        """Yield sixteen bytes a line, changed ones marked with a star, without long equal parts."""
         skipped = 0
         for start in range(0, len(data), BYTES_PER_LINE):
             stop = min(start + BYTES_PER_LINE, len(data))
@@ -111,7 +111,7 @@ class Text:
 
 
 def _repeats(title: str, source: str) -> bool:
-    """Whether a step's title says what its line of source says."""
+    """Return whether a step's title repeats its line of source."""
     plain = "".join(source.split())
     said = "".join(title.split())
     return plain.rstrip(";{") in said or said.split(":")[0].split(";")[0] in plain

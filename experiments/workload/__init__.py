@@ -1,1 +1,1 @@
-"""`ringleaf workload`: models that training jobs have, and how one is made of a torch module."""
+"""`ringleaf workload`: the models of training jobs, and making one from a torch module."""

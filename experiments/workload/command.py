@@ -1,4 +1,4 @@
-"""`ringleaf workload`: list models, show one, make one of a torch module."""
+"""`ringleaf workload`: list models, show one, make one from a torch module."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ workload_app = typer.Typer(
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What `from-torch` was asked for."""
+    """The options of `from-torch`."""
 
     target: str
     shape: str | None
@@ -105,7 +105,7 @@ def from_torch_command(
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Make a model of a torch module: its layers' gradients, and their times on this machine."""
+    """Make a model from a torch module: its layers' gradients, and their times on this machine."""
     from ringleaf.hosts.training.model import as_yaml
 
     if out is not None and out.suffix not in (".yaml", ".yml"):
@@ -126,7 +126,7 @@ def from_torch_command(
 
 
 def make_model(request: Request) -> Model:
-    """Make a model of a torch module.
+    """Make a model from a torch module.
 
     Raises:
         ConfigError: If there is no such module, it has no parameters, or can't be run.
@@ -153,7 +153,7 @@ def make_model(request: Request) -> Model:
 
 
 def _layers(parts: Sequence[Part], costs: Sequence[Cost], scale: float) -> tuple[Layer, ...]:
-    """Layers; times in picoseconds are costs times `scale`, to the nanosecond."""
+    """Return layers; their times in picoseconds are costs times `scale`, to the nanosecond."""
     from ringleaf.hosts.training.model import Layer
 
     def time_ps(cost: float) -> int:
@@ -166,7 +166,7 @@ def _layers(parts: Sequence[Part], costs: Sequence[Cost], scale: float) -> tuple
 
 
 def _source(request: Request, feed: Feed) -> str:
-    """Say where times come from."""
+    """Return a text on the source of the times."""
     import platform
 
     import torch
@@ -186,7 +186,7 @@ def _source(request: Request, feed: Feed) -> str:
 
 
 def _follow(runs: Iterable[int]) -> Iterable[int]:
-    """Go through runs; a bar moves on a terminal only."""
+    """Return the runs to iterate over; they move a bar, on a terminal only."""
     if not sys.stderr.isatty():
         return runs
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""A model's layers as bars: how large gradients are, and how long passes take."""
+"""A drawing of a model's layers as bars: sizes of gradients, and times of passes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ FORMATS = (".png", ".svg", ".pdf")
 
 
 def draw(model: Model, path: Path) -> None:
-    """Draw to a PNG, SVG or PDF.
+    """Draw a model to a PNG, SVG or PDF file.
 
     Raises:
-        ConfigError: If the name ends otherwise, or can't be written.
+        ConfigError: If the name has another ending, or the file can't be written.
     """
     if path.suffix not in FORMATS:
         raise ConfigError(f"{path}: must end in {', '.join(FORMATS)}, got {path.suffix!r}")

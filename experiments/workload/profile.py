@@ -1,8 +1,9 @@
-"""Takes a module's passes apart: when each layer's forward pass begins, when its gradient is there.
+"""Profile a module's passes: when each layer's forward pass begins, and its gradient is ready.
 
-A layer is a module that has parameters of its own. What lies between (activations, pooling) counts
-for the layer before it; so layers' costs add up to the whole pass. A layer's gradient is ready when
-its last parameter's has been accumulated, which is when PyTorch's DDP would send it.
+A layer is a module that has parameters of its own. Operations between layers (activations,
+pooling) count for the layer before them, so layers' costs add up to the whole pass. A layer's
+gradient is ready when its last parameter's has been accumulated, which is when PyTorch's DDP would
+send it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.workload.torch_module import BROKEN, Feed, brief
 
 Meter = Callable[[], float]
-"""What has been spent so far: seconds, or FLOPs."""
+"""A function that returns the cost so far: seconds, or FLOPs."""
 
 WARM_UPS = 2
 
@@ -41,22 +42,22 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of a layer, in the meter's unit."""
+    """The cost of a layer, in the meter's unit."""
 
     forward: float
     backward: float
 
 
 class Profiler:
-    """Runs a module on random samples.
+    """A profiler that runs a module on random samples.
 
     Args:
-        module: In training mode from now on; its weights are not changed.
-        feed: What it is fed with.
-        where: For errors.
+        module: The module, in training mode from now on; its weights are not changed.
+        feed: The samples that it is fed with.
+        where: The beginning of error messages.
 
     Raises:
-        ConfigError: If it can't be run on them, or nothing of it gets a gradient.
+        ConfigError: If it can't be run on them, or none of its parameters gets a gradient.
     """
 
     def __init__(self, module: nn.Module, feed: Feed, where: str) -> None:
@@ -67,7 +68,10 @@ class Profiler:
         self.parts = self._find_parts()
 
     def seconds(self, runs: int, follow: Callable[[Iterable[int]], Iterable[int]]) -> list[Cost]:
-        """Medians of so many runs, after `WARM_UPS`; `follow` is told of each."""
+        """Return the layers' median times of several runs, after `WARM_UPS`.
+
+        `follow` wraps the iteration over all runs, to show progress.
+        """
         sample = self._feed.draw(self._device)
         costs = [self._measure(sample, self._clock) for _ in follow(range(WARM_UPS + runs))]
         return [
@@ -76,7 +80,7 @@ class Profiler:
         ]
 
     def flops(self) -> list[Cost]:
-        """FLOPs of convolutions and matrix products: those of two samples, times half the batch."""
+        """Return FLOPs of convolutions and matrix products: two samples', times half the batch."""
         batch = min(self._feed.batch, 2)  # batch norms refuse a single sample
         times = self._feed.batch / batch
         with FlopCounterMode(display=False) as counter:
@@ -91,7 +95,7 @@ class Profiler:
         return time.perf_counter()
 
     def _find_parts(self) -> list[Part]:
-        """The layers, in the order in which a forward pass comes to them.
+        """Return the layers, in the order in which a forward pass comes to them.
 
         Parameters of modules that are never called (`MultiheadAttention.out_proj`) belong to the
         nearest around them; shared ones to the first layer that has them, whose gradient is last.
@@ -121,7 +125,7 @@ class Profiler:
         return [part for part in order.values() if part.parameters]
 
     def _forward(self, sample: torch.Tensor) -> torch.Tensor:
-        """Return what to differentiate: the sum of all that comes out."""
+        """Return the value to differentiate: the sum of all outputs."""
         self._module.zero_grad(set_to_none=True)
         try:
             leaves = [leaf for leaf in _tensors(self._module(sample)) if leaf.requires_grad]
@@ -168,7 +172,7 @@ def _remove(hooks: Iterable[torch.utils.hooks.RemovableHandle]) -> None:
 
 
 def _around(path: str, called: Mapping[str, int]) -> str:
-    """The innermost of the modules around a parameter that was called; the root is ''."""
+    """Return the innermost called module around a parameter; the root is ''."""
     name = path.rpartition(".")[0]
     while name not in called:
         name = name.rpartition(".")[0]
@@ -178,7 +182,7 @@ def _around(path: str, called: Mapping[str, int]) -> str:
 def _between(
     starts: Sequence[tuple[int, float]], first: float, last: float, layers: int
 ) -> list[float]:
-    """What each layer spent, from its starts to the next layers'; one may start several times."""
+    """Return each layer's cost, from its starts to the next layers'; it may have several starts."""
     edges = [first, *(at for _, at in starts[1:]), last]
     costs = [0.0] * layers
     for (index, _), (begin, end) in zip(starts, pairwise(edges), strict=True):
@@ -187,7 +191,7 @@ def _between(
 
 
 def _steps(ready: Sequence[float], first: float, last: float) -> list[float]:
-    """What was spent until each layer's gradient was there, from the last layer to the first."""
+    """Return the cost between layers' gradients being ready, from the last layer to the first."""
     costs = [0.0] * len(ready)
     at = first
     for index in reversed(range(len(ready))):
@@ -198,7 +202,7 @@ def _steps(ready: Sequence[float], first: float, last: float) -> list[float]:
 
 
 def _tensors(output: object) -> list[torch.Tensor]:
-    """The tensors of a module's output, in tuples and mappings, too."""
+    """Return the tensors of a module's output, in tuples and mappings, too."""
     if isinstance(output, torch.Tensor):
         return [output]
     if isinstance(output, Mapping):

@@ -1,4 +1,4 @@
-"""Models as text: `#` is commentary, every row is for awk."""
+"""Models as text: lines with `#` are comments, rows suit awk."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ringleaf.units import PS_PER_MS, format_size, format_time
 
 
 def listing(models: Iterable[Model]) -> Iterator[str]:
-    """A row per model."""
+    """Yield a header, and a row per model."""
     yield "#" + f"{'model':>11} {'layers':>6} {'elements':>11} {'gradient':>10} {'compute':>9}"
     yield "#" + f"{'':>11} {'':>6} {'':>11} {'(B)':>10} {'(ms)':>9}"
     for model in models:
@@ -21,7 +21,7 @@ def listing(models: Iterable[Model]) -> Iterator[str]:
 
 
 def table(model: Model) -> Iterator[str]:
-    """Where a model comes from, a row per layer in forward order, and totals."""
+    """Yield the source of a model, a row per layer in forward order, and totals."""
     yield f"# {model.name}: {len(model.layers)} layers, gradients in {model.dtype}"
     for line in textwrap.wrap(model.source, 98, break_long_words=False, break_on_hyphens=False):
         yield f"# {line}"
@@ -43,7 +43,7 @@ def table(model: Model) -> Iterator[str]:
 
 
 def totals(model: Model) -> str:
-    """In all: elements, bytes, times."""
+    """Return a model's totals as text: elements, bytes, times."""
     forward_ps = sum(layer.forward_ps for layer in model.layers)
     backward_ps = sum(layer.backward_ps for layer in model.layers)
     return (

@@ -1,4 +1,4 @@
-"""Finds a torch module by its name, and what to feed it with."""
+"""Find a torch module by its name, and samples to feed it with."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ BROKEN = (
     RuntimeError, TypeError, ValueError, LookupError, AttributeError, AssertionError, OSError,
     ArithmeticError,
 )  # fmt: skip
-"""What other people's modules raise when they are built or used in a wrong way."""
+"""The errors that other people's modules raise when they are built or used in a wrong way."""
 
 
 def find_module(target: str, where: str) -> nn.Module:
-    """The module that `package.module:factory` names: a module, or what makes one.
+    """Return the module that `package.module:factory` names: a module, or a function making one.
 
     Raises:
-        ConfigError: If it can't be imported or made, or is none.
+        ConfigError: If it can't be imported or made, or is no module.
     """
     name, colon, attribute = target.partition(":")
     if not (name and colon and attribute):
@@ -46,7 +46,7 @@ def find_module(target: str, where: str) -> nn.Module:
 
 
 def _import(name: str, where: str) -> object:
-    """Import what may lie in the current folder, as `python -m` does."""
+    """Import a module, which may lie in the current folder, as with `python -m`."""
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
@@ -59,14 +59,17 @@ def _import(name: str, where: str) -> object:
 
 
 def brief(error: BaseException) -> str:
-    """An error in a line."""
+    """Return an error as one line of text."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text[:200]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """What a module is fed with: samples of a shape; of whole numbers below `words`, if not 0."""
+    """The samples that a module is fed with.
+
+    If `words` is not 0, they are whole numbers below it, else floats.
+    """
 
     shape: tuple[int, ...]
     batch: int
@@ -76,7 +79,7 @@ class Feed:
         return f"batch {self.batch} of {'x'.join(map(str, self.shape)) or 'scalars'}"
 
     def draw(self, device: torch.device, batch: int | None = None) -> torch.Tensor:
-        """Random samples, the same every time."""
+        """Return random samples, the same every time."""
         size = (self.batch if batch is None else batch, *self.shape)
         dice = torch.Generator().manual_seed(1)
         if self.words:
@@ -85,10 +88,10 @@ class Feed:
 
 
 def find_feed(module: nn.Module, shape: str | None, batch: int, where: str) -> Feed:
-    """What the module's first layer wants: numbers of words if it is an embedding, else floats.
+    """Return the feed of the module's first layer: word numbers for an embedding, else floats.
 
     Raises:
-        ConfigError: If the shape is none, or isn't given and can't be told from the layer.
+        ConfigError: If the shape is not valid, or isn't given and can't be told from the layer.
     """
     if batch < 1:
         raise ConfigError(f"{where}: batch must be at least 1, got {batch}")

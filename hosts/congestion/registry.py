@@ -1,7 +1,7 @@
 """The congestion controllers by name.
 
 A new one is a file in `controllers`, or an entry point of a package. Each is loaded when it is
-asked for, which compiles it or loads it compiled.
+asked for; this compiles it, or loads its compiled code.
 """
 
 from __future__ import annotations
@@ -22,6 +22,6 @@ def find_controller(name: str) -> Controller:
     """Return the controller of that name.
 
     Raises:
-        ConfigError: Naming the valid ones.
+        ConfigError: If there is none; the message names the valid ones.
     """
     return CONTROLLERS.find(name, "cc")

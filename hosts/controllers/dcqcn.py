@@ -2,13 +2,13 @@
 
 Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, section 3: the
 receiver of marked packets sends a CNP at most every 50 us. A CNP makes the current rate the
-target, and cuts the current one by alpha / 2; alpha grows with each CNP and shrinks in times
+target, and cuts the current one by alpha / 2; alpha grows with each CNP and shrinks in periods
 without. A timer and a byte counter raise the rate again: five times half-way to the target (fast
 recovery), then with a target that grows additively, and faster once both have come that far.
 
 Steps are the paper's for 40 Gbit/s in proportion to the line's rate, and times are at least a
 round trip, so that slow lines behave alike. It reacts to no losses: it is meant for lossless
-networks. The window is only a bound of what is in flight.
+networks. The window is only a bound of the packets in flight.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def step_ps(words: Words, at: int) -> int:
 
 @inline
 def set_rate(words: Words, at: int, rate_bps: int, now_ps: int) -> None:
-    """Pace at a rate; at nearly the line's, not at all, and no timer is needed."""
+    """Pace at a rate; at nearly the line's rate there is no pacing, and no timer is needed."""
     line_bps = words[at + LINE_BPS]
     if rate_bps >= line_bps - line_bps // ADDITIVE:
         words[at + CURRENT_BPS] = words[at + TARGET_BPS] = line_bps
@@ -88,7 +88,7 @@ def decay(words: Words, at: int, now_ps: int) -> None:
 
 @inline
 def raise_rate(words: Words, at: int, now_ps: int) -> None:
-    """One step up, by timer or counter."""
+    """Raise the rate by one step, of the timer or the counter."""
     timer, counter = words[at + TIMER_STEPS], words[at + COUNTER_STEPS]
     line_bps = words[at + LINE_BPS]
     if min(timer, counter) > RECOVERY_STEPS:

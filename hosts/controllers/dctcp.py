@@ -4,9 +4,9 @@ Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3; RFC 8257. O
 data, alpha = (1 - g) * alpha + g * F, where F is the fraction of its packets that were marked;
 and if any was, the window is cut by alpha / 2. Otherwise it grows by a packet per round trip.
 
-As RDMA's senders do, it starts with the whole window and not with a slow start; the first marks
+Like RDMA's senders, it starts with the whole window and not with a slow start; the first marks
 halve it, because alpha is 1 at first (RFC 8257, 3.3). A loss is as in TCP: the window is halved,
-or one packet after a timeout, from which a slow start leads back to half of what it was.
+or one packet after a timeout, from which a slow start leads back to half of the former window.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def begin(block: Words) -> None:
 
 @inline
 def set_window(words: Words, at: int, cwnd: int) -> None:
-    """Keep the window between one packet and the most that makes sense."""
+    """Set the window, at least one packet and at most MOST_WINDOW."""
     cwnd = min(max(cwnd, ONE_PACKET), words[at + MOST_WINDOW] * ONE_PACKET)
     words[at + CWND] = cwnd
     words[at + WINDOW] = cwnd // ONE_PACKET
@@ -53,7 +53,7 @@ def set_window(words: Words, at: int, cwnd: int) -> None:
 
 @inline
 def end_window(words: Words, at: int) -> None:
-    """A window of data is acknowledged: learn from its marks, and cut once."""
+    """Update alpha from the marks of an acknowledged window of data, and cut the window once."""
     share = words[at + MET] * ONE // words[at + ACKED]
     words[at + ALPHA] += (share >> GAIN_SHIFT) - (words[at + ALPHA] >> GAIN_SHIFT)
     if words[at + MET] > 0:

@@ -1,4 +1,4 @@
-"""No congestion control: a window that stays as it is, and losses are sent again."""
+"""No congestion control: the window is constant, and lost packets are sent again."""
 
 from ringleaf.hosts.congestion.control import Controller
 

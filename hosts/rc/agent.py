@@ -75,7 +75,7 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
 
 @handler
 def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
-    """Expire what is due, and set the agent's timer to the earliest deadline left."""
+    """Expire the deadlines that are due, and set the agent's timer to the earliest one left."""
     words = arena.words
     words[at + TIMER_AT_PS] = FOREVER_PS
     count = words[at + QP_COUNT]

@@ -1,9 +1,10 @@
-"""Between a queue pair and its congestion controller (`hosts/congestion`), on both ends.
+"""The link between a queue pair and its congestion controller (`hosts/congestion`), on both ends.
 
-A receiver counts the packets that came marked (ECN), and says in each acknowledgement how many
-they are, modulo 64, in the six bits that BTH reserves beside FECN and BECN: as TCP does with
-Accurate ECN (RFC 9768), which loses no mark where acknowledgements are merged or lost. BECN
-says that there are new ones. If the controller wants it, it sends CNPs, too (RoCEv2, A17.9).
+A receiver counts the packets that came marked (ECN), and reports their number in each
+acknowledgement, modulo 64, in the six bits that BTH reserves beside FECN and BECN: as TCP does
+with Accurate ECN (RFC 9768), which loses no mark where acknowledgements are merged or lost. BECN
+says that there are new marks. If the controller wants CNPs, the receiver sends them, too (RoCEv2,
+A17.9).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ FRAME_OVERHEAD_BYTES = PACKET_OVERHEAD_BYTES + LINE_OVERHEAD_BYTES
 
 @inline
 def tell_controller(arena: Arena, at: int, qp: Qp, event: int, argument: int, now_ps: int) -> None:
-    """Call one of the controller's handlers, and do what it says."""
+    """Call one of the controller's handlers, and take over its decisions."""
     words = arena.words
     block = qp.state[CONTROL_AT]
     words[block + IN_FLIGHT] = qp.state[NEXT_PSN] - qp.state[ACKED_PSN]
@@ -64,7 +65,7 @@ def tell_controller(arena: Arena, at: int, qp: Qp, event: int, argument: int, no
 
 @inline
 def note_ack(arena: Arena, at: int, qp: Qp, head: Bytes, packets: int, now_ps: int) -> None:
-    """An acknowledgement has come, of `packets` that were not acknowledged before."""
+    """Handle an acknowledgement of `packets` that were not acknowledged before."""
     words = arena.words
     block = qp.state[CONTROL_AT]
     count = int(head[NOTICES_AT]) & MARKS_MASK
@@ -82,14 +83,14 @@ def note_loss(arena: Arena, at: int, qp: Qp, timeout: int, now_ps: int) -> None:
 
 @inline
 def receive_notice(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
-    """Take a CNP."""
+    """Handle a CNP."""
     if qp.state[CONTROL_AT]:
         tell_controller(arena, at, qp, ON_CNP, 0, now_ps)
 
 
 @inline
 def tend(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
-    """See to the controller's timer."""
+    """Call the controller if its timer is due, and keep the agent's timer up to date."""
     words = arena.words
     block = qp.state[CONTROL_AT]
     if words[block + CONTROL_TIMER_AT_PS] <= now_ps:
@@ -100,7 +101,7 @@ def tend(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
 
 @inline
 def pace(arena: Arena, at: int, qp: Qp, payload_bytes: int, now_ps: int) -> None:
-    """Put the next packet off for as long as this one takes at the rates that are set."""
+    """Delay the next packet by the time that this one takes at the rates that are set."""
     bits = 8 * (payload_bytes + FRAME_OVERHEAD_BYTES)
     start_ps = max(qp.state[FREE_AT_PS], now_ps)
     qp.state[FREE_AT_PS] = 0
@@ -115,7 +116,7 @@ def pace(arena: Arena, at: int, qp: Qp, payload_bytes: int, now_ps: int) -> None
 
 @inline
 def pace_together(arena: Arena, at: int, qp: Qp, free_ps: int) -> None:
-    """Put off the next packet of a queue pair, and of those that share its rate."""
+    """Delay the next packet of a queue pair, and of those that share its rate."""
     first = qp.state[PACED_WITH]
     number = first
     while True:
@@ -128,7 +129,7 @@ def pace_together(arena: Arena, at: int, qp: Qp, free_ps: int) -> None:
 
 @inline
 def count_mark(arena: Arena, at: int, number: int, qp: Qp, head: Bytes, now_ps: int) -> None:
-    """Look at a data packet's ECN, and owe the sender a CNP if it is time for one."""
+    """Count a data packet that is marked (ECN), and owe the sender a CNP if one is due."""
     if head[IP_TOS_AT] & ECN_MASK != ECN_MARKED:
         return
     words = arena.words
@@ -144,7 +145,7 @@ def count_mark(arena: Arena, at: int, number: int, qp: Qp, head: Bytes, now_ps: 
 
 @inline
 def write_notices(arena: Arena, qp: Qp, head: Bytes) -> None:
-    """Tell the peer of marks, in an acknowledgement."""
+    """Write the count of marks into an acknowledgement."""
     words = arena.words
     block = qp.state[CONTROL_AT]
     marks = words[block + MARKS]

@@ -1,4 +1,4 @@
-"""RoCEv2 for scapy, as `wire.py` has it; importing this binds it to its UDP port.
+"""RoCEv2 for scapy, as defined in `wire.py`; importing this module binds it to its UDP port.
 
 scapy's own (contrib.roce) moves the ICRC to the front before it takes a packet apart, so that
 fields are not where they seem to be.
@@ -87,7 +87,7 @@ class _AllButIcrc(StrField):
 
 
 class RoceData(Packet):
-    """What a message holds."""
+    """The payload of a message."""
 
     name = "data"
     fields_desc = [_AllButIcrc("load", b"")]  # noqa: RUF012

@@ -1,4 +1,4 @@
-"""Who of an agent's queue pairs may send, owes an answer, or waits for a timer."""
+"""The queue pairs of an agent that may send, owe an answer, or wait for a timer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def has_credit(qp: Qp) -> bool:
 
 @inline
 def sendable(qp: Qp, now_ps: int) -> bool:
-    """Whether the QP has a packet that window, pacing, credits and RNR wait allow to go now."""
+    """Return whether window, pacing, credits and RNR wait let the QP send a packet now."""
     state = qp.state
     return (
         state[NEXT_PSN] < state[POSTED_PSN]
@@ -67,12 +67,12 @@ def offer(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> None:
         if state[FREE_AT_PS] > now_ps:
             arena.words[at + TIMER_AT_PS] = min(arena.words[at + TIMER_AT_PS], state[FREE_AT_PS])
         elif state[DEADLINE_PS] == FOREVER_PS:
-            await_answer(arena, at, qp, now_ps)  # nothing else brings it back
+            await_answer(arena, at, qp, now_ps)  # no other event would queue it again
 
 
 @inline
 def take_sender(arena: Arena, at: int) -> int:
-    """Return the queue pair whose turn it is, of those of the highest priority; there is one."""
+    """Return the next queue pair among those of the highest priority; there must be one."""
     level = 0
     above = arena.words[at + LEVELS] >> 1
     while above > 0:
@@ -87,14 +87,14 @@ def take_sender(arena: Arena, at: int) -> int:
 
 @inline
 def is_owing(arena: Arena, qp: Qp) -> bool:
-    """Whether an answer of the QP waits to be sent."""
+    """Return whether an answer of the QP waits to be sent."""
     control = qp.state[CONTROL_AT]
     return qp.state[SYNDROME] >= 0 or (control > 0 and arena.words[control + CNP_DUE] == 1)
 
 
 @inline
 def owe(arena: Arena, at: int, number: int, qp: Qp, syndrome: int) -> None:
-    """Queue an acknowledgement; of those still waiting to be sent, a NAK says more."""
+    """Queue an acknowledgement; a NAK replaces an ACK that still waits to be sent."""
     if not is_owing(arena, qp):
         fifo_push(open_fifo(arena, at + ANSWERS_AT), number)
         arena.words[at + READY] = 1

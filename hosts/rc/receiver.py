@@ -61,7 +61,7 @@ from ringleaf.packets import HEAD_LEN, PAYLOAD_AT, PAYLOAD_LEN, Packet, allocate
 def post_receive(
     arena: Arena, at: int, number: int, address: int, size_bytes: int, tag: int
 ) -> bool:
-    """Give memory for the QP's next message; False when the ring of requests is full."""
+    """Post memory for the QP's next message; return False if the ring of requests is full."""
     qp = open_qp(arena, at, number)
     state = qp.state
     if state[RECEIVES_END] - state[RECEIVES_FIRST] == RING:
@@ -73,7 +73,7 @@ def post_receive(
     state[RECEIVES_END] += 1
     posted = state[RECEIVES_END] - state[RECEIVES_FIRST]
     known = state[ADVERTISED] - state[RECEIVES_FIRST]
-    if known <= max(1, posted // 2):  # or the peer would send as few per round trip
+    if known <= max(1, posted // 2):  # or the peer would send only that many per round trip
         owe(arena, at, number, qp, ACK)
     return True
 
@@ -127,20 +127,20 @@ def make_answer(arena: Arena, at: int) -> int:
 
 @inline
 def data_bytes(head: Bytes) -> int:
-    """Bytes of the message in a packet, as its UDP header says: short frames are padded."""
+    """Return the message bytes in a packet by its UDP header, as short frames are padded."""
     return get16(head, UDP_LENGTH_AT) - (8 + HEAD_BYTES - UDP_PAYLOAD_AT + ICRC_BYTES)
 
 
 @inline
 def is_whole(view: Packet) -> bool:
-    """Whether the packet is as long as it says; else it was cut on its way."""
+    """Return whether the packet is as long as its header says; else it was cut on its way."""
     there = view.row[HEAD_LEN] + view.row[PAYLOAD_LEN] - HEAD_BYTES
     return there >= 0 and 0 <= data_bytes(view.head) <= there
 
 
 @inline
 def place(arena: Arena, qp: Qp, view: Packet, opcode: int) -> bool:
-    """Copy a packet's data to where its message goes; False if it does not fit there.
+    """Copy a packet's data to the memory of its message; return False if it does not fit there.
 
     The data may lie in the head, or in the payload, or begin in one and go on in the other.
     """
@@ -162,7 +162,7 @@ def place(arena: Arena, qp: Qp, view: Packet, opcode: int) -> bool:
 
 @inline
 def receive_probe(arena: Arena, at: int, number: int, qp: Qp, head: Bytes) -> None:
-    """Say how far the QP has come; what was sent before the probe and is not here has been lost."""
+    """Report how far the QP has come: packets sent before the probe and not here have been lost."""
     state = qp.state
     if full_number(get24(head, PSN_AT), state[EXPECTED_PSN]) < state[EXPECTED_PSN]:
         owe(arena, at, number, qp, ACK)
@@ -189,7 +189,7 @@ def receive_data(arena: Arena, at: int, number: int, qp: Qp, packet: int, now_ps
             state[GAP_REPORTED] = 1
             owe(arena, at, number, qp, SEQUENCE_NAK)
     elif state[RECEIVES_FIRST] == state[RECEIVES_END]:
-        state[GAP_REPORTED] = 1  # what follows is refused with it
+        state[GAP_REPORTED] = 1  # packets that follow are refused with it
         arena.words[at + REFUSALS] += 1
         owe(arena, at, number, qp, RNR_NAK)
     else:

@@ -3,10 +3,10 @@
 A timeout (RFC 6298) is no sign of a loss: a packet may wait for long in queues, and without end
 where others have a higher priority. So nothing is sent again because of it, but a probe asks
 the receiver how far it has come, as QUIC's does (RFC 9002, section 6.2). It takes the way of
-the data before it, which nothing overtakes: what has not arrived when it does has been lost, and
-the receiver says so by a NAK. Only that, or a refusal, makes the sender go back. The timeout
-doubles with each probe that is not answered, and no longer: as probes cost next to nothing, Karn's
-reason for more, timeouts that send again too early, does not hold here.
+the data before it, which nothing overtakes: data that has not arrived when the probe does has been
+lost, and the receiver says so by a NAK. Only that, or a refusal, makes the sender go back. The
+timeout doubles with each probe that is not answered, and no longer: as probes cost next to
+nothing, Karn's reason for more, timeouts that send again too early, does not hold here.
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ def packets_of(size_bytes: int, mtu: int) -> int:
 def post_send(
     arena: Arena, at: int, number: int, address: int, size_bytes: int, tag: int, now_ps: int
 ) -> bool:
-    """Send `size_bytes` of memory from `address` on; False when the ring of requests is full.
+    """Send `size_bytes` of memory from `address` on; return False if the ring of requests is full.
 
-    The memory must stay as it is until SENT is reported with this tag.
+    The memory must not change until SENT is reported with this tag.
     """
     qp = open_qp(arena, at, number)
     state = qp.state
@@ -214,7 +214,7 @@ def go_back(qp: Qp) -> None:
 
 @inline
 def acknowledge(arena: Arena, at: int, number: int, qp: Qp, before_psn: int, now_ps: int) -> None:
-    """Everything before `before_psn` has arrived."""
+    """Note that all packets before `before_psn` have arrived."""
     state = qp.state
     if before_psn <= state[ACKED_PSN]:
         return
@@ -230,7 +230,7 @@ def acknowledge(arena: Arena, at: int, number: int, qp: Qp, before_psn: int, now
             break
         complete(arena, at, SENT, number, qp.sends[row + 2], now_ps)
         state[SENDS_FIRST] += 1
-    if state[NEXT_PSN] < before_psn:  # it was on its way back to what has arrived after all
+    if state[NEXT_PSN] < before_psn:  # it was going to resend packets that have arrived after all
         state[NEXT_PSN] = before_psn
     state[SENDS_CURRENT] = max(state[SENDS_CURRENT], state[SENDS_FIRST])
     if before_psn < state[SENT_PSN]:
@@ -247,7 +247,7 @@ def receive_answer(arena: Arena, at: int, number: int, qp: Qp, head: Bytes, now_
     psn = full_number(get24(head, PSN_AT), state[ACKED_PSN])
     before = psn + 1 if is_ack else psn
     if before > state[SENT_PSN]:
-        return  # acknowledges what was never sent: not ours
+        return  # acknowledges packets that were never sent: not ours
     if is_ack:
         done = full_number(get24(head, SYNDROME_AT + 1), state[SENDS_FIRST])
         limit = done + CREDITS[min(syndrome & CREDIT_MASK, len(CREDITS) - 1)]
@@ -276,10 +276,9 @@ def receive_answer(arena: Arena, at: int, number: int, qp: Qp, head: Bytes, now_
 
 @inline
 def expire(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> None:
-    """The QP's deadline has come: an RNR wait is over, or something is overdue.
+    """Handle the QP's deadline: an RNR wait is over, or an acknowledgement or credit is overdue.
 
-    That is an acknowledgement, or credit. While the QP has packets that wait for the line in its
-    own host, there is nothing to ask yet.
+    While the QP has packets that wait for the line in its own host, there is no need to ask yet.
     """
     state = qp.state
     state[DEADLINE_PS] = FOREVER_PS

@@ -16,7 +16,7 @@ from ringleaf.hosts.rc.wire import DEFAULT_PARTITION, DEST_QP_AT, HEAD_BYTES, PA
 from ringleaf.units import FOREVER_PS
 from ringleaf.views import window
 
-# What an rc agent reports.
+# The reports of an rc agent.
 SENT = 1  # a: QP, b: tag; the peer has the whole message
 RECEIVED = 2  # a: QP, b: tag of the receive it went into, c: bytes that came
 OVERRUN = 3  # a: QP, b: tag; the message was longer than the receive
@@ -29,7 +29,7 @@ WINDOW = AGENT_WORDS + 3  # packets in flight per QP, at most
 MIN_TIMEOUT_PS = AGENT_WORDS + 5
 RNR_WAIT_PS = AGENT_WORDS + 6
 ANSWERS_AT = AGENT_WORDS + 7  # fifo of QPs that owe an acknowledgement
-PROBES_SENT = AGENT_WORDS + 12  # for the curious
+PROBES_SENT = AGENT_WORDS + 12  # a statistic
 LEVELS = AGENT_WORDS + 13  # a bit per priority: whether its fifo of senders has any
 TURN = AGENT_WORDS + 14  # the queue pair after the last that sent at a shared rate
 SENDERS_AT = AGENT_WORDS + 15  # per priority, a fifo of QPs that may have data to send
@@ -64,14 +64,14 @@ HOLD_UNTIL_PS = 24  # after an RNR NAK
 LIMIT = 25  # messages before this one have credit
 PROBING = 26  # 1: a probe waits to be sent
 ADVERTISED = 27  # the LIMIT that the peer was last told
-PRIORITY = 28  # of all it sends, 0 to PRIORITIES - 1
+PRIORITY = 28  # of all its packets, 0 to PRIORITIES - 1
 CONTROL_AT = 29  # block of its congestion control, 0: none
 ALLOWED = 30  # packets in flight
 FREE_AT_PS = 31  # when pacing lets the next packet go
 RATE_BPS = 32  # of a flow scheduler, 0: none; congestion control may be slower
 PACED_WITH = 33  # the next of those that keep to this rate together, a ring
 PROBES = 34  # sent since something was last acknowledged, or sent again
-NAKED_PSN = 35  # that a NAK has last asked for
+NAKED_PSN = 35  # the PSN that a NAK has last asked for
 ACK_EVERY = 36  # packets between acknowledgements asked for
 UNANSWERED = 37  # probes sent since the last answer of any kind
 QP_WORDS = 38
@@ -102,13 +102,13 @@ def make_rc(
     """Return the offset of an rc agent without queue pairs; `add_qp` makes them.
 
     Args:
-        store: Where it lives.
-        host: Its host's index.
-        ring: Completion ring it reports to.
+        store: The store that holds the agent.
+        host: The index of its host.
+        ring: The completion ring that it reports to.
         mtu: Payload bytes of a full packet.
         window: Packets in flight per queue pair, at most.
         min_timeout_ps: Floor of the timeout; twice as much is its value before any sample.
-        rnr_wait_ps: How long a sender waits when no receive was posted.
+        rnr_wait_ps: Time that a sender waits when no receive was posted.
 
     Raises:
         ProtocolError: If a number is out of range.
@@ -132,7 +132,7 @@ def add_qp(store: Store, at: int) -> int:
 
 
 def _reserve(store: Store, at: int, room: int) -> None:
-    """Move the agent's queue pairs, and their fifos, to where `room` of them fit."""
+    """Move the agent's queue pairs, and their fifos, to new places with room for `room` of them."""
     qps_at = store.allocate("words", room * QP_WORDS)
     senders = [SENDERS_AT + level * FIFO_WORDS for level in range(PRIORITIES)]
     fifos = {fifo_at: store.allocate("words", room) for fifo_at in (ANSWERS_AT, *senders)}
@@ -158,12 +158,11 @@ def connect_qp(
     partition: int = DEFAULT_PARTITION,
     window: int | None = None,
 ) -> None:
-    """Make queue pair `qp` ready.
+    """Make queue pair `qp` ready to send and receive.
 
     Queue pairs are numbered from 0 here and from 1 on the wire; pairs of arguments are (own,
-    peer's). The UDP source port is what ECMP tells connections apart by, the partition key what
-    switches may tell jobs apart by. Not more than `window` packets are in flight, if it is less
-    than the agent's.
+    peer's). ECMP tells connections apart by the UDP source port; switches may tell jobs apart by
+    the partition key. At most `window` packets are in flight, if it is less than the agent's.
     """
     rings = [store.allocate("words", RING * REQUEST_WORDS) for _ in range(2)]
     template_at = store.allocate("bytes", HEAD_BYTES)
@@ -190,12 +189,12 @@ def control_qp(
     """Put queue pair `number` under congestion control; it must be connected, and idle.
 
     Args:
-        store: Where it lives.
-        at: Its agent.
-        number: Of the queue pair; the peer's must be under the same control.
-        controller: Of `ringleaf.hosts.congestion`.
+        store: The store that holds the queue pair.
+        at: The queue pair's agent.
+        number: The queue pair's number; the peer's must be under the same control.
+        controller: A controller of `ringleaf.hosts.congestion`.
         line_bps: Rate of the host's line.
-        rtt_ps: Of the longest path, without queues.
+        rtt_ps: Round trip of the longest path, without queues.
     """
     start = int(store.arena.words[at + QPS_AT]) + number * QP_WORDS
     window = int(store.arena.words[start + ALLOWED])
@@ -204,10 +203,10 @@ def control_qp(
 
 
 def set_priority(arena: Arena, at: int, number: int, priority: int) -> None:
-    """Give what queue pair `number` sends from now on a priority, 7 the most urgent.
+    """Set the priority of all that queue pair `number` sends from now on; 7 is the most urgent.
 
-    It goes before other queue pairs' packets in the host, and is DSCP's class selector in the
-    network. Acknowledgements that the peer sends have the peer's.
+    The host sends packets of higher priority first, and the priority is DSCP's class selector in
+    the network. Acknowledgements that the peer sends have the peer's priority.
 
     Raises:
         ProtocolError: If the priority is out of range.
@@ -222,10 +221,10 @@ def set_priority(arena: Arena, at: int, number: int, priority: int) -> None:
 
 
 def set_rate(arena: Arena, at: int, numbers: Sequence[int], rate_bps: int) -> None:
-    """Pace what these queue pairs send from now on, all together; 0: not at all.
+    """Set the rate at which these queue pairs send together from now on; 0: no pacing.
 
-    The rate is the line's, headers and gaps included. A congestion controller that wants less
-    gets less.
+    The rate counts line time, headers and gaps included. A congestion controller may set a lower
+    one.
 
     Raises:
         ProtocolError: If the rate is negative.

@@ -54,7 +54,7 @@ def opcode_of(is_first: bool, is_last: bool) -> int:
 
 @inline
 def credit_code(receives: int) -> int:
-    """The largest code that promises no more than there are."""
+    """Return the largest code that promises no more receives than there are."""
     code = 0
     while code + 1 < len(CREDITS) and CREDITS[code + 1] <= receives:
         code += 1

@@ -1,6 +1,7 @@
 """First in, first out: a job's gradients go one after the other, as they become ready.
 
-So do NCCL's collectives on one stream. Hosts that send in order anyway are given several.
+NCCL's collectives on one stream do the same. Hosts that send in order anyway are given several
+gradients at a time.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from ringleaf.hosts.scheduling.interface import Release, Situation
 
 
 class Fifo:
-    """The scheduler."""
+    """The first-in, first-out scheduler."""
 
     name = "fifo"
     title = "first in, first out"
@@ -17,7 +18,7 @@ class Fifo:
     reorders = False
 
     def release(self, now: Situation) -> list[Release]:
-        """Of each job that has nothing under way the first that waits; of one in order, all."""
+        """Return the first item of each job with nothing under way; all items of jobs in order."""
         busy = {release.item.job for release in now.under_way}
         released = []
         for item in now.waiting:

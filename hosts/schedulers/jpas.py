@@ -3,10 +3,10 @@
 Early iterations improve a model most, so a job's flows get a network priority by its progress, and
 jobs of equal progress one by their weight. Within a job it is first in, first out.
 
-What the paper promises is a shorter time to 90 or 95 % of the final accuracy for jobs that have
-just begun. Jobs in a late stage pay for it, as links carry no less: mean completion times hardly
-move, and jobs that run in step only take turns in being behind. That progress stands for what a
-job still learns is ours: the paper fits accuracy curves, and nothing here has an accuracy.
+The paper promises a shorter time to 90 or 95 % of the final accuracy for jobs that have just begun.
+Jobs in a late stage pay for it, as links carry no less: mean completion times hardly move, and jobs
+that run in step only take turns in being behind. Using progress as a measure of how much a job
+still learns is our choice: the paper fits accuracy curves, and nothing here has an accuracy.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from ringleaf.hosts.scheduling.interface import LEVELS, Release, Situation, Stan
 
 
 def stage(job: Standing) -> tuple[float, float]:
-    """What jobs are ordered by: progress, then the negative of their weight."""
+    """Return the sort key of a job: progress, then the negative of its weight."""
     progress = job.iterations_done / job.iterations if job.iterations else 1.0
     return progress, -job.weight
 
 
 class Jpas(Fifo):
-    """The scheduler."""
+    """The JPAS scheduler."""
 
     name = "jpas"
     title = "JPAS"
 
     def release(self, now: Situation) -> list[Release]:
-        """As first in, first out, with the priority of the job."""
+        """Return the releases of first in, first out, with the priority of their job."""
         order = sorted(now.jobs, key=lambda job: (stage(now.jobs[job]), job))
         level = {job: max(LEVELS - 1 - place, 0) for place, job in enumerate(order)}
         return [

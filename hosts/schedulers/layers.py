@@ -1,8 +1,8 @@
-"""Layers in front first, in partitions, so that little stands in a more urgent one's way.
+"""Layers in front first, in partitions, so that more urgent layers wait for little other data.
 
-As P3 (Jayarajan et al., MLSys 2019) and ByteScheduler (Peng et al., SOSP 2019) do; all packets are
-alike to the network. What is under way is limited to `CREDIT` partitions: a smaller credit preempts
-sooner, a larger one keeps the links busy.
+P3 (Jayarajan et al., MLSys 2019) and ByteScheduler (Peng et al., SOSP 2019) do this; all packets
+are alike to the network. Each job has at most `CREDIT` partitions under way: a smaller credit
+preempts sooner, a larger one keeps the links busy.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PARTITION_BYTES = 1 << 20
 
 
 class LayerPriority:
-    """The scheduler."""
+    """The scheduler by layer priority."""
 
     name = "layers"
     title = "layer priority, partitioned"
@@ -22,7 +22,7 @@ class LayerPriority:
     reorders = True
 
     def release(self, now: Situation) -> list[Release]:
-        """The front-most of each job that has credit."""
+        """Return the front-most items of each job, as far as its credit goes."""
         credit = {job: CREDIT - len(of_job(now, job)) for job in now.jobs}
         released = []
         for item in sorted(now.waiting, key=lambda item: (item.piece.front, item.ready_ps)):

@@ -1,8 +1,8 @@
-"""Weighted shares: every job's hosts send at no more than its part of the line.
+"""Weighted shares: every job's hosts send at no more than the job's part of the line's rate.
 
 Jobs that may meet on a link divide the line by their weights, so that a port at which one host
 of each meets is never overbooked, and no job is slower than its part allows, whatever the others
-do. Nobody takes what a job leaves unused. Within a job it is first in, first out.
+do. A job's unused share is not given to others. Within a job it is first in, first out.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from ringleaf.hosts.schedulers.fifo import Fifo
 from ringleaf.hosts.scheduling.interface import Release, Situation, Standing
 
 LEAST = 1000
-"""Whatever its weight, a job gets this part of the line, or it would never end."""
+"""A job gets 1 / LEAST of the line, whatever its weight, or it would never end."""
 
 
 def share_bps(job: int, jobs: Mapping[int, Standing]) -> int:
-    """What each of a job's hosts may send at."""
+    """Return the rate at which each of a job's hosts may send."""
     own = jobs[job]
     weights = own.weight + sum(jobs[rival].weight for rival in own.rivals)
     share = own.weight / weights if weights else 1 / (1 + len(own.rivals))
@@ -26,13 +26,13 @@ def share_bps(job: int, jobs: Mapping[int, Standing]) -> int:
 
 
 class Shares(Fifo):
-    """The scheduler."""
+    """The scheduler of weighted shares."""
 
     name = "shares"
     title = "weighted shares"
 
     def release(self, now: Situation) -> list[Release]:
-        """As first in, first out, at the job's rate."""
+        """Return the releases of first in, first out, at the job's rate."""
         return [
             replace(each, rate_bps=share_bps(each.item.job, now.jobs))
             for each in super().release(now)

@@ -1,8 +1,8 @@
 """TensorExpress (Kang et al., IEEE CLOUD 2020): packets carry their tensor's priority.
 
-Gradients start as soon as they are ready, layers in front at higher priority; what is more urgent
-overtakes in the queues of hosts and switches, packet by packet. Within a priority it is first in,
-first out.
+Gradients start as soon as they are ready, layers in front at higher priority; packets that are more
+urgent overtake others in the queues of hosts and switches. Within a priority it is first in, first
+out.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from ringleaf.hosts.scheduling.interface import LEVELS, Item, Release, Situation
 
 
 def urgency(item: Item, job: Standing) -> int:
-    """7 for the layers in front, down to 0."""
+    """Return the priority of an item: 7 for the layers in front, down to 0."""
     return LEVELS - 1 - item.piece.front * LEVELS // job.layers
 
 
 class TensorExpress:
-    """The scheduler."""
+    """The TensorExpress scheduler."""
 
     name = "tensorexpress"
     title = "TensorExpress"
@@ -24,9 +24,9 @@ class TensorExpress:
     reorders = True
 
     def release(self, now: Situation) -> list[Release]:
-        """Of each job and priority the first that waits, unless one is under way.
+        """Return the first item that waits of each job and priority, unless one is under way.
 
-        Hosts that send in order get as much as they take, the most urgent first.
+        Jobs whose hosts send in order get all their items, the most urgent first.
         """
         busy = {(each.item.job, each.priority) for each in now.under_way}
         wanted = [Release(item, urgency(item, now.jobs[item.job])) for item in now.waiting]

@@ -1,1 +1,1 @@
-"""Flow scheduling: which gradients go when, and with what priority."""
+"""Flow scheduling: the order, times and priorities of gradients' transfers."""

@@ -1,6 +1,6 @@
 """The questions that a flow scheduler is asked, and the form of its answers.
 
-It coordinates all jobs: every rank starts a job's pieces in the order in which it releases them.
+A scheduler coordinates all jobs: every rank starts a job's pieces in the order of their release.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Protocol
 from ringleaf.hosts.training.pieces import Piece
 
 LEVELS = 8
-"""Priorities that packets can carry: 0 is least urgent, 7 most."""
+"""Number of priorities that packets can carry: 0 is least urgent, 7 most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What is known of a job."""
+    """The facts about a job that a scheduler gets."""
 
     layers: int
     iterations: int | None
@@ -37,18 +37,18 @@ class Standing:
     weight: float  # its importance
     link_bps: int = 0  # of its hosts' slowest line
     rivals: frozenset[int] = frozenset()  # jobs whose packets may meet its own on a link
-    in_order: bool = False  # its hosts send what was released first before all else
+    in_order: bool = False  # its hosts send items strictly in order of release
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Start an item now.
+    """The order to start an item now.
 
     Args:
-        item: One that waits.
+        item: An item that waits.
         priority: 0 to 7, in its packets; switches serve higher ones first.
-        rate_bps: At which each host sends its messages, all peers together, headers and gaps
-            included; 0: as fast as it goes. Aggregation agents pace themselves by results.
+        rate_bps: Rate at which each host sends its messages, all peers together, headers and gaps
+            included; 0: as fast as possible. Aggregation agents pace themselves by results.
     """
 
     item: Item
@@ -58,7 +58,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a scheduler decides by."""
+    """The situation on which a scheduler decides."""
 
     now_ps: int
     waiting: Sequence[Item]  # in the order in which they became ready
@@ -67,25 +67,25 @@ class Situation:
 
 
 class Scheduler(Protocol):
-    """Decides what to release; asked again whenever something has changed."""
+    """Decides which items to release; it is asked again whenever something has changed."""
 
     name: str
     title: str
-    partition_bytes: int | None  # how it wants gradients cut, unless the job says otherwise
-    reorders: bool  # what became ready later may go first
+    partition_bytes: int | None  # size of gradients' parts, unless the job says otherwise
+    reorders: bool  # items that became ready later may go first
 
     def release(self, now: Situation) -> list[Release]:
-        """Return what to start now, in this order.
+        """Return the items to start now, in this order.
 
-        A job has `CHANNELS` at most under way, and if its hosts send in order, little more than
-        keeps them busy; what is beyond waits until the scheduler is asked again.
+        A job has `CHANNELS` items at most under way, and if its hosts send in order, little more
+        than keeps them busy; further items wait until the scheduler is asked again.
         """
 
 
 CHANNELS = 8
-"""Collectives of one job that may be under way at a time."""
+"""Number of collectives of one job that may be under way at a time."""
 
 
 def of_job(now: Situation, job: int) -> list[Release]:
-    """What is under way of a job."""
+    """Return the releases of a job that are under way."""
     return [release for release in now.under_way if release.item.job == job]

@@ -17,6 +17,6 @@ def find_scheduler(name: str) -> Scheduler:
     """Return the scheduler of that name.
 
     Raises:
-        ConfigError: Naming the valid ones.
+        ConfigError: If there is none; the message names the valid ones.
     """
     return SCHEDULERS.find(name)

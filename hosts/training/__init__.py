@@ -1,1 +1,1 @@
-"""Training jobs as a network sees them: what they compute, and what they reduce when."""
+"""Training jobs as a network sees them: their computations, and the gradients they reduce."""

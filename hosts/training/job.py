@@ -1,6 +1,6 @@
-"""A data-parallel training job as a state machine: computes, and says which gradients are ready.
+"""A data-parallel training job as a state machine, which computes and reports ready gradients.
 
-Sans-I/O: it is told the time and which pieces are reduced. All ranks compute alike. A layer's
+Sans-I/O: the job is told the time and the reduced pieces. All ranks compute alike. A layer's
 forward pass waits for its gradient of the iteration before (which updates its weights), so
 communication overlaps with the backward pass, and with the forward passes of layers in front.
 """
@@ -16,7 +16,7 @@ from ringleaf.units import FOREVER_PS
 
 @dataclass(slots=True)
 class Iteration:
-    """What was measured of one iteration, in picoseconds."""
+    """The measured times of one iteration, in picoseconds."""
 
     start_ps: int
     end_ps: int = FOREVER_PS  # when all of its gradients are reduced, and its passes over
@@ -25,13 +25,13 @@ class Iteration:
 
 
 class TrainingJob:
-    """One job.
+    """One training job.
 
     Args:
-        model: What is trained.
-        pieces: Of its gradient, as `pieces.cut` gives them.
-        iterations: How many; None: until nobody asks any more.
-        start_ps: When it starts.
+        model: The model that is trained.
+        pieces: The pieces of its gradient, as `pieces.cut` gives them.
+        iterations: Number of iterations; None: without end.
+        start_ps: Start time of the job.
     """
 
     def __init__(
@@ -53,11 +53,11 @@ class TrainingJob:
 
     @property
     def done(self) -> bool:
-        """Whether its last gradient is reduced."""
+        """Whether the last gradient of the job is reduced."""
         return len(self.history) == self.iterations and self.history[-1].end_ps < FOREVER_PS
 
     def next_ps(self) -> int:
-        """When the present computation ends; `FOREVER_PS` while it waits for the network."""
+        """Return the end of the present computation; `FOREVER_PS` while waiting for the network."""
         return self._next_ps
 
     def take_ready(self) -> list[Piece]:
@@ -66,7 +66,7 @@ class TrainingJob:
         return ready
 
     def reach(self, now_ps: int) -> None:
-        """The present computation has ended: go on with the next."""
+        """End the present computation, and go on with the next."""
         assert now_ps >= self._next_ps
         if self._layer < 0:
             self._start_iteration(now_ps)
@@ -76,7 +76,7 @@ class TrainingJob:
             self._end_forward(now_ps)
 
     def reduced(self, piece: Piece, now_ps: int) -> None:
-        """A piece's sum has come to all ranks."""
+        """Note that all ranks have a piece's sum."""
         for layer in piece.layers:
             self._lacking[layer] -= 1
         self._pieces_left -= 1
@@ -85,7 +85,7 @@ class TrainingJob:
             self._begin_forward(now_ps)
 
     def _end_iteration(self, now_ps: int) -> None:
-        """Note the end once both are there; layers in front may have no gradient."""
+        """Note the end once the backward pass is over and all pieces, if any, are reduced."""
         iteration = self.history[self.reducing]
         if not self._pieces_left and iteration.backward_ps < FOREVER_PS:
             iteration.end_ps = now_ps
@@ -97,7 +97,7 @@ class TrainingJob:
         self._want_forward(now_ps)
 
     def _want_forward(self, now_ps: int) -> None:
-        """Begin a layer's forward pass, once its weights are new."""
+        """Begin a layer's forward pass, once its weights are up to date."""
         self._waiting_since_ps = now_ps
         if self._lacking[self._layer]:
             self._next_ps = FOREVER_PS

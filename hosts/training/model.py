@@ -1,4 +1,4 @@
-"""A model as a list of layers: how long each computes, and how large its gradient is.
+"""A model as a list of layers, each with its compute times and the size of its gradient.
 
 Its file is YAML:
 
@@ -37,7 +37,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Layers from the front (what a forward pass begins with) to the back."""
+    """Layers from the front (where a forward pass begins) to the back."""
 
     name: str
     source: str
@@ -50,29 +50,29 @@ class Model:
 
     @property
     def size_bytes(self) -> int:
-        """Of all gradients."""
+        """The size of all gradients together."""
         return self.elements * DTYPE_BYTES[self.dtype]
 
     @property
     def compute_ps(self) -> int:
-        """An iteration, if nobody had to wait for gradients."""
+        """The time of an iteration without any wait for gradients."""
         return sum(layer.forward_ps + layer.backward_ps for layer in self.layers)
 
 
 _ELSEWHERE: Registry[Path] = Registry("models", "model")
-"""Files of packages, whose entry points name a constant that is a path."""
+"""Model files of packages, whose entry points name a constant that is a path."""
 
 
 def names() -> list[str]:
-    """The models that come with Ringleaf, and with packages that bring some."""
+    """Return the names of the models that come with Ringleaf, and with installed packages."""
     return sorted({*(path.stem for path in MODELS.glob("*.yaml")), *_ELSEWHERE})
 
 
 def load_model(name: str) -> Model:
-    """Read a model: one of `names`, or a file.
+    """Return a model: one of `names`, or that of a file.
 
     Raises:
-        ConfigError: If there is none, or it does not make sense.
+        ConfigError: If there is none, or its file does not make sense.
     """
     if name.endswith((".yaml", ".yml")):
         return read_model(Path(name))
@@ -81,7 +81,7 @@ def load_model(name: str) -> Model:
 
 
 def read_model(path: Path) -> Model:
-    """Read a model's file.
+    """Return the model of a file.
 
     Raises:
         ConfigError: If it can't be read, or does not make sense.
@@ -116,7 +116,7 @@ def _layer(where: str, row: Any) -> Layer:
 
 
 def as_yaml(model: Model) -> str:
-    """The text of a model's file, which `read_model` reads back without loss."""
+    """Return the text of a model's file, which `read_model` reads back without loss."""
     import yaml
 
     head = {"name": model.name, "source": model.source, "dtype": model.dtype}
@@ -134,9 +134,9 @@ def as_yaml(model: Model) -> str:
 
 
 def scaled(model: Model, size: float, compute: float) -> Model:
-    """The model with gradients and compute times multiplied, for quick looks.
+    """Return the model with gradients and compute times multiplied by factors, for quick looks.
 
-    Each layer that had a gradient keeps an element at least.
+    Each layer that had a gradient keeps at least one element.
     """
     layers = tuple(
         Layer(

@@ -19,7 +19,7 @@ class Piece:
     number: int
     start: int  # elements of the buffer
     stop: int
-    layers: tuple[int, ...]  # whose gradients it has a part of
+    layers: tuple[int, ...]  # the layers whose gradients it has a part of
 
     @property
     def elements(self) -> int:
@@ -27,7 +27,7 @@ class Piece:
 
     @property
     def front(self) -> int:
-        """The layer whose backward pass completes it, and whose next forward pass wants it."""
+        """The layer whose backward pass completes it, and whose next forward pass needs it."""
         return min(self.layers)
 
 
@@ -36,10 +36,10 @@ def cut(model: Model, *, fuse_bytes: int = 0, partition_bytes: int | None = None
 
     Args:
         model: Layers without a gradient are passed over.
-        fuse_bytes: Layers are put together until they have so much (PyTorch DDP's buckets,
+        fuse_bytes: Layers are put together until they have this size (PyTorch DDP's buckets,
             Horovod's fusion buffer); 0: each is by itself.
-        partition_bytes: What is larger is cut into equal pieces of at most so much
-            (ByteScheduler, P3); None: nothing is.
+        partition_bytes: Larger parts are cut into equal pieces of at most this size
+            (ByteScheduler, P3); None: nothing is cut.
     """
     item = DTYPE_BYTES[model.dtype]
     pieces: list[Piece] = []
@@ -55,7 +55,7 @@ def cut(model: Model, *, fuse_bytes: int = 0, partition_bytes: int | None = None
 
 
 def _buckets(model: Model, least: int) -> Iterator[list[tuple[int, int, int]]]:
-    """Runs of layers with `least` elements together: (layer, start, stop) each."""
+    """Yield runs of layers with `least` elements together: (layer, start, stop) each."""
     bucket: list[tuple[int, int, int]] = []
     at = 0
     for index in reversed(range(len(model.layers))):

@@ -1,4 +1,4 @@
-"""The table entries of an ATP job: which switches aggregate whose packets, and the results' way."""
+"""The table entries of an ATP job: for aggregation at the switches, and for delivery of results."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Job:
         number: 1 to 255.
         workers: Hosts, at most 64; worker w is bit w of bitmaps.
         servers: Hosts of its parameter servers; workers' hosts may be among them.
-        aggregators: Of each switch, the first so many; all jobs may have the same.
-        window: Blocks of which a worker can be ahead of another, a power of two.
+        aggregators: Number of aggregators, the first ones of each switch; jobs may share them.
+        window: Blocks by which a worker can be ahead of another, a power of two.
         lanes: Values in a packet.
 
     Raises:
@@ -77,10 +77,10 @@ class Job:
 
 
 def first_aggregators(job: Job) -> list[int]:
-    """The aggregator that each position of the window begins with.
+    """Return the aggregator that each position of the window begins with.
 
-    A hash, as jobs do not know of one another; with linear probing, so that a job does not
-    collide with itself while there are enough.
+    It is a hash, as jobs do not know of one another, with linear probing, so that a job does not
+    collide with itself while there are enough aggregators.
     """
     taken: set[int] = set()
     found = []
@@ -99,7 +99,7 @@ def first_aggregators(job: Job) -> list[int]:
 def block_loads(
     graph: nx.Graph[str], workers: Sequence[str], servers: Sequence[str]
 ) -> dict[tuple[str, str], float]:
-    """Packets that each link carries per block, if all aggregate that may.
+    """Return the packets that each link carries per block, if all switches aggregate that may.
 
     Those are the workers' switches and the server's; detours are left out of account.
     """
@@ -112,7 +112,7 @@ def block_loads(
     loads = Counter(link_loads(graph, demand, dealt(graph, routes(graph))))
     for server in servers:
         switch = attachment(graph, server)
-        loads[switch, server] = 0  # all have become one there
+        loads[switch, server] = 0  # there all packets have become one
         tree = aggregation_tree(graph, workers, root=switch)
         for parent, children in tree.children.items():
             loads.update({(parent, child): share for child in children})
@@ -125,7 +125,7 @@ def block_loads(
 
 
 def entities(graph: nx.Graph[str], job: Job) -> dict[str, Entities]:
-    """The P4Runtime entities of every switch that the job needs, besides those that forward.
+    """Return the P4Runtime entities of every switch that the job needs, besides those that forward.
 
     Raises:
         TopologyError: If a server's switch can't reach all workers.
@@ -144,11 +144,11 @@ def entities(graph: nx.Graph[str], job: Job) -> dict[str, Entities]:
 
 
 def _complete_sets(graph: nx.Graph[str], job: Job, host: str) -> dict[str, int]:
-    """Switches that aggregate for a server, and the workers that each of them waits for.
+    """Return the switches that aggregate for a server, and the workers that each of them waits for.
 
-    They are the workers' racks, of their own workers, and the server's rack, of all; who takes a
-    detour to the server is waited for by the first switch that it names. A switch with one
-    worker has nothing to add.
+    A worker's rack waits for its own workers, and the server's rack for all of them. A worker with
+    a detour to the server is waited for by the first switch of the detour. A switch with only one
+    worker has nothing to add up, and is left out.
     """
     sets: dict[str, int] = {}
     for number, worker in enumerate(job.workers):

@@ -49,17 +49,17 @@ NUMBER = 9
 PROPOSALS_AT = 10  # all aggregators, shuffled
 AGGREGATORS = 11
 PROPOSED = 12  # proposals made
-QUIET_PS = 13  # for so long after a result, what is sent again was sent before it came
+QUIET_PS = 13  # so long after a result, resent packets may have been sent before it came
 SIZE = 14  # code of LANES
 WORKERS = 15
-ECMP = 16  # 1: what another probe brings along may be overtaken
-ANSWERS = 17  # fifo of what is to be sent
+ECMP = 16  # 1: a probe may overtake values that another worker's probe brings along
+ANSWERS = 17  # fifo of answers to send
 OWN_WORDS = ANSWERS + FIFO_WORDS
 
 # An entry's words.
 SEQUENCE = 0  # modulo 2^32; -1 before the first
 ARRIVED = 1  # the set of workers whose values are in the sum
-IS_RAW = 2  # 1: raw values are summed up, for others do not fit
+IS_RAW = 2  # 1: raw values are summed up, as fixed-point ones do not fit
 IS_DONE = 3  # 1: the result is there
 COLLIDED = 4  # 1: some switch had no aggregator for a gradient
 IS_CONGESTED = 5  # 1: a gradient had met a long queue
@@ -67,21 +67,21 @@ INTEGERS = 6
 AGGREGATOR = 7
 PROPOSAL = 8
 ANSWERED_PS = 9  # when the result was sent to all
-DSCP = 10  # of a gradient, in the upper 6 of 8 bits; parameters have the same
-IS_MENDED = 11  # 1: a worker was asked to send again what had been lost
+DSCP = 10  # of a gradient, in the upper 6 of 8 bits; parameters copy it
+IS_MENDED = 11  # 1: a worker was asked to resend a lost packet
 MISSED = 12  # the set of workers that have probed before their gradient came
 ENTRY_WORDS = 13
 
 # An answer is entry | kind << 24 | (0: all, or 1 + worker) << 28.
 RESULT = 0
 ASK = 1  # for raw values
-AGAIN = 2  # for what has been lost
+AGAIN = 2  # for a lost packet
 KIND_SHIFT = 24
 TARGET_SHIFT = 28
 
 
 class Server(NamedTuple):
-    """One parameter server; rows are flat."""
+    """One parameter server; two-dimensional arrays are flat."""
 
     state: Words  # (OWN_WORDS,)
     rows: Words  # (entries, ENTRY_WORDS)
@@ -109,18 +109,18 @@ def make_server(
     """Return the offset of a parameter server.
 
     Args:
-        store: Where it lives.
+        store: The store that holds its state.
         host: Its host's index.
         ring: Completion ring; servers report nothing.
         job: The job's number, as the workers have it.
-        number: The server's, from 0.
-        own: Its host.
+        number: The server's number in the job, from 0.
+        own: Its host's address.
         workers: The job's workers, by number.
         positions: The workers' window.
-        aggregators: How many the switches have.
+        aggregators: Number of aggregators that the switches have.
         lanes: Values in a packet, 64 or 256.
-        quiet_ps: A round trip: what comes again sooner after a result is not answered.
-        ecmp: What switches have added up may take another way than a worker's own packets.
+        quiet_ps: A round trip: a resent gradient that comes sooner after a result is not answered.
+        ecmp: Whether packets of switches may take another way than a worker's own.
 
     Raises:
         ConfigError: If a number is out of range.
@@ -133,7 +133,7 @@ def make_server(
     entries = 2 * positions
     at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(port, port))
     state_at = at + AGENT_WORDS
-    room = 4 * entries + len(workers)  # what does not fit is asked for again
+    room = 4 * entries + len(workers)  # answers that do not fit are asked for again
     rows_at = store.allocate("words", entries * ENTRY_WORDS)
     sums_at = store.allocate("words", entries * lanes)
     answers_at = store.allocate("words", room)

@@ -1,4 +1,4 @@
-"""The meaning of ATP's registers and packets: aggregators, the block of each, and who is in it."""
+"""The meaning of ATP's registers and packets: aggregators, their blocks and workers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ OUTCOMES = (
 def read_entry(
     graph: nx.Graph[str], switch: ControlPlane, index: int, cells: Mapping[str, int]
 ) -> list[Fact]:
-    """Aggregator, block, workers in the sum, and whether it is free."""
+    """Return an entry's aggregator, block and workers in the sum, and whether it is free."""
     job, block = divmod(cells["holders"], 1 << SEQUENCE_BITS)
     arrived, complete = cells["arrived"], _complete(switch, job)
     names = hosts(graph)  # worker w is rank w's host
@@ -74,12 +74,12 @@ def read_entry(
 
 
 def occupied(switch: ControlPlane) -> npt.NDArray[np.int64]:
-    """Jobs of the aggregators that are not free."""
+    """Return the jobs of the aggregators that are not free."""
     return (words(switch, "holders")[words(switch, "arrived") != 0] >> JOB_SHIFT).astype(np.int64)
 
 
 def _complete(switch: ControlPlane, job: int) -> int:
-    """The workers of a job that the switch waits for, for whichever of its servers."""
+    """Return the workers of a job that the switch waits for, for any of the job's servers."""
     workers = 0
     for row in rows_of(switch, "shares"):
         if row.keys[0] == job:
@@ -88,7 +88,7 @@ def _complete(switch: ControlPlane, job: int) -> int:
 
 
 def read_packet(data: bytes) -> str:
-    """Say `gradient of block 3, aggregator 17`; "" of a packet that is not ATP's."""
+    """Return `gradient of block 3, aggregator 17` and the like; "" if the packet is not ATP's."""
     port = int.from_bytes(data[UDP_DST_AT : UDP_DST_AT + 2])
     if not FIRST_UDP_PORT <= port < FIRST_UDP_PORT + 2 * UDP_PORTS:
         return ""
@@ -101,7 +101,7 @@ def read_packet(data: bytes) -> str:
 
 
 def read_values(data: bytes) -> tuple[int, ...]:
-    """The packet's lanes, if they are whole numbers."""
+    """Return the packet's lanes, if they are whole numbers."""
     if not read_packet(data) or not data[SIZE_AT] & INTEGERS:
         return ()
     if data[SIZE_AT] & SIZE_MASK == SIZE_NONE:
@@ -110,5 +110,5 @@ def read_values(data: bytes) -> tuple[int, ...]:
 
 
 def read_counter(name: str, row: int) -> str:
-    """The outcome that a row of `outcomes` counts."""
+    """Return the outcome that a row of `outcomes` counts."""
     return OUTCOMES[row] if name == "outcomes" and row < len(OUTCOMES) else f"{name}[{row}]"

@@ -3,11 +3,11 @@
 A float32 is multiplied by 2^20 and rounded to the nearest integer, ties to even. (The published
 code multiplies by 10^6; to agree on exponents block by block is SwitchML's way.) Sums of such
 numbers saturate at -2^31 and 2^31 - 1 in switches, and stay there; these two values therefore mean
-overflow, and the parameter server then asks for the block as the workers have it. So do they send
-from the start what does not fit: magnitudes from 2048 on, infinities and NaNs. The server adds
-fixed-point sums as integers, and raw values as float64.
+overflow, and the parameter server then asks for the block's raw values. Workers send raw values
+from the start if a block does not fit: magnitudes from 2048 on, infinities and NaNs. The server
+adds fixed-point sums as integers, and raw values as float64.
 
-What is lost of a sum of n float32:
+The error of a sum of n float32 is at most
 
 - n halves of a unit, 2^-20, by rounding to fixed point,
 - or, of raw values, n halves of a unit in the last place (2^-53) of float64 sums no larger than
@@ -29,14 +29,14 @@ from ringleaf.compiled import inline
 FRACTION_BITS = 20
 SCALE = float(1 << FRACTION_BITS)
 MOST = (1 << 31) - 1
-"""What a saturated sum holds; magnitudes of others are smaller."""
+"""The least magnitude of a saturated sum; those of other sums are smaller."""
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int32]
 
 
 def error_bounds(parts: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-    """How far each element of a result can be from the exact sum of the workers' elements.
+    """Return how far each element of a result can be from the exact sum of the workers' elements.
 
     Args:
         parts: The workers' tensors, shaped (workers, elements), without infinities and NaNs.
@@ -77,7 +77,7 @@ def copy_integers(values: Integers, lanes: Integers) -> bool:
 
 @inline
 def has_overflowed(lanes: Integers) -> bool:
-    """Whether a switch's sum is saturated in any lane."""
+    """Return whether a switch's sum is saturated in any lane."""
     found = False
     for i in range(lanes.size):
         if abs(np.int64(lanes[i])) >= MOST:

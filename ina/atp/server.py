@@ -1,11 +1,11 @@
-"""A parameter server of ATP: an agent that adds up what switches left apart, and answers all.
+"""A parameter server of ATP: an agent that completes the switches' sums, and answers all workers.
 
 Each gradient says whose values are in it. It is added if none of them are in the block's sum,
 and takes the sum's place if all of them are; otherwise it is dropped, for its workers will send
 again, alone if need be. So each worker's values count once, whatever is lost, repeated or late.
 
 When all are there, the result goes to the job's group, on its way frees the block's aggregators,
-and is kept for who asks again.
+and is kept for workers that ask again.
 """
 
 from __future__ import annotations
@@ -105,14 +105,14 @@ ALL = 0
 
 @inline
 def answer(server: Server, entry: int, kind: int, target: int) -> None:
-    """Queue a parameter; if there is no room, whoever lacks it will ask again."""
+    """Queue a parameter; if there is no room, a worker that lacks it will ask again."""
     if server.answers.state[FIFO_COUNT] < server.answers.state[FIFO_ROOM]:
         fifo_push(server.answers, entry | kind << KIND_SHIFT | target << TARGET_SHIFT)
 
 
 @inline
 def is_ours(server: Server, head: Bytes, size: int) -> bool:
-    """Whether a packet is a whole gradient for this server."""
+    """Return whether a packet is a whole gradient for this server."""
     state = server.state
     return bool(
         size >= VALUES_AT + 4 * state[LANES]
@@ -139,7 +139,7 @@ def begin_block(server: Server, entry: int, head: Bytes) -> None:
 
 @inline
 def find_entry(server: Server, head: Bytes) -> int:
-    """The entry of a gradient's block; -1 if the block is older than what is kept."""
+    """Return the entry of a gradient's block; -1 if the block is older than those that are kept."""
     sequence = get_sequence(head)
     entry = sequence & (server.state[ENTRIES] - 1)
     there = server.rows[entry * ENTRY_WORDS + SEQUENCE]
@@ -161,7 +161,7 @@ def sum_raw(server: Server, entry: int) -> None:
 
 @inline
 def add_lanes(server: Server, entry: int, workers: int) -> None:
-    """Add the scratch lanes, or put them in the sum's place, if they hold no worker twice."""
+    """Add the scratch lanes, or put them in the sum's place, so that no worker counts twice."""
     row = entry * ENTRY_WORDS
     rows, lanes = server.rows, server.state[LANES]
     arrived = rows[row + ARRIVED]
@@ -184,7 +184,7 @@ def add_lanes(server: Server, entry: int, workers: int) -> None:
 
 @inline
 def add_gradient(server: Server, entry: int, head: Bytes) -> None:
-    """Take a gradient of a block whose result is not there yet."""
+    """Take a gradient of a block that has no result yet."""
     row = entry * ENTRY_WORDS
     rows = server.rows
     if head[MESSAGE_AT] & COLLISION:
@@ -200,17 +200,18 @@ def add_gradient(server: Server, entry: int, head: Bytes) -> None:
             sum_raw(server, entry)
         else:
             add_lanes(server, entry, get_workers(head))
-    elif head[MESSAGE_AT] & RESEND:  # it missed the question
+    elif head[MESSAGE_AT] & RESEND:  # it has missed the request for raw values
         answer(server, entry, ASK, 1 + signed(head[SENDER_AT]))
 
 
 @inline
 def request_lost(server: Server, entry: int, sender: int) -> None:
-    """Ask a worker that has probed, or sent again, for what did not come before that.
+    """Ask a worker that has probed, or sent again, for its values if they have not come.
 
-    Nothing overtakes on the way from a worker, and a probe brings along what aggregators have. So
-    what has not come with it, or before it, has been lost. Only if flows are hashed to paths,
-    another worker's probe may have brought it along on a longer way: then the second probe tells.
+    No packet overtakes another on the way from a worker, and a probe brings along the aggregators'
+    values. So values that have not come with it, or before it, have been lost. Only if flows are
+    hashed to paths, another worker's probe may bring them on a longer way: then the second probe
+    decides.
     """
     row = entry * ENTRY_WORDS
     if server.rows[row + ARRIVED] >> sender & 1:
@@ -305,7 +306,7 @@ def make_parameter(arena: Arena, server: Server, entry: int, kind: int, target: 
 
 @handler
 def transmit(arena: Arena, at: int, _packet: int, _now_ps: int) -> int:
-    """Return the parameter that has waited longest, unless it is not true any more."""
+    """Return the parameter that has waited longest; skip those that have become obsolete."""
     server = open_server(arena, at)
     packet = -1
     while packet < 0 and server.answers.state[FIFO_COUNT] > 0:
@@ -320,5 +321,5 @@ def transmit(arena: Arena, at: int, _packet: int, _now_ps: int) -> int:
 
 @handler
 def fire_timer(_arena: Arena, _at: int, _packet: int, _now_ps: int) -> int:
-    """A server waits for workers to send again, and has no timer."""
+    """Do nothing: a server waits for workers to send again, and has no timer."""
     return 0

@@ -39,12 +39,12 @@ WINDOW = 3  # positions, a power of two
 TEMPLATES_AT = 4  # in arena.bytes: heads of gradients, by server
 SCRATCH_AT = 5  # in arena.lanes
 ROWS_AT = 6
-CURRENT = 7  # number of the tensor that NEXT is in, or behind
+CURRENT = 7  # number of the tensor that NEXT lies in, or behind
 END = 8  # behind the last block of all tensors
 BASE = 9  # all before it have their results
 NEXT = 10  # the next one to send
 ALLOWED = 11  # the congestion window, in packets
-INCREASE = 12  # what it grows by in a round trip
+INCREASE = 12  # its growth in a round trip
 ROUND_END = 13  # when BASE gets here, a round trip is over
 CONGESTED = 14  # 1: something in this round trip met a long queue
 FLIGHT = 15
@@ -53,7 +53,7 @@ OWN_WORDS = TENSORS + TENSORS_WORDS
 
 # A position's words.
 SEQUENCE = 0  # of the block that waits for its result, or ANSWERED
-IS_RAW = 1  # 1: it must go as it is
+IS_RAW = 1  # 1: it must be sent as raw values
 AGGREGATOR = 2
 TENSOR = 3  # row of the block's tensor
 POSITION_WORDS = 4
@@ -63,7 +63,7 @@ GROWTH_BYTES = 1500  # of the congestion window in a round trip: one segment (RF
 
 
 class Worker(NamedTuple):
-    """One worker; rows are flat."""
+    """One worker; two-dimensional arrays are flat."""
 
     state: Words  # (OWN_WORDS,)
     rows: Words  # (window, POSITION_WORDS)
@@ -73,7 +73,7 @@ class Worker(NamedTuple):
 
 
 class Address(NamedTuple):
-    """A host's port."""
+    """The addresses of a host's port."""
 
     mac: int
     ipv4: int
@@ -96,15 +96,15 @@ def make_worker(
     """Return the offset of a worker that has no tensor yet.
 
     Args:
-        store: Where it lives.
+        store: The store that holds its state.
         host: Its host's index.
         ring: Completion ring it reports to.
         job: The job's number, 1 to 255; jobs of one host differ modulo 16 (their UDP ports).
-        number: The worker's, from 0 to 63.
-        own: Its host.
-        servers: The job's parameter servers. As all that follows, the same for all workers.
-        aggregators: Those that the job begins with, one per position of the window, of
-            which there must be a power of two.
+        number: The worker's number in the job, from 0 to 63.
+        own: Its host's address.
+        servers: The job's parameter servers. This and all that follows is the same for all workers.
+        aggregators: The aggregators that the job begins with, one per position of the window;
+            their number must be a power of two.
         lanes: Values in a packet, 64 or 256.
         min_timeout_ps: Floor of the retransmission timeout; 4 times as much is its value
             before any sample, and 64 times as much its most.
@@ -138,7 +138,7 @@ def make_worker(
     state[TEMPLATES_AT], state[SCRATCH_AT], state[ROWS_AT] = templates_at, scratch_at, rows_at
     state[END] = state[BASE] = state[NEXT] = first_sequence
     state[ROUND_END] = first_sequence
-    # What a path holds; the window is twice that. The published client begins as high.
+    # The capacity of a path; the window is twice that. The published client begins as high.
     state[ALLOWED] = max(1, positions // 2)
     state[INCREASE] = max(1, GROWTH_BYTES // (VALUES_AT + 4 * lanes))
     rows = store.arena.words[rows_at:][: positions * POSITION_WORDS].reshape(-1, POSITION_WORDS)

@@ -29,13 +29,13 @@ MOST_WINDOW = 4096
 
 
 class Atp:
-    """The system."""
+    """The system ATP."""
 
     name = "atp"
     last_comers: tuple[str, ...] = ("Ether.src", "IP.src", "IP.ttl", "IP.chksum", "ATP.sender")
 
     def program(self, lanes: int) -> str:
-        """Name of the P4 program for packets of so many values.
+        """Return the name of the P4 program for packets of so many values.
 
         Raises:
             ConfigError: If there is none.
@@ -73,7 +73,7 @@ class Atp:
             store,
             job,
             ring=request.ring,
-            min_timeout_ps=2 * request.rtt_ps,  # queues may take longer: only probes are sent
+            min_timeout_ps=2 * request.rtt_ps,  # queues may take longer; then only probes are sent
             quiet_ps=request.rtt_ps,
             ecmp=request.ecmp,
         )
@@ -87,7 +87,7 @@ class Atp:
         )
 
     def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
-        """How far each element of the result may be from the exact sum (float64)."""
+        """Return how far each element of the result may be from the exact sum (float64)."""
         del lanes  # every value is scaled alike
         if tensors[0].dtype == torch.int32:
             return torch.zeros(tensors[0].shape, dtype=torch.float64)

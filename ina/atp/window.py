@@ -1,4 +1,4 @@
-"""A worker's window: what may be sent, and how congestion narrows it."""
+"""A worker's window: the blocks that may be sent, narrowed by congestion."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ringleaf.ina.tensors import BLOCKS, FIRST, tensor_row
 
 @inline
 def tensor_of_next(worker: Worker) -> int:
-    """The row of the tensor that the next block to send is of; there is one."""
+    """Return the row of the tensor that holds the next block to send; there must be one."""
     state, rows = worker.state, worker.tensors.rows
     row = tensor_row(state[CURRENT])
     while state[NEXT] >= rows[row + FIRST] + rows[row + BLOCKS]:
@@ -54,7 +54,7 @@ def send_more(worker: Worker) -> None:
 
 @inline
 def end_round(worker: Worker) -> None:
-    """Once per round trip, halve the window or let it grow (AIMD).
+    """Halve the window or let it grow, once per round trip (AIMD).
 
     The published code looks at the mark of every window of acknowledgements alike.
     """
@@ -71,7 +71,7 @@ def end_round(worker: Worker) -> None:
 
 @inline
 def settle(worker: Worker, position: int, proposal: int) -> None:
-    """Note that a block has its result, and move the window's base over all that have."""
+    """Note that a block has its result, and move the window's base past all that have."""
     state, rows = worker.state, worker.rows
     row = position * POSITION_WORDS
     rows[row + SEQUENCE] = ANSWERED

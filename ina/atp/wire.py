@@ -20,8 +20,8 @@ to one worker.
     32:64    sequence    of the job's blocks, through all tensors, modulo 2^32
     64:80    aggregator  that the block uses in all switches
     80:96    proposal    of a parameter: aggregator of the block one window later; 0xFFFF: same
-    96:160   workers     whose values are in the sum; bit w is worker w. A gradient of nobody, a
-                         probe, asks the server, and brings along what aggregators have
+    96:160   workers     those whose values are in the sum; bit w is worker w. A gradient of no
+                         worker, a probe, asks the server, and brings along aggregators' values
     160:168  sender      the worker that sent the packet
     168:176  reserved    0; aligns the lanes to 4 bytes
 
@@ -53,7 +53,7 @@ HEADER_BYTES = VALUES_AT - UDP_PAYLOAD_AT
 
 GRADIENT = 1
 PARAMETER = 2
-REQUEST = 3  # only forwarded by switches: aggregators keep what they have
+REQUEST = 3  # switches only forward it: aggregators keep their values
 
 # Flags beside the message.
 RESEND = 8
@@ -65,7 +65,7 @@ INTEGERS = 8  # beside the size
 SIZE_MASK = 7
 SIZE_NONE = 7
 SIZES = {64: 1, 256: 3}
-"""Code of each number of lanes that there is a program for."""
+"""Codes of the numbers of lanes that have a program."""
 
 NO_PROPOSAL = 0xFFFF
 SEQUENCE_MASK = 0xFFFFFFFF
@@ -79,22 +79,22 @@ _GROUPS = 239 << 24 | 0xA7 << 16  # 239.0.0.0/8 is for local use (RFC 2365)
 
 
 def gradient_port(job: int) -> int:
-    """The UDP port of a job's parameter servers; jobs that share a host must not share one."""
+    """Return the UDP port of a job's parameter servers; jobs on one host must not share it."""
     return FIRST_UDP_PORT + job % UDP_PORTS
 
 
 def parameter_port(job: int) -> int:
-    """The UDP port of a job's workers."""
+    """Return the UDP port of a job's workers."""
     return FIRST_UDP_PORT + UDP_PORTS + job % UDP_PORTS
 
 
 def group_address(job: int, server: int) -> int:
-    """The IPv4 address that a server's parameters go to, 239.167.job.server."""
+    """Return the IPv4 address that a server's parameters go to, 239.167.job.server."""
     return _GROUPS | job << 8 | server
 
 
 def worker_set(bits: int) -> int:
-    """A set of up to 64 workers as the int64 that the arena holds."""
+    """Return a set of up to 64 workers as the int64 that the arena holds."""
     return bits - (1 << 64) if bits >> 63 else bits
 
 
@@ -105,7 +105,7 @@ def get_sequence(head: Bytes) -> int:
 
 @inline
 def get_workers(head: Bytes) -> int:
-    """The set of workers in a packet, as int64."""
+    """Return the set of workers in a packet, as int64."""
     high = signed(get32(head, WORKERS_AT))
     if high >= 1 << 31:
         high -= 1 << 32

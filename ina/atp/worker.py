@@ -1,16 +1,16 @@
 """A worker of ATP: an agent that streams tensors through aggregators to parameter servers.
 
-Of the tensors' blocks (64 or 256 elements, as many as a packet has lanes), numbered through all
-tensors of the job, which follow one another without a gap, block s goes to parameter server
-s mod servers, and names the aggregator that position s mod window has. Its result may propose
-another one for the block that has this position
-next; all workers have the result before they send that, so all name the same one.
+The tensors of a job follow one another without a gap, and their blocks (64 or 256 elements, as
+many as a packet has lanes) are numbered through all of them. Block s goes to parameter server
+s mod servers, and names the aggregator of position s mod window. Its result may propose another
+aggregator for the block that has this position next; all workers have the result before they send
+that block, so all name the same one.
 
-When three that were sent later have their results, or after a timeout from the measured round
-trip (RFC 6298), a probe follows a packet: a gradient without values of anybody, marked as sent
-again, which takes along whatever aggregators have of the block. If the packet has not come before
-the probe, or with it, it has been lost, and the server requests it. So where nothing is lost, and
-what is late only waits for other workers, or in a queue, nothing is sent again.
+When three packets that were sent later have their results, or after a timeout from the measured
+round trip (RFC 6298), a probe follows a packet: a gradient without values of any worker, marked as
+sent again, which takes along the aggregators' values of the block. If the packet has not come
+before the probe, or with it, it has been lost, and the server requests it. So nothing is sent
+again if nothing is lost, and late packets only wait for other workers or in a queue.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def begin_tensor(arena: Arena, at: int, row: int, now_ps: int) -> int:
 
 @inline
 def elements_before(worker: Worker, position: int) -> int:
-    """How many elements of its tensor lie before a position's block."""
+    """Return how many elements of its tensor lie before a position's block."""
     row = position * POSITION_WORDS
     first = worker.tensors.rows[worker.rows[row + TENSOR] + FIRST]
     return int((worker.rows[row + SEQUENCE] - first) * worker.state[LANES])
@@ -129,14 +129,14 @@ def elements_before(worker: Worker, position: int) -> int:
 
 @inline
 def elements_of(worker: Worker, position: int) -> int:
-    """How many elements a position's block has; less than lanes in a tensor's last one."""
+    """Return how many elements a position's block has; fewer than lanes if it is the last one."""
     count = worker.tensors.rows[worker.rows[position * POSITION_WORDS + TENSOR] + COUNT]
     return min(worker.state[LANES], count - elements_before(worker, position))
 
 
 @inline
 def write_lanes(arena: Arena, worker: Worker, position: int, lanes: Bytes) -> None:
-    """Write a position's block into a packet, zeros behind its end; note if it must go raw."""
+    """Write a position's block into a packet, with zeros behind its end; note if it must go raw."""
     row = position * POSITION_WORDS
     tensor, tensors = worker.rows[row + TENSOR], worker.tensors.rows
     count = elements_of(worker, position)
@@ -203,7 +203,7 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
         server = worker.rows[row + SEQUENCE] % worker.state[SERVERS]
         priority = worker.tensors.rows[worker.rows[row + TENSOR] + PRIORITY]
         if is_probe(worker.flight, position):
-            priority = worker.flight.slots[slot + LEVEL]  # it must not pass what it asks for
+            priority = worker.flight.slots[slot + LEVEL]  # it must not overtake the packet
         elif worker.flight.slots[slot + ATTEMPTS] > 0:
             arena.words[at + RETRANSMISSIONS] += 1
         packet = make_gradient(arena, worker, position, priority)
@@ -215,7 +215,7 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
 
 @inline
 def awaited_position(worker: Worker, head: Bytes, size: int) -> int:
-    """The position that a packet is a parameter for; -1 if none waits, as for a duplicate."""
+    """Return the position that waits for a packet; -1 if none does, as for a duplicate."""
     state = worker.state
     kind = head[MESSAGE_AT] >> 4
     if size < VALUES_AT or head[JOB_AT] != state[JOB] or kind not in (PARAMETER, REQUEST):
@@ -241,7 +241,7 @@ def send_raw(worker: Worker, position: int, now_ps: int) -> None:
 
 @inline
 def keep_values(arena: Arena, worker: Worker, position: int, head: Bytes) -> None:
-    """Write a position's sums to where they go."""
+    """Write a position's sums to the tensor's target."""
     tensor, rows = worker.rows[position * POSITION_WORDS + TENSOR], worker.tensors.rows
     target = rows[tensor + TARGET_AT] + 4 * elements_before(worker, position)
     swap_items(arena.memory, target, head, VALUES_AT, elements_of(worker, position))
@@ -250,7 +250,7 @@ def keep_values(arena: Arena, worker: Worker, position: int, head: Bytes) -> Non
 
 @inline
 def take_result(arena: Arena, worker: Worker, position: int, head: Bytes, now_ps: int) -> None:
-    """Keep what a result holds, and see what it says about other packets."""
+    """Keep a result's values, and draw conclusions about other packets."""
     state = worker.state
     keep_values(arena, worker, position, head)
     is_marked = head[IP_TOS_AT] & ECN_MASK == ECN_MARKED
@@ -270,7 +270,7 @@ def take_result(arena: Arena, worker: Worker, position: int, head: Bytes, now_ps
 
 @handler
 def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
-    """Take a result, or be asked for raw values."""
+    """Take a result, a request, or a question for raw values."""
     worker = open_worker(arena, at)
     view = open_packet(arena, packet)
     head = view.head
@@ -294,10 +294,10 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
 
 @handler
 def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
-    """Queue what is overdue.
+    """Queue overdue packets.
 
-    The window stays: only marks tell of congestion, as in the published code. A loss that others
-    must mend as well would close the windows of all.
+    The window stays: only marks indicate congestion, as in the published code. A loss that other
+    workers must repair as well would close the windows of all.
     """
     worker = open_worker(arena, at)
     if queue_overdue(worker.flight, now_ps):

@@ -1,10 +1,11 @@
-"""OmniReduce's aggregator: an agent that adds up blocks, and says which ones come next.
+"""OmniReduce's aggregator: an agent that adds up blocks, and names the next ones.
 
-Of each slot it knows the round that is under way. An update of it is kept; with that of the last
-worker, blocks are added up in the order of ranks, whatever order they came in, and all workers
-get the result. An update of the round before says that a worker has not got its result: it is
-sent again. Whoever sends an update of a round has the result of the one before, so when a round
-is complete, nobody asks for the result of the one before any more, and it is overwritten. (The
+For each slot it knows the round that is under way. Updates of that round are kept; when the last
+worker's comes, blocks are added up in the order of ranks, whatever order they came in, and all
+workers get the result. An update of the round before says that a worker has not got its result:
+it is sent again. A worker that sends an update of a round has the result of the one before, so
+when a round is complete, no worker asks for the result of the one before any more, and it is
+overwritten. (The
 paper adds blocks as they come, and so needs a shadow for each slot. It tells rounds apart by one
 bit, which is right where packets stay in order; their number tells older copies, too, however
 late they come.)
@@ -74,14 +75,14 @@ def answer(aggregator: Aggregator, slot: int, worker: int) -> None:
 
 @inline
 def sums_at(aggregator: Aggregator, slot: int) -> int:
-    """Where the blocks of the slot's result are."""
+    """Return the address of the blocks of the slot's result."""
     state = aggregator.state
     return int(state[SUMS_AT] + slot * state[COLUMNS] * BLOCK_BYTES)
 
 
 @inline
 def is_ours(aggregator: Aggregator, view: Packet) -> bool:
-    """Whether a packet is a whole update for this aggregator."""
+    """Return whether a packet is a whole update for this aggregator."""
     state = aggregator.state
     head = view.head
     first = values_at(state[COLUMNS])
@@ -100,7 +101,7 @@ def is_ours(aggregator: Aggregator, view: Packet) -> bool:
 
 @inline
 def keep_update(arena: Arena, aggregator: Aggregator, slot: int, worker: int, view: Packet) -> None:
-    """Keep what a worker has for the round that is under way."""
+    """Keep a worker's update for the round that is under way."""
     state, rows = aggregator.state, aggregator.rows
     row = slot * ROW_WORDS
     columns = state[COLUMNS]
@@ -121,7 +122,7 @@ def keep_update(arena: Arena, aggregator: Aggregator, slot: int, worker: int, vi
 
 @inline
 def givers(aggregator: Aggregator, slot: int, column: int) -> int:
-    """How many workers have a block in this column."""
+    """Return how many workers have a block in this column."""
     state = aggregator.state
     count = 0
     for worker in range(state[WORKERS]):
@@ -136,7 +137,7 @@ def sum_column(
 ) -> None:
     """Add up the column's blocks, worker after worker.
 
-    A block that is not there is zeros: they make -0.0 a 0.0, so one is added, first.
+    A missing block is all zeros. As they turn -0.0 into 0.0, one such block is added, first.
     """
     state, memory = aggregator.state, arena.memory
     is_empty = givers(aggregator, slot, column) == state[WORKERS]
@@ -157,7 +158,7 @@ def sum_column(
 
 @inline
 def complete_round(arena: Arena, aggregator: Aggregator, slot: int, head: Bytes) -> None:
-    """All updates are there: make the round's result, and have it sent to all."""
+    """Make the result of a round whose updates are all there, and queue it for all workers."""
     state, rows = aggregator.state, aggregator.rows
     row = slot * ROW_WORDS
     number = rows[row + ROUND]
@@ -239,5 +240,5 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
 
 @handler
 def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
-    """Nothing: workers see to it that what is lost is sent again."""
+    """Do nothing: workers see to it that lost packets are sent again."""
     return 0

@@ -37,7 +37,7 @@ TEMPLATES_AT = 6  # in arena.bytes: heads of results, by worker
 ROWS_AT = 7
 PARTS_AT = 8
 GIVEN_AT = 9  # in arena.memory: the workers' blocks of this round, by slot and worker
-SUMS_AT = 10  # likewise: of the round before, by slot
+SUMS_AT = 10  # in arena.memory: the sums of the round before, by slot
 ANSWERS = 11  # fifo of results to send: places in the table of parts
 OWN_WORDS = ANSWERS + FIFO_WORDS
 
@@ -50,15 +50,15 @@ SUMMED = NEXTS + MAX_COLUMNS  # columns that have a block in it
 KIND = SUMMED + 1  # type of service << 8 | data type, as its updates had them
 ROW_WORDS = SUMMED + 2
 
-# A part's words: what a worker has to do with a slot.
-SEEN = 0  # the latest round that its update has come of
+# A part's words: a worker's share in a slot.
+SEEN = 0  # the latest round whose update has come
 PRESENT = 1  # columns that had a block in it
 WAITS = 2  # 1: its result is in the fifo
 PART_WORDS = 4
 
 
 class Aggregator(NamedTuple):
-    """One aggregator; rows are flat."""
+    """One aggregator; two-dimensional arrays are flat."""
 
     state: Words  # (OWN_WORDS,)
     rows: Words  # (slots, ROW_WORDS)
@@ -67,7 +67,7 @@ class Aggregator(NamedTuple):
 
 
 def own_slots(number: int, aggregators: int, slots: int) -> int:
-    """How many of a job's slots an aggregator has."""
+    """Return how many of a job's slots an aggregator has."""
     return (slots - number + aggregators - 1) // aggregators
 
 
@@ -88,15 +88,15 @@ def make_aggregator(
     """Return the offset of an aggregator that has seen nothing yet.
 
     Args:
-        store: Where it lives.
+        store: The store that holds its state.
         host: Its host's index.
         ring: Completion ring of the host; an aggregator reports nothing.
         job: The job's number, 1 to 255.
-        number: Its own among the job's aggregators, from 0.
-        aggregators: How many there are.
+        number: Its number among the job's aggregators, from 0.
+        aggregators: The number of aggregators.
         own: Its host's address.
         workers: Addresses of the workers, by rank.
-        slots: Of the whole job.
+        slots: Slots of the whole job.
         lanes: Values in a full packet.
         first_round: As the workers have it.
 

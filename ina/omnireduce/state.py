@@ -47,15 +47,15 @@ ROUND = 0  # whole here, modulo 2^32 on the wire
 IS_BUSY = 1
 PRESENT = 2  # columns whose blocks are in this round's update
 TENSOR = 3  # number of the tensor; of the next one that will be posted if it is not busy
-POSITIONS = 4  # by column: of the block that this round is about, or NONE
-NEXTS = POSITIONS + MAX_COLUMNS  # by column: of the worker's next block that is not zero
+POSITIONS = 4  # by column: position of this round's block, or NONE
+NEXTS = POSITIONS + MAX_COLUMNS  # by column: position of the worker's next block that is not zero
 ROW_WORDS = NEXTS + MAX_COLUMNS
 
 TEMPLATE_BYTES = 128
 
 
 class Worker(NamedTuple):
-    """One worker; rows are flat."""
+    """One worker; two-dimensional arrays are flat."""
 
     state: Words  # (OWN_WORDS,)
     rows: Words  # (slots, ROW_WORDS)
@@ -64,7 +64,7 @@ class Worker(NamedTuple):
 
 
 class Address(NamedTuple):
-    """Of a host."""
+    """The addresses of a host's port."""
 
     mac: int
     ip: int
@@ -101,14 +101,14 @@ def make_worker(
     """Return the offset of a worker that has no tensor yet.
 
     Args:
-        store: Where it lives.
+        store: The store that holds its state.
         host: Its host's index.
         ring: Completion ring it reports to.
         job: The job's number, 1 to 255; jobs of one host differ modulo 16 (their UDP ports).
-        rank: Its own in the job.
+        rank: Its rank in the job.
         own: Its host's address.
         aggregators: Addresses of the job's aggregators.
-        slots: Packets in flight, at most. As `lanes`, the same for all of the job.
+        slots: Packets in flight, at most. As `lanes`, the same for all workers of the job.
         lanes: Values in a full packet.
         min_timeout_ps: Floor of the retransmission timeout.
         first_round: Rounds that the slots have behind them.

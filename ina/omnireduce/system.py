@@ -27,13 +27,13 @@ MOST_SLOTS = 1 << 12
 
 
 class OmniReduce:
-    """The system."""
+    """The system OmniReduce."""
 
     name = "omnireduce"
     last_comers: tuple[str, ...] = ()
 
     def program(self, lanes: int) -> str:
-        """Name of the P4 program: switches forward, whatever the packets hold.
+        """Return the name of the P4 program: switches forward, whatever the packets hold.
 
         Raises:
             ConfigError: If a packet can't hold so many values.
@@ -45,8 +45,8 @@ class OmniReduce:
         """Make a job.
 
         Slots are dealt to the servers, which aggregate; without any, each worker's host does, too.
-        There are as many as keep the busiest link busy for two round trips. Nothing of what
-        switches have is needed.
+        There are as many as keep the busiest link busy for two round trips. No resources of
+        switches are needed.
 
         Raises:
             ConfigError: If a number is out of range.
@@ -83,7 +83,7 @@ class OmniReduce:
         )
 
     def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
-        """How far each element of the result may be from the exact sum (float64).
+        """Return how far each element of the result may be from the exact sum (float64).
 
         Values are added one after the other: with n of them and u = 2^-24, the error is
         at most (n - 1) u / (1 - (n - 1) u) times the sum of magnitudes (Higham, "Accuracy and
@@ -103,7 +103,7 @@ SYSTEM = OmniReduce()
 def _slot_loads(
     graph: nx.Graph[str], members: Sequence[str], places: Sequence[str]
 ) -> dict[tuple[str, str], float]:
-    """Packets that each link carries per slot and round: updates, and as many results."""
+    """Return the packets that each link carries per slot and round: updates and as many results."""
     demand: dict[str, dict[str, float]] = {}
     for ends in (members, places), (places, members):
         for dst in ends[1]:

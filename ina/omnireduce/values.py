@@ -12,7 +12,7 @@ from ringleaf.packets import HEAD_LEN, PAYLOAD_AT, PAYLOAD_LEN, Packet
 
 @inline
 def is_zero(memory: Bytes, start: int, end: int) -> bool:
-    """Whether no bit is set: -0.0 and NaN are not zero."""
+    """Return whether no bit is set: -0.0 and NaN are not zero."""
     words = memory[start:end].view(np.uint32)
     bits = np.uint32(0)
     for i in range(words.size):
@@ -38,7 +38,7 @@ def copy_values(
 
 @inline
 def bytes_from(view: Packet, at: int) -> int:
-    """Bytes that a packet has from an offset on."""
+    """Return the number of bytes that a packet has from an offset on."""
     return int(view.row[HEAD_LEN] + view.row[PAYLOAD_LEN] - at)
 
 

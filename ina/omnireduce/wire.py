@@ -8,16 +8,16 @@ Ethernet | IPv4 | UDP | header, 12 bytes and 4 per column | blocks of 32 values 
     8:16    job       1 to 255
     16:32   slot
     32:64   round     of the slot, mod 2^32
-    64:80   worker    rank of the one that sends the update, or gets the result
+    64:80   worker    rank of the worker that sends the update, or gets the result
     80:88   present   bit c: a block of column c follows
-    88:96   columns   how many the slot has
+    88:96   columns   the number of columns of the slot
     96:     next      32 bits per column: a block's position in it, or NONE
 
-A slot of c columns sees to those blocks of a tensor that lie in its columns. In each round
+A slot of c columns handles those blocks of a tensor that lie in its columns. In each round
 all its workers send an update, and get a result. A column has one position at a time, at first
-0; the result names the next one. An update holds the worker's blocks there, of those that
-aren't zero, and where the worker's next block behind it is that is not zero. The result holds
-the sums, of those blocks that anybody had, and the least of the workers' next positions. So
+0; the result names the next one. An update holds the worker's blocks there that
+aren't zero, and the position of the worker's next block that is not zero. The result holds
+the sums of the blocks that any worker had, and the least of the workers' next positions. So
 blocks that are zero everywhere are skipped (the first of each column, too, is sent only if it is
 not zero: the bits say so).
 
@@ -58,13 +58,13 @@ UDP_PORTS = 16
 
 @inline
 def values_at(columns: int) -> int:
-    """Where blocks start in a frame."""
+    """Return the offset of the blocks in a frame."""
     return NEXT_AT + 4 * columns
 
 
 @inline
 def count_bits(mask: int) -> int:
-    """How many of a mask's MAX_COLUMNS bits are set."""
+    """Return how many of a mask's MAX_COLUMNS bits are set."""
     count = 0
     for bit in range(MAX_COLUMNS):
         count += mask >> bit & 1
@@ -72,10 +72,10 @@ def count_bits(mask: int) -> int:
 
 
 def aggregator_port(job: int) -> int:
-    """The UDP port that a job's updates go to, and results come from."""
+    """Return the UDP port that a job's updates go to, and results come from."""
     return FIRST_UDP_PORT + job % UDP_PORTS
 
 
 def worker_port(job: int) -> int:
-    """The UDP port that a job's results go to, and updates come from."""
+    """Return the UDP port that a job's results go to, and updates come from."""
     return FIRST_UDP_PORT + UDP_PORTS + job % UDP_PORTS

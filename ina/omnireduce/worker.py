@@ -1,18 +1,18 @@
 """A rank's side of OmniReduce: an agent that streams blocks that are not zero to aggregators.
 
-Of a tensor's blocks, block k lies in column k mod (slots x columns), at the position of the
+Block k of a tensor lies in column k mod (slots x columns), at the position of the
 quotient; columns are dealt to slots, a few neighbouring ones each, beginning where those of the
 tensor before end, and a slot goes on to its next tensor without waiting for others. So a
 slot's packet holds neighbouring blocks if there are some, and slots get equal parts of a tensor
 whose non-zero elements lie together. A slot has one packet in flight, and the result of one
 round releases the next.
 
-Rounds are counted through all tensors of the job. That, and that an aggregator waits for all
-workers in every round, is what lets packets be lost, repeated or late (the paper's algorithm 2).
-What a packet in flight refers to is overwritten only when its result has come; by then the
-aggregator looks at no more than the head of a copy of it.
+Rounds are counted through all tensors of the job. As they are, and as an aggregator waits for all
+workers in every round, packets may be lost, repeated or late (the paper's algorithm 2).
+The memory that a packet in flight refers to is overwritten only when its result has come; by then
+the aggregator looks at no more than the head of a copy of it.
 
-A packet without result is sent again when three that were sent later, to the same aggregator, have
+A packet without result is sent again when three packets sent later, to the same aggregator, have
 theirs, or after a timeout from the measured round trip (`ringleaf.ina.flight`).
 
 Source:
@@ -119,13 +119,13 @@ from ringleaf.packets import (
 
 @inline
 def row_of(worker: Worker, slot: int) -> int:
-    """Where the words of the slot's tensor are."""
+    """Return the row of the slot's tensor."""
     return int(tensor_row(worker.rows[slot * ROW_WORDS + TENSOR]))
 
 
 @inline
 def block_of(worker: Worker, slot: int, column: int, position: int) -> int:
-    """Which block of its tensor lies there, if it has so many."""
+    """Return the number of the block at a position, whether the tensor has so many or not."""
     state = worker.state
     place = (slot - worker.tensors.rows[row_of(worker, slot) + FIRST]) % state[SLOTS]
     return int((position * state[SLOTS] + place) * state[COLUMNS] + column)
@@ -133,14 +133,14 @@ def block_of(worker: Worker, slot: int, column: int, position: int) -> int:
 
 @inline
 def block_range(worker: Worker, slot: int, column: int, position: int) -> tuple[int, int]:
-    """Bytes from the start of the slot's tensor to a block and to its end."""
+    """Return the bytes from the start of the slot's tensor to a block, and to the block's end."""
     first = block_of(worker, slot, column, position) * BLOCK
     return 4 * first, 4 * min(first + BLOCK, worker.tensors.rows[row_of(worker, slot) + COUNT])
 
 
 @inline
 def next_position(arena: Arena, worker: Worker, slot: int, column: int, position: int) -> int:
-    """The column's first position from this one on whose block is not zero, or NONE."""
+    """Return the column's first position from this one on whose block is not zero, or NONE."""
     rows, tensor = worker.tensors.rows, row_of(worker, slot)
     source = rows[tensor + SOURCE_AT]
     while block_of(worker, slot, column, position) < rows[tensor + BLOCKS]:
@@ -155,7 +155,7 @@ def next_position(arena: Arena, worker: Worker, slot: int, column: int, position
 def stage_block(
     arena: Arena, worker: Worker, slot: int, column: int, position: int, target: int
 ) -> None:
-    """Copy a block to where the packet refers to, zeros behind its end."""
+    """Copy a block to the memory that the packet refers to, with zeros behind its end."""
     start, end = block_range(worker, slot, column, position)
     source = worker.tensors.rows[row_of(worker, slot) + SOURCE_AT]
     copy_items(arena.memory, target, arena.memory, source + start, end - start)
@@ -164,7 +164,7 @@ def stage_block(
 
 @inline
 def begin_round(arena: Arena, worker: Worker, slot: int) -> None:
-    """Gather the worker's blocks at the slot's positions, and have them sent."""
+    """Gather the worker's blocks at the slot's positions, and queue them for sending."""
     row = slot * ROW_WORDS
     rows = worker.rows
     columns = worker.state[COLUMNS]
@@ -196,7 +196,7 @@ def begin_slot(arena: Arena, worker: Worker, slot: int) -> None:
 
 @inline
 def next_tensor(arena: Arena, worker: Worker, slot: int) -> None:
-    """Have an idle slot begin with the next tensor that has a block for it, if there is one."""
+    """Let an idle slot begin with the next tensor that has a block for it, if there is one."""
     row, tensors = slot * ROW_WORDS, worker.tensors
     while not worker.rows[row + IS_BUSY] and worker.rows[row + TENSOR] < tensors.state[POSTED]:
         if block_of(worker, slot, 0, 0) < tensors.rows[row_of(worker, slot) + BLOCKS]:
@@ -252,7 +252,7 @@ def make_update(arena: Arena, worker: Worker, slot: int) -> int:
 
 @inline
 def refer(view: Packet, end: int, blocks_at: int, present: int) -> None:
-    """End a packet's head, and let the blocks in memory follow it."""
+    """End a packet's head, and make the blocks in memory its payload."""
     size = count_bits(present) * BLOCK_BYTES
     view.row[HEAD_LEN] = end
     view.row[PAYLOAD_AT], view.row[PAYLOAD_LEN] = blocks_at, size
@@ -284,7 +284,7 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
 
 @inline
 def is_awaited(worker: Worker, view: Packet) -> bool:
-    """Whether a packet is the result of a round that is under way, and whole."""
+    """Return whether a packet is the result of a round that is under way, and whole."""
     state = worker.state
     head = view.head
     columns = state[COLUMNS]
@@ -362,7 +362,7 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
 
 @handler
 def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
-    """Queue what is overdue."""
+    """Queue overdue packets."""
     flight = open_worker(arena, at).flight
     if queue_overdue(flight, now_ps):
         arena.words[at + READY] = 1

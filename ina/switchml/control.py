@@ -20,7 +20,7 @@ ENTRIES = {64: 8192, 256: 2048}
 takes two."""
 
 MAX_CHILDREN = 64
-"""Bits of a bitmap."""
+"""The number of bits in a bitmap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Job:
     Args:
         number: 1 to 255. Register entries remember who used them last, so a number may come
             back in the same slots only if its rounds go on from where they were.
-        slots: As its workers have.
+        slots: Number of slots, as its workers have them.
         first_slot: Slots before it are other jobs'.
         lanes: Values in a packet.
 
@@ -79,7 +79,7 @@ def check_jobs(jobs: Sequence[Job]) -> None:
 def entities(
     graph: nx.Graph[str], tree: AggregationTree, job: Job
 ) -> dict[str, list[fy.P4TableEntry | fy.P4MulticastGroupEntry]]:
-    """The P4Runtime entities of every switch of the tree, besides those that forward.
+    """Return the P4Runtime entities of every switch of the tree, besides those that forward.
 
     Raises:
         ConfigError: If a switch has more than 64 children.

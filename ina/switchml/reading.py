@@ -35,7 +35,7 @@ EVENTS = ("stranger", "malformed", "stale", "waiting", "answered", "sent again")
 def read_entry(
     graph: nx.Graph[str], switch: ControlPlane, index: int, cells: Mapping[str, int]
 ) -> list[Fact]:
-    """Slot, version, block, children in the sum, and whether it is a sum or the result."""
+    """Return an entry's slot, version, block, children, and whether it is a sum or the result."""
     job, block = divmod(cells["owners"], 1 << BLOCK_BITS)
     members = [row for row in rows_of(switch, "members") if row.keys[0] == job]
     children = [row for row in members if "child" in row.arguments]
@@ -62,7 +62,7 @@ def read_entry(
 
 
 def occupied(switch: ControlPlane) -> npt.NDArray[np.int64]:
-    """Jobs of the slots one of whose versions has a sum that waits for its result."""
+    """Return the jobs of the slots that have a version with a sum that waits for its result."""
     waits = (words(switch, "bitmaps") != 0) & (words(switch, "published") == 0)
     owners = words(switch, "owners")[waits] >> JOB_SHIFT
     _, first = np.unique(np.flatnonzero(waits) // 2, return_index=True)
@@ -70,7 +70,7 @@ def occupied(switch: ControlPlane) -> npt.NDArray[np.int64]:
 
 
 def read_packet(data: bytes) -> str:
-    """Say `update of block 3, slot 1 version 1`; "" of a packet that is not SwitchML's."""
+    """Return `update of block 3, slot 1 version 1` and the like; "" if it is not SwitchML's."""
     port = int.from_bytes(data[UDP_DST_AT : UDP_DST_AT + 2])
     if not FIRST_UDP_PORT <= port < FIRST_UDP_PORT + UDP_PORTS:
         return ""
@@ -85,12 +85,12 @@ def read_packet(data: bytes) -> str:
 
 
 def read_values(data: bytes) -> tuple[int, ...]:
-    """The packet's lanes, signed."""
+    """Return the packet's lanes, signed."""
     if not read_packet(data) or data[MESSAGE_AT] & 7 == SIZE_NONE:
         return ()
     return tuple(np.frombuffer(data[VALUES_AT:], ">i4").tolist())
 
 
 def read_counter(name: str, row: int) -> str:
-    """The event that a row of `events` counts."""
+    """Return the event that a row of `events` counts."""
     return EVENTS[row] if name == "events" and row < len(EVENTS) else f"{name}[{row}]"

@@ -4,7 +4,7 @@ The workers agree on the largest exponent e (biased) among all their blocks of o
 each magnitude is below 2^(e - 126). A block is multiplied by 2^(bits - (e - 126)), where `bits`
 (`headroom_bits`) is as large as n such values can be added without overflow, and rounded to the
 nearest integer, ties to even; the sum is multiplied by the inverse. Both products are exact
-in float64, so what is lost is
+in float64, so the error is at most
 
 - n halves of a unit 2^(e - 126 - bits), by rounding to integers, and
 - half of a unit in the last place of the result, by rounding to float32: at most 2^-24 of
@@ -38,7 +38,7 @@ _BIAS = 126
 
 
 def headroom_bits(workers: int) -> int:
-    """The largest b so that `workers` float32 below 1, scaled by 2^b and rounded, sum to int32.
+    """Return the largest b so that `workers` float32 below 1, times 2^b and rounded, sum to int32.
 
     The largest float32 below 1 is 1 - 2^-24.
 
@@ -53,7 +53,7 @@ def headroom_bits(workers: int) -> int:
 
 
 def error_bounds(parts: npt.NDArray[np.float32], lanes: int) -> npt.NDArray[np.float64]:
-    """How far each element of a result can be from the exact sum of the workers' elements.
+    """Return how far each element of a result can be from the exact sum of the workers' elements.
 
     Args:
         parts: The workers' tensors, shaped (workers, elements), without infinities and NaNs.
@@ -71,13 +71,13 @@ def error_bounds(parts: npt.NDArray[np.float32], lanes: int) -> npt.NDArray[np.f
 
 @inline
 def shift_of(exponent: int, bits: int) -> int:
-    """The power of two that a block of this largest exponent is multiplied by."""
+    """Return the power of two to scale a block of this largest exponent by, as an exponent."""
     return bits + _BIAS - exponent
 
 
 @inline
 def max_exponent(values: Floats) -> int:
-    """The biased exponent of the largest magnitude; 255 if there is an infinity or NaN."""
+    """Return the biased exponent of the largest magnitude; 255 if there is an infinity or NaN."""
     words = values.view(np.int32)
     most = np.int32(0)
     for i in range(words.size):

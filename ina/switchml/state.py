@@ -52,7 +52,7 @@ TEMPLATE_BYTES = 64
 
 
 class Worker(NamedTuple):
-    """One worker; rows are flat."""
+    """One worker; two-dimensional arrays are flat."""
 
     state: Words  # (OWN_WORDS,)
     slots: Words  # (slots, SLOT_WORDS)
@@ -77,11 +77,11 @@ def make_worker(
     """Return the offset of a worker that has no tensor yet.
 
     Args:
-        store: Where it lives.
+        store: The store that holds its state.
         host: Its host's index.
         ring: Completion ring it reports to.
         job: The job's number, 1 to 255; jobs of one host differ modulo 16 (their UDP ports).
-        workers: Ranks of the job. As `slots` and `lanes`, the same for all of them.
+        workers: Number of the job's workers. As `slots` and `lanes`, the same for all of them.
         slots: Packets in flight, at most.
         lanes: Values in a packet, 64 or 256.
         mac: The host's Ethernet address.
@@ -121,7 +121,7 @@ def make_worker(
 
 
 def _write_template(head: Bytes, job: int, mac: int, address: int, lanes: int) -> None:
-    """Write what all updates with so many lanes, or with none, have in common."""
+    """Write the common head of all updates with so many lanes, or with none."""
     group = group_address(job)
     macs, addresses = (mac, group_mac(group)), (address, group)
     ports = (udp_port(job), udp_port(job))

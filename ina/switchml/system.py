@@ -27,13 +27,13 @@ from ringleaf.units import serialize_ps
 
 
 class SwitchML:
-    """The system."""
+    """The system SwitchML."""
 
     name = "switchml"
     last_comers: tuple[str, ...] = ("Ether.src", "IP.src", "IP.chksum")
 
     def program(self, lanes: int) -> str:
-        """Name of the P4 program for packets of so many values.
+        """Return the name of the P4 program for packets of so many values.
 
         Raises:
             ConfigError: If there is none.
@@ -81,7 +81,7 @@ class SwitchML:
         )
 
     def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
-        """How far each element of the result may be from the exact sum (float64)."""
+        """Return how far each element of the result may be from the exact sum (float64)."""
         if tensors[0].dtype == torch.int32:
             return torch.zeros(tensors[0].shape, dtype=torch.float64)
         parts = np.stack([tensor.numpy() for tensor in tensors])
@@ -96,7 +96,7 @@ class SwitchML:
 
 
 def _packet_ps(graph: nx.Graph[str], tree: AggregationTree, lanes: int) -> int:
-    """How long a packet takes on the slowest link of the tree."""
+    """Return the time that a packet takes on the slowest link of the tree."""
     rate_bps = min(
         link(graph, switch, child).rate_bps
         for switch, children in tree.children.items()
@@ -106,7 +106,7 @@ def _packet_ps(graph: nx.Graph[str], tree: AggregationTree, lanes: int) -> int:
 
 
 def _job(request: JobRequest, packet_ps: int) -> Job:
-    """The job with its slots: of its share of each switch, twice what a path holds.
+    """Return the job with its slots: twice a path's capacity, within its share of each switch.
 
     Raises:
         ConfigError: If they are more than the share: the next one is another job's.

@@ -38,7 +38,7 @@ UPDATE = 1
 RESULT = 2
 SIZE_NONE = 7
 SIZES = {64: 1, 256: 3}
-"""Code of each number of lanes that there is a program for."""
+"""Codes of the numbers of lanes that have a program."""
 
 FIRST_UDP_PORT = 0xBEE0
 UDP_PORTS = 16
@@ -52,10 +52,10 @@ _GROUPS = 239 << 24 | 0xBEE0 << 8  # 239.0.0.0/8 is for local use (RFC 2365)
 
 
 def udp_port(job: int) -> int:
-    """The UDP port of a job, from and to; a host's jobs must not share one."""
+    """Return the UDP port of a job, source and destination; a host's jobs must not share one."""
     return FIRST_UDP_PORT + job % UDP_PORTS
 
 
 def group_address(job: int) -> int:
-    """The IPv4 address that a job's packets go to, 239.190.224.job."""
+    """Return the IPv4 address that a job's packets go to, 239.190.224.job."""
     return _GROUPS | job

@@ -4,11 +4,11 @@ A tensor's blocks (64 or 256 elements, as many as a packet has lanes) are dealt 
 beginning where those of the tensor before end: a slot goes on to its next tensor without waiting
 for others. It has one packet in flight, and the result of one releases the next, so the workers
 keep in step (self-clocking). A slot's rounds alternate between two versions of its
-state in the switches, through all tensors of the job: what a switch has of one round is
+state in the switches, through all tensors of the job: a switch's state of one round is
 overwritten in the round after next, which a worker begins only when it has the next round's
 result, to which every worker contributed after it had this round's.
 
-A packet without result is sent again when three that were sent later have theirs, or after a
+A packet without result is sent again when three packets sent later have theirs, or after a
 timeout from the measured round trip (`ringleaf.ina.flight`).
 """
 
@@ -104,7 +104,7 @@ from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
 
 @inline
 def begin_round(worker: Worker, slot: int, position: int, exponent: int) -> None:
-    """Have the slot send what belongs to `position`, a block of this largest exponent."""
+    """Queue the slot's packet for `position`, a block of this largest exponent."""
     row = slot * SLOT_WORDS
     worker.slots[row + POSITION] = position
     worker.slots[row + EXPONENT] = exponent
@@ -113,19 +113,19 @@ def begin_round(worker: Worker, slot: int, position: int, exponent: int) -> None
 
 @inline
 def block_number(worker: Worker, slot: int) -> int:
-    """The wire's number of the block that the slot has in flight."""
+    """Return the number on the wire of the block that the slot has in flight."""
     return (worker.slots[slot * SLOT_WORDS + ROUND] * worker.state[SLOTS] + slot) & BLOCK_MASK
 
 
 @inline
 def row_of(worker: Worker, slot: int) -> int:
-    """Where the words of the slot's tensor are."""
+    """Return the row of the slot's tensor."""
     return int(tensor_row(worker.slots[slot * SLOT_WORDS + TENSOR]))
 
 
 @inline
 def next_tensor(worker: Worker, slot: int) -> None:
-    """Have an idle slot begin with the next tensor that has a block for it, if there is one."""
+    """Let an idle slot begin with the next tensor that has a block for it, if there is one."""
     state, tensors = worker.state, worker.tensors
     row = slot * SLOT_WORDS
     worker.slots[row + POSITION] = IDLE
@@ -163,19 +163,19 @@ def begin_tensor(arena: Arena, at: int, row: int, now_ps: int) -> int:
 
 @inline
 def block_start(worker: Worker, position: int) -> int:
-    """Bytes from the start of a tensor to a block."""
+    """Return the bytes from the start of a tensor to a block."""
     return 4 * position * worker.state[LANES]
 
 
 @inline
 def block_end(worker: Worker, tensor: int, position: int) -> int:
-    """Bytes from the start of a tensor to the end of a block, less in the last one."""
+    """Return the bytes from the start of a tensor to a block's end; the last may be shorter."""
     return 4 * min((position + 1) * worker.state[LANES], worker.tensors.rows[tensor + COUNT])
 
 
 @inline
 def own_exponent(arena: Arena, worker: Worker, tensor: int, position: int) -> int:
-    """The exponent of this worker's block at `position`; 0 where there is none."""
+    """Return the exponent of this worker's block at `position`; 0 where there is none."""
     rows = worker.tensors.rows
     if rows[tensor + DTYPE] != FLOAT32 or position >= rows[tensor + BLOCKS]:
         return 0
@@ -186,7 +186,7 @@ def own_exponent(arena: Arena, worker: Worker, tensor: int, position: int) -> in
 
 @inline
 def write_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
-    """Write the slot's block into a packet, zeros behind its end."""
+    """Write the slot's block into a packet, with zeros behind its end."""
     state = worker.state
     row, tensor = slot * SLOT_WORDS, row_of(worker, slot)
     position, exponent = worker.slots[row + POSITION], worker.slots[row + EXPONENT]
@@ -206,7 +206,7 @@ def write_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
 
 @inline
 def read_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
-    """Write the result of the slot's block to where the sum goes."""
+    """Write the result of the slot's block to the tensor's target."""
     state = worker.state
     row, tensor = slot * SLOT_WORDS, row_of(worker, slot)
     position, exponent = worker.slots[row + POSITION], worker.slots[row + EXPONENT]
@@ -269,7 +269,7 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
 
 @inline
 def is_awaited(worker: Worker, head: Bytes, size: int) -> bool:
-    """Whether a packet is the result of a round that is under way, and whole.
+    """Return whether a packet is the result of a round that is under way, and whole.
 
     A duplicate is not: the switches also answer retransmissions.
     """
@@ -289,7 +289,7 @@ def is_awaited(worker: Worker, head: Bytes, size: int) -> bool:
 
 @inline
 def take_result(arena: Arena, at: int, worker: Worker, slot: int, head: Bytes, now_ps: int) -> None:
-    """Keep what a result holds, and have the slot send its next block, if any."""
+    """Keep a result's values, and let the slot send its next block, if any."""
     state, tensors = worker.state, worker.tensors
     row, tensor = slot * SLOT_WORDS, row_of(worker, slot)
     position = worker.slots[row + POSITION]
@@ -328,7 +328,7 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
 
 @handler
 def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
-    """Queue what is overdue."""
+    """Queue overdue packets."""
     worker = open_worker(arena, at)
     if queue_overdue(worker.flight, now_ps):
         back_off(worker.flight, now_ps)

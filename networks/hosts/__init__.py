@@ -1,1 +1,1 @@
-"""The hosts of any network: their agents, their memory, and collectives on their way."""
+"""The hosts of any network: their agents, their memory, and the collectives they run."""

@@ -1,4 +1,4 @@
-"""The part of a training job that a network sees: its gradients, and how each is reduced."""
+"""The part of a training job that a network sees: its gradients, and their collectives."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from ringleaf.hosts.training.pieces import Piece
 
 
 class Ledger(Protocol):
-    """Gives gradients, and looks at their sums."""
+    """A source of gradients, which also checks their sums."""
 
     def fill(self, job: int, piece: Piece, tensors: Sequence[torch.Tensor]) -> None:
-        """Write what each rank contributes."""
+        """Write each rank's contribution."""
 
     def check(
         self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[torch.Tensor]
     ) -> None:
-        """Look at what each rank has got."""
+        """Check each rank's result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A job and how its group reduces gradients.
+    """A job, and the way its group reduces gradients.
 
     Args:
-        job: Its state machine.
-        schedule_for: The collective for so many elements.
-        dtype: Of the gradients.
-        weight: Its importance, to schedulers.
-        endless: Others don't wait for it: background traffic.
+        job: The job's state machine.
+        schedule_for: Returns the collective for a number of elements.
+        dtype: Type of the gradients.
+        weight: Importance of the job, for schedulers.
+        endless: Whether it is background traffic, whose end a run does not await.
     """
 
     job: TrainingJob

@@ -1,4 +1,4 @@
-"""The hosts' rc agents and their queue pairs, made when a schedule wants them."""
+"""The hosts' rc agents and their queue pairs, which are made when a schedule needs them."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ MAX_WINDOW = 1 << 14
 
 
 class Flow(NamedTuple):
-    """A stream as a host knows it.
+    """A stream of one group and channel.
 
     Collectives of one group that run at the same time are on channels of their own, so their
     messages don't mix.
     """
 
-    group: int  # by its place among the network's
+    group: int  # its place among the network's groups
     channel: int
     stream: Stream
 
 
 class Connections:
-    """One rc agent per host, and which of its queue pairs carries which flow."""
+    """One rc agent per host, and the queue pairs that carry its flows."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Connections:
 
     @property
     def window_bytes(self) -> int:
-        """The most payload that one connection has in flight."""
+        """The most payload bytes that one connection has in flight."""
         words = self._store.arena.words
         return max(int(words[at + rc.WINDOW] * words[at + rc.MTU]) for at in self.agents)
 
@@ -94,12 +94,12 @@ class Connections:
         )
 
     def _window(self, rate_bps: int) -> int:
-        """Packets in flight on a path of this rate: twice what it holds, if nothing is said."""
+        """Return the packets in flight on a path: by default twice its capacity at this rate."""
         full_ps = serialize_ps(self._mtu + FRAME_OVERHEAD_BYTES, rate_bps)
         return self._fixed_window or min(max(8, 2 * self._rtt_ps // full_ps), MAX_WINDOW)
 
     def _path_rate(self, host: int, peer: int) -> int:
-        """Rate of the slowest link between two hosts."""
+        """Return the rate of the slowest link between two hosts."""
         ends = self._hosts[host], self._hosts[peer]
         nodes = path(self._graph, *ends, table=self._routes)
         return min(link(self._graph, *pair).rate_bps for pair in pairwise(nodes))
@@ -117,14 +117,14 @@ class Connections:
         )
 
     def qp(self, host: int, flow: Flow) -> int:
-        """The queue pair of a host that carries a flow, both ways."""
+        """Return the queue pair of a host that carries a flow, both ways."""
         return self._qps[host][flow]
 
     def flow(self, host: int, qp: int) -> Flow:
         return self._flows[host][qp]
 
     def prioritise(self, group: int, channel: int, node: int, priority: int) -> None:
-        """Give all that a node sends on a channel from now on a priority, 0 to 7."""
+        """Set the priority, 0 to 7, of all that a node sends on a channel from now on."""
         host = self._nodes[group][node]
         if self._priority.get((group, channel, host), 0) != priority:
             self._priority[group, channel, host] = priority
@@ -135,10 +135,10 @@ class Connections:
     def pace(
         self, group: int, channel: int, node: int, streams: Sequence[Stream], rate_bps: int
     ) -> None:
-        """Let a node send on these streams of a channel at a rate, all together; 0: any."""
+        """Set the rate at which a node sends on streams of a channel together; 0: any rate."""
         host = self._nodes[group][node]
         arena, at = self._store.arena, self.agents[host]
-        if paced := self._paced.pop((group, channel, host), []):  # which may be other streams'
+        if paced := self._paced.pop((group, channel, host), []):  # maybe of other streams
             rc.set_rate(arena, at, paced, 0)
         if streams and rate_bps:
             numbers = [self._qps[host][Flow(group, channel, stream)] for stream in streams]
@@ -146,7 +146,7 @@ class Connections:
             self._paced[group, channel, host] = numbers
 
     def connect(self, group: int, channel: int, node: int, streams: Iterable[Stream]) -> None:
-        """See to it that a node has queue pairs for these; the agents must be idle."""
+        """Make the queue pairs that a node lacks for these streams; the agents must be idle."""
         for stream in streams:
             if Flow(group, channel, stream) not in self._qps[self._nodes[group][node]]:
                 self._connect(group, channel, node, stream)

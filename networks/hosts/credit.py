@@ -1,11 +1,11 @@
-"""How much of a job its hosts' aggregation agents are given ahead.
+"""The amount of a job's data that its hosts' aggregation agents are given ahead.
 
-They take tensors in the order in which they were given (`ringleaf.ina.tensors`), as all workers
-must number blocks alike; so what is urgent can overtake only what they have not been given yet.
-They get no more than keeps them busy, in partitions, as ByteScheduler's credit has it (Peng et al.,
-SOSP 2019): whatever comes, it waits for `CREDIT_PARTITIONS` partitions at most. Meanwhile these
-inherit its priority, or other jobs' packets would hold it up through them (Sha et al., "Priority
-inheritance protocols", IEEE Transactions on Computers, 1990).
+Agents take tensors in the order in which they were given (`ringleaf.ina.tensors`), as all workers
+must number blocks alike; so an urgent tensor can overtake only those that they have not been given
+yet. They get no more than keeps them busy, in partitions, like ByteScheduler's credit (Peng et al.,
+SOSP 2019): a tensor waits for `CREDIT_PARTITIONS` partitions at most. Meanwhile these inherit its
+priority, or other jobs' packets would hold it up through them (Sha et al., "Priority inheritance
+protocols", IEEE Transactions on Computers, 1990).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from ringleaf.hosts.scheduling.interface import Scheduler
 from ringleaf.ina.systems import Aggregator
 
 PARTITION_WINDOWS = 4
-"""A partition, in windows: SwitchML carries no values in the first, but asks for exponents."""
+"""Windows in a partition: in the first, SwitchML carries no values, but asks for exponents."""
 
 CREDIT_PARTITIONS = 2
-"""The next must be there before the last packets of the one before have their results."""
+"""Partitions ahead: the next must be there before the last packets of one have their results."""
 
 
 def partition_bytes(aggregator: Aggregator | None, scheduler: Scheduler) -> int | None:
-    """How a job's gradients are to be cut for its aggregation and a scheduler; None: not at all."""
+    """Return the size of a job's partitions for its aggregation and a scheduler; None: no cuts."""
     wanted = scheduler.partition_bytes
     if aggregator is None or not scheduler.reorders:
         return wanted
@@ -30,7 +30,7 @@ def partition_bytes(aggregator: Aggregator | None, scheduler: Scheduler) -> int 
 
 
 def credit_bytes(aggregator: Aggregator | None) -> int | None:
-    """What may be under way at a time, or a single tensor that is larger; None: no limit."""
+    """Return the most bytes under way, unless a single tensor has more; None: no limit."""
     if aggregator is None:
         return None
     return CREDIT_PARTITIONS * PARTITION_WINDOWS * aggregator.window_bytes

@@ -1,4 +1,4 @@
-"""Who decides what is run on a network, and when: the jobs' driver is one."""
+"""Directors, which decide what a network runs and when; the driver of jobs is one."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from ringleaf.networks.hosts.execution import Operation
 
 
 class Director(Protocol):
-    """Sans-I/O: it is told the time and what is done, and asked what to start."""
+    """A sans-I/O source of operations: it is told the time and the ends of operations."""
 
     def start(self, now_ps: int) -> None:
-        """The network is ready."""
+        """Begin, as the network is ready."""
 
     def take_operations(self) -> list[Operation]:
-        """Return what is to start now; each is returned once."""
+        """Return the operations that are to start now; each is returned once."""
 
     def next_ps(self) -> int:
-        """Return when it wants to be told that time has come; `FOREVER_PS`: not at all."""
+        """Return the time at which it wants `reach` to be called; `FOREVER_PS`: never."""
 
     def reach(self, now_ps: int) -> None:
-        """The time that it wanted has come."""
+        """Take note that the time that it asked for has come."""
 
     def finish(self, operation: Operation, now_ps: int) -> None:
-        """An operation is done on all nodes."""
+        """Take note that an operation is done on all nodes."""

@@ -1,4 +1,4 @@
-"""All hosts of a network, without what lies between them and without a clock."""
+"""All hosts of a network, without the switches and links between them, and without a clock."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Endpoints:
 
     Args:
         graph: The topology.
-        store: Where they live.
-        options: How they behave.
-        groups: Who runs collectives together.
+        store: The store that holds them.
+        options: The options of the network.
+        groups: The groups that run collectives together.
         rtt_ps: The longest round trip.
 
     Raises:
-        ConfigError: If groups, or what aggregates for them, don't fit the topology.
+        ConfigError: If groups, or the systems that aggregate for them, don't fit the topology.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Endpoints:
 
     @property
     def hosts(self) -> int:
-        """How many there are."""
+        """The number of hosts."""
         return len(self._agents)
 
     @property
@@ -85,15 +85,15 @@ class Endpoints:
         )
 
     def agents(self, host: int) -> Sequence[HostAgent]:
-        """A host's agents: rc's first."""
+        """Return a host's agents: rc's first."""
         return self._agents[host]
 
     def group_of(self, agent: int) -> int | None:
-        """The group that an agent's block aggregates for; None if it is rc's."""
+        """Return the group that an agent aggregates for; None if it is an rc agent."""
         return self._group_of.get(agent)
 
     def node_of(self, group: int, host: int) -> int:
-        """What a host is in a group."""
+        """Return the number of a host's node in a group."""
         return self._node_of[group][host]
 
     def tensors(
@@ -107,7 +107,7 @@ class Endpoints:
         """Return one uninitialised tensor per rank of a group, in registered memory.
 
         Tensors that were given out before lose their memory to these. With the schedule that
-        will run, there is room for what it needs besides, and nothing will have to be copied.
+        will run, there is room for the memory it needs besides, and nothing will have to be copied.
         """
         spare = 0
         if schedule is not None:
@@ -124,13 +124,13 @@ class Endpoints:
     def operation(
         self, schedule: Schedule, tensors: list[torch.Tensor], *, group: int = 0
     ) -> Iterator[Operation]:
-        """Connect the nodes that will talk, and yield what a network can start, once.
+        """Connect the nodes that will exchange data, and yield an operation for one start.
 
         Args:
             schedule: For as many ranks, and at most as many servers, as the group has.
             tensors: One per rank, of shape (elements,) and one type. Those that `tensors`
                 gave are not copied.
-            group: Who takes part.
+            group: The group that takes part.
 
         Raises:
             ConfigError: If schedule, tensors and group don't fit one another.
@@ -146,7 +146,7 @@ class Endpoints:
             yield self.operate(schedule, parts, nodes, staging, group=group)
 
     def connect(self, parts: Sequence[Plan], *, group: int = 0, channel: int = 0) -> None:
-        """Make the queue pairs that these plans want; no agent may have anything to do."""
+        """Make the queue pairs that these plans need; all agents must be idle."""
         for node, plan in enumerate(parts):
             self.connections.connect(group, channel, node, [*plan.sends, *plan.receives])
 
@@ -165,14 +165,14 @@ class Endpoints:
         """Return a collective that a network can start, once.
 
         Args:
-            schedule: What is done.
-            parts: Its plans, by node.
+            schedule: The collective's schedule.
+            parts: The schedule's plans, by node.
             tensors: By node, in registered memory; servers' are set to zero.
-            staging: By node, addresses of as much memory as `staging` says.
-            group: Who does it.
-            channel: Not in use by another of the group's.
-            priority: Of its packets: 0 to 7, the most urgent.
-            rate_bps: Of each host's messages, on the line; 0: as fast as it goes.
+            staging: By node, addresses of memory of the sizes that `staging` returns.
+            group: The group that runs it.
+            channel: A channel that no other operation of the group uses.
+            priority: Priority of its packets: 0 to 7, the most urgent.
+            rate_bps: Rate of each host's messages, on the line; 0: as fast as possible.
         """
         for tensor in tensors[schedule.ranks :]:
             tensor.zero_()
@@ -193,18 +193,18 @@ class Endpoints:
         return Operation(group, channel, schedule.ranks, dtype, executors, priority, rate_bps)
 
     def raise_priority(self, group: int, priority: int) -> None:
-        """Let what a group's aggregation agents have under way be at least so urgent."""
+        """Raise all that a group's aggregation agents have under way to this priority at least."""
         if group in self.aggregators:
             for rank in range(len(self.groups[group].hosts)):
                 self.aggregators[group].raise_priority(self._store.arena, rank, priority)
 
     def staging(self, parts: Sequence[Plan], elements: int, chunks: int, item: int) -> list[int]:
-        """Bytes that each node's executor needs for what has arrived too early."""
+        """Return the bytes that each node's executor needs besides its tensor, for staging."""
         ranges, ahead = chunk_ranges(elements, chunks), self._ahead_bytes
         return [staging_bytes(plan, ranges, item, ahead_bytes=ahead) for plan in parts]
 
     def check(self, schedule: Schedule, tensors: Sequence[torch.Tensor], *, group: int = 0) -> None:
-        """See to it that a group can run a schedule on these tensors.
+        """Check that a group can run a schedule on these tensors.
 
         Raises:
             ConfigError: If not.
@@ -221,7 +221,7 @@ class Endpoints:
         self.check_group(schedule, group=group)
 
     def check_group(self, schedule: Schedule, *, group: int = 0) -> None:
-        """See to it that a group has all that a schedule for its ranks needs.
+        """Check that a group has the servers and the system that a schedule for its ranks needs.
 
         Raises:
             ConfigError: If not.
@@ -240,7 +240,7 @@ class Endpoints:
     def _join(
         self, graph: nx.Graph[str], store: Store, options: Options, rtt_ps: int
     ) -> dict[int, Aggregator]:
-        """The aggregators, by group; those of one system share what switches have."""
+        """Return the aggregators, by group; those of one system share the switches' memory."""
         joined: dict[int, Aggregator] = {}
         for place, group in enumerate(self.groups):
             if group.system is None:
@@ -261,7 +261,7 @@ class Endpoints:
         return joined
 
     def agents_of(self, group: int) -> list[int]:
-        """Blocks of the agents that may work for a group: its own, and its hosts' rc agents."""
+        """Return the blocks of the agents that may work for a group: its own, and the rc agents."""
         members = map(index, self.groups[group].nodes)
         number = self.groups[group].number
         return [
@@ -281,7 +281,7 @@ class Endpoints:
         return by_host
 
     def _take_plans(self, schedule: Schedule, elements: int) -> list[Plan]:
-        """The nodes' plans, from `tensors` if it has just made them; executors use them up."""
+        """Return the nodes' plans, those of `tensors` if just made there; executors use them up."""
         planned, self._planned = self._planned, None
         if planned is not None and planned[0] is schedule and planned[1] == elements:
             return planned[2]
@@ -294,6 +294,6 @@ class Endpoints:
 
 
 def _spare(schedule: Schedule, staging: list[int], elements: int, dtype: torch.dtype) -> int:
-    """Bytes of memory that an operation takes besides its ranks' tensors."""
+    """Return the bytes of memory that an operation takes besides its ranks' tensors."""
     servers = schedule.servers * aligned(elements * item_bytes(dtype))
     return servers + sum(aligned(size) for size in staging)

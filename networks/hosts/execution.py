@@ -1,4 +1,4 @@
-"""Collectives on their way: between nodes' executors and their hosts' agents."""
+"""Execution of collectives: passes requests and reports between executors and hosts' agents."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from ringleaf.networks.hosts.endpoints import Endpoints
 
 Wake = Callable[[int, int], None]
-"""`wake(agent, now_ps)`: look at an agent that has been given something to do."""
+"""`wake(agent, now_ps)`: serve an agent that has been given something to do."""
 
 CHANNEL_SHIFT = 32
-"""An aggregation's tag is its row, and above that its channel."""
+"""Position of the channel in an aggregation's tag; the bits below it are the row."""
 
 
 @dataclass(slots=True)
@@ -39,22 +39,22 @@ class Operation:
     channel: int
     ranks: int
     dtype: torch.dtype
-    executors: Mapping[int, RankExecutor]  # by node: of those that are here
+    executors: Mapping[int, RankExecutor]  # by node; only those that run here
     priority: int = 0  # of its packets, 0 to 7
-    rate_bps: int = 0  # that each host's queue pairs keep to together; 0: as fast as it goes
-    finish_ps: dict[int, int] = field(default_factory=dict)  # by node: when it had its result
+    rate_bps: int = 0  # of each host's queue pairs together; 0: as fast as possible
+    finish_ps: dict[int, int] = field(default_factory=dict)  # by node: time of its result
     left: set[int] = field(default_factory=set)  # nodes that are not done
 
 
 class Execution:
-    """Drives operations: all of a network's, or those parts that live with one host.
+    """Drives operations: all of a network's, or only one host's part of them.
 
     Args:
         endpoints: The hosts.
-        store: Theirs.
-        wake: Has the network look at an agent.
-        overhead_ps: What a host's processor takes for each message that it sends, or that has
-            come for it; a tensor given to an aggregation agent, and its sum, are such messages.
+        store: The store of the hosts.
+        wake: Has the network serve an agent.
+        overhead_ps: Time of a host's processor for each message that it sends or receives; a
+            tensor given to an aggregation agent, and its sum, are such messages.
     """
 
     def __init__(
@@ -64,12 +64,12 @@ class Execution:
         self._store = store
         self._wake = wake
         self._processors = Processors(overhead_ps) if overhead_ps else None
-        self._done: list[Operation] = []  # and not yet told of
+        self._done: list[Operation] = []  # and not yet returned
         self._active: dict[tuple[int, int], Operation] = {}  # by group and channel
         self._hosts = [[index(host) for host in group.nodes] for group in endpoints.groups]
 
     def start(self, operation: Operation, now_ps: int) -> None:
-        """Let an operation's executors begin."""
+        """Start an operation's executors."""
         place = operation.group, operation.channel
         assert place not in self._active, "one operation per channel"
         self._active[place] = operation
@@ -84,7 +84,7 @@ class Execution:
             del self._active[place]
 
     def dispatch(self) -> tuple[int | None, list[Operation]]:
-        """Tell executors what agents have reported; return when, if they have, and what is done."""
+        """Pass agents' reports to executors; return their time, if any, and operations now done."""
         concerned: dict[tuple[int, int, int], Operation] = {}
         now_ps = None
         for report in take_completions(self._store.arena, self._endpoints.ring):
@@ -102,26 +102,26 @@ class Execution:
 
     @property
     def next_ps(self) -> int:
-        """When `act` has something to do."""
+        """The time at which `act` has something to do."""
         return FOREVER_PS if self._processors is None else self._processors.next_ps
 
     def act(self, now_ps: int) -> list[Operation]:
-        """Do what hosts' processors are through with at `now_ps`; return what is done then."""
+        """Run the actions that processors complete by `now_ps`; return operations now done."""
         if self._processors is not None:
             self._processors.act(now_ps)
         return self._take_done()
 
     def _has_come(self, report: Completion) -> bool:
-        """Whether a message or a sum is there: that a message has been sent costs nothing more."""
+        """Return whether a message or a sum has come: reports of sent messages cost no time."""
         return report.kind != rc.SENT or self._endpoints.group_of(report.agent) is not None
 
     def _take(self, report: Completion, now_ps: int) -> None:
-        """React to a message at the time when its host's processor is through with it."""
+        """Handle a message at the time when its host's processor has completed it."""
         operation, node = self._tell(report._replace(time_ps=now_ps))
         self._go_on(operation, node, now_ps)
 
     def _go_on(self, operation: Operation, node: int, now_ps: int) -> None:
-        """Do what a node wants done after it has been told something."""
+        """Issue a node's new requests after a report, and note whether its operation is done."""
         self._issue(operation, node, now_ps)
         if node in operation.left and operation.executors[node].done:
             operation.left.discard(node)
@@ -134,7 +134,7 @@ class Execution:
         return done
 
     def _tell(self, report: Completion) -> tuple[Operation, int]:
-        """Pass a report on; return whom it concerned."""
+        """Pass a report on; return the operation and the node that it concerned."""
         host = int(self._store.arena.words[report.agent + agents.HOST])
         group = self._endpoints.group_of(report.agent)
         if group is None:

@@ -1,4 +1,4 @@
-"""Facts about the network that schedulers get: each group's lines, and whom it may meet there."""
+"""Facts about the network for schedulers: each group's lines, and the groups it may meet there."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Place:
 
 
 def places(graph: nx.Graph[str], groups: Sequence[Group]) -> list[Place]:
-    """Where groups are, in their order.
+    """Return the places of groups, in their order.
 
-    Routes are all that switches may choose from, so two groups that are told of each other need
-    not meet, but those that are not never do.
+    All routes that switches may choose from count, so two groups that are rivals need not meet,
+    but groups that are no rivals never do.
     """
     table = routes(graph)
     ways = [
@@ -43,7 +43,7 @@ def places(graph: nx.Graph[str], groups: Sequence[Group]) -> list[Place]:
 
 
 def first_standing(each: Assignment, place: Place, *, in_order: bool) -> Standing:
-    """What is known of a job before its first iteration."""
+    """Return the facts about a job before its first iteration."""
     model = each.job.model
     return Standing(
         layers=len(model.layers),

@@ -17,15 +17,15 @@ def item_bytes(dtype: torch.dtype) -> int:
 
 
 def aligned(size_bytes: int) -> int:
-    """What `Memory` takes for so many bytes: whole pages, and at least one."""
+    """Return the memory that `Memory` takes for `size_bytes`: whole pages, and at least one."""
     return -(-max(size_bytes, 1) // PAGE_BYTES) * PAGE_BYTES
 
 
 class Memory:
-    """Hands out tensors that network interfaces can read and write by address.
+    """Registered memory: hands out tensors that network interfaces can read and write by address.
 
-    Memory moves when it must grow, and tensors that were given out before are then elsewhere.
-    So `make_room` first, for all that will be taken.
+    Memory moves when it must grow; tensors that were given out before are no longer in it then.
+    So call `make_room` first, for all that will be taken.
     """
 
     def __init__(self, store: Store) -> None:
@@ -33,16 +33,16 @@ class Memory:
         self._agents_bytes = store.memory_used
 
     def make_room(self, size_bytes: int) -> None:
-        """Take back all that was given out, and see to it that so much can be.
+        """Take back all that was given out, and make room for `size_bytes`.
 
-        What was registered before this was made, by agents, stays theirs.
+        Memory that agents registered before this object was made stays theirs.
         """
         self._store.release_memory(self._agents_bytes)
         self._store.register_memory(size_bytes)
         self._store.release_memory(self._agents_bytes)
 
     def take_bytes(self, size_bytes: int) -> int:
-        """Return the address of so many bytes."""
+        """Return the address of `size_bytes` of memory."""
         return self._store.register_memory(aligned(size_bytes))
 
     def take(self, elements: int, dtype: torch.dtype) -> torch.Tensor:
@@ -50,19 +50,19 @@ class Memory:
         return self.view(self.take_bytes(elements * item_bytes(dtype)), elements, dtype)
 
     def view(self, address: int, elements: int, dtype: torch.dtype) -> torch.Tensor:
-        """The tensor of `elements` at an address."""
+        """Return the tensor of `elements` elements at an address."""
         end = address + elements * item_bytes(dtype)
         return torch.from_numpy(self._store.arena.memory[address:end]).view(dtype)
 
     def address(self, tensor: torch.Tensor) -> int:
-        """Where a tensor that was given out, or a part of it, lies."""
+        """Return the address of a tensor that was given out, or of a part of one."""
         found = self._find(tensor)
         assert found is not None, "the tensor must be in registered memory"
         return found
 
     def _find(self, tensor: torch.Tensor) -> int | None:
         if not tensor.numel():
-            return 0  # nothing lies nowhere
+            return 0  # an empty tensor has no address
         memory = self._store.arena.memory
         offset = tensor.data_ptr() - memory.ctypes.data
         end = offset + tensor.numel() * tensor.element_size()
@@ -73,10 +73,10 @@ class Memory:
     def registered(
         self, tensors: Sequence[torch.Tensor], spare_bytes: int
     ) -> Iterator[list[torch.Tensor]]:
-        """Yield the tensors as they are in registered memory, with so much to take besides.
+        """Yield the tensors in registered memory, with room to take `spare_bytes` besides.
 
-        Those that lie elsewhere are copied there, and back at the end, when what was taken
-        meanwhile is given back.
+        Tensors that lie elsewhere are copied there, and back at the end. Memory that was taken
+        meanwhile is released then.
         """
         mark = self._store.memory_used
         if any(self._find(tensor) is None for tensor in tensors):

@@ -1,4 +1,4 @@
-"""Directs training jobs on a network: between their state machines, a scheduler and operations."""
+"""A director of training jobs: connects their state machines, a scheduler and operations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ringleaf.units import FOREVER_PS
 
 @dataclass(slots=True)
 class _Ready:
-    """What a job's collectives need, made before time begins."""
+    """The memory, schedules and plans of a job's collectives, made before time begins."""
 
     gradients: list[torch.Tensor]  # by rank
     schedules: dict[int, Schedule]  # by elements
@@ -37,10 +37,10 @@ class _Ready:
     staging: list[list[int]]  # by channel and node
     credit_bytes: int | None
     channels: dict[int, Release] = field(default_factory=dict)  # in use
-    plans: dict[int, list[list[Plan]]] = field(default_factory=dict)  # by elements: not in use
+    plans: dict[int, list[list[Plan]]] = field(default_factory=dict)  # by elements; not in use
 
     def has_room(self, size_bytes: int) -> bool:
-        """Whether something so large may start now."""
+        """Return whether an item of `size_bytes` may start now."""
         under_way = sum(release.item.size_bytes for release in self.channels.values())
         is_within = self.credit_bytes is None or under_way + size_bytes <= self.credit_bytes
         return len(self.channels) < CHANNELS and (is_within or not under_way)
@@ -51,7 +51,7 @@ Tell = Callable[[float, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class _Started:
-    """What is under way."""
+    """A collective that is under way."""
 
     release: Release
     start_ps: int
@@ -60,7 +60,7 @@ class _Started:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """When a piece was ready, started and reduced, in picoseconds."""
+    """The times at which a piece was ready, started and reduced, in picoseconds."""
 
     job: int
     iteration: int
@@ -76,11 +76,11 @@ class TrainingDirector:
 
     Args:
         endpoints: The network's hosts, idle.
-        assignments: By group.
-        scheduler: Decides what goes when.
-        ledger: Knows what gradients are.
-        tell: Called when a piece is reduced: with the share, in bytes, of the sums that are
-            there, and how many iterations are done of how many, all of jobs that end.
+        assignments: The jobs, by group.
+        scheduler: Decides the order and times of pieces.
+        ledger: Fills gradients, and checks their sums.
+        tell: Called when a piece is reduced: with the share of elements reduced so far, the
+            number of iterations done and their total, counting jobs that end only.
     """
 
     def __init__(
@@ -158,7 +158,9 @@ class TrainingDirector:
             {number: self._standing(number) for number in range(len(self.assignments))},
         )
         released = []
-        full: dict[int, int] = {}  # jobs without room, which nothing passes: what waits for it
+        # By job without room for an item: the highest priority of its releases that have to wait.
+        # Later items of such a job wait, too: none may pass.
+        full: dict[int, int] = {}
         for release in self._scheduler.release(situation):
             job = release.item.job
             if job not in full and self._ready[job].has_room(release.item.size_bytes):
@@ -173,7 +175,7 @@ class TrainingDirector:
 
     @property
     def _over(self) -> bool:
-        """Whether all jobs are done that others wait for."""
+        """Whether all jobs that end are done."""
         return all(each.job.done or each.endless for each in self.assignments)
 
     def _say_how_far(self) -> None:
@@ -183,7 +185,7 @@ class TrainingDirector:
         self._tell(self._reduced / wanted, done, sum(job.iterations or 0 for job in jobs))
 
     def _collect(self) -> None:
-        """Take note of what has become ready."""
+        """Collect the pieces that have become ready."""
         for number, each in enumerate(self.assignments):
             item = item_bytes(each.dtype)
             for piece in each.job.take_ready():
@@ -217,7 +219,7 @@ class TrainingDirector:
         )
 
     def _prepare(self) -> list[_Ready]:
-        """Make queue pairs and memory for all that will ever run."""
+        """Make the queue pairs and the memory of all collectives that will run."""
         schedules = [
             {size: each.schedule_for(size) for size in _sizes(each)} for each in self.assignments
         ]
@@ -229,7 +231,7 @@ class TrainingDirector:
         ]
 
     def _need(self, number: int, schedules: dict[int, Schedule]) -> _Need:
-        """Connect a job's nodes on all channels, and work out how much memory it needs."""
+        """Connect a job's nodes on all channels, and return the memory it needs."""
         each = self.assignments[number]
         group = self.endpoints.groups[number]
         item = item_bytes(each.dtype)
@@ -268,7 +270,7 @@ class TrainingDirector:
 
 @dataclass(frozen=True, slots=True)
 class _Need:
-    """Memory of one job."""
+    """The memory that one job needs."""
 
     rank_bytes: int
     ranks: int

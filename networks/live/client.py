@@ -1,4 +1,4 @@
-"""The switch daemon seen from who has started it: its life, and its commands as methods."""
+"""The switch daemon seen from the process that started it: its life cycle, and its commands."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ ANSWER_TIMEOUT_S = 120.0  # it lays out hundreds of switches in seconds
 
 
 class Daemon:
-    """A switch daemon of our own; use it as a context manager.
+    """A switch daemon of this process; use it as a context manager.
 
-    It ends with the thread that has started it, whatever ends that. It must not be used after
-    a fork by both processes, as they would read one another's answers.
+    It ends with the thread that has started it, however that ends. After a fork, only one of the
+    processes may use it, as they would read one another's answers.
 
     Args:
-        control: Where its socket will be: a short path, as sockets' paths have 107 bytes.
-        log: A file for what it prints.
-        seed: Of the switches' losses and random numbers.
-        cpu_port: What switches call the port of their controllers.
-        grpc: Where P4Runtime listens; by default on a socket beside `control`, which only this
-            user's processes can connect to.
+        control: Path of its socket: short, as sockets' paths have 107 bytes.
+        log: A file for its output.
+        seed: Seed of the switches' losses and random numbers.
+        cpu_port: Number of the port that leads to the switches' controllers.
+        grpc: Address where P4Runtime listens; by default a socket beside `control`, which only
+            this user's processes can connect to.
 
     Raises:
         BackendError: If it ends at once.
@@ -90,10 +90,10 @@ class Daemon:
         self._ask("remove", name=name)
 
     def record(self, folder: Path) -> None:
-        """Record each switch from when it next gets a program.
+        """Record each switch from its next program on.
 
         Raises:
-            BackendError: If that goes on already, or there is something in the folder.
+            BackendError: If a recording is under way, or the folder is not empty.
         """
         self._ask("record", folder=str(folder.resolve()))
 
@@ -107,25 +107,25 @@ class Daemon:
         return names
 
     def counters(self) -> dict[str, list[dict[str, int]]]:
-        """Per switch, per port: what was sent, lost, dropped and received."""
+        """Return the counters of sent, lost, dropped and received packets, per switch and port."""
         found: dict[str, list[dict[str, int]]] = self._ask("counters")
         return found
 
     @property
     def address(self) -> str:
-        """Where P4Runtime listens."""
+        """The address where P4Runtime listens."""
         return str(self._ask("status")["address"])
 
     def check(self) -> None:
-        """Notice that it has ended.
+        """Check that it has not ended.
 
         Raises:
-            BackendError: With the last lines of its log.
+            BackendError: If it has ended, with the last lines of its log.
         """
         self.process.check()
 
     def stop(self) -> None:
-        """End it, and wait until it has ended."""
+        """Stop it, and wait until it has ended."""
         self._answers.close()
         self._socket.close()
         self.process.stop()

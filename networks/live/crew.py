@@ -28,7 +28,7 @@ from ringleaf.networks.live.processor import Stopwatch
 START_AFTER_NS = 20_000_000  # time for every host to hear when to start
 READY_S = 60.0
 STALL_S = 30.0
-EXPLAIN_S = 5.0  # in which a host that is not dead says what it waits for
+EXPLAIN_S = 5.0  # time in which a host that is not dead can say what it waits for
 MOST_EXPLAINED = 16  # hosts
 LOOK_S = 1.0  # how often to see whether there is progress
 
@@ -42,18 +42,18 @@ class _Member:
 
 
 class Crew:
-    """Processes that are the hosts; use it as a context manager, for one `run`.
+    """The processes of all hosts; use it as a context manager, for one `run`.
 
     Args:
-        places: Where each host is, in their order.
+        places: The place of each host, in their order.
         endpoints: The hosts.
-        store: Theirs, with shared memory.
-        watched: Descriptors that become readable when a process ends without which there is no
-            network, and its name.
-        check: Says more about what has ended, by raising.
-        explain: What may be why nothing gets through.
-        seed: Of losses.
-        stall_s: If nothing gets through to anybody for so long, that is an error.
+        store: The store of the hosts, with shared memory.
+        watched: Descriptors that become readable when a process that the network needs ends,
+            and the process's name.
+        check: Raises an error that tells more about a process that has ended.
+        explain: Returns possible reasons why nothing gets through.
+        seed: Seed of losses.
+        stall_s: Time without any progress after which a run fails.
     """
 
     def __init__(
@@ -100,16 +100,16 @@ class Crew:
     def run(
         self, operation: Operation, stopwatch: Stopwatch
     ) -> tuple[list[int], list[dict[str, Any]]]:
-        """Run a collective; return when each host had its result, and what each counted.
+        """Run a collective; return the times of the hosts' results, and their counters.
 
-        The stopwatch goes from when ranks are told to start until the last has its result.
+        The stopwatch runs from the common start until the last rank has its result.
 
         Returns:
             Picoseconds from the common start, and counters, in the hosts' order.
 
         Raises:
-            BackendError: If a process ends before its time, says that it can't go on, or nothing
-                happens any more.
+            BackendError: If a process ends too early, reports an error, or there is no progress
+                any more.
         """
         for descriptor in self._watched:
             self._poll.register(descriptor, select.POLLIN)
@@ -150,10 +150,10 @@ class Crew:
                 raise _death(member) from None
 
     def _gather(self, kind: str, limit_s: float) -> list[Any]:
-        """Wait until every host has said its `kind` of thing; return what, in their order.
+        """Wait until every host has sent a message of this kind; return them in hosts' order.
 
         Raises:
-            BackendError: If nothing has happened for so long, or a process ends.
+            BackendError: If there is no progress for `limit_s`, or a process ends.
         """
         heard = self._listen(kind, limit_s)
         if len(heard) < len(self._members):
@@ -161,7 +161,7 @@ class Crew:
         return [heard[number] for number in range(len(self._members))]
 
     def _listen(self, kind: str, limit_s: float) -> dict[int, Any]:
-        """What hosts say, by number, until all have, or there is no progress for so long."""
+        """Return hosts' messages, by number, once all have come or progress stops for `limit_s`."""
         heard: dict[int, Any] = {}
         before, since = -1, time.monotonic()
         while len(heard) < len(self._members):
@@ -189,7 +189,7 @@ class Crew:
                 raise BackendError(f"{name}: its process has ended in the middle of a run")
 
     def _stall(self, kind: str, heard: Mapping[int, Any], limit_s: float) -> BackendError:
-        """Who is not done, and waits for whom."""
+        """Return an error that names the hosts that are not done, and those they wait for."""
         left = [number for number in range(len(self._members)) if number not in heard]
         self._tell({"explain": True})
         answers = self._listen("waits", EXPLAIN_S)
@@ -208,7 +208,7 @@ class Crew:
 
 
 def _hear(member: _Member) -> dict[str, Any]:
-    """What a host says.
+    """Return a host's message.
 
     Raises:
         BackendError: If it has ended, or has an error to report.
@@ -226,7 +226,7 @@ def _hear(member: _Member) -> dict[str, Any]:
 
 
 def _death(member: _Member) -> BackendError:
-    """How a host's process has ended, which it has or is about to."""
+    """Return an error that says how a host's process ended; wait for its end."""
     _, status = os.waitpid(member.process, 0)
     code = os.waitstatus_to_exitcode(status)
     how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"

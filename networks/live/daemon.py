@@ -29,7 +29,7 @@ from ringleaf.switches.server.server import Server
 
 
 class Commands:
-    """What can be asked of a daemon."""
+    """The commands of a daemon, a public method each."""
 
     def __init__(self, fleet: Fleet, server: Server) -> None:
         self._fleet = fleet
@@ -41,7 +41,7 @@ class Commands:
         return device
 
     def add_all(self, switches: list[dict[str, Any]]) -> None:
-        """Add several at once, each as `add` does: that takes a small part of the time."""
+        """Add several switches at once, which takes a small part of the time of single `add`s."""
         known = [
             (each["name"], each["device"], [parse_line(line) for line in each["lines"]])
             for each in switches
@@ -53,7 +53,7 @@ class Commands:
         self._server.remove(self._fleet.remove(name))
 
     def record(self, folder: str) -> None:
-        """Record each switch from when it next gets a program."""
+        """Record each switch from its next program on."""
         self._fleet.record(Path(folder))
 
     def save(self) -> list[str]:
@@ -64,7 +64,7 @@ class Commands:
         return self._fleet.counters()
 
     def status(self) -> dict[str, Any]:
-        """Return where P4Runtime listens, the process, and what it has used of the processor."""
+        """Return P4Runtime's address, the process, its processor time, and the devices."""
         return {
             "address": self._server.address,
             "process": os.getpid(),
@@ -76,7 +76,7 @@ class Commands:
         self._fleet.stop()
 
     def answer(self, line: bytes) -> dict[str, Any]:
-        """Do what a line says; errors of the asker are answers, too."""
+        """Carry out the command of a line; errors of the client are answers, too."""
         try:
             ((name, arguments),) = json.loads(line).items()
             if name.startswith("_") or name == "answer" or not hasattr(self, name):

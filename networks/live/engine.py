@@ -1,4 +1,4 @@
-"""Nodes on real interfaces: what a live process, of hosts or of switches, runs its loop over."""
+"""Nodes on real interfaces, over which a live process, of hosts or of switches, runs its loop."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ RING_ROWS = 1 << 12
 BINS = 2
 _COUNTED = {"received": v.RECEIVED, "cut": v.CUT, "sent": v.SENT, "refused": v.REFUSED}
 BIN_PS = 10 * PS_PER_S
-CPU_PORT = 510  # where nobody says another: p4lang's tutorials'; v1model has no greater one
-CPU_RATE_BPS = 10**8  # controllers are Python: what they can't take in time waits, or is dropped
+CPU_PORT = 510  # default, as in p4lang's tutorials; v1model has no greater one
+CPU_RATE_BPS = 10**8  # controllers are Python: packets they can't take in time wait, or are dropped
 CPU_QUEUE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One interface, and the link that begins there: rate, delay and loss of what is sent."""
+    """One interface, and the link that begins there, with the rate, delay and loss of sending."""
 
     interface: str
     rate_bps: int
     delay_ps: int = 0
     loss: float = 0.0  # probability, per packet
-    queue_bytes: int = 4 << 20  # switches only, as what follows
+    queue_bytes: int = 4 << 20  # switches only, like the following
     scheduler: str = "strict"  # of the port's queues, as `switches/engine/schedulers.py` reads it
 
 
@@ -60,7 +60,7 @@ class Node:
     lines: Sequence[Line]
     switch: Switch | None = None
     agents: Sequence[HostAgent] = field(default_factory=tuple)
-    cpu_port: int = 0  # what a switch calls the port of its controllers; 0: it has none
+    cpu_port: int = 0  # number of a switch's port to its controllers; 0: it has none
 
     @property
     def is_host(self) -> bool:
@@ -71,9 +71,9 @@ class Engine:
     """Runs nodes on this process's interfaces.
 
     Args:
-        store: With a packet pool whose heads hold whole packets.
-        ring: Completion ring of the agents; one of its own, if there are none.
-        seed: Of losses.
+        store: A store with a packet pool whose heads hold whole packets.
+        ring: Completion ring of the agents; None: the engine makes one of its own.
+        seed: Seed of losses.
     """
 
     def __init__(self, store: Store, *, ring: int | None = None, seed: int = 1) -> None:
@@ -89,7 +89,7 @@ class Engine:
         """Open the nodes' interfaces and lay them out; packets on their way are lost.
 
         Args:
-            nodes: All that there shall be.
+            nodes: All nodes of the process.
             bypass: Whether packets go past the interfaces' queueing disciplines.
 
         Raises:
@@ -121,11 +121,11 @@ class Engine:
         self._start_clock()
 
     def network(self) -> Network:
-        """The loop's tables: the nodes' own ports first, in their order."""
+        """Return the loop's tables: the nodes' own ports first, in their order."""
         return open_network(self.store.arena, self.at)
 
     def sockets(self) -> list[dict[str, int]]:
-        """Per line what its socket has counted, in packets; `overflow` found its ring full."""
+        """Return each line's packet counters of its socket; `overflow`: its ring was full."""
         assert self._sockets is not None
         words = self.store.arena.words
         found = []
@@ -140,7 +140,7 @@ class Engine:
         _fill_switch(self.network(), index, switch)
 
     def inject(self, index: int, data: bytes) -> None:
-        """Let a packet of a controller's arrive at a switch, by its CPU port.
+        """Let a controller's packet arrive at a switch, by its CPU port.
 
         Raises:
             ConfigError: If it is too long.
@@ -155,7 +155,7 @@ class Engine:
         push_event(arena.words, int(arena.words[self.at + s.HEAP_AT]), self.now_ps, event)
 
     def take_packets(self) -> list[tuple[int, bytes]]:
-        """What switches have sent to their controllers, as (index of the switch, bytes)."""
+        """Return the packets to controllers from switches, as (index of the switch, bytes)."""
         arena = self.store.arena
         found = []
         for report in take_completions(arena, self._ring):
@@ -165,16 +165,16 @@ class Engine:
 
     @property
     def now_ps(self) -> int:
-        """Time since the engine was first built."""
+        """The time since the engine was first built."""
         return int(now_of(self.store.arena, self.live))
 
     @property
     def turn_ps(self) -> int:
-        """What was due by then has been done, if `serve` did not return CAPTURED; nothing later."""
+        """The time up to which events are handled, unless `serve` returned CAPTURED; none later."""
         return int(self.store.arena.words[self.live + v.TURN_PS])
 
     def serve(self, until_ps: int) -> int:
-        """Serve until agents report, time is up, or someone asks; return which of them it was."""
+        """Serve until agents report, time is up, or a thread asks; return the reason."""
         assert self._sockets is not None
         while True:
             reason = serve(self.store.arena, self.at, self.live, self._sockets.rings, until_ps)
@@ -256,7 +256,7 @@ class Engine:
         words[poll + count] = self._sockets.wake_descriptor | v.READABLE
 
     def _start_clock(self) -> None:
-        """Set time to what it would be if this were still the first build."""
+        """Set time so that it goes on from the first build."""
         if self._start_ps is None:
             self._start_ps = self.now_ps
         self.store.arena.words[self.live + v.START_PS] = self._start_ps

@@ -22,7 +22,7 @@ from ringleaf.switches.switch import Switch
 from ringleaf.units import PS_PER_MS
 
 POOL_PACKETS = 8192
-HEAD_BYTES = 9216  # a jumbo frame: live packets lie in their heads whole
+HEAD_BYTES = 9216  # a jumbo frame: the heads of live packets hold them whole
 TURN_PS = 20 * PS_PER_MS
 IDLE_EVERY = 10  # turns
 
@@ -37,8 +37,8 @@ class Fleet:
     """Switches of one process, each a device; `run` moves their packets.
 
     Args:
-        seed: Of losses, and of the switches' own random numbers.
-        cpu_port: What each calls the port of its controllers.
+        seed: Seed of losses, and of the switches' own random numbers.
+        cpu_port: Number of each switch's port to its controllers.
     """
 
     def __init__(self, *, seed: int = 1, cpu_port: int = CPU_PORT) -> None:
@@ -70,7 +70,7 @@ class Fleet:
         return self.add_all([(name, number, lines)])[0]
 
     def add_all(self, switches: Sequence[tuple[str, int, Sequence[Line]]]) -> list[Device]:
-        """Add several as `add` does, or none, if one can't be added."""
+        """Add several switches as `add` does, or none, if one can't be added."""
         with self.turns:
             before = dict(self._members)
             try:
@@ -124,7 +124,7 @@ class Fleet:
                 self._poll()
 
     def _poll(self) -> None:
-        """Tell controllers what switches have to say."""
+        """Pass switches' packets, digests and idle notices to controllers."""
         for index, data in self._engine.take_packets():
             self.devices[index].packet_in(data)
         self._turn = (self._turn + 1) % IDLE_EVERY
@@ -140,10 +140,10 @@ class Fleet:
         self._engine.ask()
 
     def record(self, folder: Path) -> None:
-        """Record each switch from when it next gets a program.
+        """Record each switch from its next program on.
 
         Raises:
-            ConfigError: If that goes on already, or there is something in the folder.
+            ConfigError: If a recording is under way, or the folder is not empty.
         """
         with self.turns:
             if self._recorder is not None:
@@ -155,7 +155,7 @@ class Fleet:
 
         Raises:
             ConfigError: If nothing is recorded.
-            BackendError: If the disk does not take it.
+            BackendError: If the traces can't be written to disk.
         """
         with self.turns:
             recorder, self._recorder = self._recorder, None
@@ -168,7 +168,7 @@ class Fleet:
         self._engine.close()
 
     def counters(self) -> dict[str, list[dict[str, int]]]:
-        """Per switch, per port: what was sent, lost, dropped and received."""
+        """Return the counters of sent, lost, dropped and received packets, per switch and port."""
         with self.turns:
             ports = self._engine.network().ports
             words = self._store.arena.words
@@ -201,7 +201,7 @@ class Fleet:
         return self._members[name]
 
     def _rebuild(self) -> None:
-        """Lay all switches out anew; what was on its way is lost, and recordings end."""
+        """Lay all switches out anew; packets on their way are lost, and recordings end."""
         if self._recorder is not None:
             self._recorder.stop()
         empty_pool(self._store)
@@ -229,7 +229,7 @@ class Fleet:
             if switch is not member.node.switch:
                 self._replace(index, member, switch)
             if switch is not None:
-                switch.commit()  # what controllers have written since the last turn
+                switch.commit()  # the writes of controllers since the last turn
                 if self._recorder is not None:
                     self._recorder.note_writes(index)
 

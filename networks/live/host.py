@@ -1,8 +1,8 @@
 """One host of a live network: a process in the host's network namespace that runs its node.
 
-It is forked with all hosts' state in memory, and uses its own host's. What it says to the process
-that forked it are messages of JSON over a socket: {"ready"}, {"finished"}, {"waits"}, {"counters"},
-{"error"}; it is told {"start"}, {"explain"} and {"stop"}.
+It is forked with all hosts' state in memory, and uses its own host's. It sends messages of JSON
+over a socket to the process that forked it: {"ready"}, {"finished"}, {"waits"}, {"counters"},
+{"error"}; it receives {"start"}, {"explain"} and {"stop"}.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _C = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a host is.
+    """The place of a host on the machine.
 
     Args:
-        name: Of the host.
+        name: Name of the host.
         line: Its interface, and the link that begins there.
         namespace: The file that stands for its network namespace.
     """
@@ -60,12 +60,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a measurement is for all hosts: their state, and where they note how far they are."""
+    """The parts of a measurement that all hosts share: their state, and counters of progress."""
 
     endpoints: Endpoints
     store: Store
     operation: Operation
-    progress: npt.NDArray[np.int64]  # per host, in shared memory: grows with what gets through
+    progress: npt.NDArray[np.int64]  # per host, in shared memory: grows with progress
     seed: int
 
 
@@ -73,7 +73,7 @@ def enter_namespace(path: Path) -> None:
     """Move this process to a network namespace.
 
     Raises:
-        BackendError: If there is none, or this process may not.
+        BackendError: If there is none, or this process may not enter it.
     """
     try:
         with path.open() as file:
@@ -89,14 +89,14 @@ def die_with(parent: int) -> None:
     """Have the kernel kill this process when the one that forked it ends."""
     _C.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
-        os._exit(1)  # it has ended already
+        os._exit(1)  # the parent has ended already
 
 
 def be_host(place: Place, number: int, job: Job, control: socket.socket, parent: int) -> None:
     """Be the host of that number in this process, which was forked for it, and end the process."""
     try:
         die_with(parent)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever forked us sees to that
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles it
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         hurry()
         gc.disable()
@@ -135,10 +135,10 @@ class _Host:
         self._operation = replace(job.operation, executors=here)
 
     def run(self) -> None:
-        """Say ready, run the node at the time that is then given, and serve until told to stop."""
+        """Say ready, run the node from the time that is given then, and serve until the stop."""
         self._execution.start(
             self._operation, self._engine.now_ps
-        )  # nobody shall send what nobody awaits yet
+        )  # receives are posted before anybody may send
         _say(self._control, {"ready": True})
         start_ps = self._hear_start()
         while self._engine.serve(start_ps) == loop.REPORTED:
@@ -153,18 +153,18 @@ class _Host:
         _say(self._control, {"counters": self._counters(time.process_time() - cpu_s)})
 
     def _start(self, start_ps: int) -> None:
-        """Let agents send what they have been given so far."""
+        """Let agents send the requests they have been given so far."""
         woken, self._woken = self._woken or {}, None
         for number in woken:
             loop.wake(self._job.store.arena, self._engine.at, number, start_ps)
 
     def _hear_start(self) -> int:
-        """Wait for the common start; return it in this process's time."""
+        """Wait for the time of the common start; return it in this process's time."""
         start_ns = json.loads(self._control.recv(MESSAGE_BYTES))["start"]
         return self._engine.now_ps + (start_ns - time.monotonic_ns()) * PS_PER_NS
 
     def _must_stop(self) -> bool:
-        """Whether it is told to stop, or nobody is left to tell; answers if asked."""
+        """Return whether to stop: by command, or as the parent is gone; answer {"explain"}."""
         if not self._poll.poll(0):
             return False
         text = self._control.recv(MESSAGE_BYTES)
@@ -188,12 +188,12 @@ class _Host:
         self._job.progress[self._number] = self._reports + self._sum(PROGRESS)
 
     def _sum(self, word: int) -> int:
-        """A counter that all agents have, added up."""
+        """Return the sum of a counter over all agents."""
         words = self._job.store.arena.words
         return sum(int(words[at + word]) for at in self._blocks)
 
     def _advance(self, start_ps: int) -> None:
-        """Serve until agents report, at most for a turn."""
+        """Serve until agents report, for one turn at most."""
         if self._engine.serve(self._engine.now_ps + TURN_PS) != loop.REPORTED:
             return
         waited = bool(self._operation.left)

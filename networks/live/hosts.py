@@ -1,4 +1,4 @@
-"""All hosts of a live network: their state, and collectives on them."""
+"""All hosts of a live network: their state, and the collectives they run."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from ringleaf.topologies.routing import longest_rtt_ps
 from ringleaf.units import PS_PER_MS
 
 POOL_PACKETS = 4 * OUTBOX_ROWS
-HEADERS_BYTES = 128  # more than any of ours has before and behind its payload
+HEADERS_BYTES = 128  # more than any of our packets has before and behind its payload
 LEAST_HEAD_BYTES = 2048  # SwitchML's packets don't keep to the MTU
 ALLOWANCE_PS = 5 * PS_PER_MS  # by which the operating system may lengthen a round trip
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a collective on live hosts did."""
+    """The result of a collective on live hosts."""
 
-    finish_ps: list[int]  # by rank, from the common start until it had its result
+    finish_ps: list[int]  # by rank: time from the common start to its result
     counters: list[dict[str, Any]]  # by host
     stopwatch: Stopwatch
 
@@ -42,8 +42,8 @@ class LiveHosts:
 
     Args:
         graph: The topology, with rates as they are live.
-        options: How hosts behave.
-        seed: Of losses.
+        options: The options of hosts.
+        seed: Seed of losses.
 
     Raises:
         ConfigError: If the aggregation system does not fit the topology.
@@ -65,7 +65,7 @@ class LiveHosts:
 
     @property
     def entities(self) -> Mapping[str, Sequence[Any]]:
-        """What aggregation has to tell the switches."""
+        """The entities that aggregation writes to the switches, by switch."""
         told: dict[str, list[Any]] = defaultdict(list)
         for aggregator in self._endpoints.aggregators.values():
             for name, entities in aggregator.entities.items():
@@ -100,17 +100,17 @@ class LiveHosts:
         Args:
             schedule: For as many ranks as there are hosts.
             tensors: One per rank, of shape (elements,) and one type.
-            places: Where the hosts are, in their order.
-            watched: Descriptors that become readable when something ends without which there is
-                no network -> its name.
-            check: Says more about what has ended, by raising.
-            switches_s: Tells what switches' processes have used of the processors so far.
-            explain: What may be why nothing gets through.
-            stall_s: If nothing gets through to anybody for so long, that is an error.
+            places: The places of the hosts, in their order.
+            watched: Descriptors that become readable when a process that the network needs
+                ends -> its name.
+            check: Raises an error that tells more about a process that has ended.
+            switches_s: Returns the processor time of the switches' processes so far.
+            explain: Returns possible reasons why nothing gets through.
+            stall_s: Time without any progress after which the run fails.
 
         Raises:
             ConfigError: If schedule, tensors and hosts don't fit one another.
-            BackendError: If a process ends before its time, or nothing happens any more.
+            BackendError: If a process ends too early, or there is no progress any more.
         """
         with (
             self._endpoints.operation(schedule, tensors) as operation,

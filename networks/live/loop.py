@@ -1,9 +1,9 @@
 """The event loop of virtual time on real sockets and the wall clock.
 
 Switches, queues, links' rates and delays, hosts and their agents are those of
-`networks/virtual/loop.py`. What differs: time is the clock's; a packet for an OUTSIDE node is
-sent on a socket; and frames from sockets arrive at ports. An event is handled with the time at
-which it was due, so that a process that gets the processor late still keeps its lines' rates.
+`networks/virtual/loop.py`. There are three differences: time is the clock's; a packet for an
+OUTSIDE node is sent on a socket; and frames from sockets arrive at ports. An event is handled with
+the time at which it was due, so that a process that is scheduled late still keeps its lines' rates.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from ringleaf.packets import (
 )
 from ringleaf.units import PS_PER_MS, PS_PER_NS, PS_PER_S
 
-ASKED = 6  # another reason for `serve` to return: someone else wants the switches
+ASKED = 6  # another reason for `serve` to return: another thread wants the switches
 LONGEST_WAIT_PS = 100 * PS_PER_MS
-PACKET_IN = 1  # what a desk, a switch's controllers, reports. a: the packet
+PACKET_IN = 1  # report of a desk, which stands for a switch's controllers. a: the packet
 AT_ONCE = 64  # frames of one socket before the next one's turn
 
 
 @inline
 def get_u32(ring: Bytes, at: int) -> int:
-    """A number in the machine's byte order, which is little-endian wherever Numba runs."""
+    """Return a number in the machine's byte order, which is little-endian wherever Numba runs."""
     low = signed(ring[at]) | signed(ring[at + 1]) << 8
     return low | signed(ring[at + 2]) << 16 | signed(ring[at + 3]) << 24
 
@@ -55,14 +55,14 @@ def set_vector(words: Words, at: int, address: int, length: int) -> None:
 
 @inline
 def flush(arena: Arena, socket: int) -> None:
-    """Send what a socket has collected."""
+    """Send the packets that a socket has collected."""
     words = arena.words
     count = words[socket + v.PENDING]
     done = 0
     while done < count:
         messages = address_in(words, words[socket + v.MESSAGES_AT] + done * v.MESSAGE_WORDS)
         sent = send_batch(words[socket + v.DESCRIPTOR], messages, count - done)
-        if sent < 1:  # the first of them is not wanted: a link that is down, a full queue
+        if sent < 1:  # the first of them is refused: a link that is down, a full queue
             words[socket + v.REFUSED] += 1
             done += 1
         else:
@@ -75,21 +75,21 @@ def flush(arena: Arena, socket: int) -> None:
 
 @handler
 def discard(arena: Arena, _at: int, packet: int, _now_ps: int) -> int:
-    """Take a packet for nobody."""
+    """Drop a packet."""
     free_packet(arena, packet)
     return 0
 
 
 @handler
 def hand_over(arena: Arena, desk: int, packet: int, now_ps: int) -> int:
-    """Report a packet to Python, which frees it; `serve` returns before more are taken."""
+    """Report a packet to Python, which frees it; `serve` returns before it takes more."""
     complete(arena, desk, PACKET_IN, packet, 0, now_ps)
     return 0
 
 
 @handler
 def emit(arena: Arena, socket: int, packet: int, _now_ps: int) -> int:
-    """Take a packet for a socket's next batch."""
+    """Add a packet to a socket's next batch."""
     words = arena.words
     number = words[socket + v.PENDING]
     row = row_of(words, packet)
@@ -112,7 +112,7 @@ def emit(arena: Arena, socket: int, packet: int, _now_ps: int) -> int:
 
 @inline
 def give_back(rings: Bytes, frame: int) -> None:
-    """Let the kernel have a frame again: its whole status 0, the byte that says whose it is last.
+    """Return a frame to the kernel: set its status to 0, with the byte that names the owner last.
 
     The highest byte is set, too, while any program on the machine asks for timestamps, as ping
     does.
@@ -139,7 +139,7 @@ def take_frame(arena: Arena, socket: int, rings: Bytes, frame: int) -> int:
 
 @inline
 def receive(arena: Arena, at: int, socket: int, rings: Bytes, now_ps: int) -> int:
-    """Let a socket's frames arrive; return why no more can be taken now, or 0."""
+    """Let a socket's frames arrive; return the reason why no more can be taken now, or 0."""
     words = arena.words
     for _ in range(AT_ONCE):
         frame = words[socket + v.RING_AT] + words[socket + v.FRAME] * v.FRAME_BYTES
@@ -161,7 +161,7 @@ def receive(arena: Arena, at: int, socket: int, rings: Bytes, now_ps: int) -> in
 
 @inline
 def run_due(arena: Arena, at: int, now_ps: int) -> int:
-    """Handle the events that are due, each at its own time; return why not all, or 0."""
+    """Handle the events that are due, each at its time; return the reason to stop early, or 0."""
     words = arena.words
     heap = words[at + s.HEAP_AT]
     while words[heap + COUNT] > 0 and first_time_ps(words, heap) <= now_ps:
@@ -194,7 +194,7 @@ def wait(arena: Arena, at: int, live: int, now_ps: int, until_ps: int) -> None:
 
 @inline
 def turn(arena: Arena, at: int, live: int, rings: Bytes, now_ps: int) -> int:
-    """Do all that is to be done now; return why no more can be done, or 0."""
+    """Handle all that is due now; return the reason why no more can be handled, or 0."""
     words = arena.words
     reason = run_due(arena, at, now_ps)
     for number in range(words[live + v.SOCKETS]):
@@ -209,7 +209,7 @@ def turn(arena: Arena, at: int, live: int, rings: Bytes, now_ps: int) -> int:
 
 @inline
 def received(words: Words, live: int) -> int:
-    """How many frames have come so far."""
+    """Return the number of frames that have come so far."""
     total = 0
     for number in range(words[live + v.SOCKETS]):
         total += words[socket_row(words, live, number) + v.RECEIVED]
@@ -218,14 +218,14 @@ def received(words: Words, live: int) -> int:
 
 @compiled(types.int64(ARENA, types.int64, types.int64, ARENA[3], types.int64), nogil=True)
 def serve(arena: Arena, at: int, live: int, rings: Bytes, until_ps: int) -> int:
-    """Serve the sockets until an agent reports, someone asks or time is up; say which it was.
+    """Serve the sockets until an agent reports, a thread asks or time is up; return the reason.
 
     Args:
         arena: All state.
         at: The network's block.
         live: The sockets' block.
         rings: All sockets' receive rings.
-        until_ps: Of the time that began at START_PS of the clock.
+        until_ps: End of serving, in the time that began at START_PS of the clock.
     """
     words = arena.words
     completions, scratch = words[at + s.RING_AT], words[live + v.SCRATCH_AT]
@@ -250,6 +250,6 @@ def serve(arena: Arena, at: int, live: int, rings: Bytes, until_ps: int) -> int:
 
 @compiled(types.int64(ARENA, types.int64), nogil=True)
 def now_of(arena: Arena, live: int) -> int:
-    """The process's time in picoseconds."""
+    """Return the process's time in picoseconds."""
     words = arena.words
     return clock_ps(words, words[live + v.SCRATCH_AT]) - words[live + v.START_PS]

@@ -1,6 +1,7 @@
-"""Processes that we start: they end with us, can be waited for, and are known again later.
+"""Child processes: they end with us, can be waited for, and can be identified later.
 
-A process id alone may be another's by the time it is used; with the time it was started it is not.
+A process id alone may belong to another process by the time it is used; together with the time at
+which the process was started it is unique.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ PR_SET_PDEATHSIG = 1
 NICENESS = -15
 AUTOGROUP = Path("/proc/self/autogroup")
 STOP_TIMEOUT_S = 10.0
-LAST_LINES = 5  # of a log, that are shown when its process has ended
+LAST_LINES = 5  # of a log, shown in the error when its process has ended
 
 _STATE, _START = 0, 19  # fields of /proc/PID/stat after the name, see proc(5)
 _C = ctypes.CDLL(None, use_errno=True)
@@ -36,25 +37,25 @@ def die_with_parent(number: int = signal.SIGKILL) -> None:
 
 
 def hurry() -> None:
-    """Have the kernel run this process, and threads it will make, before ordinary ones.
+    """Have the kernel run this process, and its future threads, before ordinary ones.
 
     Packets that wait for the processor look like a slow network. Where sessions share it (sched(7),
     "The autogroup feature"), niceness counts only within one: so it gets one of its own.
     """
     with contextlib.suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
-    with contextlib.suppress(PermissionError):  # it leads a group, as what a terminal starts does
+    with contextlib.suppress(PermissionError):  # it leads a group, as if started by a terminal
         os.setsid()
     if os.getsid(0) == os.getpid():
-        with contextlib.suppress(OSError):  # not root, or a kernel without
+        with contextlib.suppress(OSError):  # not root, or a kernel without autogroups
             AUTOGROUP.write_text(str(NICENESS))
 
 
 @contextlib.contextmanager
 def ended_like_interrupts() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end what runs within as Ctrl-C does, so that it is cleaned up.
+    """Let SIGTERM and SIGHUP end the code within as Ctrl-C does, so that it can clean up.
 
-    Only the main thread may ask for that; for others nothing changes.
+    Only the main thread may do that; in other threads nothing changes.
     """
 
     def interrupt(_number: int, _frame: object) -> None:
@@ -81,7 +82,7 @@ def identify(pid: int) -> Identity:
 
 
 def is_running(identity: Identity) -> bool:
-    """Whether this very process is there, and not just waiting to be waited for."""
+    """Return whether this very process is running, and is not a zombie."""
     pid, start = identity
     try:
         fields = _status(pid)
@@ -92,11 +93,11 @@ def is_running(identity: Identity) -> bool:
 
 def _status(pid: int) -> list[str]:
     text = Path(f"/proc/{pid}/stat").read_text()
-    return text.rpartition(")")[2].split()  # the name before it may hold anything
+    return text.rpartition(")")[2].split()  # the name before it may hold any characters
 
 
 def kill(identity: Identity, number: int = signal.SIGKILL) -> bool:
-    """Send a signal to this process, wait if it must end by it; return whether it was there."""
+    """Send a signal to this process, and await its end after SIGKILL; return whether it existed."""
     try:
         descriptor = os.pidfd_open(identity[0])
     except OSError:
@@ -115,13 +116,13 @@ def kill(identity: Identity, number: int = signal.SIGKILL) -> bool:
 
 
 class Child:
-    """A process of ours, in a session of its own, so that Ctrl-C reaches us and not it.
+    """A child process, in a session of its own, so that Ctrl-C reaches us and not the child.
 
     Args:
         name: For errors.
         command: Program and arguments.
-        log: A file for what it prints.
-        farewell: The signal by which it ends when we have ended.
+        log: A file for its output.
+        farewell: The signal that it gets when we have ended.
         urgent: Whether the kernel runs it before ordinary processes.
     """
 
@@ -161,10 +162,10 @@ class Child:
         return self._process.pid
 
     def check(self) -> None:
-        """Notice that it has ended.
+        """Check that it has not ended.
 
         Raises:
-            BackendError: With the last lines of its log.
+            BackendError: If it has ended, with the last lines of its log.
         """
         status = self._process.poll()
         if status is not None:
@@ -172,14 +173,14 @@ class Child:
             raise BackendError(f"{self.name}: has ended, got {how}; {self._last_words()}")
 
     def cpu_s(self) -> float:
-        """Seconds of the processor used so far; 0.0 once it has ended."""
+        """Return the processor time used so far in seconds; 0.0 once it has ended."""
         with contextlib.suppress(OSError):
             user, system = _status(self.pid)[11:13]
             return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
         return 0.0
 
     def stop(self) -> None:
-        """End it, by force if need be, and wait until it has ended."""
+        """Stop it, by force if need be, and wait until it has ended."""
         if self.descriptor < 0:
             return
         self._process.terminate()

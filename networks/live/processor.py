@@ -22,10 +22,10 @@ Clock = Callable[[], float]
 
 
 class Stopwatch:
-    """Takes the processors' times when something begins and when it ends.
+    """A measurement of the processors' times between `start` and `stop`.
 
     Args:
-        switches_s: Tells what the switches' processes have used so far.
+        switches_s: Returns the processor time of the switches' processes so far.
     """
 
     def __init__(self, switches_s: Clock) -> None:
@@ -39,7 +39,7 @@ class Stopwatch:
         self._used = self._read() - self._before
 
     def usage(self, *, hosts_s: float, is_one_thread: bool) -> Usage:
-        """What was used from `start` to `stop`."""
+        """Return the processor time used from `start` to `stop`."""
         wall_s, idle_s, softirq_s, switches_s = self._used.tolist()
         processors = os.cpu_count() or 1
         return Usage(
@@ -58,7 +58,7 @@ class Stopwatch:
 
 
 def read_stat(text: str) -> tuple[float, float]:
-    """All processors' idle and softirq seconds so far.
+    """Return all processors' idle and softirq seconds so far.
 
     Idle time is measured, the rest of `/proc/stat` is sampled by ticks; so busy is what isn't idle.
     """

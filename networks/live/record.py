@@ -1,8 +1,8 @@
 """Recording live: packets go to disk in bulk while switches run, and become traces afterwards.
 
-A switch is recorded from the moment on in which it takes over from its predecessor, as new, with
-empty queues and idle ports. Events are handled at the times at which they were due, so a trace
-says all that order depends on, and a replay is exact, as with those of virtual time.
+A switch is recorded from the moment at which it replaces its predecessor, as new, with empty queues
+and idle ports. Events are handled at the times at which they were due, so a trace holds all that
+order depends on, and a replay is exact, as with traces of virtual time.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class _Tape:
 
     def remove(self) -> None:
         for file, path in zip(self._files, self._paths, strict=True):
-            with contextlib.suppress(OSError):  # what a full disk did not take
+            with contextlib.suppress(OSError):  # of data that a full disk did not take
                 file.close()
             path.unlink(missing_ok=True)
 
@@ -93,11 +93,11 @@ class Recorder:
 
     Args:
         engine: Runs the switches, and is not built anew before `stop`.
-        folder: For the traces, a folder each; new or empty.
-        seed: Of the switches' random numbers.
+        folder: Folder for the traces, a folder each; new or empty.
+        seed: Seed of the switches' random numbers.
 
     Raises:
-        ConfigError: If there is something in the folder, or no switch.
+        ConfigError: If the folder is not empty, or there is no switch.
     """
 
     def __init__(self, engine: Engine, folder: Path, *, seed: int) -> None:
@@ -118,11 +118,11 @@ class Recorder:
         self._problem: OSError | None = None
 
     def watch(self, switch: Switch) -> None:
-        """Note what is written to a switch; to be called before anything is."""
+        """Keep a journal of writes to a switch; to be called before its first write."""
         switch.entities.journal = []
 
     def begin(self, node: int, name: str, lines: Sequence[Line], pipeline: Pipeline) -> bool:
-        """Record a node's new switch; False: its ports are busy yet, so ask again later."""
+        """Record a node's new switch; return False if its ports are still busy: try again later."""
         first = int(self._engine.network().nodes[node, s.FIRST_PORT])
         take = _Take(name, pipeline, lines, first, self._tape.rows)
         if not self._empty(take.ports):
@@ -137,7 +137,7 @@ class Recorder:
         return True
 
     def note_writes(self, node: int) -> None:
-        """Note that packets will see what has been written to a node's switch."""
+        """Note the time from which packets see the latest writes to a node's switch."""
         take = self._running.get(node)
         journal = take.pipeline.switch.entities.journal if take else None
         if take and journal:
@@ -145,7 +145,7 @@ class Recorder:
             journal.clear()
 
     def flush(self) -> None:
-        """Empty the capture buffer; if the disk does not take it, recording ends."""
+        """Write the capture buffer to disk; if that fails, recording ends."""
         rows = self._buffer.take()
         if not len(rows) or self._problem:
             return
@@ -191,7 +191,7 @@ class Recorder:
             take.last_row, take.until_ps = self._tape.rows, self._engine.turn_ps
 
     def _empty(self, ports: slice) -> bool:
-        """Drop what waits in ports' queues; return whether they are idle."""
+        """Drop the packets in ports' queues; return whether the ports are idle."""
         rows, arena = self._engine.network().ports[ports], self._store.arena
         for queues in rows[:, s.QUEUES_AT].tolist():
             while arena.words[queues + PACKETS] > 0:
@@ -237,7 +237,7 @@ def _first_ps(rows: Rows, otherwise: int) -> int:
 def _write_entries(
     folder: Path, writes: Sequence[tuple[int, list[Any]]], first_ps: int
 ) -> tuple[Write, ...]:
-    """Write what was written to a switch; what came before any packet may as well come first."""
+    """Write the files of a switch's entries; those from before any packet form the first file."""
     early = [update for at_ps, updates in writes if at_ps <= first_ps for update in updates]
     files = {0: early} | {at_ps: updates for at_ps, updates in writes if at_ps > first_ps}
     known = []

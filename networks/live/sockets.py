@@ -47,12 +47,12 @@ _C.mmap.argtypes = [
 
 
 class Sockets:
-    """A packet socket on each of some interfaces of this process's network namespace.
+    """Packet sockets, one for each of some interfaces of this process's network namespace.
 
     Args:
         interfaces: Their names.
-        bypass: Send past the interfaces' queueing disciplines (whoever paces lines itself), or
-            through them.
+        bypass: Send past the interfaces' queueing disciplines, for processes that pace lines
+            themselves, or through them.
 
     Raises:
         BackendError: If an interface isn't there, or this process may not open one.
@@ -91,18 +91,18 @@ class Sockets:
         return [each.fileno() for each in self.sockets]
 
     def overflows(self) -> list[int]:
-        """Per socket, frames that have found its ring full; the kernel forgets them when asked."""
+        """Return, per socket, the frames that found its ring full; the kernel resets its count."""
         for number, each in enumerate(self.sockets):
             found = each.getsockopt(SOL_PACKET, PACKET_STATISTICS, _STATISTICS.size)
             self._overflows[number] += _STATISTICS.unpack(found)[1]
         return list(self._overflows)
 
     def wake(self) -> None:
-        """Have whoever waits for frames look up."""
+        """Wake the thread that waits for frames."""
         os.eventfd_write(self.wake_descriptor, 1)
 
     def rest(self) -> None:
-        """Forget what `wake` has asked for."""
+        """Reset the effect of `wake`."""
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self.wake_descriptor)
 
@@ -126,7 +126,7 @@ class Sockets:
         return one
 
     def _map(self, one: socket.socket, at: int) -> None:
-        """Put the socket's ring where its stretch of `rings` is."""
+        """Map the socket's ring onto its part of `rings`."""
         address = self.rings.ctypes.data + at
         protection, flags = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | MAP_FIXED
         got = _C.mmap(address, self._ring_bytes, protection, flags, one.fileno(), 0)

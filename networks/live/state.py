@@ -9,20 +9,20 @@ from ringleaf.arena import Store, Words
 from ringleaf.compiled import inline
 
 # The process's block.
-SOCKETS = 0  # how many
+SOCKETS = 0  # number of sockets
 SOCKETS_AT = 1  # rows
 POLL_AT = 2  # `struct pollfd` of all sockets, then of the wake-up descriptor
 SCRATCH_AT = 3  # two words
-START_PS = 4  # of the monotonic clock: what is time 0 here
-ASKED = 5  # 1: return to Python as soon as may be
-TURN_PS = 6  # when the last turn began: what was due by then has been done
+START_PS = 4  # time 0 of this process, on the monotonic clock
+ASKED = 5  # 1: return to Python as soon as possible
+TURN_PS = 6  # start of the last turn: events due by then have been handled
 LIVE_WORDS = 16
 
 # A socket's row.
 DESCRIPTOR = 0
 PORT = 1  # number of the port at which its frames arrive
 RING_AT = 2  # offset in the rings
-FRAME = 3  # which one is next
+FRAME = 3  # number of the next one
 PENDING = 4  # packets to be sent together
 MESSAGES_AT = 5  # BATCH `struct mmsghdr`
 VECTORS_AT = 6  # BATCH * PARTS `struct iovec`
@@ -44,10 +44,10 @@ VECTORS_OF_MESSAGE = 2  # words of a `struct mmsghdr`
 PARTS_OF_MESSAGE = 3
 READABLE = 1 << 32  # POLLIN in the upper half of a `struct pollfd`
 
-# A receive ring (TPACKET_V2): a frame's header, and what of it we read.
+# A receive ring (TPACKET_V2): a frame's header, and the fields of it that we read.
 FRAME_BYTES = 1 << 14  # holds any packet
 MIN_FRAMES = 256
-MAX_FRAMES = 4096  # at 300,000 packets/s what comes while another process has the core for 14 ms
+MAX_FRAMES = 4096  # at 300,000 packets/s those of 14 ms, while another process has the core
 RINGS_BYTES = 1 << 27  # of all sockets of a process, which share it, if they are not too many
 STATUS_AT = 0  # 32 bits each, in the machine's byte order
 LENGTH_AT = 4
@@ -57,13 +57,13 @@ STATUS_USER = 1
 
 
 def frames_each(sockets: int) -> int:
-    """How many frames each socket's ring holds: a power of two."""
+    """Return the number of frames in each socket's ring: a power of two."""
     share = RINGS_BYTES // FRAME_BYTES // max(sockets, 1)
     return min(max(1 << share.bit_length() >> 1, MIN_FRAMES), MAX_FRAMES)
 
 
 def make_live(store: Store, sockets: int) -> int:
-    """Lay out a process of so many sockets; return its block's offset."""
+    """Lay out the state of a process with `sockets` sockets; return its block's offset."""
     at = store.allocate("words", LIVE_WORDS)
     rows = store.allocate("words", sockets * SOCKET_WORDS)
     poll = store.allocate("words", sockets + 1)

@@ -31,7 +31,7 @@ _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32
 
 
 def send_batch(descriptor: int, messages: int, count: int) -> int:
-    """`sendmmsg(2)`: send `count` packets of an array of `struct mmsghdr`; how many went."""
+    """Send `count` packets of an array of `struct mmsghdr` (`sendmmsg(2)`); return those sent."""
     return int(_C.sendmmsg(int(descriptor), ctypes.c_void_p(int(messages)), int(count), 0))
 
 
@@ -41,7 +41,7 @@ def _compiled_send_batch(descriptor: Any, messages: Any, count: Any) -> Callable
 
 
 def await_input(descriptors: int, count: int, timeout: int) -> int:
-    """`ppoll(2)`: wait for one of an array of `struct pollfd`, or for a `struct timespec`."""
+    """Wait for one of an array of `struct pollfd`, or for a `struct timespec` (`ppoll(2)`)."""
     return int(
         _C.ppoll(ctypes.c_void_p(int(descriptors)), int(count), ctypes.c_void_p(int(timeout)), None)
     )
@@ -53,7 +53,7 @@ def _compiled_await_input(descriptors: Any, count: Any, timeout: Any) -> Callabl
 
 
 def read_clock(timespec: int) -> int:
-    """`clock_gettime(2)` of the monotonic clock into a `struct timespec`."""
+    """Read the monotonic clock into a `struct timespec` (`clock_gettime(2)`)."""
     return int(_C.clock_gettime(CLOCK_MONOTONIC, ctypes.c_void_p(int(timespec))))
 
 
@@ -64,12 +64,12 @@ def _compiled_read_clock(timespec: Any) -> Callable[[Any], int]:
 
 @inline
 def address_in(words: Words, at: int) -> int:
-    """The address of an item of `arena.words`, for the calls above."""
+    """Return the address of an item of `arena.words`, for the calls above."""
     return np.int64(words.ctypes.data) + 8 * at  # type: ignore[return-value]
 
 
 @inline
 def clock_ps(words: Words, scratch: int) -> int:
-    """Picoseconds of the monotonic clock; `scratch` are two words to use."""
+    """Return the monotonic clock in picoseconds; `scratch` is the offset of two words to use."""
     read_clock(address_in(words, scratch))
     return words[scratch] * PS_PER_S + words[scratch + 1] * PS_PER_NS

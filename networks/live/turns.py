@@ -1,4 +1,4 @@
-"""Taking turns between a loop that is always busy and threads that want in now and then."""
+"""A lock between a loop that is always busy and threads that need it now and then."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Self
 
 
 class Turns:
-    """A reentrant lock on which others come before the loop.
+    """A reentrant lock on which other threads have priority over the loop.
 
-    Python's locks have no order: a loop that takes one again as soon as it has let go of it would
-    leave others out. Here the loop waits until nobody else does.
+    Python's locks have no order: a loop that takes one again as soon as it has released it would
+    starve other threads. Here the loop waits until no other thread waits.
 
     Args:
-        ask: Makes the loop end its turn soon; called by whoever wants in.
+        ask: Makes the loop end its turn soon; called by threads that want the lock.
     """
 
     def __init__(self, ask: Callable[[], None]) -> None:
@@ -28,7 +28,7 @@ class Turns:
 
     def __enter__(self) -> Self:
         if self._loop == threading.get_ident():
-            self._lock.acquire()  # it is in already, and must not ask itself to end its next turn
+            self._lock.acquire()  # the loop has it already, and must not ask itself to end its turn
             return self
         with self._changed:
             self._waiting += 1
@@ -49,7 +49,7 @@ class Turns:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """The loop's turn."""
+        """Hold the lock for one turn of the loop, once no other thread waits."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting == 0)
         with self._lock:

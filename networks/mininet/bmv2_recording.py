@@ -1,8 +1,8 @@
 """Traces of BMv2 switches, made from the captures that `simple_switch --pcap` writes.
 
-A packet's stamp is the kernel's. In which order BMv2 took those of different ports is not known:
-it looks at its ports in turn (`bmi_port.c`, `run_select`), whichever packet came first. Its event
-log (`--nanolog`) and its debug log would tell, but builds for speed have neither.
+A packet's stamp is the kernel's. The order in which BMv2 took packets of different ports is not
+known: it looks at its ports in turn (`bmi_port.c`, `run_select`), whichever packet came first. Its
+event log (`--nanolog`) and its debug log would tell, but builds for speed have neither.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ringleaf.networks.traces.pcap_read import FILE_HEADER_BYTES
 from ringleaf.networks.traces.program import write_program
 
 RATE_BPS = 10**12
-"""Of ports in traces: BMv2 gives the kernel what it has as soon as it has it."""
+"""Rate of ports in traces: BMv2 gives each packet to the kernel as soon as it has it."""
 
 QUIET_S = 0.2
 PATIENCE_S = 20.0
@@ -43,13 +43,13 @@ _WAYS = ("in", "out")
 
 
 class Bmv2Recording:
-    """Takes, in the end, what has been added to the switches' captures.
+    """A recording made from the packets that are added to the switches' captures meanwhile.
 
     Args:
         captures: The folder that they are in.
         switches: Each one's interfaces, by port from 1.
-        folder: For the traces, a folder each.
-        mask: What a comparison leaves out.
+        folder: Folder for the traces, a folder each.
+        mask: Fields that a comparison leaves out.
 
     Raises:
         BackendError: If packets still move.
@@ -122,7 +122,7 @@ class Bmv2Recording:
         return {path: path.stat().st_size for path in paths}
 
     def _quiet_sizes(self) -> dict[Path, int]:
-        """The captures' sizes, once they don't grow any more: each packet is written at once."""
+        """Return the captures' sizes once they don't grow any more: packets are written at once."""
         deadline_s = time.monotonic() + PATIENCE_S
         sizes, since_s = self._sizes(), time.monotonic()
         while time.monotonic() - since_s < QUIET_S:

@@ -5,7 +5,7 @@ As root, and in one line:
     mn --custom networks/mininet/custom.py --controller none
        --topo leafspine,leaves=2,spines=2,hosts=2 --switch embedded
 
-`--switch bmv2` takes BMv2. The switches run `p4/forward.p4` and know all hosts.
+`--switch bmv2` takes BMv2. The switches run `p4/forward.p4` with routes to all hosts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RATE_BPS = 100 * 10**6
 
 
 def make_topo(family: str, **sizes: int) -> GraphTopo:
-    """A topology of ours with 100 Mbit/s links and forwarding switches."""
+    """Return a topology of Ringleaf with 100 Mbit/s links and forwarding switches."""
     spec = ",".join([family, *(f"{name}={size}" for name, size in sizes.items())])
     graph = build(spec, rate_bps=RATE_BPS, delay_ps=PS_PER_US)
     return GraphTopo(graph, program=built_program("forward"), entities=forwarding_entities(graph))

@@ -34,19 +34,21 @@ SWITCHES: dict[str, type[P4Switch]] = {"embedded": EmbeddedSwitch, "bmv2": Bmv2S
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How switches and links behave.
+    """Settings of switches and links.
 
     Args:
         switch: `embedded`, or `bmv2`.
-        scale: Links have their rate divided by this. Delays are not scaled.
-        loss: Probability that a packet is lost on a link; hosts see to their own packets.
-        queue_bytes: Of each switch port.
-        scheduler: Of each switch port's queues, as `switches/engine/schedulers.py` reads it.
-        mtu_bytes: Of all interfaces, as IP counts: without the Ethernet header.
-        seed: Of the switches' losses and random numbers.
-        cpu_port: What switches call the port of their controllers.
-        run_dir: Where logs are kept; None for a temporary folder that goes when all went well.
-        captures: Whether BMv2 switches are started such that they can be recorded; others can.
+        scale: Divisor of links' rates. Delays are not scaled.
+        loss: Probability that a packet is lost on a link; hosts apply it to their own packets.
+        queue_bytes: Queue size of each switch port.
+        scheduler: Scheduler of each switch port's queues, in the form that
+            `switches/engine/schedulers.py` reads.
+        mtu_bytes: MTU of all interfaces, as IP counts: without the Ethernet header.
+        seed: Seed of the switches' losses and random numbers.
+        cpu_port: Number of the switches' port to their controllers.
+        run_dir: Folder for logs; None for a temporary folder, which is removed after success.
+        captures: Whether BMv2 switches are started so that they can be recorded; embedded ones
+            always can.
     """
 
     switch: str = "embedded"
@@ -71,18 +73,18 @@ class Fabric:
 
     While it is open there is a namespace per host, with the addresses of
     `ringleaf.topologies.addresses` and permanent neighbours, and P4 switches that run `program`.
-    Nothing of gRPC is ever used in this process, so that it may fork: a child of its own programs
-    the switches. The switches end with the thread that has opened it.
+    gRPC is never used in this process, so that it may fork: a child of its own programs the
+    switches. The switches end with the thread that has opened the fabric.
 
     Args:
         graph: A topology.
-        settings: How it is to be.
+        settings: Settings of switches and links.
         program: BMv2 JSON.
-        p4info: P4Info as text; by default beside it.
-        entities: Switch -> what is written to it, as `forwarding_entities` returns it.
+        p4info: P4Info as text; by default the file beside the program.
+        entities: Switch -> entities written to it, as `forwarding_entities` returns them.
 
     Raises:
-        ConfigError: If something that is needed is missing, naming all of it.
+        ConfigError: If something that is needed is missing; the message names all of it.
         BackendError: If a switch doesn't start, or refuses its program or entities.
     """
 
@@ -132,24 +134,24 @@ class Fabric:
 
     @property
     def name(self) -> str:
-        """What this network's interfaces and its state file begin with; unique on the machine."""
+        """The prefix of this network's interfaces and of its state file; unique on the machine."""
         return self._runtime.name
 
     @property
     def run_dir(self) -> Path:
-        """Where the switches' logs are."""
+        """The folder of the switches' logs."""
         return self._runtime.run_dir
 
     def namespace_pid(self, host: str) -> int:
-        """A process in a host's network namespace: it is /proc/PID/ns/net."""
+        """Return a process in a host's network namespace, which is /proc/PID/ns/net."""
         return int(self.net[host].pid)
 
     def interface(self, host: str) -> str:
-        """The name that a host's only interface has in its namespace."""
+        """Return the name of a host's only interface in its namespace."""
         return self._runtime.interface(host, 0)
 
     def rate_bps(self, a: str, b: str) -> int:
-        """The rate of the link that joins two nodes, scaled."""
+        """Return the rate of the link that joins two nodes, scaled."""
         return max(1, link(self.graph, a, b).rate_bps // self.settings.scale)
 
     def program(
@@ -159,12 +161,12 @@ class Fabric:
         *,
         entities: Mapping[str, Sequence[Any]],
     ) -> None:
-        """Give all switches a program and entities; tables are empty and registers zero before.
+        """Give all switches a program and entities, after emptying tables and zeroing registers.
 
-        The same program again resets them, too. Packets on their way may be lost.
+        The same program again resets the switches, too. Packets on their way may be lost.
 
         Raises:
-            BackendError: If a switch refuses it, by name.
+            BackendError: If a switch refuses it; the message names the switch.
         """
         self.check()
         for switch in self.net.switches:
@@ -172,16 +174,16 @@ class Fabric:
         program_switches(filter(None, (switch.target() for switch in self.net.switches)))
 
     def record(self, folder: Path, *, mask: Sequence[str] = ()) -> None:
-        """Record what each switch receives and sends, from its next program on.
+        """Record the packets that each switch receives and sends, from its next program on.
 
         Args:
-            folder: For the traces, a folder each; new or empty.
-            mask: What of packets depends on queues: with BMv2, of which they are not known, a
-                replay leaves it out of the comparison.
+            folder: Folder for the traces, a folder each; new or empty.
+            mask: Fields of packets that depend on queues: as BMv2's queues are not known, its
+                replays leave these fields out of the comparison.
 
         Raises:
-            ConfigError: If there is something in the folder, or `captures` is not set.
-            BackendError: If that goes on already.
+            ConfigError: If the folder is not empty, or BMv2 switches lack `captures`.
+            BackendError: If a recording is under way already.
         """
         check_folder(folder)
         lines = {switch.name: switch.lines for switch in self.net.switches}
@@ -200,10 +202,10 @@ class Fabric:
             recording.save(targets)
 
     def counters(self) -> dict[str, list[dict[str, int]]]:
-        """Per switch, per port (from 1, in order): packets and bytes since the network started.
+        """Return packets and bytes since the network started, per switch and port (from 1 on).
 
-        `tx_packets`, `tx_bytes`, `rx_packets`, `rx_bytes` and `dropped` (for want of room in the
-        port's queue) for all switches; embedded ones add what the daemon counts.
+        All switches have `tx_packets`, `tx_bytes`, `rx_packets`, `rx_bytes` and `dropped` (as the
+        port's queue was full); embedded ones have the daemon's counters, too.
         """
         embedded = self._runtime.counters()
         drops = {} if embedded else _discipline_drops()
@@ -218,14 +220,14 @@ class Fabric:
         return found
 
     def cpu_s(self) -> float:
-        """Seconds of the processor that the switches' processes have used so far."""
+        """Return the processor time in seconds that the switches' processes have used so far."""
         return sum(child.cpu_s() for child in self._runtime.children)
 
     def check(self) -> None:
-        """Notice switches and hosts that have ended.
+        """Check that no switch and no host has ended.
 
         Raises:
-            BackendError: Naming one, and its log.
+            BackendError: If one has ended; the message names it.
         """
         self._runtime.check()
         for host in self.net.hosts:
@@ -234,7 +236,7 @@ class Fabric:
                 raise BackendError(f"{host.name}: its shell has ended, got status {status}")
 
     def cut_links(self) -> list[str]:
-        """The links that carry nothing, for people."""
+        """Return the links that are down, for people."""
         found = []
         for switch in self.net.switches:
             for port, line in enumerate(switch.lines, start=1):
@@ -246,7 +248,7 @@ class Fabric:
         return found
 
     def watched(self) -> dict[int, str]:
-        """Descriptors that become readable when a switch's process ends -> its name."""
+        """Return descriptors that become readable when a switch's process ends -> its name."""
         return {child.descriptor: child.name for child in self._runtime.children}
 
     def _build(self) -> None:
@@ -269,14 +271,14 @@ class Fabric:
             switch_options={"runtime": runtime},
         )
         self.net = Mininet(switch=SWITCHES[settings.switch], controller=None)
-        self.net.topo = topo  # and not before, so that what fails half-way can be stopped
+        self.net.topo = topo  # and not before, so that a build that fails half-way can be stopped
         self.net.build()
         runtime.note({node.name: node.pid for node in self.net.values()})
         self.net.start()
 
     def _close(self, *, keep_logs: bool) -> None:
-        """Take all away; switches first, or they would see their interfaces go."""
-        with contextlib.suppress(BackendError):  # what led to a failure is worth keeping
+        """Remove all; switches first, or they would see their interfaces go."""
+        with contextlib.suppress(BackendError):  # traces that led to a failure are worth keeping
             self.save_recording()
         self._runtime.stop_switches()
         if self.net is not None:
@@ -285,7 +287,7 @@ class Fabric:
 
 
 def _netem_wanted(graph: nx.Graph[str], settings: Settings) -> str | None:
-    """What only netem can do, if a link is to do it."""
+    """Return the netem options that some link needs, or None."""
     lines = (
         Line("", 1, data["link"].delay_ps, settings.loss) for _, _, data in graph.edges(data=True)
     )
@@ -293,7 +295,7 @@ def _netem_wanted(graph: nx.Graph[str], settings: Settings) -> str | None:
 
 
 def _state(interface: str) -> str:
-    """RFC 2863's operational state of an interface; `lowerlayerdown` if its other end is down."""
+    """Return an interface's RFC 2863 state; `lowerlayerdown` if its other end is down."""
     try:
         return (INTERFACES / interface / "operstate").read_text().strip()
     except OSError:
@@ -307,7 +309,7 @@ def _kernel_counters(interface: str) -> dict[str, int]:
 
 
 def _discipline_drops() -> dict[str, int]:
-    """Packets that queueing disciplines have dropped, by interface."""
+    """Return the number of packets that queueing disciplines have dropped, by interface."""
     done = subprocess.run(
         ["tc", "-s", "-j", "qdisc", "show"], capture_output=True, text=True, check=True
     )

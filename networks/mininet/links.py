@@ -1,7 +1,7 @@
-"""Links between Mininet's nodes: veth pairs that carry frames as they are, and nothing else.
+"""Links between Mininet's nodes: veth pairs that carry frames unchanged, and no others.
 
-The kernel must not touch what it carries: offloads would leave checksums to hardware that isn't
-there and glue packets together, IPv6 would send packets of its own.
+The kernel must not touch the frames: offloads would leave checksums to hardware that isn't there
+and merge packets, and IPv6 would send packets of its own.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from ringleaf.errors import BackendError
 
 MTU_BYTES = 9000
 OFFLOADS = ("rx", "tx", "sg", "tso", "gso", "gro", "rxvlan", "txvlan")
-PORT_RATE_BPS = 10**9  # where nobody says another
+PORT_RATE_BPS = 10**9  # by default
 
 
 class VethInterface(Intf):
     """One end of a link.
 
     Args:
-        mtu_bytes: Of what IP sends through it.
-        rate_bps: What a switch sends at most.
-        delay_ps: Of what a switch sends.
+        mtu_bytes: MTU of the interface, as IP counts.
+        rate_bps: Rate at which a switch sends at most.
+        delay_ps: Delay of packets that a switch sends.
         loss: Probability, per packet that a switch sends.
-        queue_bytes: Of a switch's port.
-        scheduler: Of a switch's port, as `switches/engine/schedulers.py` reads it.
+        queue_bytes: Queue size of a switch's port.
+        scheduler: Scheduler of a switch's port, in the form that
+            `switches/engine/schedulers.py` reads.
     """
 
     rate_bps = PORT_RATE_BPS
@@ -45,7 +46,7 @@ class VethInterface(Intf):
         scheduler: str | None = None,
         **params: Any,
     ) -> dict[str, Any]:
-        """Set it up, in one command to the node's shell, which is most of what it costs."""
+        """Set it up with one command to the node's shell, which takes most of the time."""
         self.rate_bps = self.rate_bps if rate_bps is None else rate_bps
         self.delay_ps = self.delay_ps if delay_ps is None else delay_ps
         self.loss = self.loss if loss is None else loss
@@ -58,14 +59,14 @@ class VethInterface(Intf):
         return {}
 
     def updateIP(self) -> str | None:  # noqa: N802
-        """Its address; Mininet's own asks ifconfig each time."""
+        """Return its address; Mininet's own method asks ifconfig each time."""
         return self.ip or super().updateIP()
 
 
 class VethLink(Link):
     """A veth pair of `VethInterface`s; usable as `mn --link` and `Mininet(link=...)`.
 
-    Mininet's own would first delete what has the names that the two shall have; this one doesn't.
+    Mininet's own would first delete interfaces with the names of the new ones; this one doesn't.
     """
 
     intf1: Any
@@ -90,7 +91,7 @@ def run(node: Any, command: str) -> None:
     """Run a command that prints nothing if it succeeds in a node's shell.
 
     Raises:
-        BackendError: With what it prints.
+        BackendError: If it prints anything; the message contains its output.
     """
     output = (node.cmd(command) or "").strip()
     if output:

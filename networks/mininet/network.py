@@ -1,4 +1,4 @@
-"""A live network of namespaces and P4 switches, with hosts: what virtual time offers, for real."""
+"""A live network of namespaces and P4 switches, with hosts: the counterpart of virtual time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ringleaf.networks.outcome import Drop, RunResult, Usage
 from ringleaf.networks.virtual.fabric import places
 from ringleaf.topologies.graph import attachment, hosts, link, switches
 
-ECN_FIELDS = ("IP.tos", "IP.chksum")  # what a switch changes that marks a packet
+ECN_FIELDS = ("IP.tos", "IP.chksum")  # the fields that a switch changes to mark a packet
 
 Counters = Mapping[str, Sequence[Mapping[str, int]]]
 
@@ -37,7 +37,7 @@ class Testbed:
 
     Args:
         graph: The topology, with rates as they shall be.
-        settings: How switches and links behave.
+        settings: Settings of switches and links.
     """
 
     __test__ = False  # for pytest: no tests, in spite of its name
@@ -68,9 +68,9 @@ class Testbed:
         record: Path | None = None,
         mask: Sequence[str] = (),
     ) -> Fabric:
-        """Return the fabric, its switches running a program (BMv2 JSON), tables and registers new.
+        """Return the fabric; its switches run a program (BMv2 JSON) with new tables and registers.
 
-        With a folder to `record` to, all that they do from then on is recorded.
+        With a folder to `record` to, all packets from then on are recorded.
         """
         is_new = self._fabric is None
         if self._fabric is None:
@@ -84,14 +84,14 @@ class Testbed:
 
 
 class MininetNetwork:
-    """Hosts on a testbed, for one collective after the other.
+    """The hosts of a testbed, for one collective after the other.
 
-    A run in which nothing gets through to anybody for `stall_s` ends with an error.
+    A run without any progress for `stall_s` ends with an error.
 
     Raises:
         ConfigError: If topology, program and options don't fit one another, or something is
             missing that the network needs.
-        BackendError: If a switch does not start, or refuses what it is told.
+        BackendError: If a switch does not start, or refuses its program or entities.
     """
 
     def __init__(
@@ -136,13 +136,13 @@ class MininetNetwork:
         tensors: list[torch.Tensor],
         tell: Callable[[int], None] | None = None,
     ) -> RunResult:
-        """Run a collective on the ranks' tensors, in place, and say what happened.
+        """Run a collective on the ranks' tensors, in place, and return its result.
 
-        Nobody is told how far it is: hosts are processes that count for themselves.
+        `tell` is not called: hosts are processes that count for themselves.
 
         Raises:
             ConfigError: If schedule, tensors and network don't fit one another.
-            BackendError: If a host or a switch ends, or nothing happens any more.
+            BackendError: If a host or a switch ends, or there is no progress any more.
         """
         before, wall_s = self._fabric.counters(), time.monotonic()
         outcome = self._hosts.run(
@@ -164,7 +164,7 @@ class MininetNetwork:
         return summarise(self.graph, outcome, moved, wall_s=wall_s, usage=usage)
 
     def close(self) -> None:
-        """Write what was recorded; the testbed stays up.
+        """Write the recording, if there is one; the testbed stays up.
 
         Raises:
             BackendError: If the disk is full, or the like.
@@ -180,7 +180,7 @@ class MininetNetwork:
 
 
 def _line_bytes(port: Mapping[str, int]) -> int:
-    """What a port has sent, with preamble, FCS and gap."""
+    """Return the bytes that a port has sent, with preamble, FCS and gap."""
     return port.get("tx_line_bytes", port["tx_bytes"] + LINE_OVERHEAD_BYTES * port["tx_packets"])
 
 
@@ -197,10 +197,10 @@ def _difference(now: Counters, before: Counters) -> Counters:
 def summarise(
     graph: nx.Graph[str], outcome: Outcome, moved: Counters, *, wall_s: float, usage: Usage
 ) -> RunResult:
-    """What a run did, from what hosts and switches have counted.
+    """Return the result of a run from the counters of hosts and switches.
 
     Switches count until all is over, hosts until they are told to stop, last acknowledgements
-    included. Of a link's load over time nothing is known: its series has one bin.
+    included. A link's load over time is not known: its series has one bin.
     """
     ranks = dict(zip(hosts(graph), outcome.counters, strict=True))
     ports = [port for ports in moved.values() for port in ports]

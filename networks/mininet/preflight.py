@@ -1,4 +1,4 @@
-"""A check that the machine has all that a live network needs; all that is missing is named."""
+"""A check that the machine has all that a live network needs; it names all missing parts."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def check_machine(
 
     Args:
         bmv2: Whether its switches are BMv2.
-        netem_for: What links must do that only netem does with BMv2, if anything.
+        netem_for: The properties of links that BMv2 needs netem for, if there are any.
         interactive: Whether people will use it, and `ping`.
 
     Raises:
-        ConfigError: Naming each missing piece, and how to get it.
+        ConfigError: If a part is missing; the message names each one, and how to get it.
     """
     programs = {**PROGRAMS, **({"ping": "apt install iputils-ping"} if interactive else {})}
     missing = list(_missing(programs, bmv2, netem_for))
@@ -46,16 +46,16 @@ def check_machine(
 
 
 def has_qdisc(*words: str) -> bool:
-    """Whether the kernel has a queueing discipline: `netem`, or with options it must have.
+    """Return whether the kernel has a queueing discipline, like `netem`, with the given options.
 
-    It is tried on the loopback interface of a new namespace, which goes with the attempt.
+    It is tried on the loopback interface of a new namespace, which is gone afterwards.
     """
     return _try("tc", "qdisc", "add", "dev", "lo", "root", *words)
 
 
 @cache
 def has_priorities() -> bool:
-    """Whether the kernel has `u32`; says once, on stderr, what it means if not."""
+    """Return whether the kernel has `u32`; if not, explain the effect on stderr, once."""
     there = _try(
         *("sh", "-c"),
         "tc qdisc add dev lo root handle 2: htb && "
@@ -100,6 +100,6 @@ def _missing_of_kernel(bmv2: bool, netem_for: str | None) -> Iterator[tuple[str,
 
 
 def _try(*command: str) -> bool:
-    """Whether a command succeeds in a network namespace of its own."""
+    """Return whether a command succeeds in a network namespace of its own."""
     done = subprocess.run(["mnexec", "-n", *command], capture_output=True, check=False)
     return done.returncode == 0

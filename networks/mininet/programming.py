@@ -1,6 +1,7 @@
-"""Programs many switches over P4Runtime, without using gRPC in this process.
+"""Programming of many switches over P4Runtime, without using gRPC in this process.
 
-gRPC's threads don't survive a fork, and whoever runs a live network forks: so a child does it.
+gRPC's threads don't survive a fork, and a process that runs a live network forks: so a child does
+the programming.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A switch: where P4Runtime serves it, and what it gets."""
+    """A switch: its P4Runtime address, and the program and entities it gets."""
 
     name: str
     address: str
@@ -35,17 +36,17 @@ def program_switches(targets: Iterable[Target]) -> None:
     """Give switches their programs and entities.
 
     Raises:
-        BackendError: If one doesn't answer or refuses something, by name.
+        BackendError: If one doesn't answer or refuses something; the message names it.
     """
     wanted = list(targets)
     in_child(lambda: _program_all(wanted))
 
 
 def in_child(work: Callable[[], None]) -> None:
-    """Do something in a fork of this process.
+    """Run a function in a fork of this process.
 
     Raises:
-        BackendError: What it has raised, as text.
+        BackendError: If the function raised an error, with its text.
     """
     reading, writing = os.pipe()
     pid = os.fork()
@@ -62,7 +63,7 @@ def in_child(work: Callable[[], None]) -> None:
 
 
 def _work(work: Callable[[], None], writing: int) -> None:
-    """Run in the child, which never returns to what the parent was doing."""
+    """Do the work in the child, and end the child, which never returns to the parent's code."""
     status = 1
     try:
         work()
@@ -79,7 +80,7 @@ def _program_all(targets: Sequence[Target]) -> None:
 
     schemas = {path: P4Schema(path) for path in dict.fromkeys(each.p4info for each in targets)}
     first = {target.program: target for target in reversed(targets)}
-    for target in first.values():  # alone, as what it makes the daemon compile serves them all
+    for target in first.values():  # alone: the daemon compiles its program, for all others too
         _program(target, schemas[target.p4info])
     others = [target for target in targets if target is not first[target.program]]
     with ThreadPoolExecutor(AT_ONCE) as pool:

@@ -20,17 +20,17 @@ from ringleaf.topologies.graph import hosts, port
 
 
 class Recording(Protocol):
-    """One kind of switches' recordings; made before the switches get their programs."""
+    """A recording of one kind of switches; made before the switches get their programs."""
 
     def save(self, targets: Mapping[str, Target]) -> None:
-        """End it, and write a trace per switch; of each is said what it runs."""
+        """End it, and write a trace per switch; `targets` holds what each switch runs."""
 
 
 class EmbeddedRecording:
-    """The daemon records its switches, each from its next program on.
+    """A recording by the daemon, of each of its switches from the next program on.
 
     Raises:
-        BackendError: If it records already.
+        BackendError: If the daemon records already.
     """
 
     def __init__(self, daemon: Daemon, folder: Path) -> None:
@@ -43,14 +43,14 @@ class EmbeddedRecording:
 
 
 class Folders:
-    """Where one run's traces go, and from there its captures of ports.
+    """The folders of one run's traces, and of the ports' captures made from them.
 
     Args:
-        record: For traces, if they are wanted; new or empty.
-        capture: For a capture per port, if they are wanted.
+        record: Folder for traces, if they are wanted; new or empty.
+        capture: Folder for a capture per port, if they are wanted.
 
     Raises:
-        ConfigError: If there is something in the folder for traces.
+        ConfigError: If the folder for traces is not empty.
     """
 
     def __init__(self, record: Path | None, capture: Path | None) -> None:
@@ -63,16 +63,16 @@ class Folders:
         self.traces = record
 
     def close(self, graph: nx.Graph[str]) -> None:
-        """Copy what ports have sent, and remove what is not wanted."""
+        """Make the ports' captures if they are wanted, and remove temporary traces."""
         with self._closing:
             if self._capture is not None:
                 copy_captures(graph, self.traces, self._capture)
 
 
 def copy_captures(graph: nx.Graph[str], traces: Path, folder: Path) -> None:
-    """Write `<node>-<port>.pcap` for every port: what it has sent.
+    """Write `<node>-<port>.pcap` for every port, with the packets it has sent.
 
-    A host's is what its switch has received of that; what the link has lost is not in it.
+    A host's file has the packets that its switch received, without those that the link lost.
     """
     folder.mkdir(parents=True, exist_ok=True)
     ends = set(hosts(graph))

@@ -1,4 +1,4 @@
-"""The things that switches of one network share: its record, its run directory, and the daemon."""
+"""Resources that the switches of one network share: its record, run directory and daemon."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ringleaf.networks.mininet.send_buffers import give_room
 from ringleaf.networks.mininet.state import Record, new_record, remove, runtime_dir
 
 BMV2 = "simple_switch_grpc"
-PRIORITY_QUEUES = 8  # without, BMv2 drops packets of any priority but 0
+PRIORITY_QUEUES = 8  # without them, BMv2 drops packets of any priority but 0
 READY_TIMEOUT_S = 60.0
 POLL_S = 0.02
 
@@ -28,10 +28,10 @@ class Runtime:
     """One live network's processes, and its record; close it in the end.
 
     Args:
-        run_dir: For logs; None for a temporary folder, which stays only if something goes wrong.
-        seed: Of the embedded switches.
-        cpu_port: What switches call the port of their controllers.
-        captures: Whether BMv2 switches write down all packets, in a folder of that name.
+        run_dir: Folder for logs; None for a temporary one, which stays only after a failure.
+        seed: Seed of the embedded switches.
+        cpu_port: Number of the switches' port to their controllers.
+        captures: Whether BMv2 switches capture all packets, in the folder `self.captures`.
     """
 
     def __init__(
@@ -61,11 +61,11 @@ class Runtime:
         return self.record.name
 
     def interface(self, node: str, port: int) -> str:
-        """A name that tells this network's interfaces from all others; at most 15 characters."""
+        """Return an interface name that no other network has; at most 15 characters."""
         return f"{self.name}-{node}-{port}"
 
     def expect(self, interfaces: Sequence[str]) -> None:
-        """Note that interfaces with names of ours are about to be made."""
+        """Note that interfaces with names of this network are about to be made."""
         self.record.interfaces.update(dict.fromkeys(interfaces, 0))
         self.record.save()
 
@@ -82,7 +82,7 @@ class Runtime:
 
     @property
     def daemon(self) -> Daemon:
-        """The process of all embedded switches, started when it is first wanted."""
+        """The process of all embedded switches, started at its first use."""
         if self._daemon is None:
             control = runtime_dir() / f"{self.name}.sock"
             self.record.files += [str(control), str(control.with_suffix(".grpc"))]
@@ -143,7 +143,7 @@ class Runtime:
             child.check()
 
     def counters(self) -> dict[str, list[dict[str, int]]]:
-        """Per embedded switch, per port."""
+        """Return the counters per embedded switch and port."""
         return {} if self._daemon is None else self._daemon.counters()
 
     def stop_switches(self) -> None:
@@ -157,7 +157,7 @@ class Runtime:
         self.record.switches.clear()
 
     def close(self, *, keep_logs: bool = False) -> None:
-        """End the switches, and remove all on record; more than once is fine."""
+        """End the switches, and remove all on record; it may be called more than once."""
         atexit.unregister(self.close)
         if os.getpid() != self._owner:
             return  # a fork of the owner
@@ -188,7 +188,7 @@ class Runtime:
 
 
 def _free_ports(count: int) -> list[int]:
-    """TCP ports that nobody has at the moment, all different."""
+    """Return different TCP ports that are free at the moment."""
     probes = []
     try:
         for _ in range(count):

@@ -1,4 +1,4 @@
-"""Room for what waits in the kernel for a slow line of BMv2.
+"""Room for packets that wait in the kernel for a slow line of BMv2.
 
 One thread of BMv2 gives all ports' packets to their sockets, and waits where one is full: with the
 usual 208 KiB some 90 packets of 1 KiB behind a slow line stop all other ports, and urgent packets.
@@ -21,10 +21,10 @@ _C = ctypes.CDLL(None, use_errno=True)
 
 
 def give_room(pid: int) -> None:
-    """Let each packet socket of a process hold what it is given, and never wait.
+    """Let each packet socket of a process hold all packets it is given, without waiting.
 
     Raises:
-        OSError: If it has ended.
+        OSError: If the process has ended.
     """
     process = os.pidfd_open(pid)
     try:
@@ -40,7 +40,7 @@ def give_room(pid: int) -> None:
 
 
 def _same(process: int, descriptor: int) -> socket.socket:
-    """Our own descriptor of another process's socket: `pidfd_getfd(2)`."""
+    """Return a descriptor of another process's socket in this process (`pidfd_getfd(2)`)."""
     got = _C.syscall(SYS_PIDFD_GETFD, process, descriptor, 0)
     if got < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), "pidfd_getfd")

@@ -1,4 +1,4 @@
-"""Line rates, queues, delays and losses of BMv2's ports: disciplines of their interfaces.
+"""Line rates, queues, delays and losses of BMv2's ports, as disciplines of their interfaces.
 
 BMv2 sends as fast as it can, so that the backlog of a slow line is in the kernel: tail drop after
 `queue_bytes`, and where the kernel has the classifier `u32`, a queue per class selector (the upper
@@ -16,17 +16,17 @@ from ringleaf.networks.live.engine import Line
 from ringleaf.units import PS_PER_US
 
 LEAST_DELAY_PS = 100 * PS_PER_US
-"""A shorter delay is lost in what BMv2 and the kernel take anyway, so it is left out."""
+"""The least delay that is set: a shorter one is lost in the time BMv2 and the kernel take."""
 
 LEAST_BURST_BYTES = 1_600  # less than a frame: htb lets one go while it has any credit, and owes
-BURST_S = 0.001  # of more, short messages would go faster than their line
+BURST_S = 0.001  # with more, short messages would go faster than their line
 CLASSES = 8
 BORROWS_ALL = "rate 8bit burst 1 ceil 1tbit quantum 10000"  # a quantum, lest it is worked out
 NETEM_LIMIT = 1_000_000  # packets, on their way
 
 
 def netem_options(line: Line) -> str:
-    """What netem is to do on a line; empty if nothing."""
+    """Return the options of netem on a line; empty if it is not needed."""
     options = []
     if line.delay_ps >= LEAST_DELAY_PS:
         options.append(f"delay {line.delay_ps // PS_PER_US}us")
@@ -36,11 +36,11 @@ def netem_options(line: Line) -> str:
 
 
 def disciplines(line: Line, *, priorities: bool) -> list[str]:
-    """Lines for `tc -batch` that shape what an interface sends.
+    """Return lines for `tc -batch` that shape the traffic an interface sends.
 
     Args:
-        line: The interface, and how it is to be.
-        priorities: Whether it is to have a queue per class selector.
+        line: The interface, and its rate, delay, loss and queue.
+        priorities: Whether it has a queue per class selector.
     """
     device = f"dev {line.interface}"
     burst = max(LEAST_BURST_BYTES, round(line.rate_bps / 8 * BURST_S))
@@ -64,7 +64,7 @@ def disciplines(line: Line, *, priorities: bool) -> list[str]:
 
 
 def _queue(device: str, parent: str, number: int, line: Line) -> list[str]:
-    """What waits for a class: on its way first, if lines have delays, and then for the line."""
+    """Return the disciplines of a class: netem, if the line has delay or loss, and a queue."""
     commands = []
     if netem := netem_options(line):
         handle = f"{0x10 + number:x}:"

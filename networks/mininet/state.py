@@ -1,8 +1,8 @@
 """A record of all that a live network has made, so that it can be removed whatever happens.
 
-A network's file is written before anything is made and is the last thing that goes. Only what is
-on record is ever removed, and only if it is still the same: a process by when it was started, an
-interface by the network's name that its own begins with, or by its index.
+A network's file is written before anything is made, and is removed last. Only things on record are
+ever removed, and only if they are still the same: a process is known by the time of its start, an
+interface by the network's name at the start of its own, or by its index.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Record:
     """One network's file.
 
     Args:
-        name: All interfaces that we name begin with it and a dash.
+        name: Prefix, followed by a dash, of all interfaces that Ringleaf names.
         owner: The process that runs the network.
         processes: Switches, shells and the like, by name.
-        interfaces: In the root namespace, with their indices; 0 if the name says whose it is.
-        switches: Where P4Runtime serves them, as HOST:PORT/DEVICE.
+        interfaces: Those in the root namespace, with their indices; 0 if the name has the prefix.
+        switches: P4Runtime's address of each, as HOST:PORT/DEVICE.
         files: Sockets and the like.
         folder: A temporary one for logs, if there is one; it goes with the network.
     """
@@ -71,9 +71,9 @@ class Record:
 
 
 def runtime_dir() -> Path:
-    """The folder of the networks' files, made if need be.
+    """Return the folder of the networks' files, made if need be.
 
-    It is /run/ringleaf, or where that can't be written, one of the user's.
+    It is /run/ringleaf or, if that can't be written, a folder of the user's.
     """
     places = [RUNTIME]
     if "XDG_RUNTIME_DIR" in os.environ:
@@ -88,7 +88,7 @@ def runtime_dir() -> Path:
 
 
 def new_record() -> Record:
-    """Begin a network of this process, with a name that nobody else has."""
+    """Save and return the record of a new network of this process, with a unique name."""
     with _locked():
         while True:
             name = "r" + "".join(secrets.choice(DIGITS) for _ in range(NAME_DIGITS))
@@ -101,7 +101,7 @@ def new_record() -> Record:
 
 
 def records() -> list[Record]:
-    """All networks on record, of whoever may be running."""
+    """Return all networks on record, of all processes."""
     found = []
     for path in sorted(runtime_dir().glob("*.json")):
         with contextlib.suppress(FileNotFoundError):  # its owner has just finished
@@ -118,7 +118,7 @@ def _read(path: Path) -> Record:
 
 
 def clean_stale() -> list[str]:
-    """Remove what networks have left whose owners are gone; return their names."""
+    """Remove the remains of networks whose owners are gone; return their names."""
     with _locked():
         stale = [record for record in records() if not is_running(record.owner)]
         for record in stale:
@@ -145,7 +145,7 @@ def remove(record: Record, *, with_owner: bool = False) -> None:
 
 
 def is_ours(network: str, interface: str, index: int) -> bool:
-    """Whether an interface of the root namespace is there, and the one on record."""
+    """Return whether an interface is in the root namespace, and is the one on record."""
     try:
         found = int((INTERFACES / interface / "ifindex").read_text())
     except OSError:
@@ -160,7 +160,7 @@ def delete_interface(name: str) -> None:
 
 
 def inside(network: str) -> Iterator[Identity]:
-    """The processes in other network namespaces that have an interface of this network's."""
+    """Yield the processes in other network namespaces that have an interface of this network."""
     own = os.stat("/proc/self/ns/net").st_ino
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():

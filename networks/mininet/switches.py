@@ -1,6 +1,6 @@
 """P4 switches for Mininet: `Mininet(switch=EmbeddedSwitch)`, or with `Bmv2Switch`.
 
-Both take what they run as options of the node, so that any script can say
+Both take their program and entities as options of the node, so that any script can say
 
     net.addSwitch("s1", program="p4/build/forward.json", entities=[...])
 
@@ -31,14 +31,14 @@ from ringleaf.networks.mininet.shaping import disciplines, netem_options
 
 
 class P4Switch(Switch):
-    """What the two have in common.
+    """The common base of both kinds of switches.
 
     Args:
         name: As in Mininet; its number is its device id, plus 1.
         program: BMv2 JSON; None: it forwards nothing until a controller brings one.
         p4info: P4Info as text; by default beside it.
-        entities: What is written to it over P4Runtime, as finsy's objects.
-        runtime: What it shares with the network's other switches.
+        entities: Entities written to it over P4Runtime, as finsy's objects.
+        runtime: Resources that it shares with the network's other switches.
         batch: Start with the network's other switches, all at once; Mininet says so itself.
     """
 
@@ -65,14 +65,14 @@ class P4Switch(Switch):
 
     @property
     def lines(self) -> list[Line]:
-        """Its interfaces, by port from 1."""
+        """The switch's interfaces, by port from 1."""
         ends = {port: end for port, end in self.intfs.items() if end.name != "lo"}
         if sorted(ends) != list(range(1, len(ends) + 1)):
             raise BackendError(f"{self.name}: ports must be numbered from 1, got {sorted(ends)}")
         return [_line(ends[port]) for port in sorted(ends)]
 
     def target(self) -> Target | None:
-        """What it is to run, if anything; it must have been started."""
+        """Return the switch's program and entities, if it has any; it must have been started."""
         program, p4info, entities = self._what
         if program is None:
             return None
@@ -84,7 +84,7 @@ class P4Switch(Switch):
         )
 
     def run_program(self, program: Path, p4info: Path | None, entities: Sequence[Any]) -> None:
-        """Say what it is to run; takes effect when it is programmed."""
+        """Set the program and entities, which take effect when the switch is programmed."""
         if self.keeps_replication:
             kinds = (P4MulticastGroupEntry, P4CloneSessionEntry)
             self._leftovers = [each for each in self._what[2] if isinstance(each, kinds)]
@@ -127,13 +127,13 @@ class P4Switch(Switch):
         *,
         mask: Sequence[str],
     ) -> Recording:
-        """Record what the runtime's switches of this kind do from their next program on.
+        """Record the runtime's switches of this kind from their next program on.
 
         Args:
-            runtime: Theirs.
+            runtime: The runtime of the switches.
             switches: Their lines, by port from 1.
-            folder: For the traces, a folder each.
-            mask: What a replay can't compare where it does not know how long queues were.
+            folder: Folder for the traces, a folder each.
+            mask: Fields that a replay can't compare where it does not know queues' lengths.
         """
         raise NotImplementedError
 
@@ -150,7 +150,7 @@ class P4Switch(Switch):
         return switches
 
     def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803
-        """Stop it alone; its network's runtime is closed by whoever made it."""
+        """Stop it alone; its network's runtime is closed by the code that made it."""
         if self.runtime is not None and self.name in self.runtime.record.switches:
             self.runtime.remove(self.name)
             if not self.runtime.record.switches:
@@ -174,12 +174,12 @@ class EmbeddedSwitch(P4Switch):
         *,
         mask: Sequence[str],
     ) -> Recording:
-        """Have the daemon do it: it knows queues, and needs no mask."""
+        """Record by the daemon, which knows queues and needs no mask."""
         return EmbeddedRecording(runtime.daemon, folder)
 
 
 class Bmv2Switch(P4Switch):
-    """`simple_switch_grpc`; what its links' rates and delays are is up to the kernel.
+    """`simple_switch_grpc`; the kernel sets its links' rates and delays.
 
     Its packet replication engine outlives programs: a group that is inserted anew has the old
     members, too, so that each gets every packet twice.
@@ -204,10 +204,10 @@ class Bmv2Switch(P4Switch):
         *,
         mask: Sequence[str],
     ) -> Recording:
-        """Take it from BMv2's own captures.
+        """Make the recording from BMv2's own captures.
 
         Raises:
-            ConfigError: If there are none.
+            ConfigError: If BMv2 writes none.
         """
         if runtime.captures is None:
             raise ConfigError("record: BMv2 writes no captures, got a Runtime without 'captures'")
@@ -239,7 +239,7 @@ def _line(end: Any) -> Line:
 
 
 def _share() -> Runtime:
-    """The runtime of a script that has made none."""
+    """Return the shared runtime of a script that has made none, and make it if need be."""
     if P4Switch.shared is None:
         check_machine()
         P4Switch.shared = Runtime()

@@ -22,7 +22,7 @@ Namer = Callable[[str, int], str | None]
 
 
 class P4Host(Host):
-    """A host that knows all others' addresses; so it never has to ask, and switches need no ARP."""
+    """A host that knows all other hosts' addresses, so that switches need no ARP."""
 
     def config(self, neighbours: Mapping[str, str] | None = None, **params: Any) -> dict[str, Any]:
         """Set up addresses, and the other hosts' (IPv4 -> MAC); params are Mininet's own."""
@@ -38,7 +38,7 @@ class P4Host(Host):
 
 
 def _ip_batch(host: Any, rows: str) -> None:
-    """Carry out many lines of `ip` in a host's namespace, with one process for them all."""
+    """Run many lines of `ip` in a host's namespace, with one process for all of them."""
     done = subprocess.run(
         ["mnexec", "-a", str(host.pid), "ip", "-batch", "-"],
         input=rows,
@@ -53,20 +53,21 @@ def _ip_batch(host: Any, rows: str) -> None:
 class GraphTopo(Topo):
     """Hosts, switches and links of a graph of `topologies`.
 
-    Ports are those of the graph; a host's only one is Mininet's port 0.
+    Ports have the numbers of the graph; but a host's only port is Mininet's port 0.
 
     Args:
         graph: The topology.
-        scale: Links have their rate divided by this.
-        loss: Of each switch port, per packet.
-        queue_bytes: Of each switch port.
-        scheduler: Of each switch port, as `switches/engine/schedulers.py` reads it.
-        mtu_bytes: Of all interfaces.
-        program: What all switches run, as BMv2 JSON.
-        p4info: P4Info as text; by default beside it.
-        entities: Switch -> what is written to it.
+        scale: Divisor of links' rates.
+        loss: Loss probability of each switch port, per packet.
+        queue_bytes: Queue size of each switch port.
+        scheduler: Scheduler of each switch port, in the form that
+            `switches/engine/schedulers.py` reads.
+        mtu_bytes: MTU of all interfaces.
+        program: Program of all switches, as BMv2 JSON.
+        p4info: P4Info as text; by default the file beside the program.
+        entities: Switch -> entities written to it.
         name_of: Node and port -> an interface's name; None for Mininet's own.
-        switch_options: For all switches.
+        switch_options: Options of all switches.
     """
 
     def build(

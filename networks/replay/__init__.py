@@ -1,1 +1,1 @@
-"""One switch, fed with what a trace says it received; what it sends is compared."""
+"""Replay of one switch: it gets the packets of a trace, and the packets it sends are compared."""

@@ -1,4 +1,4 @@
-"""From a trace's files to the feed, some megabytes at a time."""
+"""Batches of packets from a trace's files to the feed, some megabytes at a time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _gather(source: Bytes, starts: Words, lengths: Words, target: Bytes, to: Wor
 
 
 class Batches:
-    """Fills a feed with what comes next, as often as there is something."""
+    """Fills a feed with the next packets of a trace, batch by batch."""
 
     def __init__(self, trace: Trace, store: Store) -> None:
         self._trace = trace
@@ -39,7 +39,7 @@ class Batches:
         return self._taken
 
     def fill(self) -> None:
-        """Replace the rows of the feed by the next; say so if none are left after them."""
+        """Replace the rows of the feed by the next ones, and set MORE if others follow."""
         rows = self._trace.arrivals[self._taken :][:BATCH_ROWS]
         lengths, parts = self._lengths(rows)
         count = int(np.searchsorted(np.cumsum(lengths), BATCH_BYTES, side="right"))
@@ -63,7 +63,7 @@ class Batches:
         words[self.at + f.MORE] = self._taken < len(self._trace.arrivals)
 
     def _lengths(self, rows: Words) -> tuple[Words, dict[int, Words]]:
-        """Each row's bytes, and which rows are of each port."""
+        """Return each row's length in bytes, and the rows of each port."""
         lengths = np.zeros(len(rows), np.int64)
         parts = {}
         for index, file in enumerate(self._trace.inputs):

@@ -1,4 +1,4 @@
-"""Compares what a port sends with what it is expected to, packet by packet as it comes."""
+"""Comparison of the packets that a port sends with the expected ones, as they come."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ringleaf.networks.traces.pcap_read import PacketFile
 from ringleaf.views import window
 
 LOOK_AHEAD = 16
-"""Packets after the first difference, by which a missing packet is told from a changed one."""
+"""Packets after the first difference that tell a missing packet from a changed one."""
 
 Mask = Callable[[bytes], bytes]
 Flags = npt.NDArray[np.bool_]
@@ -40,7 +40,7 @@ class Packet:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first one of a port; `expected` or `got` is None where there is no such packet."""
+    """The first difference of a port; `expected` or `got` is None if there is no such packet."""
 
     kind: Kind
     expected: Packet | None
@@ -62,7 +62,7 @@ class PortResult:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How far from its place a packet may be; both None: anywhere."""
+    """The distance that a packet may be from its place; both None: any distance."""
 
     packets: int | None = None
     time_ns: int | None = None
@@ -70,7 +70,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    mask: Mask | None = None  # sets to zero what is not compared
+    mask: Mask | None = None  # sets to zero the bytes that are not compared
     window: Window | None = None  # None: packets must be in order
     times: bool = False  # compare times, too, in ns
 
@@ -85,7 +85,7 @@ _BYTES, _WORDS, _FLAGS = types.uint8[::1], types.int64[::1], types.boolean[::1]
 def _compare(
     a: Bytes, a_at: Words, a_sizes: Words, b: Bytes, b_at: Words, b_sizes: Words, differs: Flags
 ) -> None:
-    """Say of each packet whether it differs between a and b."""
+    """Set in `differs` whether each packet differs between a and b."""
     for i in range(differs.size):
         differs[i] = a_sizes[i] != b_sizes[i]
         if not differs[i]:
@@ -99,7 +99,7 @@ def _compare(
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Some more packets that a port has sent."""
+    """A batch of packets that a port has sent."""
 
     data: Bytes
     starts: Words
@@ -107,7 +107,7 @@ class Sent:
     times_ns: Words | None  # None where there is no such thing (BMv2)
 
     def packet(self, index: int, number: int) -> Packet:
-        """The one at `index`, which has that number of all of its port."""
+        """Return the packet at `index`, which has this number among all of its port."""
         start = self.starts[index]
         time_ns = None if self.times_ns is None else int(self.times_ns[index])
         return Packet(number, time_ns, self.data[start : start + self.sizes[index]].tobytes())
@@ -124,7 +124,7 @@ class Check(Protocol):
 
 
 def make_check(port: int, received: int, file: PacketFile | None, rules: Rules) -> Check:
-    """Compare a port with a file; None: it must send nothing."""
+    """Return the check of a port against a file; None: the port must send nothing."""
     result = PortResult(port, received, expected=0 if file is None else len(file))
     return (InOrder if rules.window is None else InWindow)(result, file, rules)
 
@@ -134,7 +134,7 @@ def _packet_of(file: PacketFile, number: int) -> Packet:
 
 
 class InOrder:
-    """The packets must be these, in this order."""
+    """A check that packets are the expected ones, in order."""
 
     def __init__(self, result: PortResult, file: PacketFile | None, rules: Rules) -> None:
         self.result = result
@@ -157,7 +157,7 @@ class InOrder:
             self._remember(sent, 0)
 
     def _changed(self, sent: Sent, done: int, known: int) -> Iterator[int]:
-        """Indices of packets that are not as expected, the masked parts aside."""
+        """Yield the indices of packets that are not as expected, the masked parts aside."""
         if not known or self.result.first is not None:
             return
         assert self._file is not None
@@ -174,7 +174,7 @@ class InOrder:
                 yield index
 
     def _same(self, sent: Sent, index: int, done: int) -> bool:
-        """Whether a packet is as expected, the masked parts aside."""
+        """Return whether a packet is as expected, the masked parts aside."""
         got, expected = sent.packet(index, 0).data, self._expected(done + index).data
         return self._rules.masked(got) == self._rules.masked(expected)
 
@@ -190,7 +190,7 @@ class InOrder:
         return _packet_of(self._file, number)
 
     def finish(self) -> None:
-        """Say what is missing; and whether what differed first is so, or is one too many."""
+        """Note a missing packet; decide whether the first difference is one missing or too many."""
         result = self.result
         if result.first is None and result.got < result.expected:
             result.first = Difference(Kind.MISSING, self._expected(result.got), None)
@@ -209,9 +209,9 @@ class InOrder:
 
 
 class InWindow:
-    """Each packet must be expected at about its place; each expected one goes with one packet.
+    """A check that packets, each matched with one expected packet, are near their places.
 
-    The earliest that fits is taken. Only the masked bytes of the window are kept.
+    The earliest match is taken. Only the masked bytes of the window are kept.
     """
 
     def __init__(self, result: PortResult, file: PacketFile | None, rules: Rules) -> None:
@@ -223,7 +223,7 @@ class InWindow:
         self._next = 0  # expected packet that is not in the window yet
         self._open: dict[bytes, deque[int]] = {}  # masked bytes -> expected packets, oldest first
         self._unexpected: Packet | None = None
-        self._missing: int | None = None  # the earliest that no packet came for
+        self._missing: int | None = None  # the earliest expected packet without a match
 
     def take(self, sent: Sent) -> None:
         for index in range(sent.starts.size):
@@ -245,7 +245,7 @@ class InWindow:
             self._open.pop(key, None)
 
     def _widen(self, packet: Packet) -> None:
-        """Look at all that is expected by the end of the packet's window."""
+        """Add all packets that are expected by the end of the packet's window."""
         while self._next < self.result.expected and not self._is_ahead(self._next, packet):
             assert self._file is not None
             key = self._rules.masked(self._file.packet(self._next))
@@ -253,7 +253,7 @@ class InWindow:
             self._next += 1
 
     def _distance(self, number: int, packet: Packet) -> tuple[int, int]:
-        """How far an expected packet is behind this one, and may be; in packets or ns."""
+        """Return how far an expected packet is behind this one, and the limit; in packets or ns."""
         if self._window.time_ns is not None and packet.time_ns is not None:
             assert self._file is not None
             return packet.time_ns - int(self._file.stamps_ns[number]), self._window.time_ns

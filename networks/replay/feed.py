@@ -1,7 +1,7 @@
 """Packets from a trace among the event loop's own events.
 
-What the switch does of its own is on the heap, as in any network; what it receives is in the feed,
-and of one instant's events it comes where the trace says.
+The switch's own events are on the heap, as in any network; the packets it receives are in the feed,
+and the trace gives their place among the events of one instant.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ringleaf.networks.virtual.state import node_row, port_row
 from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
 from ringleaf.units import FOREVER_PS
 
-HUNGRY = 6  # why `run` returned: the feed must be filled
+HUNGRY = 6  # a reason for `run` to return: the feed must be filled
 
 # The feed's block of words.
 ROWS_AT = 0
-ROWS = 1  # how many are there
-NEXT = 2  # of them
+ROWS = 1  # number of rows
+NEXT = 2  # the next row
 MORE = 3  # 1: others will follow
 BYTES_AT = 4  # in arena.bytes
 FEED_WORDS = 8
@@ -44,7 +44,7 @@ def make_feed(store: Store, *, rows: int, size_bytes: int) -> int:
 
 @inline
 def receive(arena: Arena, at: int, row: int) -> None:
-    """Let the switch have the packet of a row."""
+    """Let the switch receive the packet of a row."""
     words = arena.words
     packet = allocate_packet(arena)
     view = open_packet(arena, packet)
@@ -59,7 +59,7 @@ def receive(arena: Arena, at: int, row: int) -> None:
 
 @inline
 def arrival_is_next(words: Words, at: int, row: int, event_ps: int) -> bool:
-    """Whether a packet comes before the first event of the heap."""
+    """Return whether a packet comes before the first event of the heap."""
     if words[row] != event_ps:
         return words[row] < event_ps
     port = port_row(words, at, words[row + 1])
@@ -68,7 +68,7 @@ def arrival_is_next(words: Words, at: int, row: int, event_ps: int) -> bool:
 
 @compiled(types.int64(ARENA, types.int64, types.int64, types.int64))
 def run(arena: Arena, at: int, feed: int, until_ps: int) -> int:
-    """Handle events and arrivals up to `until_ps`, and say why it returned."""
+    """Handle events and arrivals up to `until_ps`; return the reason why it stopped."""
     words = arena.words
     heap = words[at + s.HEAP_AT]
     while True:

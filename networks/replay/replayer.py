@@ -1,4 +1,4 @@
-"""A network of one switch: the trace is at the other end of each port."""
+"""A network of one switch, with the trace at the other end of each port."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 
 POOL_PACKETS = 4096
-BIN_PS = 1 << 40  # of a series that nobody looks at
+BIN_PS = 1 << 40  # of a series that is not used
 
 
 class Sink(Protocol):
-    """Takes what ports have sent: columns time_ps, port (from 0), offset in `data`, length."""
+    """Takes packets that ports have sent: columns time_ps, port (from 0), offset, length, order."""
 
     def take(self, rows: Words, data: Bytes) -> None: ...
 
 
 def load_program(manifest: Manifest) -> Program:
-    """The program of a trace.
+    """Return the program of a trace.
 
     Raises:
-        ConfigError: If it is none that the engine runs.
+        ConfigError: If the engine can't run it.
     """
     return Program.load(manifest.program, manifest.p4info)
 
@@ -76,7 +76,7 @@ class Replayer:
         self._write_until(0)
 
     def _lay_out(self, program: Program) -> int:
-        """Lay out a port of the switch and one of its peer for each of the trace's."""
+        """Lay out a port of the switch, and one of its peer, for each port of the trace."""
         store, specs = self._store, self._trace.manifest.ports
         count = len(specs)
         queues = [make_port_queues(store, spec.queue_bytes, spec.scheduler) for spec in specs]
@@ -103,12 +103,12 @@ class Replayer:
         net.nodes[0, s.INGRESS] = address_of(program.ingress)
         net.nodes[0, s.EGRESS] = address_of(program.egress)
         net.nodes[0, s.PASS_PS] = self._trace.manifest.delay_ps
-        net.nodes[1:, s.KIND] = s.HOST  # without agents: whatever comes is let go
+        net.nodes[1:, s.KIND] = s.HOST  # without agents: all packets are freed
         net.nodes[1:, s.FIRST_PORT] = range(count, 2 * count)
         return at
 
     def run(self, sinks: Sequence[Sink], progress: Callable[[int], None]) -> None:
-        """Replay it all; `progress` is told how many packets have been received."""
+        """Replay the trace; call `progress` with the number of packets received so far."""
         while True:
             reason = f.run(self._store.arena, self._at, self._batches.at, self._until_ps)
             if reason == f.HUNGRY:

@@ -21,7 +21,7 @@ class Comparison:
         self._origin_ns = origin_ns
 
     def take(self, rows: Words, data: Bytes) -> None:
-        """Rows are as `state.CAPTURE_ROW_WORDS` says."""
+        """Give each port's rows, in the form of `state.CAPTURE_ROW_WORDS`, to its check."""
         for index, check in enumerate(self._checks):
             mine = rows[rows[:, 1] == index]
             if mine.size:

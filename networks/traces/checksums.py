@@ -14,14 +14,14 @@ _LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
 
 
 def write_checksums(folder: Path) -> None:
-    """Cover all files of the folder."""
+    """Write the checksums of all files of the folder."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != NAME)
     lines = [f"{_digest(path)}  {path.relative_to(folder).as_posix()}\n" for path in paths]
     (folder / NAME).write_text("".join(lines))
 
 
 def changed_files(folder: Path) -> list[str]:
-    """Names of files that are not as they were, sorted; none if the trace has no checksums.
+    """Return the sorted names of files that have changed; none if the trace has no checksums.
 
     Raises:
         ConfigError: If the list itself is damaged.

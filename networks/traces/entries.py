@@ -24,7 +24,7 @@ def write_entries(path: Path, entities: Iterable[Any], schema: P4Schema) -> None
 
 
 def load_schema(program: Path, p4info: Path | None) -> P4Schema:
-    """The P4Info of a program; if none is named, of the file beside it that p4c's name says.
+    """Return a program's P4Info; if none is named, that of the file beside it, named as by p4c.
 
     Raises:
         ConfigError: If there is none, or it is not P4Info.
@@ -41,17 +41,17 @@ def load_schema(program: Path, p4info: Path | None) -> P4Schema:
 
 
 def read_entries(path: Path, schema: P4Schema) -> list[Any]:
-    """The finsy entities of a file, each with what is to be done with it.
+    """Return the finsy entities of a file, each with its type of update.
 
     Raises:
-        ConfigError: If it is no WriteRequest, or has what the program hasn't.
+        ConfigError: If it is no WriteRequest, or does not fit the program.
     """
     updates = read_request(path).updates
     return [_decode(path, number, update, schema) for number, update in enumerate(updates)]
 
 
 def read_request(path: Path) -> Any:
-    """The `p4.v1.WriteRequest` of a file.
+    """Return the `p4.v1.WriteRequest` of a file.
 
     Raises:
         ConfigError: If it is none.
@@ -93,7 +93,7 @@ def _one_line(value: object, most: int = 200) -> str:
 
 
 def _with_verb(entity: Any) -> Any:
-    """P4Runtime has no bare entities."""
+    """Return an entity with a type of update, as P4Runtime has no bare entities."""
     if entity._update_type != P4UpdateType.UNSPECIFIED:
         return entity
     is_default = isinstance(entity, P4TableEntry) and entity.is_default_action

@@ -1,4 +1,4 @@
-"""Where traces are: a trace is a folder with a manifest; nothing heavy is imported to find them."""
+"""A search for traces: folders with a manifest. It imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MANIFEST = "trace.yaml"
 
 
 def find_traces(paths: Sequence[Path]) -> list[Path]:
-    """Return the traces themselves, and those in folders of traces, sorted.
+    """Return the traces among `paths`, and those in folders of traces, sorted.
 
     Raises:
         ConfigError: If there is none.

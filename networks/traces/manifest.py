@@ -1,4 +1,4 @@
-"""`trace.yaml`: what a trace says about its switch, and where its files are.
+"""`trace.yaml`: the manifest of a trace, which describes its switch and names its files.
 
     format: ringleaf-trace
     version: 1
@@ -16,7 +16,7 @@
     until_ps: 1000                  # stop there; else when nothing is left to happen
     arrivals: arrivals.npy          # exact times and order, see `ringleaf.networks.traces.trace`
     compare: {mask: [IP.ttl], window: 8, ignore_order: false}  # as the options of these names
-    unknown: [times of leaving]     # what whoever recorded it could not know
+    unknown: [times of leaving]     # facts that the recorder could not know
 
 All but the first two, `program` and `ports` may be left out. Packets are in `in/port1.pcap` and so
 on, those expected in `out/port1.pcap`; a port without a file has none.
@@ -76,7 +76,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Entries, and when they are written."""
+    """Entries, and the time at which they are written."""
 
     at_ps: int
     path: Path
@@ -108,10 +108,10 @@ class Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a trace.
+    """Return the manifest of a trace.
 
     Raises:
-        ConfigError: If there is none, or it is not as above.
+        ConfigError: If there is none, or it does not have the form above.
     """
     path = folder / MANIFEST
     if not path.is_file() or not is_inside(folder, MANIFEST):
@@ -123,7 +123,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def is_inside(folder: Path, name: str) -> bool:
-    """Whether a file that is called so, from a folder, lies in it, links followed."""
+    """Return whether a file, named relative to a folder, lies in it after following links."""
     path = Path(name)
     if len(name) > LONGEST_NAME:
         return False
@@ -141,7 +141,7 @@ def _port_as_plain(port: Port) -> dict[str, Any]:
 
 
 def write_manifest(manifest: Manifest) -> None:
-    """Write what `read_manifest` reads; paths as from the trace's folder."""
+    """Write a manifest for `read_manifest`; its paths are relative to the trace's folder."""
     first, later = _split_writes(manifest)
     data: dict[str, Any] = {
         "format": FORMAT,
@@ -166,7 +166,7 @@ def write_manifest(manifest: Manifest) -> None:
 
 
 def _split_writes(manifest: Manifest) -> tuple[Path | None, list[dict[str, str]]]:
-    """What is written before the first packet, and what is at its time."""
+    """Return the entries written before the first packet, and those written later."""
     first = [write.path for write in manifest.writes if write.at_ps == 0]
     later = [
         {"at": f"{write.at_ps}ps", "entries": str(write.path)}
@@ -177,7 +177,7 @@ def _split_writes(manifest: Manifest) -> tuple[Path | None, list[dict[str, str]]
 
 
 def _compare(manifest: Manifest) -> dict[str, Any]:
-    """What of `compare` is not as by default."""
+    """Return the settings of `compare` that differ from their defaults."""
     known: dict[str, Any] = {}
     if manifest.mask:
         known["mask"] = list(manifest.mask)
@@ -195,7 +195,7 @@ def _mapping(where: str, value: object) -> dict[str, Any]:
 
 
 class _Reader:
-    """Takes a manifest apart, and complains of what it does not know."""
+    """A parser of manifests, which refuses unknown keys."""
 
     def __init__(self, path: Path, data: Mapping[str, Any]) -> None:
         self._path = path
@@ -246,7 +246,7 @@ class _Reader:
         if own != name:
             return self._own_program(own)
         path = self._path.parent / name
-        beside = f"{name.removesuffix('.json')}{P4INFO_SUFFIX}"  # which a program is read with
+        beside = f"{name.removesuffix('.json')}{P4INFO_SUFFIX}"  # read with a program
         folder = self._path.parent
         if not is_inside(folder, name) or (key == "program" and not is_inside(folder, beside)):
             raise ConfigError(

@@ -1,6 +1,6 @@
 """Reading packet captures: libpcap's format in all its variants, and pcapng.
 
-A file is mapped, not read, and only where its packets are is kept: 24 bytes for each.
+A file is mapped, not read, and only the places of its packets are kept: 24 bytes for each.
 Source: draft-ietf-opsawg-pcap; draft-ietf-opsawg-pcapng.
 """
 
@@ -24,9 +24,9 @@ from ringleaf.networks.traces.pcapng import scan_blocks
 FILE_HEADER_BYTES = 24
 RECORD_HEADER_BYTES = 16
 _ORDERS = {"little": "<u4", "big": ">u4"}
-_UNITS_NS = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}  # magic -> what the second half of a stamp counts
+_UNITS_NS = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}  # magic -> unit of the second half of a stamp
 
-# Why a scan stopped.
+# Reasons why a scan stopped.
 _HEADER_CUT, _PACKET_CUT, _SNAPPED, _SIZE, _FRACTION = 1, 2, 3, 4, 5
 _PROBLEMS = {
     _HEADER_CUT: "is truncated, got {0} of its header's 16 bytes; copy the file anew",
@@ -39,7 +39,7 @@ _PROBLEMS = {
 
 @dataclass(frozen=True, slots=True)
 class PacketFile:
-    """Where a file's packets are: index = packet."""
+    """The places of a file's packets: index = packet."""
 
     path: Path
     data: Bytes  # the file
@@ -112,7 +112,7 @@ def _byte_order(path: Path, data: Bytes) -> str:
 
 @inline
 def _number(data: Bytes, at: int, big: bool) -> int:
-    """The 32-bit number at an offset."""
+    """Return the 32-bit number at an offset."""
     value = 0
     for i in range(4):
         value |= signed(data[at + i]) << (8 * (3 - i) if big else 8 * i)
@@ -121,7 +121,7 @@ def _number(data: Bytes, at: int, big: bool) -> int:
 
 @inline
 def _check(kept: int, whole: int, left: int, fraction: int, unit_ns: int, problem: Words) -> int:
-    """Say what is wrong with a packet, or 0."""
+    """Return the problem of a packet, or 0."""
     problem[1], problem[2] = kept, whole
     if fraction * unit_ns >= NS_PER_S:
         problem[1] = fraction
@@ -143,7 +143,7 @@ def _check(kept: int, whole: int, left: int, fraction: int, unit_ns: int, proble
 def _scan(data: Bytes, big: bool, unit_ns: int, rows: Words, problem: Words) -> int:
     """Fill rows (offset, length, stamp in ns); return the number of good packets.
 
-    Of the first bad one, `problem` says kind and values.
+    `problem` gets the kind and values of the first bad one.
     """
     at = FILE_HEADER_BYTES
     count = 0

@@ -15,7 +15,7 @@ HEADER = struct.pack("<IHHiIII", MAGIC_NS, 2, 4, 0, 0, SNAP_BYTES, LINKTYPE_ETHE
 
 
 def record(time_ns: int, data: bytes) -> bytes:
-    """One packet, as it is in the file."""
+    """Return one packet's record in the file."""
     seconds, rest_ns = divmod(time_ns, NS_PER_S)
     return struct.pack("<IIII", seconds, rest_ns, len(data), len(data)) + data
 

@@ -29,7 +29,7 @@ class _Block(NamedTuple):
 
 
 def scan_blocks(path: Path, data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Rows (offset, length, stamp in ns) of all packets.
+    """Return the rows (offset, length, stamp in ns) of all packets.
 
     Raises:
         ConfigError: If the file is damaged, or not of Ethernet.
@@ -82,7 +82,7 @@ def _section_order(path: Path, view: memoryview, at: int) -> str:
 
 
 def _interface(path: Path, view: memoryview, block: _Block) -> int:
-    """Units of time in a second."""
+    """Return an interface's units of time in a second."""
     if block.size < 8:
         raise ConfigError(f"{path}: interface at {block.start} is damaged, got {block.size} bytes")
     (link_type,) = struct.unpack_from(f"{block.order}H", view, block.start)

@@ -9,7 +9,7 @@ from ringleaf.networks.traces.manifest import P4INFO, PROGRAM
 
 
 def write_program(folder: Path, program: str | bytes, p4info: str) -> None:
-    """Write BMv2 JSON, without its white space, and P4Info beside it."""
+    """Write BMv2 JSON, without white space, and P4Info beside it."""
     compact = json.dumps(json.loads(program), separators=(",", ":"))
     (folder / PROGRAM).write_text(f"{compact}\n")
     (folder / P4INFO).write_text(p4info)

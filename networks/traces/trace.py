@@ -1,10 +1,10 @@
-"""A trace, opened: what its switch received, in order, and what it is expected to send.
+"""An open trace: the packets its switch received, in order, and those it is expected to send.
 
 `arrivals.npy` has a row (time_ps, port, order) for each packet received, in the order in which
 they were. Captures have nanoseconds only, and several packets may come in one instant; `order` says
 how many events of the switch's own, such as a port that falls idle, came before it in its instant.
 A trace from elsewhere does without: its packets are in order of time, then port, and come after
-what the switch does of its own in that instant.
+the switch's own events of that instant.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _by_time(inputs: tuple[PacketFile | None, ...], origin_ns: int) -> Words:
 
 
 def _read_arrivals(path: Path, inputs: tuple[PacketFile | None, ...], origin_ns: int) -> Words:
-    """The rows of the file, which must agree with the captures."""
+    """Return the rows of the file, which must agree with the captures."""
     try:
         rows = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except (OSError, ValueError, EOFError, SyntaxError, TokenError, MemoryError) as error:

@@ -1,4 +1,4 @@
-"""A trace on its way to disk: packets as they come, and in the end all else."""
+"""The writer of a trace: packets as they come, and in the end all other files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HEADER_BYTES = 128  # of a .npy file with a short shape
 
 
 def check_folder(folder: Path) -> None:
-    """Raise ConfigError if there is something in a folder for traces."""
+    """Raise ConfigError if a folder for traces is not empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"record: folder must be new or empty, got {str(folder)!r}")
 
@@ -31,7 +31,7 @@ class TraceWriter:
         origin_ns: The stamp of time 0.
 
     Raises:
-        ConfigError: If there is something in the folder.
+        ConfigError: If the folder is not empty.
     """
 
     def __init__(self, folder: Path, *, origin_ns: int = 0) -> None:

@@ -13,7 +13,7 @@ __all__ = ["Options", "VirtualNetwork"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what has torch below it when it is asked for: the switches' process never does."""
+    """Import modules that need torch on first use: the switches' process never needs them."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from ringleaf.networks.virtual import network

@@ -15,7 +15,7 @@ from ringleaf.switches.engine.queues import CLASS_BYTES
 
 @inline
 def count_bin(words: Words, at: int, port: int, owner: int, now_ps: int, size: int) -> None:
-    """Add what goes on a line, for somebody, to the bin of now."""
+    """Add the bytes of an owner that go on a line to the current bin."""
     bins = words[at + s.BINS]
     rows = words[at + s.PORTS] * words[at + s.OWNERS]
     since_ps = now_ps - words[at + s.BINS_FROM_PS]
@@ -33,7 +33,7 @@ def count_bin(words: Words, at: int, port: int, owner: int, now_ps: int, size: i
 
 @inline
 def note_queues(words: Words, at: int, port: int, now_ps: int) -> None:
-    """Keep the most that each class of a port's queues has held in the bin of now."""
+    """Keep the most that each class of a port's queues has held in the current bin."""
     bins = words[at + s.BINS]
     since_ps = now_ps - words[at + s.BINS_FROM_PS]
     start = words[at + s.QUEUE_BINS_AT]
@@ -50,5 +50,5 @@ def note_queues(words: Words, at: int, port: int, now_ps: int) -> None:
     for level in range(CLASSES):
         if (
             words[held + level] > 0
-        ):  # of 8 cells, each in a cache line of its own, most need no look
+        ):  # of 8 cells, each in a cache line of its own, most need no access
             words[cell + level * bins] = max(words[cell + level * bins], words[held + level])

@@ -1,4 +1,4 @@
-"""The loop's capture buffer, and who gets what was in it."""
+"""The loop's capture buffer, and the consumers of its packets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Consumer(Protocol):
 
 
 class CaptureBuffer:
-    """Room for what the ports that have CAPTURE set send and receive.
+    """Room for the packets that ports with CAPTURE set send and receive.
 
     With `each_event` it is full once it holds anything, so the loop returns after every event
     in which packets were sent or received, and before the next.
@@ -56,7 +56,7 @@ class CaptureBuffer:
         state[s.CAPTURE_RESERVE], state[s.CAPTURE_RESERVE_ROWS] = reserve, reserve_rows
 
     def take(self) -> Rows:
-        """Empty the buffer; offsets in the rows are good until the network runs again."""
+        """Empty the buffer and return its rows; their offsets are valid until the network runs."""
         arena = self._store.arena
         state = open_network(arena, self._network).state
         start, count = int(state[s.CAPTURE_AT]), int(state[s.CAPTURE_COUNT])

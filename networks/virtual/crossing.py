@@ -45,7 +45,7 @@ from ringleaf.units import PS_PER_US
 
 @inline
 def find_port(words: Words, node: int, local: int) -> int:
-    """The port that a switch knows by a number, -1 if there is none."""
+    """Return the port that a switch knows by a number, -1 if there is none."""
     if 1 <= local <= words[words[node + s.BLOCK_AT] + PORT_COUNT]:
         return words[node + s.FIRST_PORT] + local - 1
     return words[node + s.CPU_AT] if 0 < local == words[node + s.CPU_PORT] else -1
@@ -53,7 +53,7 @@ def find_port(words: Words, node: int, local: int) -> int:
 
 @inline
 def arrive_again(words: Words, at: int, node: int, packet: int, now_ps: int) -> None:
-    """Let a packet pass ingress once more, which takes time again, by the port that it came by."""
+    """Let a packet pass ingress once more, which takes time again, from the port it came by."""
     port = find_port(words, node, words[row_of(words, packet) + IN_PORT])
     due_ps = now_ps + words[node + s.PASS_PS]
     push_event(words, words[at + s.HEAP_AT], due_ps, AGAIN | port << 3 | packet << 32)
@@ -61,7 +61,7 @@ def arrive_again(words: Words, at: int, node: int, packet: int, now_ps: int) -> 
 
 @inline
 def split_off(arena: Arena, at: int, port: int, packet: int, flags: int, now_ps: int) -> bool:
-    """Do what egress has asked for besides; return whether the packet went on the line.
+    """Carry out egress's flags (clone, send, go round); return whether the packet was sent.
 
     A clone is an event of its own at this instant; so is a packet that goes round, but it has to
     pass ingress first.
@@ -83,7 +83,7 @@ def split_off(arena: Arena, at: int, port: int, packet: int, flags: int, now_ps:
 
 @inline
 def leave_switch(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> bool:
-    """Run egress on a packet that leaves its queue; return whether it went on the line.
+    """Run egress on a packet that leaves its queue; return whether the packet was sent.
 
     Depths are of the packet's class, as in BMv2.
     """

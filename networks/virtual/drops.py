@@ -1,8 +1,8 @@
-"""Which queues dropped whose packets, and when: a table that the loop fills as it drops.
+"""Counts and times of dropped packets by queue and source, in a table that the loop fills.
 
 A hash table with open addressing, keyed by port, class and source address. It costs nothing until
 a queue is full. Once half of its rows are taken, new keys are counted together in a row of their
-own, so that totals are right whatever happens.
+own, so that totals are always right.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ LAST_PS = 5
 
 @dataclass(frozen=True, slots=True)
 class DropCount:
-    """What one queue dropped of one source's packets."""
+    """The packets of one source that one queue dropped."""
 
-    port: int  # the network's number of it; -1: of many ports
+    port: int  # its number in the network; -1: many ports
     level: int  # class
     source: int  # IPv4 address; 0: unknown, or several
     packets: int
@@ -43,7 +43,7 @@ class DropCount:
 
 
 def watch_drops(store: Store, at: int) -> None:
-    """Have the loop note what queues drop."""
+    """Have the loop count the packets that queues drop."""
     rows = LEAST_ROWS
     while rows < min(4 * store.arena.words[at + s.PORTS], MOST_ROWS):
         rows *= 2
@@ -54,7 +54,7 @@ def watch_drops(store: Store, at: int) -> None:
 
 @inline
 def find_row(words: Words, at: int, key: int, source: int) -> int:
-    """The row of a key, which is taken if it was free; the last one if too many are taken."""
+    """Return the row of a key, which is taken if it was free; the last one if too many are."""
     rows = words[at + s.DROP_ROWS]
     table = words[at + s.DROPS_AT]
     place = (((key * 31 + source) & 0xFFFFFF) * _SCRAMBLE >> 8) & (rows - 1)
@@ -98,7 +98,7 @@ def clear_drops(net: Network) -> None:
 
 
 def read_drops(net: Network) -> list[DropCount]:
-    """What was counted, by port, class and source."""
+    """Return the counts, by port, class and source."""
     taken = sorted(net.drops[net.drops[:, PACKETS] > 0].tolist())
     return [
         DropCount(

@@ -5,5 +5,5 @@ from __future__ import annotations
 ARRIVAL = 0  # number: port
 IDLE = 1  # number: port
 TIMER = 2  # number: agent
-CLONED = 3  # number: port that the packet, a clone of what egress has made, is about to leave by
+CLONED = 3  # number: port by which the packet, a clone made by egress, is about to leave
 AGAIN = 4  # number: port that the packet, which goes round, came by when it first did

@@ -1,4 +1,4 @@
-"""From a topology, its switches and its hosts' agents to the event loop's tables."""
+"""The event loop's tables, laid out from a topology, its switches and its hosts' agents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ringleaf.topologies.graph import hosts, link, neighbors, port, switches
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A port of a node, and who is at the other end of its link."""
+    """A port of a node, and the node at the other end of its link."""
 
     node: str
     port: int
@@ -31,7 +31,7 @@ class Place:
 
 
 def places(graph: nx.Graph[str]) -> list[Place]:
-    """All ports, in the order of their global numbers: switches' first, then hosts'."""
+    """Return all ports, in the order of their global numbers: switches' first, then hosts'."""
     return [
         Place(node, number, peer)
         for node in [*switches(graph), *hosts(graph)]
@@ -112,7 +112,7 @@ def _fill_switches(net: Network, program: Program, blocks: Sequence[int]) -> Non
 
 
 def _fill_hosts(net: Network, agents: Sequence[Sequence[HostAgent]], *, first_node: int) -> None:
-    """Give each host its agents, which stand next to each other."""
+    """Give each host its agents, which have consecutive rows."""
     first = 0
     for node, own in enumerate(agents, first_node):
         net.nodes[node, s.KIND] = s.HOST

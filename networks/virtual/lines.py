@@ -1,4 +1,4 @@
-"""Packets on links: when they are over, what is lost, doubled, late, and captured."""
+"""Packets on links: times of arrival, losses, duplicates, late packets, and captures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ringleaf.units import PS_PER_S
 
 @inline
 def line_bytes(size_bytes: int) -> int:
-    """Bytes of line time that a frame of `size_bytes`, without FCS, takes."""
+    """Return the bytes of line time that a frame of `size_bytes`, without FCS, takes."""
     return max(size_bytes, MIN_FRAME_BYTES) + LINE_OVERHEAD_BYTES
 
 
@@ -48,7 +48,7 @@ def happens(random: Fields, probability: int) -> bool:
 
 @inline
 def capture(arena: Arena, at: int, port: int, packet: int, now_ps: int, order: int) -> None:
-    """Append a packet to the capture buffer: its first bit goes on the line, or all have come."""
+    """Append a packet to the capture buffer, as its first bit is sent or its last bit came."""
     words = arena.words
     view = open_packet(arena, packet)
     row = view.row
@@ -72,8 +72,8 @@ def capture(arena: Arena, at: int, port: int, packet: int, now_ps: int, order: i
 def send(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
     """Put a packet on the line of an idle port.
 
-    `now_ps` is when a host's agent gives the packet away. The line has it OUTWARD_PS later, as it
-    has all others of this port, so its idle times are counted in the agent's time, too.
+    `now_ps` is when a host's agent gives the packet away. It is on the line OUTWARD_PS later, like
+    all others of this port, so the port's idle times are counted in the agent's time, too.
     """
     words = arena.words
     here = port_row(words, at, port)
@@ -110,7 +110,7 @@ def send(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
 
 @inline
 def await_idle(words: Words, at: int, port: int) -> None:
-    """See to it that an event comes when the port falls idle."""
+    """Make sure that there is an event when the port falls idle."""
     here = port_row(words, at, port)
     if not words[here + s.DRAINING]:
         words[here + s.DRAINING] = 1

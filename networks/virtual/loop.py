@@ -1,8 +1,8 @@
 """The compiled event loop: packets cross links and switches in virtual time.
 
-One event per packet and hop: its last bit has arrived (store and forward), and the time that its
-node takes of it is over. What nodes take (`ringleaf.topologies.delays`) is thus part of links'
-delays, and costs no events. A port that is busy gets one more event, when it falls idle. Python is
+There is one event per packet and hop: its last bit has arrived (store and forward), and the delay
+inside the node is over. Nodes' delays (`ringleaf.topologies.delays`) are thus part of links'
+delays, and cost no events. A port that is busy gets one more event, when it falls idle. Python is
 called back, by returning, only when an agent has reported something.
 """
 
@@ -22,7 +22,7 @@ from ringleaf.networks.virtual.stations import arm_timer, reach_host, ring_timer
 from ringleaf.packets import OUTBOX_ROWS, POOL_FREE
 from ringleaf.switches.engine.replication import send_twin
 
-# Why `run` returned.
+# Reasons for `run` to return.
 REPORTED = 1  # agents have reported; all events of that instant are done
 EMPTY = 2  # nothing is left to happen
 UNTIL = 3  # the next event is later than asked for
@@ -32,8 +32,9 @@ CAPTURED = 5  # the capture buffer must be emptied
 
 @inline
 def busied(words: Words, node: int, now_ps: int) -> int:
-    """How many events of a switch's own were handled in this instant: with that, a replay
-    puts what arrives in the same instant where it was among them.
+    """Return the number of a switch's own events handled in this instant.
+
+    By it, a replay finds the place of a packet that arrives in the same instant among them.
     """
     return words[node + s.BUSIED] if words[node + s.BUSIED_PS] == now_ps else 0
 
@@ -87,7 +88,7 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
 
 @inline
 def lacks_room(words: Words, at: int) -> int:
-    """Why the next event can't be handled yet, or 0: one may send and clone OUTBOX_ROWS packets."""
+    """Return why the next event can't be handled yet, or 0; it may send and clone OUTBOX_ROWS."""
     heap = words[at + s.HEAP_AT]
     if words[POOL_FREE] < 2 * OUTBOX_ROWS:
         return NEEDS_ROOM
@@ -105,7 +106,7 @@ def lacks_room(words: Words, at: int) -> int:
 
 @compiled(types.int64(ARENA, types.int64, types.int64))
 def run(arena: Arena, at: int, until_ps: int) -> int:
-    """Handle events until an agent reports, and say why it returned.
+    """Handle events until an agent reports; return the reason why it stopped.
 
     Events of the instant in which an agent reports are all handled first.
     """
@@ -130,7 +131,7 @@ def run(arena: Arena, at: int, until_ps: int) -> int:
 
 @compiled(types.void(ARENA, types.int64, types.int64, types.int64))
 def wake(arena: Arena, at: int, agent: int, now_ps: int) -> None:
-    """Look at an agent that Python has given something to do at `now_ps`."""
+    """Serve an agent that Python has given something to do at `now_ps`."""
     words = arena.words
     arm_timer(words, at, agent, now_ps)
     node = words[agent_row(words, at, agent) + s.AGENT_NODE]

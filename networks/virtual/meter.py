@@ -20,11 +20,11 @@ from ringleaf.switches.engine.queues import CLASS_PEAKS, DROPPED, PEAK_BYTES, QU
 from ringleaf.units import PS_PER_NS
 
 FIRST_BIN_PS = 100 * PS_PER_NS
-FIRST_QUEUE_BIN_PS = 10 * FIRST_BIN_PS  # in each of which a busy port sends
+FIRST_QUEUE_BIN_PS = 10 * FIRST_BIN_PS  # a busy port sends in each of them
 
 
 class Meter:
-    """Remembers the counters as they are when a run starts."""
+    """The counters at the start of a run, for their differences at its end."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Meter:
         return open_network(self._store.arena, self._network)
 
     def _queues(self, net: Network) -> npt.NDArray[np.int64]:
-        """The state of all switch ports' queues, a row each."""
+        """Return the state of all switch ports' queues, a row each."""
         queued = net.ports[net.ports[:, s.QUEUES_AT] > 0, s.QUEUES_AT]
         return self._store.arena.words[queued[:, None] + np.arange(QUEUE_WORDS)]
 
@@ -71,7 +71,7 @@ class Meter:
         }
 
     def _queue_series(self, net: Network) -> dict[Direction, npt.NDArray[np.int64]]:
-        """Per switch port, from the start to the last bin in which any queue held something."""
+        """Return each switch port's series up to the last bin in which any queue held packets."""
         if not len(net.queue_bins):
             return {}
         used = int(np.flatnonzero(net.queue_bins.any(axis=0)).max(initial=0)) + 1
@@ -83,7 +83,7 @@ class Meter:
         }
 
     def _drops(self, net: Network) -> list[Drop]:
-        """What queues dropped since the start, whose names are known here."""
+        """Return the drops of queues since the start, with the names of nodes."""
         found = []
         for count in read_drops(net):
             is_one = count.port >= 0
@@ -104,7 +104,7 @@ class Meter:
         return found
 
     def result(self, finish_ps: list[int]) -> RunResult:
-        """What has happened since, given when each rank was done."""
+        """Return the result of the run, given the times at which ranks were done."""
         net = self._net()
         now = self._counters(net)
         sent = net.ports[:, s.TX_BYTES] - self._bytes_before

@@ -1,4 +1,4 @@
-"""A whole network in virtual time: topology, P4 switches, hosts, and collectives run on it."""
+"""A whole network in virtual time: topology, P4 switches, hosts, and their collectives."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from ringleaf.topologies.routing import longest_rtt_ps
 from ringleaf.units import FOREVER_PS, PS_PER_US, format_time
 
 POOL_PACKETS = 8192
-LEAST_HEAD_BYTES = 128  # what hosts write
+LEAST_HEAD_BYTES = 128  # the size of hosts' headers
 TELL_PS = 50 * PS_PER_US  # virtual time after which to tell how far a run is, at the latest
 
 Tell = Callable[[int], None]
@@ -54,7 +54,7 @@ Tell = Callable[[int], None]
 
 @cache
 def load_program(path: Path) -> Program:
-    """Load a program once: experiments make many networks of the same."""
+    """Load a program once, as experiments make many networks of the same one."""
     return Program.load(path)
 
 
@@ -63,9 +63,9 @@ class VirtualNetwork:
 
     Args:
         graph: The topology.
-        options: How links, queues and hosts behave.
-        groups: Who runs collectives together; None: all hosts, with the options' system.
-        seed: Of losses and the like.
+        options: Options of links, queues and hosts.
+        groups: Groups that run collectives together; None: all hosts, with the options' system.
+        seed: Seed of losses and the like.
 
     Raises:
         ConfigError: If topology, program and options don't fit one another.
@@ -117,13 +117,13 @@ class VirtualNetwork:
     def watch(self, see: Callable[[Sequence[Sight]], None]) -> None:
         """Have `see` called after each event in which packets came or left, before the next one.
 
-        What switches and tensors hold then is what that event has left. Not while recording.
+        Switches and tensors are then as that event has left them. It can't be used while recording.
         """
         assert self._capture is None, "a network that captures can't be watched"
         self._capture = Watch(self.store, self._network, places(self.graph), see)
 
     def _consumers(self, seed: int) -> list[Consumer]:
-        """Those who get the packets that the loop captures."""
+        """Return the consumers of the packets that the loop captures."""
         options, ports = self.options, places(self.graph)
         consumers: list[Consumer] = []
         if options.capture is not None:
@@ -177,7 +177,7 @@ class VirtualNetwork:
 
     @property
     def _owners(self) -> int:
-        """Groups' numbers are below this; 1: there is but one group."""
+        """A bound above all groups' numbers; 1 if there is only one group."""
         return max(group.number for group in self.groups) + 1 if len(self.groups) > 1 else 1
 
     @property
@@ -191,7 +191,7 @@ class VirtualNetwork:
         """Return one uninitialised tensor per rank, in registered memory, for `run`.
 
         Tensors that were given out before lose their memory to these. With the schedule that
-        will run, there is room for what it needs besides, and nothing will have to be copied.
+        will run, there is room for the memory it needs besides, and nothing will have to be copied.
         """
         return self.endpoints.tensors(elements, dtype, schedule)
 
@@ -203,19 +203,19 @@ class VirtualNetwork:
         *,
         disturbances: Sequence[Disturbance] = (),
     ) -> RunResult:
-        """Run a collective on the ranks' tensors, in place, and say what happened.
+        """Run a collective on the ranks' tensors, in place, and return its result.
 
         Args:
             schedule: For as many ranks as there are hosts.
             tensors: One per rank, of shape (elements,) and one type. Those that `tensors`
                 gave are not copied.
-            tell: Is told the network's packet-hops so far, many times a second.
+            tell: Called with the network's packet-hops so far, many times a second.
             disturbances: Links that fail and switches that restart meanwhile.
 
         Raises:
             ConfigError: If schedule, tensors and network don't fit one another.
-            BackendError: If nothing gets through any more and ranks are not done. The network is
-                of no use after that.
+            BackendError: If nothing gets through any more and ranks are not done. The network
+                can't be used after that.
         """
         self._tell = tell
         self._agenda = Agenda(disturbances, self.now_ps)
@@ -236,7 +236,7 @@ class VirtualNetwork:
         *,
         disturbances: Sequence[Disturbance] = (),
     ) -> RunResult:
-        """Let a director run collectives, several at a time, until it has nothing to come.
+        """Let a director run collectives, several at a time, until it has no more to start.
 
         `tell` and `disturbances` are as for `run`.
 
@@ -269,7 +269,7 @@ class VirtualNetwork:
                 director.reach(self.now_ps)
 
     def _with_memory(self, result: RunResult) -> RunResult:
-        """The result, and how jobs used switches' memory meanwhile."""
+        """Return the result with the series of jobs' use of switches' memory, if watched."""
         if self._occupancy is None:
             return result
         self._occupancy.sample(self.now_ps)
@@ -280,7 +280,7 @@ class VirtualNetwork:
         )
 
     def meter(self) -> Meter:
-        """What will say how much has happened since now."""
+        """Return a meter of all that happens from now on."""
         return Meter(
             self.store,
             self._network,
@@ -292,7 +292,7 @@ class VirtualNetwork:
 
     @cached_property
     def _sources(self) -> dict[int, str]:
-        """Address -> host."""
+        """The host of each IPv4 address."""
         return {ipv4(self.graph, host): host for host in hosts(self.graph)}
 
     def _advance(self, until_ps: int) -> list[Operation]:
@@ -314,7 +314,7 @@ class VirtualNetwork:
         return []
 
     def _run(self, until_ps: int) -> int:
-        """Run the loop, stopping to look at it now and then; return why it returned."""
+        """Run the loop, with stops for samples and disturbances; return the reason why it ended."""
         while True:
             stop_ps = min(until_ps, self._look())
             reason = loop.run(self.store.arena, self._network, stop_ps)
@@ -326,7 +326,7 @@ class VirtualNetwork:
             self._disturb(self._agenda.take_due(stop_ps))
 
     def _look(self) -> int:
-        """Take the samples that are due, tell how far the run is, and return when to look again."""
+        """Take due samples, tell how far the run is, and return the time of the next such stop."""
         next_ps = self._agenda.next_ps
         if self._occupancy is not None:
             self._occupancy.sample(self.now_ps)
@@ -347,13 +347,13 @@ class VirtualNetwork:
                 )
 
     def _settle(self) -> None:
-        """Links that are still disturbed when a run is over are as before in the next one."""
+        """Restore links that are still disturbed when a run is over, for the next one."""
         for each in self._agenda.take_rest():
             if isinstance(each, LinkLoss) and each.loss is None:
                 self._disturb([each])
 
     def restart(self, name: str) -> None:
-        """Take a switch's registers, counters and queued packets away, and write its tables anew.
+        """Clear a switch's registers, counters and queued packets, and write its tables anew.
 
         Its block in the arena stays behind, unused.
 
@@ -379,9 +379,9 @@ class VirtualNetwork:
             free_packet(arena, packet)
 
     def drain(self) -> int:
-        """Let everything arrive that is still under way; return how many packets never come back.
+        """Let all packets under way arrive; return the number of packets that are never freed.
 
-        A packet of the pool that nobody has, and nobody has freed, is a leak.
+        A packet of the pool that is no longer in use, but was not freed, is a leak.
 
         Raises:
             BackendError: If events go on although no collective is under way.
@@ -426,7 +426,7 @@ class VirtualNetwork:
         """Finish the pcaps and traces."""
         if self._capture is None:
             return
-        while True:  # what is left of the last instant, so that traces end with it
+        while True:  # handle the rest of the last instant, so that traces end with it
             take_completions(self.store.arena, self.endpoints.ring)
             reason = loop.run(self.store.arena, self._network, self.now_ps)
             if reason == loop.NEEDS_ROOM:

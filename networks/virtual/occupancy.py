@@ -1,4 +1,4 @@
-"""Entries of switches' memory that jobs use, sampled over time from the switches' registers.
+"""Jobs' use of entries in switches' memory, sampled over time from the switches' registers.
 
 As with the series of `bins.py`, the interval doubles whenever there are too many samples.
 """
@@ -21,12 +21,12 @@ SAMPLES = 512  # at most, an even number
 
 
 class Occupancy:
-    """Samples at equal intervals.
+    """Samples of the entries in use, at equal intervals.
 
     Args:
-        switches: By name, those that aggregate.
-        groups: Of the network.
-        start_ps: When the first sample is due.
+        switches: The switches that aggregate, by name.
+        groups: The groups of the network.
+        start_ps: Time of the first sample.
     """
 
     def __init__(
@@ -45,11 +45,11 @@ class Occupancy:
 
     @property
     def next_ps(self) -> int:
-        """When the next sample is due; it must be taken before anything later happens."""
+        """The time of the next sample, which must be taken before any later event."""
         return self._start_ps + self._count * self.interval_ps
 
     def sample(self, until_ps: int) -> None:
-        """Take those that are due until then, with nothing having happened since the first."""
+        """Take the samples due up to `until_ps`; no event may have come since the first of them."""
         if self.next_ps > until_ps:
             return
         now = self._read()
@@ -62,7 +62,7 @@ class Occupancy:
             self._count += 1
 
     def _read(self) -> npt.NDArray[np.int64]:
-        """Entries in use now, by switch and group number."""
+        """Return the entries in use now, by switch and group number."""
         found = np.zeros((len(self._switches), self._numbers), np.int64)
         for row, switch in zip(found, self._switches.values(), strict=True):
             for system in self._systems:
@@ -70,13 +70,13 @@ class Occupancy:
         return found
 
     def series(self) -> dict[str, npt.NDArray[np.int64]]:
-        """Per switch: entries in use by group number and sample, (numbers, samples)."""
+        """Return, per switch, entries in use by group number and sample: (numbers, samples)."""
         taken = self._samples[: self._count]
         return {name: taken[:, i].T.copy() for i, name in enumerate(self._switches)}
 
 
 def watch(switches: Mapping[str, Switch], endpoints: Endpoints, start_ps: int) -> Occupancy | None:
-    """What will sample those switches that aggregate, if any does."""
+    """Return an occupancy of the switches that aggregate; None if there are none."""
     told = {
         name
         for place, aggregator in endpoints.aggregators.items()

@@ -1,4 +1,4 @@
-"""Notices that nothing gets through any more, while timers go on sending in vain."""
+"""Detection of stalls, in which nothing gets through while timers go on sending in vain."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ringleaf.units import PS_PER_S, format_time
 
 LEAST_PS = PS_PER_S
 ROUND_TRIPS = 250_000
-"""So many of the longest path must pass without progress, however slow the links are.
+"""Round trips of the longest path without progress that make a stall, on links of any speed.
 
-A hundred probes of a connection whose timeout has backed off as far as it goes: `MAX_BACKOFF`
+They are a hundred probes of a connection whose timeout has backed off to its limit: `MAX_BACKOFF`
 times ten round trips. Fewer may all be lost where each link of a long path loses a tenth.
 """
 
@@ -23,20 +23,20 @@ _NAMED = 4  # nodes that a message names
 
 
 def limit_ps(rtt_ps: int) -> int:
-    """Return how long nothing may get through, if the longest path takes so long there and back."""
+    """Return the time without progress that makes a stall, for the longest path's round trip."""
     return max(LEAST_PS, ROUND_TRIPS * rtt_ps)
 
 
 class Patience:
-    """Watches the progress that agents count, of each group by itself.
+    """A watch on the progress that agents count, for each group by itself.
 
-    So a job that goes on for ever does not hide that another waits in vain.
+    So an endless job does not hide that another one waits in vain.
 
     Args:
-        store: Where the agents live.
+        store: The store that holds the agents.
         agents: Offsets of the agents' blocks that work for each group.
         rtt_ps: The longest round trip without queues.
-        now_ps: When the watch begins.
+        now_ps: Start of the watch.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Patience:
         return [int(words[places].sum()) for places in self._places]
 
     def stalled(self, operations: Sequence[Operation], now_ps: int) -> list[Operation]:
-        """Return those that were under way at the last deadline, and got nothing through since.
+        """Return the operations under way at the last deadline whose groups made no progress since.
 
         Before the next deadline there are none.
         """
@@ -71,7 +71,7 @@ class Patience:
         ]
 
     def complaint(self, operations: Iterable[tuple[Operation, Sequence[str]]]) -> str:
-        """Say who waits for whom; each operation comes with its nodes' names."""
+        """Return an error text that says who waits for whom; operations come with nodes' names."""
         waiting = [
             f"{names[node]} waits for {', '.join(parts)}"
             for operation, names in operations

@@ -14,8 +14,8 @@ from ringleaf.units import PS_PER_NS
 class PortPcaps:
     """One file per port, `<node>-<port>.pcap`, with all that the port sends.
 
-    A packet's time is when its first bit goes on the line; also packets that a lossy link loses
-    are there.
+    A packet's time is when its first bit goes on the line. Packets that a lossy link loses are in
+    the file, too.
     """
 
     def __init__(self, folder: Path, store: Store, network: int, names: list[str]) -> None:

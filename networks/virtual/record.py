@@ -1,7 +1,8 @@
-"""Recording: one trace for every switch, so that what it did can be asked of it again.
+"""Recording: one trace for every switch, so that its behaviour can be replayed.
 
-A trace's inputs are what the switch received, after links have lost, doubled and delayed packets;
-its outputs are what it sent. What `Switch.write` was told after the network was made is not in it.
+A trace's inputs are the packets that the switch received, after links have lost, doubled and
+delayed some; its outputs are the packets it sent. Entries that `Switch.write` got after the network
+was made are not in the trace.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ringleaf.switches.program import P4INFO_SUFFIX, Program
 
 
 class Recorder:
-    """Takes what the switches receive and send; writes traces when the network closes."""
+    """Takes the switches' received and sent packets; writes traces when the network closes."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Making room when the loop says NEEDS_ROOM."""
+"""Room for more packets or events, made when the loop returns NEEDS_ROOM."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ringleaf.packets import OUTBOX_ROWS, POOL_FREE, POOL_SIZE, grow_pool
 
 
 def make_room(store: Store, network: int) -> None:
-    """Make room for more packets, or more events."""
+    """Make room for more packets, if they are few, and for more events."""
     words = store.arena.words
     if words[POOL_FREE] < 2 * OUTBOX_ROWS:
         grow_pool(store, 2 * int(words[POOL_SIZE]))

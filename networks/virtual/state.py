@@ -14,7 +14,7 @@ from ringleaf.networks.virtual.heap import make_heap
 from ringleaf.units import FOREVER_PS
 
 # The network's block.
-PORTS = 0  # how many
+PORTS = 0  # number of ports
 NODES = 1
 AGENTS = 2
 PORTS_AT = 3  # rows
@@ -38,12 +38,12 @@ CAPTURE_ROOM = 20
 CAPTURE_USED = 21
 EVENTS = 22  # handled so far
 HOPS = 23  # packets that arrived anywhere so far
-UNCLAIMED = 24  # packets that reached a host and no agent of it
+UNCLAIMED = 24  # packets that reached a host, but none of its agents
 CAPTURE_RESERVE = 25  # bytes that one event may capture at most
 CAPTURE_RESERVE_ROWS = 26
 QUEUE_BINS_AT = 27  # per port and class, BINS counts of the most bytes queued; 0: not wanted
 QUEUE_BIN_PS = 28
-OWNERS = 29  # groups are numbered below this; 1: whose packets they are does not matter
+OWNERS = 29  # groups are numbered below this; 1: packets' groups do not matter
 DROPS_AT = 30  # rows of `networks/virtual/drops.py`; 0: not wanted
 DROP_ROWS = 31
 DROP_KEYS = 32  # rows that are taken
@@ -51,7 +51,7 @@ NETWORK_WORDS = 40
 
 # A port's row. Its number is global; its switch knows it by LOCAL_PORT.
 PEER = 0  # port at the other end of the link
-NODE = 1  # whose port it is
+NODE = 1  # the node that has the port
 LOCAL_PORT = 2
 RATE_BPS = 3
 DELAY_PS = 4  # from the last bit on the line until the peer's node handles the packet
@@ -63,10 +63,8 @@ TX_BYTES = 9  # on the line, with preamble, FCS and gap
 TX_PACKETS = 10
 LOST = 11  # packets
 CAPTURE = 12  # CAPTURE_SENT | CAPTURE_RECEIVED | PIN
-INWARD_PS = 13  # of that delay, what the port's own node takes of what it receives
-OUTWARD_PS = (
-    14  # of its peer's, what the node takes of what it sends: the line has it so much later
-)
+INWARD_PS = 13  # of the peer's DELAY_PS: time of this port's node per packet received
+OUTWARD_PS = 14  # of DELAY_PS: time of this port's node per packet sent, before it is on the line
 PORT_WORDS = 16
 
 # A node's row.
@@ -77,12 +75,12 @@ EGRESS = 3
 FIRST_PORT = 4  # a host has only this one
 FIRST_AGENT = 5  # a host's agents are in sequence
 AGENT_COUNT = 6
-TURN = 7  # which of them may transmit next
+TURN = 7  # the agent that may transmit next
 BUSIED_PS = 8  # the last instant in which events of the switch's own (an idle port) were handled
-BUSIED = 9  # how many they were in that instant
-CPU_PORT = 10  # what a switch calls the port of its controllers; 0: it has none
+BUSIED = 9  # number of those events in that instant
+CPU_PORT = 10  # number of a switch's port to its controllers; 0: it has none
 CPU_AT = 11  # that port, which is not among those from FIRST_PORT on
-PASS_PS = 12  # what a packet takes through a switch's ingress pipeline, each time
+PASS_PS = 12  # time of a packet's pass through a switch's ingress pipeline
 NODE_WORDS = 16
 
 # An agent's row.
@@ -97,7 +95,7 @@ AGENT_ROW_WORDS = 8
 
 SWITCH = 0
 HOST = 1
-OUTSIDE = 2  # what is beyond this process: its INGRESS takes every packet that gets there
+OUTSIDE = 2  # a place beyond this process: its INGRESS takes every packet that gets there
 
 PROBABILITY_ONE = 1 << 53
 
@@ -109,13 +107,13 @@ DROP_WORDS = 8  # in a row of drops
 
 # A row of the capture buffer: time_ps, port, offset, length, order.
 CAPTURE_ROW_WORDS = 5
-SENT = -1  # the order of a packet that was sent; of one received it is what BUSIED was then
+SENT = -1  # the order of a packet that was sent; that of a received one is BUSIED at its time
 
 Rows = npt.NDArray[np.int64]
 
 
 class Network(NamedTuple):
-    """The tables as Python looks at them."""
+    """Views of the tables for Python."""
 
     state: Words  # (NETWORK_WORDS,)
     ports: Rows  # (ports, PORT_WORDS)
@@ -137,7 +135,7 @@ def make_network(
     seed: int,
     owners: int = 1,
 ) -> int:
-    """Lay out an empty network of so many of each; return its block's offset."""
+    """Lay out an empty network with these numbers of rows; return its block's offset."""
     at = store.allocate("words", NETWORK_WORDS)
     tables = {
         PORTS_AT: store.allocate("words", ports * PORT_WORDS),
@@ -158,14 +156,14 @@ def make_network(
 
 
 def watch_queues(store: Store, at: int) -> None:
-    """Have the loop note what queues hold over time."""
+    """Have the loop note queues' contents over time."""
     state = store.arena.words[at : at + NETWORK_WORDS]
     rows = store.allocate("words", int(state[PORTS] * CLASSES * state[BINS]))
     store.arena.words[at + QUEUE_BINS_AT] = rows
 
 
 def open_network(arena: Arena, at: int) -> Network:
-    """Views of the tables, for Python; they go stale when the store moves."""
+    """Return views of the tables, for Python; they go stale when the store moves."""
     words = arena.words
 
     def table(at_word: int, count: int, width: int) -> Rows:

@@ -1,4 +1,4 @@
-"""Packets at hosts: whose agent a packet is for, which agent may send, and their timers."""
+"""Packets at hosts: the agent that a packet is for, the agent that may send, and timers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ringleaf.units import FOREVER_PS
 
 @inline
 def note_owner(arena: Arena, agent: int, packet: int) -> None:
-    """Write down for which group a host sends a packet."""
+    """Note the group for which a host sends a packet."""
     words = arena.words
     owner = words[agent + s.AGENT_OWNER]
     if owner == 0:
@@ -73,7 +73,7 @@ def serve_agents(arena: Arena, at: int, node: int, now_ps: int) -> None:
 
 @inline
 def arm_timer(words: Words, at: int, number: int, now_ps: int) -> None:
-    """Have an event no later than the agent's timer; a later one is put off when it comes.
+    """Make sure of an event no later than the agent's timer; too early ones arm the timer again.
 
     A timer may be over when it is set: a shorter timeout counts from when a packet was sent.
     """
@@ -86,7 +86,7 @@ def arm_timer(words: Words, at: int, number: int, now_ps: int) -> None:
 
 @inline
 def udp_port(arena: Arena, packet: int) -> int:
-    """The destination port of a UDP packet, -1 of any other."""
+    """Return the destination port of a UDP packet, -1 for any other packet."""
     view = open_packet(arena, packet)
     head = view.head
     if view.row[HEAD_LEN] < UDP_PAYLOAD_AT or get16(head, ETHERTYPE_AT) != ETHERTYPE_IPV4:

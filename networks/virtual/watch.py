@@ -1,4 +1,4 @@
-"""A network watched event by event: what came, what left, and time to look around after each."""
+"""A watch on a network event by event: the packets that came or left, with a stop after each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Sight:
 
 
 class Watch:
-    """Tells `see` the packets of each event, all at once, before the next event."""
+    """Calls `see` with all packets of each event before the next event."""
 
     def __init__(
         self,

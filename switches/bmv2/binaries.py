@@ -16,7 +16,7 @@ def is_there() -> bool:
 
 
 def need_bmv2(where: str) -> None:
-    """See to it that BMv2 is on the PATH; `where` is how the message begins.
+    """Check that BMv2 is on the PATH; the message begins with `where`.
 
     Raises:
         ConfigError: Naming what is missing, and the package that has it.

@@ -1,10 +1,10 @@
-"""How the BMv2 on this machine was built: with its checks, or as a release without them.
+"""Finds out how the BMv2 on this machine was built: with its checks, or as a release without.
 
 CMake builds BMv2 as Release unless told otherwise, with `-DNDEBUG`, and then its primitives do not
-look whether an index is inside its array (`targets/simple_switch/primitives.cpp`):
-registers, counters and meters are read and written wherever that leads. It is faster, too. The
+check whether an index is inside its array (`targets/simple_switch/primitives.cpp`):
+registers, counters and meters are read and written outside of the array. It is faster, too. The
 binary does not say how it was built, so it is asked to read a register two billion cells behind
-its end: with its checks it goes on as if nothing were, without them it dies.
+its end: with its checks it goes on unharmed, without them it crashes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ringleaf.switches.bmv2.binaries import BINARY
 from ringleaf.switches.bmv2.process import free_port
 
 FAR = 1 << 31  # an index; cells have more than a byte, so nothing is mapped there
-UNTOUCHED = 0x600DF00D  # what the field holds that the register is read into
+UNTOUCHED = 0x600DF00D  # initial value of the field that the register is read into
 PATIENCE_S = 20.0
 _POLL_S = 0.02
 _PORT = 1
@@ -34,7 +34,7 @@ _PACKET_HEAD = struct.Struct("<4I")
 
 
 def has_checks(binary: str = BINARY) -> bool:
-    """Return whether a BMv2 on the PATH looks before it accesses an array; asked once per file.
+    """Return whether a BMv2 on the PATH checks indices of arrays; each file is probed once.
 
     Raises:
         BackendError: If it is not there, or does not even read a register that is there.
@@ -46,19 +46,19 @@ def has_checks(binary: str = BINARY) -> bool:
 
 
 def build_name(binary: str = BINARY) -> str:
-    """Return how a BMv2 was built, as figures beside it say."""
+    """Return the words by which figures describe how a BMv2 was built."""
     return "built with its checks" if has_checks(binary) else "a Release build, without its checks"
 
 
 def beside(binary: str, *, is_there: bool) -> str:
-    """Return what a table of speeds says of the BMv2 in it: a ratio means little without it."""
+    """Return a table's note on the BMv2 in it: a ratio of speeds means little without it."""
     if not is_there:
         return f"{binary} is not installed, so there is none beside it"
     return f"BMv2 is {binary}, {build_name(binary)}"
 
 
 def kept_away_line(packets: int) -> str:
-    """Return what to say when packets were kept from a BMv2 that does not check its arrays."""
+    """Return the message that packets were kept from a BMv2 that does not check its arrays."""
     return (
         f"this {BINARY} was built without its checks (Release): {packets} packets that access"
         " registers, counters or meters out of range were kept away from it"
@@ -70,13 +70,13 @@ def _probe(path: str, changed_ns: int) -> bool:
     """Return whether this binary, as it is since `changed_ns`, survives a read out of range."""
     if _answers(path, FAR):
         return True
-    if not _answers(path, 0):  # so it was not the index that it died of
+    if not _answers(path, 0):  # so the index was not the cause of the crash
         raise BackendError(f"bmv2: {path} must read a register that is there, got no answer")
     return False
 
 
 def _answers(path: str, index: int) -> bool:
-    """Return whether a fresh BMv2 answers to a packet that has it read a register there."""
+    """Return whether a fresh BMv2 answers a packet that makes it read a register at `index`."""
     with tempfile.TemporaryDirectory(prefix="bmv2-probe-") as name:
         folder = Path(name)
         program, stem = folder / "probe.json", folder / "port"

@@ -30,10 +30,10 @@ CLONES = 1 << 15  # the multicast group of clone session 0, as P4Runtime's serve
 
 
 class CommandWriter:
-    """Turns updates into commands for one BMv2, all of which it must be told, in order.
+    """Turns updates into commands for one BMv2, which must be given all of them, in order.
 
-    BMv2 numbers members, groups of members and multicast nodes by itself; what a program's
-    updates call them need not be the same.
+    BMv2 numbers members, groups of members and multicast nodes by itself; their numbers in a
+    program's updates need not be the same.
     """
 
     def __init__(self, program: Program) -> None:
@@ -48,7 +48,7 @@ class CommandWriter:
         """Return the commands.
 
         Raises:
-            ConfigError: If BMv2's command line has none for it.
+            ConfigError: If BMv2's command line has no command for the update.
         """
         match update:
             case TableUpdate(is_default=True, entry=Entry() as entry):

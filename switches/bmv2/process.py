@@ -28,7 +28,7 @@ from ringleaf.errors import BackendError
 from ringleaf.switches.bmv2.binaries import BINARY, COMMAND_LINE
 from ringleaf.switches.server.client import Controller
 
-CHUNK = 30  # packets at a time: a port's queue holds 64, and silently drops what is more
+CHUNK = 30  # packets at a time: a port's queue holds 64, and silently drops any more
 PRIORITY_QUEUES = 8  # as many as v1model's three bits can name; without, it drops all but 0
 READY_TIMEOUT_S = 20.0
 DEVICE = 1
@@ -68,7 +68,8 @@ class Bmv2:
         p4info: P4Info as text; without it, there is no P4Runtime, only the command line.
         files: Per port the stem of two pcap files: packets are read from STEM_in.pcap and written
             to STEM_out.pcap, instead of going through `process`.
-        files_after_s: When it begins to read them; until then entries can be written.
+        files_after_s: The time after which it begins to read them; until then entries can be
+            written.
     """
 
     def __init__(
@@ -142,16 +143,16 @@ class Bmv2:
     def process(
         self, packets: Sequence[tuple[int, bytes]], *, timeout_s: float | None = None
     ) -> list[Out]:
-        """Send packets, each (port, bytes), in order; return what each has led to.
+        """Send packets, each (port, bytes), in order; return the outputs of each.
 
         Outputs of one packet are in order of their ports.
 
         Args:
-            packets: None of which is empty: BMv2 takes no such packets.
-            timeout_s: How long some of them (`CHUNK`) may be under way.
+            packets: The packets; none may be empty, as BMv2 does not take such packets.
+            timeout_s: The longest time that `CHUNK` of them may be under way.
 
         Raises:
-            BackendError: If BMv2 ends, or does not end to work on them in time.
+            BackendError: If BMv2 ends, or does not finish in time.
         """
         try:
             return self._stream_all(packets, timeout_s)
@@ -180,7 +181,7 @@ class Bmv2:
         return [int(cell) for cell in match[1].split(",")]
 
     def command(self, *lines: str) -> str:
-        """Return what lines of `simple_switch_CLI` print."""
+        """Return the output of lines of `simple_switch_CLI`."""
         done = subprocess.run(
             [COMMAND_LINE, "--thrift-port", str(self._thrift_port)],
             input="".join(f"{line}\n" for line in lines),
@@ -212,7 +213,7 @@ class Bmv2:
 
     @property
     def address(self) -> str:
-        """Where its P4Runtime server listens; our own controller there has election id 1."""
+        """The address of its P4Runtime server; our own controller there has election id 1."""
         return self._address("p4runtime")
 
     def _address(self, what: str) -> str:

@@ -1,6 +1,6 @@
 """A switch's registers, indirect counters, meters and assertions, where its code keeps them.
 
-What belongs to a table's entries (direct counters and meters) is in `installed.py`.
+Direct counters and meters, which belong to a table's entries, are in `installed.py`.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Image:
         self._default = default
         self._profile = profile
         self._own = own  # the table's own number of each action
-        self._groups_at: dict[int, int] = {}  # which of the members' rows is a group's first
+        self._groups_at: dict[int, int] = {}  # group -> index of its first member's row
         self._member_rows: list[Fields] = []
 
     def build(self, records_at: int) -> Fields:
@@ -131,7 +131,7 @@ class Image:
             at += count
 
     def _action(self, entry: Entry) -> tuple[int, tuple[int, ...]]:
-        """Return the action that an entry leads to; of a group, how many members and where."""
+        """Return the action that an entry leads to; for a group, the members' number and place."""
         if entry.indirect is None:
             return entry.action, entry.arguments
         assert self._profile is not None
@@ -169,7 +169,7 @@ class _Group:
 
 
 def slot_of(keys: tuple[int, ...]) -> int:
-    """Return the number that, cut to a table's size, is where a key's search starts."""
+    """Return the number that, cut to a table's size, is the slot where a key's search starts."""
     slot = 0
     for key in keys:
         slot = (slot ^ key) * MIX & WORD_MASK

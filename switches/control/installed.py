@@ -1,4 +1,4 @@
-"""A switch's tables, and where each lies in the arena: its image, and its entries' records.
+"""A switch's tables and their places in the arena: of its image, and of its entries' records.
 
 A record is an entry's counter, meter and the time of its last hit, as far as the table has them
 (`shapes.py`); the image says where each entry's is.
@@ -99,7 +99,7 @@ class InstalledTable:
                 self._store.arena.fields[self._records_at + column : end : words] = 0
 
     def _record(self, entry: Entry, now_ps: int) -> Fields:
-        """Return a view of an entry's record; the default entry's is of zeros, and kept nowhere."""
+        """Return a view of an entry's record; the default entry's is all zeros, and not kept."""
         words = self.shape.record_words
         if not entry.match:
             return np.zeros(words, np.uint64)
@@ -108,7 +108,7 @@ class InstalledTable:
         return self._store.arena.fields[start : start + words]
 
     def _place_records(self, now_ps: int) -> None:
-        """Give every entry a record; those of new entries start at zero, and hit now."""
+        """Give every entry a record; records of new entries start at zero, and as if hit now."""
         words, wanted = self.shape.record_words, self.entries.records
         if not words:
             return
@@ -167,7 +167,7 @@ class InstalledTables:
         return table
 
     def commit(self, now_ps: int) -> None:
-        """Let packets see what was updated; may move the store's arrays."""
+        """Make updates visible to packets; may move the store's arrays."""
         for table in self:
             if table.is_stale:
                 table.commit(now_ps)

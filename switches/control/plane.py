@@ -1,7 +1,7 @@
 """The operations of a control plane on one switch.
 
 `ControlPlane` is the half of a `Switch` that P4Runtime, STF and Python share; it answers in the
-same types that it takes (`updates.py`), so that what one switch says can be applied to another.
+same types that it takes (`updates.py`), so that one switch's answers can be applied to another.
 Errors are `ConfigError`, with the code that P4Runtime has for it.
 """
 
@@ -83,7 +83,7 @@ class ControlPlane:
         return self._ports
 
     def commit(self) -> None:
-        """Let packets see what was applied without a commit; may move the store's arrays."""
+        """Make uncommitted updates visible to packets; may move the store's arrays."""
         self._tables.commit(self.now_ps)
 
     @cached_property
@@ -110,10 +110,10 @@ class ControlPlane:
         """Apply updates, in order.
 
         Args:
-            updates: What to do; nothing of a refused one is done.
+            updates: The updates; a refused one changes nothing.
             commit: Whether packets see them at once. A large table's image takes long to write,
-                so who applies entries one by one says False; `process` then commits, and who
-                calls handlers calls `commit` before the next packet.
+                so pass False to apply entries one by one; `process` then commits, and callers of
+                handlers must call `commit` before the next packet.
 
         Raises:
             ConfigError: At the first that does not fit; those before it are in force.
@@ -165,7 +165,7 @@ class ControlPlane:
         return [replace(entry) for entry in self._tables[table].entries.entries]
 
     def default_entry(self, table: str) -> Entry:
-        """Return what a miss does, whether it was set or is the program's."""
+        """Return the entry that is used on a miss, whether it was set or is the program's."""
         return replace(self._tables[table].entries.default)
 
     def members(self, profile: str) -> list[MemberUpdate]:
@@ -235,19 +235,19 @@ class ControlPlane:
         }
 
     def register_words(self, name: str) -> Fields | Lanes:
-        """A view of all of a register, (size, words), the least significant word first.
+        """Return a view of all of a register, (size, words), the least significant word first.
 
         Good until something is allocated in the store.
         """
         return self._externs.register_cells(name)
 
     def read_counter(self, name: str, index: int) -> Count:
-        """Return what an indirect counter has counted."""
+        """Return the counts of an indirect counter."""
         packets, size = self._externs.counter(name, index)
         return Count(int(packets), int(size))
 
     def read_direct_counter(self, table: str, entry: Entry) -> Count:
-        """Return what an entry (found by its match and precedence) has counted.
+        """Return the counts of an entry, which is found by its match and precedence.
 
         Packets that miss are not counted (as in BMv2), so the default entry never has any.
         """
@@ -271,13 +271,13 @@ class ControlPlane:
         """Return how many packets each `assert` or `assume` has dropped, by its source line."""
         return self._externs.failed_assertions()
 
-    # How it is done.
+    # Helpers.
 
     def _unsupported(self, what: str) -> ConfigError:
         return ConfigError(f"{self.name}: not supported yet, got {what}", Code.UNIMPLEMENTED)
 
     def check_port(self, port: int) -> None:
-        """Refuse what is none of the switch's ports."""
+        """Raise ConfigError if the switch has no such port."""
         if port not in self._ports:
             raise ConfigError(f"{self.name}: ports are {name_ports(self._ports)}, got {port}")
 

@@ -34,7 +34,7 @@ class Profile:
         in_use: Callable[[str, Member | MemberGroup], bool],
     ) -> None:
         self._profile = profile
-        self._actions = actions  # that its tables have
+        self._actions = actions  # the actions of its tables
         self._where = f"{where}: action profile {profile.name!r}"
         self._in_use = in_use
         self.members: dict[int, MemberUpdate] = {}
@@ -82,7 +82,7 @@ class Profile:
             )
 
     def slots(self, group: int) -> list[MemberUpdate]:
-        """Return what a group's selector picks from, each member as often as its weight is.
+        """Return the members that a group's selector picks from, each as often as its weight.
 
         BMv2 keeps them in order of its handles; a member's further copies come after all members.
         """

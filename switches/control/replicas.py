@@ -19,7 +19,7 @@ from ringleaf.switches.engine.updates import (
 
 
 def name_ports(ports: Sequence[int]) -> str:
-    """Ports in a row, the last of which may be a controller's, apart from the others."""
+    """Return the name of a range of ports; the last, a controller's, may lie apart."""
     if len(ports) < 2 or ports[-1] == ports[-2] + 1:
         return f"{ports[0]} to {ports[-1]}"
     return f"{ports[0]} to {ports[-2]} and {ports[-1]}"
@@ -90,12 +90,12 @@ class Replicas:
         self._store.arena.words[self._at + column] = value
 
     def _write_groups(self) -> None:
-        """Lay out all multicast groups: per group where its members are and how many."""
+        """Lay out all multicast groups: per group the place and number of its members."""
         rows = {group: (members,) for group, members in self._groups.items()}
         self._write(GROUPS_AT, GROUP_COUNT, rows)
 
     def _write_clones(self) -> None:
-        """Lay out all sessions: per session where its replicas are, how many, and the length."""
+        """Lay out all sessions: per session place and number of its replicas, and the length."""
         rows = {
             number: (session.replicas, session.length_bytes)
             for number, session in self._clones.items()

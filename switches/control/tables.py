@@ -50,7 +50,7 @@ class TableEntries:
         return self._entries.values()
 
     def image(self, records_at: int) -> Fields:
-        """Return the table as compiled code wants it.
+        """Return the table's image, for compiled code.
 
         Args:
             records_at: Offset in `arena.fields` of the entries' records, 0 for none.
@@ -177,7 +177,7 @@ class TableEntries:
     def _masked(self, match: Match) -> Match:
         """Return the match without the bits that the program's own masks leave out.
 
-        So does BMv2, before it looks for duplicates (`match_units.cpp`, `apply_big_mask`).
+        BMv2 does the same, before it looks for duplicates (`match_units.cpp`, `apply_big_mask`).
         """
         keys = self._shape.table.keys
         return tuple(

@@ -1,4 +1,4 @@
-"""Operators of P4 that are not operators of `uint64`: what generated code calls.
+"""Operators of P4 that are not operators of `uint64`, for generated code to call.
 
 BMv2 computes with unbounded integers; the generator proves (by the ranges of the operands)
 where 64 bits hold the same value, and calls these with `uint64`, or `int64` where it says so.
@@ -46,7 +46,7 @@ def as_signed(value: np.uint64, width: int) -> np.int64:
 
 @inline
 def store_signed(value: np.int64, low: np.int64, high: np.int64, width: int) -> np.int64:
-    """Return what BMv2 keeps of a value in a signed field: it wraps what is outside [low, high].
+    """Return a value as BMv2 stores it in a signed field: outside of [low, high] it is wrapped.
 
     `high` is 2^width - 1, so that a field can be more than its greatest signed number.
     """

@@ -1,8 +1,8 @@
-"""Digests: what packets tell the control plane, in a bounded queue of the switch.
+"""Digests: messages from packets to the control plane, in a bounded queue of the switch.
 
 A message is a row of `arena.fields`: the digest's place among the program's, the time, and the
-values. BMv2 collects messages in lists, and leaves out what it has sent and nobody has
-acknowledged (`src/bm_sim/learning.cpp`); both are for who passes them on.
+values. BMv2 collects messages in lists, and leaves out those that it has sent and that are not
+acknowledged yet (`src/bm_sim/learning.cpp`); here both are up to the code that passes them on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ringleaf.errors import Code, ConfigError, choose
 from ringleaf.switches.engine.layout import DIGESTS_AT
 from ringleaf.switches.engine.updates import DELETE, DigestMessage, DigestUpdate
 
-DIGEST_MESSAGES = 1024  # that a switch keeps
+DIGEST_MESSAGES = 1024  # the most messages that a switch keeps
 
 # Columns of the queue in `arena.fields`.
 ENABLED = 0  # a bit per digest
@@ -45,7 +45,7 @@ _U0 = np.uint64(0)
 def begin_message(
     fields: Fields, queue: np.uint64, digest: np.uint64, words: np.uint64, now_ps: int
 ) -> np.uint64:
-    """Return where a new message's values go; 0 if nobody wants it, or there is no room."""
+    """Return the offset of a new message's values; 0 if it is not enabled, or there is no room."""
     if (fields[queue + _ENABLED] >> digest) & _U1 == _U0:
         return _U0
     count = fields[queue + _COUNT]
@@ -62,7 +62,7 @@ def begin_message(
 class Digests:
     """The queue of the switch whose block of `arena.words` is at `at`.
 
-    `words` are, per digest, how many words each of its values has.
+    `words` are, per digest, the numbers of words of its values.
     """
 
     def __init__(
@@ -123,5 +123,5 @@ class Digests:
 
 
 def message_words(words: Iterable[tuple[int, ...]]) -> int:
-    """Return the words of a message of any of these digests."""
+    """Return the number of words that hold a message of any of these digests."""
     return VALUES + max((sum(counts) for counts in words), default=0)

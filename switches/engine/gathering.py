@@ -1,4 +1,4 @@
-"""Hashes over what only a packet shows: headers that may not be there, varbits, the payload.
+"""Hashes over parts that vary by packet: headers that may be missing, varbits, the payload.
 
 Generated code gathers the fields' bits as BMv2's `BufBuilder` does, one after the other, padded
 with zeros to whole bytes. The payload, as long as any, follows without being copied.
@@ -26,7 +26,7 @@ class Input(NamedTuple):
     gathered: Bytes
     head: Bytes
     memory: Bytes
-    head_at: int  # gathered bytes, and so on: where in the input each part begins
+    head_at: int  # here and below: offsets in the input where the parts begin
     memory_at: int
     tail_at: int
     size: int
@@ -60,7 +60,7 @@ def put_varbits(gathered: Bytes, at: int, lanes: Lanes, start: int, count: int) 
 def input_of(
     arena: Arena, row: Words, head: Bytes, gathered: Bytes, bits: int, parsed: int
 ) -> Input:
-    """Return an input of so many gathered bits, and of what follows head byte `parsed`, if >= 0."""
+    """Return an input of so many gathered bits, and of all from head byte `parsed` on, if >= 0."""
     head_at = (bits + 7) // 8
     memory_at = head_at + (row[HEAD_LEN] - parsed if parsed >= 0 else 0)
     tail_at = memory_at + (row[PAYLOAD_LEN] if parsed >= 0 else 0)

@@ -16,7 +16,7 @@ from ringleaf.arena import Fields, Lanes
 
 @dataclass(frozen=True, slots=True)
 class Crc:
-    """A CRC as BMv2's `calculations.cpp` has it; a custom one as it is before it is configured."""
+    """A CRC as in BMv2's `calculations.cpp`; a custom one as it is before it is configured."""
 
     width: int  # bits
     polynomial: int  # not reflected
@@ -36,7 +36,7 @@ CRCS = {
 }
 
 XORS = {"xor16": 2, "xor32": 4}
-"""Bytes of the words whose exclusive or it is."""
+"""The sizes in bytes of the words that these algorithms combine by exclusive or."""
 
 WIDTHS = {
     **{name: kind.width for name, kind in CRCS.items()},
@@ -78,7 +78,7 @@ def _reversed(number: int, width: int) -> int:
 
 
 def crc_steps(algorithm: str) -> Fields:
-    """Return what each byte does to a remainder of zero, for loops over bytes (`gathering.py`).
+    """Return the remainder that each byte makes of zero, for loops over bytes (`gathering.py`).
 
     Remainders that are not reflected lie in the highest bits of the word.
     """
@@ -88,7 +88,7 @@ def crc_steps(algorithm: str) -> Fields:
 
 
 def crc_tables(algorithm: str, length: int) -> Lanes | Fields:
-    """Return `length` tables of 256: what each byte at each place of the input adds.
+    """Return `length` tables of 256: the contribution of each byte at each place of the input.
 
     The CRC is the exclusive or of `table[256 * i + data[i]]` over all i.
     """

@@ -14,7 +14,7 @@ _U8 = np.uint64(8)
 
 @inline
 def pull(arena: Arena, row: Words, head: Bytes, wanted: int) -> int:
-    """Move bytes from the payload to the head until it has `wanted`; return what it has."""
+    """Move bytes from the payload to the head until it has `wanted`; return how many it has."""
     have = row[HEAD_LEN]
     assert wanted <= head.size, "the pool's heads are shorter than the program's headers"
     count = min(wanted - have, row[PAYLOAD_LEN])
@@ -40,7 +40,7 @@ def copy_bytes(target: Bytes, to: int, source: Bytes, start: int, count: int) ->
 
 @inline
 def move_rest(head: Bytes, length: int, old: int, new: int) -> int:
-    """Move what follows the parsed headers from `old` to `new`; return the head's new length."""
+    """Move bytes behind the parsed headers from `old` to `new`; return the head's new length."""
     count = length - old
     assert new + count <= head.size, "no room in the head for the headers that were added"
     if new < old:

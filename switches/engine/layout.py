@@ -1,4 +1,4 @@
-"""Where a switch keeps what the traffic manager and the networks must know of it.
+"""The layout of a switch's state that the traffic manager and the networks must know.
 
 Everything else of a P4 program's state is laid out by the generator.
 """
@@ -23,7 +23,7 @@ EGRESS_RID = 12
 CHECKSUM_ERROR = 13
 PARSER_ERROR = 14
 PRIORITY = 15
-REQUESTS = 16  # what is to be done besides, as BMv2's packet register 1: 16 bits each
+REQUESTS = 16  # clones and resubmission asked for, as BMv2's packet register 1: 16 bits each
 TRUNCATE_LEN = 17  # 0: whole packet; else 1 more than the bytes to keep
 PARSED_LEN = 18  # bytes of the head that the parser took
 STANDARD_FIELDS = 24  # a program's own fields start here
@@ -32,7 +32,7 @@ STANDARD_FIELDS = 24  # a program's own fields start here
 CLONE_BITS = 0xFFFF  # 0: none; else session id + 1
 RESUBMIT_SHIFT = 48  # 0: no; else the field list to keep
 
-DROP_PORT = 511  # what mark_to_drop writes to egress_spec in BMv2
+DROP_PORT = 511  # the value that mark_to_drop writes to egress_spec in BMv2
 
 # A switch's block of `arena.words`.
 PORT_COUNT = 0  # ports are 1 .. PORT_COUNT
@@ -46,7 +46,7 @@ DIGESTS_AT = 7  # offset in arena.fields of its digests' queue
 LOOPED = 8  # packets dropped because they came round too often
 SWITCH_WORDS = 16  # the program's own words start here
 
-# What an egress handler returns, ored.
+# The flags that an egress handler returns, ored.
 SEND = 1  # the packet leaves
 CLONE = 2  # it has made a twin, which goes where its clone session says
 ROUND = 4  # the packet goes to ingress again; never with SEND

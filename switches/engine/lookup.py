@@ -1,4 +1,4 @@
-"""How compiled code finds a packet's entry in a table.
+"""Looks up a packet's entry in a table, in compiled code.
 
 A table's image is a range of `arena.fields`: the number of groups, the default entry's row,
 then per group its greatest rank, the mask of its slot numbers, where its rows begin (from the
@@ -31,7 +31,7 @@ ACTION = 2
 KEYS = 3  # keys, then (in tables with ranges) masks, lows and highs, then parameters
 
 GROUP_ACTION = (1 << 32) - 2
-"""The action of a row whose parameters are how many members a group has, and which is the first."""
+"""The action of a row for a group: its parameters are the number of members and the first one."""
 
 MEMBERS = 0  # of the default row: where the rows of groups' members begin, from the image's start
 
@@ -114,7 +114,7 @@ def find_masked(
 
 @inline
 def _keys_match(fields: Fields, at: np.uint64, keys: tuple[np.uint64, ...]) -> bool:
-    """Return whether keys, masked, are a row's; its values are at `at`, its masks behind them."""
+    """Return whether keys, masked, equal a row's; its values are at `at`, its masks behind them."""
     key_count = np.uint64(len(keys))
     same = True
     for i in range(len(keys)):
@@ -158,7 +158,10 @@ def find_in_wide_ranges(
     begins: tuple[bool, ...],
     row_words: np.uint64,
 ) -> np.uint64:
-    """Do the same where a value can have several words; `begins` says which are a key's lowest."""
+    """Do the same as `find_in_ranges` for values of several words.
+
+    `begins` says which words are a key's lowest.
+    """
     row = image + _DEFAULT_ROW + row_words
     key_count = np.uint64(len(keys))
     value_count = np.uint64(len(values))
@@ -200,7 +203,7 @@ def pick_member(
     hashed: np.uint64,
     row_words: np.uint64,
 ) -> np.uint64:
-    """Return the row of the group's member that a packet goes to; `arguments` say which there are.
+    """Return the row of a group's member for a packet; `arguments` locate the group's parameters.
 
     The hash is cut to 32 bits first, as `ActionProfile::choose_from_group` does.
     """
@@ -210,7 +213,7 @@ def pick_member(
 
 @inline
 def note_hit(fields: Fields, row: np.uint64, hit_at: np.uint64, now_ps: int) -> None:
-    """Keep when an entry was last hit, so that it may become idle."""
+    """Keep the time of an entry's last hit, so that the entry may become idle."""
     record = fields[row + np.uint64(COUNTER)]
     if record != _U0:
         fields[record + hit_at] = np.uint64(now_ps) + _U1

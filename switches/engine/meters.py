@@ -60,7 +60,7 @@ def tokens_by(rate: np.uint64, part: np.uint64, micros: np.uint64) -> np.uint64:
 
 @inline
 def take_tokens(fields: Fields, at: np.uint64, size: np.uint64, micros: np.uint64) -> bool:
-    """Fill the bucket at `at`; take `size` tokens if it has them, and say whether it had."""
+    """Fill the bucket at `at`; take `size` tokens if it has them, and return whether it had."""
     came = tokens_by(fields[at], fields[at + _PART], micros)
     tokens = fields[at + _TOKENS] + came - fields[at + _FILLED]
     fields[at + _FILLED] = came
@@ -90,7 +90,7 @@ def check_rates(where: str, rates: Rates | None) -> None:
     if rates is None:
         return
     numbers = (rates.committed, rates.committed_burst, rates.peak, rates.peak_burst)
-    if min(numbers) < 0 or max(numbers) >= 1 << 44:  # what `tokens_by` can multiply
+    if min(numbers) < 0 or max(numbers) >= 1 << 44:  # the limit of the products in `tokens_by`
         raise ConfigError(f"{where}: rates and bursts must be in [0, 2**44), got {rates}")
     if rates.committed > rates.peak:  # BMv2's INVALID_INFO_RATE_VALUE
         raise ConfigError(f"{where}: committed rate must not exceed the peak rate, got {rates}")
@@ -109,7 +109,7 @@ def configure(rates: Rates | None) -> list[int]:
 
 
 def rates_of(words: Sequence[int]) -> Rates | None:
-    """Return how a meter with these words was configured."""
+    """Return the configuration of a meter with these words."""
     if not words[CONFIGURED]:
         return None
     (peak, peak_burst), (committed, burst) = (

@@ -1,6 +1,6 @@
 """A switch port's queues: eight classes with one capacity in bytes.
 
-Which of them is served next is up to `schedulers.py`. The port drains them at its line rate, so
+`schedulers.py` decides which of them is served next. The port drains them at its line rate, so
 classes contend and depths mean something (BMv2 paces each priority queue apart, in packets per
 second). Class 7 is the most urgent, as in BMv2 with eight priority queues.
 """
@@ -63,7 +63,7 @@ def push(words: Words, at: int, packet: int, level: int) -> bool:
 
 @inline
 def first_bytes(words: Words, at: int, level: int) -> int:
-    """Length of the first packet of an occupied class."""
+    """Return the length of the first packet of an occupied class."""
     return row_bytes(words, words[ROWS_AT] + words[at + HEADS + level] * ROW_WORDS)
 
 

@@ -85,7 +85,7 @@ def spread(arena: Arena, packet: int, members: int, size: int, count: int) -> in
 def send_clone(
     arena: Arena, at: int, twin: int, session: int, instance_type: np.uint64, count: int
 ) -> int:
-    """Put a clone into the outbox, once per replica of its session; free it if that is not set."""
+    """Put a clone into the outbox, once per replica of its session; free it if there is none."""
     words = arena.words
     size, entry = 0, 0
     if session < words[at + CLONE_COUNT]:
@@ -106,7 +106,7 @@ def send_clone(
 def send_twin(arena: Arena, at: int, twin: int) -> int:
     """Put a clone that egress has made into the outbox; return how many rows there are.
 
-    Clones of clones end as packets do that come round too often.
+    Clones of clones end like packets that come round too often.
     """
     words = arena.words
     fields = window(arena.fields, words[FIELDS_AT] + twin * words[FIELD_COUNT], STANDARD_FIELDS)
@@ -119,7 +119,7 @@ def send_twin(arena: Arena, at: int, twin: int) -> int:
 
 @inline
 def may_pass(words: Words, at: int, packet: int) -> bool:
-    """Count that a packet comes round once more; say whether it may.
+    """Count that a packet comes round once more; return whether it may.
 
     BMv2 has no limit; here a packet that never leaves would stop the clock.
     """
@@ -150,7 +150,7 @@ def multicast(arena: Arena, at: int, packet: int, group: int, count: int) -> int
 
 @inline
 def resubmit(arena: Arena, at: int, packet: int, field_list: int, count: int) -> int:
-    """Put the packet, whose bytes are as they came, into the outbox for ingress."""
+    """Put the packet, with its bytes as they came, into the outbox for ingress."""
     if not may_pass(arena.words, at, packet):
         free_packet(arena, packet)
         return count

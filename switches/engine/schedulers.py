@@ -1,4 +1,4 @@
-"""Which class of a port's queues is served next; `ringleaf/disciplines.py` explains the ways."""
+"""Chooses the class of a port's queues to serve next; `ringleaf/disciplines.py` explains how."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def make_port_queues(store: Store, capacity_bytes: int, scheduler: str) -> int:
     """Return the offset of a port's empty queues, served as `scheduler` says.
 
     Raises:
-        ConfigError: If that can't be read.
+        ConfigError: If `scheduler` can't be read.
     """
     chosen = parse_scheduler(scheduler)
     at = make_queues(store, capacity_bytes)
@@ -42,7 +42,7 @@ def make_port_queues(store: Store, capacity_bytes: int, scheduler: str) -> int:
 
 
 def scheduler_of(words: Words, at: int) -> str:
-    """How queues are served, as text."""
+    """Return the queues' scheduler, as text."""
     name = next(name for name, code in SCHEDULERS.items() if code == words[at + SCHEDULER])
     weights: list[int] = words[at + WEIGHTS : at + WEIGHTS + CLASSES].tolist()
     return name if name == "strict" else f"{name}:{','.join(map(str, weights))}"
@@ -50,7 +50,7 @@ def scheduler_of(words: Words, at: int) -> str:
 
 @inline
 def highest(words: Words, at: int) -> int:
-    """The highest occupied class; there is one."""
+    """Return the highest occupied class; there must be one."""
     level = CLASSES - 1
     while words[at + LENGTHS + level] == 0:
         level -= 1
@@ -89,7 +89,7 @@ def choose_drr(words: Words, at: int) -> int:
         words[at + DEFICITS + level] += words[at + WEIGHTS + level] * QUANTUM_BYTES
     words[at + DEFICITS + level] -= first_bytes(words, at, level)
     if words[at + LENGTHS + level] == 1:
-        words[at + DEFICITS + level] = 0  # who has nothing left saves nothing up
+        words[at + DEFICITS + level] = 0  # a class that becomes empty keeps no deficit
     return level
 
 

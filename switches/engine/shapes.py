@@ -1,4 +1,4 @@
-"""How a table's keys and parameters are packed into the words of its image.
+"""The packing of a table's keys and parameters into the words of its image.
 
 The generator (which writes look-ups) and the tables (which write images) must agree on this.
 """
@@ -40,12 +40,12 @@ class Shape:
     arguments_at: int  # column of the first parameter
     row_words: int
     meter_at: int  # offset of the direct meter in an entry's record, which starts with its counter
-    hit_at: int  # offset of when it was last hit, in picoseconds, plus 1
+    hit_at: int  # offset of the time of the last hit, in picoseconds, plus 1
     record_words: int
 
     @property
     def prioritized(self) -> bool:
-        """Whether entries have priorities, as all have that may match alike."""
+        """Whether entries have priorities, as in all tables where several entries may match."""
         return any(key.kind in ("ternary", "range", "optional") for key in self.table.keys)
 
     @property

@@ -1,7 +1,7 @@
 """The updates that a control plane may ask of a switch: from P4Runtime, STF or Python.
 
 Tables, actions and externs go by their names in the BMv2 JSON, actions by their numbers there.
-`Switch.apply` takes any of these; what a switch can be asked for, `switches/control/plane.py` says.
+`Switch.apply` takes any of these; `switches/control/plane.py` has the reads.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A table entry's action is that of one member of the table's action profile."""
+    """A reference from a table entry to a member of the table's action profile."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class MemberGroup:
-    """A table entry's action is that of a member which the profile's selector picks."""
+    """A reference from a table entry to a group, of which the profile's selector picks a member."""
 
     number: int
 
@@ -60,7 +60,7 @@ class Entry:
 class TableUpdate:
     verb: str
     table: str
-    entry: Entry | None  # None: forget the default action that was set
+    entry: Entry | None  # None: restore the program's default action
     is_default: bool
 
 
@@ -105,7 +105,7 @@ class CloneUpdate:
 
 @dataclass(frozen=True, slots=True)
 class CounterUpdate:
-    """Set a counter; `index` is of an indirect one, `entry` of a direct one's table."""
+    """Set a counter; an indirect one has an `index`, a direct one an `entry` of its table."""
 
     counter: str
     index: int | None
@@ -141,7 +141,7 @@ class ValueSetUpdate:
 
 @dataclass(frozen=True, slots=True)
 class DigestUpdate:
-    """Whether the switch keeps a digest's messages for `take_digests`."""
+    """Enable or disable the keeping of a digest's messages for `take_digests`."""
 
     verb: str
     digest: str
@@ -162,7 +162,7 @@ Update = (
 
 
 class Count(NamedTuple):
-    """What a counter has counted; whatever its type, both are kept."""
+    """The counts of a counter; packets and bytes are both kept, whatever its type."""
 
     packets: int
     bytes: int
@@ -170,7 +170,7 @@ class Count(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DigestMessage:
-    """What one packet's `digest` call told the control plane."""
+    """The message of one packet's `digest` call to the control plane."""
 
     digest: str
     values: tuple[int, ...]  # per field, in the order of the struct

@@ -1,6 +1,6 @@
-"""Parser value sets: what a control plane puts into one, as the parser looks it up.
+"""Parser value sets: the control plane's members, laid out for the parser's look-up.
 
-An image is `uint64`: how many members there are, then per member and per word of the key a value
+An image is `uint64`: the number of members, then per member and per word of the key a value
 and a mask. A key's parts are words of their own, as the parser has them, lowest first.
 """
 
@@ -74,14 +74,14 @@ class ValueSets:
         self._members[name] = update.members
 
     def images(self) -> Iterator[tuple[str, list[int]]]:
-        """Return each set's image, with its name."""
+        """Yield each set's name and image."""
         for name, value_set in self._sets.items():
             yield name, image_of(value_set, self._members[name], self._where)
 
 
 @inline
 def is_member(state: Fields, image: int, key: tuple[int, ...]) -> bool:
-    """Whether a member has this key; `image` is the offset of the set's image."""
+    """Return whether a member has this key; `image` is the offset of the set's image."""
     at = image + _ONE
     for _ in range(np.int64(state[image])):
         same = True

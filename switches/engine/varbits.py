@@ -40,7 +40,7 @@ def copy_varbits(lanes: Lanes, to: int, start: int, count: int) -> None:
 
 @inline
 def same_varbits(lanes: Lanes, first: int, count: int, second: int, other_count: int) -> bool:
-    """Whether two varbit values are equal numbers: BMv2 compares them so, whatever their length."""
+    """Return whether two varbit values are equal numbers; lengths don't count, as in BMv2."""
     for i in range(max(count, other_count)):  # from the last byte
         a = np.int64(lanes[first + count - 1 - i]) if i < count else 0
         b = np.int64(lanes[second + other_count - 1 - i]) if i < other_count else 0

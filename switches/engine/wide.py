@@ -1,6 +1,6 @@
 """Arithmetic on values of several 64-bit words, the least significant first.
 
-What generated code calls takes and returns tuples of `uint64` of one length, n, and computes
+The functions for generated code take and return tuples of `uint64` of one length, n, and compute
 modulo 2^(64 n); the generator proves that n words are enough. The loops work on arrays, so that
 they are compiled once for all n.
 """
@@ -78,7 +78,7 @@ def shift_words_right(a: Words, amount: np.uint64, sign: np.uint64) -> Words:
 
 @inline
 def is_less(a: Words, b: Words) -> bool:
-    """Compare unsigned values; signed ones with the highest bit of both flipped."""
+    """Compare unsigned values; for signed ones, flip the highest bit of both before."""
     return _is_less(on_stack(a), on_stack(b))
 
 
@@ -106,7 +106,7 @@ def _subtract(rest: Fields, b: Fields) -> None:
 
 @inline
 def _multiply(product: Fields, a: Fields, b: Fields) -> None:
-    """Long multiplication (Knuth, TAOCP 2, 4.3.1 M), each word product from four of halves."""
+    """Multiply (Knuth, TAOCP 2, 4.3.1 M); each product of words is made of four of their halves."""
     count = product.size
     for i in range(count):
         product[i] = _U0
@@ -129,7 +129,7 @@ def _multiply(product: Fields, a: Fields, b: Fields) -> None:
 
 @inline
 def _divide(quotient: Fields, rest: Fields, a: Fields, b: Fields) -> None:
-    """Long division, bit by bit: programs divide wide values too seldom for a faster way."""
+    """Divide bit by bit: programs divide wide values too seldom for a faster way."""
     count = a.size
     some = _U0
     for i in range(count):

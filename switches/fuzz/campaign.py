@@ -1,8 +1,8 @@
-"""Rounds of a contest, each with entries and packets of its own; the same seed, the same rounds.
+"""Rounds of a contest, each with its own entries and packets; the same seed gives the same rounds.
 
 A round's entries are drawn twice: some blindly, and then some for the keys that the engine looked
-tables up by when it was given a few packets alone. Packets are drawn one by one, as what a packet
-has reached says what the next ones are drawn like.
+tables up by when it was given a few packets alone. Packets are drawn one by one, as the points that
+a packet has reached determine how the next ones are drawn.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ringleaf.switches.program import Program
 
 SCOUTINGS = 2
 SCOUTS = 30  # packets
-MOST_DRAWN = 2  # times as many packets as are to be compared, where some can't be
+MOST_DRAWN = 2  # times the packets to compare, as some can't be compared
 
 
 def draw_round(
     program: Program, shadows: Shadows, course: Course, seed: int, number: int
 ) -> tuple[list[Update], PacketMaker]:
-    """Return the updates of one round, and what draws its packets."""
+    """Return the updates of one round, and the maker of its packets."""
     rng = random.Random(f"{seed}/{number}")
     numbers = Numbers(program.source, rng)
     entries = EntryMaker(program, numbers, rng, course.missing())
@@ -47,7 +47,7 @@ def draw_round(
 def run_rounds(
     program: Program, contest: Contest, *, seed: int, packets: int, rounds: int
 ) -> Iterator[Round]:
-    """Compare round by round."""
+    """Yield the outcome of each round of comparison."""
     for number in range(rounds):
         updates, maker = draw_round(program, contest.shadows, contest.course, seed, number)
         drawn = (maker.draw() for _ in range(MOST_DRAWN * packets))

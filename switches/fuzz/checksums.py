@@ -1,4 +1,4 @@
-"""Right checksums for drafts, as most programs drop packets of wrong ones."""
+"""Correct checksums for drafts, as most programs drop packets with wrong ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ringleaf.switches.source import Calculation, Constants, Source
 
 
 def fill_checksums(source: Source, draft: Draft) -> None:
-    """Set those that the program verifies, but for sums over payload, too."""
+    """Set the checksums that the program verifies, but for those that include the payload."""
     for checksum in source.checksums:
         place = draft.places.get(checksum.target)
         calculation = source.calculations[checksum.calculation]
@@ -19,7 +19,7 @@ def fill_checksums(source: Source, draft: Draft) -> None:
 
 
 def _value(calculation: Calculation, draft: Draft) -> int | None:
-    """Return what a calculation over a draft gives; None if it is of no kind that is known here."""
+    """Return the result of a calculation over a draft; None if its kind is not known here."""
     bits, size = 0, 0
     for part in calculation.inputs:
         if isinstance(part, Constants):
@@ -38,7 +38,7 @@ def _value(calculation: Calculation, draft: Draft) -> int | None:
 
 
 def _internet_checksum(data: bytes) -> int:
-    """RFC 1071."""
+    """Return the Internet checksum of `data` (RFC 1071)."""
     data += bytes(len(data) % 2)
     total = sum(int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2))
     while total >> 16:

@@ -1,4 +1,4 @@
-"""Packets through both switches, until they differ; and the least that still does."""
+"""Compares both switches packet by packet until they differ, and shrinks the difference."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_ENDS = 8
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where the two part: at `packets[-1]`, or in what registers and counters hold afterwards."""
+    """A difference: in the output for `packets[-1]`, or in registers and counters afterwards."""
 
     updates: tuple[Update, ...]
     packets: tuple[Packet, ...]
@@ -32,7 +32,7 @@ class Difference:
 
 @dataclass(slots=True)
 class Round:
-    """What has become of one round."""
+    """The outcome of one round."""
 
     compared: int = 0
     sent: int = 0  # packets that left BMv2
@@ -50,7 +50,7 @@ class Contest:
     """Compares the engine and BMv2 on one program.
 
     Args:
-        program: Which.
+        program: The program.
         unchecked: Whether BMv2 was built without its checks, and so must not access arrays out of
             their range.
     """
@@ -66,12 +66,12 @@ class Contest:
     def run(self, updates: Sequence[Update], packets: Iterable[Packet], count: int) -> Round:
         """Compare a round, until the first difference.
 
-        A packet that BMv2 ends by is left out, and both start anew.
+        A packet that ends BMv2 is left out, and both start anew.
 
         Args:
-            updates: What both switches are told.
-            packets: Each is asked for when it is known what the one before it has reached.
-            count: How many of them to compare.
+            updates: Updates for both switches.
+            packets: The packets; each is drawn after it is known what the one before has reached.
+            count: The number of packets to compare.
         """
         done = Round()
         accepted = self._accepted(updates, done)
@@ -99,7 +99,7 @@ class Contest:
         return Sieve(self.shadows, updates, unchecked=self._unchecked)
 
     def _accepted(self, updates: Sequence[Update], done: Round) -> list[Update]:
-        """Return the updates that both sides take."""
+        """Return the updates that both sides accept."""
         accepted = EngineSide(self._program, updates).accepted
         while True:
             try:
@@ -112,7 +112,7 @@ class Contest:
     def _stretch(
         self, updates: Sequence[Update], packets: Sequence[Packet], done: Round
     ) -> Sequence[Packet]:
-        """Compare packets on fresh switches; return those after one that BMv2 has ended by."""
+        """Compare packets on fresh switches; return those after one that ended BMv2."""
         engine = EngineSide(self._program, updates)
         with Bmv2Side(self._program, updates) as bmv2:
             for number, packet in enumerate(packets, 1):
@@ -137,13 +137,13 @@ class Contest:
         return ()
 
     def _alone(self, updates: Sequence[Update], packet: Packet) -> Difference | None:
-        """Return whether a packet makes a difference on fresh switches."""
+        """Return the difference that a packet makes on fresh switches, if any."""
         return self.replay(updates, [packet])
 
     def replay(self, updates: Iterable[Update], packets: Sequence[Packet]) -> Difference | None:
         """Return the first difference on fresh switches; None if there is none, or BMv2 fails.
 
-        It is none, either, if the outcome of a packet is undefined.
+        There is none, either, if the outcome of a packet is undefined.
         """
         updates = tuple(updates)
         if len(self._sieve(updates).keep(packets)) < len(packets):
@@ -178,9 +178,9 @@ def shrink(found: Difference, differs: Differs, tries: int) -> Difference:
     """Return a difference of fewer packets and updates and a shorter last packet.
 
     Args:
-        found: What to start from.
-        differs: Says whether something else still does, as `Contest.replay` does.
-        tries: How often it may be asked.
+        found: The difference to start from.
+        differs: Returns the difference that other updates and packets make, as `Contest.replay`.
+        tries: The most calls of `differs`.
     """
     budget = iter(range(tries))
     best = found
@@ -210,7 +210,7 @@ def _delta(
     attempt: Callable[[Difference, tuple[Any, ...]], Difference | None],
     budget: Iterator[int],
 ) -> Difference:
-    """Leave out stretches, halving their length (Zeller's ddmin, without its complements)."""
+    """Leave out stretches, halving their length (Zeller's ddmin without its complements)."""
     size = max(len(items(best)), 1)
     while size:
         at = 0
@@ -228,7 +228,7 @@ def _delta(
 
 
 def _shorter_packet(best: Difference, differs: Differs, budget: Iterator[int]) -> Difference:
-    """Set bytes of the last packet to zero, and cut its end off, where that changes nothing."""
+    """Set bytes of the last packet to zero, and cut its end off, if the difference remains."""
     size = len(best.packets[-1][1])
     while size:
         at = 0

@@ -1,7 +1,7 @@
-"""The parts of a program that packets have reached so far, and what is drawn next because of it.
+"""The parts of a program that packets have reached so far, as a guide for drawing the next.
 
-All of it is told by the observed engine (`switches/generate/observing.py`): which points each
-packet has reached, and by which keys tables were looked up.
+All of it comes from the observed engine (`switches/generate/observing.py`): the points that each
+packet has reached, and the keys by which tables were looked up.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ringleaf.switches.generate.observing import (
 from ringleaf.switches.source import Expression
 
 MOST_SEEDS = 200
-MOST_KEYS = 60  # that are remembered of a table
+MOST_KEYS = 60  # remembered per table
 
 PLURALS = {
     **{STATE: "parser states", TRANSITION: "transitions", ACTION: "actions"},
@@ -40,8 +40,8 @@ PLURALS = {
 class Course:
     """The way of a campaign through one program.
 
-    `seeds` are the packets that reached something first, and `asked` the keys that tables were
-    looked up by, the last ones last.
+    `seeds` are the packets that were the first to reach something, and `asked` the keys that tables
+    were looked up by, the latest last.
     """
 
     def __init__(self, observer: Observer) -> None:
@@ -54,12 +54,12 @@ class Course:
         self._conditions = observer.conditions
 
     def note(self, packet: Packet, before: Mapping[Point, int], side: EngineSide) -> None:
-        """Take what a packet has reached that is compared.
+        """Note the points that a compared packet has reached.
 
         Args:
-            packet: Which is a seed if something is new.
-            before: How often each point was reached before it.
-            side: The engine after it.
+            packet: The packet, which becomes a seed if a point is new.
+            before: The counts of all points before it.
+            side: The engine, after the packet.
         """
         touched = self.note_keys(before, side)
         new = [point for point in self.points if point in touched and point not in self.reached]
@@ -68,7 +68,7 @@ class Course:
         self.reached.update(dict.fromkeys(new))
 
     def note_keys(self, before: Mapping[Point, int], side: EngineSide) -> set[Point]:
-        """Take the keys that tables were looked up by; return the points that were reached."""
+        """Note the keys that tables were looked up by; return the points that were reached."""
         now = side.counts()
         touched = {point for point, count in now.items() if count > before[point]}
         for point in touched:
@@ -79,11 +79,11 @@ class Course:
         return touched
 
     def missing(self) -> list[Point]:
-        """Return what was never reached, in the order of the program's code."""
+        """Return the points that were never reached, in the order of the program's code."""
         return [point for point in self.points if point not in self.reached]
 
     def conditions(self) -> list[tuple[Expression, bool]]:
-        """Return conditions, and how each must turn out to reach what was not reached."""
+        """Return conditions, each with the outcome that it has never had."""
         return [
             (self._conditions[point], point.kind == TRUE)
             for point in self.missing()
@@ -91,7 +91,7 @@ class Course:
         ]
 
     def by_kind(self) -> Iterator[tuple[str, int, int]]:
-        """Return per kind of point how many were reached, of how many there are."""
+        """Yield each kind of point, with the number reached and the number of all."""
         for kind in COVERED:
             points = [point for point in self.points if point.kind == kind]
             if points:

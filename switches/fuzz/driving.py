@@ -1,6 +1,6 @@
-"""Bits that give an expression a value: inverses of what parsers and conditions compute.
+"""Finds bits that give an expression a value, by inverting computations of parsers and conditions.
 
-They are not found for every expression and every value; whoever drives looks whether they were.
+They are not found for every expression and every value; callers must check whether they were.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _LONGEST = 4096  # bits of a shift
 
 
 def drive(packet: Packet, value: Value, wanted: int, mask: int = -1) -> bool:
-    """Change a packet so that a value is what is wanted in the bits of a mask, if that is found.
+    """Change a packet so that a value's bits in a mask are those wanted, if possible.
 
     Returns:
-        Whether it is so now. If not, the packet may have changed all the same.
+        Whether they are so now. If not, the packet may have changed all the same.
     """
     _push(packet, value, wanted, mask)
     now = evaluated(packet, value)
@@ -33,7 +33,7 @@ def drive(packet: Packet, value: Value, wanted: int, mask: int = -1) -> bool:
 
 
 def _push(packet: Packet, value: Value, wanted: int, mask: int) -> None:
-    """Change bits towards a value that is wanted in a mask's bits."""
+    """Change bits of a packet so that a value's bits in a mask come closer to those wanted."""
     match value:
         case Bits(at, width):
             packet.put((at, width), wanted, mask)
@@ -54,7 +54,7 @@ def _push(packet: Packet, value: Value, wanted: int, mask: int) -> None:
 def _push_operands(
     packet: Packet, op: str, left: Value, right: Value, wanted: int, mask: int
 ) -> None:
-    """Change one operand, given the other as it is; of bitwise operations, each in turn."""
+    """Change one operand, given the other as it is; for bitwise operations, each in turn."""
     for side, other, flipped in ((left, right, False), (right, left, True)):
         number = evaluated(packet, other)
         if number is not None and depends(side):
@@ -71,7 +71,7 @@ def _and(packet: Packet, side: Value, other: int, _: bool, wanted: int, mask: in
 
 
 def _or(packet: Packet, side: Value, other: int, _: bool, wanted: int, mask: int) -> None:
-    """Set the bits that the other side leaves open; of `a << 8 | b`, each sets its own."""
+    """Set the bits that the other side leaves open; in `a << 8 | b`, each side sets its own."""
     reach = _reach(side)
     _push(packet, side, wanted, mask & reach & ~other if reach >= 0 else mask & ~other)
 
@@ -104,7 +104,7 @@ _INVERSES: dict[str, Callable[[Packet, Value, int, bool, int, int], None]] = {
 
 
 def _reach(value: Value) -> int:
-    """Return a mask of the bits that a value may have; -1 where that is not plain."""
+    """Return a mask of the bits that a value may have; -1 if that is not known."""
     match value:
         case Bits(_, width):
             return (1 << width) - 1
@@ -142,7 +142,7 @@ _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 def _push_comparison(packet: Packet, op: str, left: Value, right: Value) -> None:
-    """Let a side be what just makes a comparison true, the left one if it can be changed."""
+    """Set a side to a value that just makes a comparison true, the left one if possible."""
     mirrored = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(op, op)
     for side, other, how in ((left, right, op), (right, left, mirrored)):
         number = evaluated(packet, other)

@@ -1,4 +1,4 @@
-"""Random updates for a program: all that a control plane can tell both switches."""
+"""Random updates for a program: everything that a control plane can tell both switches."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from ringleaf.switches.program import Program
 from ringleaf.switches.source import Constant, Field, Primitive, Source, Table
 
 Keys = tuple[int, ...]
-"""What a table is looked up by, a number per key."""
+"""The keys that a table is looked up by, a number for each."""
 
-PORTS = 8  # that packets come in by, and most leave by
+PORTS = 8  # by which packets come in, and most leave
 MOST_ENTRIES = 8
 MEMBERS = 4
 REGISTER_CELLS = 4
-_ANSWERED = 0.7  # of tables that were looked up get entries for it
+_ANSWERED = 0.7  # of tables that were looked up get entries for those keys
 _WIDE = 0.1  # of keys match all values, or half of them
 _AIMED = 0.5  # of entries have an action that did not run yet, where there is one
 REGISTER_BITS = 63  # the most that Thrift's numbers hold
@@ -61,7 +61,7 @@ class EntryMaker:
         self._sessions = _clone_sessions(self._source)
 
     def updates(self) -> list[Update]:
-        """Return what a control plane may say before it has seen any packet."""
+        """Return the updates of a control plane before it has seen any packet."""
         return [
             *self._traffic(),
             *self._profiles(),
@@ -82,7 +82,7 @@ class EntryMaker:
         return found
 
     def _around(self, shape: Shape, keys: Keys) -> Match:
-        """Return a match of these keys, and of others."""
+        """Return a match that covers these keys, and perhaps others."""
         columns = zip(shape.table.keys, shape.widths, keys, strict=True)
         return tuple(self._pair(key.kind, width, value) for key, width, value in columns)
 
@@ -144,7 +144,7 @@ class EntryMaker:
         return tuple(pairs)
 
     def _pair(self, kind: str, width: int, matched: int | None = None) -> tuple[int, int]:
-        """Return a key's pair, that matches a value if one is given."""
+        """Return a key's pair, which matches `matched` if it is given."""
         rng, full = self._rng, (1 << width) - 1
         value = self._numbers.seldom(width) if matched is None else matched & full
         match kind:
@@ -176,11 +176,11 @@ class EntryMaker:
         return tuple(map(self._argument, self._source.actions[action].widths))
 
     def _parameters(self, action: int) -> int:
-        """Actions of more parameters are more to the point than `NoAction` and `drop`."""
+        """Return the number of an action's parameters: those with more are the more interesting."""
         return len(self._source.actions[action].widths)
 
     def _argument(self, width: int) -> int:
-        """Return a parameter; those as wide as ports and groups are mostly such."""
+        """Return an argument; one as wide as a port or a group is mostly one."""
         if width == 9 and self._rng.random() < 0.9:
             return self._rng.randrange(PORTS)
         if width == 16 and self._rng.random() < 0.4:
@@ -197,7 +197,7 @@ class EntryMaker:
 
 
 def _clone_sessions(source: Source) -> list[int]:
-    """Return the sessions that a program clones to; some, if it does not say by a constant."""
+    """Return the sessions that a program clones to; 1 and 2 as well if not all are constants."""
     calls = [p for action in source.actions.values() for p in action.primitives if p.op in _CLONES]
     if not calls:
         return []

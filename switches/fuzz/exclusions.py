@@ -22,11 +22,11 @@ TIMED = {
     *("ingress_global_timestamp", "egress_global_timestamp", "enq_timestamp", "deq_timedelta"),
     *("ingress_global_tstamp", "current_global_tstamp"),
 }
-"""Queues' depths are not among them: one packet at a time finds them empty."""
+"""The depths of queues are not among them: one packet at a time finds the queues empty."""
 
 
 def incomparable(source: Source) -> list[str]:
-    """Return why outputs can't be compared, per reason what it is and where; empty if they can."""
+    """Return the reasons why outputs can't be compared, with their places; empty if they can."""
     found: dict[str, None] = {}
     for item, where in _readers(source):
         for ref in fields_in(item):
@@ -36,7 +36,7 @@ def incomparable(source: Source) -> list[str]:
 
 
 def unconfigured(source: Source) -> list[str]:
-    """Return what is left as it is at first, and why."""
+    """Return the objects that are not configured, each with the reason."""
     return [
         *(f"rates of meter {name}: time decides what they do" for name in source.meters),
         *(
@@ -51,7 +51,7 @@ def _at(where: str) -> str:
 
 
 def _readers(source: Source) -> Iterator[tuple[Any, str]]:
-    """Whatever reads fields, with its place in the source."""
+    """Yield everything that reads fields, with its place in the source."""
     for action in source.actions.values():
         yield from _reads(action)
     for state in source.states.values():
@@ -70,7 +70,7 @@ def _reads(action: Action) -> Iterator[tuple[tuple[Expression, ...], str]]:
 
 
 def _read_by(primitive: Primitive) -> tuple[Expression, ...]:
-    """Its operands, but for the one that it writes."""
+    """Return a primitive's operands, but for the one that it writes."""
     writes = primitive.parameters and isinstance(primitive.parameters[0], Field)
     return primitive.parameters[1:] if writes else primitive.parameters
 
@@ -84,7 +84,7 @@ def _pipeline_reads(pipeline: Pipeline) -> Iterator[tuple[Any, str]]:
 
 
 def fields_in(item: Any) -> Iterator[Field]:
-    """All fields that an expression, or several, are made of."""
+    """Yield all fields in an expression, or in several."""
     if isinstance(item, Field):
         yield item
     elif is_dataclass(item):

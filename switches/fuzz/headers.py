@@ -1,4 +1,4 @@
-"""A packet that comes into being as a parser reads it: random bits, of which some get values."""
+"""A packet that is made as a parser reads it: random bits, some of which get values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ringleaf.switches.source import (
 )
 
 MOST_BITS = 8 * 3000
-_DEEPEST = 10  # definitions that lead from one to the next; more would lead nowhere
+_DEEPEST = 10  # definitions in a chain; longer ones are given up
 
 __all__ = ["MOST_BITS", "Draft", "Place", "UnknownError"]
 
@@ -42,13 +42,13 @@ def _mask_of(place: Place) -> int:
 
 
 class Draft:
-    """Bits, a cursor, and where in them the fields lie that were extracted so far.
+    """The bits of a packet, a cursor, and the places of the fields extracted so far.
 
     Args:
         source: The program.
-        rng: For the bits.
-        data: The bits to begin with, for a packet that is like another.
-        port: By which it comes.
+        rng: The source of random bits.
+        data: The bytes to begin with, for a packet that is like another.
+        port: The port by which it comes.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Draft:
         return self._bits >> (MOST_BITS - at - width) & (1 << width) - 1
 
     def put(self, place: Place, value: int, mask: int | None = None) -> None:
-        """Set those bits of a value that `mask` has."""
+        """Set the bits of a value that are in `mask`."""
         at, width = place
         mask = (1 << width) - 1 if mask is None else mask & (1 << width) - 1
         shift = MOST_BITS - at - width
@@ -82,7 +82,7 @@ class Draft:
         return self._bits.to_bytes(MOST_BITS // 8, "big")[:size_bytes]
 
     def extract(self, header: str, varbit_bits: int = 0) -> None:
-        """Say that a header lies at the cursor."""
+        """Note that a header lies at the cursor, and move the cursor past it."""
         self.valid.add(header)
         for item in self._source.headers[header].fields:
             width = varbit_bits if item.varbit else item.width
@@ -90,7 +90,7 @@ class Draft:
             self.cursor += width
 
     def assign(self, target: Field, value: Expression) -> None:
-        """Say that the parser gives a field a value, as it now is."""
+        """Note that the parser gives a field a value, as it now is."""
         width = self._source.field_of(target).width
         meaning = self.resolved(value)
         self.places.pop(target, None)
@@ -101,23 +101,23 @@ class Draft:
             self.known[target] = Computed("&", meaning, Constant((1 << width) - 1))
 
     def end_parsing(self, definitions: Mapping[Field, Expression]) -> None:
-        """Say what fields are given by the program, where each is given one value at one place."""
+        """Note the values of fields that the program assigns at one place only."""
         self._definitions = definitions
 
     def resolved(self, item: Expression) -> Value:
-        """Return what an expression now is in terms of the packet's bits."""
+        """Return an expression's present value in terms of the packet's bits."""
         return resolve(item, self._leaf)
 
     def value(self, item: Expression) -> int:
-        """Return what an expression has.
+        """Return an expression's value.
 
         Raises:
-            UnknownError: If that is not only up to the packet.
+            UnknownError: If it depends on more than the packet.
         """
         return evaluate(self, self.resolved(item))
 
     def aim(self, item: Expression, value: int, mask: int = -1) -> bool:
-        """Change bits so that an expression has a value in a mask's bits; say whether it has."""
+        """Change bits so that an expression has a value in a mask's bits; return whether it has."""
         return drive(self, self.resolved(item), value, mask)
 
     def hold(self, item: Expression) -> None:
@@ -126,11 +126,11 @@ class Draft:
             self._held |= _mask_of(place)
 
     def is_held(self, place: Place) -> bool:
-        """Whether the path depends on some bits there."""
+        """Return whether the path depends on any bits of a place."""
         return self._held & _mask_of(place) != 0
 
     def is_free(self, item: Expression) -> bool:
-        """Whether an expression can be given a value without changing the path."""
+        """Return whether an expression can be given a value without changing the path."""
         places = list(places_in(self.resolved(item)))
         return bool(places) and not any(map(self.is_held, places))
 

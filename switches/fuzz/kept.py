@@ -1,4 +1,4 @@
-"""A difference as a test in STF, which expects what BMv2 does."""
+"""A difference as a test in STF, which expects BMv2's outputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ringleaf.switches.stf.entries import GREATEST_PRIORITY
 
 
 def as_stf(program: Program, found: Difference) -> str:
-    """Return the test; what STF has no words for is a comment in BMv2's own."""
+    """Return the test; updates that STF can't express are comments with BMv2's commands."""
     writer = CommandWriter(program)
     shapes = {shape.table.name: shape for shape in program.module.shapes}
     lines = [
@@ -58,7 +58,7 @@ def _update_lines(
 
 
 def _keys(shape: Shape, entry: Entry) -> Iterator[str]:
-    """Return the keys; STF has no ranges but single values, and whole ones."""
+    """Yield the keys; STF has no ranges other than single values and whole ranges."""
     columns = zip(shape.table.keys, shape.widths, entry.match, strict=True)
     for key, width, (value, mask) in columns:
         full = (1 << width) - 1

@@ -1,4 +1,4 @@
-"""Numbers at which programs do something else: their own constants, and the ends of ranges."""
+"""Numbers at which a program's behaviour may change: its own constants, and the ends of ranges."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Numbers:
         self._partners = _partners(source)
 
     def draw_for(self, field: Field, width: int) -> int:
-        """Return a number for a field, likely one that the program compares it with."""
+        """Return a number for a field, probably one that the program compares it with."""
         constants = [value for value in self._compared.get(field, ()) if value < 1 << width]
         if constants and self._rng.random() < 0.8:
             value = self._rng.choice(constants)
@@ -48,7 +48,7 @@ class Numbers:
         return rng.getrandbits(rng.choice((width, width, min(width, 3)))) if width else 0
 
     def seldom(self, width: int) -> int:
-        """Return one of few numbers of that width, so that what is drawn so is often equal."""
+        """Return one of a few numbers of that width, so that such numbers are often equal."""
         drawn = self._drawn.setdefault(width, [])
         if len(drawn) < 6:
             drawn.append(self.draw(width))
@@ -69,7 +69,7 @@ def ends(width: int) -> tuple[int, ...]:
 
 
 def _comparisons(source: Source) -> dict[Field, list[int]]:
-    """Return the constants that fields are compared with, as far as that is plainly said."""
+    """Return the constants that fields are compared with directly."""
     found: dict[Field, set[int]] = {}
     for operation in _operations(source):
         sides = operation.left, operation.right
@@ -80,7 +80,7 @@ def _comparisons(source: Source) -> dict[Field, list[int]]:
 
 
 def _partners(source: Source) -> dict[Field, list[Field]]:
-    """Return the fields that stand on the other side of an operation, per field."""
+    """Return, per field, the fields on the other side of its operations."""
     found: dict[Field, dict[Field, None]] = {}
     for operation in _operations(source):
         match operation.left, operation.right:

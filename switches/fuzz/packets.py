@@ -1,4 +1,4 @@
-"""Random packets that follow a program's parser, and such that do so only nearly."""
+"""Random packets that follow a program's parser, or nearly follow it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REPEATED = 0.1  # of packets are one of the last ones, for switches that rememb
 _MEMORY = 20  # packets
 _SEEDED = 0.4  # of packets are like one that reached something first
 _TURNED = 0.25  # of the selects that such a packet passes go another way
-_HITS = 0.6  # of tables whose key is set to what an entry has
+_HITS = 0.6  # of tables whose key is set to that of an entry
 _CHANGED = 0.6  # of fields
 _CHANGED_OF_SEEDS = (0.0, 0.1, 0.3)
 _COPIED = 0.15  # of the fields that are compared with another
@@ -39,7 +39,7 @@ _MUTATED = 0.35  # of packets
 
 
 class Aims(Protocol):
-    """What packets have reached so far (`course.py`)."""
+    """The points that packets have reached so far (`course.py`)."""
 
     @property
     def seeds(self) -> Sequence[Packet]: ...
@@ -48,7 +48,7 @@ class Aims(Protocol):
 
 
 class PacketMaker:
-    """Draws packets for one program with its entries, towards what was not reached yet."""
+    """Draws packets for one program and its entries, towards points that were not reached yet."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class PacketMaker:
         return port, data
 
     def _seed(self) -> Packet | None:
-        """Return a packet to draw another like it, one of the latest more often; None for none."""
+        """Return a seed to draw a similar packet, more often one of the latest; None for none."""
         seeds = self._aims.seeds if self._aims else ()
         if not seeds or self._rng.random() >= _SEEDED:
             return None
@@ -110,7 +110,7 @@ class PacketMaker:
     # The parser's path.
 
     def _walk(self, draft: Draft, aimed: float) -> None:
-        """Follow the parser; so many selects are aimed at one of their transitions."""
+        """Follow the parser; a share `aimed` of selects are aimed at one of their transitions."""
         name = self._source.first_state
         for _ in range(MOST_STATES):
             if name is None:
@@ -120,7 +120,7 @@ class PacketMaker:
             try:
                 for op in state.ops:
                     self._do(draft, op)
-            except (UnknownError, IndexError):  # an IndexError: the stack is full
+            except (UnknownError, IndexError):  # IndexError: the stack is full
                 return
             if draft.cursor > MOST_BITS // 2:
                 return
@@ -154,7 +154,7 @@ class PacketMaker:
         return header
 
     def _length(self, draft: Draft, header: str, length: Expression) -> int:
-        """Return the bits of a varbit field, after some tries to find one that fits."""
+        """Return the length of a varbit field in bits, after some tries to make it fit."""
         varbit = self._source.headers[header].varbit
         assert varbit is not None
         draft.hold(length)
@@ -208,7 +208,7 @@ class PacketMaker:
                 draft.put(place, self._numbers.draw_for(ref, place[1]))
 
     def _branch(self, draft: Draft) -> None:
-        """Let a condition that always turned out one way turn out the other, if packets can."""
+        """Try to give a condition the outcome that it has never had."""
         conditions = self._aims.conditions() if self._aims else []
         if not conditions or self._rng.random() >= _BRANCHED:
             return
@@ -247,7 +247,7 @@ class PacketMaker:
         return self._at_an_end(draft, len(data))
 
     def _at_an_end(self, draft: Draft, size: int) -> bytes:
-        """Give one field a value at an end of its range, or one beside the value that it has."""
+        """Give one field a value at an end of its range, or one beside its own value."""
         places = sorted(set(draft.places.values()))
         if places:
             place = self._rng.choice(places)
@@ -257,7 +257,7 @@ class PacketMaker:
 
 
 def _matches_of(shape: Shape, updates: Sequence[Update]) -> list[Match]:
-    """Return what a table's entries match, constant ones too."""
+    """Return the matches of a table's entries, constant ones too."""
     if shape.table.entries:
         return [
             tuple(

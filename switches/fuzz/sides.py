@@ -1,4 +1,4 @@
-"""The two switches that are compared, and what can be seen of each."""
+"""The two switches that are compared, and the state that each of them shows."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _PROMPT = "RuntimeCmd: "
 _NUMBERS = re.compile(r"\((\d+) bytes, (\d+) packets\)")
 
 State = dict[str, object]
-"""What registers and counters hold, by what they are."""
+"""The values of registers and counters, by label."""
 
 
 class Cell(NamedTuple):
-    """Something of a switch's state that both can be asked for."""
+    """A part of a switch's state that both switches can be asked for."""
 
     label: str
     command: str
@@ -46,7 +46,7 @@ class Cell(NamedTuple):
 
 
 def cells_of(program: Program, updates: Sequence[Update]) -> list[Cell]:
-    """Return what of a program's state is compared."""
+    """Return the cells of a program's state that are compared."""
     source = program.source
     found = []
     for register in source.registers.values():
@@ -100,12 +100,12 @@ class EngineSide:
 
     @property
     def endless(self) -> int:
-        """How many packets so far BMv2 would go round with for ever, or end by."""
+        """The number of packets so far that would loop forever in BMv2, or end it."""
         return self.switch.looped + sum(self.switch.failed_assertions().values())
 
     @property
     def chance(self) -> int:
-        """What the next random number comes from; another one once a packet has drawn a number."""
+        """The state of the random numbers; it changes when a packet draws one."""
         return int(self._store.arena.fields[self._words[RANDOM_AT]])
 
     def stays_inside(self, packet: Packet) -> bool:
@@ -121,7 +121,7 @@ class EngineSide:
         return {cell.label: self._read(cell) for cell in cells}
 
     def memory(self) -> bytes:
-        """Return all registers and counters, without what an observer keeps beside them."""
+        """Return all registers and counters as bytes, without an observer's words."""
         words, module, arena = self._words, self.switch.program.module, self._store.arena
         at, lanes_at = words[STATE_AT], words[LANE_STATE_AT]
         size = module.observer.at if module.observer else module.state.words
@@ -129,7 +129,7 @@ class EngineSide:
         return state + arena.lanes[lanes_at : lanes_at + module.state.lanes].tobytes()
 
     def snapshot(self) -> list[npt.NDArray[Any]]:
-        """Return all that the switch is between two packets, when none has bytes in it."""
+        """Return the whole state of the switch between two packets, when it holds no packet."""
         return [part.copy() for part in self._arrays()]
 
     def restore(self, parts: Sequence[npt.NDArray[Any]]) -> None:
@@ -152,7 +152,7 @@ class EngineSide:
 
     @property
     def outside(self) -> int:
-        """How often packets have accessed an array out of its range; of an observed program."""
+        """The number of accesses of arrays out of their range; only for an observed program."""
         return sum(count for point, count in self.counts().items() if point.kind == OUTSIDE)
 
     def asked(self, table: str) -> tuple[int, ...]:
@@ -188,7 +188,7 @@ class EngineSide:
         return switch.read_direct_counter(cell.name, entries[cell.at])
 
     def _takes(self, update: Update) -> bool:
-        """Apply an update; one that doesn't fit (a second entry of a key) is left out."""
+        """Apply an update; return False if it doesn't fit (a second entry for a key)."""
         try:
             self.switch.apply([update])
         except ConfigError:
@@ -227,7 +227,7 @@ class Bmv2Side:
         """Return what a packet leads to, in order of ports.
 
         Raises:
-            BackendError: If BMv2 has ended, or has not done with the packet in time.
+            BackendError: If BMv2 has ended, or has not finished with the packet in time.
         """
         [out] = self._bmv2.process([packet], timeout_s=PATIENCE_S)
         return [(port, data) for port, data in out if port <= LAST_PORT]
@@ -237,7 +237,7 @@ class Bmv2Side:
         return {cell.label: _value(cell, text) for cell, text in zip(cells, answers, strict=True)}
 
     def _ask(self, lines: Sequence[str]) -> list[str]:
-        """Return what each line of its command line prints."""
+        """Return the output of each line of its command line."""
         if not lines:
             return []
         answers = self._bmv2.command(*lines).split(_PROMPT)[1 : len(lines) + 1]
@@ -247,7 +247,7 @@ class Bmv2Side:
 
 
 class RefusedError(Exception):
-    """BMv2 takes no such update, though the engine does."""
+    """An update that BMv2 refuses, though the engine takes it."""
 
     def __init__(self, update: Update, what: str) -> None:
         super().__init__(what)

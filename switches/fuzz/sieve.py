@@ -1,9 +1,9 @@
-"""Keeps from BMv2 what it can't be compared by: packets whose outcome P4 leaves open.
+"""Filters out packets that BMv2 can't be compared by: those whose outcome P4 leaves open.
 
-A header that was not extracted still has fields; BMv2's hold what an earlier packet left there,
-ours are zero (`switches/generate/leftovers.py` says where that is so). P4 allows both. So packets
-go through twins of the engine in which such fields are not zero: what then comes out otherwise was
-undefined. Packets that draw random numbers, that BMv2 would go round with for ever, or abort by
+A header that was not extracted still has fields; BMv2's hold the values of an earlier packet,
+ours are zero (`switches/generate/leftovers.py` lists the cases). P4 allows both. So packets go
+through twins of the engine in which such fields are not zero: an output that differs there was
+undefined. Packets that draw random numbers, that would loop forever in BMv2, or abort it
 (`assert`), are kept from it, too; and those that access an array out of its range from a BMv2
 that was built without its checks (`switches/bmv2/build.py`).
 """
@@ -28,7 +28,7 @@ CROWDED = "leads to more packets at once than BMv2's queues hold for certain"
 ENDLESS = "goes round for ever, or violates an assertion"
 
 MOST_OUTPUTS = 32
-"""Of a packet; BMv2's queues hold 64, and whether they overflow is up to its threads."""
+"""Outputs of a packet, at most; BMv2's queues hold 64, and their overflow is up to its threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class Sieve:
     """The engine and its twins, with some updates.
 
     Args:
-        shadows: Of the program.
-        updates: What the switches are told.
+        shadows: The program's shadows.
+        updates: Updates for the switches.
         unchecked: Whether BMv2 must not access arrays out of their range.
     """
 
@@ -69,11 +69,14 @@ class Sieve:
         self.examples: dict[str, Packet] = {}
 
     def keep(self, packets: Sequence[Packet]) -> list[Packet]:
-        """Return those that both switches must agree on; the others leave no trace."""
+        """Return the packets that both switches must agree on; the others leave no trace."""
         return [packet for packet in packets if self.takes(packet)]
 
     def takes(self, packet: Packet) -> bool:
-        """Process a packet if both switches must agree on it; twins see what nothing else bars."""
+        """Process a packet if both switches must agree on it; return whether they must.
+
+        Twins only see packets that pass all other tests.
+        """
         before = self.engine.snapshot()
         endless, chance, outside = self.engine.endless, self.engine.chance, self.engine.outside
         out = self.engine.process(packet)
@@ -95,7 +98,7 @@ class Sieve:
         return False
 
     def _twins_agree(self, packet: Packet, out: list[Packet]) -> bool:
-        """Say whether the twins do as the engine did; if not, they are as they were before."""
+        """Return whether the twins do as the engine did; if not, restore them."""
         before = [twin.snapshot() for twin in self._twins]
         expected = out, self.engine.memory()
         if all((twin.process(packet), twin.memory()) == expected for twin in self._twins):

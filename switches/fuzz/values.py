@@ -1,4 +1,4 @@
-"""Values as a packet's bits give them.
+"""Values in terms of a packet's bits.
 
 A parser computes with what it has extracted, looked ahead at, and assigned; p4c makes slices of
 a lookahead, for example, shifts and masks of a temporary. An expression whose fields are resolved
@@ -15,10 +15,10 @@ from typing import Protocol
 from ringleaf.switches.source import Boolean, Constant, Expression, Operation
 
 Place = tuple[int, int]
-"""Where a value lies: its first bit and its width."""
+"""The place of a value: its first bit and its width."""
 
 WIDEST = 1 << 4096
-"""Shifts and products beyond it are no values of any field."""
+"""Larger shifts and products are not values of any field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Bits:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """What depends on more than the packet."""
+    """A value that depends on more than the packet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Packet(Readable, Protocol):
 
 
 def resolve(item: Expression, leaf: Callable[[Expression], Value]) -> Value:
-    """Return an expression with each leaf replaced by what it stands for."""
+    """Return an expression with each leaf replaced by the value that it stands for."""
     match item:
         case Boolean(value) | Constant(value):
             return Constant(int(value))
@@ -81,7 +81,7 @@ def resolve(item: Expression, leaf: Callable[[Expression], Value]) -> Value:
 def places_in(value: Value, mask: int = -1) -> Iterator[Place]:
     """Return the stretches of the packet that the bits of a mask of a value depend on.
 
-    Of slices, which are shifts and masks, that is no more than what they show.
+    Of slices, which are shifts and masks, these are only the bits that they show.
     """
     match value:
         case Bits(at, width):
@@ -117,10 +117,10 @@ OPERATIONS: dict[str, Callable[[int, int], int]] = {
 
 
 def evaluate(packet: Readable, value: Value) -> int:
-    """Return what a value is in a packet.
+    """Return the number that a value is in a packet.
 
     Raises:
-        UnknownError: If that is not only up to the packet.
+        UnknownError: If it depends on more than the packet.
     """
     match value:
         case Bits(at, width):
@@ -150,7 +150,7 @@ def _unary(op: str, value: int) -> int:
 
 
 def evaluated(packet: Readable, value: Value) -> int | None:
-    """Return what a value is in a packet, None if that is not only up to the packet."""
+    """Return the number that a value is in a packet, None if it depends on more than the packet."""
     try:
         return evaluate(packet, value)
     except UnknownError:
@@ -158,5 +158,5 @@ def evaluated(packet: Readable, value: Value) -> int | None:
 
 
 def depends(value: Value) -> bool:
-    """Whether a value depends on the packet's bits."""
+    """Return whether a value depends on the packet's bits."""
     return next(places_in(value), None) is not None

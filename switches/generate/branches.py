@@ -1,4 +1,4 @@
-"""Code of ifs; a long else-if chain, as of an index into a stack, stays flat."""
+"""Code of ifs; a long else-if chain, such as that of an index into a stack, stays flat."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def write_if(code: Code, statement: If, write: Callable[[Body], None]) -> None:
 
 
 def _note(code: Code, kind: str, *statements: If) -> None:
-    """Note which way ifs go; those that are no statements of the program's have no place in it."""
+    """Note the outcome of ifs; those without a place in the source are not the program's own."""
     for statement in statements:
         where = statement.where
         if isinstance(where, Where):
@@ -52,7 +52,7 @@ def _note(code: Code, kind: str, *statements: If) -> None:
 
 
 def _shown(statement: If, where: Where) -> str:
-    """Return a condition as the source has it; of `!x` p4c shows only x."""
+    """Return a condition as in the source; for `!x` p4c shows only x."""
     condition, text = statement.condition, where.fragment or "if"
     negated = isinstance(condition, Operation) and condition.op == "not"
     return f"!({text})" if negated and not text.startswith("!") else text

@@ -18,7 +18,7 @@ LONGEST_STRAIGHT = 64  # bytes of input for which there is code without a loop
 
 
 def calculate(code: Code, name: str, where: str = "") -> tuple[str, int]:
-    """Write what the calculation needs; return code of its result, and its bits."""
+    """Write the lines that a calculation needs; return code of its result, and its bits."""
     calculation = code.source.calculations[name]
     algorithm = calculation.algorithm
     if algorithm not in WIDTHS:
@@ -73,7 +73,7 @@ def update_checksum(code: Code, checksum: Checksum) -> None:
 
 
 def verify_checksum(code: Code, checksum: Checksum, error: Field) -> None:
-    """Set `error` where the field is not what the calculation gives."""
+    """Write code that sets `error` if the field differs from the calculation's result."""
     target = checksum.target
     code.lines.comment(f"verify {code.field_label(target)}")
     mark = Mark(VERIFY, checksum, checksum.where)
@@ -91,7 +91,7 @@ def _condition(code: Code, checksum: Checksum) -> str | None:
 
 
 def _sum16(code: Code, calculation: Calculation, pieces: list[Piece], bits: int) -> str:
-    """Ones' complement of the ones' complement sum of 16-bit words (RFC 1071).
+    """Return code of the ones' complement of the ones' complement sum of 16-bit words (RFC 1071).
 
     2^16 is 1 modulo 65535, so each piece counts by its place in its word alone, and all are
     added up before folding.
@@ -118,7 +118,7 @@ def _sum16(code: Code, calculation: Calculation, pieces: list[Piece], bits: int)
 
 
 def _is_whole(own: list[Piece], end: int) -> bool:
-    """Whether leaving these pieces out leaves the others where they are in their words."""
+    """Return whether the other pieces keep their places in words if these pieces are left out."""
     last = own[-1].offset + own[-1].width == end
     return last or sum(piece.width for piece in own) % 16 == 0
 
@@ -185,7 +185,7 @@ def _identity(code: Code, pieces: list[Piece], bits: int) -> str:
 
 
 def _xor(code: Code, pieces: list[Piece], width: int) -> str:
-    """Exclusive or of the input's words of `width` bits."""
+    """Return code of the exclusive or of the input's words of `width` bits."""
     code.add(f"total = {code.u(0)}")
     for piece in pieces:
         shift = -(piece.offset + piece.width) % width

@@ -1,7 +1,7 @@
-"""The last look at a generated module before it is executed: it holds what the generator makes.
+"""The last check of a generated module before it is executed: it has only what the generator makes.
 
 A program comes from outside, and text is made of it. Names of the program are not part of the text
-(`labels.py`); this is the second lock, for the day on which a way round the first is found. The
+(`labels.py`); this is the second barrier, in case the first one can be bypassed. The
 module must begin with our own prelude, to the letter; then constants; then two functions of plain
 arithmetic, branches, loops and calls of the prelude's functions. Nothing else is let through: no
 attribute but those listed, no string, no import, no name that is not known.
@@ -21,7 +21,7 @@ from ringleaf.switches.engine.hashing import CRCS
 from ringleaf.switches.generate.prelude import HEADER
 
 MOST_LETTERS = 50_000_000
-"""Of a module, which is 60,000 for our largest programs; one this long takes minutes to compile."""
+"""The most letters of a module; our largest has 60,000, and one this long compiles for minutes."""
 
 PARAMETERS = ("arena", "at", "packet", "now_ps")
 HANDLERS = ("ingress", "egress")
@@ -42,8 +42,8 @@ def compile_checked(text: str, file: str, where: str) -> CodeType:
 
     Args:
         text: The module.
-        file: What tracebacks call it.
-        where: What errors call the program.
+        file: The name of its file in tracebacks.
+        where: The name of the program in errors.
 
     Raises:
         ConfigError: If it holds anything that the generator never makes, or is too deep or too
@@ -96,7 +96,7 @@ class _Checker:
             self._function(function)
 
     def _is_constant(self, node: ast.stmt) -> bool:
-        """Whether this gives a constant of ours a name, which is then known."""
+        """Return whether a statement gives a constant of ours a name, which is then known."""
         match node:
             case ast.Assign([ast.Name(name)], ast.Call(made, arguments, [])):
                 pass
@@ -174,7 +174,7 @@ class _Checker:
 
 _Look = Callable[[_Checker, Any, set[str]], None]
 
-# What handlers are made of, and who looks at it again.
+# The nodes that handlers may have, and the further checks of each.
 _LOOKS: dict[type[ast.AST], _Look | None] = {
     ast.Name: _Checker._name,
     ast.Constant: _Checker._value,

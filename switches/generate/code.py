@@ -21,7 +21,7 @@ OUTSIDE = ""  # the cell of an index that is outside its register array
 class Code:
     """One generated function, and what it shares with the others of its module.
 
-    `targets` and `cells` say where a loop's lane fields are written, and its register cells.
+    `targets` and `cells` hold the code of the fields that a loop writes, and of its register cells.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Code:
         self.lines.add(line, mark)
 
     def note(self, kind: str, name: str, where: str = "") -> None:
-        """Count that a packet reaches a point, if the program is observed."""
+        """Write code that counts packets at a point, if the program is observed."""
         if self.observer is not None:
             word = self.observer.word_of(Point(kind, name, where))
             self.add(f"state[state_at + {self.u(word)}] += {self.u(1)}")
@@ -59,15 +59,15 @@ class Code:
         return self.lines.block(header, mark)
 
     def marked(self, mark: Mark) -> AbstractContextManager[None]:
-        """Say what the lines that are added inside stand for."""
+        """Give the lines that are added inside this context a mark."""
         return self.lines.marked(mark)
 
     def label(self, letter: str, name: str) -> str:
-        """Return what the text calls one of the program's own things."""
+        """Return the label of one of the program's own objects in the text."""
         return self.storage.labels.of(letter, name)
 
     def field_label(self, field: Field) -> str:
-        """Return how comments name a field: by its variable, or its header if it is a lane."""
+        """Return a field's name in comments: its variable, or its header if it is a lane."""
         if self.storage.lane(field) is not None:
             return f"a lane of {self.label(HEADER, field.header)}"
         return self.storage.names(field)[0]
@@ -120,14 +120,14 @@ class Code:
         return f"{self.read(field)} != {self.u(0)}"
 
     def size_of(self, header: Header) -> str:
-        """Return code (`int64`) of how many bytes a header has on the wire."""
+        """Return code (`int64`) of a header's size in bytes on the wire."""
         if header.varbit is None:
             return str(header.size_bytes)
         return f"({header.fixed_bytes} + I({self.read(varbits(header.name))} >> {self.u(3)}))"
 
     @contextmanager
     def guarded(self, condition: str | None) -> Iterator[None]:
-        """Put what follows under an `if`, or nothing where there is no condition."""
+        """Put the code of this context under an `if`; without a condition, add none."""
         if condition is None:
             yield
         else:

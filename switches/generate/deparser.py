@@ -38,18 +38,18 @@ class DeparserWriter:
                     self._write_header(header, self._place(number, header))
 
     def _place(self, number: int, header: Header) -> str:
-        """Return code of where in the head the header that is emitted as `number` lies."""
+        """Return code of the offset in the head of the header that is emitted as `number`."""
         return self._came(header) if self._stays else f"at_{number}"
 
     def _came(self, header: Header) -> str:
-        """Return code of where the header was parsed."""
+        """Return code of the offset at which the header was parsed."""
         offset = self._paths.offset(header.name)
         if offset is None:
             return f"I({self._code.read(position(header.name))})"
         return str(offset)
 
     def _lay_out(self) -> None:
-        """See to it that valid headers lie in order, without gaps, before the rest."""
+        """Write code that puts valid headers in order, without gaps, before the rest."""
         code = self._code
         code.lines.comment("do the headers lie as they must leave?")
         code.add("out = 0")

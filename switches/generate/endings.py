@@ -32,9 +32,9 @@ INSTANCE_TYPE = Field(STANDARD, "instance_type")
 
 
 def begin_again(code: Code) -> None:
-    """Start with the metadata of a packet that comes round again, if it is one.
+    """Write code that restores the metadata of a packet that comes round again.
 
-    Its row says so: the instance type, and which field list was kept.
+    The packet's row has the instance type, and the number of the field list that was kept.
     """
     code.add("again = row[AGAIN]")
     with code.block("if again == 0:"):
@@ -69,7 +69,7 @@ def send_digests(code: Code) -> None:
 
 
 def digest_words(source: Source) -> dict[str, tuple[int, ...]]:
-    """Return how many words each value of each digest takes."""
+    """Return the number of words of each value of each digest."""
     return {
         digest.name: tuple(-(-_width(source, element) // 64) for element in digest.elements)
         for digest in source.digests.values()
@@ -77,7 +77,7 @@ def digest_words(source: Source) -> dict[str, tuple[int, ...]]:
 
 
 def leave_requests(code: Code) -> None:
-    """Tell the traffic manager of a resubmission; clones are in the row already."""
+    """Write code that requests a resubmission; clones are in the row already."""
     code.add(f"fields[{REQUESTS}] |= {code.read(RESUBMIT)} << {code.u(RESUBMIT_SHIFT)}")
 
 
@@ -111,7 +111,7 @@ def recirculate(code: Code) -> None:
 
 
 def load(code: Code, field: Field) -> None:
-    """Take a field from its slot; one that has none is never written."""
+    """Write code that loads a field from its slot; a field without a slot is never written."""
     slot = code.storage.slots.get(field)
     if code.storage.lane(field) is None and slot is not None:
         for i, name in enumerate(code.storage.names(field)):

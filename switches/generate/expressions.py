@@ -1,6 +1,6 @@
 """Expressions for the other parts of the generator: values for fields, indices, conditions.
 
-Values are written by `words.py`; what follows from their ranges, by `ranges.py`.
+`words.py` writes values, and `ranges.py` computes their ranges.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _BOOLEANS = (*COMPARISONS, "and", "or", "not", "valid", "d2b")
 
 
 class Expressions(Words):
-    """Turns expressions into code; what it can't say in one goes into lines before."""
+    """Turns expressions into code; parts that don't fit one expression become lines before it."""
 
     def unsigned(self, expression: Expression) -> str:
         """Return code of an index, an amount, a bound: BMv2 takes the low 64 bits of any."""
@@ -46,9 +46,9 @@ class Expressions(Words):
         return words
 
     def stored_signed(self, words: list[str], width: int) -> list[str]:
-        """Return what a signed field keeps of a value, of which these are all words.
+        """Return a value, given by all its words, as a signed field stores it.
 
-        BMv2 wraps what is below the least or above 2^width - 1, and nothing else.
+        BMv2 wraps values below the least or above 2^width - 1, and no others.
         """
         words, size = self.named(words), len(words)
         least = self._constants(-(1 << (width - 1)), size)
@@ -111,7 +111,7 @@ class Expressions(Words):
         return f"(I({self.words(left, 1)[0]}) {op} I({self.words(right, 1)[0]}))"
 
     def _both(self, left: Expression, right: Expression) -> Bounds:
-        """Return the bounds of either value."""
+        """Return bounds that hold for both values."""
         a, b = self.bounds(left), self.bounds(right)
         return min(a[0], b[0]), max(a[1], b[1])
 
@@ -126,7 +126,7 @@ class Expressions(Words):
         return less if op in ("<", ">") else f"(not {less})"
 
     def _compare_headers(self, op: str, left: Named, right: Named) -> str:
-        """BMv2 takes headers for equal if both are valid and all their fields are."""
+        """Return code that compares headers; equal are valid ones with equal fields, as in BMv2."""
         tests = [f"({self._is_not_zero(Field(side.name, VALID))})" for side in (left, right)]
         for item in self._source.headers[left.name].fields:
             if item.name != VALID:

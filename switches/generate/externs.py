@@ -17,7 +17,7 @@ from ringleaf.switches.source import Constant, Expression, Field, Named, Primiti
 
 
 def named_by(parameter: Expression) -> str:
-    """Return the name of what a parameter names."""
+    """Return the name of the object that a parameter refers to."""
     assert isinstance(parameter, Named)
     return parameter.name
 
@@ -49,7 +49,7 @@ def _index(code: Code, expression: Expression, size: int) -> tuple[str, str | No
 
 
 def _access(code: Code, array: RegisterArray, index: Expression) -> tuple[list[str], str | None]:
-    """Return code of a register's words, and of the test that they are there."""
+    """Return code of a register's words, and of the test that the index is inside."""
     known = code.cells.get((array.name, index))
     if known is not None:
         return [known], None

@@ -24,7 +24,7 @@ CORE_ERRORS = (
 
 
 def fail(code: Code, error: str, mark: Mark | None = None) -> None:
-    """Write that the parser ends with one of BMv2's own errors."""
+    """Write code that ends the parser with one of BMv2's own errors."""
     numbers = dict(code.source.errors)
     for name in CORE_ERRORS:
         numbers.setdefault(name, max(numbers.values(), default=-1) + 1)
@@ -40,7 +40,7 @@ class ExtractWriter:
         self._moving = paths.moving()
 
     def header(self, name: str, where: str) -> None:
-        """Extract what begins at byte `where` of the head, and is there."""
+        """Write code that extracts a header at byte `where` of the head, which has all of it."""
         code = self._code
         header = code.source.headers[name]
         code.lines.comment(f"extract {code.label(HEADER, name)}")
@@ -101,7 +101,7 @@ class ExtractWriter:
 
     @contextmanager
     def checked_length(self, extraction: Extraction, at: str) -> Iterator[None]:
-        """Write what BMv2 checks before it extracts a varbit field of `bits`; go on inside."""
+        """Write BMv2's checks before it extracts a varbit field of `bits`; go on inside them."""
         code = self._code
         header = code.source.headers[extraction.headers[0]]
         assert extraction.bits is not None
@@ -109,7 +109,7 @@ class ExtractWriter:
         with code.block(f"if bits & {code.u(7)} != {code.u(0)}:"):
             fail(code, "ParserInvalidArgument")
         with code.block("else:"):
-            # What an earlier extraction left counts, too (`Header::get_nbytes_packet`).
+            # Bytes left by an earlier extraction count, too (`Header::get_nbytes_packet`).
             already = code.size_of(header) if extraction.stack is None else header.fixed_bytes
             code.add(f"need = {already} + I(bits >> {code.u(3)})")
             pull_up_to(code, f"{at} + need")
@@ -125,7 +125,7 @@ class ExtractWriter:
 
 
 def pull_up_to(code: Code, end: str) -> None:
-    """Pull in `end` bytes of the packet, or all that the head has room for."""
+    """Write code that pulls in `end` bytes of the packet, or as many as the head has room for."""
     with code.block(f"if have < {end}:"):
         code.add(f"have = pull(arena, row, head, min({end}, head.size))")
 

@@ -13,7 +13,7 @@ class Extraction:
 
     headers: tuple[str, ...]
     stack: str | None
-    bits: Expression | None  # how long the varbit field is
+    bits: Expression | None  # the length of the varbit field
 
     @property
     def count(self) -> Field:

@@ -25,7 +25,7 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What follows when a table has chosen this action: its own body, then the pipeline's."""
+    """The code after a table has chosen this action: the action's body, then the pipeline's."""
 
     action: Action
     body: Body
@@ -42,14 +42,14 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class UnlessExited:
-    """What does not happen to a packet that an earlier statement made `exit`."""
+    """A body that is skipped for a packet that an earlier statement made `exit`."""
 
     body: Body
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """The first of `count` like repetitions of `body`; `lanes.py` says how the rest differ."""
+    """The first of `count` like repetitions of `body`; `lanes.py` knows how the others differ."""
 
     count: int
     body: Body
@@ -60,7 +60,7 @@ class Loop:
 class Repeat:
     """A loop of the program's own: `body` again and again, until a `Leave` in it.
 
-    `number` is its own among the loops of its action.
+    `number` is its number among the loops of its action.
     """
 
     number: int
@@ -77,7 +77,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class IfLeft:
-    """What follows a `Repeat` that can be left in several ways."""
+    """A branch after a `Repeat` that can be left in several ways."""
 
     number: int
     way: int

@@ -138,7 +138,7 @@ def _stack_and_count(primitive: Primitive) -> tuple[str, int]:
 
 
 def _swapped(size: int, swaps: Sequence[tuple[int, int]]) -> list[int]:
-    """Return which element is where after swaps: BMv2 moves headers so, keeping what is invalid."""
+    """Return the order of elements after swaps: BMv2 moves headers so, and keeps invalid ones."""
     order = list(range(size))
     for a, b in swaps:
         order[a], order[b] = order[b], order[a]
@@ -176,14 +176,14 @@ def _reorder_fields(code: Code, fields: list[Field], moved: list[tuple[int, int]
 
 
 def _reorder_words(code: Code, fields: list[Field], moved: list[tuple[int, int]]) -> None:
-    """Write one assignment of all, so that none is overwritten before it is read."""
+    """Write one assignment for all words, so that none is overwritten before it is read."""
     targets = [word for to, _ in moved for word in code.storage.places(fields[to])]
     values = [word for _, start in moved for word in code.storage.places(fields[start])]
     code.add(f"{', '.join(targets)} = {', '.join(values)}")
 
 
 def _invalidate(code: Code, stack: str, elements: range) -> None:
-    """BMv2's `mark_invalid` does nothing to an element that is a union."""
+    """Write code that invalidates elements; unions stay, as in BMv2's `mark_invalid`."""
     if stack in code.source.instances.stacks:
         for number in elements:
             code.set(valid(code.source.instances.stacks[stack][number]), [code.u(0)])

@@ -20,7 +20,7 @@ class Piece:
     code: str
     offset: int  # bits from the start of the input, if all headers are valid
     width: int  # bits
-    header: str | None  # which must be valid for the piece to count
+    header: str | None  # the header that must be valid for the piece to count
     varbit: Varbit | None = None
 
 
@@ -82,7 +82,7 @@ def _cut(words: list[str], offset: int, width: int, header: str | None) -> list[
 
 
 def gather(code: Code, calculation: Calculation, pieces: list[Piece]) -> str:
-    """Write what puts the input's bits together; return code of the whole `Input`."""
+    """Write code that puts the input's bits together; return code of the whole `Input`."""
     size = longest_input(code.source)
     code.add(f"gathered = window(arena.bytes, block[SCRATCH_AT], {size})")
     code.add("bits = 0")

@@ -66,11 +66,11 @@ class _Stretch:
         return self._nest(self._start, self._last)
 
     def _nest(self, at: int, stop: int) -> Body:
-        """Return what happens from one primitive on until another, that all ways lead to."""
+        """Return the body from one primitive up to another, which all ways lead to."""
         out: list[Statement] = []
         while at != stop:
             self._nested += 1
-            if self._nested > MOST_PRIMITIVES:  # those that ways share are written for each way
+            if self._nested > MOST_PRIMITIVES:  # those that ways share are written for each
                 raise TooLargeError(
                     f"an action has at most {MOST_PRIMITIVES} primitives, written out"
                 )
@@ -97,7 +97,7 @@ class _Stretch:
         return If(Operation("d2b", None, value), then, otherwise, step.where)
 
     def _after(self, head: int, join: int) -> Body:
-        """Return what follows an inner loop, up to where all ways out of it meet."""
+        """Return the body after an inner loop, up to the place where all ways out of it meet."""
         end, *others = self._next(head)
         body = self._nest(end, join)
         for way, other in enumerate(others, 1):
@@ -105,7 +105,7 @@ class _Stretch:
         return body
 
     def _outer(self) -> list[int]:
-        """Return the primitives from the last to the first, of inner loops only the heads."""
+        """Return the primitives from the last to the first; of inner loops only the heads."""
         found = []
         at = self._start
         while at < self._end:
@@ -124,7 +124,7 @@ class _Stretch:
         return self._turns[head]
 
     def _next(self, at: int) -> list[int]:
-        """Return where a primitive leads to; of a jump on condition first where it is true."""
+        """Return the primitives that may follow; of a conditional jump, first the one if true."""
         step = self._steps[at]
         if self._is_head(at):
             beyond = [self._land(target, step) for target in self._turn(at).beyond]

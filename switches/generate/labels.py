@@ -14,12 +14,12 @@ class Labels:
     """Gives out labels, in the order in which they are first asked for."""
 
     def __init__(self) -> None:
-        self.names: dict[str, str] = {}  # label -> what the program calls it
+        self.names: dict[str, str] = {}  # label -> name in the program
         self._labels: dict[tuple[str, ...], str] = {}
         self._counts: dict[str, int] = {}
 
     def of(self, letter: str, *parts: str) -> str:
-        """Return the label of what the program calls by a name of these parts."""
+        """Return the label of the object whose name in the program has these parts."""
         key = (letter, *parts)
         if key not in self._labels:
             number = self._counts.get(letter, 0)

@@ -1,6 +1,6 @@
 """Finding repetition: 64 lanes written out one by one become a loop over lanes.
 
-P4 has no loops, so a program does to lane after lane what p4c then writes out in full. As
+P4 has no loops, so a program treats lane after lane, which p4c writes out in full. As
 straight-line code that takes ten times as long to run, and to compile, as the loop it stands
 for, which LLVM vectorises. A stretch of statements is a loop if it is a like stretch repeated,
 where from one turn to the next
@@ -38,22 +38,22 @@ LONGEST_PERIOD = 16  # statements of one turn
 WIDEST_LANE = 32  # bits
 
 Names = tuple[Field, ...]
-"""What a temporary of the first turn is called in each."""
+"""The names of a temporary of the first turn in all turns."""
 
 
 @dataclass
 class Pattern:
-    """How the turns of a loop differ."""
+    """The differences between the turns of a loop."""
 
     lanes: dict[Field, Step] = field(default_factory=dict)
     registers: dict[str, Step] = field(default_factory=dict)
     temporaries: dict[Field, Names] = field(default_factory=dict)
-    prefix: Body = ()  # what is the same in every turn, done once before
+    prefix: Body = ()  # statements that are the same in every turn, done once before
     uses: Counter[Field] = field(default_factory=Counter)  # of fields in the first turn
 
 
 class Roller:
-    """Rolls a program's bodies up; `patterns[loop.number]` says how a loop's turns differ."""
+    """Rolls a program's bodies up; `patterns[loop.number]` has the differences of turns."""
 
     def __init__(self, source: Source, storage: Storage, state: State) -> None:
         self._source = source
@@ -112,7 +112,7 @@ class Roller:
         return tuple(out)
 
     def _repetition(self, body: Body, shapes: list[Token], at: int) -> tuple[Loop, int] | None:
-        """Return a loop that starts at a statement, and how many statements a turn has."""
+        """Return a loop that starts at a statement, and the number of statements in a turn."""
         for period in range(1, LONGEST_PERIOD + 1):
             if at + SHORTEST_RUN * period > len(body):
                 break
@@ -154,7 +154,7 @@ class Roller:
         return Loop(count, rest, len(self.patterns) - 1)
 
     def _hoist(self, turn: Body, pattern: Pattern) -> Body | None:
-        """Move to the pattern's prefix what every turn does alike; return the rest.
+        """Move the statements that every turn does alike to the pattern's prefix; return the rest.
 
         None if the rest indexes registers by something that changes from turn to turn.
         """
@@ -193,11 +193,11 @@ class Roller:
                 yield from self._written((*statement.then, *statement.otherwise))
 
     def _is_sound(self, turn: Body, pattern: Pattern) -> bool:
-        """Whether every temporary is written in a turn before that turn reads it."""
+        """Return whether every temporary is written in a turn before that turn reads it."""
         return self._certain(turn, set(pattern.temporaries), set()) is not None
 
     def _certain(self, body: Body, wanted: set[Field], known: set[Field]) -> set[Field] | None:
-        """Return what is certainly written after `body`; None if it reads what may not be."""
+        """Return the fields certainly written after `body`; None if it may read unwritten ones."""
         known = set(known)
         for statement in body:
             if isinstance(statement, Primitive):

@@ -4,7 +4,7 @@ BMv2 marks the headers of a new packet invalid, no more (`PHV::reset`), so their
 an earlier packet left. The same goes for the new packets that clones, resubmitted and recirculated
 ones become, and for the headers that a copy (multicast, clone of egress) has no valid original of
 (`PHV::copy_headers`). An ingress clone is even parsed before its metadata are reset. In ours all
-of this is zero; in a module with leftovers it is not, which shows whose outcome depends on it.
+of this is zero; in a module with leftovers it is not, which shows packets that depend on it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Leftovers:
         self._numbers: dict[Field, int] = {}
 
     def first(self, field: Field, *, with_metadata: bool = False) -> int:
-        """Return what the first word of a field holds at first."""
+        """Return the first value of the first word of a field."""
         if not self._kind or not self._is_open(field, with_metadata):
             return 0
         width = min(self._storage.shape(field).width, 64)

@@ -1,7 +1,7 @@
 """Loops over lanes as Python that LLVM vectorises: contiguous views, and nothing to decide.
 
-What does not change from lane to lane is settled before the loop: register indices and whether
-they are inside their arrays, and conditions, each of which makes two loops.
+Values that do not change from lane to lane are settled before the loop: register indices, the tests
+that they are inside their arrays, and conditions, each of which makes two loops.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class LoopWriter:
         code.cells = {}
 
     def _name_cells(self, loop: Loop, pattern: Pattern) -> dict[str, list[Access]]:
-        """Name the loop's register cells; return tests of indices, and what each guards."""
+        """Name the loop's register cells; return tests of indices, each with its accesses."""
         code = self._code
         guards: dict[str, list[Access]] = {}
         indices: dict[Expression, str] = {}
@@ -142,7 +142,7 @@ def _accesses(body: Body) -> list[Access]:
 
 
 def _reads(body: Body) -> Iterator[tuple[Access, Field]]:
-    """Return the body's reads of registers, and into which fields."""
+    """Yield the body's reads of registers, with the fields that they write."""
     for primitive in _primitives(body):
         if primitive.op == "register_read":
             target = primitive.parameters[0]

@@ -26,7 +26,7 @@ from ringleaf.switches.source import (
 
 
 def lower(source: Source, primitive: Primitive) -> Body:
-    """Return what a primitive does as statements that name headers and fields themselves."""
+    """Return a primitive as statements that name headers and fields themselves."""
     for position, operand in enumerate(primitive.parameters):
         if isinstance(operand, Selected):
             return _select(source, primitive, position, operand)

@@ -1,4 +1,4 @@
-"""Marks that say what generated lines stand for; the packet walk (`switches/walk`) follows them."""
+"""Marks for the meaning of generated lines; the packet walk (`switches/walk`) follows them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ringleaf.switches.source import (
     Transition,
 )
 
-# Kinds of marks, and what `Mark.what` is.
+# Kinds of marks, with the type of `Mark.what`.
 STATE = "state"  # ParserState: entered
 EXTRACT = "extract"  # Header
 PARSER_OP = "parser op"  # Primitive
-TOO_SHORT = "too short"  # None: the packet ended before what the parser wanted
+TOO_SHORT = "too short"  # None: the packet was shorter than the parser needed
 SELECT = "select"  # Transition: taken; `values` are the keys
 TABLE = "table"  # Table: looked up
 CONDITION = "condition"  # Expression: its `if` line; `inverted` where that tests `not`
 PRIMITIVE = "primitive"  # Primitive
 LOOP = "loop"  # Lanes
-LOG = "log"  # Primitive: log_msg; `values` are what it prints
+LOG = "log"  # Primitive: log_msg; `values` are those that it prints
 VERIFY = "verify checksum"  # Checksum
 WRONG = "wrong checksum"  # Checksum: follows VERIFY
 UPDATE = "update checksum"  # Checksum
@@ -37,7 +37,7 @@ TRUNCATE = "truncate"  # None
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """A loop: how many turns it has, and what the first one does."""
+    """A loop: its number of turns, and the primitives of the first."""
 
     count: int
     primitives: tuple[Primitive, ...]
@@ -57,7 +57,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mark:
-    """What a stretch of lines does; one of its own for each time that something is generated.
+    """The meaning of a stretch of lines; each time that something is generated has its own mark.
 
     A mark that is `whole` stands for all lines inside it, whatever marks they would have.
     """

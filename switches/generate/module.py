@@ -54,7 +54,7 @@ _TIMESTAMPS = {
     "egress": Field(STANDARD, "egress_global_timestamp"),
 }
 
-# What ingress leaves in the packet's row for whoever knows no program.
+# Fields that ingress leaves in the packet's row for code that knows no program.
 _LEFT_BY_INGRESS = (
     Field(STANDARD, "ingress_port"),
     Field(STANDARD, "egress_spec"),
@@ -70,7 +70,7 @@ _LEFT_BY_INGRESS = (
     PARSED_LEN,
 )
 
-# What the traffic manager sets between ingress and egress.
+# Fields that the traffic manager sets between ingress and egress.
 _SET_BETWEEN = (
     "egress_port",
     "instance_type",
@@ -91,25 +91,25 @@ MORE_HEAD = 512  # bytes that a packet may grow by on its rounds, as in BMv2 (`r
 ORDINARY = Variant()
 
 _CONTRADICTIONS = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""What the generator runs into where names lead nowhere, or to things of another kind."""
+"""The errors in the generator if names are undefined, or refer to objects of another kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """Generated source, and what a switch needs to know to hold the program's state."""
+    """Generated source, and the layout of the program's state for a switch."""
 
     text: str
-    names: Mapping[str, str]  # what the program calls the things that the text calls t3, f12, ...
-    marks: Mapping[int, Mark]  # of the text's lines, from 1: what they stand for
+    names: Mapping[str, str]  # the program's names of the labels t3, f12, ...
+    marks: Mapping[int, Mark]  # of the text's lines, numbered from 1
     storage: Storage
     state: State
     shapes: tuple[Shape, ...]  # in the order of the switch's words
     field_count: int
     lane_count: int
-    parsed_bytes: int  # that the parser takes at most
+    parsed_bytes: int  # the most that the parser takes
     head_bytes: int  # room that a packet's head needs
     scratch_bytes: int  # room that calculations need
-    observer: Observer | None = None  # where an observed program notes what packets reach
+    observer: Observer | None = None  # counts the points that packets reach
 
 
 def generate(source: Source, variant: Variant = ORDINARY) -> Module:
@@ -229,7 +229,7 @@ class _Generator:
         self._forget_lanes(code)
         if usage.loops:
             begin_again(code)
-        first_time = "again == 0" if usage.loops else None  # BMv2 leaves these out the next times
+        first_time = "again == 0" if usage.loops else None  # BMv2 skips these on later rounds
         with code.guarded(first_time):
             code.set(Field(STANDARD, "ingress_port"), ["U(row[IN_PORT])"])
         code.add("length = row[HEAD_LEN] + row[PAYLOAD_LEN] + row[TAIL_LEN]")
@@ -294,7 +294,7 @@ class _Generator:
         return ["@handler", "def egress(arena, at, packet, now_ps):", *code.lines.lines]
 
     def _forget_lanes(self, code: Code) -> None:
-        """Set what lanes there are of metadata to zero, for a clone and for a new packet."""
+        """Write code that sets the lanes of metadata to zero, for a clone and for a new packet."""
         lanes = self._storage.scalar_lanes()
         if lanes:
             with code.block(f"for lane in range({lanes[0]}, {lanes[-1] + 1}):"):
@@ -306,9 +306,9 @@ class _Generator:
         code.add(f"parsed = I({code.read(PARSED_LEN)})")
 
     def _parse_clone(self, code: Code) -> None:
-        """Make of a clone's fields what BMv2 does: parse again, then forget all metadata.
+        """Write code that treats a clone's fields as BMv2: parse again, then forget all metadata.
 
-        What the clone's field list names is as ingress left it.
+        The fields of the clone's field list stay as ingress left them.
         """
         metadata = [field for field in self._kept if self._is_metadata(field)]
         parsed = self._usage.parser.all
@@ -332,7 +332,7 @@ class _Generator:
         return header is not None and header.metadata and field.header != STACKS
 
     def _start(self, code: Code, fields: set[Field], *, with_metadata: bool = False) -> None:
-        """Fields are zero at first: BMv2 says so of metadata, and P4 nothing of headers."""
+        """Write code that zeroes fields, as BMv2 does with metadata; P4 leaves headers open."""
         unused = self._later_names()
         for field in sorted(fields - unused, key=lambda f: (f.header, f.name)):
             if not self._storage.lane(field):
@@ -343,7 +343,7 @@ class _Generator:
                     code.add(f"{name} = {code.u(0)}")
 
     def _later_names(self) -> set[Field]:
-        """Return temporaries that only later turns of loops have: the first's serve for all."""
+        """Return the temporaries of later turns of loops: those of the first turn serve for all."""
         return {
             name
             for pattern in self._patterns
@@ -356,7 +356,7 @@ class _Generator:
             code.set(_TIMESTAMPS[stage], ["U(now_ps // PS_PER_US)"])
 
     def _leave(self, code: Code, fields: list[Field]) -> None:
-        """Put what egress and the traffic manager need into the packet's row."""
+        """Write code that puts fields for egress and the traffic manager into the packet's row."""
         for field in dict.fromkeys(fields):
             if self._storage.lane(field):
                 continue

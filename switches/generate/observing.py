@@ -1,9 +1,9 @@
-"""Notes of what packets reach, in the code of programs that are observed.
+"""Counts of the points that packets reach, in the code of observed programs.
 
 An observed module counts in words of its own, behind the rest of the switch's state, how often
 packets reach each point of the program, and keeps the keys that each table was last asked for.
-All of it is written where the generator writes the code that does the thing itself, so there is
-no second opinion on what a packet reaches. Other modules have none of this.
+All of this code is written beside the code that it observes, so both always agree on the points
+that a packet reaches. Other modules have none of it.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ TRANSITION = "transition"
 HIT = "table hit"
 MISS = "table missed"
 ACTION = "action"
-CALL = "statements"  # that the pipeline itself has, which p4c makes an action of
+CALL = "statements"  # of the pipeline itself, which p4c puts into an action
 TRUE = "branch if true:"
 FALSE = "branch if false:"
 OUTSIDE = "access out of range"
 
 COVERED = (STATE, TRANSITION, HIT, MISS, ACTION, CALL, TRUE, FALSE)
-"""What coverage counts; an access out of range is none of a program's aims."""
+"""The kinds of points that coverage counts; an access out of range is not an aim."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """How a module differs from the one that is meant to be used.
+    """The differences of a module from the ordinary one.
 
-    `leftovers` says what fields of headers that are not there hold, of which P4 says nothing:
-    0: zero, 1: one each, 2: each something else.
+    `leftovers` gives the values of fields of headers that are not there, which P4 leaves open:
+    0: all zero, 1: all one, 2: all different.
     """
 
     observed: bool = False
@@ -49,7 +49,7 @@ class Point:
 
 
 def action_name(action: str, table: str) -> str:
-    """Return what the point is called at which a table runs an action."""
+    """Return the name of the point at which a table runs an action."""
     return f"{action} by {table}"
 
 
@@ -64,7 +64,7 @@ class Observer:
         self.keys: dict[str, tuple[int, ...]] = {}  # table -> first word of each key
 
     def word_of(self, point: Point) -> int:
-        """Return the word that counts a point, which is the same wherever it is written."""
+        """Return the word that counts a point; it is the same for all uses of the point."""
         if point not in self.points:
             self.points[point] = self._take(1)
         return self.points[point]

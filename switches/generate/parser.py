@@ -25,7 +25,7 @@ from ringleaf.switches.generate.usage import PARSER_ERROR, Usage
 from ringleaf.switches.source import Field, LookAhead, ParserState, Primitive
 
 Rest = Callable[[int | None], None]
-"""Writes what follows an operation, which is at this byte of the packet, if that is known."""
+"""Writes the code after an operation, which is at this byte of the packet, if that is known."""
 
 # States that a packet may be in, one after the other. BMv2 never leaves a loop that takes nothing
 # of the packet; here it ends with P4's ParserTimeout.
@@ -80,14 +80,14 @@ class ParserWriter:
                 self._write_part(*self._part)
 
     def _write_part(self, number: int, write: Callable[[], None]) -> None:
-        """Write what is left of a long state."""
+        """Write the rest of a long state."""
         self._part = None
         with self._code.block(f"if step == {number}:"):
             self._code.add(f"step = {DONE}")
             write()
 
     def _ops(self, state: ParserState, number: int, at: int | None) -> None:
-        """Write a state from one operation on; `at` is where in the packet it is, if known."""
+        """Write a state from one operation on; `at` is its byte in the packet, if known."""
         if number == len(state.ops):
             self._select(state, at)
             return
@@ -210,7 +210,7 @@ class ParserWriter:
             rest(at)
 
     def _if_there(self, end: str) -> AbstractContextManager[None]:
-        """Open a block for what needs the packet to have `end` bytes."""
+        """Open a block for code that needs the packet to have `end` bytes."""
         code = self._code
         with code.block(f"if have < {end}:"):
             limit = f"min({end}, head.size)" if self._paths.unbounded else end

@@ -1,4 +1,4 @@
-"""All ways through a parser: where headers can lie, and how deep it looks."""
+"""All ways through a parser: the places where headers can lie, and the depth to which it looks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONGEST_PACKET = 10_000  # bytes; a parser that may take any number of bytes tak
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """What is known about the packet when a state is entered on one of the possible ways."""
+    """The facts known about the packet when a state is entered on one of the possible ways."""
 
     offset: int | None  # bytes parsed, where that is known
     emitted: int  # headers of the deparser's order up to the last extracted; -1 if out of order
@@ -29,7 +29,7 @@ class Way:
 
 
 class Paths:
-    """All ways through a parser without cycles: where headers can lie, and how deep it goes.
+    """All ways through a parser without cycles: the places of headers, and the depth it reaches.
 
     `deepest` is the most bytes that any way takes; `in_order` whether each way extracts headers
     in the order in which the deparser emits them, and only those, with no gaps. Of a parser with
@@ -100,13 +100,13 @@ class Paths:
         return True
 
     def _through(self, state: ParserState, way: Way) -> Way | None:
-        """Return what is known after a state; None if it always ends with an error."""
+        """Return the facts known after a state; None if it always ends with an error."""
         found = self._operations(state, way)
         self.in_order &= found[-1].emitted >= 0
         return found[-1] if len(found) > len(state.ops) else None
 
     def _operations(self, state: ParserState, way: Way) -> list[Way]:
-        """Return what is known at first, and after each operation until one fails."""
+        """Return the facts known at first, and after each operation until one fails."""
         found = [way]
         for number, op in enumerate(state.ops):
             if op.op == "extract":
@@ -177,7 +177,7 @@ class Paths:
 
 
 def _looked_at(operands: Iterable[Expression]) -> int:
-    """Return how many bytes further than it has taken a parser looks, for these."""
+    """Return how many bytes beyond those taken a parser looks ahead for these operands."""
     ends = [item.offset + item.width for item in operands if isinstance(item, LookAhead)]
     return -(-max(ends, default=0) // 8)
 

@@ -1,4 +1,4 @@
-"""The BMv2 primitives: what each reads and writes, and the code it is compiled to.
+"""The BMv2 primitives: the fields that each reads and writes, and the code it is compiled to.
 
 A new primitive is one function and one line of `PRIMITIVES`.
 Source: behavioral-model `targets/simple_switch/primitives.cpp`, `src/bm_sim/core/primitives.cpp`.
@@ -64,7 +64,7 @@ from ringleaf.switches.source import (
     Source,
 )
 
-# What a parameter is to its primitive.
+# The role of a parameter in its primitive.
 WRITTEN = "written"  # a field
 READ = "read"  # an expression
 MADE = "made"  # a header that is written as a whole
@@ -77,7 +77,7 @@ OBJECT = "object"  # a register or counter array, or nothing that matters
 TOLD = "told"  # a digest's number
 
 REGISTER_PARAMETERS = {"register_read": (1, 2), "register_write": (0, 1)}
-"""Which parameters of these primitives are the array and the index."""
+"""The positions of the array and the index among these primitives' parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How a primitive treats its parameters; `also` are fields that it writes besides."""
+    """The treatment of a primitive's parameters; `also` are fields that it writes besides."""
 
     write: Callable[[Code, Primitive], None]
     roles: tuple[str, ...]
@@ -130,12 +130,12 @@ def effects(source: Source, primitive: Primitive) -> Effects:
 
 
 def changes_headers(source: Source, primitive: Primitive) -> bool:
-    """Whether it can make a header valid, invalid or longer, or move it."""
+    """Return whether a primitive can make a header valid, invalid or longer, or move it."""
     return bool({MADE, UNMADE, SHIFTED, STRETCHED} & set(_kind(source, primitive).roles))
 
 
 def headers_made(source: Source, primitive: Primitive) -> set[str]:
-    """Return the headers that it can make valid, or longer."""
+    """Return the headers that a primitive can make valid, or longer."""
     made: set[str] = set()
     for role, parameter in zip(_kind(source, primitive).roles, primitive.parameters, strict=True):
         if role == MADE:

@@ -1,4 +1,4 @@
-"""In which range the true value of a P4 expression is."""
+"""The range of the true value of a P4 expression."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Ranges:
         self.where = ""
 
     def kind(self, expression: Expression) -> str:
-        """Return what holds the value: one `uint64`, one `int64`, or several words."""
+        """Return the kind of storage for the value: one `uint64`, one `int64`, or several words."""
         bounds = self.bounds(expression)
         if words_for(bounds) > 1:
             return WIDE
@@ -147,7 +147,7 @@ def _remainder(a: Bounds, b: Bounds) -> Bounds:
 
 
 def _any(a: Bounds, b: Bounds) -> Bounds:
-    """Return bounds of what comes of a negative value where BMv2 aborts."""
+    """Return bounds of the result for a negative value, where BMv2 aborts."""
     return 0, (1 << WORD * max(words_for(a), words_for(b))) - 1
 
 

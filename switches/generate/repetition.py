@@ -1,4 +1,4 @@
-"""How one stretch of statements differs from a like one: which names change, and how."""
+"""Compares similar stretches of statements: the names that change, and their changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Place = tuple[Token, int]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Where a lane field, or a lane's register, is in turn j: `start + j * step`."""
+    """The place of a lane field, or a lane's register, in turn j: `start + j * step`."""
 
     start: int
     step: int
@@ -28,9 +28,9 @@ Relation = Step | str
 
 
 def tokens(statement: Statement, atom: Callable[[Atom], Token]) -> Iterator[Token]:
-    """Return a statement as a flat sequence; `atom` says what stands for fields and registers.
+    """Return a statement as a flat sequence; `atom` gives the tokens of fields and registers.
 
-    Statements of which none is a repetition of another have their identity among the tokens.
+    Statements that never repeat others have their identity among the tokens.
     """
     match statement:
         case Primitive():
@@ -83,7 +83,7 @@ def fields(body: Body) -> list[Field]:
 
 
 class Comparer:
-    """Knows where lanes are, and which fields are temporaries."""
+    """Compares statements, knowing the places of lanes, and the temporaries."""
 
     def __init__(self, source: Source, storage: Storage, state: State) -> None:
         self._source = source
@@ -92,7 +92,7 @@ class Comparer:
         self.pinned: set[Field] = set()  # scalars that must not be taken for temporaries
 
     def shape(self, statement: Statement) -> Token:
-        """Return what is equal in every repetition, whatever the names."""
+        """Return the tokens that are equal in every repetition, whatever the names."""
         return tuple(tokens(statement, self._atom_shape))
 
     def relations(self, first: list[Atom], second: list[Atom]) -> list[Relation] | None:
@@ -108,7 +108,7 @@ class Comparer:
     def continues(
         self, first: list[Atom], turn: list[Atom], relations: list[Relation], number: int
     ) -> bool:
-        """Whether `turn` is turn `number` of the repetition that `first` begins."""
+        """Return whether `turn` is turn `number` of the repetition that `first` begins."""
         renamed: dict[Atom, Atom] = {}
         for a, b, relation in zip(first, turn, relations, strict=True):
             if isinstance(relation, Step):
@@ -136,7 +136,7 @@ class Comparer:
         return None
 
     def _place(self, atom: Atom) -> Place | None:
-        """Return the kind of lane that an atom is, and where; equal kinds can be looped over."""
+        """Return an atom's kind of lane, and its place; equal kinds can be looped over."""
         if isinstance(atom, Field):
             lane = self._storage.lane(atom)
             return None if lane is None else (self._atom_shape(atom), lane.index)

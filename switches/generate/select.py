@@ -29,7 +29,7 @@ class SelectWriter:
         self._numbers = numbers
 
     def write(self, state: ParserState, at: int | None) -> None:
-        """Write a state's transitions; `at` is where in the packet it ends, if known."""
+        """Write a state's transitions; `at` is the byte where the state ends, if known."""
         code = self._code
         keyword = "if"
         keys = [self._key(*key, at) for key in zip(state.keys, state.widths, strict=True)]
@@ -73,7 +73,7 @@ class SelectWriter:
         return " and ".join(tests) or "True"
 
     def _membership(self, transition: Transition, keys: list[list[str]]) -> str:
-        """Return code of whether the key is in a value set; all masks of p4c are full."""
+        """Return code that tests whether the key is in a value set; all masks of p4c are full."""
         code = self._code
         assert transition.value_set is not None
         start = code.state.value_sets[transition.value_set]
@@ -82,7 +82,7 @@ class SelectWriter:
 
 
 def _label(state: ParserState, transition: Transition) -> str:
-    """Return how reports name a transition."""
+    """Return a transition's name in reports."""
     target = transition.target or "accept"
     if transition.value_set is not None:
         return f"{state.name}, {transition.value_set} to {target}"

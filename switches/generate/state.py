@@ -1,4 +1,4 @@
-"""Where a switch keeps what outlives a packet: registers, counters and meters.
+"""The layout of the state that outlives a packet: registers, counters and meters.
 
 Scalar registers, counters, meters and counts of failed assertions are `uint64` in one block of
 `arena.fields`. Registers that belong to lanes, declared alike and numbered (`r0`, `r1`, ...), lie
@@ -31,7 +31,7 @@ COUNTER_WORDS = 2  # packets, bytes
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Where a register's cells lie in a block: the words of cell i from `start + i * stride` on."""
+    """The place of a register's cells in a block: cell i's words begin at `start + i * stride`."""
 
     start: int
     stride: int
@@ -63,7 +63,7 @@ class State:
         for label in self.assertions:
             self.assertions[label] = self.words
             self.words += 1
-        self.zeroed_words = self.words  # by a reset; meters and value sets keep what they are told
+        self.zeroed_words = self.words  # by a reset; meters and value sets keep their configuration
         for meter in source.meters.values():
             if not meter.table:
                 self.meters[meter.name] = self.words
@@ -99,7 +99,7 @@ class State:
 
 
 def assertion_label(primitive: Primitive) -> str:
-    """Return how an `assert` or `assume` is called in reports."""
+    """Return the name of an `assert` or `assume` in reports."""
     return f"{primitive.op} ({primitive.where})" if primitive.where else primitive.op
 
 

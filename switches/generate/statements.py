@@ -121,7 +121,7 @@ class StatementWriter:
                     self.write(statement.miss)
 
     def _note_lookup(self, table: Table) -> None:
-        """Note whether the table was hit, and by which keys it was looked up."""
+        """Write code that notes whether a table was hit, and the keys that it was looked up by."""
         code = self._code
         if code.observer is None or not table.keys:
             return
@@ -136,7 +136,7 @@ class StatementWriter:
                 code.add(f"state[state_at + {code.u(start + i)}] = {word}")
 
     def _pick(self, shape: Shape) -> None:
-        """Let `chosen` be the row of the action: of a member, where the entry has a group."""
+        """Write code that sets `chosen` to the action's row: a member's, if there is a group."""
         code, table = self._code, shape.table
         code.add("chosen = entry")
         with code.block(f"if state[entry + {code.u(ACTION)}] == {code.u(GROUP_ACTION)}:"):
@@ -146,7 +146,7 @@ class StatementWriter:
             code.add(f"chosen = pick_member(state, image, entry + {at}, U({hashed}), {size})")
 
     def _meter(self, shape: Shape) -> None:
-        """Run the entry's meter; a miss leaves its target as it was (as in BMv2)."""
+        """Write code that runs the entry's meter; a miss leaves its target as it was (BMv2)."""
         code = self._code
         meter = code.source.meters[shape.table.meter]
         assert meter.target is not None
@@ -229,7 +229,7 @@ class StatementWriter:
 
 
 def _place_of(action: Action) -> str:
-    """Return where an action is in the source; p4c has no such place for those that it makes."""
+    """Return an action's place in the source; p4c's own actions have that of a primitive."""
     return action.where or next((p.where for p in action.primitives if p.where), "")
 
 

@@ -1,4 +1,4 @@
-"""Where each field of a program is kept.
+"""The places where the fields of a program are kept.
 
 A scalar field is a local variable of the generated handlers; if egress needs what ingress
 left in it, it also has a slot in the packet's row of `arena.fields`. A lane, one of many like
@@ -18,17 +18,17 @@ from ringleaf.switches.source import STANDARD, VALID, Field, Header, HeaderField
 SHORTEST_RUN = 8  # like fields in a row that count as lanes
 LANE_WIDTHS = (8, 16, 32)  # bits
 
-ENGINE = "$engine"  # the "header" of what BMv2 keeps beside a packet's fields
+ENGINE = "$engine"  # the "header" of values that BMv2 keeps beside a packet's fields
 CLONE_SESSION = Field(ENGINE, "clone_session")
-CLONE_FIELDS = Field(ENGINE, "clone_fields")  # which field list a clone keeps
-RESUBMIT = Field(ENGINE, "resubmit")  # 0: no; else which field list goes along
+CLONE_FIELDS = Field(ENGINE, "clone_fields")  # the field list that a clone keeps
+RESUBMIT = Field(ENGINE, "resubmit")  # 0: no; else the field list to keep
 RECIRCULATE = Field(ENGINE, "recirculate")  # likewise
-LEARN = Field(ENGINE, "learn")  # 0: no; else which digest is sent
+LEARN = Field(ENGINE, "learn")  # 0: no; else the digest to send
 TRUNCATE_LEN = Field(ENGINE, "truncate_len")
 PARSED_LEN = Field(ENGINE, "parsed_len")
 LENGTH = Field(ENGINE, "length")  # BMv2's packet register 0: follows added and removed headers
-POSITION = "$position"  # per header: where in the head it was parsed
-VARBITS = "$varbits"  # per header with a varbit field: how many bits that has
+POSITION = "$position"  # per header: the byte of the head where it was parsed
+VARBITS = "$varbits"  # per header with a varbit field: the field's length in bits
 
 _STANDARD_SLOTS = {
     "ingress_port": layout.INGRESS_PORT,
@@ -59,7 +59,7 @@ FIXED_SLOTS = {
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Which lane of the packet's row a field is, and how wide it is on the wire."""
+    """A field's lane in the packet's row, and its width on the wire."""
 
     index: int
     width: int  # bits
@@ -78,7 +78,7 @@ class LaneRun:
 
 @dataclass(frozen=True, slots=True)
 class Varbit:
-    """A varbit field: one lane per byte, from `start` on; `length` says how many are in use."""
+    """A varbit field: one lane per byte, from `start` on; `length` has its length in bits."""
 
     start: int
     longest: int  # bytes
@@ -150,7 +150,7 @@ class Storage:
         return (name,) if count == 1 else tuple(f"{name}_w{i}" for i in range(count))
 
     def places(self, field: Field) -> tuple[str, ...]:
-        """Return what holds the field's words, as it can be assigned to."""
+        """Return code of the places of the field's words, to assign to."""
         lane = self._lanes.get(field)
         return (f"lanes[{lane.index}]",) if lane is not None else self.names(field)
 

@@ -1,4 +1,4 @@
-"""p4c's graph of nodes and jumps, given its shape back.
+"""p4c's graph of nodes and jumps, as nested statements again.
 
 A graph would have to be walked node by node; nested statements compile to plain branches,
 and repeated ones can be found (`lanes.py`).
@@ -41,7 +41,7 @@ MOST_NODES = 20_000
 
 
 def pipeline_body(source: Source, pipeline: Pipeline, *, calls: bool = False) -> Body:
-    """Return a pipeline as nested statements; with `calls`, actions that it calls say so."""
+    """Return a pipeline as nested statements; with `calls`, with notes of the actions it calls."""
     return _Shaper(source, pipeline, calls).body()
 
 
@@ -176,7 +176,7 @@ def _unless(exits: bool, body: Body) -> Body:
 
 
 def _is_call(table: Table) -> bool:
-    """Whether this is p4c's way to write an action call: no key, and a constant action."""
+    """Return whether a table is p4c's form of an action call: no key, and a constant action."""
     return not table.keys and table.default_const
 
 

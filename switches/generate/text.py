@@ -19,7 +19,7 @@ def tuple_of(items: Sequence[str]) -> str:
 
 
 class TooLargeError(Exception):
-    """A program that nothing but its size is wrong with; `generate` says which."""
+    """A program that is too large; `generate` adds its name."""
 
 
 class Constants:
@@ -37,7 +37,7 @@ class Constants:
 
 
 class Lines:
-    """Statements with their indentation, each with the mark of what it stands for."""
+    """Statements with their indentation, each with a mark of its meaning."""
 
     def __init__(self, depth: int = 0) -> None:
         self.lines: list[str] = []
@@ -52,7 +52,7 @@ class Lines:
 
     @contextmanager
     def marked(self, mark: Mark) -> Iterator[None]:
-        """Mark what is added inside."""
+        """Mark the lines that are added inside this context."""
         outer = self._mark
         self._mark = self._innermost(mark)
         yield
@@ -66,7 +66,7 @@ class Lines:
 
     @contextmanager
     def block(self, header: str, mark: Mark | None = None) -> Iterator[None]:
-        """Put what is added inside under `header`, which alone is marked; `pass` for nothing."""
+        """Put lines that are added inside under `header`, which alone is marked; or `pass`."""
         with self._inside(header, mark) as before:
             yield
             if len(self.lines) == before:
@@ -74,7 +74,7 @@ class Lines:
 
     @contextmanager
     def optional_block(self, header: str) -> Iterator[None]:
-        """Put what is added inside under `header`; nothing where nothing is."""
+        """Put lines that are added inside under `header`; drop the header if none are."""
         with self._inside(header) as before:
             yield
             if len(self.lines) == before:

@@ -1,4 +1,4 @@
-"""The primitives that say what becomes of a packet: cloned, resubmitted, told of, cut, dropped.
+"""The primitives that decide a packet's fate: clone, resubmit, send a digest, cut, drop.
 
 Most only take note; the end of a pipeline acts on it (`module.py`, `engine/replication.py`).
 Source: behavioral-model `targets/simple_switch/primitives.cpp`.
@@ -58,7 +58,7 @@ def recirculate(code: Code, primitive: Primitive) -> None:
 
 
 def _ask(code: Code, flag: Field, primitive: Primitive) -> None:
-    """Keep the number of the field list that goes along; the last request counts."""
+    """Write code that keeps the number of the field list to preserve; the last request counts."""
     (fields,) = primitive.parameters
     code.set(flag, [f"({code.expressions.unsigned(fields)} & {code.u(LONGEST_LIST)})"])
 
@@ -70,7 +70,7 @@ def tell(code: Code, primitive: Primitive) -> None:
 
 
 def assert_(code: Code, primitive: Primitive) -> None:
-    """Count and drop a packet that violates it, where BMv2 aborts and the whole switch is gone."""
+    """Write code that counts and drops a packet that violates an assertion, where BMv2 aborts."""
     at = code.state.assertions[assertion_label(primitive)]
     holds = code.expressions.condition(Operation("d2b", None, primitive.parameters[0]))
     with code.block(f"if not ({holds}):"):

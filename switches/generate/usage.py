@@ -1,4 +1,4 @@
-"""Which fields each part of a program reads and writes, and so what must be kept.
+"""The fields that each part of a program reads and writes, and so those that must be kept.
 
 A header field that nothing names stays in the packet's bytes: it is neither extracted nor
 written back. A field that only one of ingress and egress uses has no slot in the packet's row.
@@ -64,7 +64,7 @@ def body_usage(source: Source, body: Body) -> Touched:
 
 
 def _add_externs(touched: Touched, source: Source, table: Table) -> None:
-    """Add what a table's selector reads, and its meter writes."""
+    """Add the fields that a table's selector reads, and those that its meter writes."""
     if table.profile and source.profiles[table.profile].selector:
         touched.reads |= inputs_of(source.calculations[source.profiles[table.profile].selector])
     if table.meter:
@@ -99,7 +99,7 @@ class Usage:
         self.verify = checksum_usage(source, (sum_ for sum_ in source.checksums if sum_.verify))
         self.update = checksum_usage(source, (sum_ for sum_ in source.checksums if sum_.update))
         self.clones = CLONE_SESSION in self.ingress.writes
-        self.mirrors = CLONE_SESSION in self.egress.writes  # clones of what egress makes
+        self.mirrors = CLONE_SESSION in self.egress.writes  # clones of packets in egress
         self.recirculates = RECIRCULATE in self.ingress.writes | self.egress.writes
         self.loops = self.recirculates or RESUBMIT in self.ingress.writes
         self._look_for_changes((*ingress, *egress))

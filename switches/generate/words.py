@@ -72,7 +72,7 @@ class Words(Ranges):
         return words
 
     def low_word(self, expression: Expression) -> str:
-        """Return code of what BMv2's `get_uint64` gives (it throws at a negative value)."""
+        """Return code of the value of BMv2's `get_uint64` (it throws at a negative value)."""
         return self.words(expression, 1)[0]
 
     # Operations.
@@ -210,7 +210,7 @@ class Words(Ranges):
     # Small things.
 
     def less(self, a: list[str], b: list[str], *, signed: bool) -> str:
-        """Return code of whether one value of several words is less than another."""
+        """Return code that tests whether one value of several words is less than another."""
         if signed:  # as unsigned ones whose sign is the highest bit upside down
             a, b = self._biased(a), self._biased(b)
         return f"is_less({tuple_of(a)}, {tuple_of(b)})"
@@ -224,7 +224,7 @@ class Words(Ranges):
         return self._assigned(len(a), f"({tuple_of(a)}) if {test} else ({tuple_of(b)})")
 
     def named(self, words: list[str]) -> list[str]:
-        """Return names of what these words are now."""
+        """Return names that hold the present values of these words."""
         return [word if word.isidentifier() else self._name(word) for word in words]
 
     def _name(self, code: str) -> str:

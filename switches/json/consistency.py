@@ -1,7 +1,7 @@
-"""Whether what a program says fits together, so far as memory depends on it.
+"""Checks of a program's consistency, so far as the safety of memory depends on it.
 
-Generated code does not look whether an offset is inside its array: that follows from what the
-program declares. p4c's programs keep these rules; a program from elsewhere must, too.
+Generated code does not check whether an offset is inside its array: that follows from the
+program's declarations. p4c's programs keep these rules; a program from elsewhere must, too.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _STANDARD_BITS = {
     **dict.fromkeys(("mcast_grp", "egress_rid"), 16),
     "priority": 3,
 }
-"""The most bits of what the traffic manager takes as an index; of the others, 64."""
+"""The most bits of fields that the traffic manager takes as indices; other fields have up to 64."""
 
 
 def check_source(source: Source) -> None:
-    """See that a program keeps the rules above.
+    """Check that a program keeps the rules above.
 
     Raises:
-        ConfigError: Naming what doesn't.
-        KeyError: Of a name that nothing has.
+        ConfigError: Naming the part that doesn't.
+        KeyError: If a name is not declared.
     """
     _check_headers(source)
     _check_stacks(source)
@@ -98,7 +98,7 @@ def _check_stacks(source: Source) -> None:
 def _check_alike(
     source: Source, headers: Sequence[str], others: Sequence[str], what: str, where: str = ""
 ) -> None:
-    """See that headers are of the same types as others: their bytes are copied."""
+    """Check that headers are of the same types as others: their bytes are copied."""
     first, second = ([_layout(source.headers[name]) for name in side] for side in (headers, others))
     if first != second:
         raise source.refuse("headers of several types where they must be of one", what, where)
@@ -114,7 +114,7 @@ def _check_in_packet(source: Source, name: str, where: str = "") -> None:
 
 
 def _check_packet(source: Source) -> None:
-    """See that the parser and the deparser name headers, and places that are in a packet."""
+    """Check that the parser and the deparser name headers that can be in a packet."""
     for name in source.emitted:
         _check_in_packet(source, name)
     if source.first_state is not None:
@@ -197,7 +197,7 @@ _TARGETS = {  # primitives that write a field, and which parameter that is
 
 
 def _check_primitive(source: Source, primitive: Primitive) -> None:
-    """See that no primitive writes what only the engine may, or copies between types."""
+    """Check that no primitive writes fields that only the engine may, or copies between types."""
     op, where = primitive.op, primitive.where
     if op in _TARGETS:
         for field in _fields(primitive, _TARGETS[op]):
@@ -230,7 +230,7 @@ def _names(primitive: Primitive, number: int) -> list[str]:
 
 
 def _options(primitive: Primitive, number: int) -> list[object]:
-    """Return what a parameter may be."""
+    """Return the operands that a parameter may stand for."""
     if number >= len(primitive.parameters):
         return []
     parameter = primitive.parameters[number]

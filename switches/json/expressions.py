@@ -51,10 +51,10 @@ LARGEST = 50_000  # parts of an expression
 
 
 class Sizes:
-    """How many parts expressions have, written out: parts that they share count each time."""
+    """The sizes of expressions, in parts when written out: shared parts count each time."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Expression, int]] = {}  # by identity, which holds on to it
+        self._known: dict[int, tuple[Expression, int]] = {}  # by identity; holds on to it
 
     def of(self, expression: Expression) -> int:
         known = self._known.get(id(expression))
@@ -77,7 +77,7 @@ def _parts(expression: Expression) -> Iterator[Expression]:
 
 
 class ExpressionReader:
-    """Reads what the whole program's expressions and primitives have in common."""
+    """Reads expressions and primitives, for all parts of the program."""
 
     def __init__(self, path: Path, instances: Instances) -> None:
         self._path = path
@@ -91,12 +91,12 @@ class ExpressionReader:
         return where_of(item)
 
     def expression(self, item: Json) -> Expression:
-        """Read what is only read; see `operand`."""
+        """Read an expression that is not written; see `operand`."""
         found = self.operand(item)
         return self._sized(value_of(found) if isinstance(found, Selected) else found)
 
     def operand(self, item: Json) -> Expression:
-        """Read what a primitive may also write."""
+        """Read an operand that a primitive may also write."""
         kind, value = item["type"], item["value"]
         known = self._stacks.operand(item)
         if known is not None:
@@ -121,7 +121,7 @@ class ExpressionReader:
         raise self.refuse("unsupported kind of operand", kind, item)
 
     def _sized(self, expression: Expression) -> Expression:
-        """Refuse one that is too large: an index inside an index multiplies stacks' sizes."""
+        """Refuse too large an expression: an index inside an index multiplies stacks' sizes."""
         size = self._sizes.of(expression)
         if size > LARGEST:
             raise self.refuse(f"an expression has at most {LARGEST} parts", size)

@@ -37,7 +37,7 @@ def read_profiles(data: Json) -> dict[str, ActionProfile]:
 
 
 def selectors(data: Json, read: Callable[[Json], Calculation]) -> dict[str, Calculation]:
-    """Return what action selectors hash, as calculations."""
+    """Return the inputs and algorithms of action selectors, as calculations."""
     found = {}
     for item in _profiles(data):
         if "selector" in item:
@@ -47,7 +47,7 @@ def selectors(data: Json, read: Callable[[Json], Calculation]) -> dict[str, Calc
 
 
 def read_digests(data: Json, expressions: ExpressionReader) -> dict[int, Digest]:
-    """Return the digests by their numbers, which `generate_digest` gives."""
+    """Return the digests by their numbers, which are the arguments of `generate_digest`."""
     return {
         item["id"]: Digest(
             item["id"],

@@ -1,6 +1,6 @@
-"""The form of BMv2 JSON: what each leaf may be, and how much there may be of it all.
+"""The form of BMv2 JSON: the allowed values of each leaf, and the limits of size.
 
-A program comes from anywhere: a file, a trace, a controller. Everything in it is looked at once,
+A program comes from anywhere: a file, a trace, a controller. Everything in it is checked once,
 before anything is made of it, so that the readers may take a name for a string and a width for a
 number that fits.
 """
@@ -21,24 +21,24 @@ DEEPEST = 400  # values inside each other; p4c's have been seen to go 77 deep
 LONGEST_NAME = 1024  # letters
 LONGEST_TEXT = 65_536  # letters of a message or a stretch of P4
 MOST_BITS = 8192  # of a field, a parameter, a constant; p4c allows 2048
-MOST_CELLS = 1 << 27  # of one array; what a whole program may have is in `state.py`
+MOST_CELLS = 1 << 27  # of one array; the limit of a whole program is in `state.py`
 GREATEST = (1 << 31) - 1  # of any other number
 
-HIDDEN = "$"  # what the engine itself keeps beside a packet's headers begins with it
+HIDDEN = "$"  # prefix of the names that the engine itself keeps beside a packet's headers
 VALID = "$valid$"
 
 _HEX = re.compile(r"-?(0x)?[0-9a-fA-F]+")
 _VARBIT = re.compile(r"\$varbit[0-9]{1,5}")
 
 Test = Callable[[Any], bool]
-Rule = tuple[Test, str]  # and what it asks for
+Rule = tuple[Test, str]  # and the words for what it demands
 
 
 def read_json(text: bytes, path: Path) -> dict[str, Any]:
-    """Return BMv2 JSON whose leaves are what they must be.
+    """Return BMv2 JSON whose leaves have been checked.
 
     Raises:
-        ConfigError: If it is no JSON, too large, or has something else anywhere.
+        ConfigError: If it is not JSON, is too large, or has a value that is not allowed.
     """
     if len(text) > MOST_BYTES:
         raise ConfigError(
@@ -109,16 +109,16 @@ class _Form:
 
 
 def _is_name(value: Any) -> bool:
-    """Whether a program may call something so; what begins with "$" is the engine's own.
+    """Return whether a program may use a name; those that begin with "$" are the engine's own.
 
-    p4c's own type of a varbit variable does, too: `$varbit32`.
+    The exception is p4c's type of a varbit variable: `$varbit32`.
     """
     fits = isinstance(value, str) and len(value) <= LONGEST_NAME and value.isprintable()
     return fits and (not value.startswith(HIDDEN) or _VARBIT.fullmatch(value) is not None)
 
 
 def _is_flag(value: Any) -> bool:
-    """Whether this is true or false; of a field of type bool, p4c writes 0 or 1."""
+    """Return whether this is true or false; for a field of type bool, p4c writes 0 or 1."""
     return type(value) in (bool, int) and value in (0, 1)
 
 
@@ -136,7 +136,7 @@ def _is_hex(value: Any) -> bool:
 
 
 def _is_field(value: Any) -> bool:
-    """Whether this names a field that a program may have: not the engine's own."""
+    """Return whether this names a field that a program may have: not the engine's own."""
     if not (isinstance(value, list) and len(value) == 2):
         return False
     return (isinstance(value[0], dict) or _is_name(value[0])) and _is_member(value[1])
@@ -147,7 +147,7 @@ def _is_member(value: Any) -> bool:
 
 
 def _is_declared(value: Any) -> bool:
-    """Whether this declares a header's fields: [name, bits, signed] or [name, "*"]."""
+    """Return whether this declares a header's fields: [name, bits, signed] or [name, "*"]."""
     return isinstance(value, list) and all(
         isinstance(item, list)
         and 2 <= len(item) <= 3
@@ -241,7 +241,7 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("elements", "runtime_data", "input", "match_key"), _each(_OBJECT)),
     **dict.fromkeys(("parse_states", "action_profiles"), _each(_OBJECT)),
 }
-"""By key, wherever in the document: p4c gives a key one meaning."""
+"""The rules by key, anywhere in the document: p4c gives each key one meaning."""
 
 _VALUES: dict[str, Rule] = {
     "field": _FIELD,
@@ -263,4 +263,4 @@ _VALUES: dict[str, Rule] = {
         _NAME,
     ),
 }
-"""By the `type` beside a `value`."""
+"""The rules of a `value`, by the `type` beside it."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from ringleaf.switches.json.expressions import Json, where_of
 from ringleaf.switches.source import STACKS, Header, HeaderField, Instances, refusal
 
-COUNT_BITS = 32  # of what BMv2 calls a stack's `next`
+COUNT_BITS = 32  # of a stack's count, which BMv2 calls `next`
 
 
 class HeaderReader:

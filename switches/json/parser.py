@@ -30,7 +30,7 @@ class ParserReader:
         return {state["name"]: self._state(state) for state in item["parse_states"]}
 
     def value_sets(self, items: list[Json]) -> dict[str, ValueSet]:
-        """Read the value sets, after the states that say what parts their keys have."""
+        """Read the value sets; must follow the states, which give the parts of their keys."""
         return {
             item["name"]: ValueSet(
                 item["name"], self._set_widths.get(item["name"], ()), item.get("max_size", 0)
@@ -112,7 +112,7 @@ class ParserReader:
 
 
 def _split_key(text: str, widths: list[int]) -> tuple[int, ...]:
-    """Cut a select value, each part of which is padded to whole bytes, into numbers."""
+    """Cut a select value into numbers; each part of it is padded to whole bytes."""
     value = number_of(text)
     parts = []
     for width in reversed(widths):

@@ -1,6 +1,6 @@
 """p4c's BMv2 JSON, read into types and checked, so that the generator need not look twice.
 
-What the engine does not execute yet is refused here, by name and with its P4 source line.
+Features that the engine does not execute yet are refused here, by name and with the P4 source line.
 Source: behavioral-model `docs/JSON_format.md`, format version 2.
 """
 
@@ -42,7 +42,7 @@ def load_source(path: Path) -> Source:
     """Read and check a BMv2 JSON file.
 
     Raises:
-        ConfigError: If it can't be read, is not BMv2 JSON, or uses what is not supported.
+        ConfigError: If it can't be read, is not BMv2 JSON, or uses unsupported features.
     """
     try:
         text = path.read_bytes()
@@ -52,7 +52,7 @@ def load_source(path: Path) -> Source:
 
 
 def parse_source(text: bytes, path: Path) -> Source:
-    """Check BMv2 JSON, which errors call `path`; as above."""
+    """Check BMv2 JSON and return its program, as `load_source`; errors call it `path`."""
     data = read_json(text, path)
     try:
         source = _Reader(path, data).read()
@@ -66,14 +66,14 @@ def parse_source(text: bytes, path: Path) -> Source:
     return source
 
 
-# Sections that must be empty, and what to say if they are not.
+# Sections that must be empty, and the error if they are not.
 _UNSUPPORTED = {
     "extern_instances": "extern instances are not supported",
 }
 
 
 _NO_DEFAULT: Json = {"action_id": NO_ACTION, "action_data": []}
-"""Of a table with an action profile, whose miss does nothing until a default is set."""
+"""The default of a table with an action profile: a miss does nothing until a default is set."""
 
 
 class _Reader:
@@ -241,7 +241,7 @@ class _Reader:
     def _match_key(self, item: Json) -> MatchKey:
         if item["match_type"] not in ("exact", "lpm", "ternary", "range", "optional"):
             raise self._refuse("unsupported match kind", item["match_type"], item)
-        if not isinstance(item["target"], list):  # which BMv2 does not load either
+        if not isinstance(item["target"], list):  # BMv2 does not load this either
             raise self._refuse(
                 "a key that is an element of a stack at a varying index is not supported;"
                 " copy it to metadata",

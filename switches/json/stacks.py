@@ -1,9 +1,9 @@
 """Operands in BMv2 JSON that are elements of stacks, members of unions, or whole headers.
 
-Which header is meant may depend on a stack's count or on an index. What is read becomes a chain
-of `?` over all that it can be, so that the generator knows headers by name alone. BMv2 crashes
-where an index is outside of its stack, and where a stack is empty whose last element is read
-(`Stack::at`, `Stack::get_last`); here such a value is 0, and no header is valid.
+The header that is meant may depend on a stack's count or on an index. An operand that is read
+becomes a chain of `?` over all the fields that it can be, so that the generator knows headers by
+name alone. BMv2 crashes if an index is outside of its stack, or if the last element of an empty
+stack is read (`Stack::at`, `Stack::get_last`); here such a value is 0, and no header is valid.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class StackReader:
         self._read = read
 
     def operand(self, item: Json) -> Expression | None:
-        """Return what `hs.last` and the like are; None if an operand is nothing of that kind."""
+        """Return the operand that `hs.last` and the like stand for; None for other kinds."""
         field = self.field(item)
         if field is not None or item["type"] != "stack_field":
             return field
@@ -55,7 +55,7 @@ class StackReader:
             headers = self.headers({"type": "expression", "value": value[0]})
             return None if headers is None else self._fields(headers, value[1])
         if kind == "field" and value[0] in self._instances.union_stacks:
-            # So p4c writes `us.last.h.f`, which BMv2 itself does not load.
+            # p4c writes `us.last.h.f` like this; BMv2 itself does not load it.
             kind, value = "union_stack_field", (value[0], *value[1].split(".", 1))
         if kind == "stack_field" and not self._is_last(value):
             return self._fields(self._last(value[0], self._instances.stacks[value[0]]), value[1])
@@ -71,7 +71,7 @@ class StackReader:
         return None
 
     def headers(self, item: Json | None) -> Options | None:
-        """Return the headers that an operand can be; None if it is none."""
+        """Return the headers that an operand can be; None if it is not a header."""
         item = _unwrapped(item or {})
         if item.get("type") == "header":
             return [(ALWAYS, item["value"])]
@@ -95,7 +95,7 @@ class StackReader:
         return None
 
     def unions(self, item: Json | None) -> Options | None:
-        """Return the header unions that an operand can be; None if it is none."""
+        """Return the header unions that an operand can be; None if it is not a union."""
         item = _unwrapped(item or {})
         if item.get("type") == "header_union":
             return [(ALWAYS, item["value"])]
@@ -145,13 +145,13 @@ class StackReader:
         return None
 
     def _same_union(self, first: str, second: str) -> Expression:
-        """BMv2: the same member is valid in both, and equal (`HeaderUnion::cmp`)."""
+        """Return a test that the same member is valid in both, and equal (`HeaderUnion::cmp`)."""
         unions = self._instances.unions
         pairs = zip(unions[first], unions[second], strict=True)
         return _any([self._same_header(a, b) for a, b in pairs])
 
     def _same_header(self, first: str, second: str) -> Expression:
-        """BMv2: both are valid, and all fields equal (`Header::cmp`)."""
+        """Return a test that both are valid, and all fields equal (BMv2's `Header::cmp`)."""
         parts = [_valid(first), _valid(second)]
         for item in self._instances.headers[first].fields:
             parts.append(Operation("==", Field(first, item.name), Field(second, item.name)))
@@ -165,7 +165,7 @@ class StackReader:
         return [(Operation("==", index, Constant(i)), name) for i, name in enumerate(names)]
 
     def _is_last(self, value: Sequence[str]) -> bool:
-        """Whether this is p4c's way to write the last element of a stack, as a whole."""
+        """Return whether a field reference is p4c's notation for the last element of a stack."""
         stack, name = value
         first = self._instances.headers[self._instances.stacks[stack][0]]
         return name == "last" and all(field.name != name for field in first.fields)
@@ -196,7 +196,7 @@ def selected_headers(headers: Options) -> Named | Selected:
 
 
 def value_of(operand: Selected) -> Expression:
-    """Return what is read of a selected field."""
+    """Return the value of a selected field, as a chain of `?`."""
     value: Expression = Constant(0)
     for condition, field in reversed(operand.options):
         value = Operation("?", field, value, condition)
@@ -204,7 +204,7 @@ def value_of(operand: Selected) -> Expression:
 
 
 def _unwrapped(item: Json) -> Json:
-    """Return what is inside p4c's wrappings of expressions."""
+    """Return an expression without p4c's wrappings."""
     while item.get("type") == "expression":
         item = item["value"]
     return item

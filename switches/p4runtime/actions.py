@@ -15,10 +15,10 @@ Call = tuple[int, tuple[int, ...]]
 
 
 def decode_action(table: TableInfo, message: Any, where: str, default: bool = False) -> Call:
-    """Return what a p4.v1.Action calls, `default` if it is to be the table's default action.
+    """Return the call of a p4.v1.Action; `default` if it is to be the table's default action.
 
     Raises:
-        ConfigError: PERMISSION_DENIED if the program keeps the action from this place.
+        ConfigError: PERMISSION_DENIED if the program does not allow the action in this place.
     """
     if message.action_id not in table.numbers:
         raise ConfigError(f"{where}: table has no action of this id, got {message.action_id}")

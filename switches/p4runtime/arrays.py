@@ -1,4 +1,4 @@
-"""Arrays of counters, meters and registers (sections 9.3.2, 9.4.2 and 9.8)."""
+"""Arrays of counters, meters and registers (sections 9.3.2, 9.4.2 and 9.7)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ringleaf.switches.p4runtime.schema import check_index
 class Arrays:
     """Writes and reads p4.v1.CounterEntry, MeterEntry and RegisterEntry.
 
-    A message without an index is of all cells; a read of id 0 is of all arrays.
+    A message without an index is for all cells; a read of id 0 is for all arrays.
     """
 
     def __init__(self, plane: Plane) -> None:

@@ -1,4 +1,4 @@
-"""Values of P4 types as P4Data messages (section 8.5): of registers and digests."""
+"""Values of registers and digests as P4Data messages, by their P4 types (section 8.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which digests are sent to controllers, and how (section 9.8)."""
+"""Digest entries, which enable digests for controllers and configure them (section 9.8)."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from ringleaf.switches.p4runtime.schema import TableInfo
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a write sets; a `count` of None leaves the counter as it is."""
+    """The direct resources that a write sets; a `count` of None leaves the counter as it is."""
 
     count: Count | None
     sets_rates: bool
@@ -30,7 +30,7 @@ class DirectResources:
         self._plane = plane
 
     def decode(self, verb: str, table: TableInfo, message: Any) -> Resources:
-        """Return what a TableEntry says of them.
+        """Return the direct resources in a TableEntry.
 
         Raises:
             ConfigError: If the table has no such resource.
@@ -46,7 +46,7 @@ class DirectResources:
         return Resources(count, bool(table.meter) and not fresh, rates)
 
     def check_none(self, table: TableInfo, message: Any) -> None:
-        """BMv2 neither counts nor meters what misses."""
+        """Refuse direct resources of a default entry: BMv2 neither counts nor meters misses."""
         for name in ("counter_data", "meter_config", "meter_counter_data"):
             if message.HasField(name):
                 raise self._plane.refuse(
@@ -62,7 +62,7 @@ class DirectResources:
             self._plane.apply(MeterUpdate(table.meter, None, resources.rates, entry))
 
     def encode(self, table: TableInfo, entry: Entry, asked: Any, message: Any) -> None:
-        """Put into `message` what a read has `asked` for."""
+        """Put the resources that a read has `asked` for into `message`."""
         switch = self._plane.switch
         if asked.HasField("counter_data") and table.counter:
             count = switch.read_direct_counter(table.name, entry)
@@ -120,7 +120,7 @@ class DirectResources:
 
 
 def decode_count(plane: Plane, message: Any, name: str) -> Count | None:
-    """Return what a field of p4.v1.CounterData says, None if it is not set."""
+    """Return the count in a field of p4.v1.CounterData, None if it is not set."""
     if not message.HasField(name):
         return None
     data = getattr(message, name)
@@ -131,6 +131,6 @@ def decode_count(plane: Plane, message: Any, name: str) -> Count | None:
 
 
 def encode_count(count: Count) -> Any:
-    """Return p4.v1.CounterData, whose numbers are signed: of a larger one, its lower 63 bits."""
+    """Return p4.v1.CounterData; its numbers are signed, so larger ones are cut to 63 bits."""
     low = (1 << 63) - 1
     return p4r.CounterData(packet_count=count.packets & low, byte_count=count.bytes & low)

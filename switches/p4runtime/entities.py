@@ -31,7 +31,7 @@ class Entities:
 
     def __init__(self, switch: ControlPlane, schema: Schema) -> None:
         self.schema = schema
-        self.journal: list[Any] | None = None  # p4.v1.Update of all writes, for who sets it
+        self.journal: list[Any] | None = None  # p4.v1.Update of all writes, if it is set
         self.notes = Notes()
         plane = self._plane = Plane(switch, schema, self.notes)
         self.table_entries = TableEntries(plane)
@@ -69,7 +69,7 @@ class Entities:
         """Apply one p4.v1.Entity; packets see it when the switch is committed.
 
         Raises:
-            ConfigError: With the code that P4Runtime says; nothing has then been done.
+            ConfigError: With P4Runtime's code; nothing has then been done.
         """
         kind = self._kind(entity, self._writers)
         self._writers[kind](verb, getattr(entity, kind))
@@ -77,7 +77,7 @@ class Entities:
             self.journal.append(p4r.Update(type=_TYPES[verb], entity=entity))
 
     def read(self, entity: Any) -> Iterator[Any]:
-        """Return the entities that one selects, which may be a wildcard.
+        """Return the entities that an entity, which may be a wildcard, selects.
 
         Raises:
             ConfigError: As above.
@@ -93,7 +93,7 @@ class Entities:
             raise self._plane.refuse(f"entity is not supported, got {kind}", Code.UNIMPLEMENTED)
         return str(kind)
 
-    # Direct counters and meters go by their table entries.
+    # Direct counters and meters are named by their table entries.
 
     def _write_direct_counter(self, verb: str, message: Any) -> None:
         self._direct.write_counter(verb, *self._entry(message), message)
@@ -123,7 +123,7 @@ class Entities:
         return self.table_entries.key(message.table_entry)
 
     def _entries(self, message: Any, resource: str) -> list[tuple[TableInfo, Entry]]:
-        """Return the entry that is meant, or all of a table, or all of all tables."""
+        """Return the entry that a message names, or all of a table, or all of all tables."""
         asked = message.table_entry
         if asked.match or asked.priority or asked.is_default_action:
             return [self._entry(message)]

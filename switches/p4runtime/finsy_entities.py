@@ -14,7 +14,7 @@ from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.engine.updates import DELETE, INSERT, MODIFY
 
 UNREADABLE = (text_format.ParseError, ValueError, RecursionError)
-"""What protobuf raises for text that is no message: also numbers too great, and no UTF-8."""
+"""The errors of protobuf for text that is not a message: also numbers too large, and bad UTF-8."""
 
 _VERBS = {
     P4UpdateType.INSERT: INSERT,
@@ -27,7 +27,7 @@ class Encoder:
     """Turns finsy's entities into messages, by a program's P4Info.
 
     Raises:
-        ConfigError: If the P4Info does not hang together.
+        ConfigError: If the P4Info is inconsistent.
     """
 
     def __init__(self, p4info: Any, where: str) -> None:
@@ -38,7 +38,7 @@ class Encoder:
         self._where = where
 
     def encode(self, entity: Any) -> tuple[str, Any]:
-        """Return what is to be done with which p4.v1.Entity.
+        """Return the verb of an entity, and its p4.v1.Entity.
 
         Raises:
             ConfigError: If the entity does not fit the program, or is of an unsupported kind.
@@ -58,7 +58,7 @@ def read_p4info(path: Path) -> Any:
     """Return a p4.config.v1.P4Info.
 
     Raises:
-        ConfigError: If the file is not there, or is none in protobuf's text format.
+        ConfigError: If the file is not there, or is not P4Info in protobuf's text format.
     """
     if not path.exists():
         raise ConfigError(f"{path}: no such file, got no P4Info; compile with p4c-bm2-ss")
@@ -70,7 +70,7 @@ def read_p4info(path: Path) -> Any:
 
 
 def _verb(entity: Any) -> str:
-    """Return an entity's verb; a bare one is inserted, if there is not always one."""
+    """Return an entity's verb; for a bare one, insert, or modify if it always exists."""
     verb = _VERBS.get(getattr(entity, "_update_type", P4UpdateType.MODIFY))
     if verb is not None:
         return verb

@@ -21,20 +21,20 @@ _KINDS = {
 
 
 def kind_of(field: Any) -> str:
-    """Return how a p4.config.v1.MatchField matches."""
+    """Return the match kind of a p4.config.v1.MatchField."""
     return _KINDS.get(field.match_type, "other")
 
 
 def decode_match(
     messages: Iterable[Any], fields: Sequence[Any], widths: Sequence[int], where: str
 ) -> Match:
-    """Return the match that FieldMatch messages say; keys that are left out match anything.
+    """Return the match of FieldMatch messages; keys that are left out match anything.
 
     Args:
         messages: p4.v1.FieldMatch.
         fields: The key's p4.config.v1.MatchField, in order.
         widths: Bits of each.
-        where: Which table it is.
+        where: The table's name, for errors.
 
     Raises:
         ConfigError: If they are not in canonical form, or an exact key is missing.

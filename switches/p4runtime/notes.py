@@ -8,7 +8,7 @@ from typing import Any
 from ringleaf.switches.engine.updates import Match
 
 Key = tuple[str, Match, int] | tuple[str]
-"""A table entry: table, match, precedence; of a default entry the table alone."""
+"""A table entry: table, match, precedence; for a default entry the table alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class OneShot:
 
 @dataclass(slots=True)
 class Notes:
-    """All of one switch; what was written another way than by P4Runtime has none."""
+    """All notes of one switch; entities that were not written by P4Runtime have none."""
 
     entries: dict[Key, EntryNote] = field(default_factory=dict)
     one_shots: dict[Key, OneShot] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Notes:
         return {number: entry.config for number, entry in self.digests.items()}
 
     def keep(self, key: Key, message: Any) -> None:
-        """Remember what a TableEntry says for its controllers."""
+        """Remember a TableEntry's metadata for its controllers."""
         note = EntryNote(message.metadata, message.controller_metadata)
         if note == NOTHING:
             self.entries.pop(key, None)

@@ -1,6 +1,6 @@
 """Action sets: an entry, a group and its members in one message (section 9.2.3).
 
-The switch knows groups and members only, so each set gets some of its own, which are never read.
+The switch knows groups and members only, so each set gets its own, which reads never return.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ class OneShots:
         plane.notes.one_shots[key] = shot
 
     def forget(self, shot: OneShot | None) -> None:
-        """Remove the group and members of a set that no entry has any more."""
+        """Remove the group and members of a set that no entry uses any more."""
         if shot:
             self._remove(shot)
 
     def check_unused(self, profile: Any) -> None:
-        """A profile is written by sets or by members and groups, never by both."""
+        """Refuse a profile that action sets have written: it takes no other members or groups."""
         shots = self._plane.notes.one_shots.values()
         name = profile.preamble.name
         if any(shot.profile == name for shot in shots):
@@ -73,7 +73,7 @@ class OneShots:
             )
 
     def _remove(self, shot: OneShot) -> None:
-        """Remove what is there of a set."""
+        """Remove a set's group and members, as far as they exist."""
         switch, name = self._plane.switch, shot.profile
         if any(group.group == shot.group for group in switch.member_groups(name)):
             self._plane.apply(MemberGroupUpdate(DELETE, name, shot.group))
@@ -114,7 +114,7 @@ def check_weights(plane: Plane, profile: Any, items: Any) -> None:
     """Check members of a group, or actions of a set: their weights, sizes and ports to watch.
 
     Raises:
-        ConfigError: If a weight is none, the group too large, or there is no such port.
+        ConfigError: If a weight is invalid, the group is too large, or there is no such port.
     """
     name = profile.preamble.name
     for item in items:
@@ -136,7 +136,7 @@ def check_weights(plane: Plane, profile: Any, items: Any) -> None:
 
 
 def group_size(profile: Any, items: Any) -> int:
-    """Return how large a group is, as its selector counts (p4info.proto, ActionProfile)."""
+    """Return the size of a group, as its selector counts (p4info.proto, ActionProfile)."""
     if profile.WhichOneof("selector_size_semantics") == "sum_of_members":
         return len(items)
     return sum(item.weight for item in items)

@@ -19,7 +19,7 @@ PORT_BITS = 32  # of an SDN port
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """One switch, what its program's P4Info says, and what its controllers have said."""
+    """One switch, the schema of its program, and its controllers' notes."""
 
     switch: ControlPlane
     schema: Schema
@@ -37,7 +37,7 @@ class Plane:
         return ConfigError(f"{self.where}: {what}", code)
 
     def check_modify(self, verb: str, what: str) -> None:
-        """Refuse to insert or delete what is always there."""
+        """Refuse to insert or delete entities that always exist."""
         if verb != MODIFY:
             raise self.refuse(f"{what} can only be modified, got {verb}")
 

@@ -93,7 +93,7 @@ class Profiles:
         self._check_found("group", message.group_id, found)
 
     def _profile(self, number: int) -> tuple[Any, TableInfo]:
-        """Return a profile, and the table by whose action numbers its members go."""
+        """Return a profile, and the table whose action numbers its members use."""
         profile = self._plane.schema.profile(number)
         self._one_shots.check_unused(profile)
         tables = self._plane.schema.tables_of(profile)
@@ -109,7 +109,7 @@ class Profiles:
         return number
 
     def _check_group(self, profile: Any, message: Any) -> None:
-        """Rules on max_size are in section 9.2.2."""
+        """Check a group's members and max_size (section 9.2.2)."""
         plane, name = self._plane, profile.preamble.name
         numbers = [member.member_id for member in message.members]
         if len(set(numbers)) < len(numbers):

@@ -17,10 +17,10 @@ def decode_rates(config: Any, spec: Any, where: str) -> Rates:
     Args:
         config: The message.
         spec: The meter's p4.config.v1.MeterSpec.
-        where: Which meter it is.
+        where: The meter's name, for errors.
 
     Raises:
-        ConfigError: If a number is negative, or the meter's type says otherwise.
+        ConfigError: If a number is negative, or does not fit the meter's type.
     """
     numbers = (config.cir, config.cburst, config.pir, config.pburst, config.eburst)
     if min(numbers) < 0:

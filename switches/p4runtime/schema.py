@@ -1,4 +1,4 @@
-"""A program's P4Info by ids, beside what its BMv2 JSON says of the same things."""
+"""A program's P4Info by ids, joined with the same objects in its BMv2 JSON."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TableInfo:
 
     @property
     def profile(self) -> int:
-        """Id of its action profile, or 0."""
+        """The id of its action profile, or 0."""
         return int(self.message.implementation_id)
 
     @property
@@ -45,7 +45,7 @@ class TableInfo:
 
     @property
     def const_precedences(self) -> list[int]:
-        """Those of the entries that the program brings, the lowest first.
+        """The precedences of the program's constant entries, the lowest first.
 
         Their P4Runtime priorities are 1, 2, ... in this order (section 9.1.4).
         """
@@ -59,7 +59,7 @@ class TableInfo:
 
 
 class Schema:
-    """What ids mean; each look-up raises ConfigError for an id that the program has not."""
+    """The objects of a program by id; look-ups raise ConfigError for unknown ids."""
 
     def __init__(self, p4info: Any, source: Source, shapes: Iterable[Shape], where: str) -> None:
         self.p4info = p4info
@@ -94,7 +94,7 @@ class Schema:
         """Refuse P4Info that is of another program than the JSON.
 
         Raises:
-            ConfigError: Naming what differs.
+            ConfigError: Naming the difference.
         """
         named = {table.preamble.name for table in self.p4info.tables}
         if named and self._shapes and not named & self._shapes.keys():
@@ -141,7 +141,7 @@ class Schema:
         return [self.tables[number] for number in profile.table_ids if number in self.tables]
 
     def controller_header(self, name: str) -> Any:
-        """Return the header `packet_in` or `packet_out`, one without fields if there is none."""
+        """Return the header `packet_in` or `packet_out`; if there is none, one without fields."""
         for header in self.p4info.controller_packet_metadata:
             if header.preamble.name == name:
                 return header

@@ -38,10 +38,10 @@ class TableEntries:
         self._one_shots = OneShots(plane)
 
     def key(self, message: Any) -> tuple[TableInfo, Entry]:
-        """Return which entry a message means: one without an action.
+        """Return the table and the entry, without an action, that a message names.
 
         Raises:
-            ConfigError: If it can't be an entry of the program's.
+            ConfigError: If the program can't have such an entry.
         """
         table = self._plane.schema.table(message.table_id)
         where = self._where(table)
@@ -84,7 +84,7 @@ class TableEntries:
                 yield p4r.Entity(table_entry=self._encode(table, entry, message))
 
     def encode_key(self, table: TableInfo, entry: Entry, is_default: bool = False) -> Any:
-        """Return the message that names an entry, with what its controller said of it."""
+        """Return the message that names an entry, with its controller's metadata."""
         fields = table.message.match_fields
         note = self._plane.notes.of(_key(table, entry, is_default))
         return p4r.TableEntry(
@@ -122,7 +122,7 @@ class TableEntries:
         self._direct.apply(table, entry, resources)
 
     def _set_action(self, table: TableInfo, entry: Entry, message: Any) -> None:
-        """Put into an entry what to do: an action, or a member or group of the profile."""
+        """Put an action, or a member or group of the profile, into an entry."""
         kind, where = message.WhichOneof("type"), self._where(table)
         if not table.profile:
             if kind != "action":
@@ -145,7 +145,7 @@ class TableEntries:
         self._one_shots.forget(self._plane.notes.one_shots.pop(key, None))
 
     def _modify_constant(self, verb: str, table: TableInfo, entry: Entry, message: Any) -> None:
-        """Only direct resources of constant entries can be written (section 9.1.4)."""
+        """Write a constant entry's direct resources, which is all that can be written (9.1.4)."""
         if verb != MODIFY or message.HasField("action") or message.idle_timeout_ns:
             raise ConfigError(
                 f"{self._where(table)}: entries are constant, got a change of them",
@@ -250,7 +250,7 @@ class TableEntries:
                 yield entry
 
     def _chosen(self, table: TableInfo, entry: Entry, message: Any) -> bool:
-        """Whether an entry has the action and the notes that are asked for, if any."""
+        """Return whether an entry has the action and the metadata that are asked for, if any."""
         note = self._plane.notes.of(_key(table, entry))
         if message.metadata and note.metadata != message.metadata:
             return False

@@ -1,4 +1,4 @@
-"""Who of several controllers may write (section 5): the one with the highest election id."""
+"""The election of the controller that may write (section 5): the highest election id wins."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Client = TypeVar("Client")
 class Election(Generic[Client]):
     """The controllers of one device and role.
 
-    After each change tell those whom it returns, in this order: `code` is for each of them.
+    After each change tell the clients that are returned, in this order; `code` is for each of them.
     """
 
     def __init__(self) -> None:
         self._ids: dict[Client, int | None] = {}
-        self.highest: int | None = None  # that ever was; what is lower is never primary
+        self.highest: int | None = None  # ever; a client with a lower id is never primary
 
     @property
     def primary(self) -> Client | None:
@@ -50,13 +50,13 @@ class Election(Generic[Client]):
         return self._all() if was_primary else []
 
     def code(self, client: Client) -> int:
-        """Return what google.rpc.Status tells a client that it is."""
+        """Return the code in google.rpc.Status that tells a client its role."""
         if self.primary is client:
             return 0
         return Code.NOT_FOUND if self.primary is None else Code.ALREADY_EXISTS
 
     def is_primary(self, election_id: int | None) -> bool:
-        """Whether a request with this election id is the primary's."""
+        """Return whether a request with this election id is the primary's."""
         return self.primary is not None and election_id == self.highest
 
     def _all(self) -> list[Client]:

@@ -1,4 +1,4 @@
-"""A controller of one switch, of whatever make: program and entities over P4Runtime."""
+"""A controller of one switch, of any make: program and entities over P4Runtime."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Controller:
     Args:
         address: HOST:PORT, or unix:PATH.
         device: Its id.
-        name: For errors.
+        name: Its name in errors.
     """
 
     def __init__(self, address: str, device: int, name: str) -> None:
@@ -106,7 +106,7 @@ class Controller:
 
         Args:
             entities: One, or several in order.
-            schema: Of the program that runs, where `set_pipeline` was not called before.
+            schema: The running program's, if `set_pipeline` was not called before.
 
         Raises:
             BackendError: If the switch refuses one.
@@ -136,7 +136,7 @@ class Controller:
 
 
 def _reason(error: Any) -> str:
-    """What an RPC's error says; of a batch's, the first update that was refused."""
+    """Return the message of an RPC's error; for a batch, that of the first refused update."""
     for key, value in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin":
             details = rpc_status.Status.FromString(value).details
@@ -153,7 +153,7 @@ def _until_none(items: queue.SimpleQueue[Any]) -> Iterator[Any]:
 
 
 def _with_verb(entity: Any) -> Any:
-    """Return an entity that says what is to be done: P4Runtime has no bare ones."""
+    """Return an entity with a verb: P4Runtime has no bare entities."""
     if entity._update_type != P4UpdateType.UNSPECIFIED:
         return entity
     is_default = isinstance(entity, P4TableEntry) and entity.is_default_action

@@ -1,4 +1,4 @@
-"""The controllers of one device: whom to believe, and whom to tell what."""
+"""The controllers of one device: the one that may write, and those that get messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Stream(Protocol):
 
 
 class Controllers:
-    """Elections by role; the default role is "". All may do all: no role has a config."""
+    """Elections by role; the default role is "". Every role may do anything: none has a config."""
 
     def __init__(self, device: int) -> None:
         self._device = device
@@ -32,7 +32,7 @@ class Controllers:
         self._roles: dict[Stream, str] = {}
 
     def arbitrate(self, stream: Stream, message: Any) -> None:
-        """Take a MasterArbitrationUpdate, and tell those whom it concerns.
+        """Take a MasterArbitrationUpdate, and tell the streams that it concerns.
 
         Raises:
             ConfigError: If the stream must end.

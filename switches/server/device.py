@@ -26,23 +26,23 @@ POOL_PACKETS = OUTBOX_ROWS + 8
 
 
 class Device:
-    """A switch that controllers share with whoever moves its packets; both hold `lock`.
+    """A switch that controllers share with the code that moves its packets; both hold `lock`.
 
-    `process` lets packets see what was written; who calls the switch's handlers himself first
-    calls its `commit`.
+    `process` makes writes visible to packets; code that calls the switch's handlers itself must
+    first call the switch's `commit`.
 
     Args:
         number: The device id, from 1.
         ports: Ports 0 to this one take and send packets.
-        cpu_port: Where packets to and from controllers leave and enter, as with
+        cpu_port: The port by which packets to and from controllers leave and enter, as with
             `simple_switch_grpc --cpu-port`; None for nowhere.
-        clock: Tells the time in ps; by default since the device was made.
-        transmit: Is given what leaves the other ports.
-        inject: Takes what controllers send, for the CPU port, where another than `process` moves
-            packets; what leaves by that port is then told by `packet_in`.
-        make_switch: Makes the switch of a new pipeline, where the default one does not do.
-        lock: Where the packets' mover has one already; else the device has its own.
-        name: For errors and lists.
+        clock: Returns the time in ps; by default since the device was made.
+        transmit: Is called with packets that leave by other ports.
+        inject: Takes controllers' packets for the CPU port, if other code than `process` moves
+            packets; that code passes packets that leave by this port to `packet_in`.
+        make_switch: Makes the switch of a new pipeline, if the default one won't do.
+        lock: The lock of the code that moves packets, if it has one; else the device has its own.
+        name: Its name in errors and lists.
     """
 
     def __init__(
@@ -84,12 +84,12 @@ class Device:
         return self.pipelines.committed.switch
 
     def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
-        """Send a packet through the switch, and what it says to the controllers.
+        """Send a packet through the switch, and its messages to the controllers.
 
         Returns:
-            What has left the switch, but for the CPU port, as (port, bytes).
+            The packets that left the switch, but for the CPU port, as (port, bytes).
         """
-        self.switch.program.prepare()  # may take seconds, in which controllers need not wait
+        self.switch.program.prepare()  # may take seconds, during which controllers need not wait
         with self.lock:
             out = []
             for out_port, packet in self.switch.process(port, data, self._clock()):
@@ -106,7 +106,7 @@ class Device:
         """Let a p4.v1.PacketOut enter at the CPU port.
 
         Raises:
-            ConfigError: If there is none, or the packet has not the metadata that it must.
+            ConfigError: If there is no CPU port, or the packet lacks metadata.
         """
         with self.lock:
             header = self.switch.program.schema.controller_header("packet_out")
@@ -116,7 +116,7 @@ class Device:
         self._inject(data)
 
     def packet_in(self, data: bytes) -> None:
-        """Tell the primary controller what has left by the CPU port; too short a packet is lost."""
+        """Pass a packet from the CPU port to the primary controller; one too short is lost."""
         with self.lock:
             header = self.switch.program.schema.controller_header("packet_in")
             message = split_packet(header, data)
@@ -142,7 +142,7 @@ class Device:
                     self.controllers.send_digest(self.switch, digest)
 
     def poll_idle(self) -> None:
-        """Tell of idle entries; looks at each, so it is to be called several times a second."""
+        """Notify of idle entries; looks at each, so call it only several times a second."""
         with self.lock:
             if not self.pipelines.is_committed:
                 return
@@ -161,7 +161,7 @@ class Device:
             self.digests.acknowledge(digest_id, list_id)
 
     def collect_digests(self) -> None:
-        """Take what the switch has left for controllers; `process` does so itself."""
+        """Take the digests that the switch has for controllers; `process` does so itself."""
         with self.lock:
             if not self.pipelines.is_committed:
                 return

@@ -25,7 +25,7 @@ class _Buffer:
 
 
 class DigestLists:
-    """Collects digests into lists, and holds back what a controller was told but now.
+    """Collects digests into lists, and holds back values that a controller was sent just before.
 
     `configs` are the p4.v1.DigestEntry.Config of the digests that are enabled, by id.
     """
@@ -38,7 +38,7 @@ class DigestLists:
     def add(
         self, digest_id: int, message: DigestMessage, configs: Mapping[int, Any], now_ps: int
     ) -> list[DigestList]:
-        """Take a message; return the list that it has filled, if it has."""
+        """Take a message; return the list that it completes, if any."""
         if digest_id not in configs or self._is_sent(digest_id, message.values):
             return []
         buffer = self._buffers.setdefault(digest_id, _Buffer(now_ps))
@@ -62,7 +62,7 @@ class DigestLists:
         self._sent.pop((digest_id, list_id), None)
 
     def forget(self) -> None:
-        """Start anew, as for another controller."""
+        """Forget all lists, as for another controller."""
         self._buffers.clear()
         self._sent.clear()
 

@@ -18,7 +18,7 @@ def join_packet(header: Any, message: Any) -> bytes:
         message: The p4.v1.PacketOut.
 
     Raises:
-        ConfigError: If its metadata are not just the header's fields.
+        ConfigError: If its metadata are not exactly the header's fields.
     """
     given = {item.metadata_id: item.value for item in message.metadata}
     wanted = [field.id for field in header.metadata]
@@ -35,7 +35,7 @@ def join_packet(header: Any, message: Any) -> bytes:
 
 
 def split_packet(header: Any, data: bytes) -> Any:
-    """Return the PacketIn of what the CPU port sends; None if it is shorter than `packet_in`."""
+    """Return the PacketIn of a packet from the CPU port; None if it is shorter than `packet_in`."""
     size = _header_bytes(header)
     if len(data) < size:
         return None

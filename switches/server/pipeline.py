@@ -1,4 +1,4 @@
-"""The forwarding pipelines of a device (sections 7, 14 and 15): the one that runs, the next one."""
+"""The forwarding pipelines of a device, the running and the next one (sections 7, 14 and 15)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Pipeline:
 
 
 class Pipelines:
-    """What is committed, and what is saved to be committed.
+    """The committed pipeline of a device, and the one that is saved to be committed.
 
     A saved pipeline has a switch of its own, which takes the writes; so committing it is only
     to let packets go through that switch.
@@ -53,7 +53,7 @@ class Pipelines:
 
     @property
     def latest(self) -> Pipeline:
-        """The one whose entities controllers write and read."""
+        """The pipeline whose entities controllers write and read."""
         latest = self._saved or self._committed
         if latest is None:
             raise self._missing()
@@ -65,7 +65,7 @@ class Pipelines:
         self._committed, self._saved = Pipeline(config, self._make_switch(program)), None
 
     def set(self, action: int, config: Any | None) -> None:
-        """Do what a SetForwardingPipelineConfigRequest says.
+        """Carry out a SetForwardingPipelineConfigRequest.
 
         Raises:
             ConfigError: If the program can't be run; the old one then goes on.
@@ -84,7 +84,7 @@ class Pipelines:
             self._committed, self._saved = pipeline, None
 
     def get(self, kind: int) -> Any:
-        """Return the latest config, or what is asked for of it; None if there is none."""
+        """Return the latest config, or the part of it that is asked for; None if there is none."""
         latest = self._saved or self._committed
         if latest is None:
             return None
@@ -133,7 +133,7 @@ _ACTIONS = (
 
 
 def _state(switch: Switch) -> Iterator[tuple[str, Any]]:
-    """Return all that a switch holds, as the writes that make it, what is referred to first."""
+    """Yield the writes that recreate a switch's state, referenced entities first."""
     read = switch.entities.read
     for entity in _everything(switch.program.schema):
         verb = MODIFY if entity.WhichOneof("entity") in _ALWAYS_THERE else INSERT
@@ -148,7 +148,7 @@ _ALWAYS_THERE = ("meter_entry", "counter_entry", "value_set_entry", "register_en
 
 
 def _everything(schema: Schema) -> Iterator[Any]:
-    """Return the wildcards of all that the program has."""
+    """Yield the wildcards of all entities that the program has."""
     yield p4r.Entity(action_profile_member=p4r.ActionProfileMember())
     yield p4r.Entity(action_profile_group=p4r.ActionProfileGroup())
     for number, info in schema.tables.items():

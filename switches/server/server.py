@@ -17,7 +17,7 @@ from ringleaf.errors import BackendError, ConfigError
 from ringleaf.switches.server.device import Device
 from ringleaf.switches.server.service import Service
 
-MOST_CALLS = 4096  # threads at most; each open stream keeps one, and they start when needed
+MOST_CALLS = 4096  # threads at most; each open stream holds one; they start when needed
 POLL_S = 0.01
 IDLE_EVERY = 10  # polls
 LONGEST_MESSAGE = 64 << 20  # bytes: programs and batches may be large
@@ -29,7 +29,7 @@ def check_address(address: str, token: str | None) -> None:
     """Refuse to let everybody who can reach this machine write to its switches.
 
     Raises:
-        ConfigError: If that is what an address, without a token, comes to.
+        ConfigError: If the address, without a token, would allow that.
     """
     host = address.rpartition(":")[0]
     if token is None and not _is_local(address) and host not in _LOOPBACK:
@@ -45,7 +45,7 @@ def _is_local(address: str) -> bool:
 
 @contextmanager
 def _own_files(address: str) -> Iterator[None]:
-    """Have a socket in the file system made so that only this user can connect."""
+    """Let a socket in the file system be created so that only this user can connect."""
     if not _is_local(address):
         yield
         return
@@ -57,7 +57,7 @@ def _own_files(address: str) -> Iterator[None]:
 
 
 class _Doorkeeper(grpc.ServerInterceptor):  # type: ignore[misc]
-    """Turns calls away that don't bring the token."""
+    """Rejects calls that don't bring the token."""
 
     def __init__(self, token: str) -> None:
         self._wanted = f"Bearer {token}".encode()
@@ -85,12 +85,12 @@ class Server:
     """Serves devices at an address; use it as a context manager.
 
     Args:
-        devices: To begin with.
+        devices: The devices at the start.
         address: HOST:PORT, port 0 for any that is free; or unix:PATH, a socket that this user's
             processes, and root's, can connect to.
         token: What each call must bring, as metadata `authorization: Bearer TOKEN`; None for
             nothing.
-        poll_s: How often to call the devices' `poll`; None if their owner does.
+        poll_s: The time between polls of the devices; None if their owner polls them.
     """
 
     def __init__(
@@ -107,11 +107,11 @@ class Server:
         self._service = Service(devices)
         self._address = address
         self._stop = threading.Event()
-        self.port = 0  # that was taken
+        self.port = 0  # the port that was chosen
 
     @property
     def address(self) -> str:
-        """Where to connect to."""
+        """The address to connect to."""
         host, _, _ = self._address.rpartition(":")
         return self._address if _is_local(self._address) else f"{host}:{self.port}"
 

@@ -40,7 +40,7 @@ class Service:
         del self._devices[number]
 
     def find(self, number: int) -> Device:
-        """Raises ConfigError (NOT_FOUND) if there is no such device."""
+        """Return a device; raise ConfigError (NOT_FOUND) if there is no such device."""
         if number not in self._devices:
             known = ", ".join(map(str, self._devices))
             raise ConfigError(f"no such device, got {number}; there are: {known}", Code.NOT_FOUND)
@@ -72,7 +72,7 @@ class Service:
                     Code.UNIMPLEMENTED,
                 )
             errors = [_attempt(switch.entities.write, update) for update in request.updates]
-            # The next packet commits: large tables are not to be laid out anew for each entry.
+            # The next packet commits: large tables must not be laid out anew for each entry.
         if any(errors):
             raise BatchError("some updates were refused", errors)
         return p4r.WriteResponse()
@@ -107,7 +107,7 @@ class Service:
         return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
 
     def handlers(self) -> Any:
-        """Return what a gRPC server is given."""
+        """Return the RPC handlers for a gRPC server."""
         unary, answer_many = (
             grpc.unary_unary_rpc_method_handler,
             grpc.unary_stream_rpc_method_handler,
@@ -146,7 +146,7 @@ class Service:
 
 
 def _attempt(write: Callable[[str, Any], None], update: Any) -> ConfigError | None:
-    """Try one update; return what was wrong with it."""
+    """Try one update; return its error, if any."""
     try:
         if update.type not in _VERBS:
             raise ConfigError(f"update is neither insert nor modify nor delete, got {update.type}")
@@ -164,7 +164,7 @@ def _receive(channel: Channel, requests: Iterable[Any]) -> None:
 
 
 def _unary(call: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
-    """Return a handler: errors end the RPC with their status."""
+    """Return a handler in which errors end the RPC with their status."""
 
     def handle(request: Any, context: Any) -> Any:
         try:

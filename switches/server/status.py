@@ -1,4 +1,4 @@
-"""How an RPC says what went wrong (section 10): google.rpc.Status in the trailing metadata."""
+"""The errors of RPCs (section 10): google.rpc.Status in the trailing metadata."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BY_NUMBER = {status.value[0]: status for status in grpc.StatusCode}
 
 
 class BatchError(Exception):
-    """Some items of a batch were refused; `errors` has per item its error, or None."""
+    """Some items of a batch were refused; `errors` has each item's error, or None."""
 
     def __init__(self, message: str, errors: Sequence[ConfigError | None]) -> None:
         super().__init__(message, errors)
@@ -30,7 +30,7 @@ class BatchError(Exception):
 
 @dataclass(frozen=True)
 class Status(grpc.Status):  # type: ignore[misc]
-    """What `abort_with_status` takes."""
+    """A status for `abort_with_status`."""
 
     code: grpc.StatusCode
     details: str

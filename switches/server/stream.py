@@ -17,7 +17,7 @@ MOST_WAITING = 10_000  # messages for a controller that is slow, or does not rea
 
 
 class Channel:
-    """Takes a controller's messages on one thread, and gives it ours on another."""
+    """Takes a controller's messages on one thread, and sends it ours on another."""
 
     def __init__(self, find: FindDevice) -> None:
         self._find = find
@@ -25,12 +25,12 @@ class Channel:
         self._out: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def send(self, message: Any) -> None:
-        """Queue a message; of packets and the like there is only so much room."""
+        """Queue a message; others than arbitration are dropped if too many wait."""
         if message.WhichOneof("update") == "arbitration" or self._out.qsize() < MOST_WAITING:
             self._out.put(message)
 
     def messages(self) -> Iterator[Any]:
-        """Return what is to be sent, until the stream ends.
+        """Yield the messages to send, until the stream ends.
 
         Raises:
             ConfigError: If it ends by the controller's fault.
@@ -96,7 +96,7 @@ class Channel:
 
 
 def _stream_error(error: ConfigError, kind: str | None, request: Any) -> Any:
-    """Return the p4.v1.StreamError that says what was wrong with a message (section 16.6)."""
+    """Return the p4.v1.StreamError for a message that was wrong (section 16.6)."""
     message = p4r.StreamError(canonical_code=error.code, message=str(error))
     if kind == "packet":
         message.packet_out.packet_out.CopyFrom(request.packet)

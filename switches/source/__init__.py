@@ -1,4 +1,4 @@
-"""A P4 program as types: what `bmv2_json.py` reads and the generator writes code for."""
+"""A P4 program as types: `switches/json` reads it, and the generator writes code for it."""
 
 from ringleaf.switches.source.expressions import (
     Argument,

@@ -7,7 +7,7 @@ from typing import Self
 
 
 class Where(str):
-    """A place in P4 source as `FILE line N`, with what p4c says of it; line 0 if unknown."""
+    """A place in P4 source as `FILE line N`, with p4c's details of it; line 0 if unknown."""
 
     file: str
     line: int  # from 1
@@ -63,7 +63,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Expressions that are one parameter: what `log_msg` prints."""
+    """Expressions that are one parameter: the values that `log_msg` prints."""
 
     values: tuple[Expression, ...]
 
@@ -80,8 +80,8 @@ class Operation:
 class Selected:
     """The first of some fields or headers whose condition holds: an element of a stack.
 
-    It is found only as an operand of a primitive, which may write it; what is merely read is
-    a chain of `?`.
+    It is found only as an operand of a primitive, which may write it; an operand that is
+    only read is a chain of `?`.
     """
 
     options: tuple[tuple[Expression, Field | Named], ...]

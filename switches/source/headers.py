@@ -22,7 +22,7 @@ class Header:
 
     @property
     def size_bytes(self) -> int:
-        """How long it can be."""
+        """Its greatest length in bytes."""
         return sum(item.width for item in self.fields) // 8
 
     @property
@@ -32,7 +32,7 @@ class Header:
 
     @property
     def fixed_bytes(self) -> int:
-        """How long it is while its varbit field is empty."""
+        """Its length in bytes while its varbit field is empty."""
         return self.size_bytes - (self.varbit.width // 8 if self.varbit else 0)
 
 
@@ -44,7 +44,7 @@ class Instances:
     stacks: dict[str, tuple[str, ...]]  # headers, from the first
     unions: dict[str, tuple[str, ...]]  # headers, of which one at most is valid
     union_stacks: dict[str, tuple[str, ...]]  # unions, from the first
-    members: dict[str, tuple[str, ...]]  # per union, what its type calls its headers
+    members: dict[str, tuple[str, ...]]  # per union, the names of its headers in its type
 
     def union_of(self, header: str) -> tuple[str, ...]:
         """Return the headers of the union that a header is in; itself alone if in none."""

@@ -1,6 +1,6 @@
-"""Names and numbers that p4c, or we, give to what no program declares."""
+"""Names and numbers of things that no program declares, given by p4c or by us."""
 
 VALID = "$valid$"  # the hidden field that says whether a header is there
 STANDARD = "standard_metadata"
-STACKS = "$stacks"  # the "header" of how many elements of each stack are in use: BMv2's `next`
-NO_ACTION = (1 << 32) - 1  # the number of what does nothing, and no program has
+STACKS = "$stacks"  # the "header" with each stack's number of elements in use: BMv2's `next`
+NO_ACTION = (1 << 32) - 1  # the number of an action that does nothing, and that no program has

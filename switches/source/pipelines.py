@@ -36,7 +36,7 @@ class ParserState:
 
 @dataclass(frozen=True, slots=True)
 class ValueSet:
-    """A parser value set; `widths` are of the parts of its key, () where nothing uses it."""
+    """A parser value set; `widths` are those of the parts of its key, () if it is unused."""
 
     name: str
     widths: tuple[int, ...]  # bits
@@ -58,7 +58,7 @@ class MatchKey:
     kind: str  # exact, lpm, ternary, range or optional
     target: Field
     name: str
-    mask: int | None = None  # what of the field is looked up, as in `key = { x & 0xf0: exact; }`
+    mask: int | None = None  # bits that are looked up, as in `key = { x & 0xf0: exact; }`
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,10 @@ class ConstEntry:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`next_hit` or `next_miss` of None means that the action alone decides what is next."""
+    """A table of a pipeline.
+
+    `next_hit` or `next_miss` of None means that the action alone decides which node is next.
+    """
 
     name: str
     keys: tuple[MatchKey, ...]
@@ -86,7 +89,7 @@ class Table:
     by_hit: bool
     next_hit: str | None
     next_miss: str | None
-    profile: str = ""  # whose members its entries name in place of actions
+    profile: str = ""  # the action profile whose members its entries name in place of actions
     meter: str = ""  # its direct meter
     timed: bool = False  # whether its entries may become idle
     where: str = field(default="", compare=False)

@@ -32,7 +32,7 @@ class Source:
     states: dict[str, ParserState]
     value_sets: dict[str, ValueSet]
     emitted: tuple[str, ...]
-    deparser: tuple[Primitive, ...]  # what it does before it emits
+    deparser: tuple[Primitive, ...]  # its primitives before it emits
     registers: dict[str, RegisterArray]
     counters: dict[str, CounterArray]
     calculations: dict[str, Calculation]
@@ -63,6 +63,6 @@ class Source:
 
 
 def refusal(path: Path, what: str, got: object, where: str = "") -> ConfigError:
-    """Return the error that says what of this program can't be executed."""
+    """Return the error that names the part of a program that can't be executed."""
     line = f" ({where})" if where else ""
     return ConfigError(f"{path}: {what}, got {got!r}{line}")

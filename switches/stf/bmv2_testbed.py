@@ -1,4 +1,4 @@
-"""Carries out a test's statements on BMv2's `simple_switch_grpc`, to know what BMv2 makes of it."""
+"""Carries out a test's statements on BMv2's `simple_switch_grpc`, to see BMv2's own outcome."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TROUBLE = ("Invalid", "Error", "Unknown", "Bad")
 
 
 class Bmv2Testbed:
-    """A BMv2 that is started for `run`, and ended with it."""
+    """A BMv2 that `run` starts, and ends again."""
 
     def __init__(self, path: Path, where: str) -> None:
         if not is_there():
@@ -48,7 +48,7 @@ class Bmv2Testbed:
         """Carry out statements, in order; each packet has left when the next one comes.
 
         Raises:
-            ConfigError: If one does not fit the program, or a counter is not as it must be.
+            ConfigError: If a statement does not fit the program, or a counter's check fails.
             BackendError: If BMv2 does not start, or ends.
         """
         outputs: list[Output] = []

@@ -31,7 +31,7 @@ PER_MICROSECOND = 1_000_000  # BMv2's meters count per microsecond, ours per sec
 
 @dataclass(slots=True)
 class Node:
-    """A multicast node, that groups are made of."""
+    """A multicast node; groups consist of nodes."""
 
     rid: int
     ports: list[int]
@@ -42,7 +42,7 @@ class Node:
 
 
 class CommandLine:
-    """Carries out commands on one switch; what reads print is returned as lines."""
+    """Carries out commands on one switch; the output of reads is returned as lines."""
 
     def __init__(self, switch: Switch) -> None:
         self._switch = switch
@@ -51,7 +51,7 @@ class CommandLine:
         self._sessions: dict[int, int | None] = {}  # session -> multicast group, if to one
 
     def run(self, where: str, command: Command) -> list[str]:
-        """Return what the command prints.
+        """Carry out a command; return the lines that it prints.
 
         Raises:
             ConfigError: If it does not fit the program, or the switch refuses it.
@@ -189,7 +189,7 @@ class CommandLine:
 
 
 def _rates(where: str, texts: tuple[str, ...]) -> Rates:
-    """Return the rates of two RATE:BURST, in units per microsecond and units."""
+    """Return the rates of two RATE:BURST; a rate is in units per microsecond, a burst in units."""
     pairs = [text.partition(":") for text in texts]
     try:
         (committed, committed_burst), (peak, peak_burst) = (

@@ -1,4 +1,4 @@
-"""Compiles P4 programs with p4c, each once: outputs are kept by a digest of all that goes in."""
+"""Compiles P4 programs with p4c, each once: outputs are cached by a digest of all inputs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def compile_program(source: Path) -> Path:
 
 
 def _compile(compiler: str, source: Path, folder: Path) -> None:
-    """Fill a folder with the JSON and P4Info, or what p4c complained about, in one move."""
+    """Create a folder with the JSON and P4Info, or with p4c's error messages, in one move."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         made = Path(temporary, "made")
@@ -65,7 +65,7 @@ def _compile(compiler: str, source: Path, folder: Path) -> None:
 def architecture(source: Path) -> str:
     """Return the file of the architecture that a P4 program is written for, as it includes it.
 
-    It is `v1model.p4`, another such as `psa.p4`, or `core.p4` of who declares one of their own.
+    It is `v1model.p4`, another such as `psa.p4`, or `core.p4` if the program declares its own.
     """
     own = [source, *_included(source, set())]
     texts = [path.read_text(errors="replace") for path in own]
@@ -76,7 +76,7 @@ def architecture(source: Path) -> str:
 
 
 def _digest(source: Path, compiler: Path) -> str:
-    """Digest of a program, what it includes, and the compiler."""
+    """Return a digest of a program, the files that it includes, and the compiler."""
     at = compiler.resolve()
     digest = hashlib.sha256(f"{at} {at.stat().st_size} {at.stat().st_mtime_ns}".encode())
     for path in dict.fromkeys([source, *_included(source, set())]):
@@ -85,7 +85,7 @@ def _digest(source: Path, compiler: Path) -> str:
 
 
 def _included(path: Path, seen: set[Path]) -> Iterator[Path]:
-    """Return files that are included, from wherever; p4c's own go by the compiler's date."""
+    """Yield the files that a program includes; p4c's own are left out: its date covers them."""
     folders = [path.parent, *map(Path, os.environ.get("P4C_16_INCLUDE_PATH", "").split(":"))]
     for _, name in _INCLUDE.findall(path.read_text(errors="replace")):
         found = next((f / name for f in folders if (f / name).is_file()), None)
@@ -96,7 +96,7 @@ def _included(path: Path, seen: set[Path]) -> Iterator[Path]:
 
 
 def _first_error(text: str) -> str:
-    """Return p4c's first error in a line, without the folder of the file."""
+    """Return p4c's first error on one line, without the folder of the file."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     wrong = next((line for line in lines if "error" in line.lower()), lines[0] if lines else "")
     return re.sub(r"^\S*/", "", wrong)

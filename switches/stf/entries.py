@@ -12,11 +12,11 @@ from ringleaf.switches.stf.statements import AddEntry, Arguments, SetDefault
 from ringleaf.switches.stf.values import number, prefix, ternary
 
 GREATEST_PRIORITY = 10_000
-"""BMv2's least number wins, STF's greatest: p4c's testbed takes them from this."""
+"""In BMv2 the least number wins, in STF the greatest: p4c's testbed subtracts STF's from this."""
 
 
 class EntryTranslator:
-    """Knows a program's tables."""
+    """Translates STF statements by a program's tables and actions."""
 
     def __init__(self, program: Program) -> None:
         self._actions = program.source.actions
@@ -51,7 +51,7 @@ class EntryTranslator:
     def _call(
         self, where: str, shape: Shape, name: str, given: Arguments
     ) -> tuple[int, tuple[int, ...]]:
-        """Return an action's number in the JSON, where each table has its own, and arguments."""
+        """Return an action's number in the JSON (each table has its own) and its arguments."""
         numbers = {self._actions[number].name: number for number in shape.table.actions}
         action = self._actions[numbers[find_name(where, "action", name, numbers)]]
         return action.number, _arguments(where, action, dict(given))
@@ -81,7 +81,7 @@ def _match(
 
 
 def _pair(where: str, kind: str, text: str | None, width: int) -> tuple[int, int]:
-    """Return (value, mask), or (low, high); without a text, what p4c's testbed takes for it."""
+    """Return (value, mask), or (low, high); without a text, the default of p4c's testbed."""
     full = (1 << width) - 1
     match kind:
         case "ternary":

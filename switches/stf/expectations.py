@@ -1,8 +1,8 @@
-"""Compares what has come out with what a test expects, as p4c's testbed does.
+"""Compares the packets that came out with those that a test expects, as p4c's testbed does.
 
 Per port, packets must come in the order of their `expect` lines and be as many; the order of
-ports does not matter. Only ports that the test names have an interface: what leaves by another
-is lost. A pattern may be shorter than the packet, unless it ends with `$`.
+ports does not matter. Only ports that the test names have an interface: a packet that leaves by
+another is lost. A pattern may be shorter than the packet, unless it ends with `$`.
 
 Source: p4c `backends/bmv2/bmv2stf.py`, `checkOutputs`; `tools/testutils.py`, `compare_pkt`.
 """
@@ -19,7 +19,7 @@ ROW = 32  # hex digits on a line of a report
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A packet that has left; `cause` is the line that sent the one that led to it, if known."""
+    """A packet that has left; `cause` is the line of the sent packet that led to it, if known."""
 
     port: int
     data: bytes
@@ -28,14 +28,14 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """What is wrong, in a line, and what shows it."""
+    """A difference from the expectations: the reason in one line, and the lines that show it."""
 
     reason: str
     detail: tuple[str, ...] = ()
 
 
 def compare(statements: Sequence[Statement], outputs: Iterable[Output]) -> list[Mismatch]:
-    """Return what is not as expected, at most one thing per port."""
+    """Return the differences from the expectations, at most one per port."""
     expected: dict[int, list[ExpectPacket]] = {}
     for statement in statements:
         if isinstance(statement, ExpectPacket):
@@ -67,7 +67,7 @@ def _compare_port(port: int, expected: list[ExpectPacket], got: list[Output]) ->
 
 
 def first_difference(wanted: ExpectPacket, digits: str) -> int | None:
-    """Return the first hex digit that is not as wanted, None if all are."""
+    """Return the position of the first hex digit that differs, None if none does."""
     pattern = wanted.pattern
     if not pattern and not wanted.exact:
         return None
@@ -103,7 +103,7 @@ def _packets(count: int) -> str:
 
 
 def side_by_side(pattern: str, digits: str, at: int) -> list[str]:
-    """Return both in rows of 16 bytes, one below the other, with a mark at digit `at`."""
+    """Return pattern and packet one below the other, 16 bytes a row, with digit `at` marked."""
     lines = []
     for start in range(0, max(len(pattern), len(digits)), ROW):
         lines.append(f"  {start // 2:5d}  expected  {_spaced(pattern[start : start + ROW])}")

@@ -10,7 +10,7 @@ from ringleaf.switches.stf.outcome import Outcome, Verdict
 
 
 def write_junit(path: Path, outcomes: Sequence[Outcome]) -> None:
-    """Write one test case per outcome; what was refused is a failure, too."""
+    """Write one test case per outcome; a refused program is a failure, too."""
     cases = [junit.Case(each.name, _trouble(each), each.seconds) for each in outcomes]
     seconds = sum(outcome.seconds for outcome in outcomes)
     junit.write_junit(path, "ringleaf stf", [junit.Suite("stf", "stf", cases, seconds)])

@@ -1,4 +1,4 @@
-"""Which table, action or key a name in an STF file means: p4c's testbed takes suffixes, too.
+"""Resolves names of tables, actions and keys in STF files; as in p4c's testbed, suffixes will do.
 
 Source: p4c `backends/bmv2/bmv2stf.py`, `tableByName`, `actionByName`, `TableKeyInstance.set`.
 """
@@ -13,7 +13,7 @@ from ringleaf.switches.source import VALID
 
 
 def find_name(where: str, what: str, name: str, valid: Iterable[str]) -> str:
-    """Return the one of `valid` that is `name`, or else the only one that ends with it.
+    """Return `name` if it is in `valid`, or else the only one of `valid` that ends with it.
 
     Raises:
         ConfigError: If there is none, or several.
@@ -40,7 +40,7 @@ def find_key(where: str, name: str, keys: Sequence[str]) -> int:
     for candidate in whole:
         if candidate in keys:
             return keys.index(candidate)
-    # Of several that end so, p4c takes the last.
+    # If several keys end so, p4c takes the last.
     for at in reversed(range(len(keys))):
         if keys[at].endswith((f".{name}", f".{name}$")):
             return at

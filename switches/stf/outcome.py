@@ -11,13 +11,16 @@ from ringleaf.switches.stf.expectations import Output
 class Verdict(Enum):
     PASSED = "passed"
     FAILED = "failed"
-    REFUSED = "refused"  # the program can't be executed, which was said when it was loaded
+    REFUSED = "refused"  # the program can't be executed, and was refused when it was loaded
     SKIPPED = "skipped"  # the program is of another architecture
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`reason` is a line, `detail` what shows it; both are empty for what has passed."""
+    """The outcome of one test.
+
+    `reason` is one line, `detail` the evidence for it; both are empty if the test has passed.
+    """
 
     name: str
     verdict: Verdict
@@ -29,5 +32,5 @@ class Outcome:
 
     @property
     def observed(self) -> object:
-        """What must be the same if the same test runs elsewhere."""
+        """The part of the outcome that must be the same if the same test runs elsewhere."""
         return self.verdict, self.outputs, self.printed

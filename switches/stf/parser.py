@@ -1,7 +1,7 @@
 """Reads STF text.
 
 The grammar is that of p4c's `tools/stf/stf_parser.py` and `backends/bmv2/bmv2stf.py`: a statement
-per line, which starts with a keyword; other than there, a comment may follow a packet, too.
+per line, which starts with a keyword. Unlike there, a comment may follow a packet, too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ringleaf.switches.stf.statements import (
 )
 
 COMMANDS = {
-    # how many arguments each takes; None: one or more
+    # number of arguments of each; None: one or more
     "mirroring_add": 2,
     "mirroring_add_mc": 2,
     "mirroring_delete": 1,
@@ -60,7 +60,7 @@ def read_stf(path: Path) -> list[Statement]:
     """Return a file's statements.
 
     Raises:
-        ConfigError: If it can't be read, or a line is none of STF.
+        ConfigError: If it can't be read, or a line is not STF.
     """
     try:
         text = path.read_text()
@@ -135,7 +135,7 @@ class _Line:
         return text
 
     def _takes(self, sign: str) -> bool:
-        """Take a sign if it is what comes next."""
+        """Take a sign if it comes next; return whether it did."""
         there = self._peek() == ("sign", sign)
         if there:
             del self._tokens[0]

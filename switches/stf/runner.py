@@ -20,7 +20,7 @@ from ringleaf.switches.stf.testbed import EngineTestbed, Testbed
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A test: a program (P4 or BMv2 JSON) and its STF file; `switch` is what runs it."""
+    """A test: a program (P4 or BMv2 JSON) and its STF file; `switch` names the switch to run on."""
 
     program: Path
     stf: Path
@@ -32,11 +32,11 @@ class Job:
 
 
 def run_test(job: Job) -> Outcome:
-    """Return what became of a test.
+    """Run a test; return its outcome.
 
     Raises:
-        ConfigError: If a file can't be read, or is no STF.
-        BackendError: If what should compile or run the program is not here.
+        ConfigError: If a file can't be read, or is not STF.
+        BackendError: If the compiler or the switch for the program is not here.
     """
     started = time.perf_counter()
     outcome = _run(job, read_stf(job.stf))
@@ -88,7 +88,7 @@ def _open(job: Job) -> Testbed:
 
 
 def _other_architecture(program: Path) -> str:
-    """Return the file that makes this a program of another architecture; empty if none does."""
+    """Return the included file of another architecture than v1model; empty if there is none."""
     if program.suffix == ".json":
         return ""
     try:

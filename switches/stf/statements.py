@@ -1,7 +1,7 @@
 """An STF file as types; `parser.py` reads them, a testbed carries them out.
 
-Values stay as they are written (`0x0a**`, `0b1*`, `10/8`): what they mean depends on the key's
-match kind. `line` is where the statement stands in its file.
+Values stay as they are written (`0x0a**`, `0b1*`, `10/8`): their meaning depends on the key's
+match kind. `line` is the statement's line in its file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class AddEntry:
     keys: tuple[tuple[str, str], ...]
     action: str
     arguments: Arguments
-    handle: str = ""  # how `check_counter` names the entry
+    handle: str = ""  # the entry's name in `check_counter`
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class SetDefault:
 
 @dataclass(frozen=True, slots=True)
 class RemoveAll:
-    """Take away the entries that the test has added."""
+    """Remove the entries that the test has added."""
 
     line: int
 
@@ -51,13 +51,13 @@ class ExpectPacket:
 
     line: int
     port: int
-    pattern: str | None  # upper-case hex digits and `*`; None: whatever it holds
+    pattern: str | None  # upper-case hex digits and `*`; None: any bytes
     exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectNothing:
-    """No packet is expected; as what nobody expects is an error anyway, this says no more."""
+    """No packet is expected; has no effect, as an unexpected packet is an error anyway."""
 
     line: int
 

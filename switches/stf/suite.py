@@ -1,7 +1,7 @@
-"""Runs many tests in several processes, and those of a sample compiled as well.
+"""Runs many tests in several processes, and a sample of them compiled as well.
 
-Whether Numba compiles is settled when a process first imports it, so each way has processes of
-its own.
+Numba reads whether to compile when a process first imports it, so compiled and uncompiled runs
+have processes of their own.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def run_jobs(
     Args:
         jobs: The tests.
         compiled: Whether Numba compiles; if not, the same code runs as plain Python.
-        workers: How many processes; 0: one per core.
-        report: What to call with each outcome.
+        workers: The number of processes; 0: one per core.
+        report: A function that is called with each outcome.
     """
     timeout_s = COMPILED_TIMEOUT_S if compiled else UNCOMPILED_TIMEOUT_S
     done: dict[Job, Outcome] = {}
@@ -71,7 +71,7 @@ def _outcomes(jobs: Sequence[Job], workers: int, timeout_s: int) -> Iterator[tup
         if outcome is not None:
             del unfinished[job]
             yield job, outcome
-    for job in unfinished:  # a process died, and with it all the pool's; who was it?
+    for job in unfinished:  # a process died and took the pool with it: find out which job it was
         [(_, outcome)] = _pool([job], 1, timeout_s)
         yield job, outcome or Outcome(job.name, Verdict.FAILED, "the process that ran it died")
 
@@ -90,7 +90,7 @@ def _pool(
                     yield futures[future], future.result()
                 except BrokenProcessPool:
                     yield futures[future], None
-                except ConfigError as exc:  # of a file that can't be read
+                except ConfigError as exc:  # a file can't be read
                     job = futures[future]
                     yield job, Outcome(job.name, Verdict.FAILED, str(exc))
         finally:
@@ -98,7 +98,7 @@ def _pool(
 
 
 def run_in_time(job: Job, timeout_s: int) -> Outcome:
-    """Run a test; one that takes too long, in a parser's loop perhaps, has failed."""
+    """Run a test; one that takes too long, perhaps in a parser's loop, fails."""
 
     def stop(signum: int, frame: FrameType | None) -> None:
         raise TimeoutError(f"no end after {timeout_s} s")
@@ -114,7 +114,7 @@ def run_in_time(job: Job, timeout_s: int) -> Outcome:
 
 @contextmanager
 def _numba(compiled: bool) -> Iterator[None]:
-    """Let processes that start meanwhile compile, or not."""
+    """Let processes that start within this context compile, or not."""
     before = os.environ.get("NUMBA_DISABLE_JIT")
     os.environ["NUMBA_DISABLE_JIT"] = "0" if compiled else "1"
     try:
@@ -140,7 +140,7 @@ def sample(jobs: Sequence[Job], outcomes: Sequence[Outcome], count: int) -> list
 def compare_compiled(
     jobs: Sequence[Job], outcomes: Sequence[Outcome], compiled: dict[Job, Outcome]
 ) -> list[Outcome]:
-    """Return the outcomes, where a compiled run with other results is a failure."""
+    """Return the outcomes; a test whose compiled run has other results is a failure."""
     return [
         _differing(outcome, compiled[job])
         if job in compiled and compiled[job].observed != outcome.observed

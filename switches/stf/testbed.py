@@ -47,14 +47,14 @@ class Testbed(Protocol):
     """A switch that tests run on."""
 
     def run(self, statements: Sequence[Statement]) -> list[Output]:
-        """Carry out statements; return what came out, in order per port."""
+        """Carry out statements; return the packets that came out, in order per port."""
 
     def printed(self) -> list[str]:
-        """Return what the statements' reads have printed."""
+        """Return the lines that the statements' reads have printed."""
 
 
 class EngineTestbed:
-    """A switch with ports from 0, and the time of its clock."""
+    """A switch of the embedded engine, with ports from 0 and a clock of its own."""
 
     __test__ = False  # pytest: this is no test
 
@@ -72,7 +72,7 @@ class EngineTestbed:
         """Carry out statements, in order.
 
         Raises:
-            ConfigError: If one does not fit the program, or a counter is not as it must be.
+            ConfigError: If a statement does not fit the program, or a counter's check fails.
         """
         return [output for statement in statements for output in self._carry_out(statement)]
 
@@ -114,7 +114,7 @@ class EngineTestbed:
         self._now_ps += AFTER_CONTROL_PS
 
     def _count(self, where: str, check: CheckCounter) -> Count:
-        """Return what a counter has, or an entry's direct counter."""
+        """Return the value of a counter, or of an entry's direct counter."""
         if not check.index[:1].isdigit():
             handles = {handle: update for handle, update in self._handles.items() if handle}
             update = handles[choose(where, "entry", check.index, handles)]
@@ -125,7 +125,7 @@ class EngineTestbed:
 
 
 def check_count(where: str, check: CheckCounter, count: Count) -> None:
-    """Raise CheckError if a counter is not as it must be."""
+    """Raise CheckError if a counter does not hold what the check demands."""
     got = count.packets if check.unit == "packets" else count.bytes
     if not _COMPARE[check.comparison](got, check.value):
         raise CheckError(

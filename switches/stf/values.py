@@ -1,8 +1,8 @@
 """Numbers as STF writes them, with `*` for digits that don't matter.
 
-Source: p4c `backends/bmv2/bmv2stf.py`, `makeMask` and `makeLpm`: a mask or a prefix is as long
-as there are digits, not as the key is wide (`0x12` for a 32-bit ternary key leaves the upper 24
-bits open).
+Source: p4c `backends/bmv2/bmv2stf.py`, `makeMask` and `makeLpm`: the length of a
+mask or a prefix follows from the digits given, not from the key's width (`0x12` for a 32-bit
+ternary key leaves the upper 24 bits open).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def ternary(where: str, text: str, width: int) -> tuple[int, int]:
 
 
 def prefix(where: str, text: str, width: int) -> tuple[int, int]:
-    """Return value and mask of `VALUE/LENGTH`, or of a value with as many digits as matter."""
+    """Return value and mask of `VALUE/LENGTH`, or of a value with only the digits that matter."""
     digits, slash, length = text.partition("/")
     bits = _DIGIT_BITS.get(digits[:2].lower())
     if slash:

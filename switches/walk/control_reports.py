@@ -1,4 +1,4 @@
-"""Reports of what tables, conditions, primitives and checksums did, as steps."""
+"""Reports of tables, conditions, primitives and checksums that ran, as steps."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ringleaf.switches.walk.views import Views
 
 
 class ControlReports:
-    """A step per run of a control; `near` is where the program was last."""
+    """A step per run of a control; `near` is the program's latest place."""
 
     def __init__(self, switch: Switch, sources: Sources, names: Names, views: Views) -> None:
         self.near: Place | None = None
@@ -69,7 +69,7 @@ class ControlReports:
         )
 
     def _selects(self, table: Table) -> bool:
-        """Whether an entry may have a group, of which the code has chosen a member."""
+        """Return whether an entry may name a group, a member of which the code has chosen."""
         return bool(table.profile and self._source.profiles[table.profile].selector)
 
     def _place_of_action(self, action: Action | None) -> Place | None:
@@ -102,7 +102,7 @@ class ControlReports:
         return Executed(op=primitive.op, statement=statement, place=place)
 
     def _unchanged(self, primitive: Primitive, ended: Ended) -> list[Write]:
-        """Return the fields that a primitive gave the value that they had."""
+        """Return writes of the fields that a primitive set to the value that they had before."""
         kind = PRIMITIVES.get(primitive.op)
         pairs = zip(kind.roles if kind else (WRITTEN,), primitive.parameters, strict=False)
         written = [value for role, value in pairs if role == WRITTEN and isinstance(value, Field)]
@@ -132,7 +132,7 @@ class ControlReports:
 
     def verified(self, ended: Ended) -> Step | None:
         if ended.following is not None and ended.following.kind == marks.WRONG:
-            return None  # which says it all
+            return None  # `wrong` reports it
         checksum = ended.what
         assert isinstance(checksum, Checksum)
         skipped = len(ended.run.lines) < (2 if checksum.condition is None else 3)
@@ -152,7 +152,7 @@ class ControlReports:
 
 
 class Blocks:
-    """Which lines of a module are inside the block that a line opens."""
+    """The blocks of a module: the lines that are inside the block that a line opens."""
 
     def __init__(self, text: str) -> None:
         self._lines = text.splitlines()

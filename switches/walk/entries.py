@@ -1,4 +1,4 @@
-"""Which of a table's entries a look-up found."""
+"""Finds the table entry that a look-up has matched."""
 
 from __future__ import annotations
 

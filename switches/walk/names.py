@@ -1,8 +1,8 @@
-"""Fields by the names that they have in P4 source.
+"""The fields' names in P4 source.
 
 p4c's JSON has `ipv4.dst` for `hdr.ipv4.dst`, and flattens structs and the variables of
-controls: `metadata_t._group_base0` was `meta.group.base`, `nexthop_0` was `nexthop`. What the
-source does not confirm keeps its name of the JSON.
+controls: `metadata_t._group_base0` was `meta.group.base`, `nexthop_0` was `nexthop`. A name
+that the source does not confirm stays as it is in the JSON.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PATH = re.compile(r"\b[A-Za-z_]\w*(?:\[\w+\])?(?:\.[A-Za-z_]\w*(?:\[\w+\])?)+")
 
 
 class Names:
-    """Knows the text of a program's P4 files."""
+    """The names in the text of a program's P4 files."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -64,7 +64,7 @@ class Names:
         return f"{struct}.{flat.lstrip('_')}"
 
     def _variable(self, name: str) -> str:
-        """Return a local variable without what p4c put before it (controls) or after (numbers)."""
+        """Return a local variable without p4c's prefix (controls) and suffix (a number)."""
         for candidate in (name, re.sub(r"_\d+$", "", name)):
             parts = candidate.split("_")
             for start in range(len(parts)):

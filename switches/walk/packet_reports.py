@@ -1,4 +1,4 @@
-"""Reports of what parser and deparser did to the packet's bytes, as steps."""
+"""Reports of the parser's and the deparser's work on the packet's bytes, as steps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ringleaf.switches.walk.views import Views
 
 
 class PacketReports:
-    """A step per run of parser or deparser; None where a run is nothing of its own."""
+    """A step per run of parser or deparser; None where a run is no step of its own."""
 
     def __init__(self, source: Source, sources: Sources, names: Names, views: Views) -> None:
         self._source = source
@@ -37,12 +37,12 @@ class PacketReports:
         self._came = b""
         self._parsed = 0
         self._extracted: dict[str, int] = {}  # header -> offset
-        self._element: Any = None  # the header that is being extracted, and what that has made
+        self._element: Any = None  # the header that is being extracted, and its writes so far
         self._made: tuple[Write, ...] = ()
         self._emitted: tuple[tuple[str, int], ...] | None = None
 
     def begin(self, data: bytes) -> None:
-        """Ingress begins with these bytes."""
+        """Note that ingress begins with these bytes."""
         self._came = data
         self._parsed = 0
         self._extracted.clear()
@@ -59,7 +59,7 @@ class PacketReports:
         start, end = (int(v["parsed"]) for v in (ended.run.variables, ended.variables))
         if ended.following is not None and ended.following.kind == marks.EXTRACT:
             self._element, self._made = ended.what, ended.writes
-            return None  # the last of an extraction's runs moves on, and says it all
+            return None  # the last run of an extraction reports it as a whole
         header = self._element or ended.what
         assert isinstance(header, Header)
         ended.writes = (*self._made, *ended.writes)
@@ -115,7 +115,10 @@ class PacketReports:
         return Truncated(size_bytes=int(ended.variables["row"][HEAD_LEN]))
 
     def changed(self, data: bytes) -> tuple[int, ...]:
-        """Return where a packet that leaves is not what came in, header by header."""
+        """Return the offsets of a leaving packet's bytes that differ from those that came in.
+
+        Headers are compared one by one.
+        """
         found: list[int] = []
         at = 0
         for name, size in self._emitted or ():

@@ -1,7 +1,7 @@
 """Runs of generated lines turned into steps.
 
-A handler's lines are followed one by one. Lines of one mark in a row are one run; when it ends,
-what the handler's variables and the switch's state are then, and were before, says what the
+A handler's lines are followed one by one. Consecutive lines of one mark are one run; when it
+ends, the handler's variables and the switch's state, compared with those before, tell what the
 step did. Nothing of P4 is executed here.
 """
 
@@ -98,7 +98,7 @@ class Recorder:
         arena, packet = frame.f_locals["arena"], frame.f_locals["packet"]
         port = int(open_packet(arena, packet).fields[EGRESS_PORT])
         if result & ROUND:
-            return  # ingress says how it goes on
+            return  # the next ingress reports how it goes on
         if result & SEND:
             data = read_packet(arena, packet)
             changed = self._reporter.packet.changed(data)

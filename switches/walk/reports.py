@@ -52,7 +52,7 @@ class Reporter:
         writes: tuple[Write, ...],
         following: Mark | None,
     ) -> Step | None:
-        """Return what a run that has ended did; None where that is nothing of its own."""
+        """Return the step of a run that has ended; None if the run is no step of its own."""
         kind = self._kinds.get(run.mark.kind)
         if kind is None:
             return None
@@ -61,6 +61,6 @@ class Reporter:
         if step is None:
             return None
         place = step.place or self._sources.place(run.mark.where)
-        if not isinstance(step, LookedUp):  # which has said where its action is
+        if not isinstance(step, LookedUp):  # a look-up has set it already
             self._controls.near = place
         return replace(step, writes=ended.writes, place=place)

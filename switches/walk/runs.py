@@ -1,4 +1,4 @@
-"""Runs: generated lines of one mark, one after the other, and how things are after them."""
+"""Runs: consecutive generated lines of one mark, and the state after them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ringleaf.switches.walk.views import Locals, Values, joined
 
 @dataclass(slots=True)
 class Run:
-    """Lines of one mark, one after the other; `values` and `variables` are from before them."""
+    """Consecutive lines of one mark; `values` and `variables` are from before them."""
 
     mark: Mark
     variables: Locals
@@ -23,14 +23,14 @@ class Run:
 
 @dataclass(slots=True)
 class Ended:
-    """A run, and how things are after it."""
+    """A run, and the state after it."""
 
     run: Run
     frame: FrameType
     variables: Locals
     values: Values
     writes: tuple[Write, ...]
-    following: Mark | None  # what comes next
+    following: Mark | None  # the mark that comes next
     what: Any = field(init=False)
 
     def __post_init__(self) -> None:

@@ -1,6 +1,6 @@
-"""The P4 files of a program, where they are at hand, and where in them the parser's parts are.
+"""The P4 files of a program, where they are at hand, and the places of the parser's parts in them.
 
-p4c's JSON says of statements and tables where they stand, but not of parser states.
+p4c's JSON gives the places of statements and tables, but not those of parser states.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Sources:
         return self._find_in_state(state, r"\btransition\b")
 
     def is_definition(self, place: Place) -> bool:
-        """Whether a place is where a constant is defined: p4c's word for where one is used."""
+        """Return whether a place defines a constant: p4c gives that place where one is used."""
         lines = self.lines.get(place.file, ())
         line = lines[place.line - 1] if place.line <= len(lines) else ""
         return re.match(r"\s*(const|enum|#define)\b", line) is not None
@@ -100,7 +100,10 @@ def _places(source: Source) -> Iterator[Where]:
 
 
 def _locate(name: str, beside: Path) -> Path | None:
-    """Return a file that the JSON names as p4c was told it, from who knows which folder."""
+    """Return the file of a name in the JSON, which is relative to the folder that p4c ran in.
+
+    That folder is not known; None if the file is not found.
+    """
     program = beside.resolve()
     for base in (Path.cwd(), *program.parents):
         if (base / name).is_file():

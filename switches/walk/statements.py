@@ -1,4 +1,4 @@
-"""Primitives and expressions as P4 again, for where p4c's JSON does not quote the source."""
+"""Primitives and expressions as P4 again, where p4c's JSON does not quote the source."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _is_whole(text: str) -> bool:
 
 
 def quote(where: str) -> str:
-    """Return what p4c quotes of a place, on one line, without what follows the statement."""
+    """Return p4c's quotation of a place, on one line, cut at the end of the statement."""
     if not isinstance(where, Where):
         return ""
     text = re.sub(r"(;|//|/\*).*", "", where.fragment.removesuffix("..."), flags=re.DOTALL)

@@ -12,7 +12,7 @@ class Place:
     file: str
     line: int  # from 1
     column: int = 0
-    fragment: str = ""  # what p4c says stands there, maybe cut short
+    fragment: str = ""  # the source text there as p4c quotes it, maybe cut short
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What all steps have: where it stands, and what it wrote."""
+    """A step: its place in the P4 source, and the writes that it made."""
 
     place: Place | None = None
     writes: tuple[Write, ...] = ()
@@ -42,7 +42,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received(Step):
-    """Ingress begins: `why` is `arrived`, or what brought the packet round again."""
+    """Ingress begins: `why` is `arrived`, or the way that brought the packet round again."""
 
     port: int
     data: bytes
@@ -112,7 +112,7 @@ class LookedUp(Step):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tested(Step):
-    """A condition, with what it looked at."""
+    """A condition, with the operands that it looked at."""
 
     condition: str
     operands: tuple[Value, ...]
@@ -152,7 +152,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Managed(Step):
-    """What the traffic manager made of the packet; no copies: it was dropped."""
+    """The copies that the traffic manager made of the packet; without any, it was dropped."""
 
     copies: tuple[Copy, ...]
     reason: str
@@ -182,7 +182,7 @@ class Truncated(Step):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent(Step):
-    """A packet that leaves; `changed` are offsets of bytes that differ from what came in.
+    """A packet that leaves; `changed` are offsets of bytes that differ from those that came in.
 
     Headers are compared with themselves wherever they lay, so that a header that is put in
     front does not mark all that follows.
@@ -195,7 +195,7 @@ class Sent(Step):
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The steps of one packet, and what left the switch, as `Switch.process` says."""
+    """The steps of one packet, and the packets that left, as `Switch.process` returns them."""
 
     program: str
     steps: tuple[Step, ...]

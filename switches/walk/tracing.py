@@ -18,24 +18,24 @@ _MANAGERS = (replicate.__code__, send_twin.__code__)
 
 
 class Follower(Protocol):
-    """Told of what runs; frames are of the program's handlers."""
+    """An observer of the program's handlers; the frames are theirs."""
 
     def enter(self, frame: FrameType) -> None: ...
 
     def line(self, frame: FrameType) -> None:
-        """The frame's current line is about to run."""
+        """Note that the frame's current line is about to run."""
 
     def leave(self, frame: FrameType, result: int) -> None: ...
 
     def managing(self, frame: FrameType) -> None:
-        """The traffic manager is about to see a packet."""
+        """Note that the traffic manager is about to see a packet."""
 
     def managed(self, frame: FrameType, count: int) -> None: ...
 
 
 @contextmanager
 def followed(program: Program, follower: Follower) -> Iterator[None]:
-    """Tell a follower of all that the program's handlers do inside.
+    """Tell a follower of everything that the program's handlers do inside this context.
 
     Raises:
         ConfigError: If the handlers are compiled.

@@ -19,7 +19,7 @@ Values = dict[Field, int]
 
 
 class Views:
-    """What one switch's handlers work on."""
+    """The variables that one switch's handlers work on, as fields by name."""
 
     def __init__(self, switch: Switch, names: Names) -> None:
         self._switch = switch
@@ -31,7 +31,7 @@ class Views:
         return 1 if field.name == VALID else self._storage.shape(field).width
 
     def size(self, header: Header, variables: Locals) -> int:
-        """Return a header's bytes."""
+        """Return a header's size in bytes."""
         if header.varbit is None:
             return header.size_bytes
         (name,) = self._storage.names(varbits(header.name))
@@ -60,14 +60,14 @@ class Views:
 
 
 class Cells:
-    """The switch's registers and counters, and what of them changes."""
+    """The switch's registers and counters, and the changes of them."""
 
     def __init__(self, switch: Switch) -> None:
         self._switch = switch
         self._old = {array: self._now(array).copy() for array in ("fields", "lanes")}
 
     def changes(self) -> Iterator[Write]:
-        """Return what has changed since this was last asked."""
+        """Yield the changes since the last call."""
         for array, old in self._old.items():
             now = self._now(array)
             for offset in np.flatnonzero(now != old).tolist():

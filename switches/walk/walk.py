@@ -11,7 +11,7 @@ from ringleaf.switches.walk.tracing import followed
 
 
 def walk(switch: Switch, port: int, data: bytes, now_ps: int = 0) -> Walk:
-    """Send one packet through a switch, as `Switch.process` does, and say all that happens.
+    """Send one packet through a switch, as `Switch.process` does, and return every step.
 
     Raises:
         ConfigError: If handlers are compiled, or the switch does not take such a packet.

@@ -6,6 +6,7 @@ import csv
 import doctest
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,23 @@ import pytest
 import torch
 
 import ringleaf
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.errors import ConfigError
 from ringleaf.experiments import python
 from ringleaf.experiments.results import Row
 from ringleaf.topologies.graph import Link, add_host, add_switch, connect, new_graph
+from ringleaf.topologies.registry import TOPOLOGIES
 
 RACK = "leafspine,leaves=1,spines=1,hosts=3"
+
+
+@pytest.fixture(autouse=True)
+def registries() -> Iterator[None]:
+    """Take out again what tests have given to the registries of this process."""
+    yield
+    ALGORITHMS.added.clear()
+    TOPOLOGIES.added.clear()
 
 
 def star(hosts: int, rate_bps: int) -> nx.Graph[str]:

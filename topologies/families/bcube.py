@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def bcube(n: int, k: int, *, link: Link, host_link: Link | None = None) -> nx.Graph[str]:
-    """n^(k+1) servers with k+1 ports each, and k+1 levels of n^k switches with n ports each.
+    """Make n^(k+1) servers of k+1 ports each, and k+1 levels of n^k switches of n ports each.
 
     A server's number, written in base n, is its address; at level l it shares a switch with the n
     servers that differ from it in digit l only (0 is the last digit). Server i is host `h{i}` and
@@ -62,7 +62,7 @@ def _address(server: int, n: int, k: int) -> str:
 
 
 def _fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
-    """Least number of servers, with two to four levels unless told otherwise."""
+    """Return the sizes with the fewest servers, with two to four levels unless `k` is given."""
     if "n" in given:
         ports = max(given["n"], 2)  # the generator refuses less, and says why
         return {"k": next(k for k in count() if ports ** (k + 1) >= hosts), **given}

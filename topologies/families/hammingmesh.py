@@ -44,7 +44,7 @@ class Line:
     kind: str
     number: int
     ends: list[tuple[int, int]]  # ranks
-    along: Point  # where it runs to in a drawing
+    along: Point  # its direction in a drawing
     beside: Point  # from an accelerator to the rail that stands for the line's switch
 
 
@@ -58,12 +58,12 @@ class Shape:
     y: int
 
     def rank(self, column: int, row: int) -> int:
-        """Rank of the accelerator at a column and row of the whole machine: board by board."""
+        """Return the rank of the accelerator at a column and row of the machine: board by board."""
         board = row // self.b * self.x + column // self.a
         return (board * self.b + row % self.b) * self.a + column % self.a
 
     def lines(self) -> Iterator[Line]:
-        """Rows, then columns, that have more than one board."""
+        """Yield the rows, then the columns, that have more than one board."""
         for row in range(self.b * self.y if self.x > 1 else 0):
             ranks = [self.rank(column, row) for column in range(self.a * self.x)]
             yield Line("row", row, _ends(ranks, self.a), (1, 0), (0, RAIL_OFFSET))
@@ -72,7 +72,7 @@ class Shape:
             yield Line("column", column, _ends(ranks, self.b), (0, -1), (-RAIL_OFFSET, 0))
 
     def position(self, column: int, row: int) -> Point:
-        """Place in a drawing: row 0 on top, and a gap between boards."""
+        """Return the place in a drawing: row 0 on top, and a gap between boards."""
         return (column + column // self.a * BOARD_GAP, -row - row // self.b * BOARD_GAP)
 
 
@@ -200,7 +200,7 @@ def _shifted(pos: Point, direction: Point, times: float = 1) -> Point:
 
 
 def _fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
-    """Boards of two by two, in a machine as near to square as can be."""
+    """Return sizes with boards of two by two, in a machine as near to square as possible."""
     a, b = given.get("a", 2), given.get("b", 2)
     return {"a": a, "b": b, **fill(-(-hosts // max(a * b, 1)), given, "x", "y")}
 
@@ -217,7 +217,7 @@ def _count(a: int, b: int, x: int, y: int) -> Counts:
 
 
 def _line_size(boards: int) -> tuple[int, int]:
-    """Switches that join the boards of a row: leaves, and spines if one does not do."""
+    """Return the switches that join the boards of a row: leaves, and spines if one is too small."""
     if 2 * boards <= RADIX:
         return 1, 0
     return -(-boards // (RADIX // 4)), RADIX // 2

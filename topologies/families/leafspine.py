@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def leaf_spine(
     leaves: int, spines: int, hosts: int, *, link: Link, host_link: Link | None = None
 ) -> nx.Graph[str]:
-    """Every leaf joined to every spine, `hosts` hosts per leaf; leaves come first.
+    """Join every leaf to every spine, with `hosts` hosts per leaf; leaves come first.
 
     Oversubscription is hosts/spines (at equal rates). One leaf and no spine is a single rack.
 
@@ -49,7 +49,7 @@ def leaf_spine(
 
 
 def _fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
-    """As near to square as can be, and without oversubscription."""
+    """Return sizes as near to square as possible, and without oversubscription."""
     sizes = fill(hosts, given, "hosts", "leaves")
     spines = sizes["hosts"] if sizes["leaves"] > 1 else 0
     return {**sizes, "spines": given.get("spines", spines)}
