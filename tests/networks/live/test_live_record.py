@@ -19,6 +19,7 @@ from ringleaf.networks.live.host import Place
 from ringleaf.networks.live.hosts import LiveHosts
 from ringleaf.networks.mininet.programming import Target, in_child, program_switches
 from ringleaf.networks.options import Options
+from ringleaf.networks.traces.find import find_traces
 from ringleaf.networks.traces.trace import open_trace
 from ringleaf.shipped import P4_BUILD
 from ringleaf.topologies.registry import build
@@ -76,7 +77,7 @@ def test_entries_of_later_and_programs_of_later_are_replayed(tmp_path: Path) -> 
         assert daemon.save() == ["s0", "s0-2"]
 
     printed: list[str] = []
-    assert replay([folder], Request(times=True), printed.append) == 0, printed
+    assert replay(find_traces([folder]), Request(times=True), printed.append) == 0, printed
     first, second = (open_trace(folder / name) for name in ("s0", "s0-2"))
     assert [write.at_ps > 0 for write in first.manifest.writes] == [False, True]
     assert len(second.manifest.writes) == 1
