@@ -52,7 +52,7 @@ WHERE = "where messages begin"
 class Checked(BaseModel):
     """A model read from options: every value is checked, every default filled in."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @classmethod
     def names(cls) -> dict[str, str]:
