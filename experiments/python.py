@@ -39,7 +39,7 @@ from ringleaf.experiments.jobs.results import JobRow
 from ringleaf.experiments.results import Row
 from ringleaf.experiments.spec.collective import DTYPES
 from ringleaf.experiments.spec.file import Case, expand, swept
-from ringleaf.experiments.spec.options import JOBS
+from ringleaf.experiments.spec.options import JOBS, file_name
 from ringleaf.experiments.workers import Crew
 from ringleaf.topologies.family import Counts, Family
 from ringleaf.topologies.graph import hosts, switches
@@ -82,7 +82,7 @@ class Result:
     @property
     def is_sweep(self) -> bool:
         """Whether these are the results of several runs."""
-        return (self.folder / sweeps.FILE).exists()
+        return (self.folder / sweeps.PLAN).exists()
 
     @property
     def rows(self) -> list[Row] | list[JobRow]:
@@ -99,10 +99,12 @@ class Result:
 
     @property
     def runs(self) -> list[Result]:
-        """The runs of a sweep, by name; for a single run, only itself."""
+        """The finished runs of a sweep, in its order; for a single run, only itself."""
         if not self.is_sweep:
             return [self]
-        return [Result(path.parent) for path in sorted(self.folder.glob(f"*/{SUMMARY}"))]
+        places = results.read_json(self.folder / sweeps.PLAN)["runs"]
+        folders = (self.folder / file_name(place) for place in places)
+        return [Result(folder) for folder in folders if (folder / SUMMARY).exists()]
 
     @property
     def wrong(self) -> int:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments import results, session, sweep_report
@@ -37,6 +37,9 @@ from ringleaf.experiments.spec.options import (
 from ringleaf.experiments.workers import ALONE, Crew, run_all
 
 FILE = "sweep.csv"
+
+PLAN = "sweep.json"
+"""The file with the names of the options that are swept, and of the runs' folders, in order."""
 
 TOLD = ("density", "cluster", "overlap")
 """Options that are in the file even if runs don't differ by them."""
@@ -67,14 +70,21 @@ def run(cases: Sequence[Case], *, name: str, emit: Emit, crew: Crew = ALONE) -> 
         emit(f"# {place}: finished before, and kept")
     left = {place: case for place, case in given.items() if place not in kept}
     _check(left, crew)
+    out.mkdir(parents=True, exist_ok=True)
+    plan = {"schema_version": results.SCHEMA_VERSION, "options": names, "runs": places}
+    write_text(out / PLAN, json.dumps(plan, indent=1) + "\n")
+    rows = {place: _lines(given[place], columns) if place in kept else [] for place in given}
     shown = SweepProgress(len(given), len(kept), to_terminal())
     try:
-        for _ in _run_here(left, emit) if crew.is_alone else _run_apart(left, emit, crew, shown):
+        done = _run_here(left, emit) if crew.is_alone else _run_apart(left, emit, crew, shown)
+        for place in done:
+            rows[place] = _lines(given[place], columns)
             shown.finish()
-            _write_all(out / FILE, columns, given)
+            write(out / FILE, chain.from_iterable(rows.values()))
     finally:
         shown.clear()
-    lines = _write_all(out / FILE, columns, given)
+    lines = list(chain.from_iterable(rows.values()))
+    write(out / FILE, lines)
     emit(f"# sweep: {out / FILE}")
     if lines:
         svg = swept_figure.draw(lines, names, out / "sweep")
@@ -86,16 +96,15 @@ def run(cases: Sequence[Case], *, name: str, emit: Emit, crew: Crew = ALONE) -> 
     return not any(line["wrong"] for line in lines)
 
 
-def run_one(given: Case, emit: Emit) -> None:
-    """Perform one run, whatever its workload, without figures.
+def run_one(given: Case, emit: Emit, *, drawn: bool = True) -> bool:
+    """Perform one run, whatever its workload; return whether all values were right.
 
     Raises:
         RingleafError: If an option, the topology or the network does not allow it.
     """
     if JOBS in given:
-        jobs_session.run(given, emit=emit, drawn=False)
-    else:
-        session.run(given, emit=emit, drawn=False)
+        return not any(row.wrong for row in jobs_session.run(given, emit=emit, drawn=drawn))
+    return not any(row.wrong for row in session.run(given, emit=emit, drawn=drawn).rows)
 
 
 def _place(case: Case, names: Sequence[str]) -> str:
@@ -119,7 +128,7 @@ def _check(cases: Mapping[str, Case], crew: Crew) -> None:
 def _run_here(cases: Mapping[str, Case], emit: Emit) -> Iterator[str]:
     for place, case in cases.items():
         emit(f"# {place}")
-        run_one(case, emit)
+        run_one(case, emit, drawn=False)
         yield place
 
 
@@ -166,21 +175,9 @@ def _asked(case: Case) -> Case:
     return {name: value for name, value in case.items() if name != "out"}
 
 
-def _write_all(
-    path: Path, names: Sequence[str], cases: Mapping[str, Case]
-) -> list[dict[str, object]]:
-    """Write the rows of all finished runs, in the order of cases; return them."""
-    lines: list[dict[str, object]] = []
-    for case in cases.values():
-        with suppress(RingleafError):
-            lines += _lines(case, names, results.read_json(Path(case["out"]) / "summary.json"))
-    if lines:
-        write(path, lines)
-    return lines
-
-
-def _lines(case: Case, names: Sequence[str], summary: Mapping[str, Any]) -> list[dict[str, object]]:
-    """Return a run's rows, each after the options by which runs differ."""
+def _lines(case: Case, names: Sequence[str]) -> list[dict[str, object]]:
+    """Return the rows of a finished run, each after the options by which runs differ."""
+    summary = results.read_json(Path(case["out"]) / "summary.json")
     known = OPTIONS_OF_JOBS if JOBS in case else OPTIONS
     options = {name: case.get(name, known[name].default) for name in names if name != JOBS}
     about: dict[str, object] = {}
@@ -192,12 +189,15 @@ def _lines(case: Case, names: Sequence[str], summary: Mapping[str, Any]) -> list
     return [{**options, **about, **row} for row in summary["rows"]]
 
 
-def write(path: Path, lines: Sequence[Mapping[str, object]]) -> None:
-    """Write the rows so far as CSV."""
+def write(path: Path, lines: Iterable[Mapping[str, object]]) -> None:
+    """Write the rows so far as CSV, if there are any."""
+    rows = list(lines)
+    if not rows:
+        return
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(lines)
+    writer.writerows(rows)
     write_text(path, text.getvalue())
 
 

@@ -73,7 +73,7 @@ def run_apart(given: Mapping[str, Any]) -> Leavings:
     with tempfile.TemporaryDirectory(prefix="ringleaf-") as name:
         folder = Path(name)
         with redirect_stderr(io.StringIO()):  # a terminal has room for one line of progress
-            run_one({**given, "out": name}, lines.append)
+            run_one({**given, "out": name}, lines.append, drawn=False)
         files = {
             str(path.relative_to(folder)): path.read_bytes()
             for path in sorted(folder.rglob("*"))

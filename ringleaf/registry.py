@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ringleaf.errors import ConfigError, choose
 from ringleaf.shipped import PACKAGE
@@ -68,7 +69,7 @@ class Registry(Mapping[str, T], Generic[T]):
             yield stem.replace("_", "-"), f"{package}.{stem}{inside}:{self._constant}"
 
     def _points(self) -> list[EntryPoint]:
-        return sorted(entry_points(group=f"ringleaf.{self.family}"))
+        return sorted(_points_on(tuple(sys.path)).select(group=f"ringleaf.{self.family}"))
 
     def modules(self) -> list[str]:
         """Return the modules that have members, which need not be imported yet."""
@@ -108,6 +109,13 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._places or name in self.added  # without importing it
+
+
+@cache
+def _points_on(path: tuple[str, ...]) -> Any:
+    """Return the entry points of all packages on a path, to select from; finding takes 10 ms."""
+    del path  # `entry_points` looks at it
+    return entry_points()
 
 
 def _origin(point: EntryPoint) -> str:

@@ -29,7 +29,8 @@ class Family:
 
     `generate(**sizes, link=, host_link=)` returns the graph; `fit(hosts, given)` returns all sizes
     of the smallest instance with at least that many hosts, keeping those that are given;
-    `count(**sizes)` says how large the graph would be, without making it.
+    `count(**sizes)` says how large the graph would be, without making it. Both `generate` and
+    `count` raise TopologyError if there is no such instance.
     """
 
     summary: str

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.registry import Registry
 from ringleaf.topologies.family import Counts, Family
-from ringleaf.topologies.graph import Link, hosts
+from ringleaf.topologies.graph import Link
+from ringleaf.topologies.graph import hosts as all_hosts
 from ringleaf.units import PS_PER_US, exact_rate, exact_time, is_whole, parse_rate, parse_time
 
 if TYPE_CHECKING:
@@ -95,8 +96,9 @@ def build(
     family = TOPOLOGIES[spec.family]
     sizes = _sizes(text, spec, hosts)
     graph = family.generate(**sizes, **_links(spec.links, int(rate_bps), delay_ps))
-    if hosts is not None:
-        _check_room(graph, spec.family, hosts)
+    found = len(all_hosts(graph))
+    if hosts is not None and found < hosts:
+        raise _too_small(spec.family, sizes, found, hosts)
     graph.graph["name"] += "".join(
         f",{key}={_exact(key, value)}" for key, value in spec.links.items()
     )
@@ -104,14 +106,18 @@ def build(
 
 
 def count(text: str, *, hosts: int | None = None) -> Counts:
-    """Return the size of the topology that `build` would return for sizes that it accepts.
+    """Return the size of the topology that `build` would return, without making it.
 
     Raises:
         ConfigError: If `text` is not understood.
-        TopologyError: If fewer than one host is wanted.
+        TopologyError: If there is no such instance, or it is too small.
     """
     spec = parse(text)
-    return TOPOLOGIES[spec.family].count(**_sizes(text, spec, hosts))
+    sizes = _sizes(text, spec, hosts)
+    found = TOPOLOGIES[spec.family].count(**sizes)
+    if hosts is not None and found.hosts < hosts:
+        raise _too_small(spec.family, sizes, found.hosts, hosts)
+    return found
 
 
 def _sizes(text: str, spec: Spec, hosts: int | None) -> dict[str, int]:
@@ -137,9 +143,14 @@ def _links(given: Mapping[str, int], rate_bps: int, delay_ps: int) -> dict[str, 
     return {"link": link, "host_link": host_link}
 
 
-def _check_room(graph: nx.Graph[str], family: str, wanted: int) -> None:
-    found = len(hosts(graph))
-    if found < wanted:
-        sizes = TOPOLOGIES[family].fit(wanted, {})
-        better = ",".join([family, *(f"{key}={sizes[key]}" for key in TOPOLOGIES[family].defaults)])
-        raise TopologyError(f"{graph.name}: has {found} hosts, {wanted} are wanted; try {better}")
+def _too_small(family: str, sizes: Mapping[str, int], found: int, wanted: int) -> TopologyError:
+    """Return the error for an instance with too few hosts, which names one that has enough."""
+    better = TOPOLOGIES[family].fit(wanted, {})
+    return TopologyError(
+        f"{_name(family, sizes)}: has {found} hosts, {wanted} are wanted; "
+        f"try {_name(family, better)}"
+    )
+
+
+def _name(family: str, sizes: Mapping[str, int]) -> str:
+    return ",".join([family, *(f"{key}={sizes[key]}" for key in TOPOLOGIES[family].defaults)])

@@ -19,7 +19,7 @@ DIRECTIONS = ((1.0, 0.0), (0.0, -1.0), (0.6, 0.6))
 
 def torus_2d(x: int, y: int, *, link: Link, host_link: Link | None = None) -> nx.Graph[str]:
     """Make x by y servers; server i is at column i mod x. See `torus_3d` for the rest."""
-    return _torus(f"torus2d,x={x},y={y}", {"x": x, "y": y}, link, host_link)
+    return _torus({"x": x, "y": y}, link, host_link)
 
 
 def torus_3d(x: int, y: int, z: int, *, link: Link, host_link: Link | None = None) -> nx.Graph[str]:
@@ -38,13 +38,11 @@ def torus_3d(x: int, y: int, z: int, *, link: Link, host_link: Link | None = Non
     Raises:
         TopologyError: If a size is below 1.
     """
-    return _torus(f"torus3d,x={x},y={y},z={z}", {"x": x, "y": y, "z": z}, link, host_link)
+    return _torus({"x": x, "y": y, "z": z}, link, host_link)
 
 
-def _torus(
-    name: str, sizes: Mapping[str, int], link: Link, host_link: Link | None
-) -> nx.Graph[str]:
-    check_sizes(name, **sizes)
+def _torus(sizes: Mapping[str, int], link: Link, host_link: Link | None) -> nx.Graph[str]:
+    name = _checked(sizes)
     shape = tuple(sizes.values())
     graph = new_graph(name, shape, routing="dimension_order", shape=shape, layout="grid")
     places = [place[::-1] for place in product(*(range(size) for size in reversed(shape)))]
@@ -82,8 +80,16 @@ def _position(place: tuple[int, ...], shape: tuple[int, ...]) -> Point:
     return (x, y)
 
 
+def _checked(sizes: Mapping[str, int]) -> str:
+    """Return the name of an instance, if there is one."""
+    name = ",".join([f"torus{len(sizes)}d", *(f"{axis}={size}" for axis, size in sizes.items())])
+    check_sizes(name, **sizes)
+    return name
+
+
 def count_torus(**sizes: int) -> Counts:
     """Return the counts: s links per ring of s servers, 1 for two, 0 for one; 1 in each server."""
+    _checked(sizes)
     servers = prod(sizes.values())
     rings = (servers // size * (size if size > 2 else size - 1) for size in sizes.values())
     return Counts(servers, servers, servers + sum(rings))

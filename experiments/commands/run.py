@@ -12,6 +12,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.checks import check, count_nodes
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
 from ringleaf.experiments.estimate import need
@@ -41,18 +42,14 @@ def register(app: typer.Typer) -> None:
     app.command("run")(guard(_with_options(run_command)))
 
 
-def _is_flag(option: Option) -> bool:
-    return option.default == "no"
-
-
 def _parameter(name: str, option: Option) -> Parameter:
     """Return the parameter that typer turns into a command-line option."""
     default = f"; default {option.default}" if option.default else ""
     kind: Any = str | None
     help_ = option.help + default
-    if _is_flag(option):
+    if option.is_flag:
         kind, help_ = bool, option.help
-    shown = typer.Option(False if _is_flag(option) else None, *option.flags.split(), help=help_)
+    shown = typer.Option(False if option.is_flag else None, *option.flags.split(), help=help_)
     return Parameter(f"{name}_", Parameter.KEYWORD_ONLY, default=shown, annotation=kind)
 
 
@@ -89,6 +86,9 @@ def run_command(
     """Run collectives, or training jobs, on a topology: table, figures, report."""
     cases = _cases(spec, typed)
     parallel = parallel or os.cpu_count() or 1
+    if len(cases) == 1 and (parallel > 1 or on):
+        got = f"--on {on}" if on else f"--parallel {parallel}"
+        raise ConfigError(f"run: only a spec with several runs can be shared out, got {got}")
     where = f"spec {spec}: " if spec else ""
     specs = [resolve_any(case, where) for case in cases]
     for each in specs:
@@ -97,18 +97,17 @@ def run_command(
         for each in specs:
             say(json.dumps(_plan(each), indent=2))
         return
+    from ringleaf.experiments import sweep  # imports PyTorch, which takes a second
+    from ringleaf.experiments.workers import Crew
+
     emit = _ignore if as_json else say
     if spec and len(cases) > 1:
-        from ringleaf.experiments import sweep
-        from ringleaf.experiments.workers import Crew
-
-        if not sweep.run(cases, name=spec.stem, emit=emit, crew=Crew(parallel, on)):
-            raise typer.Exit(FAILURE)
-        return
-    wrong = _run_jobs(cases[0], emit) if JOBS in cases[0] else _run_collective(cases[0], emit)
-    if as_json:
-        say((specs[0].out / "summary.json").read_text().rstrip())
-    if wrong:
+        is_right = sweep.run(cases, name=spec.stem, emit=emit, crew=Crew(parallel, on))
+    else:
+        is_right = sweep.run_one(cases[0], emit)
+        if as_json:
+            say((specs[0].out / "summary.json").read_text().rstrip())
+    if not is_right:
         raise typer.Exit(FAILURE)
 
 
@@ -120,18 +119,6 @@ def _cases(spec: Path | None, typed: Mapping[str, str]) -> list[Case]:
     if len(cases) == 1 and JOBS in cases[0]:
         cases[0].setdefault("out", str(Path("runs") / spec.stem))
     return cases
-
-
-def _run_collective(case: Case, emit: Callable[[str], None]) -> int:
-    from ringleaf.experiments import session
-
-    return sum(row.wrong for row in session.run(case, emit=emit).rows)
-
-
-def _run_jobs(case: Case, emit: Callable[[str], None]) -> int:
-    from ringleaf.experiments.jobs import session
-
-    return sum(row.wrong for row in session.run(case, emit=emit))
 
 
 def _plan(spec: Spec | JobsSpec) -> dict[str, Any]:

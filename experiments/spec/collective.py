@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 from pydantic import model_validator
 
@@ -24,22 +24,15 @@ DTYPES = {"float32": 4, "int32": 4}
 _SWEEP = {"smallest": "min", "largest": "max", "factor": "factor"}
 
 _As = Annotated[str, Text(lambda text, where: text)]  # as it was typed
+_Compressor = Annotated[str, kinds.checked(lambda text, where: text and parse_compressor(text))]
 
 
 def _sizes(text: str, where: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(","))
 
 
-def _compressor(text: str, where: str) -> str:
-    if text:
-        parse_compressor(text)
-    return text
-
-
 class Spec(NetworkSpec):
     """An experiment with a collective, every value checked and every default filled in."""
-
-    WORKLOAD: ClassVar[str] = "collective"
 
     algos: Annotated[tuple[str, ...], kinds.several_of("algorithm", KNOWN, shown=False)] = option(
         ",".join(ALGORITHMS),
@@ -72,7 +65,7 @@ class Spec(NetworkSpec):
     overlap: kinds.Share = option(
         "0%", "of these runs that are at the same place on all ranks: 50%", flags="--overlap"
     )
-    compress: Annotated[str, Text(_compressor)] = option(
+    compress: _Compressor = option(
         "",
         "what of the tensors is sent, on each rank: topk:1%, randomk:1%, or a number: topk:100",
         flags="--compress",

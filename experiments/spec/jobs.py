@@ -14,13 +14,13 @@ A YAML file, in which lists of `counts`, `algo`, `order` and `entries` are swept
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, ValidationInfo, model_validator
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective
-from ringleaf.errors import ConfigError, choose
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import Text, label, option
 from ringleaf.experiments.spec.network import VIRTUAL, WHERE, Checked, NetworkSpec
@@ -69,13 +69,11 @@ def _room(text: str, where: str) -> int:
 def _reducing(text: str, where: str) -> tuple[str, ...]:
     """Read names of algorithms for allreduce."""
     known = [name for name, each in ALGORITHMS.items() if each.collective is Collective.ALLREDUCE]
-    return tuple(choose(where, "algorithm", name.strip(), known) for name in text.split(","))
+    return kinds.several(where, "algorithm", text, known)
 
 
 class JobsSpec(NetworkSpec):
     """An experiment with jobs: every combination of `counts`, `algos`, `orders` and `entries`."""
-
-    WORKLOAD: ClassVar[str] = "jobs"
 
     jobs: Annotated[tuple[JobSpec, ...], BeforeValidator(_jobs)] = option(
         "", "models, ranks, iterations and the like"

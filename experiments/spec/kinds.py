@@ -79,8 +79,8 @@ class Text:
 
 def label(info: ValidationInfo, field: str | None = None) -> str:
     """Return the name of a field in messages; by default, of the field being validated."""
-    context: dict[str | None, str] = info.context or {}
-    return context.get(field or info.field_name, "")
+    context: Mapping[str, str] = info.context or {}
+    return context.get(field or info.field_name or "", "")
 
 
 def option(
@@ -151,18 +151,23 @@ def one_number_of(numbers: Collection[int]) -> Text:
 
 def several_of(what: str, names: Collection[str], *, shown: bool = True) -> Text:
     """Return the reader of names separated by commas: each once, in order."""
-
-    def parse(text: str, where: str) -> tuple[str, ...]:
-        given = [name.strip() for name in text.split(",") if name.strip()]
-        if not given:
-            valid = ", ".join(names)
-            raise ConfigError(f"{where}: nothing to run, got {text!r}; valid: {valid}")
-        return tuple(dict.fromkeys(choose(where, what, name, names) for name in given))
-
     shape: dict[str, Any] = {"type": "string"}
     if shown:
         shape["examples"] = list(names)
-    return Text(parse, shape, listed=True)
+    return Text(lambda text, where: several(where, what, text, names), shape, listed=True)
+
+
+def several(where: str, what: str, text: str, names: Collection[str]) -> tuple[str, ...]:
+    """Return the names of a text, which are separated by commas: each once, in order.
+
+    Raises:
+        ConfigError: If there is none, or one is not among `names`.
+    """
+    given = [name.strip() for name in text.split(",") if name.strip()]
+    if not given:
+        valid = ", ".join(names)
+        raise ConfigError(f"{where}: nothing to run, got {text!r}; valid: {valid}")
+    return tuple(dict.fromkeys(choose(where, what, name, names) for name in given))
 
 
 def _whole_numbers(least: int) -> Text:
@@ -204,31 +209,25 @@ def _ways(text: str, where: str) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(way.split("-")) for way in ways)
 
 
-def _checked(check: Callable[[str, str], object]) -> Callable[[str, str], str]:
-    """Return a parser that returns a text as it is, if it passes a check."""
+def checked(check: Callable[[str, str], object], example: str = "") -> Text:
+    """Return the reader of a text that is kept as it is, if it passes a check."""
 
     def parse(text: str, where: str) -> str:
         check(text, where)
         return text
 
-    return parse
-
-
-def _topology(text: str, where: str) -> str:
-    parse_topology(text)
-    return text
+    return Text(parse, _example(example) if example else {"type": list(SCALAR)})
 
 
 def _example(text: str) -> dict[str, Any]:
     return {"type": list(SCALAR), "examples": [text]}
 
 
-Topology = Annotated[str, Text(_topology, _example("fattree,k=8"))]
+Topology = Annotated[str, checked(lambda text, where: parse_topology(text), "fattree,k=8")]
 Rate = Annotated[int, Text(parse_rate, _example("100G"))]  # bit/s
 AnyRate = Annotated[int | None, Text(parse_rate, _example("100G"), empty=True)]
 Time = Annotated[int, Text(parse_time, _example("500ns"))]  # ps
 SomeTime = Annotated[int, Text(_some_time, _example("30s"))]  # ps, above 0
-Size = Annotated[int, Text(parse_size, _example("4MiB"))]  # bytes
 AnySize = Annotated[int | None, Text(parse_size, _example("4MiB"), empty=True)]
 Probability = Annotated[float, Text(parse_fraction, _example("0.1%"))]  # [0, 1)
 Share = Annotated[float, Text(_share, _example("50%"))]  # [0, 1]
@@ -237,7 +236,7 @@ AnyFactor = Annotated[
     float | None, Text(_factor, {"type": "number", "minimum": 0, "maximum": 1e6}, empty=True)
 ]
 Yes = Annotated[bool, Text(lambda text, where: parse_yes(where, text))]
-Scheduler = Annotated[str, Text(_checked(parse_scheduler), _example("drr"))]
+Scheduler = Annotated[str, checked(parse_scheduler, "drr")]
 AnyMarking = Annotated[Marking | None, Text(parse_marking, _example("65"), empty=True)]
 Ways = Annotated[tuple[tuple[str, ...], ...], Text(_ways, _example("h3-s1-h8"), listed=True)]
 AnyFolder = Annotated[Path | None, Text(lambda text, where: Path(text), empty=True)]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
@@ -55,6 +56,7 @@ class Checked(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @classmethod
+    @cache
     def names(cls) -> dict[str, str]:
         """Return each field's name as an option: `topo`, its own, then inherited ones."""
         own = cls.__annotations__
@@ -81,8 +83,6 @@ class Checked(BaseModel):
 
 class NetworkSpec(Checked):
     """The network of an experiment; times in picoseconds, rates in bit/s."""
-
-    WORKLOAD: ClassVar[str]  # the network's use: `collective` or `jobs`
 
     topo: kinds.Topology = option(
         "fattree",

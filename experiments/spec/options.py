@@ -33,6 +33,11 @@ class Option:
     default: str  # as typed; "" if the default is worked out
     help: str
 
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is typed without a value."""
+        return self.default == "no"
+
 
 def options_of(model: type[NetworkSpec]) -> dict[str, Option]:
     """Return a kind of experiment's options by name."""
@@ -80,7 +85,7 @@ def resolve_jobs(given: Mapping[str, Any], where: str = "") -> JobsSpec:
     Raises:
         ConfigError: If one is wrong; the message names it, its value and the valid ones.
     """
-    return JobsSpec.read(given, where)
+    return JobsSpec.read({"out": "runs/jobs", **given}, where)
 
 
 def resolve_any(given: Mapping[str, Any], where: str = "") -> Spec | JobsSpec:

@@ -20,7 +20,7 @@ from ringleaf.experiments.spec.collective import Spec
 from ringleaf.experiments.spec.file import CASES, LISTS, LISTS_OF_JOBS
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.network import NetworkSpec
-from ringleaf.experiments.spec.options import JOBS, TYPED, Option
+from ringleaf.experiments.spec.options import JOBS, TYPED
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.model import names as models
@@ -51,7 +51,7 @@ def make_help() -> str:
 def make_variables() -> str:
     """Return the Makefile's names of options, with the flag of each."""
     named = {option.variable: option.flags.split()[0] for option in TYPED.values()}
-    flags = [option.variable for option in TYPED.values() if is_flag(option)]
+    flags = [option.variable for option in TYPED.values() if option.is_flag]
     apart = (*flags, "CC")  # the Makefile handles these: they have no value, or another meaning
     named = {name: flag for name, flag in named.items() if name not in apart}
     lines = textwrap.wrap(
@@ -64,11 +64,6 @@ def make_variables() -> str:
             *(f"FLAG_{name} := {flag}" for name, flag in named.items()),
         )
     )
-
-
-def is_flag(option: Option) -> bool:
-    """Return whether an option is typed without a value."""
-    return option.default == "no"
 
 
 def readme_table() -> str:

@@ -180,6 +180,7 @@ def test_json_in_place_of_the_table_and_pcap_of_every_port(
         (("run", "--size", "4Mb"), "size: must be in bytes, got '4Mb'"),
         (("run", "--size", "64GiB"), "fattree: needs "),
         (("run", "--out", "/etc/passwd"), "out: must be a folder, got '/etc/passwd'"),
+        (("run", "-j", "2"), "a spec with several runs can be shared out, got --parallel 2"),
     ],
 )
 def test_mistakes_exit_2_with_a_message_and_no_traceback(

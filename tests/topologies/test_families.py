@@ -14,7 +14,7 @@ from ringleaf.errors import TopologyError
 from ringleaf.topologies.families.hammingmesh import hamming_mesh
 from ringleaf.topologies.graph import Link, fabric, hosts, link, switches
 from ringleaf.topologies.metrics import diameter
-from ringleaf.topologies.registry import build
+from ringleaf.topologies.registry import build, count
 
 LINK = Link(10**11, 10**6)
 small = st.integers(1, 5)
@@ -188,9 +188,11 @@ def test_a_flat_torus_has_two_dimensions() -> None:
         ("bcube,n=1", "bcube,n=1,k=1: n must be >= 2, got 1"),
         ("hammingmesh,a=0", "a must be >= 1, got 0"),
         ("torus2d,x=0", "x must be >= 1, got 0"),
-        ("torus3d,z=0", "z must be >= 1, got 0"),
+        ("torus3d,z=0", "torus3d,x=[0-9]+,y=[0-9]+,z=0: z must be >= 1, got 0"),
+        ("hammingmesh,x=1025", "up to 1024 boards with 64-port switches, got 1025"),
     ],
 )
-def test_impossible_sizes_are_refused(spec: str, message: str) -> None:
-    with pytest.raises(TopologyError, match=message):
-        build(spec)
+def test_impossible_sizes_are_refused_and_not_counted(spec: str, message: str) -> None:
+    for make in (build, count):
+        with pytest.raises(TopologyError, match=message):
+            make(spec)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.topologies.family import balanced, fill
 from ringleaf.topologies.graph import Link, attachment, hosts, link
-from ringleaf.topologies.registry import TOPOLOGIES, Spec, build, parse
+from ringleaf.topologies.registry import TOPOLOGIES, Spec, build, count, parse
 
 
 def test_a_spec_is_a_name_and_options() -> None:
@@ -96,8 +96,9 @@ def test_any_number_of_hosts_finds_room(family: str, wanted: int) -> None:
     ],
 )
 def test_too_small_is_said_with_what_would_do(text: str, wanted: int, message: str) -> None:
-    with pytest.raises(TopologyError, match=message):
-        build(text, hosts=wanted)
+    for make in (build, count):
+        with pytest.raises(TopologyError, match=message):
+            make(text, hosts=wanted)
 
 
 @pytest.mark.parametrize("size", ["torus2d,x=0", "bcube,n=0", "bcube,n=1", "hammingmesh,a=0"])

@@ -35,9 +35,7 @@ def bcube(n: int, k: int, *, link: Link, host_link: Link | None = None) -> nx.Gr
     Raises:
         TopologyError: If n or k is too small.
     """
-    name = f"bcube,n={n},k={k}"
-    check_sizes(name, 2, n=n)
-    check_sizes(name, 0, k=k)
+    name = _checked(n, k)
     graph = new_graph(name, (n,) * (k + 1))
     servers, per_level = n ** (k + 1), n**k
     for server in range(servers):
@@ -79,7 +77,16 @@ def _ports(hosts: int, levels: int) -> int:
     return n
 
 
+def _checked(n: int, k: int) -> str:
+    """Return the name of an instance, if there is one."""
+    name = f"bcube,n={n},k={k}"
+    check_sizes(name, 2, n=n)
+    check_sizes(name, 0, k=k)
+    return name
+
+
 def _count(n: int, k: int) -> Counts:
+    _checked(n, k)
     servers = n ** (k + 1)
     return Counts(servers, servers + (k + 1) * n**k, (k + 2) * servers)
 

@@ -33,10 +33,7 @@ def fat_tree(k: int, *, link: Link, host_link: Link | None = None) -> nx.Graph[s
     Raises:
         TopologyError: If k is odd or below 2.
     """
-    name = f"fattree,k={k}"
-    check_sizes(name, 2, k=k)
-    if k % 2:
-        raise TopologyError(f"{name}: k must be even, got {k}; try k={k + 1}")
+    name = _checked(k)
     half = k // 2
     graph = new_graph(name, (half, half, k))
     for rank in range(half * half * k):
@@ -69,7 +66,17 @@ def _fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
     return {"k": k, **given}
 
 
+def _checked(k: int) -> str:
+    """Return the name of an instance, if there is one."""
+    name = f"fattree,k={k}"
+    check_sizes(name, 2, k=k)
+    if k % 2:
+        raise TopologyError(f"{name}: k must be even, got {k}; try k={k + 1}")
+    return name
+
+
 def _count(k: int) -> Counts:
+    _checked(k)
     return Counts(k**3 // 4, 5 * k**2 // 4, 3 * k**3 // 4)
 
 

@@ -109,9 +109,7 @@ def hamming_mesh(
     Raises:
         TopologyError: If a size is too small, or a row too long for a two-level tree.
     """
-    name = f"hammingmesh,a={a},b={b},x={x},y={y}"
-    check_sizes(name, a=a, b=b, x=x, y=y)
-    check_sizes(name, 4, radix=radix)
+    name = _checked(a, b, x, y, radix)
     graph = new_graph(name, (a, b, x, y), layout="grid")
     shape = Shape(a, b, x, y)
     _add_boards(graph, shape, link)
@@ -178,11 +176,6 @@ def _add_tree(
 ) -> None:
     per_leaf = radix // 4  # boards: half a leaf's ports lead down, two to each board
     groups = [line.ends[i : i + per_leaf] for i in range(0, len(line.ends), per_leaf)]
-    if len(groups) > radix:
-        raise TopologyError(
-            f"{graph.name}: a row or column takes up to {radix * per_leaf} boards with "
-            f"{radix}-port switches, got {len(line.ends)}"
-        )
     leaves = [
         _add_rail(graph, next(numbers), f"{line.kind}-leaf {line.number}.{i}", line, group, link)
         for i, group in enumerate(groups)
@@ -205,7 +198,23 @@ def _fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
     return {"a": a, "b": b, **fill(-(-hosts // max(a * b, 1)), given, "x", "y")}
 
 
+def _checked(a: int, b: int, x: int, y: int, radix: int = RADIX) -> str:
+    """Return the name of an instance, if there is one."""
+    name = f"hammingmesh,a={a},b={b},x={x},y={y}"
+    check_sizes(name, a=a, b=b, x=x, y=y)
+    check_sizes(name, 4, radix=radix)
+    most = radix * (radix // 4)  # each of `radix` leaves joins half as many boards as it has ports
+    for boards in (x, y):
+        if boards > most:
+            raise TopologyError(
+                f"{name}: a row or column takes up to {most} boards with {radix}-port switches, "
+                f"got {boards}"
+            )
+    return name
+
+
 def _count(a: int, b: int, x: int, y: int) -> Counts:
+    _checked(a, b, x, y)
     servers = a * b * x * y
     switches, links = servers, servers + x * y * ((a - 1) * b + a * (b - 1))
     for lines, boards, width in ((b * y, x, a), (a * x, y, b)):

@@ -30,9 +30,7 @@ def leaf_spine(
     Raises:
         TopologyError: If a size is too small.
     """
-    name = f"leafspine,leaves={leaves},spines={spines},hosts={hosts}"
-    check_sizes(name, leaves=leaves, hosts=hosts)
-    check_sizes(name, 0 if leaves == 1 else 1, spines=spines)
+    name = _checked(leaves, spines, hosts)
     graph = new_graph(name, (hosts, leaves))
     for rank in range(leaves * hosts):
         add_host(graph, rank, (rank, 0.3))
@@ -55,7 +53,16 @@ def _fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
     return {**sizes, "spines": given.get("spines", spines)}
 
 
+def _checked(leaves: int, spines: int, hosts: int) -> str:
+    """Return the name of an instance, if there is one."""
+    name = f"leafspine,leaves={leaves},spines={spines},hosts={hosts}"
+    check_sizes(name, leaves=leaves, hosts=hosts)
+    check_sizes(name, 0 if leaves == 1 else 1, spines=spines)
+    return name
+
+
 def _count(leaves: int, spines: int, hosts: int) -> Counts:
+    _checked(leaves, spines, hosts)
     return Counts(leaves * hosts, leaves + spines, leaves * (hosts + spines))
 
 
