@@ -175,7 +175,7 @@ def connect(
         spec: The experiment, which gives loss rates, packet sizes and the like.
         graph: The network's topology.
         in_network: The system that aggregates in the switches, if one does.
-        capture: A folder for pcaps, if they are wanted.
+        capture: A folder for a capture of all ports, if it is wanted.
         record: A folder for traces, if they are wanted.
 
     Raises:

@@ -219,7 +219,7 @@ class Experiment:
             algorithm, size_bytes, outcome, verdict=verdict, bound_ps=bound_ps, floor_ps=floor_ps
         )
         pcaps = self._folder(self._pcaps, algorithm, size_bytes)
-        files = sorted(pcaps.glob("*.pcap")) if pcaps else []
+        files = sorted(pcaps.glob("*.pcapng")) if pcaps else []
         kept = None if self._given is None else [tensor.clone() for tensor in tensors]
         return Measurement(row, _series(outcome), outcome.wall_s, outcome, files, kept)
 

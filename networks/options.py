@@ -44,7 +44,7 @@ class Options:
     bins: int = 512  # of the link utilisation series, at most
     watch_queues: bool = False  # note queues' contents over time, too
     watch_memory: bool = False  # note jobs' use of switches' memory over time, while directed
-    capture: Path | None = None  # folder for pcaps
+    capture: Path | None = None  # folder for a capture
     record: Path | None = None  # folder for traces, one per switch
     ahead_bytes: int | None = None  # of receives posted ahead per peer; None: two windows
     message_overhead_ps: int = 0  # of a host's processor, per message: LogGP's o

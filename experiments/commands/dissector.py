@@ -23,7 +23,7 @@ def dissector_command(
 ) -> None:
     """Print a Lua dissector of SwitchML, ATP and OmniReduce for Wireshark and tshark.
 
-    tshark -X lua_script:ringleaf.lua -r runs/NAME/pcap/switchml-65536/s0.pcap
+    tshark -X lua_script:ringleaf.lua -r runs/NAME/pcap/switchml-65536/capture.pcapng
     """
     from ringleaf.ina.dissector import write_dissector
 

@@ -87,7 +87,7 @@ class JobsExperiment:
         ]
 
     def run(self, *, pcaps: Path | None = None, watcher: Watcher = NOBODY) -> Iterator[Case]:
-        """Yield each case when it has been run; `pcaps` gets a folder of pcaps per case, if set."""
+        """Yield each case when it has been run; `pcaps`, if set, gets a folder per case."""
         for combination in self.combinations:
             folder = None if pcaps is None else pcaps / combination.name
             watcher.begin(combination.name)

@@ -70,7 +70,7 @@ def run(given: Mapping[str, Any], *, emit: Emit, drawn: bool = True) -> list[Job
             for row in case.rows:
                 emit(table.line(row, widths))
             if pcaps is not None:
-                out.note(sorted((pcaps / case.combination.name).glob("*.pcap")))
+                out.note(sorted((pcaps / case.combination.name).glob("*.pcapng")))
             out.keep(partial(results.write_rows, folder, _rows(cases)))
     finally:
         progress.clear()

@@ -200,7 +200,9 @@ class NetworkSpec(Checked):
         flags="--stall",
         name="stall",
     )
-    pcap: kinds.Yes = option("no", "write every port's packets as nanosecond pcap", flags="--pcap")
+    pcap: kinds.Yes = option(
+        "no", "write every port's packets to one pcapng, with an interface per port", flags="--pcap"
+    )
     record: kinds.AnyFolder = option(
         "",
         "folder for traces: what each switch received and sent, to replay",

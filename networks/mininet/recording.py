@@ -1,8 +1,7 @@
-"""Traces of a live network's switches, and captures of ports made from traces."""
+"""Traces of a live network's switches, and a capture of all ports made from traces."""
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -10,12 +9,15 @@ from pathlib import Path
 from typing import Protocol
 
 import networkx as nx
+import numpy as np
 
 from ringleaf.networks.live.client import Daemon
 from ringleaf.networks.mininet.programming import Target
-from ringleaf.networks.traces.pcap_write import HEADER
+from ringleaf.networks.traces.pcap_read import find_packets
+from ringleaf.networks.traces.pcapng_write import NAME, PcapngWriter
 from ringleaf.networks.traces.writer import check_folder
 from ringleaf.networks.virtual.fabric import places
+from ringleaf.networks.virtual.pcap import interfaces
 from ringleaf.topologies.graph import hosts, port
 
 
@@ -43,11 +45,11 @@ class EmbeddedRecording:
 
 
 class Folders:
-    """The folders of one run's traces, and of the ports' captures made from them.
+    """The folders of one run's traces, and of the ports' capture made from them.
 
     Args:
         record: Folder for traces, if they are wanted; new or empty.
-        capture: Folder for a capture per port, if they are wanted.
+        capture: Folder for a capture of all ports, if it is wanted.
 
     Raises:
         ConfigError: If the folder for traces is not empty.
@@ -63,26 +65,28 @@ class Folders:
         self.traces = record
 
     def close(self, graph: nx.Graph[str]) -> None:
-        """Make the ports' captures if they are wanted, and remove temporary traces."""
+        """Make the ports' capture if it is wanted, and remove temporary traces."""
         with self._closing:
             if self._capture is not None:
-                copy_captures(graph, self.traces, self._capture)
+                merge_captures(graph, self.traces, self._capture)
 
 
-def copy_captures(graph: nx.Graph[str], traces: Path, folder: Path) -> None:
-    """Write `<node>-<port>.pcap` for every port, with the packets it has sent.
+def merge_captures(graph: nx.Graph[str], traces: Path, folder: Path) -> None:
+    """Write `capture.pcapng`, with the packets that every port has sent, in order of time.
 
-    A host's file has the packets that its switch received, without those that the link lost.
+    A host's are the packets that its switch received, without those that the link lost.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    file = PcapngWriter(folder / NAME, interfaces(graph))
     ends = set(hosts(graph))
-    for place in places(graph):
+    sources = []
+    for here, place in enumerate(places(graph)):
         source = traces / place.node / "out" / f"port{place.port}.pcap"
         if place.node in ends:
             number = port(graph, place.peer, place.node)
             source = traces / place.peer / "in" / f"port{number}.pcap"
-        target = folder / f"{place.node}-{place.port}.pcap"
         if source.exists():
-            shutil.copyfile(source, target)
-        else:
-            target.write_bytes(HEADER)
+            found = find_packets(source)
+            port_of = np.full(len(found), here)
+            rows = np.column_stack((found.stamps_ns, port_of, found.offsets, found.lengths))
+            sources.append((rows, found.data))
+    file.merge(sources)

@@ -45,7 +45,7 @@ class PacketFile:
     data: Bytes  # the file
     offsets: Words
     lengths: Words
-    stamps_ns: Words  # not descending
+    stamps_ns: Words  # not descending, if `read_packets` gave them
 
     def __len__(self) -> int:
         return self.offsets.size
@@ -62,12 +62,22 @@ def read_packets(path: Path) -> PacketFile:
         ConfigError: If it is none, of another link layer than Ethernet, damaged, truncated, or
             if its packets were cut or are out of order.
     """
+    packets = find_packets(path)
+    _check_order(path, packets.stamps_ns)
+    return packets
+
+
+def find_packets(path: Path) -> PacketFile:
+    """Find all packets of a capture file, in whichever order it has them.
+
+    Raises:
+        ConfigError: If it is none, of another link layer than Ethernet, damaged, truncated, or
+            if its packets were cut.
+    """
     data = _map(path)
     magic = int.from_bytes(data[:4].tobytes(), "little")
     rows = (scan_blocks if magic == PCAPNG else _scan_pcap)(path, data)
-    offsets, lengths, stamps_ns = (np.ascontiguousarray(column) for column in rows.T)
-    _check_order(path, stamps_ns)
-    return PacketFile(path, data, offsets, lengths, stamps_ns)
+    return PacketFile(path, data, *(np.ascontiguousarray(column) for column in rows.T))
 
 
 def _map(path: Path) -> Bytes:

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Store
+from ringleaf.arena import Bytes, Store
 from ringleaf.networks.virtual.state import Rows, open_network
 
 BUFFER_BYTES = 8 << 20
@@ -17,9 +17,13 @@ LONGEST_FRAME_BYTES = 10_240  # of a jumbo frame with all our headers
 
 
 class Consumer(Protocol):
-    """Takes packets in the order of events; see `state.CAPTURE_ROW_WORDS` for `order`."""
+    """Takes packets in the order of events."""
 
-    def take(self, time_ps: int, port: int, data: bytes, order: int) -> None: ...
+    def take(self, rows: Rows, data: Bytes) -> None:
+        """Take rows (time_ps, port, start, size, order), and the bytes that they refer to.
+
+        The bytes are valid during the call. `state.CAPTURE_ROW_WORDS` says more of `order`.
+        """
 
     def close(self, now_ps: int) -> None: ...
 
@@ -66,7 +70,7 @@ class CaptureBuffer:
 
 
 class Capture:
-    """Hands each captured packet to all consumers."""
+    """Hands captured packets to all consumers."""
 
     def __init__(self, store: Store, network: int, consumers: Sequence[Consumer]) -> None:
         self._store = store
@@ -76,10 +80,8 @@ class Capture:
     def flush(self) -> None:
         rows = self._buffer.take()
         captured = self._store.arena.bytes
-        for time_ps, port, start, size, order in rows.tolist():
-            data = captured[start : start + size].tobytes()
-            for consumer in self._consumers:
-                consumer.take(time_ps, port, data, order)
+        for consumer in self._consumers:
+            consumer.take(rows, captured)
 
     def close(self, now_ps: int) -> None:
         self.flush()

@@ -31,7 +31,7 @@ from ringleaf.networks.virtual.fabric import lay_out, places
 from ringleaf.networks.virtual.meter import Meter
 from ringleaf.networks.virtual.occupancy import Occupancy, watch
 from ringleaf.networks.virtual.patience import Patience, limit_ps
-from ringleaf.networks.virtual.pcap import PortPcaps
+from ringleaf.networks.virtual.pcap import PortCapture, interfaces
 from ringleaf.networks.virtual.record import Recorder
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import open_network
@@ -127,8 +127,8 @@ class VirtualNetwork:
         options, ports = self.options, places(self.graph)
         consumers: list[Consumer] = []
         if options.capture is not None:
-            names = [f"{place.node}-{place.port}" for place in ports]
-            consumers.append(PortPcaps(options.capture, self.store, self._network, names))
+            named = interfaces(self.graph)
+            consumers.append(PortCapture(options.capture, self.store, self._network, named))
         if options.record is not None:
             record = Recorder(
                 options.record,
@@ -423,7 +423,7 @@ class VirtualNetwork:
         loop.wake(self.store.arena, self._network, self._number[agent], now_ps)
 
     def close(self) -> None:
-        """Finish the pcaps and traces."""
+        """Finish the capture and traces."""
         if self._capture is None:
             return
         while True:  # handle the rest of the last instant, so that traces end with it

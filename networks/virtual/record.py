@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Store
+from ringleaf.arena import Bytes, Store
 from ringleaf.networks.traces.entries import load_schema, write_entries
 from ringleaf.networks.traces.manifest import ENTRIES, PROGRAM, Manifest, Port, Write
 from ringleaf.networks.traces.program import write_program
@@ -51,7 +51,11 @@ class Recorder:
         net.ports[of_switch, s.CAPTURE] |= s.CAPTURE_SENT | s.CAPTURE_RECEIVED
         net.ports[~of_switch, s.CAPTURE] |= s.PIN
 
-    def take(self, time_ps: int, port: int, data: bytes, order: int) -> None:
+    def take(self, rows: Rows, data: Bytes) -> None:
+        for time_ps, port, start, size, order in rows.tolist():
+            self._take(time_ps, port, data[start : start + size].tobytes(), order)
+
+    def _take(self, time_ps: int, port: int, data: bytes, order: int) -> None:
         place = self._places[port]
         if place.node not in self._writers:
             return

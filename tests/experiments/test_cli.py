@@ -128,7 +128,9 @@ def test_same_seed_same_bytes_even_when_packets_are_lost(tmp_path: Path) -> None
     for name in ("one", "two"):
         assert call("run", *options.split(), "--pcap", "--out", tmp_path / name) == 0
 
-    assert (tmp_path / "one" / "pcap" / "switchml-65536" / "s0-1.pcap").stat().st_size > 65536
+    assert (
+        tmp_path / "one" / "pcap" / "switchml-65536" / "capture.pcapng"
+    ).stat().st_size > 8 * 65536
     for path in sorted((tmp_path / "one").rglob("*.*")):
         name = path.relative_to(tmp_path / "one").as_posix()
         if name not in ("config.json", "log.txt"):
@@ -148,15 +150,15 @@ def test_yaml_gives_options_and_the_command_line_goes_before(
     assert (options["sizes_bytes"], options["seed"]) == ([1024], 6)
 
 
-def test_json_in_place_of_the_table_and_pcap_of_every_port(
+def test_json_in_place_of_the_table_and_a_capture_of_every_port(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call("run", *SMALL, "--algo", "ring", "--json", "--pcap", "--out", tmp_path) == 0
 
     assert json.loads(capsys.readouterr().out)["rows"][0]["algo"] == "ring"
-    captures = sorted(path.name for path in (tmp_path / "pcap" / "ring-1024").iterdir())
-    assert "h0-1.pcap" in captures
-    assert "s0-1.pcap" in captures
+    files = (tmp_path / "files.txt").read_text().split()
+    assert [name for name in files if "pcap" in name] == ["pcap/ring-1024/capture.pcapng"]
+    assert (tmp_path / "pcap" / "ring-1024" / "capture.pcapng").is_file()
 
 
 @pytest.mark.parametrize(

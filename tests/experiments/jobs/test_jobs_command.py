@@ -131,8 +131,8 @@ def test_a_spec_of_jobs_gives_a_table_results_and_figures_and_the_same_again(
         assert case.link_series.sum() > 0
         assert (case.memory_series is None) == (case.combination.algo == "ring")
     names = sorted(path.relative_to(tmp_path / "first") for path in (tmp_path / "first").rglob("*"))
-    captures = [name for name in names if name.suffix == ".pcap"]
-    assert Path("pcap/2-switchml-tensorexpress-16/s0-1.pcap") in captures
+    captures = [name for name in names if name.suffix == ".pcapng"]
+    assert Path("pcap/2-switchml-tensorexpress-16/capture.pcapng") in captures
     for name in (Path("results.csv"), Path("summary.json"), *captures):
         first, second = ((tmp_path / run / name).read_bytes() for run in ("first", "second"))
         assert first == second, name
