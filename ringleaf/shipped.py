@@ -8,6 +8,8 @@ from pathlib import Path
 PACKAGE = Path(str(files("ringleaf")))
 """The package's folder; in a clone, the folders below it are links to those at the top."""
 
+P4INFO_SUFFIX = ".p4info.txtpb"  # of the P4Info beside a program's BMv2 JSON, as p4c has it
+
 P4 = PACKAGE / "p4"
 P4_BUILD = P4 / "build"  # BMv2 JSON and P4Info of our own P4 programs
 SPECS = PACKAGE / "experiments" / "specs"

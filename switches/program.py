@@ -20,6 +20,7 @@ import numpy as np
 from ringleaf.arena import Arena
 from ringleaf.compiled import cache_folder
 from ringleaf.private import is_private_file
+from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.switches.generate import Module, generate
 from ringleaf.switches.generate.check import compile_checked
 from ringleaf.switches.generate.module import ORDINARY
@@ -30,8 +31,6 @@ from ringleaf.switches.p4runtime.schema import Schema
 from ringleaf.switches.source import Source
 
 Handler = Callable[[Arena, int, int, int], int]
-
-P4INFO_SUFFIX = ".p4info.txtpb"
 
 PIPELINE = "pipeline"
 """The title of code that P4Runtime has brought: equal code is compiled once for all devices."""

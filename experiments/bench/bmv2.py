@@ -13,8 +13,8 @@ from pathlib import Path
 
 from ringleaf.errors import BackendError
 from ringleaf.experiments.bench.loads import Load, Packet
+from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.switches.bmv2.process import Bmv2
-from ringleaf.switches.program import P4INFO_SUFFIX
 
 _MAGIC = 0xA1B2C3D4  # microseconds
 _ETHERNET = 1

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.console import Debug, guard, say
 from ringleaf.networks.traces.find import find_traces
+from ringleaf.shipped import P4INFO_SUFFIX
 
 
 def register(app: typer.Typer) -> None:
@@ -37,16 +39,53 @@ def replay_command(
         bool, typer.Option("--update", help="Expect from now on what the switch sends now.")
     ] = False,
     junit: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML to it.")] = None,
+    program: Annotated[
+        str | None,
+        typer.Option("--program", help="Run this in place of what was recorded: JSON, P4 or name."),
+    ] = None,
+    p4info: Annotated[
+        Path | None, typer.Option("--p4info", help="P4Info of --program; default: beside it.")
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Replay traces of switches, and compare the packets they send with those expected.
 
+    `--program new.json` shows what another build of the P4 program changes; the recorded
+    entries are written to it by the names of its tables and actions.
+
     Exits with 0 if all is equal, 1 if something differs, 2 if a trace can't be replayed.
     """
     folders = find_traces(traces)  # report errors before all else is loaded
+    files = _find_program(program, p4info)
     from ringleaf.experiments.replay import command
 
-    request = command.Request(tuple(mask or ()), window, ignore_order, times, switch, update, junit)
+    request = command.Request(
+        tuple(mask or ()), window, ignore_order, times, switch, update, junit, *files
+    )
     code = command.replay(folders, request, say)
     if code:
         raise typer.Exit(code)
+
+
+def _find_program(name: str | None, p4info: Path | None) -> tuple[Path | None, Path | None]:
+    """Return the BMv2 JSON and P4Info of `--program`, which is read and checked; or no paths.
+
+    Raises:
+        ConfigError: If there is no such file, or it is no program that the engine can run.
+    """
+    if name is None:
+        if p4info is not None:
+            raise ConfigError(f"replay: --p4info goes with --program, got {str(p4info)!r} alone")
+        return None, None
+    from ringleaf.experiments.walk.command import find_program
+
+    path = find_program(name, "replay")
+    from ringleaf.switches.json.program import load_source
+
+    load_source(path)  # report errors before Numba is loaded
+    info = p4info or path.with_name(path.stem + P4INFO_SUFFIX)
+    if not info.is_file():
+        raise ConfigError(
+            f"replay: a program needs its P4Info, got no file {str(info)!r}; name it with --p4info"
+        )
+    return path, info

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.networks.replay.compare import Check, Sent
 from ringleaf.networks.traces.entries import load_schema, read_entries
 from ringleaf.networks.traces.trace import PORT, Trace
+from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.switches.bmv2.binaries import need_bmv2
 from ringleaf.switches.bmv2.process import Bmv2
 
@@ -18,8 +20,21 @@ WINDOW = 64
 """The window in packets: a port's outputs come in their inputs' order, apart from queues here."""
 
 
-def replay_on_bmv2(trace: Trace, checks: Sequence[Check], progress: Callable[[int], None]) -> None:
+def replay_on_bmv2(
+    trace: Trace,
+    program: Path,
+    p4info: Path | None,
+    checks: Sequence[Check],
+    progress: Callable[[int], None],
+) -> None:
     """Send all packets of a trace through BMv2, and its output to the checks.
+
+    Args:
+        trace: The trace.
+        program: BMv2 JSON, the recorded or another one.
+        p4info: Its P4Info; None: beside it.
+        checks: One per port.
+        progress: Called with the number of packets sent so far.
 
     Raises:
         ConfigError: If BMv2 is not installed, or the trace needs time.
@@ -31,9 +46,9 @@ def replay_on_bmv2(trace: Trace, checks: Sequence[Check], progress: Callable[[in
         raise ConfigError(
             f"{manifest.folder}: BMv2 can't write entries at a time, got 'later'; leave it out"
         )
-    p4info = manifest.p4info or manifest.program.with_suffix(".p4info.txtpb")
     schema = load_schema(manifest.program, manifest.p4info)
-    with Bmv2(manifest.program, p4info) as switch:
+    info = p4info or program.with_name(program.stem + P4INFO_SUFFIX)
+    with Bmv2(program, info) as switch:
         for write in manifest.writes:
             switch.write(read_entries(write.path, schema))
         _send(trace, switch, checks, progress)

@@ -23,6 +23,7 @@ from ringleaf.networks.replay.sinks import Comparison, Outputs
 from ringleaf.networks.traces.checksums import changed_files, write_checksums
 from ringleaf.networks.traces.manifest import ARRIVALS, Manifest
 from ringleaf.networks.traces.trace import Trace, open_trace
+from ringleaf.switches.program import Program
 from ringleaf.units import PS_PER_NS, is_whole, parse_time
 
 EQUAL, DIFFERENT, BAD_INPUT = 0, 1, 2
@@ -43,6 +44,8 @@ class Request:
     switch: str = "embedded"
     update: bool = False
     junit: Path | None = None
+    program: Path | None = None  # in place of the recorded ones
+    p4info: Path | None = None  # of `program`; None: beside it
 
 
 def replay(folders: Sequence[Path], request: Request, emit: Emit) -> int:
@@ -54,8 +57,14 @@ def replay(folders: Sequence[Path], request: Request, emit: Emit) -> int:
     choose("replay", "switch", request.switch, SWITCHES)
     if request.update and request.switch != "embedded":
         raise ConfigError(f"replay: --update goes with switch 'embedded', got {request.switch!r}")
+    if request.update and request.program is not None:
+        raise ConfigError(
+            f"replay: --update goes with the recorded program, got {str(request.program)!r}; "
+            "record a trace of the new one"
+        )
     _rules(request, None)
-    results = [_replay_one(folder, request, emit) for folder in folders]
+    program = Program.load(request.program, request.p4info) if request.program else None
+    results = [_replay_one(folder, request, program, emit) for folder in folders]
     if request.junit is not None:
         write_junit(request.junit, results)
     different = sum(result.error is None and not result.equal for result in results)
@@ -94,28 +103,33 @@ def parse_window(text: str) -> Window:
     return Window(time_ns=parse_time(text, "window") // PS_PER_NS)
 
 
-def _replay_one(folder: Path, request: Request, emit: Emit) -> TraceResult:
+def _replay_one(folder: Path, request: Request, program: Program | None, emit: Emit) -> TraceResult:
     started = time.perf_counter()
     try:
-        return _replay_or_fail(folder, request, emit, started)
+        return _replay_or_fail(folder, request, program, emit, started)
     except RingleafError as error:
         emit(f"ERROR      {folder}")
         sys.stderr.write(f"ringleaf: {error}\n")
         return TraceResult(str(folder), time.perf_counter() - started, error=str(error))
 
 
-def _replay_or_fail(folder: Path, request: Request, emit: Emit, started: float) -> TraceResult:
+def _replay_or_fail(
+    folder: Path, request: Request, program: Program | None, emit: Emit, started: float
+) -> TraceResult:
     notes = _check_files(folder, request)
     trace = open_trace(folder, with_expected=not request.update)
     if trace.manifest.unknown:
         notes.append(f"not known from the recording: {', '.join(trace.manifest.unknown)}")
+    if program is not None:
+        recorded = trace.manifest.program.name
+        notes.append(f"program: {program.source.path}, in place of the recorded {recorded}")
     rules = _rules(request, trace.manifest)
     if request.update:
         rate = _update(trace)
         emit(f"UPDATED    {folder}  {rate}")
         return TraceResult(str(folder), time.perf_counter() - started)
     checks = make_checks(trace, rules)
-    rate = _run(trace, checks, request.switch)
+    rate = _run(trace, checks, program, request)
     results = [check.result for check in checks]
     result = TraceResult(str(folder), time.perf_counter() - started, results)
     emit(f"{'equal' if result.equal else 'DIFFERENT':<10} {folder}  {rate}")
@@ -155,17 +169,21 @@ def make_checks(trace: Trace, rules: Rules) -> list[Check]:
     ]
 
 
-def _run(trace: Trace, checks: Sequence[Check], switch: str) -> str:
-    """Replay a trace; return a text on the speed."""
-    if switch == "embedded":
-        replayer = Replayer(trace, load_program(trace.manifest))
+def _run(trace: Trace, checks: Sequence[Check], program: Program | None, request: Request) -> str:
+    """Replay a trace, on another program than its own if one is given; return the speed."""
+    if request.switch == "embedded":
+        replayer = Replayer(trace, program or load_program(trace.manifest))
         started = time.perf_counter()
         with _progress(trace) as progress:
             replayer.run([Comparison(checks, trace.origin_ns)], progress)
     else:
         started = time.perf_counter()
         with _progress(trace) as progress:
-            replay_on_bmv2(trace, checks, progress)
+            manifest = trace.manifest
+            files = (manifest.program, manifest.p4info)
+            if request.program is not None:
+                files = (request.program, request.p4info)
+            replay_on_bmv2(trace, *files, checks, progress)
     for check in checks:
         check.finish()
     sent = sum(check.result.got for check in checks)

@@ -23,8 +23,8 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.soak.mutators import mutate_bytes, mutate_json, mutate_text
 from ringleaf.hosts.training.model import MODELS
-from ringleaf.shipped import P4_BUILD, SPECS
-from ringleaf.switches.program import P4INFO_SUFFIX, Program
+from ringleaf.shipped import P4_BUILD, P4INFO_SUFFIX, SPECS
+from ringleaf.switches.program import Program
 from ringleaf.switches.server.controllers import Controllers
 from ringleaf.switches.server.device import Device
 from ringleaf.switches.server.service import Service

@@ -13,8 +13,8 @@ from finsy.proto import p4r
 from google.protobuf import text_format  # type: ignore[import-untyped]
 
 from ringleaf.errors import ConfigError
+from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.switches.p4runtime.finsy_entities import UNREADABLE
-from ringleaf.switches.program import P4INFO_SUFFIX
 
 
 def write_entries(path: Path, entities: Iterable[Any], schema: P4Schema) -> None:

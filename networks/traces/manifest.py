@@ -37,8 +37,7 @@ import yaml
 from ringleaf.disciplines import parse_scheduler
 from ringleaf.errors import ConfigError, choose
 from ringleaf.networks.traces.find import MANIFEST
-from ringleaf.shipped import built_program, built_programs
-from ringleaf.switches.program import P4INFO_SUFFIX
+from ringleaf.shipped import P4INFO_SUFFIX, built_program, built_programs
 from ringleaf.units import FOREVER_PS, PS_PER_S, parse_rate, parse_size, parse_time
 from ringleaf.yaml_file import read_yaml
 

@@ -19,9 +19,10 @@ from ringleaf.networks.traces.program import write_program
 from ringleaf.networks.traces.writer import TraceWriter
 from ringleaf.networks.virtual.fabric import Place
 from ringleaf.networks.virtual.state import Rows, open_network
+from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.switches.engine.queues import CAPACITY_BYTES
 from ringleaf.switches.engine.schedulers import scheduler_of
-from ringleaf.switches.program import P4INFO_SUFFIX, Program
+from ringleaf.switches.program import Program
 
 
 class Recorder:

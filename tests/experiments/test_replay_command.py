@@ -12,8 +12,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import yaml
+from typer.testing import CliRunner
 
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.commands.cli import make_app
 from ringleaf.experiments.replay.command import Request, parse_window, replay
 from ringleaf.experiments.replay.masks import parse_masks
 from ringleaf.networks.replay.compare import Window
@@ -193,6 +195,83 @@ def test_junit_has_a_case_per_port_and_survives_any_byte(trace: Path) -> None:
     assert [suite.get(key) for key in ("tests", "failures", "errors")] == ["4", "1", "0"]
     failed = [case.get("name") for case in suite if case.find("failure") is not None]
     assert failed == ["port 4"]
+
+
+def another_program(folder: Path, *changes: tuple[str, str]) -> Path:
+    """A copy of `l2l3`'s program and P4Info with pieces of text replaced, all of which it has."""
+    texts = [(TRACES / "l2l3" / f"program.{end}").read_text() for end in ("json", "p4info.txtpb")]
+    for old, new in changes:
+        assert any(old in text for text in texts)
+        texts = [text.replace(old, new) for text in texts]
+    path = folder / "new.json"
+    path.write_text(texts[0])
+    (folder / "new.p4info.txtpb").write_text(texts[1])
+    return path
+
+
+def test_another_build_of_the_program_shows_its_changes(
+    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Routers that take 2 of a packet's TTL, not 1, differ in that and the checksum."""
+    one_less = '"left":{"type":"field","value":["ipv4","ttl"]},"right":{"type":"hexstr","value":'
+    path = another_program(tmp_path, (f'{one_less}"0xff"', f'{one_less}"0xfe"'))
+
+    code, lines = run(trace, program=path)
+
+    assert code == 1
+    assert lines[1] == f"# program: {path}, in place of the recorded program.json"
+    shown = capsys.readouterr().out
+    differing = [line.split()[1] for line in shown.splitlines() if line.startswith("≠")]
+    assert differing == ["IP.ttl", "IP.chksum"]
+    assert run(trace, program=path, masks=["IP.ttl", "IP.chksum"])[0] == 0
+    assert run(trace)[0] == 0  # nothing of the trace has changed
+
+
+def test_entries_are_written_to_another_program_by_name(
+    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A table with another number is the same one, and with another name it is gone."""
+    entries = (trace / "entries.txtpb").read_text()
+    number = entries.split("table_id: ")[1].split()[0]
+    info = (trace / "program.p4info.txtpb").read_text()
+    name = info.split(f"id: {number}")[1].split('name: "')[1].split('"')[0]
+
+    renumbered = another_program(tmp_path, (f"id: {number}", f"id: {int(number) + 1}"))
+    assert run(trace, program=renumbered)[0] == 0
+
+    alias = name.rpartition(".")[2]
+    renamed = another_program(
+        tmp_path, (f'"{name}"', '"SwitchIngress.elsewhere"'), (f'"{alias}"', '"elsewhere"')
+    )
+    code, lines = run(trace, program=renamed)
+    assert (code, lines) == (2, [f"ERROR      {trace}"])
+    error = capsys.readouterr().err
+    assert re.search(rf"entries.txtpb: does not fit the program: .*{alias}", error), error
+
+
+def test_another_program_that_is_none_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = another_program(tmp_path)
+    (tmp_path / "alone.json").write_text(good.read_text())
+    (tmp_path / "list.json").write_text("[" * 5000)
+    for file in ("list", "text"):
+        (tmp_path / f"{file}.p4info.txtpb").write_text("")
+    (tmp_path / "text.json").write_text("no JSON")
+    for arguments, message in (
+        (["--program", tmp_path / "none.json"], "replay: no such file, got .*none.json"),
+        (["--program", "forwrad"], "unknown program, got 'forwrad'.*did you mean 'forward'"),
+        (["--program", tmp_path / "alone.json"], "needs its P4Info, got no file .*alone.p4info"),
+        (["--program", tmp_path / "text.json"], "text.json: not .*JSON"),
+        (["--program", tmp_path / "list.json"], "list.json: "),
+        (["--p4info", good], "--p4info goes with --program"),
+        (["--program", good, "--update"], "--update goes with the recorded program"),
+    ):
+        done = CliRunner().invoke(
+            make_app(), ["replay", str(TRACES / "l2l3"), *map(str, arguments)]
+        )
+        assert done.exit_code == 2, done.output
+        assert re.search(message, " ".join(done.stderr.split())), done.stderr
 
 
 def test_what_changed_since_the_recording_is_said(

@@ -27,7 +27,7 @@ from ringleaf.networks.traces.pcap_read import read_packets
 from ringleaf.networks.traces.pcap_write import PcapWriter
 from ringleaf.networks.traces.trace import PORT, TIME_PS, open_trace
 from ringleaf.networks.virtual import Options, VirtualNetwork
-from ringleaf.switches.program import P4INFO_SUFFIX
+from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build
