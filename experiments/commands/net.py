@@ -51,7 +51,20 @@ def net_command(
     ] = False,
     debug: Debug = False,
 ) -> None:
-    """Bring a live network up, and open Mininet's command line on it (h0 ping h15); needs root.
+    """Bring a live network up, and open Mininet's command line on it; needs root.
+
+    Any program runs on a host, in the host's network namespace, once the prompt is there:
+
+      h0 ping -c 1 h3
+
+      h0 iperf -s > server.txt &
+
+      h3 iperf -c h0 -t 5
+
+    A host's name that is a word of its own becomes the host's address; "py h0.IP()" tells it.
+    In another terminal:
+
+      mnexec -a $(pgrep -of 'mininet:h3$') COMMAND
 
     Without a terminal, commands are read from standard input. `ringleaf net clean` removes the
     remains of networks that were killed.

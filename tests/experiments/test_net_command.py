@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from ringleaf.errors import ConfigError
@@ -32,3 +34,13 @@ def test_what_hosts_inject_divides_their_ports(monkeypatch: pytest.MonkeyPatch) 
         net_command("torus2d,x=3,y=3", inject="40M")
 
     assert built == [("torus2d,x=3,y=3,rate=10M", 10_000_000)]
+
+
+def test_help_and_how_to_say_alike_how_to_run_programs_of_ones_own() -> None:
+    """The commands themselves are tried in `tests/networks/test_live_network.py`."""
+    page = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "researchers.md"
+    shown = [line.strip() for line in (net_command.__doc__ or "").splitlines()]
+    commands = [line for line in shown if line.startswith(("h0 ", "h3 ", "mnexec "))]
+
+    assert len(commands) == 4
+    assert all(command in page.read_text() for command in commands)

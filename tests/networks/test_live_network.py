@@ -58,6 +58,26 @@ def running(switch: str) -> Iterator[Running]:
         clean_stale()
 
 
+def test_programs_of_ones_own_run_on_hosts_and_end_with_the_network() -> None:
+    """As `ringleaf net --help` says: in the background, by a host's name, from another terminal."""
+    server = "import socket; s = socket.create_server(('', 7000)); s.accept()[0].send(b'hello, h3')"
+    client = "import socket, sys; print(socket.create_connection((sys.argv[1], 7000)).recv(9))"
+    with running("embedded") as network:
+        network.write(f'h0 {sys.executable} -c "{server}" &')
+        network.write("h2 sleep 3600 &")
+        network.write("h0 until ss -tln | grep -q :7000; do sleep 0.1; done; echo listening")
+        while "listening" not in network.read_line():
+            pass
+        shells = run("pgrep", "-f", "mininet:h3$").stdout.split()  # of other networks, too
+        addresses = [run("mnexec", "-a", shell, "ip", "-4", "addr").stdout for shell in shells]
+        network.write(f'h3 {sys.executable} -c "{client}" h0')
+        code, output = network.end()
+
+        assert "b'hello, h3'" in output
+        assert sum(f"{network.name}-h3-0" in text for text in addresses) == 1
+        assert (code, network.left()) == (0, [])
+
+
 @pytest.mark.parametrize("switch", BOTH)
 def test_all_pairs_ping_through_p4(switch: str) -> None:
     with running(switch) as network:
