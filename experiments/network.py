@@ -181,11 +181,16 @@ def connect(
     Raises:
         ConfigError: If options, topology and program do not fit one another.
     """
+    from ringleaf.experiments.timeline import MOST_EVENTS, MOST_PORTS  # loads NumPy
     from ringleaf.networks.virtual import VirtualNetwork  # compiles, or loads compiled code
 
-    return VirtualNetwork(
-        graph, network_options(spec, in_network, capture=capture, record=record), seed=spec.seed
+    options = replace(
+        network_options(spec, in_network, capture=capture, record=record),
+        watch_queues=2 * graph.number_of_edges() <= MOST_PORTS,
+        watch_memory=True,
+        watch_messages=MOST_EVENTS,
     )
+    return VirtualNetwork(graph, options, seed=spec.seed)
 
 
 @contextmanager

@@ -57,6 +57,7 @@ class Measurement:
     wall_s: float
     outcome: RunResult
     files: list[Path]  # files that the measurement has left in the run directory
+    schedule: Schedule  # that ran
     tensors: list[torch.Tensor] | None = None  # the ranks' results, if the caller gave the inputs
 
 
@@ -221,7 +222,7 @@ class Experiment:
         pcaps = self._folder(self._pcaps, algorithm, size_bytes)
         files = sorted(pcaps.glob("*.pcapng")) if pcaps else []
         kept = None if self._given is None else [tensor.clone() for tensor in tensors]
-        return Measurement(row, _series(outcome), outcome.wall_s, outcome, files, kept)
+        return Measurement(row, _series(outcome), outcome.wall_s, outcome, files, schedule, kept)
 
     def _floor_ps(
         self,

@@ -10,7 +10,7 @@ import networkx as nx
 import torch
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import loading, report, results, table
+from ringleaf.experiments import loading, report, results, table, timeline
 from ringleaf.experiments.checks import check
 from ringleaf.experiments.figures import sweeps as figures
 from ringleaf.experiments.folder import RunFolder, write_text
@@ -71,9 +71,9 @@ def run(
                     shown.stage(loading.stage())
                     loading.load(spec)
                 with connecting(spec, experiment.graph) as its_own:
-                    _measure(experiment, its_own, run, folder, emit, log, shown)
+                    _measure(experiment, its_own, run, folder, emit, log, shown, drawn=drawn)
             else:
-                _measure(experiment, connect, run, folder, emit, log, shown)
+                _measure(experiment, connect, run, folder, emit, log, shown, drawn=drawn)
             run.complete = True
         finally:
             folder.keep(partial(results.write_results, spec.out, run))
@@ -98,6 +98,8 @@ def _measure(
     emit: Emit,
     log: list[str],
     shown: Progress,
+    *,
+    drawn: bool,
 ) -> None:
     for line in table.head(run, experiment.need):
         emit(line)
@@ -114,8 +116,28 @@ def _measure(
         folder.note(measurement.files)
         folder.keep(partial(results.write_rows, folder.path, run))
         log.append(_log_line(measurement))
+        if drawn and measurement.outcome.notes:
+            log += _write_timeline(experiment.graph, measurement, folder)
     for line in table.foot(run):
         emit(line)
+
+
+def _write_timeline(graph: nx.Graph[str], measurement: Measurement, folder: RunFolder) -> list[str]:
+    """Write a measurement's timeline; return a line for the log if it is not complete."""
+    row, outcome = measurement.row, measurement.outcome
+    path = folder.path / timeline.file_of(row.algo, row.size_bytes)
+    most = timeline.MOST_EVENTS
+    told = timeline.as_chrome(graph, measurement.schedule, outcome, most=most)
+
+    def write() -> None:
+        path.parent.mkdir(exist_ok=True)
+        write_text(path, told.text)
+
+    folder.keep(write)
+    folder.note([path])
+    if not told.left_out:
+        return []
+    return [f"{path.relative_to(folder.path)}: the first {most} events, {told.left_out} left out"]
 
 
 def _log_line(measurement: Measurement) -> str:

@@ -43,7 +43,8 @@ class Options:
     servers: int = 0  # of the hosts, the last ones
     bins: int = 512  # of the link utilisation series, at most
     watch_queues: bool = False  # note queues' contents over time, too
-    watch_memory: bool = False  # note jobs' use of switches' memory over time, while directed
+    watch_memory: bool = False  # note jobs' use of switches' memory over time, too
+    watch_messages: int = 0  # note so many ends of messages, of a single collective
     capture: Path | None = None  # folder for a capture
     record: Path | None = None  # folder for traces, one per switch
     ahead_bytes: int | None = None  # of receives posted ahead per peer; None: two windows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -62,6 +63,20 @@ class Usage:
         return ""
 
 
+SEND, RECEIVE, AGGREGATE = "send", "receive", "aggregate"
+
+
+class Note(NamedTuple):
+    """One node's part in a message, or in an aggregate; times are since the run's start."""
+
+    kind: str  # SEND, RECEIVE or AGGREGATE
+    node: int
+    peer: int  # of a message; -1: the switches
+    row: int  # among `ringleaf.collectives.schedule.messages`
+    start_ps: int  # when the sender's agent was given it
+    end_ps: int  # SEND: acknowledged; else: all there
+
+
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """The result of one collective; byte counts are line time: frame, preamble, FCS and gap."""
@@ -88,6 +103,8 @@ class RunResult:
     memory_interval_ps: int = 0
     memory_series: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict)
     """Per switch that aggregates, if watched: its entries in use, (group numbers, samples)."""
+    notes: list[Note] = field(default_factory=list)  # of messages, if watched: the first of them
+    left_out: int = 0  # messages' ends that there was no more room to note
     refusals: int = 0  # RNR NAKs: of packets for which no receive was posted
     overflows: int = 0  # live: frames that found a packet socket's ring full; also in `drops`
     usage: Usage | None = None  # live: of the processors

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from ringleaf.experiments.timeline import named
 from ringleaf.units import FOREVER_PS, PS_PER_US
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ def as_chrome(case: Case) -> str:
     """Return a case's timeline as the text of a Chrome trace."""
     events: list[dict[str, Any]] = []
     for row in case.rows:
-        events.append(_named("process_name", row.job, f"job {row.job}: {row.model}"))
-        events.append(_named("thread_name", row.job, "compute", _COMPUTE))
+        events.append(named("process_name", row.job, f"job {row.job}: {row.model}"))
+        events.append(named("thread_name", row.job, "compute", _COMPUTE))
     rows: dict[tuple[int, int], list[int]] = {}
     for span in case.spans:
         first = {QUEUED: _FIRST_QUEUED, WIRE: _FIRST_WIRE}.get(span.kind)
@@ -105,7 +106,7 @@ def as_chrome(case: Case) -> str:
         )
     for (job, first), ends in rows.items():
         name = "queued" if first == _FIRST_QUEUED else "on the wire"
-        events += [_named("thread_name", job, name, first + i) for i in range(len(ends))]
+        events += [named("thread_name", job, name, first + i) for i in range(len(ends))]
     events += _counters(case)
     return json.dumps({"displayTimeUnit": "ns", "traceEvents": events}, indent=0) + "\n"
 
@@ -119,10 +120,6 @@ def _free_row(rows: dict[tuple[int, int], list[int]], span: Span, first: int) ->
             return row
     ends.append(span.end_ps)
     return len(ends) - 1
-
-
-def _named(what: str, pid: int, name: str, tid: int = 0) -> dict[str, Any]:
-    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
 
 
 def _layers(layers: Sequence[int]) -> str:

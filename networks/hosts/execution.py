@@ -16,6 +16,7 @@ from ringleaf.hosts import rc
 from ringleaf.hosts.agent import Completion, take_completions
 from ringleaf.hosts.rank import RankExecutor, Receive, Request, Send
 from ringleaf.networks.hosts.connections import Flow
+from ringleaf.networks.hosts.journal import Journal
 from ringleaf.networks.hosts.memory import item_bytes
 from ringleaf.networks.hosts.processors import Processors
 from ringleaf.topologies.graph import index
@@ -64,6 +65,7 @@ class Execution:
         self._store = store
         self._wake = wake
         self._processors = Processors(overhead_ps) if overhead_ps else None
+        self.journal: Journal | None = None  # of messages, if they are noted
         self._done: list[Operation] = []  # and not yet returned
         self._active: dict[tuple[int, int], Operation] = {}  # by group and channel
         self._hosts = [[index(host) for host in group.nodes] for group in endpoints.groups]
@@ -145,23 +147,30 @@ class Execution:
         else:
             operation = self._active[group, report.b >> CHANNEL_SHIFT]
             node = self._endpoints.node_of(group, host)
-            operation.executors[node].aggregated(report.b & ((1 << CHANNEL_SHIFT) - 1))
+            row = report.b & ((1 << CHANNEL_SHIFT) - 1)
+            operation.executors[node].aggregated(row)
+            if self.journal is not None:
+                self.journal.aggregated(node, row, report.time_ps)
             operation.finish_ps[node] = report.time_ps
         return operation, node
 
     def _tell_messages(
         self, operation: Operation, node: int, flow: Flow, report: Completion
     ) -> None:
-        executor = operation.executors[node]
+        executor, peer = operation.executors[node], flow.stream.peer
         if report.kind == rc.SENT:
             executor.sent(report.b)
+            if self.journal is not None:
+                self.journal.sent(node, peer, report.b, report.time_ps)
             if executor.receives:
                 return  # a rank has its result when the last write is there
         elif report.kind == rc.RECEIVED:
             executor.received(report.b, report.c)
+            if self.journal is not None:
+                self.journal.received(node, peer, report.b, report.time_ps)
         else:
             raise BackendError(
-                f"node {node}: too long a message from node {flow.stream.peer}, got row {report.b}"
+                f"node {node}: too long a message from node {peer}, got row {report.b}"
             )
         operation.finish_ps[node] = report.time_ps
 
@@ -187,6 +196,8 @@ class Execution:
         """Give one request to the agent it is for; return the agent."""
         endpoints, arena = self._endpoints, self._store.arena
         address, size = request.address, request.size_bytes
+        if self.journal is not None and not isinstance(request, Receive):
+            self.journal.post(node, request.tag, now_ps)
         if not isinstance(request, Receive | Send):
             tag = request.tag | operation.channel << CHANNEL_SHIFT
             elements = size // item_bytes(operation.dtype)

@@ -24,12 +24,13 @@ from ringleaf.networks.groups import Group, whole
 from ringleaf.networks.hosts.director import Director
 from ringleaf.networks.hosts.endpoints import Endpoints
 from ringleaf.networks.hosts.execution import Execution, Operation
+from ringleaf.networks.hosts.journal import Journal
 from ringleaf.networks.options import Options
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual.capture import Capture, Consumer
 from ringleaf.networks.virtual.fabric import lay_out, places
 from ringleaf.networks.virtual.meter import Meter
-from ringleaf.networks.virtual.occupancy import Occupancy, watch
+from ringleaf.networks.virtual.occupancy import FEW_SAMPLES, Occupancy, watch
 from ringleaf.networks.virtual.patience import Patience, limit_ps
 from ringleaf.networks.virtual.pcap import PortCapture, interfaces
 from ringleaf.networks.virtual.record import Recorder
@@ -221,13 +222,28 @@ class VirtualNetwork:
         self._agenda = Agenda(disturbances, self.now_ps)
         with self.endpoints.operation(schedule, tensors) as operation:
             meter, patience = self.meter(), self._patience()
+            journal = self._watch_run()
             self._execution.start(operation, self.now_ps)
             while operation.left:
                 self._advance(patience.deadline_ps)
                 if operation.left:
                     self._check_progress(patience, [operation])
             self._settle()
-        return meter.result([operation.finish_ps[rank] for rank in range(schedule.ranks)])
+        finish_ps = [operation.finish_ps[rank] for rank in range(schedule.ranks)]
+        result = self._with_memory(meter.result(finish_ps))
+        if journal is None:
+            return result
+        return replace(result, notes=journal.notes, left_out=journal.left_out)
+
+    def _watch_run(self) -> Journal | None:
+        """Begin to watch a single collective, as far as the options say; return its journal."""
+        options, now_ps = self.options, self.now_ps
+        self._occupancy = None
+        if options.watch_memory:
+            self._occupancy = watch(self.switches, self.endpoints, now_ps, FEW_SAMPLES)
+        wanted = options.watch_messages
+        self._execution.journal = Journal(wanted, now_ps) if wanted else None
+        return self._execution.journal
 
     def play(
         self,

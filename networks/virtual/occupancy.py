@@ -18,6 +18,7 @@ from ringleaf.units import PS_PER_US
 
 FIRST_INTERVAL_PS = PS_PER_US
 SAMPLES = 512  # at most, an even number
+FEW_SAMPLES = 32  # of a single collective, which may be over before as many as above are read
 
 
 class Occupancy:
@@ -27,18 +28,24 @@ class Occupancy:
         switches: The switches that aggregate, by name.
         groups: The groups of the network.
         start_ps: Time of the first sample.
+        most: Samples at most, an even number.
     """
 
     def __init__(
-        self, switches: Mapping[str, Switch], groups: Sequence[Group], start_ps: int
+        self,
+        switches: Mapping[str, Switch],
+        groups: Sequence[Group],
+        start_ps: int,
+        most: int = SAMPLES,
     ) -> None:
+        self._most = most
         self._switches = switches
         self._systems: list[Occupies] = []
         for group in groups:
             if isinstance(group.system, Occupies) and group.system not in self._systems:
                 self._systems.append(group.system)
         self._numbers = max(group.number for group in groups) + 1
-        self._samples = np.zeros((SAMPLES, len(switches), self._numbers), np.int64)
+        self._samples = np.zeros((most, len(switches), self._numbers), np.int64)
         self._count = 0
         self._start_ps = start_ps
         self.interval_ps = FIRST_INTERVAL_PS
@@ -54,8 +61,8 @@ class Occupancy:
             return
         now = self._read()
         while self.next_ps <= until_ps:
-            if self._count == SAMPLES:
-                self._samples[: SAMPLES // 2] = self._samples[::2].copy()
+            if self._count == self._most:
+                self._samples[: self._most // 2] = self._samples[::2].copy()
                 self._count //= 2
                 self.interval_ps *= 2
             self._samples[self._count] = now
@@ -75,7 +82,9 @@ class Occupancy:
         return {name: taken[:, i].T.copy() for i, name in enumerate(self._switches)}
 
 
-def watch(switches: Mapping[str, Switch], endpoints: Endpoints, start_ps: int) -> Occupancy | None:
+def watch(
+    switches: Mapping[str, Switch], endpoints: Endpoints, start_ps: int, most: int = SAMPLES
+) -> Occupancy | None:
     """Return an occupancy of the switches that aggregate; None if there are none."""
     told = {
         name
@@ -84,4 +93,4 @@ def watch(switches: Mapping[str, Switch], endpoints: Endpoints, start_ps: int) -
         for name in aggregator.entities
     }
     found = {name: switch for name, switch in switches.items() if name in told}
-    return Occupancy(found, endpoints.groups, start_ps) if found else None
+    return Occupancy(found, endpoints.groups, start_ps, most) if found else None

@@ -1,0 +1,177 @@
+"""Timelines of collectives: messages of each rank, queues, and switches' memory.
+
+As a file it is a Chrome trace (the Trace Event Format), which ui.perfetto.dev and chrome://tracing
+open: a process per rank, with rows for messages that it sends, for those it receives, and for
+sums that it waits for; the network's queues and entries in use are counters.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import heappush, heapreplace
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+
+from ringleaf.collectives.schedule import Aggregate, Message, Schedule, messages
+from ringleaf.networks.outcome import AGGREGATE, RECEIVE, SEND, Note, RunResult
+from ringleaf.topologies.graph import hosts
+from ringleaf.units import PS_PER_US
+
+FOLDER = "timelines"  # of a run directory, with a trace per row
+MOST_EVENTS = 20_000
+"""The most messages' ends, and counters' changes, in a file, which then has about 4 MB."""
+
+MOST_PORTS = 1024
+"""Queues are watched over time in networks with at most so many ports, 32 KiB for each."""
+
+_QUEUES, _SWITCHES = 6, 4  # the fullest ones, which are shown
+_NETWORK = 0  # the process of the counters; rank r is process r + 1
+_FIRST_ROW = {SEND: 100, RECEIVE: 200, AGGREGATE: 300}
+_ROW_NAMES = {SEND: "sends", RECEIVE: "receives", AGGREGATE: "in the switches"}
+
+Event = dict[str, Any]
+Lanes = dict[tuple[int, str], list[tuple[int, int]]]
+"""Per node and kind of message, a heap of its rows: the end of the last message, and the number."""
+
+
+class Told(NamedTuple):
+    """The text of a Chrome trace, and the number of events that it had no room for."""
+
+    text: str
+    left_out: int
+
+
+def file_of(algo: str, size_bytes: int) -> Path:
+    """Return the path of a row's timeline, below the run directory."""
+    return Path(FOLDER) / f"{algo}-{size_bytes}.json"
+
+
+def as_chrome(
+    graph: nx.Graph[str], schedule: Schedule, outcome: RunResult, *, most: int = MOST_EVENTS
+) -> Told:
+    """Return the timeline of a collective as a Chrome trace.
+
+    Args:
+        graph: The topology, whose i-th host is the schedule's node i.
+        schedule: The schedule that ran.
+        outcome: Its result, with notes of messages.
+        most: Events at most, apart from names. Counters come first; then messages, in the order
+            in which they were done. `otherData` says how many there was no room for.
+    """
+    changes = list(_counters(outcome))
+    counters = changes[: most // 2]
+    notes = outcome.notes[: most - len(counters)]
+    left_out = outcome.left_out + len(outcome.notes) - len(notes) + len(changes) - len(counters)
+    known = _rows_of(schedule, notes)
+    lanes: Lanes = {}
+    spans = [
+        _span(note, known[note.row], lanes)
+        for note in sorted(notes, key=lambda note: (note.start_ps, note.end_ps))
+    ]
+    events = chain(_names(hosts(graph), schedule, lanes), spans, counters)
+    about = {"events": len(spans) + len(counters), "most": most, "left_out": left_out}
+    whole = {"displayTimeUnit": "ns", "otherData": about, "traceEvents": list(events)}
+    return Told(json.dumps(whole, separators=(",", ":")) + "\n", left_out)
+
+
+def named(what: str, pid: int, name: str, tid: int = 0) -> Event:
+    """Return the event that names a process or a thread."""
+    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
+
+
+def _rows_of(schedule: Schedule, notes: Sequence[Note]) -> dict[int, Message | Aggregate]:
+    wanted = {note.row for note in notes}
+    return {row: each for row, each in enumerate(messages(schedule)) if row in wanted}
+
+
+def _take_lane(lanes: Lanes, note: Note) -> int:
+    """Return a lane that is free at a message's start: there may be a hundred, so by a heap."""
+    ends = lanes.setdefault((note.node, note.kind), [])
+    if ends and ends[0][0] <= note.start_ps:
+        lane = ends[0][1]
+        heapreplace(ends, (note.end_ps, lane))
+    else:
+        lane = len(ends)
+        heappush(ends, (note.end_ps, lane))
+    return lane
+
+
+def _span(note: Note, row: Message | Aggregate, lanes: Lanes) -> Event:
+    lane = _take_lane(lanes, note)
+    about: Event = {"step": row.step}
+    if isinstance(row, Message):
+        chunks = _chunks(row.start, row.stop)
+        towards = "to" if note.kind == SEND else "from"
+        name = f"{chunks} {towards} {note.peer}"
+        about |= {"peer": note.peer, "chunk": row.start, "chunks": row.stop - row.start}
+        about["op"] = str(row.op)
+    else:
+        name = f"sum of {_chunks(row.chunk, row.chunk + 1)}"
+        about |= {"chunk": row.chunk, "chunks": 1}
+    return {
+        "ph": "X",
+        "name": name,
+        "cat": note.kind,
+        "pid": note.node + 1,
+        "tid": _FIRST_ROW[note.kind] + lane,
+        "ts": note.start_ps / PS_PER_US,
+        "dur": (note.end_ps - note.start_ps) / PS_PER_US,
+        "args": about,
+    }
+
+
+def _chunks(start: int, stop: int) -> str:
+    return f"chunk {start}" if stop == start + 1 else f"chunks {start} to {stop - 1}"
+
+
+def _names(nodes: Sequence[str], schedule: Schedule, lanes: Lanes) -> Iterator[Event]:
+    """Yield the names of processes and rows."""
+    yield named("process_name", _NETWORK, "network")
+    for node in sorted({node for node, _ in lanes}):
+        part = "rank" if node < schedule.ranks else "server"
+        yield named("process_name", node + 1, f"{part} {node} on {nodes[node]}")
+    for (node, kind), ends in sorted(lanes.items()):
+        for lane in range(len(ends)):
+            yield named("thread_name", node + 1, _ROW_NAMES[kind], _FIRST_ROW[kind] + lane)
+
+
+def _counters(outcome: RunResult) -> Iterator[Event]:
+    """Yield the fullest queues' bytes and the fullest switches' entries, where they change."""
+    queues = {
+        f"queue {node} to {peer} (B)": series.sum(axis=0)
+        for (node, peer), series in outcome.queue_series.items()
+    }
+    entries = {
+        f"entries in {switch}": series.sum(axis=0)
+        for switch, series in outcome.memory_series.items()
+    }
+    yield from _changes(_fullest(queues, _QUEUES), outcome.queue_bin_ps)
+    yield from _changes(_fullest(entries, _SWITCHES), outcome.memory_interval_ps)
+
+
+def _fullest(
+    series: Mapping[str, npt.NDArray[np.int64]], most: int
+) -> dict[str, npt.NDArray[np.int64]]:
+    """Return the series with the highest peaks, those that were not always zero."""
+    peaks = {name: int(values.max(initial=0)) for name, values in series.items()}
+    chosen = sorted((name for name in series if peaks[name]), key=lambda name: -peaks[name])
+    return {name: series[name] for name in chosen[:most]}
+
+
+def _changes(series: Mapping[str, npt.NDArray[np.int64]], step_ps: int) -> Iterator[Event]:
+    for name, values in series.items():
+        for place in np.flatnonzero(np.diff(values, prepend=-1)).tolist():
+            yield {
+                "ph": "C",
+                "name": name,
+                "pid": _NETWORK,
+                "tid": 0,
+                "ts": place * step_ps / PS_PER_US,
+                "args": {"value": int(values[place])},
+            }
