@@ -33,7 +33,7 @@ def measure(time_ps: int, used: Usage, *, wrong: int = 0) -> Measurement:
 
     (one,) = Experiment(resolve(SPEC)).run(FakeConnect())
     outcome = replace(one.outcome, time_ps=time_ps, usage=used, overflows=time_ps % 10)
-    return Measurement(replace(one.row, wrong=wrong), one.series, one.wall_s, outcome, [])
+    return replace(one, row=replace(one.row, wrong=wrong), outcome=outcome)
 
 
 def test_what_has_no_time_left_is_the_limit() -> None:
