@@ -5,10 +5,10 @@ from __future__ import annotations
 import finsy as fy
 import numpy as np
 import pytest
+from atp_network import job_on
 from lossy_network import Network, tree_of
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
-from test_atp_network import job_on
 
 from ringleaf.errors import ConfigError
 from ringleaf.ina.atp.control import Job, entities, first_aggregators

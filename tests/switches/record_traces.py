@@ -6,7 +6,8 @@ replayed where there is no BMv2.
 
 from __future__ import annotations
 
-from program_cases import CASES, PORTS, TRACES, Case, Packet
+from draws import PORTS, Packet
+from program_cases import CASES, TRACES, Case
 from wide_cases import WIDE_CASES
 
 from ringleaf.switches.bmv2.process import Bmv2

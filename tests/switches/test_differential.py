@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from program_cases import CASES, PORTS, Case, make_switch
+from draws import PORTS
+from program_cases import CASES, Case, make_switch
 from wide_cases import WIDE_CASES
 
 from ringleaf.switches.bmv2 import process as bmv2

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from draws import ones_sum
 from hypothesis import given
 from hypothesis import strategies as st
 from numba import types
-from program_cases import PROGRAMS, ones_sum
+from program_cases import PROGRAMS
 
 from ringleaf import views
 from ringleaf.arena import Store

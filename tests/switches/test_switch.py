@@ -10,7 +10,9 @@ from typing import Any
 
 import finsy as fy
 import pytest
-from program_cases import CASES, PORTS, PROGRAMS, make_switch, route_entities
+from draws import PORTS
+from forwarding_cases import route_entities
+from program_cases import CASES, PROGRAMS, make_switch
 
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError

@@ -7,7 +7,8 @@ from functools import cache
 from typing import Any
 
 import finsy as fy
-from program_cases import PROGRAMS, Case, Packet, cut, edge
+from draws import Packet, cut, edge
+from program_cases import PROGRAMS, Case
 
 OPERANDS = {
     **{"n": 8, "m": 8, "a": 65, "b": 65, "spare": 6, "s": 65, "t": 65, "u": 64, "v": 64},
