@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from typed import ROOT, typed
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAMS = ROOT / "tests" / "switches" / "programs"
 TESTS = ROOT / "tests" / "switches" / "stf"
-
-
-def ringleaf(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "ringleaf.experiments.commands.cli", "stf", *map(str, words)],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 @pytest.fixture
@@ -42,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_test_that_passes() -> None:
-    done = ringleaf(PROGRAMS / "stateful.json", TESTS / "stateful.stf")
+    done = typed("stf", PROGRAMS / "stateful.json", TESTS / "stateful.stf")
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == "stateful: passed"
@@ -50,7 +36,7 @@ def test_a_test_that_passes() -> None:
 
 
 def test_a_suite_is_told_in_a_table_and_in_junit(folder: Path) -> None:
-    done = ringleaf("--suite", folder, "--compiled", "1", "--junit", folder / "out" / "j.xml")
+    done = typed("stf", "--suite", folder, "--compiled", "1", "--junit", folder / "out" / "j.xml")
 
     assert (done.returncode, done.stderr) == (1, "")
     note, failed, refused, total = done.stdout.splitlines()
@@ -68,7 +54,7 @@ def test_a_suite_is_told_in_a_table_and_in_junit(folder: Path) -> None:
 
 
 def test_only_some_of_a_suite(folder: Path) -> None:
-    done = ringleaf("--suite", folder, "--only", "tables")
+    done = typed("stf", "--suite", folder, "--only", "tables")
 
     assert done.returncode == 0
     assert done.stdout.startswith("# 1 of 1 passed (100.0 %)")
@@ -90,7 +76,7 @@ def test_only_some_of_a_suite(folder: Path) -> None:
     ],
 )
 def test_what_can_not_be_run_is_said_in_a_line(words: list[str], message: str) -> None:
-    done = ringleaf(*words)
+    done = typed("stf", *words)
 
     assert done.returncode == 2
     assert done.stdout == ""
@@ -99,7 +85,7 @@ def test_what_can_not_be_run_is_said_in_a_line(words: list[str], message: str) -
 
 
 def test_a_program_that_is_refused_is_said_in_a_line(folder: Path) -> None:
-    done = ringleaf(folder / "none-bmv2.json", folder / "none-bmv2.stf")
+    done = typed("stf", folder / "none-bmv2.json", folder / "none-bmv2.stf")
 
     assert done.returncode == 2
     assert "none-bmv2.json: not JSON" in done.stderr
