@@ -12,13 +12,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from typed import ROOT, typed
 
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.experiments import session
 from ringleaf.experiments.commands import cli
 from ringleaf.experiments.estimate import hops
 from ringleaf.experiments.spec.options import OPTIONS, resolve
 
-ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("--topo", "leafspine,leaves=2,spines=1,hosts=2", "--size", "1K")
 
 
@@ -48,6 +49,12 @@ def first_light(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return folder, done.stdout
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out figures and the report, which take longer than a small run."""
+    monkeypatch.setattr(session, "draw", lambda *_: [])
 
 
 def test_all_algorithms_are_right_and_none_beats_its_bound(
@@ -106,16 +113,16 @@ def test_plot_draws_a_run_anew(first_light: tuple[Path, str]) -> None:
     before = figure.read_bytes()
     figure.unlink()
 
-    done = ringleaf("plot", first_light[0])
+    done = typed("plot", first_light[0])
 
     assert done.returncode == 0, done.stderr
     assert figure.read_bytes() == before
 
 
-def test_losses_cost_time_and_nothing_else(tmp_path: Path) -> None:
+def test_losses_cost_time_and_nothing_else(tmp_path: Path, undrawn: None) -> None:
     lossy = "--loss 2% --duplicate 1% --reorder 1% --seed 3 --size 64K --algo ring,switchml"
 
-    done = ringleaf("run", *SMALL[:2], *lossy.split(), "--out", tmp_path)
+    done = typed("run", *SMALL[:2], *lossy.split(), "--out", tmp_path)
 
     assert done.returncode == 0, done.stderr
     assert "loss 2 %, duplicate 1 %, reorder 1 %" in done.stdout
@@ -151,7 +158,7 @@ def test_yaml_gives_options_and_the_command_line_goes_before(
 
 
 def test_json_in_place_of_the_table_and_a_capture_of_every_port(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], undrawn: None
 ) -> None:
     assert call("run", *SMALL, "--algo", "ring", "--json", "--pcap", "--out", tmp_path) == 0
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from typed import typed
 from typer.testing import CliRunner
 
 from ringleaf.errors import ConfigError
+from ringleaf.experiments import session
 from ringleaf.experiments.commands.cli import make_app
 from ringleaf.experiments.compare import Change, compare, failed, read, table
 
@@ -157,15 +157,12 @@ def test_the_command_compares_a_run_with_itself(tmp_path: Path) -> None:
     assert "commits need something to run" in text
 
 
-def test_code_as_it_is_takes_as_long_as_itself(tmp_path: Path) -> None:
+def test_code_as_it_is_takes_as_long_as_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two runs of this code, by name and by folder."""
+    monkeypatch.setattr(session, "draw", lambda *_: [])
     options = ["--topo", "leafspine,leaves=1,spines=1,hosts=3", "--algo", "ring", "--size", "1K"]
-    cli = [sys.executable, "-m", "ringleaf.experiments.commands.cli"]
-    subprocess.run([*cli, "run", *options, "--out", tmp_path], check=True, capture_output=True)
-    done = subprocess.run(
-        [*cli, "compare", tmp_path, ".", "--", *options],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    typed("run", *options, "--out", tmp_path).check_returncode()
+    done = typed("compare", tmp_path, ".", "--", *options)
     assert (done.returncode, done.stdout) == (0, "# 1 rows: 1 equal\n")
