@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ringleaf.collectives.cost import Cost, Fabric
-from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer, check_ranks
+from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
 
 
 def pairwise_all_to_all(ranks: int) -> Schedule:
@@ -17,12 +19,10 @@ def pairwise_all_to_all(ranks: int) -> Schedule:
         ScheduleError: If `ranks` < 1.
     """
     check_ranks("pairwise_all_to_all", ranks)
-    rows = (
-        Transfer(distance - 1, src, (src + distance) % ranks, distance, Op.COPY)
-        for distance in range(1, ranks)
-        for src in range(ranks)
-    )
-    return Schedule(Collective.ALL_TO_ALL, "pairwise", ranks, ranks, tuple(rows))
+    distance, src = np.ogrid[1:ranks, :ranks]
+    dst = (src + distance) % ranks
+    rows = Rows(Columns.transfers(distance - 1, src, dst, distance, Op.COPY))
+    return Schedule(Collective.ALL_TO_ALL, "pairwise", ranks, ranks, rows)
 
 
 def pairwise_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:

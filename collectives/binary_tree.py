@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+
+import numpy as np
 
 from ringleaf.collectives.cost import Cost, Fabric
-from ringleaf.collectives.schedule import Op, Transfer
+from ringleaf.collectives.schedule import Columns, Op
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +54,19 @@ def height(edges: tuple[Edge, ...]) -> int:
     return max((edge.depth for edge in edges), default=0)
 
 
-def up_and_down(edges: tuple[Edge, ...], chunks: range) -> Iterator[Transfer]:
-    """Yield each chunk's way to the root and back, not yet sorted by step.
+def up_and_down(edges: tuple[Edge, ...], chunks: range) -> Columns:
+    """Return each chunk's way to the root and back, chunk by chunk and not yet sorted by step.
 
     The n-th of `chunks` starts at step n; all edges of one level work in the same step.
     """
     levels = height(edges)
-    for start, chunk in enumerate(chunks):
-        for edge in edges:
-            step = start + levels - edge.depth
-            yield Transfer(step, edge.child, edge.parent, chunk, Op.REDUCE)
-        for edge in reversed(edges):
-            step = start + levels + edge.depth - 1
-            yield Transfer(step, edge.parent, edge.child, chunk, Op.COPY)
+    child, parent, depth = np.array([astuple(edge) for edge in edges], int).reshape(-1, 3).T
+    start, chunk = np.arange(len(chunks))[:, None], np.array(chunks)[:, None]
+    up = Columns.transfers(start + levels - depth, child, parent, chunk, Op.REDUCE)
+    child, parent, depth = child[::-1], parent[::-1], depth[::-1]
+    down = Columns.transfers(start + levels + depth - 1, parent, child, chunk, Op.COPY)
+    both = Columns.joined([up, down])
+    return both.take(np.argsort(both.start, kind="stable"))
 
 
 def pipeline_cost(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ringleaf.collectives.cost import Cost, Fabric
+from ringleaf.collectives.rows import Column
 from ringleaf.collectives.schedule import (
     Collective,
+    Columns,
     Op,
+    Rows,
     Schedule,
-    Transfer,
     check_ranks,
     check_root,
 )
@@ -21,11 +25,12 @@ def binomial_broadcast(ranks: int, root: int = 0) -> Schedule:
     """
     check_ranks("binomial_broadcast", ranks)
     check_root("binomial_broadcast", root, ranks)
-    rows = tuple(
-        Transfer(step, (root + near) % ranks, (root + far) % ranks, 0, Op.COPY)
-        for step, distance in enumerate(reversed(_distances(ranks)))
-        for near, far in _pairs(ranks, distance)
-    )
+    parts = []
+    for step, distance in enumerate(reversed(_distances(ranks))):
+        near = _near(ranks, distance)
+        src, dst = (root + near) % ranks, (root + near + distance) % ranks
+        parts.append(Columns.transfers(step, src, dst, 0, Op.COPY))
+    rows = Rows(Columns.joined(parts))
     return Schedule(Collective.BROADCAST, "binomial", ranks, 1, rows, root)
 
 
@@ -37,11 +42,12 @@ def binomial_reduce(ranks: int, root: int = 0) -> Schedule:
     """
     check_ranks("binomial_reduce", ranks)
     check_root("binomial_reduce", root, ranks)
-    rows = tuple(
-        Transfer(step, (root + far) % ranks, (root + near) % ranks, 0, Op.REDUCE)
-        for step, distance in enumerate(_distances(ranks))
-        for near, far in _pairs(ranks, distance)
-    )
+    parts = []
+    for step, distance in enumerate(_distances(ranks)):
+        near = _near(ranks, distance)
+        src, dst = (root + near + distance) % ranks, (root + near) % ranks
+        parts.append(Columns.transfers(step, src, dst, 0, Op.REDUCE))
+    rows = Rows(Columns.joined(parts))
     return Schedule(Collective.REDUCE, "binomial", ranks, 1, rows, root)
 
 
@@ -50,10 +56,12 @@ def _distances(ranks: int) -> list[int]:
     return [1 << level for level in range((ranks - 1).bit_length())]
 
 
-def _pairs(ranks: int, distance: int) -> list[tuple[int, int]]:
-    """Return the pairs of nodes `distance` apart that exchange data, as distances from the root."""
-    nodes = range(0, ranks - distance, 2 * distance)
-    return [(node, node + distance) for node in nodes]
+def _near(ranks: int, distance: int) -> Column:
+    """Return the nodes that exchange data with one `distance` further from the root.
+
+    They are given as distances from the root.
+    """
+    return np.arange(0, ranks - distance, 2 * distance)
 
 
 def binomial_broadcast_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from math import gcd, prod
 from operator import mul
 
+import numpy as np
+
 from ringleaf.collectives.cost import Cost, Fabric
-from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer, check_ranks
+from ringleaf.collectives.rows import Column
+from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
 from ringleaf.errors import ScheduleError
 
 
@@ -34,15 +37,16 @@ def blueconnect_allreduce(ranks: int, hierarchy: Sequence[int] = ()) -> Schedule
     """
     check_ranks("blueconnect_allreduce", ranks)
     sizes = _check_hierarchy(ranks, hierarchy)
-    rows: list[Transfer] = []
+    parts: list[Columns] = []
     step = 0
     for level, size in enumerate(sizes):
-        rows += _rings(sizes, level, first_step=step, offset=-1, op=Op.REDUCE)
+        parts.append(_rings(sizes, level, first_step=step, offset=-1, op=Op.REDUCE))
         step += size - 1
     for level in reversed(range(len(sizes))):
-        rows += _rings(sizes, level, first_step=step, offset=0, op=Op.COPY)
+        parts.append(_rings(sizes, level, first_step=step, offset=0, op=Op.COPY))
         step += sizes[level] - 1
-    return Schedule(Collective.ALLREDUCE, "blueconnect", ranks, ranks, tuple(rows))
+    rows = Rows(Columns.joined(parts))
+    return Schedule(Collective.ALLREDUCE, "blueconnect", ranks, ranks, rows)
 
 
 def fit_hierarchy(hierarchy: Sequence[int], ranks: int) -> tuple[int, ...]:
@@ -68,29 +72,24 @@ def _check_hierarchy(ranks: int, hierarchy: Sequence[int]) -> tuple[int, ...]:
     return sizes
 
 
-def _rings(
-    sizes: tuple[int, ...], level: int, *, first_step: int, offset: int, op: Op
-) -> Iterator[Transfer]:
-    """Yield a level's rings; digit d first sends block d + `offset`, then each block it got."""
+def _rings(sizes: tuple[int, ...], level: int, *, first_step: int, offset: int, op: Op) -> Columns:
+    """Return a level's rings; digit d first sends block d + `offset`, then each block it got."""
     size, stride, ranks = sizes[level], prod(sizes[:level]), prod(sizes)
     block = ranks // (stride * size)  # chunks that one message moves
-    starts = [_first_chunk(rank, sizes, level) for rank in range(ranks)]
-    for step in range(size - 1):
-        for src in range(ranks):
-            digit = src // stride % size
-            dst = src + ((digit + 1) % size - digit) * stride
-            start = starts[src] + (digit + offset - step) % size * block
-            for chunk in range(start, start + block):
-                yield Transfer(first_step + step, src, dst, chunk, op)
+    step, src = np.ogrid[: size - 1, :ranks]
+    digit = src // stride % size
+    dst = src + ((digit + 1) % size - digit) * stride
+    start = _first_chunk(src, sizes, level) + (digit + offset - step) % size * block
+    return Columns.transfers(first_step + step, src, dst, start, op, size=block)
 
 
-def _first_chunk(rank: int, sizes: tuple[int, ...], levels: int) -> int:
-    """Return the first chunk that `rank` is still in charge of after `levels` reduce-scatters."""
-    chunk, block = 0, prod(sizes)
+def _first_chunk(rank: Column, sizes: tuple[int, ...], levels: int) -> Column:
+    """Return the first chunks that ranks are still in charge of after some reduce-scatters."""
+    chunk, block = np.zeros_like(rank), prod(sizes)
     for size in sizes[:levels]:
         block //= size
-        chunk += rank % size * block
-        rank //= size
+        chunk = chunk + rank % size * block
+        rank = rank // size
     return chunk
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ringleaf.collectives.cost import Cost, Fabric
 from ringleaf.collectives.schedule import (
     Collective,
+    Columns,
     Op,
+    Rows,
     Schedule,
-    Transfer,
     check_ranks,
     check_root,
     check_segments,
@@ -42,20 +45,12 @@ def _check(where: str, ranks: int, segments: int, root: int) -> None:
     check_root(where, root, ranks)
 
 
-def _chain(ranks: int, segments: int, first: int, op: Op) -> tuple[Transfer, ...]:
+def _chain(ranks: int, segments: int, first: int, op: Op) -> Rows:
     """Return the rows by step: segment s makes hop h in step s + h."""
-    hops = ranks - 1
-    return tuple(
-        Transfer(
-            step,
-            (first + step - segment) % ranks,
-            (first + step - segment + 1) % ranks,
-            segment,
-            op,
-        )
-        for step in range(segments + hops - 1 if hops else 0)
-        for segment in range(max(0, step - hops + 1), min(step + 1, segments))
-    )
+    segment, hop = np.ogrid[:segments, : ranks - 1]
+    src = first + hop
+    rows = Columns.transfers(segment + hop, src % ranks, (src + 1) % ranks, segment, op)
+    return Rows(rows.in_steps(rows.start))
 
 
 def chain_cost(ranks: int, size_bytes: int, fabric: Fabric, segments: int) -> Cost:

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import blake2b
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.collectives.schedule import Aggregate, Collective, Op, Schedule, check
+from ringleaf.collectives.rows import AGGREGATE, REDUCE, Column
+from ringleaf.collectives.schedule import Collective, Schedule, check
 
 EVERYONE = -1
 """A demand: the sum of all ranks' inputs must be there."""
@@ -36,8 +36,6 @@ Demands = npt.NDArray[np.int64]
 """(ranks, blocks): EVERYONE, NOBODY, or the one rank whose input must be there."""
 
 _Words = npt.NDArray[np.uint64]
-_Column = npt.NDArray[np.int64]
-_REDUCE, _COPY, _AGGREGATE = 0, 1, 2
 _ONE = np.uint64(1)
 
 
@@ -138,24 +136,23 @@ def find_faults(schedule: Schedule, collective: Collective, root: int = 0) -> Fa
     Raises:
         ScheduleError: If rows are out of order or name ranks or chunks that do not exist.
     """
-    moves = _Moves.of(schedule)
-    if not moves.make_sense(schedule):
-        check(schedule)
-    key = (collective, root, schedule.ranks, schedule.servers, schedule.chunks, moves.digest())
+    check(schedule)
+    digest = schedule.columns.digest
+    key = (collective, root, schedule.ranks, schedule.servers, schedule.chunks, digest)
     if key not in _known:
         if len(_known) >= _KEPT:
             del _known[next(iter(_known))]
-        _known[key] = _follow(schedule, moves, collective, root)
+        _known[key] = _follow(schedule, collective, root)
     return _known[key]
 
 
-def _follow(schedule: Schedule, moves: _Moves, collective: Collective, root: int) -> Faults:
+def _follow(schedule: Schedule, collective: Collective, root: int) -> Faults:
     words = -(-schedule.ranks // 64)
     together = max(_BLOCK_BYTES // (2 * 8 * words * schedule.nodes), 1)
     wanted = demands(collective, schedule.ranks, schedule.chunks, root)
     cells = np.zeros((schedule.ranks, schedule.chunks), np.bool_)
     found: Fault | None = None
-    for first, part in moves.by_chunks(schedule.chunks, together):
+    for first, part in _Moves.of(schedule).by_chunks(schedule.chunks, together):
         there = wanted[:, first : first + together]
         contents = _Contents(schedule.ranks, schedule.nodes, there.shape[1])
         contents.run(part)
@@ -174,49 +171,25 @@ class _Moves:
     An aggregation's `src` is an index in `groups`, which has the ranks it adds up.
     """
 
-    step: _Column
-    src: _Column
-    dst: _Column
-    chunk: _Column
-    op: _Column
-    groups: list[tuple[int, ...]]
+    step: Column
+    src: Column
+    dst: Column
+    chunk: Column
+    op: Column
+    groups: tuple[tuple[int, ...], ...]
 
     @classmethod
     def of(cls, schedule: Schedule) -> _Moves:
-        groups: list[tuple[int, ...]] = []
-        flat: list[int] = []
-        for row in schedule.rows:
-            if isinstance(row, Aggregate):
-                for rank in row.ranks:
-                    flat += (row.step, len(groups), rank, row.chunk, _AGGREGATE)
-                groups.append(row.ranks)
-            else:
-                op = _REDUCE if row.op is Op.REDUCE else _COPY
-                flat += (row.step, row.src, row.dst, row.chunk, op)
-        step, src, dst, chunk, op_ = np.array(flat, np.int64).reshape(-1, 5).T.copy()
-        return cls(step, src, dst, chunk, op_, groups)
-
-    def digest(self) -> bytes:
-        """Return a hash of the rows; the members of groups are in it by `dst`."""
-        found = blake2b()
-        for column in (self.step, self.src, self.dst, self.chunk, self.op):
-            found.update(column.tobytes())
-        return found.digest()
-
-    def make_sense(self, schedule: Schedule) -> bool:
-        """Return whether `check` would accept the rows; `check` takes as long as all the rest."""
-        is_transfer = self.op != _AGGREGATE
-        return bool(
-            schedule.ranks > 0
-            and schedule.chunks > 0
-            and schedule.servers >= 0
-            and 0 <= schedule.root < schedule.ranks
-            and (np.diff(self.step, prepend=0) >= 0).all()
-            and _all_below(schedule.chunks, self.chunk)
-            and _all_below(schedule.nodes, self.dst, self.src[is_transfer])
-            and (self.src != self.dst)[is_transfer].all()
-            and all(0 < len(members) == len(set(members)) for members in self.groups)
-        )
+        rows = schedule.columns.by_chunk()
+        step, src, dst, chunk, _, op = rows.arrays
+        if rows.groups:
+            sizes = np.ones(len(rows), np.int64)
+            sizes[op == AGGREGATE] = [len(ranks) for ranks in rows.groups]
+            step, src, dst, chunk, op = (
+                np.repeat(each, sizes) for each in (step, src, dst, chunk, op)
+            )
+            dst[op == AGGREGATE] = list(chain.from_iterable(rows.groups))
+        return cls(step, src, dst, chunk, op, rows.groups)
 
     def by_chunks(self, chunks: int, together: int) -> Iterator[tuple[int, _Moves]]:
         """Yield the first of each `together` neighbouring chunks, and their rows, counted from 0.
@@ -246,10 +219,6 @@ class _Moves:
             )
 
 
-def _all_below(end: int, *columns: _Column) -> bool:
-    return all(((column >= 0) & (column < end)).all() for column in columns)
-
-
 class _Contents:
     """The contents of some chunks on all nodes: sets of ranks, as bits.
 
@@ -272,16 +241,16 @@ class _Contents:
             dst, chunk, op = moves.dst[rows], moves.chunk[rows], moves.op[rows]
             once, twice = self._arriving(moves.src[rows], chunk, op, moves.groups)
             for wave in _waves(dst * self.once.shape[1] + chunk):
-                adds, copies = wave[op[wave] == _REDUCE], wave[op[wave] != _REDUCE]
+                adds, copies = wave[op[wave] == REDUCE], wave[op[wave] != REDUCE]
                 self._add(dst[adds], chunk[adds], once[adds], twice[adds])
                 self.once[dst[copies], chunk[copies]] = once[copies]
                 self.twice[dst[copies], chunk[copies]] = twice[copies]
 
     def _arriving(
-        self, src: _Column, chunk: _Column, op: _Column, groups: list[tuple[int, ...]]
+        self, src: Column, chunk: Column, op: Column, groups: tuple[tuple[int, ...], ...]
     ) -> tuple[_Words, _Words]:
         """Return the contributions that each row brings, once and more than once: (rows, words)."""
-        is_sum = op == _AGGREGATE
+        is_sum = op == AGGREGATE
         senders = np.where(is_sum, 0, src)
         once, twice = self.once[senders, chunk], self.twice[senders, chunk]
         sums = {
@@ -299,7 +268,7 @@ class _Contents:
             once |= self.once[member, chunk]
         return once, twice
 
-    def _add(self, dst: _Column, chunk: _Column, once: _Words, twice: _Words) -> None:
+    def _add(self, dst: Column, chunk: Column, once: _Words, twice: _Words) -> None:
         there = self.once[dst, chunk]
         self.twice[dst, chunk] |= twice | there & once
         self.once[dst, chunk] = there | once
@@ -333,7 +302,7 @@ def _right(wanted: Demands) -> _Words:
     return right
 
 
-def _waves(cells: _Column) -> Iterator[_Column]:
+def _waves(cells: Column) -> Iterator[Column]:
     """Yield the places of rows that write different cells; a cell's rows stay in order."""
     order = np.argsort(cells, kind="stable")
     ordered = cells[order]

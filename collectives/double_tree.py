@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 from ringleaf.collectives.binary_tree import Edge, in_order_edges, pipeline_cost, up_and_down
 from ringleaf.collectives.cost import Cost, Fabric, best_segments, most_segments
-from ringleaf.collectives.schedule import Collective, Schedule, check_ranks, check_segments
+from ringleaf.collectives.schedule import (
+    Collective,
+    Columns,
+    Rows,
+    Schedule,
+    check_ranks,
+    check_segments,
+)
 
 
 def double_tree_allreduce(ranks: int, segments: int = 1) -> Schedule:
@@ -26,9 +31,9 @@ def double_tree_allreduce(ranks: int, segments: int = 1) -> Schedule:
     check_segments("double_tree_allreduce", segments)
     first, second = trees(ranks)
     halves = (range(segments), range(segments, 2 * segments))
-    rows = chain(up_and_down(first, halves[0]), up_and_down(second, halves[1]))
-    in_order = sorted(rows, key=lambda row: (row.step, row.chunk % segments))
-    return Schedule(Collective.ALLREDUCE, "doubletree", ranks, 2 * segments, tuple(in_order))
+    both = Columns.joined([up_and_down(first, halves[0]), up_and_down(second, halves[1])])
+    rows = Rows(both.in_steps(both.start % segments))
+    return Schedule(Collective.ALLREDUCE, "doubletree", ranks, 2 * segments, rows)
 
 
 def trees(ranks: int) -> tuple[tuple[Edge, ...], tuple[Edge, ...]]:

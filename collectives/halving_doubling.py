@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from ringleaf.collectives.cost import Cost, Fabric, steps_cost
-from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer, check_ranks
+from ringleaf.collectives.rows import Column
+from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
 
 
 def halving_doubling_allreduce(ranks: int) -> Schedule:
@@ -24,7 +27,8 @@ def halving_doubling_allreduce(ranks: int) -> Schedule:
     """
     check_ranks("halving_doubling_allreduce", ranks)
     power = _power_of_two(ranks)
-    rows = (*_fold(ranks, power), *_exchange(ranks, power), *_unfold(ranks, power))
+    parts = [_fold(ranks, power), *_exchange(ranks, power), _unfold(ranks, power)]
+    rows = Rows(Columns.joined(parts))
     return Schedule(Collective.ALLREDUCE, "halvingdoubling", ranks, power, rows)
 
 
@@ -33,48 +37,45 @@ def _power_of_two(ranks: int) -> int:
     return 1 << (ranks.bit_length() - 1)
 
 
-def _fold(ranks: int, power: int) -> Iterator[Transfer]:
-    for pair in range(ranks - power):
-        for chunk in range(power):
-            yield Transfer(0, 2 * pair + 1, 2 * pair, chunk, Op.REDUCE)
+def _fold(ranks: int, power: int) -> Columns:
+    even = 2 * np.arange(ranks - power)
+    return Columns.transfers(0, even + 1, even, 0, Op.REDUCE, size=power)
 
 
-def _unfold(ranks: int, power: int) -> Iterator[Transfer]:
+def _unfold(ranks: int, power: int) -> Columns:
+    even = 2 * np.arange(ranks - power)
     step = 1 + 2 * (power.bit_length() - 1)
-    for pair in range(ranks - power):
-        for chunk in range(power):
-            yield Transfer(step, 2 * pair, 2 * pair + 1, chunk, Op.COPY)
+    return Columns.transfers(step, even, even + 1, 0, Op.COPY, size=power)
 
 
-def _exchange(ranks: int, power: int) -> Iterator[Transfer]:
+def _exchange(ranks: int, power: int) -> Iterator[Columns]:
+    """Yield the steps; in each, participants exchange blocks with a partner."""
     extra = ranks - power
-    rank_of = [2 * i if i < extra else i + extra for i in range(power)]
+    i = np.arange(power)
+    rank_of = np.where(i < extra, 2 * i, i + extra)
     first_step = 1 if extra else 0
     levels = power.bit_length() - 1
     for level in range(levels):
-        for i in range(power):
-            partner = i ^ (1 << level)
-            for chunk in _block(partner, level + 1, power):
-                step = first_step + level
-                yield Transfer(step, rank_of[i], rank_of[partner], chunk, Op.REDUCE)
+        partner, size = i ^ (1 << level), power >> (level + 1)
+        start = _first_chunk(partner, level + 1, power)
+        step = first_step + level
+        yield Columns.transfers(step, rank_of, rank_of[partner], start, Op.REDUCE, size=size)
     for level in reversed(range(levels)):
-        for i in range(power):
-            partner = i ^ (1 << level)
-            for chunk in _block(i, level + 1, power):
-                step = first_step + 2 * levels - 1 - level
-                yield Transfer(step, rank_of[i], rank_of[partner], chunk, Op.COPY)
+        partner, size = i ^ (1 << level), power >> (level + 1)
+        start = _first_chunk(i, level + 1, power)
+        step = first_step + 2 * levels - 1 - level
+        yield Columns.transfers(step, rank_of, rank_of[partner], start, Op.COPY, size=size)
 
 
-def _block(i: int, levels: int, power: int) -> range:
-    """Return the chunks that participant `i` is still in charge of after `levels` halvings.
+def _first_chunk(i: Column, levels: int, power: int) -> Column:
+    """Return the first chunks that participants are still in charge of after some halvings.
 
     Bit k of `i` picks the half at level k.
     """
-    start, size = 0, power
+    start = np.zeros_like(i)
     for level in range(levels):
-        size //= 2
-        start += size * (i >> level & 1)
-    return range(start, start + size)
+        start += (power >> (level + 1)) * (i >> level & 1)
+    return start
 
 
 def halving_doubling_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:

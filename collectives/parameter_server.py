@@ -5,14 +5,15 @@ Servers are nodes of their own, or the ranks themselves (co-located), each for i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import numpy as np
 
 from ringleaf.collectives.cost import Cost, Fabric, best_segments, most_segments
 from ringleaf.collectives.schedule import (
     Collective,
+    Columns,
     Op,
+    Rows,
     Schedule,
-    Transfer,
     check_ranks,
     check_segments,
 )
@@ -47,40 +48,27 @@ def parameter_server_allreduce(ranks: int, servers: int = 0, segments: int = 1) 
     if servers == 0:
         segments = 1
     share = servers or ranks
-    rows = [
-        row
-        for step in range(segments + 1)
-        for row in (*_gather(ranks, servers, segments, step), *_scatter(ranks, servers, step - 1))
-    ]
-    return Schedule(
-        Collective.ALLREDUCE, "ps", ranks, share * segments, tuple(rows), servers=servers
-    )
+    both = Columns.joined([_gather(ranks, servers, segments), _scatter(ranks, servers, segments)])
+    rows = Rows(both.in_steps())
+    return Schedule(Collective.ALLREDUCE, "ps", ranks, share * segments, rows, servers=servers)
 
 
-def _gather(ranks: int, servers: int, segments: int, segment: int) -> Iterator[Transfer]:
-    """Yield the transfers by which ranks send a segment, in the step of its number."""
-    if segment == segments:
-        return
+def _gather(ranks: int, servers: int, segments: int) -> Columns:
+    """Return the transfers by which ranks send each segment, in the step of its number."""
     count, first = servers or ranks, ranks if servers else 0
-    for turn in range(count):
-        for rank in range(ranks):
-            server = (rank + turn) % count
-            if first + server != rank:
-                chunk = segment * count + server
-                yield Transfer(segment, rank, first + server, chunk, Op.REDUCE)
+    segment, turn, rank = np.ogrid[:segments, :count, :ranks]
+    server = (rank + turn) % count
+    found = Columns.transfers(segment, rank, first + server, segment * count + server, Op.REDUCE)
+    return found.take(found.src != found.dst)
 
 
-def _scatter(ranks: int, servers: int, segment: int) -> Iterator[Transfer]:
-    """Yield the transfers by which servers send a segment's sums, one step later."""
-    if segment < 0:
-        return
+def _scatter(ranks: int, servers: int, segments: int) -> Columns:
+    """Return the transfers by which servers send each segment's sums, one step later."""
     count, first = servers or ranks, ranks if servers else 0
-    for turn in range(ranks):
-        for server in range(count):
-            rank = (server + turn) % ranks
-            if first + server != rank:
-                chunk = segment * count + server
-                yield Transfer(segment + 1, first + server, rank, chunk, Op.COPY)
+    segment, turn, server = np.ogrid[:segments, :ranks, :count]
+    rank = (server + turn) % ranks
+    found = Columns.transfers(segment + 1, first + server, rank, segment * count + server, Op.COPY)
+    return found.take(found.src != found.dst)
 
 
 def parameter_server_cost(

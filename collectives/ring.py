@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import numpy as np
 
 from ringleaf.collectives.cost import Cost, Fabric, steps_cost
-from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer, check_ranks
+from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
 
 
 def ring_allreduce(ranks: int) -> Schedule:
@@ -24,7 +24,8 @@ def ring_allreduce(ranks: int) -> Schedule:
     check_ranks("ring_allreduce", ranks)
     reduces = _rounds(ranks, first_step=0, offset=0, op=Op.REDUCE)
     copies = _rounds(ranks, first_step=ranks - 1, offset=1, op=Op.COPY)
-    return Schedule(Collective.ALLREDUCE, "ring", ranks, ranks, (*reduces, *copies))
+    rows = Rows(Columns.joined([reduces, copies]))
+    return Schedule(Collective.ALLREDUCE, "ring", ranks, ranks, rows)
 
 
 def ring_reduce_scatter(ranks: int) -> Schedule:
@@ -34,7 +35,7 @@ def ring_reduce_scatter(ranks: int) -> Schedule:
         ScheduleError: If `ranks` < 1.
     """
     check_ranks("ring_reduce_scatter", ranks)
-    rows = tuple(_rounds(ranks, first_step=0, offset=-1, op=Op.REDUCE))
+    rows = Rows(_rounds(ranks, first_step=0, offset=-1, op=Op.REDUCE))
     return Schedule(Collective.REDUCE_SCATTER, "ring", ranks, ranks, rows)
 
 
@@ -45,16 +46,15 @@ def ring_all_gather(ranks: int) -> Schedule:
         ScheduleError: If `ranks` < 1.
     """
     check_ranks("ring_all_gather", ranks)
-    rows = tuple(_rounds(ranks, first_step=0, offset=0, op=Op.COPY))
+    rows = Rows(_rounds(ranks, first_step=0, offset=0, op=Op.COPY))
     return Schedule(Collective.ALL_GATHER, "ring", ranks, ranks, rows)
 
 
-def _rounds(ranks: int, *, first_step: int, offset: int, op: Op) -> Iterator[Transfer]:
-    """Yield `ranks` - 1 steps; rank r first sends chunk r + `offset`, then each chunk it got."""
-    for step in range(ranks - 1):
-        for src in range(ranks):
-            chunk = (src + offset - step) % ranks
-            yield Transfer(first_step + step, src, (src + 1) % ranks, chunk, op)
+def _rounds(ranks: int, *, first_step: int, offset: int, op: Op) -> Columns:
+    """Return `ranks` - 1 steps; rank r first sends chunk r + `offset`, then each chunk it got."""
+    step, src = np.ogrid[: ranks - 1, :ranks]
+    chunk = (src + offset - step) % ranks
+    return Columns.transfers(first_step + step, src, (src + 1) % ranks, chunk, op)
 
 
 def ring_allreduce_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:

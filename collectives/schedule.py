@@ -38,28 +38,48 @@ Messages
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum, StrEnum
+from enum import Enum
 from functools import cached_property
 from itertools import pairwise
 
+import numpy as np
+
 from ringleaf.collectives.codec import Codec
+from ringleaf.collectives.rows import (
+    AGGREGATE,
+    ALL_OPS,
+    Aggregate,
+    Columns,
+    Message,
+    Op,
+    Row,
+    Rows,
+    Transfer,
+)
 from ringleaf.errors import ScheduleError
 
-
-class Op(StrEnum):
-    """The operation by which arriving data changes the chunk that is there.
-
-    Operations are strings, as a string's hash is not computed in Python: streams, which name an
-    operation, are looked up for every message.
-    """
-
-    REDUCE = "reduce"  # dst[chunk] += src[chunk]
-    COPY = "copy"  # dst[chunk] = src[chunk]
-
-
-ALL_OPS = frozenset(Op)
+__all__ = [
+    "ALL_OPS",
+    "Aggregate",
+    "Collective",
+    "Columns",
+    "Message",
+    "Op",
+    "Row",
+    "Rows",
+    "Schedule",
+    "Transfer",
+    "check",
+    "check_ranks",
+    "check_root",
+    "check_segments",
+    "chunk_ranges",
+    "messages",
+    "owner",
+    "rows_by_chunk",
+]
 
 
 class Collective(Enum):
@@ -79,58 +99,36 @@ class Collective(Enum):
     ALL_TO_ALL = "all_to_all"
 
 
-@dataclass(frozen=True, slots=True)
-class Transfer:
-    """One chunk from one rank to another."""
-
-    step: int
-    src: int
-    dst: int
-    chunk: int
-    op: Op
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregate:
-    """The network adds up one chunk of `ranks` and gives each of them the sum."""
-
-    step: int
-    ranks: tuple[int, ...]
-    chunk: int
-
-
-Row = Transfer | Aggregate
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """Transfers that travel together: chunks `start` to `stop` (excluded)."""
-
-    step: int
-    src: int
-    dst: int
-    start: int
-    stop: int
-    op: Op
-
-
 @dataclass(frozen=True)
 class Schedule:
     """A collective among `ranks` ranks; see the module's description for its meaning.
 
     Constructing one checks nothing, for speed: `check` tells whether the rows make sense,
     `verify.verify` whether they do what the collective promises.
+
+    Attributes:
+        rows: The rows, in order; they may be given as any sequence, and are kept as columns.
     """
 
     collective: Collective
     algorithm: str
     ranks: int
     chunks: int
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
     root: int = 0
     servers: int = 0
     codec: Codec | None = None  # writes messages; None: chunks go as they are
     coded: frozenset[Op] = ALL_OPS  # messages of the other operation go as they are, too
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.rows, Rows):
+            object.__setattr__(self, "rows", Rows(Columns.of(self.rows)))
+
+    @property
+    def columns(self) -> Columns:
+        """The rows as arrays: a place for each message."""
+        assert isinstance(self.rows, Rows)
+        return self.rows.columns
 
     @property
     def nodes(self) -> int:
@@ -144,7 +142,7 @@ class Schedule:
     @cached_property
     def steps(self) -> int:
         """The number of steps; steps are numbered from 0."""
-        return self.rows[-1].step + 1 if self.rows else 0
+        return int(self.columns.step[-1]) + 1 if len(self.columns) else 0
 
     def __str__(self) -> str:
         """Return a summary in one line."""
@@ -186,27 +184,7 @@ def rows_by_chunk(schedule: Schedule) -> list[list[tuple[int, Row]]]:
 
 def messages(schedule: Schedule) -> Iterator[Message | Aggregate]:
     """Yield the rows in order, adjacent ones that can travel together as one message."""
-    run: Message | None = None
-    for row in schedule.rows:
-        if isinstance(row, Aggregate):
-            if run is not None:
-                yield run
-                run = None
-            yield row
-        elif run is not None and (run.step, run.src, run.dst, run.stop, run.op) == (
-            row.step,
-            row.src,
-            row.dst,
-            row.chunk,
-            row.op,
-        ):
-            run = Message(run.step, run.src, run.dst, run.start, run.stop + 1, run.op)
-        else:
-            if run is not None:
-                yield run
-            run = Message(row.step, row.src, row.dst, row.chunk, row.chunk + 1, row.op)
-    if run is not None:
-        yield run
+    return schedule.columns.messages()
 
 
 def check_ranks(where: str, ranks: int) -> None:
@@ -236,23 +214,44 @@ def check(schedule: Schedule) -> None:
     check_root(where, schedule.root, schedule.ranks)
     if schedule.servers < 0:
         raise ScheduleError(f"{where}: servers must be >= 0, got {schedule.servers}")
+    if not _make_sense(schedule):
+        _refuse(schedule, where)
+
+
+def _make_sense(schedule: Schedule) -> bool:
+    """Return whether the rows are sorted by step and name existing nodes and chunks."""
+    rows = schedule.columns
+    transfers = rows.take(rows.op != AGGREGATE)
+    ends = np.stack([transfers.src, transfers.dst])
+    return bool(
+        (np.diff(rows.step, prepend=0) >= 0).all()
+        and (rows.start >= 0).all()
+        and (rows.stop <= schedule.chunks).all()
+        and ((ends >= 0) & (ends < schedule.nodes)).all()
+        and (transfers.src != transfers.dst).all()
+        and all(_are_nodes(ranks, schedule.nodes) for ranks in rows.groups)
+    )
+
+
+def _are_nodes(ranks: tuple[int, ...], nodes: int) -> bool:
+    return bool(ranks) and len(set(ranks)) == len(ranks) and 0 <= min(ranks) <= max(ranks) < nodes
+
+
+def _refuse(schedule: Schedule, where: str) -> None:
+    """Raise ScheduleError for the first row that makes no sense."""
     step = 0
     for number, row in enumerate(schedule.rows):
+        at = f"{where}: row {number}"
         if row.step < step:
-            raise ScheduleError(
-                f"{where}: row {number}: step must be {step} or more, got {row.step}"
-            )
+            raise ScheduleError(f"{at}: step must be {step} or more, got {row.step}")
         step = row.step
         if not 0 <= row.chunk < schedule.chunks:
-            raise ScheduleError(
-                f"{where}: row {number}: chunk must be below {schedule.chunks}, got {row.chunk}"
-            )
+            raise ScheduleError(f"{at}: chunk must be below {schedule.chunks}, got {row.chunk}")
         members = row.ranks if isinstance(row, Aggregate) else (row.src, row.dst)
         if not members:
-            raise ScheduleError(f"{where}: row {number}: there must be ranks, got ()")
+            raise ScheduleError(f"{at}: there must be ranks, got ()")
         if len(set(members)) != len(members):
-            raise ScheduleError(f"{where}: row {number}: ranks must differ, got {members}")
-        if min(members) < 0 or max(members) >= schedule.nodes:
-            raise ScheduleError(
-                f"{where}: row {number}: ranks must be below {schedule.nodes}, got {members}"
-            )
+            raise ScheduleError(f"{at}: ranks must differ, got {members}")
+        if not _are_nodes(members, schedule.nodes):
+            raise ScheduleError(f"{at}: ranks must be below {schedule.nodes}, got {members}")
+    raise AssertionError("rows make no sense, and each of them does")

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from ringleaf.collectives.binary_tree import in_order_edges, pipeline_cost, up_and_down
 from ringleaf.collectives.cost import Cost, Fabric, best_segments, most_segments
-from ringleaf.collectives.schedule import Collective, Schedule, check_ranks, check_segments
+from ringleaf.collectives.schedule import (
+    Collective,
+    Rows,
+    Schedule,
+    check_ranks,
+    check_segments,
+)
 
 
 def tree_allreduce(ranks: int, segments: int = 1) -> Schedule:
@@ -19,8 +25,8 @@ def tree_allreduce(ranks: int, segments: int = 1) -> Schedule:
     """
     check_ranks("tree_allreduce", ranks)
     check_segments("tree_allreduce", segments)
-    rows = sorted(up_and_down(in_order_edges(ranks), range(segments)), key=lambda row: row.step)
-    return Schedule(Collective.ALLREDUCE, "tree", ranks, segments, tuple(rows))
+    rows = Rows(up_and_down(in_order_edges(ranks), range(segments)).in_steps())
+    return Schedule(Collective.ALLREDUCE, "tree", ranks, segments, rows)
 
 
 def tree_cost(ranks: int, size_bytes: int, fabric: Fabric, segments: int = 1) -> Cost:

@@ -12,8 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from ringleaf.collectives.cost import Cost, Fabric, steps_cost
-from ringleaf.collectives.schedule import ALL_OPS, Collective, Op, Schedule, Transfer, check_ranks
+from ringleaf.collectives.schedule import (
+    ALL_OPS,
+    Collective,
+    Columns,
+    Op,
+    Rows,
+    Schedule,
+    check_ranks,
+)
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
 
 
@@ -27,7 +37,7 @@ def recursive_doubling(ranks: int) -> Schedule:
         ScheduleError: If `ranks` < 1.
     """
     check_ranks("recursive_doubling", ranks)
-    rows = tuple(_doubling(ranks))
+    rows = Rows(Columns.joined(_doubling(ranks)))
     return Schedule(Collective.ALLREDUCE, "ssar-double", ranks, 1, rows, codec=SPARSE_STREAM)
 
 
@@ -44,7 +54,7 @@ def split_allgather(ranks: int, *, dense_result: bool = False) -> Schedule:
     check_ranks("split_allgather", ranks)
     name = "dsar-split" if dense_result else "ssar-split"
     coded = frozenset({Op.REDUCE}) if dense_result else ALL_OPS
-    rows = (*_split(ranks), *_allgather(ranks, first_step=ranks - 1))
+    rows = Rows(Columns.joined([_split(ranks), *_allgather(ranks, first_step=ranks - 1)]))
     return Schedule(
         Collective.ALLREDUCE, name, ranks, ranks, rows, codec=SPARSE_STREAM, coded=coded
     )
@@ -77,37 +87,31 @@ def split_allgather_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
     )
 
 
-def _doubling(ranks: int) -> Iterator[Transfer]:
+def _doubling(ranks: int) -> Iterator[Columns]:
     power = 1 << (ranks.bit_length() - 1)
-    extra = ranks - power
-    rank_of = [2 * i if i < extra else i + extra for i in range(power)]
-    for pair in range(extra):
-        yield Transfer(0, 2 * pair + 1, 2 * pair, 0, Op.REDUCE)
-    step = 1 if extra else 0
-    for level in range(power.bit_length() - 1):
-        for i in range(power):
-            partner = rank_of[i ^ (1 << level)]
-            yield Transfer(step + level, rank_of[i], partner, 0, Op.REDUCE)
-    last = step + power.bit_length() - 1
-    for pair in range(extra):
-        yield Transfer(last, 2 * pair, 2 * pair + 1, 0, Op.COPY)
+    extra, levels = ranks - power, power.bit_length() - 1
+    even, i = 2 * np.arange(extra), np.arange(power)
+    rank_of = np.where(i < extra, 2 * i, i + extra)
+    yield Columns.transfers(0, even + 1, even, 0, Op.REDUCE)
+    first_step = 1 if extra else 0
+    for level in range(levels):
+        partner = rank_of[i ^ (1 << level)]
+        yield Columns.transfers(first_step + level, rank_of, partner, 0, Op.REDUCE)
+    yield Columns.transfers(first_step + levels, even, even + 1, 0, Op.COPY)
 
 
-def _split(ranks: int) -> Iterator[Transfer]:
-    """Yield the transfers of every chunk c to rank c, in rotated order."""
-    for step in range(ranks - 1):
-        for src in range(ranks):
-            dst = (src + step + 1) % ranks
-            yield Transfer(step, src, dst, dst, Op.REDUCE)
+def _split(ranks: int) -> Columns:
+    """Return the transfers of every chunk c to rank c, in rotated order."""
+    step, src = np.ogrid[: ranks - 1, :ranks]
+    dst = (src + step + 1) % ranks
+    return Columns.transfers(step, src, dst, dst, Op.REDUCE)
 
 
-def _allgather(ranks: int, first_step: int) -> Iterator[Transfer]:
+def _allgather(ranks: int, first_step: int) -> Iterator[Columns]:
     """Yield steps of distance 1, 2, 4, ... that bring rank r, which has chunk r, those after it."""
     step, distance = first_step, 1
     while distance < ranks:
-        for src in range(ranks):
-            dst = (src - distance) % ranks
-            held = sorted((src + i) % ranks for i in range(min(distance, ranks - distance)))
-            for chunk in held:
-                yield Transfer(step, src, dst, chunk, Op.COPY)
+        src, ahead = np.ogrid[:ranks, : min(distance, ranks - distance)]
+        held = np.sort((src + ahead) % ranks, axis=1)
+        yield Columns.transfers(step, src, (src - distance) % ranks, held, Op.COPY)
         step, distance = step + 1, 2 * distance

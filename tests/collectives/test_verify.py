@@ -117,7 +117,7 @@ def test_a_row_that_brings_nothing_new_is_named() -> None:
 def test_a_second_aggregation_is_named() -> None:
     once = in_network_allreduce(4)
     with pytest.raises(ScheduleError, match=r"row 1 \(step 0: aggregate chunk 0\): rank 0 already"):
-        verify(replace(once, rows=once.rows * 2))
+        verify(replace(once, rows=(*once.rows, *once.rows)))
     again = (*once.rows, Aggregate(1, (0, 1, 2, 3), 0))
     with pytest.raises(ScheduleError, match=r"twice, since row 1 \(step 1: aggregate chunk 0\)"):
         verify(replace(once, rows=again))

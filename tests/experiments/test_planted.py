@@ -21,7 +21,7 @@ from ringleaf.collectives.algorithm import Request
 from ringleaf.collectives.alltoall import pairwise_all_to_all
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.rooted import broadcast
-from ringleaf.collectives.schedule import Op, Schedule, Transfer
+from ringleaf.collectives.schedule import Op, Rows, Schedule, Transfer
 from ringleaf.collectives.sparse.stream import SparseStream
 from ringleaf.errors import ScheduleError
 from ringleaf.experiments import session
@@ -54,7 +54,7 @@ def shifted_ring(request: Request) -> Schedule:
     n = request.ranks
     right = ring.ring_allreduce(n)
     copies = ring._rounds(n, first_step=n - 1, offset=0, op=Op.COPY)
-    return replace(right, rows=(*right.rows[: n * (n - 1)], *copies))
+    return replace(right, rows=(*right.rows[: n * (n - 1)], *Rows(copies)))
 
 
 def without_row(number: int, request: Request) -> Schedule:
@@ -84,7 +84,7 @@ def permuted(request: Request) -> Schedule:
 def to_the_next(request: Request) -> Schedule:
     """A reduce-scatter that leaves sums one rank too far."""
     right = ring.ring_reduce_scatter(request.ranks)
-    rows = tuple(ring._rounds(request.ranks, first_step=0, offset=0, op=Op.REDUCE))
+    rows = Rows(ring._rounds(request.ranks, first_step=0, offset=0, op=Op.REDUCE))
     return replace(right, rows=rows)
 
 
