@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ringleaf.collectives.algorithm import Algorithm, Look
 from ringleaf.collectives.cost import Cost, Fabric, in_network_bound_ps
 from ringleaf.collectives.schedule import Aggregate, Collective, Schedule, check_ranks
 
@@ -25,3 +26,22 @@ def in_network_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
     """Return S / B and one round trip: the sum streams down while the rest streams up."""
     time_ps = in_network_bound_ps(ranks, size_bytes, fabric)
     return Cost(time_ps, size_bytes, 1) if ranks > 1 else Cost(0, 0, 0)
+
+
+def in_network_algorithm(name: str, title: str, look: Look | None = None) -> Algorithm:
+    """Return the algorithm that has an aggregation system do an allreduce.
+
+    Args:
+        name: The system's name.
+        title: Its name in texts.
+        look: Its look in figures; None: chosen by its name.
+    """
+    return Algorithm(
+        name,
+        Collective.ALLREDUCE,
+        title,
+        lambda r: in_network_allreduce(r.ranks, name),
+        lambda r: in_network_cost(r.ranks, r.size_bytes, r.fabric),
+        in_network=True,
+        look=look,
+    )

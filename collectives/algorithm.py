@@ -35,8 +35,30 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Look:
+    """The colour and marker that an algorithm is drawn with.
+
+    Colours are mid tones, which are visible on white and on dark. Colour-blind readers tell
+    algorithms by the marker, so algorithms that can be in one figure have different ones.
+    """
+
+    color: str
+    marker: str  # matplotlib's name
+
+
+@dataclass(frozen=True, slots=True)
 class Algorithm:
-    """One way to do a collective. Those that are `in_network` need switches that aggregate."""
+    """One way to do a collective.
+
+    Args:
+        name: Its name in the registry, by which people choose it.
+        collective: The collective that it does.
+        title: Its name in texts.
+        schedule_for: Returns the schedule for a request.
+        cost_of: Returns the closed form's figures for that schedule.
+        in_network: Whether it needs switches that aggregate.
+        look: Its look in figures, which never changes; None: chosen by its name.
+    """
 
     name: str
     collective: Collective
@@ -44,6 +66,7 @@ class Algorithm:
     schedule_for: Callable[[Request], Schedule]
     cost_of: Callable[[Request], Cost]
     in_network: bool = False
+    look: Look | None = None
 
     def build(
         self,

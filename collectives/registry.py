@@ -1,16 +1,47 @@
 """Algorithms and codecs by name.
 
-A new one is a file in `algorithms` or `codecs`, or an entry point of a package.
+A new one is a file in `algorithms` or `codecs`, or an entry point of a package. Each aggregation
+system is an algorithm, too, and brings it along.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.codec import Codec
 from ringleaf.registry import Registry
 
+
+class Aggregating(Protocol):
+    """An aggregation system, as far as collectives need to know it (`ringleaf.ina.systems`)."""
+
+    @property
+    def algorithm(self) -> Algorithm: ...
+
+
+SYSTEMS: Registry[Aggregating] = Registry("systems", "system", "ina", "SYSTEM", module="system")
+
+
+class _OfSystems(Mapping[str, Algorithm]):
+    """The algorithms that systems bring along."""
+
+    def __getitem__(self, name: str) -> Algorithm:
+        return SYSTEMS[name].algorithm
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(SYSTEMS)
+
+    def __len__(self) -> int:
+        return len(SYSTEMS)
+
+    def __contains__(self, name: object) -> bool:
+        return name in SYSTEMS
+
+
 ALGORITHMS: Registry[Algorithm] = Registry(
-    "algorithms", "algorithm", "collectives/algorithms", "ALGORITHM"
+    "algorithms", "algorithm", "collectives/algorithms", "ALGORITHM", others=_OfSystems()
 )
 
 CODECS: Registry[Codec] = Registry("codecs", "codec", "collectives/codecs", "CODEC")

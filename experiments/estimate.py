@@ -15,6 +15,8 @@ from ringleaf.collectives.cost import FEW_ROWS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective
 from ringleaf.errors import ConfigError
+from ringleaf.ina.registry import find_system
+from ringleaf.ina.systems import Costs
 from ringleaf.topologies.family import Counts
 from ringleaf.units import format_size
 
@@ -27,24 +29,21 @@ COPIES = 2.1  # of all ranks' tensors: as given, and in registered memory
 PAIR_BYTES = 150  # per pair of hosts: delays and rates of the paths between them
 PORT_BYTES = 16 << 10  # per port: queues, and the bytes it carried, by time
 ROUTE_BYTES = 700  # per switch and host: a table entry, as P4Runtime has it, and compiled
-SWITCH_BYTES = {"switchml": 4 << 20, "atp": 6 << 20}  # registers
-OTHER_SWITCH_BYTES = 64 << 10
+SWITCH_BYTES = 64 << 10  # registers, if switches just forward
 ROW_BYTES = 1200  # per row of a schedule: as data, in bounds, in hosts' plans
 SERIES_BYTES = 4 << 10  # per direction of a link and row of the table: bytes carried, by time
 
 # Seconds.
 START_S = 5.0  # imports, and loading compiled code
 DRAW_S = 6.0
-HOPS_PER_S = {"switchml": 5.5e5, "atp": 4e5, "omnireduce": 8e5}
-OTHER_HOPS_PER_S = 7e5  # queue pairs' packets
+HOPS_PER_S = 7e5  # queue pairs' packets
 ROUTE_S = 25e-6  # per switch and host
 PAIR_S = 15e-6  # per pair of hosts
 ROW_S = 180e-6  # per row of a schedule
 SWITCH_S = 10e-3  # per switch
 BYTES_PER_S = 1.2e9  # of all ranks' tensors: to make them, and to check results
 
-PACKET_BYTES = {"switchml": 1.3, "atp": 0.9, "omnireduce": 2.0}
-"""The packets that cross the mean distance, per packet that a worker sends into the network."""
+HOSTS_ADD = Costs(switch_bytes=SWITCH_BYTES, hops_per_s=HOPS_PER_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +107,11 @@ def sent_bytes(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
     return factor * (ranks - 1) * size_bytes
 
 
+def costs_of(algorithm: Algorithm) -> Costs:
+    """Return the figures of switches and packets; an algorithm in the network has its system's."""
+    return find_system(algorithm.name).costs if algorithm.in_network else HOSTS_ADD
+
+
 def hops(spec: Spec, algorithm: Algorithm, ranks: int, size_bytes: int, distance: float) -> int:
     """Estimate the number of packet arrivals.
 
@@ -121,7 +125,7 @@ def hops(spec: Spec, algorithm: Algorithm, ranks: int, size_bytes: int, distance
     sent = sent_bytes(algorithm, ranks, size_bytes)
     if algorithm.in_network:
         packets = max(ranks, sent / (4 * spec.lanes))
-        return round(PACKET_BYTES[algorithm.name] * packets * distance)
+        return round(costs_of(algorithm).packets * packets * distance)
     count = messages(algorithm, ranks, size_bytes)
     packets = max(count, sent / spec.mtu_bytes)
     return round((1.05 * packets + count) * distance)
@@ -131,6 +135,7 @@ def estimate(
     spec: Spec, algorithm: Algorithm, counts: Counts, size_bytes: int, distance: float
 ) -> Estimate:
     """Estimate the memory and time of one row on a network of a given size."""
+    costs = costs_of(algorithm)
     ranks = counts.hosts - spec.servers
     count = rows(algorithm, ranks, size_bytes)
     routes, pairs = counts.switches * counts.hosts, counts.hosts**2
@@ -140,7 +145,7 @@ def estimate(
         + PAIR_BYTES * pairs
         + 2 * PORT_BYTES * counts.links
         + ROUTE_BYTES * routes
-        + SWITCH_BYTES.get(algorithm.name, OTHER_SWITCH_BYTES) * counts.switches
+        + costs.switch_bytes * counts.switches
         + ROW_BYTES * count
     )
     setup_s = (
@@ -150,7 +155,7 @@ def estimate(
         + ranks * size_bytes / BYTES_PER_S
     )
     packet_hops = hops(spec, algorithm, ranks, size_bytes, distance)
-    packets_s = packet_hops / HOPS_PER_S.get(algorithm.name, OTHER_HOPS_PER_S)
+    packets_s = packet_hops / costs.hops_per_s
     return Estimate(round(memory), packet_hops, setup_s, packets_s)
 
 

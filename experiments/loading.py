@@ -32,4 +32,6 @@ def load(spec: Spec) -> None:
 
     for name in spec.algos:
         systems = [find_system(name)] if ALGORITHMS[name].in_network else []
+        for system in systems:
+            system.prepare()
         load_program(built_program(program_of(systems, spec.lanes, spec.program)))

@@ -37,6 +37,8 @@ from ringleaf.experiments.network import (
 from ringleaf.experiments.progress import Progress
 from ringleaf.experiments.results import LinkSeries, Row, Run
 from ringleaf.experiments.spec.collective import DTYPES, Spec
+from ringleaf.ina.registry import find_system
+from ringleaf.ina.systems import FORWARD
 from ringleaf.topologies.graph import hosts, switches
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import link_kinds
@@ -248,9 +250,7 @@ class Experiment:
         """Return whether only hosts add, as switches just forward."""
         if not algorithm.in_network:
             return True
-        from ringleaf.ina.registry import find_system
-
-        return find_system(algorithm.name).program(self.spec.lanes) == "forward"
+        return find_system(algorithm.name).program(self.spec.lanes) == FORWARD
 
     @property
     def _pcaps(self) -> Path | None:
@@ -263,8 +263,6 @@ class Experiment:
         """Return the allowed error of the aggregation system; None if hosts add."""
         if not algorithm.in_network:
             return None
-        from ringleaf.ina.registry import find_system  # compiles, or loads compiled code
-
         system, lanes = find_system(algorithm.name), self.spec.lanes
         return Tolerance(lambda parts: system.error_bound(parts, lanes), block=lanes)
 

@@ -18,7 +18,7 @@ from scapy.fields import Field, FieldListField, IEEEFloatField, SignedIntField
 from scapy.layers.inet import UDP
 from scapy.packet import Packet
 
-from ringleaf.ina.registry import SYSTEMS, load_layers
+from ringleaf.ina.registry import layer_modules
 
 _HEX = ("X", "XByte", "XInt", "XLong", "XShort")  # prefixes of the classes of such fields
 
@@ -63,7 +63,6 @@ class List:
 
 def write_dissector() -> str:
     """Return the dissector of all systems' packets."""
-    load_layers()
     parts = ["-- Made of Ringleaf's layers by `ringleaf dissector`.\n"]
     for header, ports in _headers().items():
         parts += _protocol(header, ports)
@@ -72,7 +71,7 @@ def write_dissector() -> str:
 
 def _headers() -> dict[type[Packet], list[int]]:
     """Return the systems' headers, with the UDP ports of each."""
-    modules = {f"{module.rpartition('.')[0]}.layers" for module in SYSTEMS.modules()}
+    modules = layer_modules()
     found: dict[type[Packet], set[int]] = {}
     for fields, layer in UDP.payload_guess:
         if layer.__module__ in modules and "dport" in fields:

@@ -1,26 +1,29 @@
 """The in-network aggregation systems by name.
 
-A new one is a folder, or an entry point of a package.
-The folder's `system.py` has it as SYSTEM; its `layers.py` are its packets' scapy layers.
+A new one is a folder, or an entry point of a package. The folder's `system.py` has it as SYSTEM.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
+from typing import cast
 
+from ringleaf.collectives import registry
 from ringleaf.errors import ConfigError
-from ringleaf.ina.systems import System
+from ringleaf.ina.systems import FORWARD, System
 from ringleaf.registry import Registry
 
-SYSTEMS: Registry[System] = Registry("systems", "system", "ina", "SYSTEM", module="system")
-"""Each system is loaded on first use, which compiles its agents or loads them compiled."""
+SYSTEMS = cast("Registry[System]", registry.SYSTEMS)
+"""Their agents are compiled, or loaded compiled, when a job is made (`System.prepare`)."""
 
 
-def load_layers() -> None:
-    """Let scapy dissect the packets of all systems."""
-    for module in SYSTEMS.modules():
-        import_module(f"{module.rpartition('.')[0]}.layers")
+def layer_modules() -> list[str]:
+    """Import the scapy layers of all systems' packets, so that scapy dissects them; name them."""
+    modules = sorted({system.layers for system in SYSTEMS.values() if system.layers})
+    for module in modules:
+        import_module(module)
+    return modules
 
 
 def find_system(name: str) -> System:
@@ -30,13 +33,6 @@ def find_system(name: str) -> System:
         ConfigError: Naming the valid ones.
     """
     return SYSTEMS.find(name)
-
-
-FORWARD = "forward"
-"""The program of switches that do not aggregate."""
-
-TOGETHER = (("atp", "switchml"),)
-"""Groups of systems that one program serves together, by their names in order."""
 
 
 def program_of(systems: Iterable[System], lanes: int, plain: str = FORWARD) -> str:
@@ -50,10 +46,12 @@ def program_of(systems: Iterable[System], lanes: int, plain: str = FORWARD) -> s
     Raises:
         ConfigError: If there is none.
     """
-    programs = {system.name: system.program(lanes) for system in systems}
-    names = sorted(name for name, program in programs.items() if program != FORWARD)
-    if not names:
-        return plain
-    if len(names) > 1 and tuple(names) not in TOGETHER:
-        raise ConfigError(f"program: no P4 program serves several systems, got {names}")
-    return programs[names[0]] if len(names) == 1 else f"{'-'.join(names)}-{lanes}"
+    found = {system.name: (system, system.program(lanes)) for system in systems}
+    needed = {name: program for name, (_, program) in found.items() if program != FORWARD}
+    programs = frozenset(needed.values())
+    if len(programs) < 2:
+        return next(iter(programs), plain)
+    for system, _ in found.values():
+        if programs in system.joint:
+            return system.joint[programs]
+    raise ConfigError(f"program: no P4 program serves several systems, got {sorted(needed)}")

@@ -1,22 +1,51 @@
-"""The interface of an in-network aggregation system to a network.
+"""The interface of an in-network aggregation system to networks and experiments.
 
 A network knows no system: it asks one for a P4 program, for the switches' entities, and for agents
-on hosts, and hands each rank's tensors to its agent.
+on hosts, and hands each rank's tensors to its agent. Nor do experiments: bounds, estimates, judges
+and figures ask it for its loads, costs, errors and look.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
-import networkx as nx
-
-from ringleaf.arena import Arena, Store
-from ringleaf.hosts.agent import HostAgent
+from ringleaf.collectives.aggregate import in_network_algorithm
+from ringleaf.shipped import Target
 
 if TYPE_CHECKING:
-    import torch  # the switches' process has none: it takes a second to load
+    import networkx as nx
+    import torch
+
+    from ringleaf.arena import Arena, Store
+    from ringleaf.collectives.algorithm import Algorithm, Look
+    from ringleaf.hosts.agent import HostAgent
+    from ringleaf.ina.loads import Aggregation, Demand
+    from ringleaf.topologies.ways import Ways
+
+
+FORWARD = "forward"
+"""The program of switches that do not aggregate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Figures for estimates of a run's memory and time, on one processor core.
+
+    Args:
+        switch_bytes: Memory of a switch's registers.
+        hops_per_s: Packet arrivals simulated per second.
+        packets: The packets that cross the mean distance between hosts, per packet that a worker
+            sends into the network.
+    """
+
+    switch_bytes: int = 1 << 20
+    hops_per_s: float = 4e5
+    packets: float = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +131,56 @@ class Aggregator(Protocol):
         """Send the rest of a rank's tensors under way with at least this priority."""
 
 
-class System(Protocol):
-    """An in-network aggregation system."""
+class System(ABC):
+    """An in-network aggregation system, and all that others need to know of it.
+
+    A system has a name, a program, jobs, and a bound on its errors; for the rest, this class has
+    an answer that suits any. An instance is cheap to make and to import: whatever needs compiled
+    code is imported by the method that needs it.
+
+    Attributes:
+        name: Its name in the registry, by which people choose it.
+        title: Its name in texts; "": `name`.
+        look: The colour and marker of its figures; None: chosen by its name.
+        costs: Figures for estimates of memory and time.
+        builds: The P4 programs in Ringleaf's `p4` that are its own.
+        joint: Programs of several systems -> the program that serves all their jobs at once.
+        last_comers: Fields that a sum takes from whichever packet completed it: `IP.ttl`.
+        layers: The module of its packets' scapy layers; "": there is none.
+        is_forgetful: Whether a worker that has its result does not resend the packet that a slower
+            one waits for, so that a run may fail after a switch has lost its registers.
+        deals_on: Whether it deals a tensor's blocks to servers from where the last tensor's dealing
+            ended. Its bound is for the first tensor; later ones may be a block's time below it.
+    """
 
     name: str
-    last_comers: tuple[str, ...]  # fields that a sum takes from whichever packet completed it
+    title: str = ""
+    look: Look | None = None
+    costs: Costs = Costs()
+    builds: Sequence[Target] = ()
+    joint: Mapping[frozenset[str], str] = MappingProxyType({})
+    last_comers: tuple[str, ...] = ()
+    layers: str = ""
+    is_forgetful: bool = False
+    deals_on: bool = False
 
+    @cached_property
+    def algorithm(self) -> Algorithm:
+        """The allreduce that it does."""
+        return in_network_algorithm(self.name, self.title or self.name, self.look)
+
+    @abstractmethod
     def program(self, lanes: int) -> str:
         """Return the name of its P4 program for packets of so many values.
+
+        It is one of ours, or the path of another BMv2 JSON, without `.json`. If switches just
+        forward, it is `forward`.
 
         Raises:
             ConfigError: If there is none.
         """
 
+    @abstractmethod
     def join(self, graph: nx.Graph[str], store: Store, request: JobRequest) -> Aggregator:
         """Make a job.
 
@@ -122,5 +188,28 @@ class System(Protocol):
             ConfigError: If it does not fit the switches.
         """
 
+    @abstractmethod
     def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
-        """Return how far each element of the result may be from the exact sum."""
+        """Return how far each element of the result may be from the exact sum (float64).
+
+        Args:
+            tensors: The workers' tensors, alike in shape and type.
+            lanes: Values in a full packet.
+        """
+
+    def demand(self, ways: Ways, what: Aggregation) -> Demand:
+        """Return the least bytes that it sends over each link, and its least times."""
+        from ringleaf.ina.loads import least_demand
+
+        return least_demand(ways, what)
+
+    def prepare(self) -> None:  # noqa: B027 - there may be nothing to do
+        """Load its agents' compiled code, or compile it; otherwise `join` does."""
+
+    def reader(self) -> object:
+        """Return the object that explains its registers and packets to people.
+
+        It has the methods of `Readable` (`ina/reading.py`), those of `Occupies`
+        (`ina/occupancy.py`), both, or neither.
+        """
+        return None

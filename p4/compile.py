@@ -10,10 +10,11 @@ import hashlib
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from ringleaf.errors import BackendError, RingleafError
+from ringleaf.ina.registry import SYSTEMS
+from ringleaf.shipped import Target
 
 FOLDER = Path(__file__).resolve().parent
 BUILD = FOLDER / "build"
@@ -21,26 +22,12 @@ MANIFEST = BUILD / "sources.sha256"
 COMPILER = "p4c-bm2-ss"
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """One program as it is built: `build/{name}.json` and `build/{name}.p4info.txtpb`."""
-
-    name: str
-    source: str
-    options: tuple[str, ...] = ()
-
-
 _SOME_HEADERS = ("--Wdisable=unused",)  # of those that include/headers.p4 has for all
 
 TARGETS = (
     Target("forward", "forward.p4"),
     Target("tensorexpress", "tensorexpress.p4"),
-    Target("switchml-64", "switchml.p4", ("-DLANES=64",)),
-    Target("switchml-256", "switchml.p4", ("-DLANES=256",)),
-    Target("atp-64", "atp.p4", ("-DLANES=64",)),
-    Target("atp-256", "atp.p4", ("-DLANES=256",)),
-    Target("atp-switchml-64", "atp.p4", ("-DLANES=64", "-DSWITCHML")),
-    Target("atp-switchml-256", "atp.p4", ("-DLANES=256", "-DSWITCHML")),
+    *(target for name in SYSTEMS.shipped() for target in SYSTEMS[name].builds),
     Target("router", "router.p4", _SOME_HEADERS),
     Target("acl", "acl.p4", _SOME_HEADERS),
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from ringleaf.errors import ConfigError, choose
@@ -29,16 +30,25 @@ class Registry(Mapping[str, T], Generic[T]):
         folder: Where its files are, below the package: `collectives/algorithms`; "": nowhere.
         constant: The name under which a file has its member.
         module: Where in a member's folder it is, if members are folders and not files.
+        others: Further members, which another family's members bring along.
     """
 
     def __init__(
-        self, family: str, what: str, folder: str = "", constant: str = "", *, module: str = ""
+        self,
+        family: str,
+        what: str,
+        folder: str = "",
+        constant: str = "",
+        *,
+        module: str = "",
+        others: Mapping[str, T] = MappingProxyType({}),
     ) -> None:
         self.family = family
         self._what = what
         self._folder = folder
         self._constant = constant
         self._module = module
+        self._others = others
         self.added: dict[str, T] = {}  # members that this process has given itself
 
     @cached_property
@@ -56,6 +66,12 @@ class Registry(Mapping[str, T], Generic[T]):
                     f"{point.name!r}, which is {places[point.name]}; rename its entry point"
                 )
             places[point.name] = point.value
+        for name in self._others:
+            if name in places:
+                raise ConfigError(
+                    f"{self._what} {name}: must have a name of its own, got that of another "
+                    f"family's member, beside {places[name]}; rename one of them"
+                )
         return dict(sorted(places.items()))
 
     def _own(self) -> Iterator[tuple[str, str]]:
@@ -71,9 +87,9 @@ class Registry(Mapping[str, T], Generic[T]):
     def _points(self) -> list[EntryPoint]:
         return sorted(_points_on(tuple(sys.path)).select(group=f"ringleaf.{self.family}"))
 
-    def modules(self) -> list[str]:
-        """Return the modules that have members, which need not be imported yet."""
-        return [place.partition(":")[0] for place in self._places.values()]
+    def shipped(self) -> list[str]:
+        """Return the names of our own members, those with a file in the family's folder, sorted."""
+        return sorted(name for name, _ in self._own())
 
     def __getitem__(self, name: str) -> T:
         """Import the member of that name.
@@ -84,6 +100,8 @@ class Registry(Mapping[str, T], Generic[T]):
         """
         if name in self.added:
             return self.added[name]
+        if name in self._others:
+            return self._others[name]
         module, _, constant = self._places[name].partition(":")
         try:
             member: T = getattr(import_module(module), constant)
@@ -102,13 +120,13 @@ class Registry(Mapping[str, T], Generic[T]):
         return self[choose(where or self._what, self._what, name, self)]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted({*self._places, *self.added}))
+        return iter(sorted({*self._places, *self._others, *self.added}))
 
     def __len__(self) -> int:
-        return len({*self._places, *self.added})
+        return len({*self._places, *self._others, *self.added})
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._places or name in self.added  # without importing it
+    def __contains__(self, name: object) -> bool:  # without importing it
+        return name in self._places or name in self._others or name in self.added
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,6 +15,21 @@ P4 = PACKAGE / "p4"
 P4_BUILD = P4 / "build"  # BMv2 JSON and P4Info of our own P4 programs
 SPECS = PACKAGE / "experiments" / "specs"
 PAGE = PACKAGE / "experiments" / "page"  # shells, styles and scripts of HTML pages
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A P4 program as it is built: `p4/build/{name}.json` and `p4/build/{name}.p4info.txtpb`.
+
+    Args:
+        name: The program's name.
+        source: Its source, a file in `p4`.
+        options: Options of the compiler: `-DLANES=64`.
+    """
+
+    name: str
+    source: str
+    options: tuple[str, ...] = ()
 
 
 def built_programs() -> list[str]:

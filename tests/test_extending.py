@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import subprocess
@@ -59,6 +60,34 @@ def test_what_a_package_adds_is_run(tmp_path: Path) -> None:
     assert ALGORITHM in (tmp_path / "out" / "report.html").read_text()
 
 
+def test_a_system_that_a_package_adds_is_run_beside_ours(tmp_path: Path) -> None:
+    options = ("--topo", "star", "--size", "16K", "--lanes", "64", "--out", "out")
+    printed = ringleaf("run", *options, "--algo", "modest,switchml", at=tmp_path)
+    with (tmp_path / "out" / "results.csv").open() as file:
+        rows = {row["algo"]: row for row in csv.DictReader(file)}
+
+    assert "# wrong values: 0 OK" in printed
+    # 64 blocks, of which 8 are in flight: at least 8 rounds, each up and down a link of 1 us.
+    assert int(rows["modest"]["time_ps"]) >= 8 * 2 * 10**6 > int(rows["switchml"]["time_ps"])
+    assert rows["modest"]["bound_ps"] == rows["switchml"]["bound_ps"]  # the loads are SwitchML's
+    assert "modest" in (tmp_path / "out" / "report.html").read_text()
+    assert list((tmp_path / "out" / "figures").glob("*.png"))
+    assert "rank 0" in ringleaf("step", "modest", "--ranks", "2", "--plain", at=tmp_path)
+    assert "modest" in ringleaf("run", "--help", at=tmp_path)
+
+
+def test_a_systems_name_is_no_other_algorithms() -> None:
+    others = {"mine": "in the network"}
+    members: Registry[str] = Registry("nothing", "algorithm", others=others)
+
+    assert (list(members), len(members), members["mine"]) == (["mine"], 1, "in the network")
+    clashing: Registry[object] = Registry(
+        "nothing", "scheduler", "hosts/schedulers", "SCHEDULER", others={"fifo": 1}
+    )
+    with pytest.raises(ConfigError, match="scheduler fifo: must have a name of its own, got that"):
+        list(clashing)
+
+
 def test_what_a_package_adds_is_trained(tmp_path: Path) -> None:
     (tmp_path / "jobs.yaml").write_text(
         "topo: star,hosts=6\n"
@@ -83,6 +112,7 @@ def test_what_a_package_adds_is_trained(tmp_path: Path) -> None:
         ("compressor", "front.py"),
         ("scheduler", "last.py"),
         ("controller", "gentle.py"),
+        ("system", "modest.py"),
         ("model", "tiny.yaml"),
         ("model", "models.py"),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringleaf.collectives import ring
-from ringleaf.collectives.algorithm import Algorithm
+from ringleaf.collectives.algorithm import Algorithm, Look
 from ringleaf.collectives.schedule import Collective
 
 ALGORITHM = Algorithm(
@@ -12,4 +12,5 @@ ALGORITHM = Algorithm(
     "ring all-gather",
     lambda r: ring.ring_all_gather(r.ranks),
     lambda r: ring.ring_half_cost(r.ranks, r.size_bytes, r.fabric),
+    look=Look("#1f9d8b", "8"),
 )

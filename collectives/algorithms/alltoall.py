@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringleaf.collectives import alltoall
-from ringleaf.collectives.algorithm import Algorithm
+from ringleaf.collectives.algorithm import Algorithm, Look
 from ringleaf.collectives.schedule import Collective
 
 ALGORITHM = Algorithm(
@@ -12,4 +12,5 @@ ALGORITHM = Algorithm(
     "pairwise all-to-all",
     lambda r: alltoall.pairwise_all_to_all(r.ranks),
     lambda r: alltoall.pairwise_cost(r.ranks, r.size_bytes, r.fabric),
+    look=Look("#9467bd", "o"),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringleaf.collectives import double_tree, tree
-from ringleaf.collectives.algorithm import Algorithm, Request
+from ringleaf.collectives.algorithm import Algorithm, Look, Request
 from ringleaf.collectives.schedule import Collective
 
 
@@ -25,4 +25,5 @@ ALGORITHM = Algorithm(
     lambda r: double_tree.double_tree_cost(
         r.ranks, r.size_bytes, r.fabric, _double_tree_segments(r)
     ),
+    look=Look("#e08a2b", "D"),
 )

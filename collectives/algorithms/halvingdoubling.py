@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringleaf.collectives import halving_doubling
-from ringleaf.collectives.algorithm import Algorithm
+from ringleaf.collectives.algorithm import Algorithm, Look
 from ringleaf.collectives.schedule import Collective
 
 ALGORITHM = Algorithm(
@@ -12,4 +12,5 @@ ALGORITHM = Algorithm(
     "recursive halving-doubling",
     lambda r: halving_doubling.halving_doubling_allreduce(r.ranks),
     lambda r: halving_doubling.halving_doubling_cost(r.ranks, r.size_bytes, r.fabric),
+    look=Look("#1f9d8b", "^"),
 )

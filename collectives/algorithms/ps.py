@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringleaf.collectives import parameter_server
-from ringleaf.collectives.algorithm import Algorithm, Request
+from ringleaf.collectives.algorithm import Algorithm, Look, Request
 from ringleaf.collectives.schedule import Collective
 
 
@@ -20,4 +20,5 @@ ALGORITHM = Algorithm(
     lambda r: parameter_server.parameter_server_cost(
         r.ranks, r.size_bytes, r.fabric, r.servers, _ps_segments(r)
     ),
+    look=Look("#7b8794", "X"),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringleaf.collectives import ring
-from ringleaf.collectives.algorithm import Algorithm
+from ringleaf.collectives.algorithm import Algorithm, Look
 from ringleaf.collectives.schedule import Collective
 
 ALGORITHM = Algorithm(
@@ -12,4 +12,5 @@ ALGORITHM = Algorithm(
     "ring reduce-scatter",
     lambda r: ring.ring_reduce_scatter(r.ranks),
     lambda r: ring.ring_half_cost(r.ranks, r.size_bytes, r.fabric),
+    look=Look("#3f7fd1", "H"),
 )

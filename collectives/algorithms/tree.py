@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringleaf.collectives import tree
-from ringleaf.collectives.algorithm import Algorithm, Request
+from ringleaf.collectives.algorithm import Algorithm, Look, Request
 from ringleaf.collectives.schedule import Collective
 
 
@@ -18,4 +18,5 @@ ALGORITHM = Algorithm(
     "binary tree",
     lambda r: tree.tree_allreduce(r.ranks, _tree_segments(r)),
     lambda r: tree.tree_cost(r.ranks, r.size_bytes, r.fabric, _tree_segments(r)),
+    look=Look("#92703c", "s"),
 )

@@ -9,9 +9,9 @@ There are two kinds of bounds; the largest one counts:
   after the last.
 
 Where each host is reached by one path, its links are known; with ECMP only as far as there is no
-choice (`ways.py`). `aggregation_loads.py` computes the bytes that systems in the network send over
-each link. Bytes are those on the line, of first transmissions: headers, preambles and gaps count,
-for they are certain; acknowledgements and retransmissions don't.
+choice (`topologies/ways.py`). Systems in the network say themselves which bytes they send over each
+link (`ina/loads.py`). Bytes are those on the line, of first transmissions: headers, preambles and
+gaps count, for they are certain; acknowledgements and retransmissions don't.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ import networkx as nx
 from ringleaf.collectives.cost import Fabric
 from ringleaf.collectives.schedule import Aggregate, Message, Schedule, chunk_ranges, messages
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
-from ringleaf.experiments.bounds.aggregation_loads import Aggregation, Demand, demand
-from ringleaf.experiments.bounds.ways import Flow, Loads, Way, Ways, together
+from ringleaf.ina.loads import Aggregation, Demand, least_demand
+from ringleaf.ina.registry import SYSTEMS
+from ringleaf.topologies.ways import Flow, Loads, Way, Ways, together
 
 if TYPE_CHECKING:
     import torch
@@ -112,7 +113,7 @@ class Bounds:
                     asked = Aggregation(
                         what.ranks, self._helpers, stop - start, is_float, self._lanes, slots, parts
                     )
-                    needs = demand(schedule.algorithm, self.ways, asked)
+                    needs = self._demand(schedule.algorithm, asked)
                     moves.append(_Move(what, 0, needs.alone_ps, needs))
             else:
                 size = edges[what.stop] - edges[what.start]
@@ -124,6 +125,12 @@ class Bounds:
         chain_ps = _look_ahead(moves, schedule)
         _look_back(moves, schedule)
         return max(chain_ps, self._loads(moves).least_ps())
+
+    def _demand(self, system: str, asked: Aggregation) -> Demand:
+        """Return a system's demand for an aggregation; for unknown systems, the least of any."""
+        if system in SYSTEMS:
+            return SYSTEMS[system].demand(self.ways, asked)
+        return least_demand(self.ways, asked)
 
     def line_bytes(self, size_bytes: int) -> int:
         """Return the bytes of a message's packets on the line."""

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 from ringleaf.collectives.schedule import Collective, chunk_ranges
-from ringleaf.experiments.bounds.ways import Ways, least_ps
+from ringleaf.topologies.ways import Ways, least_ps
 
 if TYPE_CHECKING:
     import torch

@@ -29,6 +29,7 @@ from ringleaf.experiments.spec.jobs import JobSpec, JobsSpec
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.pieces import cut
+from ringleaf.ina.registry import SYSTEMS
 from ringleaf.topologies.graph import hosts
 
 if TYPE_CHECKING:
@@ -114,7 +115,6 @@ class JobsExperiment:
         watcher: Watcher = NOBODY,
     ) -> Case:
         """Run one combination."""
-        from ringleaf.ina.registry import SYSTEMS  # compiles, or loads compiled code
         from ringleaf.networks.hosts.credit import partition_bytes
         from ringleaf.networks.hosts.training import TrainingDirector
         from ringleaf.networks.virtual import VirtualNetwork

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-from ringleaf.ina.registry import load_layers
+from ringleaf.ina.registry import layer_modules
 
 
 class FieldView(NamedTuple):
@@ -33,7 +33,7 @@ def _ethernet() -> Any:
 
     import ringleaf.hosts.rc.layers  # noqa: F401
 
-    load_layers()
+    layer_modules()
     return l2.Ether
 
 

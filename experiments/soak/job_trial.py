@@ -14,7 +14,7 @@ from ringleaf.experiments.jobs.ledger import GradientLedger
 from ringleaf.experiments.network import fold_hierarchy, network_options
 from ringleaf.experiments.runner import Experiment
 from ringleaf.experiments.soak.job_cases import JobsCase, Round, Team, Training
-from ringleaf.experiments.soak.trial import FORGETFUL, Finding, try_run
+from ringleaf.experiments.soak.trial import Finding, is_forgetful, try_run
 from ringleaf.experiments.spec.options import resolve
 from ringleaf.hosts.scheduling.interface import Scheduler
 from ringleaf.hosts.scheduling.registry import find_scheduler
@@ -41,7 +41,7 @@ def try_jobs(case: JobsCase) -> list[Finding]:
         fabric = _Fabric(case)
     except RingleafError as error:
         return [Finding("refused", "", str(error))]
-    may_end = bool(case.trouble.restarts) and any(team.system in FORGETFUL for team in case.teams)
+    may_end = bool(case.trouble.restarts) and any(is_forgetful(team.system) for team in case.teams)
     found = []
     for number, each in enumerate(case.rounds):
         algos = ", ".join(job.algo for job in each.trainings)

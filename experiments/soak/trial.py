@@ -20,22 +20,13 @@ from ringleaf.experiments.runner import Experiment, Measurement
 from ringleaf.experiments.soak.cases import Case
 from ringleaf.experiments.spec.collective import Spec
 from ringleaf.experiments.spec.options import resolve
+from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.graph import switches
 
 if TYPE_CHECKING:
     from ringleaf.networks.faults import Disturbance
-
-FORGETFUL = ("switchml",)
-"""Systems whose published protocol has no answer to a switch that lost its registers: a worker
-that has its result does not resend the packet that a slower one still waits for. Their runs may
-then end with a complaint, but in no other way."""
-
-
-GOING_ON = ("atp", "omnireduce")
-"""Systems that deal a tensor's blocks to servers beginning where the last tensor's dealing ended.
-Their bound is for a network's first tensor, and the next ones may be a block's time below it."""
 
 GOOD = ("ok", "ended", "refused")
 
@@ -146,13 +137,21 @@ def try_case(case: Case) -> list[Finding]:
     found = []
     for size_bytes, algorithm, inputs in experiment.tasks():
         where = f"{algorithm.name} {size_bytes} B"
-        may_end = bool(case.trouble.restarts) and algorithm.name in FORGETFUL
+        may_end = bool(case.trouble.restarts) and is_forgetful(algorithm.name)
         measure = partial(_measure, experiment, networks, algorithm, size_bytes, inputs, where)
         ended = try_run(measure, where, may_end=may_end)
         if ended.is_broken:
             networks.forget(algorithm.name if algorithm.in_network else None)
         found.append(ended)
     return found
+
+
+def is_forgetful(name: str) -> bool:
+    """Return whether an algorithm is a system whose runs may fail after a switch has restarted.
+
+    Such runs may end with a complaint, but in no other way.
+    """
+    return name in SYSTEMS and SYSTEMS[name].is_forgetful
 
 
 def try_run(run: Callable[[], Finding], where: str, *, may_end: bool) -> Finding:
@@ -191,7 +190,7 @@ def _judge(measurement: Measurement, where: str, network: Worn, spec: Spec) -> F
     if row.wrong:
         return Finding("wrong", where, f"{row.wrong} elements: {row.reason}")
     limits = [("floor", row.floor_ps)]
-    if row.algo not in GOING_ON or network.runs == 1:
+    if row.algo not in SYSTEMS or not SYSTEMS[row.algo].deals_on or network.runs == 1:
         limits.append(("bound", row.bound_ps))
     for name, least_ps in limits:
         if least_ps > row.time_ps:

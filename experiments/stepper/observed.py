@@ -90,8 +90,13 @@ def observe(
             f"step: what {schedule.algorithm} sends depends on the numbers, so more than {WINDOW} "
             f"ranks can't be traced, got {schedule.ranks}"
         )
-    system = options.system
-    return Observed(events, tuple(traced), system if isinstance(system, Readable) else None)
+    return Observed(events, tuple(traced), _readable(options))
+
+
+def _readable(options: Options) -> Readable | None:
+    """Return the object that explains the registers and packets of a network's system, if any."""
+    reader = options.system.reader() if options.system is not None else None
+    return reader if isinstance(reader, Readable) else None
 
 
 def _tracers(inputs: Sequence[torch.Tensor], window: int) -> list[torch.Tensor]:
@@ -139,7 +144,7 @@ class _Reader:
     def __init__(self, graph: nx.Graph[str], switch: Switch, options: Options) -> None:
         self._graph = graph
         self._switch = switch
-        self._system = options.system
+        self._readable = _readable(options)
         self._scalars, self._lanes = split_lanes(list(switch.program.source.registers))
         self._counters = {
             name: counter.size for name, counter in switch.program.source.counters.items()
@@ -160,15 +165,15 @@ class _Reader:
         }
 
     def _name_row(self, counter: str, row: int) -> str:
-        if isinstance(self._system, Readable):
-            return self._system.read_counter(counter, row)
+        if self._readable is not None:
+            return self._readable.read_counter(counter, row)
         return f"{counter}[{row}]"
 
     def _held(self, cells: Mapping[str, Mapping[int, int]], index: int) -> Held:
         scalars = {_last(name): cells[name].get(index, 0) for name in self._scalars}
         lanes = tuple(_signed(cells[name].get(index, 0)) for name in self._lanes)
-        if isinstance(self._system, Readable):
-            facts = tuple(self._system.read_entry(self._graph, self._switch, index, scalars))
+        if self._readable is not None:
+            facts = tuple(self._readable.read_entry(self._graph, self._switch, index, scalars))
         else:
             facts = tuple(Fact(name, str(value)) for name, value in scalars.items())
             facts = (Fact("index", str(index)), *facts)

@@ -212,8 +212,8 @@ def _dissect(data: bytes) -> str:
     """Return scapy's summary of a packet, for systems that do not describe their packets."""
     from scapy.layers.l2 import Ether
 
-    from ringleaf.ina.registry import load_layers
+    from ringleaf.ina.registry import layer_modules
 
-    load_layers()
+    layer_modules()
     summary: str = Ether(data).summary()
     return summary.rpartition(" / ")[2] or summary

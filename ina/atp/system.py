@@ -3,36 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import networkx as nx
-import numpy as np
-import torch
-
-from ringleaf.arena import Store
+from ringleaf.collectives.algorithm import Look
 from ringleaf.errors import ConfigError
-from ringleaf.ethernet import LINE_OVERHEAD_BYTES
-from ringleaf.hosts.agent import HostAgent
-from ringleaf.ina.atp import reading, server, worker
-from ringleaf.ina.atp.control import AGGREGATORS, Job, block_loads, entities, first_aggregators
-from ringleaf.ina.atp.ledger import make_server
-from ringleaf.ina.atp.scaling import error_bounds
-from ringleaf.ina.atp.state import TENSORS, Address, make_worker
-from ringleaf.ina.atp.wire import SIZES, VALUES_AT
-from ringleaf.ina.jobs import WorkersJob
-from ringleaf.ina.systems import JobRequest
-from ringleaf.topologies.addresses import ipv4, mac
-from ringleaf.topologies.graph import index
-from ringleaf.topologies.loads import busiest_ps
+from ringleaf.ina.systems import Costs, JobRequest, System
+from ringleaf.shipped import Target
 
-LEAST_WINDOW = 8
-MOST_WINDOW = 4096
+if TYPE_CHECKING:
+    import networkx as nx
+    import torch
+
+    from ringleaf.arena import Store
+    from ringleaf.ina.jobs import WorkersJob
+    from ringleaf.ina.loads import Aggregation, Demand
+    from ringleaf.topologies.ways import Ways
+
+LANES = (64, 256)
 
 
-class Atp:
+class Atp(System):
     """The system ATP."""
 
     name = "atp"
-    last_comers: tuple[str, ...] = ("Ether.src", "IP.src", "IP.ttl", "IP.chksum", "ATP.sender")
+    title = "ATP"
+    look = Look("#1fb0d0", "*")
+    costs = Costs(switch_bytes=6 << 20, hops_per_s=4e5, packets=0.9)
+    builds = tuple(
+        Target(f"{name}-{lanes}", "atp.p4", (f"-DLANES={lanes}", *options))
+        for name, options in (("atp", ()), ("atp-switchml", ("-DSWITCHML",)))
+        for lanes in LANES
+    )
+    joint = {  # noqa: RUF012 - a constant, as the base class says
+        frozenset({f"atp-{lanes}", f"switchml-{lanes}"}): f"atp-switchml-{lanes}" for lanes in LANES
+    }
+    last_comers = ("Ether.src", "IP.src", "IP.ttl", "IP.chksum", "ATP.sender")
+    layers = "ringleaf.ina.atp.layers"
+    deals_on = True
 
     def program(self, lanes: int) -> str:
         """Return the name of the P4 program for packets of so many values.
@@ -40,118 +47,49 @@ class Atp:
         Raises:
             ConfigError: If there is none.
         """
-        if lanes not in SIZES:
-            raise ConfigError(f"atp: lanes must be one of {list(SIZES)}, got {lanes!r}")
+        if lanes not in LANES:
+            raise ConfigError(f"{self.name}: lanes must be one of {list(LANES)}, got {lanes!r}")
         return f"atp-{lanes}"
 
     def join(self, graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
         """Make a job of at most 64 workers.
 
-        Blocks are dealt to the parameter servers; without any, each worker's host has one, so
-        that no link carries more than the others. All jobs may take the share's `entries`, each
-        switch's aggregators. Slots, the window, are rounded up to a power of two.
-
         Raises:
             ConfigError: If it does not fit the switches.
         """
-        lanes, slots, entries_most = request.lanes, request.slots, request.share.entries
-        self.program(lanes)
-        loads = block_loads(graph, request.members, request.servers or request.members)
-        turn_ps = busiest_ps(graph, loads, VALUES_AT + 4 * lanes + LINE_OVERHEAD_BYTES)
-        if slots is None:
-            slots = min(max(2 * request.rtt_ps // turn_ps, LEAST_WINDOW), MOST_WINDOW)
-        job = Job(
-            request.number,
-            tuple(request.members),
-            tuple(request.servers or request.members),
-            aggregators=AGGREGATORS[lanes] if entries_most is None else entries_most,
-            window=1 << (slots - 1).bit_length(),
-            lanes=lanes,
-        )
-        agents = make_agents(
-            graph,
-            store,
-            job,
-            ring=request.ring,
-            min_timeout_ps=2 * request.rtt_ps,  # queues may take longer; then only probes are sent
-            quiet_ps=request.rtt_ps,
-            ecmp=request.ecmp,
-        )
-        return WorkersJob(
-            "atp",
-            entities(graph, job),
-            agents,
-            worker.begin_tensor,
-            window_bytes=4 * job.window * lanes,
-            tensors_at=TENSORS,
-        )
+        from ringleaf.ina.atp import job
+
+        self.program(request.lanes)
+        return job.join(graph, store, request)
 
     def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
         """Return how far each element of the result may be from the exact sum (float64)."""
+        import numpy as np
+        import torch
+
+        from ringleaf.ina.atp.scaling import error_bounds
+
         del lanes  # every value is scaled alike
         if tensors[0].dtype == torch.int32:
             return torch.zeros(tensors[0].shape, dtype=torch.float64)
         parts = np.stack([tensor.numpy() for tensor in tensors])
         return torch.from_numpy(error_bounds(parts))
 
-    # Registers and packets as people read them: protocols of `ina/reading.py`, `ina/occupancy.py`.
-    read_entry = staticmethod(reading.read_entry)
-    occupied = staticmethod(reading.occupied)
-    read_packet = staticmethod(reading.read_packet)
-    read_values = staticmethod(reading.read_values)
-    read_counter = staticmethod(reading.read_counter)
+    def demand(self, ways: Ways, what: Aggregation) -> Demand:
+        """Return the least bytes that it sends over each link, and its least times."""
+        from ringleaf.ina.atp import loads
+
+        return loads.demand(ways, what)
+
+    def prepare(self) -> None:
+        """Load its agents' compiled code, or compile it."""
+        import ringleaf.ina.atp.job  # noqa: F401  # it is compiled when it is imported
+
+    def reader(self) -> object:
+        """Return the object that explains its registers and packets to people."""
+        from ringleaf.ina.atp import reading
+
+        return reading
 
 
 SYSTEM = Atp()
-
-
-def make_agents(
-    graph: nx.Graph[str],
-    store: Store,
-    job: Job,
-    *,
-    ring: int,
-    min_timeout_ps: int,
-    quiet_ps: int,
-    ecmp: bool = False,
-    first_sequence: int = 0,
-) -> list[HostAgent]:
-    """Return a job's workers, in their order, then its parameter servers."""
-    workers, servers = (
-        [Address(mac(graph, host, 1), ipv4(graph, host)) for host in names]
-        for names in (job.workers, job.servers)
-    )
-    aggregators = first_aggregators(job)
-    agents = []
-    for number, host in enumerate(job.workers):
-        at = make_worker(
-            store,
-            host=index(host),
-            ring=ring,
-            job=job.number,
-            number=number,
-            own=workers[number],
-            servers=servers,
-            aggregators=aggregators,
-            lanes=job.lanes,
-            min_timeout_ps=min_timeout_ps,
-            first_sequence=first_sequence,
-        )
-        agents.append(HostAgent(index(host), worker, at))
-    for number, host in enumerate(job.servers):
-        at = make_server(
-            store,
-            host=index(host),
-            ring=ring,
-            job=job.number,
-            number=number,
-            own=servers[number],
-            workers=workers,
-            positions=job.window,
-            aggregators=job.aggregators,
-            lanes=job.lanes,
-            quiet_ps=quiet_ps,
-            ecmp=ecmp,
-        )
-        agents.append(HostAgent(index(host), server, at))
-    return agents

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import networkx as nx
-import torch
+from ringleaf.collectives.algorithm import Look
+from ringleaf.ina.systems import FORWARD, Costs, JobRequest, System
 
-from ringleaf.arena import Store
-from ringleaf.errors import ConfigError
-from ringleaf.ethernet import LINE_OVERHEAD_BYTES
-from ringleaf.hosts.agent import HostAgent
-from ringleaf.ina.jobs import WorkersJob
-from ringleaf.ina.omnireduce import aggregator, worker
-from ringleaf.ina.omnireduce.ledger import make_aggregator
-from ringleaf.ina.omnireduce.state import TENSORS, Address, check_lanes, make_worker
-from ringleaf.ina.omnireduce.wire import BLOCK, MAX_SLOTS, values_at
-from ringleaf.ina.systems import JobRequest
-from ringleaf.topologies.addresses import ipv4, mac
-from ringleaf.topologies.graph import index
-from ringleaf.topologies.loads import busiest_ps, link_loads
-from ringleaf.topologies.routing import dealt, routes
+if TYPE_CHECKING:
+    import networkx as nx
+    import torch
 
-LEAST_SLOTS = 8
-MOST_SLOTS = 1 << 12
+    from ringleaf.arena import Store
+    from ringleaf.ina.jobs import WorkersJob
+    from ringleaf.ina.loads import Aggregation, Demand
+    from ringleaf.topologies.ways import Ways
 
 
-class OmniReduce:
+class OmniReduce(System):
     """The system OmniReduce."""
 
     name = "omnireduce"
-    last_comers: tuple[str, ...] = ()
+    title = "OmniReduce"
+    look = Look("#d16fc4", "h")
+    costs = Costs(switch_bytes=64 << 10, hops_per_s=8e5, packets=2.0)
+    layers = "ringleaf.ina.omnireduce.layers"
+    deals_on = True
 
     def program(self, lanes: int) -> str:
         """Return the name of the P4 program: switches forward, whatever the packets hold.
@@ -38,49 +34,20 @@ class OmniReduce:
         Raises:
             ConfigError: If a packet can't hold so many values.
         """
-        check_lanes("omnireduce", lanes)
-        return "forward"
+        from ringleaf.ina.omnireduce.state import check_lanes
+
+        check_lanes(self.name, lanes)
+        return FORWARD
 
     def join(self, graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
-        """Make a job.
-
-        Slots are dealt to the servers, which aggregate; without any, each worker's host does, too.
-        There are as many as keep the busiest link busy for two round trips. No resources of
-        switches are needed.
+        """Make a job; it needs no resources of switches.
 
         Raises:
             ConfigError: If a number is out of range.
         """
-        where, lanes = f"omnireduce job {request.number}", request.lanes
-        columns = check_lanes(where, lanes)
-        places = tuple(request.servers or request.members)
-        packet_bytes = values_at(columns) + 4 * columns * BLOCK + LINE_OVERHEAD_BYTES
-        turn_ps = busiest_ps(graph, _slot_loads(graph, request.members, places), packet_bytes)
-        slots = request.slots
-        if slots is None:
-            each = max(2 * request.rtt_ps // turn_ps, LEAST_SLOTS) // -len(places)
-            slots = min(-each * len(places), MOST_SLOTS)  # as many for each, or one has most to do
-        if not 0 < slots <= MAX_SLOTS:
-            raise ConfigError(f"{where}: slots must be 1 to {MAX_SLOTS}, got {slots}")
-        agents = make_agents(
-            graph,
-            store,
-            number=request.number,
-            members=request.members,
-            places=places,
-            ring=request.ring,
-            lanes=lanes,
-            slots=slots,
-            min_timeout_ps=2 * max(request.rtt_ps, slots * turn_ps),
-        )
-        return WorkersJob(
-            "omnireduce",
-            {},  # switches just forward
-            agents,
-            worker.begin_tensor,
-            window_bytes=4 * slots * lanes,
-            tensors_at=TENSORS,
-        )
+        from ringleaf.ina.omnireduce import job
+
+        return job.join(graph, store, request)
 
     def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
         """Return how far each element of the result may be from the exact sum (float64).
@@ -89,6 +56,8 @@ class OmniReduce:
         at most (n - 1) u / (1 - (n - 1) u) times the sum of magnitudes (Higham, "Accuracy and
         stability of numerical algorithms", 4.2).
         """
+        import torch
+
         del lanes  # values are added as they are
         if tensors[0].dtype == torch.int32:
             return torch.zeros(tensors[0].shape, dtype=torch.float64)
@@ -96,70 +65,15 @@ class OmniReduce:
         magnitudes = torch.stack([tensor.double().abs() for tensor in tensors]).sum(dim=0)
         return magnitudes * (rounding / (1 - rounding))
 
+    def demand(self, ways: Ways, what: Aggregation) -> Demand:
+        """Return the least bytes that it sends over each link, and its least times."""
+        from ringleaf.ina.omnireduce import loads
+
+        return loads.demand(ways, what)
+
+    def prepare(self) -> None:
+        """Load its agents' compiled code, or compile it."""
+        import ringleaf.ina.omnireduce.job  # noqa: F401  # it is compiled when it is imported
+
 
 SYSTEM = OmniReduce()
-
-
-def _slot_loads(
-    graph: nx.Graph[str], members: Sequence[str], places: Sequence[str]
-) -> dict[tuple[str, str], float]:
-    """Return the packets that each link carries per slot and round: updates and as many results."""
-    demand: dict[str, dict[str, float]] = {}
-    for ends in (members, places), (places, members):
-        for dst in ends[1]:
-            row = demand.setdefault(dst, {})
-            for src in ends[0]:
-                row[src] = row.get(src, 0.0) + 1 / len(places)
-    return link_loads(graph, demand, dealt(graph, routes(graph)))
-
-
-def make_agents(
-    graph: nx.Graph[str],
-    store: Store,
-    *,
-    number: int,
-    members: Sequence[str],
-    places: Sequence[str],
-    ring: int,
-    lanes: int,
-    slots: int,
-    min_timeout_ps: int,
-    first_round: int = 0,
-) -> list[HostAgent]:
-    """Return a job's workers, in their order, then its aggregators."""
-    workers, aggregators = (
-        [Address(mac(graph, host, 1), ipv4(graph, host)) for host in names]
-        for names in (members, places)
-    )
-    agents = []
-    for rank, host in enumerate(members):
-        at = make_worker(
-            store,
-            host=index(host),
-            ring=ring,
-            job=number,
-            rank=rank,
-            own=workers[rank],
-            aggregators=aggregators,
-            slots=slots,
-            lanes=lanes,
-            min_timeout_ps=min_timeout_ps,
-            first_round=first_round,
-        )
-        agents.append(HostAgent(index(host), worker, at))
-    for which, host in enumerate(places):
-        at = make_aggregator(
-            store,
-            host=index(host),
-            ring=ring,
-            job=number,
-            number=which,
-            aggregators=len(places),
-            own=aggregators[which],
-            workers=workers,
-            slots=slots,
-            lanes=lanes,
-            first_round=first_round,
-        )
-        agents.append(HostAgent(index(host), aggregator, at))
-    return agents

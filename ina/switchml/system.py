@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import networkx as nx
-import numpy as np
-import torch
-
-import ringleaf.ina.switchml.worker as worker
-from ringleaf.arena import Store
+from ringleaf.collectives.algorithm import Look
 from ringleaf.errors import ConfigError
-from ringleaf.ethernet import LINE_OVERHEAD_BYTES
-from ringleaf.hosts.agent import HostAgent
-from ringleaf.ina.jobs import WorkersJob
-from ringleaf.ina.switchml import reading
-from ringleaf.ina.switchml.control import ENTRIES, Job, entities
-from ringleaf.ina.switchml.scaling import error_bounds
-from ringleaf.ina.switchml.state import TENSORS, make_worker
-from ringleaf.ina.switchml.wire import SIZES, VALUES_AT
-from ringleaf.ina.systems import JobRequest
-from ringleaf.topologies.addresses import ipv4, mac
-from ringleaf.topologies.graph import index, link
-from ringleaf.topologies.trees import AggregationTree, aggregation_tree
-from ringleaf.units import serialize_ps
+from ringleaf.ina.systems import Costs, JobRequest, System
+from ringleaf.shipped import Target
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import torch
+
+    from ringleaf.arena import Store
+    from ringleaf.ina.jobs import WorkersJob
+    from ringleaf.ina.loads import Aggregation, Demand
+    from ringleaf.topologies.ways import Ways
+
+LANES = (64, 256)
 
 
-class SwitchML:
+class SwitchML(System):
     """The system SwitchML."""
 
     name = "switchml"
-    last_comers: tuple[str, ...] = ("Ether.src", "IP.src", "IP.chksum")
+    title = "SwitchML"
+    look = Look("#d62f5c", "P")
+    costs = Costs(switch_bytes=4 << 20, hops_per_s=5.5e5, packets=1.3)
+    builds = tuple(
+        Target(f"switchml-{lanes}", "switchml.p4", (f"-DLANES={lanes}",)) for lanes in LANES
+    )
+    last_comers = ("Ether.src", "IP.src", "IP.chksum")
+    layers = "ringleaf.ina.switchml.layers"
+    is_forgetful = True
 
     def program(self, lanes: int) -> str:
         """Return the name of the P4 program for packets of so many values.
@@ -38,8 +42,8 @@ class SwitchML:
         Raises:
             ConfigError: If there is none.
         """
-        if lanes not in SIZES:
-            raise ConfigError(f"switchml: lanes must be one of {list(SIZES)}, got {lanes!r}")
+        if lanes not in LANES:
+            raise ConfigError(f"{self.name}: lanes must be one of {list(LANES)}, got {lanes!r}")
         return f"switchml-{lanes}"
 
     def join(self, graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
@@ -48,84 +52,38 @@ class SwitchML:
         Raises:
             ConfigError: If it does not fit the switches.
         """
+        from ringleaf.ina.switchml import job
+
         self.program(request.lanes)
-        tree = aggregation_tree(graph, request.members, index=request.number - 1)
-        packet_ps = _packet_ps(graph, tree, request.lanes)
-        job = _job(request, packet_ps)
-        workers = [
-            make_worker(
-                store,
-                host=index(host),
-                ring=request.ring,
-                job=job.number,
-                workers=len(request.members),
-                slots=job.slots,
-                lanes=job.lanes,
-                mac=mac(graph, host, 1),
-                address=ipv4(graph, host),
-                min_timeout_ps=2 * max(request.rtt_ps, job.slots * packet_ps),
-            )
-            for host in request.members
-        ]
-        agents = [
-            HostAgent(index(host), worker, at)
-            for host, at in zip(request.members, workers, strict=True)
-        ]
-        return WorkersJob(
-            "switchml",
-            entities(graph, tree, job),
-            agents,
-            worker.begin_tensor,
-            window_bytes=4 * job.slots * job.lanes,
-            tensors_at=TENSORS,
-        )
+        return job.join(graph, store, request)
 
     def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
         """Return how far each element of the result may be from the exact sum (float64)."""
+        import numpy as np
+        import torch
+
+        from ringleaf.ina.switchml.scaling import error_bounds
+
         if tensors[0].dtype == torch.int32:
             return torch.zeros(tensors[0].shape, dtype=torch.float64)
         parts = np.stack([tensor.numpy() for tensor in tensors])
         return torch.from_numpy(error_bounds(parts, lanes))
 
-    # Registers and packets as people read them: protocols of `ina/reading.py`, `ina/occupancy.py`.
-    read_entry = staticmethod(reading.read_entry)
-    occupied = staticmethod(reading.occupied)
-    read_packet = staticmethod(reading.read_packet)
-    read_values = staticmethod(reading.read_values)
-    read_counter = staticmethod(reading.read_counter)
+    def demand(self, ways: Ways, what: Aggregation) -> Demand:
+        """Return the least bytes that it sends over each link, and its least times."""
+        from ringleaf.ina.switchml import loads
 
+        return loads.demand(ways, what)
 
-def _packet_ps(graph: nx.Graph[str], tree: AggregationTree, lanes: int) -> int:
-    """Return the time that a packet takes on the slowest link of the tree."""
-    rate_bps = min(
-        link(graph, switch, child).rate_bps
-        for switch, children in tree.children.items()
-        for child in children
-    )
-    return serialize_ps(VALUES_AT + 4 * lanes + LINE_OVERHEAD_BYTES, rate_bps)
+    def prepare(self) -> None:
+        """Load its agents' compiled code, or compile it."""
+        import ringleaf.ina.switchml.job  # noqa: F401  # it is compiled when it is imported
 
+    def reader(self) -> object:
+        """Return the object that explains its registers and packets to people."""
+        from ringleaf.ina.switchml import reading
 
-def _job(request: JobRequest, packet_ps: int) -> Job:
-    """Return the job with its slots: twice a path's capacity, within its share of each switch.
-
-    Raises:
-        ConfigError: If they are more than the share: the next one is another job's.
-    """
-    first, most = request.share.cut(ENTRIES[request.lanes] // 2)
-    if most < 1:
-        raise ConfigError(
-            f"switchml job {request.number}: a switch must have a slot for each of "
-            f"{request.share.of} jobs, got {request.share.entries}"
-        )
-    slots = request.slots
-    if slots is None:
-        slots = min(max(2 * request.rtt_ps // packet_ps, 8), most)
-    elif slots > most:
-        raise ConfigError(
-            f"switchml job {request.number}: slots must be at most {most}, its share of a switch "
-            f"that {request.share.of} jobs use, got {slots}; ask for fewer, or for more entries"
-        )
-    return Job(request.number, slots, first_slot=first, lanes=request.lanes)
+        return reading
 
 
 SYSTEM = SwitchML()

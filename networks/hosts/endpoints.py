@@ -240,12 +240,17 @@ class Endpoints:
     def _join(
         self, graph: nx.Graph[str], store: Store, options: Options, rtt_ps: int
     ) -> dict[int, Aggregator]:
-        """Return the aggregators, by group; those of one system share the switches' memory."""
+        """Return the aggregators, by group; those of one program share the switches' memory."""
         joined: dict[int, Aggregator] = {}
+        programs = {
+            place: group.system.program(options.lanes)
+            for place, group in enumerate(self.groups)
+            if group.system is not None
+        }
         for place, group in enumerate(self.groups):
             if group.system is None:
                 continue
-            alike = [i for i, each in enumerate(self.groups) if each.system is group.system]
+            alike = [i for i, program in programs.items() if program == programs[place]]
             request = JobRequest(
                 number=group.number,
                 members=group.hosts,

@@ -42,8 +42,9 @@ class Occupancy:
         self._switches = switches
         self._systems: list[Occupies] = []
         for group in groups:
-            if isinstance(group.system, Occupies) and group.system not in self._systems:
-                self._systems.append(group.system)
+            system = _occupying(group)
+            if system is not None and system not in self._systems:
+                self._systems.append(system)
         self._numbers = max(group.number for group in groups) + 1
         self._samples = np.zeros((most, len(switches), self._numbers), np.int64)
         self._count = 0
@@ -89,8 +90,14 @@ def watch(
     told = {
         name
         for place, aggregator in endpoints.aggregators.items()
-        if isinstance(endpoints.groups[place].system, Occupies)
+        if _occupying(endpoints.groups[place]) is not None
         for name in aggregator.entities
     }
     found = {name: switch for name, switch in switches.items() if name in told}
     return Occupancy(found, endpoints.groups, start_ps, most) if found else None
+
+
+def _occupying(group: Group) -> Occupies | None:
+    """Return the reader of the entries that a group's system takes; None if it takes none."""
+    reader = group.system.reader() if group.system is not None else None
+    return reader if isinstance(reader, Occupies) else None

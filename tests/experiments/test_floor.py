@@ -5,8 +5,8 @@ import torch
 
 from ringleaf.collectives.schedule import Collective
 from ringleaf.experiments.bounds.floor import Floor, Held, Task
-from ringleaf.experiments.bounds.ways import Ways
 from ringleaf.topologies import registry
+from ringleaf.topologies.ways import Ways
 from ringleaf.units import PS_PER_US
 
 GBIT_100 = 100_000_000_000

@@ -33,7 +33,7 @@ from ringleaf.hosts.agent import (
     take_completions,
 )
 from ringleaf.ina.atp import control as atp_control
-from ringleaf.ina.atp.system import make_agents
+from ringleaf.ina.atp.job import make_agents
 from ringleaf.ina.switchml import control as switchml_control
 from ringleaf.ina.switchml import worker as switchml_worker
 from ringleaf.ina.switchml.state import make_worker

@@ -27,7 +27,7 @@ from ringleaf.hosts.agent import (
     take_completions,
 )
 from ringleaf.ina.omnireduce import worker
-from ringleaf.ina.omnireduce.system import make_agents
+from ringleaf.ina.omnireduce.job import make_agents
 from ringleaf.ina.tensors import FLOAT32, INT32
 from ringleaf.packets import free_packet, make_pool, read_packet, write_packet
 from ringleaf.topologies.addresses import ipv4

@@ -41,10 +41,11 @@ def test_entries_are_in_use_until_their_result_is_there(
     name: str, cells: dict[str, dict[int, int]], jobs: list[int]
 ) -> None:
     system = find_system(name)
-    assert isinstance(system, Occupies)
+    reader = system.reader()
+    assert isinstance(reader, Occupies)
     switch = Switch.alone(Program.load(P4_BUILD / f"{system.program(64)}.json"), ports=2)
     for register in switch.program.source.registers:
         for index, value in cells.get(register.rpartition(".")[2], {}).items():
             switch.write_register(register, index, value)
 
-    assert system.occupied(switch).tolist() == jobs
+    assert reader.occupied(switch).tolist() == jobs

@@ -1,0 +1,116 @@
+"""A job of ATP: its agents and the entities of switches."""
+
+from __future__ import annotations
+
+import networkx as nx
+
+from ringleaf.arena import Store
+from ringleaf.ethernet import LINE_OVERHEAD_BYTES
+from ringleaf.hosts.agent import HostAgent
+from ringleaf.ina.atp import server, worker
+from ringleaf.ina.atp.control import AGGREGATORS, Job, block_loads, entities, first_aggregators
+from ringleaf.ina.atp.ledger import make_server
+from ringleaf.ina.atp.state import TENSORS, Address, make_worker
+from ringleaf.ina.atp.wire import VALUES_AT
+from ringleaf.ina.jobs import WorkersJob
+from ringleaf.ina.systems import JobRequest
+from ringleaf.topologies.addresses import ipv4, mac
+from ringleaf.topologies.graph import index
+from ringleaf.topologies.loads import busiest_ps
+
+LEAST_WINDOW = 8
+MOST_WINDOW = 4096
+
+
+def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
+    """Make a job of at most 64 workers.
+
+    Blocks are dealt to the parameter servers; without any, each worker's host has one, so
+    that no link carries more than the others. All jobs may take the share's `entries`, each
+    switch's aggregators. Slots, the window, are rounded up to a power of two.
+
+    Raises:
+        ConfigError: If it does not fit the switches.
+    """
+    lanes, slots, entries_most = request.lanes, request.slots, request.share.entries
+    loads = block_loads(graph, request.members, request.servers or request.members)
+    turn_ps = busiest_ps(graph, loads, VALUES_AT + 4 * lanes + LINE_OVERHEAD_BYTES)
+    if slots is None:
+        slots = min(max(2 * request.rtt_ps // turn_ps, LEAST_WINDOW), MOST_WINDOW)
+    job = Job(
+        request.number,
+        tuple(request.members),
+        tuple(request.servers or request.members),
+        aggregators=AGGREGATORS[lanes] if entries_most is None else entries_most,
+        window=1 << (slots - 1).bit_length(),
+        lanes=lanes,
+    )
+    agents = make_agents(
+        graph,
+        store,
+        job,
+        ring=request.ring,
+        min_timeout_ps=2 * request.rtt_ps,  # queues may take longer; then only probes are sent
+        quiet_ps=request.rtt_ps,
+        ecmp=request.ecmp,
+    )
+    return WorkersJob(
+        "atp",
+        entities(graph, job),
+        agents,
+        worker.begin_tensor,
+        window_bytes=4 * job.window * lanes,
+        tensors_at=TENSORS,
+    )
+
+
+def make_agents(
+    graph: nx.Graph[str],
+    store: Store,
+    job: Job,
+    *,
+    ring: int,
+    min_timeout_ps: int,
+    quiet_ps: int,
+    ecmp: bool = False,
+    first_sequence: int = 0,
+) -> list[HostAgent]:
+    """Return a job's workers, in their order, then its parameter servers."""
+    workers, servers = (
+        [Address(mac(graph, host, 1), ipv4(graph, host)) for host in names]
+        for names in (job.workers, job.servers)
+    )
+    aggregators = first_aggregators(job)
+    agents = []
+    for number, host in enumerate(job.workers):
+        at = make_worker(
+            store,
+            host=index(host),
+            ring=ring,
+            job=job.number,
+            number=number,
+            own=workers[number],
+            servers=servers,
+            aggregators=aggregators,
+            lanes=job.lanes,
+            min_timeout_ps=min_timeout_ps,
+            first_sequence=first_sequence,
+        )
+        agents.append(HostAgent(index(host), worker, at))
+    for number, host in enumerate(job.servers):
+        at = make_server(
+            store,
+            host=index(host),
+            ring=ring,
+            job=job.number,
+            number=number,
+            own=servers[number],
+            workers=workers,
+            positions=job.window,
+            aggregators=job.aggregators,
+            lanes=job.lanes,
+            quiet_ps=quiet_ps,
+            ecmp=ecmp,
+        )
+        agents.append(HostAgent(index(host), server, at))
+    return agents

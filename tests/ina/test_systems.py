@@ -1,0 +1,129 @@
+"""A system brings all that others need to know of it, and two may share switches."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.errors import ConfigError
+from ringleaf.ina.atp.system import Atp
+from ringleaf.ina.registry import SYSTEMS, layer_modules, program_of
+from ringleaf.ina.switchml.system import SwitchML
+from ringleaf.ina.systems import Costs, Share, System
+from ringleaf.shipped import P4, built_programs
+from ringleaf.topologies.registry import build
+from ringleaf.topologies.ways import Ways
+
+
+class Noted(SwitchML):
+    """SwitchML by another name, which notes its jobs' shares of the switches."""
+
+    name = "noted"
+
+    def __init__(self) -> None:
+        self.shares: list[Share] = []
+
+    def join(self, *given: Any) -> Any:
+        self.shares.append(given[-1].share)
+        return super().join(*given)
+
+
+class Bare(System):
+    """The least that a system must have."""
+
+    name = "bare"
+
+    def program(self, lanes: int) -> str:
+        return "forward"
+
+    def join(self, *given: Any) -> Any:
+        raise NotImplementedError
+
+    def error_bound(self, tensors: Any, lanes: int) -> Any:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("names", "program"),
+    [
+        ([], "plain"),
+        (["omnireduce"], "plain"),
+        (["switchml"], "switchml-64"),
+        (["omnireduce", "atp"], "atp-64"),
+        (["switchml", "atp"], "atp-switchml-64"),
+        (["atp", "omnireduce", "switchml"], "atp-switchml-64"),
+    ],
+)
+def test_jobs_programs_are_joined(names: list[str], program: str) -> None:
+    assert program_of([SYSTEMS[name] for name in names], 64, "plain") == program
+
+
+def test_systems_of_one_program_need_no_other() -> None:
+    assert program_of([Noted(), SwitchML()], 256) == "switchml-256"
+    assert program_of([Noted(), Atp()], 256) == "atp-switchml-256"
+
+
+def test_programs_that_nothing_joins_are_refused() -> None:
+    class Other(Noted):
+        name = "other"
+
+        def program(self, lanes: int) -> str:
+            return "other"
+
+    with pytest.raises(ConfigError, match=r"no P4 program serves .* got \['atp', 'other'\]"):
+        program_of([Other(), Atp()], 64)
+
+
+def test_systems_of_one_program_share_its_slots() -> None:
+    from ringleaf.networks.groups import Group
+    from ringleaf.networks.virtual import Options, VirtualNetwork
+
+    one, other = Noted(), Noted()
+    graph = build("leafspine,leaves=1,spines=1,hosts=4")
+    groups = [Group(1, ("h0", "h1"), (), one), Group(2, ("h2", "h3"), (), other)]
+    VirtualNetwork(graph, Options(lanes=64), groups=groups).close()
+
+    assert [*one.shares, *other.shares] == [Share(0, 2), Share(1, 2)]
+
+
+def test_the_least_system_has_an_answer_to_all() -> None:
+    bare = Bare()
+    ways = Ways(build("leafspine,leaves=1,spines=1,hosts=2"))
+
+    assert (bare.algorithm.title, bare.algorithm.in_network) == ("bare", True)
+    assert bare.algorithm is bare.algorithm
+    assert bare.costs == Costs()
+    assert bare.reader() is None
+    from ringleaf.ina.loads import Aggregation
+
+    # 1,000 float32 take 320 ns at 100 Gbit/s, and the way from host to host 2 us.
+    needs = bare.demand(ways, Aggregation((0, 1), (), 1000, is_float=True, lanes=64))
+    assert (needs.chain_ps, needs.loads.least_ps()) == (2_000_000, 320_000)
+
+
+def test_ours_bring_programs_layers_and_algorithms() -> None:
+    assert SYSTEMS.shipped() == ["atp", "omnireduce", "switchml"]
+    assert layer_modules() == [f"ringleaf.ina.{name}.layers" for name in SYSTEMS.shipped()]
+    for name in SYSTEMS.shipped():
+        system = SYSTEMS[name]
+        assert system.name == name
+        assert ALGORITHMS[name] is system.algorithm
+        for target in system.builds:
+            assert target.name in built_programs()
+            assert (P4 / target.source).is_file()
+        assert set(system.joint.values()) <= {target.name for target in system.builds}
+
+
+def test_systems_are_described_without_anything_that_takes_long() -> None:
+    code = (
+        "import sys\nfrom ringleaf.ina.registry import SYSTEMS\n"
+        "assert [each.costs for each in SYSTEMS.values()]\n"
+        "print({'torch', 'numba', 'numpy', 'networkx', 'finsy'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "set()\n"
