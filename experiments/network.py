@@ -278,6 +278,7 @@ def common_options(spec: NetworkSpec) -> Options:
         scheduler=spec.scheduler,
         program=spec.program,
         congestion=spec.cc,
+        ina_congestion=spec.ina_cc,
         ecn=spec.ecn,
         loss=spec.loss,
         duplicate=spec.duplicate,

@@ -32,6 +32,10 @@ FORWARD = "forward"
 """The program of switches that do not aggregate."""
 
 
+AIMD = "aimd"
+"""The published way in which ATP's congestion window changes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Costs:
     """Figures for estimates of a run's memory and time, on one processor core.
@@ -80,6 +84,7 @@ class JobRequest:
         slots: Packets in flight per worker; None: the system's choice, twice a path's capacity.
         rtt_ps: The longest round trip.
         ecmp: Whether flows are hashed to paths; if not, each host is reached by one path.
+        congestion: The name of the workers' congestion control, for systems that have a choice.
     """
 
     number: int
@@ -91,6 +96,7 @@ class JobRequest:
     slots: int | None
     rtt_ps: int
     ecmp: bool
+    congestion: str = AIMD
 
 
 class Aggregator(Protocol):

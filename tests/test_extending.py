@@ -76,6 +76,20 @@ def test_a_system_that_a_package_adds_is_run_beside_ours(tmp_path: Path) -> None
     assert "modest" in ringleaf("run", "--help", at=tmp_path)
 
 
+def test_a_window_that_a_package_adds_is_run(tmp_path: Path) -> None:
+    options = ("--topo", "star", "--size", "16K", "--lanes", "64", "--loss", "2%", "--slots", "16")
+    times = []
+    for window in ("aimd", "portion"):
+        out = tmp_path / window
+        given = ("--algo", "atp", "--ina-cc", window, "--out", str(out))
+        told = ringleaf("run", *options, *given, at=tmp_path)
+        assert "# wrong values: 0 OK" in told
+        with (out / "results.csv").open() as file:
+            times += [int(row["time_ps"]) for row in csv.DictReader(file)]
+
+    assert times[0] < times[1]  # only the other one takes losses for congestion
+
+
 def test_a_systems_name_is_no_other_algorithms() -> None:
     others = {"mine": "in the network"}
     members: Registry[str] = Registry("nothing", "algorithm", others=others)
@@ -113,6 +127,7 @@ def test_what_a_package_adds_is_trained(tmp_path: Path) -> None:
         ("scheduler", "last.py"),
         ("controller", "gentle.py"),
         ("system", "modest.py"),
+        ("window", "portion.py"),
         ("model", "tiny.yaml"),
         ("model", "models.py"),
     ],

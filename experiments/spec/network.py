@@ -14,6 +14,8 @@ from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import label, option
 from ringleaf.hosts.congestion.registry import CONTROLLERS
+from ringleaf.ina.atp.registry import WINDOWS
+from ringleaf.ina.systems import AIMD
 from ringleaf.marking import NEVER, Marking
 from ringleaf.topologies.registry import TOPOLOGIES
 from ringleaf.units import exact_rate, exact_time
@@ -158,6 +160,9 @@ class NetworkSpec(Checked):
     )
     cc: Annotated[str, kinds.one_of("congestion controller", CONTROLLERS, shown=False)] = option(
         FIXED, "hosts' congestion control: fixed (window), dctcp or dcqcn", flags="--cc"
+    )
+    ina_cc: Annotated[str, kinds.one_of("window", WINDOWS, shown=False)] = option(
+        AIMD, "congestion control of ATP's workers: aimd", flags="--ina-cc"
     )
     marking: kinds.AnyMarking = option(
         "",

@@ -24,6 +24,8 @@ from ringleaf.experiments.spec.options import JOBS, TYPED
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.model import names as models
+from ringleaf.ina.atp.registry import WINDOWS
+from ringleaf.ina.registry import SYSTEMS
 from ringleaf.topologies.registry import TOPOLOGIES
 
 HELP = Path("experiments/spec/options.txt")
@@ -108,7 +110,9 @@ def reference_names() -> str:
         parts.append(f"- `{name}`: {algorithm.title} ({collective}{where})")
     for title, names in (
         ("Flow schedulers", SCHEDULERS),
+        ("Aggregation systems", SYSTEMS),
         ("Congestion controllers", CONTROLLERS),
+        ("ATP's congestion windows", WINDOWS),
         ("Compressors", COMPRESSORS),
         ("Models", models()),
     ):

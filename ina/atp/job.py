@@ -8,8 +8,10 @@ from ringleaf.arena import Store
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.hosts.agent import HostAgent
 from ringleaf.ina.atp import server, worker
+from ringleaf.ina.atp.congestion import Window
 from ringleaf.ina.atp.control import AGGREGATORS, Job, block_loads, entities, first_aggregators
 from ringleaf.ina.atp.ledger import make_server
+from ringleaf.ina.atp.registry import find_window
 from ringleaf.ina.atp.state import TENSORS, Address, make_worker
 from ringleaf.ina.atp.wire import VALUES_AT
 from ringleaf.ina.jobs import WorkersJob
@@ -53,6 +55,7 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
         min_timeout_ps=2 * request.rtt_ps,  # queues may take longer; then only probes are sent
         quiet_ps=request.rtt_ps,
         ecmp=request.ecmp,
+        window=find_window(request.congestion),
     )
     return WorkersJob(
         "atp",
@@ -73,6 +76,7 @@ def make_agents(
     min_timeout_ps: int,
     quiet_ps: int,
     ecmp: bool = False,
+    window: Window,
     first_sequence: int = 0,
 ) -> list[HostAgent]:
     """Return a job's workers, in their order, then its parameter servers."""
@@ -94,6 +98,7 @@ def make_agents(
             aggregators=aggregators,
             lanes=job.lanes,
             min_timeout_ps=min_timeout_ps,
+            window=window,
             first_sequence=first_sequence,
         )
         agents.append(HostAgent(index(host), worker, at))

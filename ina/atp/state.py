@@ -10,6 +10,7 @@ from ringleaf.compiled import inline
 from ringleaf.errors import ConfigError
 from ringleaf.headers import write_udp
 from ringleaf.hosts.agent import AGENT_WORDS, make_agent
+from ringleaf.ina.atp import congestion
 from ringleaf.ina.atp.wire import (
     GRADIENT,
     HEADER_BYTES,
@@ -29,7 +30,7 @@ from ringleaf.ina.atp.wire import (
 from ringleaf.ina.flight import FLIGHT_WORDS, Flight, make_flight, open_flight
 from ringleaf.ina.job_numbers import check_job
 from ringleaf.ina.tensors import TENSORS_WORDS, Tensors, make_tensors, open_tensors
-from ringleaf.views import window
+from ringleaf.views import window as view
 
 # The worker's words. Sequence numbers are whole here, and modulo 2^32 on the wire.
 JOB = 0
@@ -43,11 +44,13 @@ CURRENT = 7  # number of the tensor that NEXT lies in, or behind
 END = 8  # behind the last block of all tensors
 BASE = 9  # all before it have their results
 NEXT = 10  # the next one to send
-ALLOWED = 11  # the congestion window, in packets
-INCREASE = 12  # its growth in a round trip
-ROUND_END = 13  # when BASE gets here, a round trip is over
-CONGESTED = 14  # 1: something in this round trip met a long queue
-FLIGHT = 15
+ROUND_END = 11  # when BASE gets here, a round trip is over
+CONTROL = 12  # the congestion window's block, as `congestion.py` has it
+ALLOWED = CONTROL + congestion.WINDOW
+INCREASE = CONTROL + congestion.GROWTH
+MARKED = CONTROL + congestion.MARKED
+RESULTS = CONTROL + congestion.RESULTS
+FLIGHT = CONTROL + congestion.CONTROL_WORDS
 TENSORS = FLIGHT + FLIGHT_WORDS
 OWN_WORDS = TENSORS + TENSORS_WORDS
 
@@ -91,6 +94,7 @@ def make_worker(
     aggregators: Sequence[int],
     lanes: int,
     min_timeout_ps: int,
+    window: congestion.Window,
     first_sequence: int = 0,
 ) -> int:
     """Return the offset of a worker that has no tensor yet.
@@ -108,6 +112,7 @@ def make_worker(
         lanes: Values in a packet, 64 or 256.
         min_timeout_ps: Floor of the retransmission timeout; 4 times as much is its value
             before any sample, and 64 times as much its most.
+        window: The way in which the congestion window changes.
         first_sequence: Number of the job's first block.
 
     Raises:
@@ -138,9 +143,12 @@ def make_worker(
     state[TEMPLATES_AT], state[SCRATCH_AT], state[ROWS_AT] = templates_at, scratch_at, rows_at
     state[END] = state[BASE] = state[NEXT] = first_sequence
     state[ROUND_END] = first_sequence
-    # The capacity of a path; the window is twice that. The published client begins as high.
-    state[ALLOWED] = max(1, positions // 2)
-    state[INCREASE] = max(1, GROWTH_BYTES // (VALUES_AT + 4 * lanes))
+    congestion.begin_window(
+        state[CONTROL:][: congestion.CONTROL_WORDS],
+        window,
+        most=positions,  # twice the capacity of a path
+        growth=max(1, GROWTH_BYTES // (VALUES_AT + 4 * lanes)),
+    )
     rows = store.arena.words[rows_at:][: positions * POSITION_WORDS].reshape(-1, POSITION_WORDS)
     rows[:, SEQUENCE] = ANSWERED
     rows[:, AGGREGATOR] = aggregators
@@ -161,9 +169,9 @@ def open_worker(arena: Arena, at: int) -> Worker:
     words = arena.words
     own = at + AGENT_WORDS
     return Worker(
-        window(words, own, OWN_WORDS),
-        window(words, words[own + ROWS_AT], words[own + WINDOW] * POSITION_WORDS),
+        view(words, own, OWN_WORDS),
+        view(words, words[own + ROWS_AT], words[own + WINDOW] * POSITION_WORDS),
         open_flight(arena, own + FLIGHT),
         open_tensors(arena, own + TENSORS),
-        window(arena.lanes, words[own + SCRATCH_AT], words[own + LANES]),
+        view(arena.lanes, words[own + SCRATCH_AT], words[own + LANES]),
     )

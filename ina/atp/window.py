@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from ringleaf.compiled import inline
+from ringleaf.arena import Arena
+from ringleaf.compiled import handler_at, inline
+from ringleaf.hosts.agent import AGENT_WORDS
+from ringleaf.ina.atp.congestion import ON_ROUND
 from ringleaf.ina.atp.state import (
     AGGREGATOR,
     ALLOWED,
     ANSWERED,
     BASE,
-    CONGESTED,
+    CONTROL,
     CURRENT,
     END,
-    INCREASE,
     IS_RAW,
+    MARKED,
     NEXT,
     POSITION_WORDS,
+    RESULTS,
     ROUND_END,
     SEQUENCE,
     TENSOR,
@@ -53,19 +57,21 @@ def send_more(worker: Worker) -> None:
 
 
 @inline
-def end_round(worker: Worker) -> None:
-    """Halve the window or let it grow, once per round trip (AIMD).
+def tell_window(arena: Arena, at: int, worker: Worker, event: int, argument: int, now: int) -> None:
+    """Call one of the window's handlers, and keep its decision within bounds."""
+    state = worker.state
+    handler_at(state[CONTROL + event])(arena, at + AGENT_WORDS + CONTROL, argument, now)
+    state[ALLOWED] = min(max(state[ALLOWED], 1), state[WINDOW])
 
-    The published code looks at the mark of every window of acknowledgements alike.
-    """
+
+@inline
+def end_round(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
+    """Have the window changed, once per round trip."""
     state = worker.state
     if state[BASE] < state[ROUND_END]:
         return
-    if state[CONGESTED]:
-        state[ALLOWED] = max(1, state[ALLOWED] // 2)
-    else:
-        state[ALLOWED] = min(state[WINDOW], state[ALLOWED] + state[INCREASE])
-    state[CONGESTED] = 0
+    tell_window(arena, at, worker, ON_ROUND, state[RESULTS], now_ps)
+    state[MARKED] = state[RESULTS] = 0
     state[ROUND_END] = state[NEXT]
 
 

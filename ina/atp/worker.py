@@ -30,17 +30,19 @@ from ringleaf.headers import (
     write_priority,
 )
 from ringleaf.hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
+from ringleaf.ina.atp.congestion import ON_LOSS
 from ringleaf.ina.atp.scaling import copy_integers, quantise
 from ringleaf.ina.atp.state import (
     AGGREGATOR,
     BASE,
-    CONGESTED,
     END,
     IS_RAW,
     JOB,
     LANES,
+    MARKED,
     NEXT,
     POSITION_WORDS,
+    RESULTS,
     SEQUENCE,
     SERVERS,
     TEMPLATES_AT,
@@ -49,9 +51,10 @@ from ringleaf.ina.atp.state import (
     Worker,
     open_worker,
 )
-from ringleaf.ina.atp.window import end_round, send_more, settle
+from ringleaf.ina.atp.window import end_round, send_more, settle, tell_window
 from ringleaf.ina.atp.wire import (
     AGGREGATOR_AT,
+    CONGESTED,
     INTEGERS,
     JOB_AT,
     MESSAGE_AT,
@@ -69,7 +72,6 @@ from ringleaf.ina.atp.wire import (
     get_sequence,
     put_workers,
 )
-from ringleaf.ina.atp.wire import CONGESTED as CONGESTED_FLAG
 from ringleaf.ina.flight import (
     ATTEMPTS,
     LEVEL,
@@ -249,13 +251,16 @@ def keep_values(arena: Arena, worker: Worker, position: int, head: Bytes) -> Non
 
 
 @inline
-def take_result(arena: Arena, worker: Worker, position: int, head: Bytes, now_ps: int) -> None:
+def take_result(
+    arena: Arena, at: int, worker: Worker, position: int, head: Bytes, now_ps: int
+) -> None:
     """Keep a result's values, and draw conclusions about other packets."""
     state = worker.state
     keep_values(arena, worker, position, head)
     is_marked = head[IP_TOS_AT] & ECN_MASK == ECN_MARKED
-    if head[MESSAGE_AT] & CONGESTED_FLAG or is_marked:
-        state[CONGESTED] = 1
+    state[RESULTS] += 1
+    if head[MESSAGE_AT] & CONGESTED or is_marked:
+        state[MARKED] += 1
     unlink_slot(worker.flight, position)
     was_lost = bool(head[MESSAGE_AT] & RESEND)
     if not was_lost:
@@ -264,7 +269,7 @@ def take_result(arena: Arena, worker: Worker, position: int, head: Bytes, now_ps
     end_question(worker.flight, position, was_lost, now_ps)
     note_answer(worker.flight, position, now_ps)
     settle(worker, position, signed(get16(head, PROPOSAL_AT)))
-    end_round(worker)
+    end_round(arena, at, worker, now_ps)
     queue_passed(worker.flight)
 
 
@@ -279,12 +284,13 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
         if head[MESSAGE_AT] >> 4 == REQUEST:
             worker.rows[position * POSITION_WORDS + IS_RAW] |= (head[MESSAGE_AT] & RAW) // RAW
             push_lost(worker.flight, position, now_ps)
+            tell_window(arena, at, worker, ON_LOSS, 0, now_ps)
         elif head[SIZE_AT] & SIZE_MASK == SIZE_NONE:
             send_raw(worker, position, now_ps)
         else:
             arena.words[at + PROGRESS] += 1
             tensor = worker.rows[position * POSITION_WORDS + TENSOR]
-            take_result(arena, worker, position, head, now_ps)
+            take_result(arena, at, worker, position, head, now_ps)
             end_tensor(arena, at, worker.tensors, tensor, now_ps)
             send_more(worker)
         arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
@@ -294,14 +300,11 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
 
 @handler
 def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
-    """Queue overdue packets.
-
-    The window stays: only marks indicate congestion, as in the published code. A loss that other
-    workers must repair as well would close the windows of all.
-    """
+    """Queue overdue packets."""
     worker = open_worker(arena, at)
     if queue_overdue(worker.flight, now_ps):
         back_off(worker.flight, now_ps)
+        tell_window(arena, at, worker, ON_LOSS, 1, now_ps)
     arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
     arena.words[at + READY] = has_waiting(worker.flight)
     return 0

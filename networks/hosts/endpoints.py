@@ -261,6 +261,7 @@ class Endpoints:
                 slots=options.slots,
                 rtt_ps=rtt_ps,
                 ecmp=options.ecmp,
+                congestion=options.ina_congestion,
             )
             joined[place] = group.system.join(graph, store, request)
         return joined

@@ -34,6 +34,7 @@ from ringleaf.hosts.agent import (
 )
 from ringleaf.ina.atp import control as atp_control
 from ringleaf.ina.atp.job import make_agents
+from ringleaf.ina.atp.registry import find_window
 from ringleaf.ina.switchml import control as switchml_control
 from ringleaf.ina.switchml import worker as switchml_worker
 from ringleaf.ina.switchml.state import make_worker
@@ -157,6 +158,7 @@ def atp_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: in
         ring=ring,
         min_timeout_ps=MIN_TIMEOUT_PS,
         quiet_ps=4 * DELAY_PS,
+        window=find_window("aimd"),
         first_sequence=first,
     )
     return Party(atp_control.entities(graph, job), agents)

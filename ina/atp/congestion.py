@@ -1,0 +1,71 @@
+"""The interface of ATP's congestion windows: handlers, and a block of words in each worker.
+
+A handler has the signature of all (`ringleaf.compiled`); `at` is the worker's block:
+
+    on_round(arena, at, results, now_ps)   a round trip is over: of its results, MARKED met
+                                           congestion (ECN, on the way to or from the server)
+    on_loss(arena, at, timeout, now_ps)    the server has requested a block again (0), or a timeout
+                                           has come (1)
+
+Each leaves in the block the window, which the worker then keeps within 1 and MOST_WINDOW.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ringleaf.arena import Arena, Words
+from ringleaf.compiled import address_of, handler
+
+# The decision.
+WINDOW = 0  # blocks that may be without result at once
+# The facts that it is told.
+MARKED = 1
+MOST_WINDOW = 2
+GROWTH = 3  # packets in one segment of TCP, by which RFC 5681 lets a window grow in a round trip
+# The worker's own words.
+RESULTS = 4  # of this round trip
+ON_ROUND = 5  # addresses of the handlers
+ON_LOSS = 6
+OWN = 8  # a window's own words start here
+CONTROL_WORDS = 24
+
+Handler = Callable[..., int]
+
+
+@handler
+def ignore(_arena: Arena, _at: int, _argument: int, _now_ps: int) -> int:
+    """Ignore an event that a window does not handle."""
+    return 0
+
+
+def begin_idle(_block: Words) -> None:
+    """Set nothing, for a window without words of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One way in which the congestion window changes.
+
+    Args:
+        name: Its name in the registry, by which people choose it.
+        begin: Sets a new block's own words; WINDOW is half of MOST_WINDOW by then, the capacity of
+            a path, and may be changed.
+        on_round: A handler as described above, like the following.
+        on_loss: Likewise.
+    """
+
+    name: str
+    begin: Callable[[Words], None] = begin_idle
+    on_round: Handler = ignore
+    on_loss: Handler = ignore
+
+
+def begin_window(block: Words, chosen: Window, *, most: int, growth: int) -> None:
+    """Set a worker's block for a window of at most `most` packets."""
+    # The published client begins as high.
+    block[WINDOW], block[MOST_WINDOW], block[GROWTH] = max(1, most // 2), most, growth
+    block[ON_ROUND], block[ON_LOSS] = address_of(chosen.on_round), address_of(chosen.on_loss)
+    chosen.begin(block)
+    block[WINDOW] = min(max(block[WINDOW], 1), most)

@@ -1,0 +1,25 @@
+"""The ways in which ATP's congestion window changes, by name.
+
+A new one is a file in `windows`, or an entry point of a package. Each is loaded when it is asked
+for; this compiles it, or loads its compiled code.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ringleaf.registry import Registry
+
+if TYPE_CHECKING:
+    from ringleaf.ina.atp.congestion import Window
+
+WINDOWS: Registry[Window] = Registry("windows", "window", "ina/atp/windows", "ATP_WINDOW")
+
+
+def find_window(name: str) -> Window:
+    """Return the window of that name.
+
+    Raises:
+        ConfigError: If there is none; the message names the valid ones.
+    """
+    return WINDOWS.find(name, "ina_cc")
