@@ -7,13 +7,24 @@
 
 In text, weights follow the name, of class 0 first: `drr:1,1,1,1,2,2,4,4`; without, class c has
 weight c + 1. A class without packets gives its turn away, so the line is never idle for it.
+
+These three are compiled into the event loop. Packages add others by entry points: each is one
+handler (`ringleaf.compiled`) that the loop calls by address, and that returns a class:
+
+    choose(arena, at, 0, now_ps) -> class   `at` are the port's queues; at least one has a packet
+
+It reads the queues by the columns in `ringleaf.switches.engine.queues` (LENGTHS, CLASS_BYTES,
+WEIGHTS, `first_bytes`), and may write TURN, CREDIT and DEFICITS, which are 0 at first, as it likes.
+If it returns a class without packets, the highest one with any is served.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ringleaf.errors import ConfigError, choose
+from ringleaf.registry import Registry
 from ringleaf.units import is_whole
 
 CLASSES = 8
@@ -22,16 +33,43 @@ STRICT = 0
 WRR = 1
 DRR = 2
 SCHEDULERS = {"strict": STRICT, "wrr": WRR, "drr": DRR}
+CALLED = 3  # the code of all others
+
+
+@dataclass(frozen=True, slots=True)
+class Discipline:
+    """Another package's way of serving a port's queues.
+
+    Args:
+        name: Its name in the registry, by which people choose it.
+        choose: A handler as described above.
+    """
+
+    name: str
+    choose: Callable[..., int]
+
+
+DISCIPLINES: Registry[Discipline] = Registry("disciplines", "scheduler")
+"""The port disciplines of other packages by name."""
 
 MAX_WEIGHT = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """A scheduler's code, and the classes' weights, which strict priority has no use for."""
+    """A scheduler's code, the classes' weights, which strict priority has no use for, and its name.
+
+    The name of a scheduler of ours is "".
+    """
 
     code: int = STRICT
     weights: tuple[int, ...] = tuple(range(1, CLASSES + 1))
+    name: str = ""
+
+
+def names() -> list[str]:
+    """Return the names of all schedulers, ours first."""
+    return [*SCHEDULERS, *DISCIPLINES]
 
 
 def parse_scheduler(text: str, where: str = "scheduler") -> Scheduler:
@@ -41,16 +79,17 @@ def parse_scheduler(text: str, where: str = "scheduler") -> Scheduler:
         ConfigError: If there is none of that name, or weights are not as many as classes.
     """
     name, colon, list_ = text.partition(":")
-    code = SCHEDULERS[choose(where, "scheduler", name, SCHEDULERS)]
+    code = SCHEDULERS.get(choose(where, "scheduler", name, names()), CALLED)
+    other = "" if name in SCHEDULERS else name
     if not colon:
-        return Scheduler(code)
+        return Scheduler(code, name=other)
     parts = list_.split(",")
     if code == STRICT or len(parts) != CLASSES or not all(map(_is_weight, parts)):
         raise ConfigError(
             f"{where}: weights are {CLASSES} whole numbers from 1 to {MAX_WEIGHT}, for wrr and "
             f"drr, got {text!r}"
         )
-    return Scheduler(code, tuple(map(int, parts)))
+    return Scheduler(code, tuple(map(int, parts)), other)
 
 
 def _is_weight(text: str) -> bool:

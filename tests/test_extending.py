@@ -46,7 +46,8 @@ def test_what_a_package_adds_is_verified_and_stepped_through(tmp_path: Path) -> 
 
 
 def test_what_a_package_adds_is_run(tmp_path: Path) -> None:
-    options = ("--topo", "star", "--size", "4K", "--compress", "front:100", "--cc", "gentle")
+    network = ("--topo", "star", "--cc", "gentle", "--scheduler", "longest")
+    options = (*network, "--size", "4K", "--compress", "front:100")
     printed = ringleaf("run", *options, "--algo", f"{ALGORITHM},ring", "--out", "out", at=tmp_path)
 
     names, unit, row = [
@@ -128,6 +129,7 @@ def test_what_a_package_adds_is_trained(tmp_path: Path) -> None:
         ("controller", "gentle.py"),
         ("system", "modest.py"),
         ("window", "portion.py"),
+        ("discipline", "longest.py"),
         ("model", "tiny.yaml"),
         ("model", "models.py"),
     ],

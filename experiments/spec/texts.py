@@ -16,6 +16,7 @@ from typing import Any
 
 from ringleaf.collectives.compress.registry import COMPRESSORS
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.disciplines import names as disciplines
 from ringleaf.experiments.spec.collective import Spec
 from ringleaf.experiments.spec.file import CASES, LISTS, LISTS_OF_JOBS
 from ringleaf.experiments.spec.jobs import JobsSpec
@@ -113,6 +114,7 @@ def reference_names() -> str:
         ("Aggregation systems", SYSTEMS),
         ("Congestion controllers", CONTROLLERS),
         ("ATP's congestion windows", WINDOWS),
+        ("Port disciplines", disciplines()),
         ("Compressors", COMPRESSORS),
         ("Models", models()),
     ):

@@ -28,9 +28,9 @@ from ringleaf.networks.traces.program import write_program
 from ringleaf.networks.traces.writer import TraceWriter, check_folder
 from ringleaf.networks.virtual.capture import CaptureBuffer
 from ringleaf.networks.virtual.state import Rows
-from ringleaf.packets import HEAD_BYTES, free_packet
-from ringleaf.switches.engine.queues import CREDIT, DEFICITS, PACKETS, TURN
-from ringleaf.switches.engine.schedulers import pop
+from ringleaf.packets import HEAD_BYTES
+from ringleaf.switches.engine.queues import CREDIT, DEFICITS, TURN
+from ringleaf.switches.engine.schedulers import free_all
 from ringleaf.switches.server.pipeline import Pipeline
 from ringleaf.switches.switch import Switch
 from ringleaf.units import PS_PER_NS
@@ -194,8 +194,7 @@ class Recorder:
         """Drop the packets in ports' queues; return whether the ports are idle."""
         rows, arena = self._engine.network().ports[ports], self._store.arena
         for queues in rows[:, s.QUEUES_AT].tolist():
-            while arena.words[queues + PACKETS] > 0:
-                free_packet(arena, pop(arena.words, queues))
+            free_all(arena, queues)
             arena.words[[queues + TURN, queues + CREDIT]] = 0  # as a replay's queues begin
             arena.words[queues + DEFICITS : queues + DEFICITS + CLASSES] = 0
         is_late = rows[:, s.BUSY_UNTIL_PS] > self._engine.now_ps

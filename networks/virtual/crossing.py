@@ -140,7 +140,7 @@ def drain(arena: Arena, at: int, port: int, now_ps: int) -> None:
     turns = OUTBOX_ROWS  # one event may not make more packets than there is room for
     while words[queues + PACKETS] > 0 and not went and turns > 0:
         turns -= 1
-        went = leave_switch(arena, at, port, pop(words, queues), now_ps)
+        went = leave_switch(arena, at, port, pop(arena, queues, now_ps), now_ps)
     if words[queues + PACKETS] > 0:
         await_idle(words, at, port)
 

@@ -37,8 +37,8 @@ from ringleaf.networks.virtual.record import Recorder
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import open_network
 from ringleaf.networks.virtual.watch import Sight, Watch
-from ringleaf.packets import POOL_FREE, POOL_SIZE, free_packet, make_pool
-from ringleaf.switches.engine.schedulers import pop
+from ringleaf.packets import POOL_FREE, POOL_SIZE, make_pool
+from ringleaf.switches.engine.schedulers import free_all
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 from ringleaf.topologies.addresses import ipv4
@@ -387,12 +387,7 @@ class VirtualNetwork:
         net.nodes[switches(self.graph).index(name), s.BLOCK_AT] = switch.at
         for number, (node, _) in enumerate(self._links):
             if node == name:
-                self._empty_queues(int(net.ports[number, s.QUEUES_AT]))
-
-    def _empty_queues(self, queues: int) -> None:
-        arena = self.store.arena
-        while (packet := pop(arena.words, queues)) >= 0:
-            free_packet(arena, packet)
+                free_all(self.store.arena, int(net.ports[number, s.QUEUES_AT]))
 
     def drain(self) -> int:
         """Let all packets under way arrive; return the number of packets that are never freed.

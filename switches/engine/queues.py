@@ -27,7 +27,9 @@ CLASS_BYTES = 32  # per class
 CLASS_PEAKS = 40  # per class: most bytes
 WEIGHTS = 48  # per class
 DEFICITS = 56  # per class
-QUEUE_WORDS = 64
+CHOOSER = 64  # address of the handler that chooses, and its number in `DISCIPLINES`, if the
+NUMBER = 65  # scheduler is of another package
+QUEUE_WORDS = 66
 
 
 def make_queues(store: Store, capacity_bytes: int) -> int:

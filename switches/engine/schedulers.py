@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from ringleaf.arena import Store, Words
-from ringleaf.compiled import inline
+from ringleaf.arena import Arena, Store, Words
+from ringleaf.compiled import address_of, handler_at, inline
 from ringleaf.disciplines import (
+    CALLED,
     CLASSES,
+    DISCIPLINES,
+    DRR,
     SCHEDULERS,
     STRICT,
     WRR,
     parse_scheduler,
 )
+from ringleaf.packets import free_packet
 from ringleaf.switches.engine.queues import (
+    CHOOSER,
     CREDIT,
     DEFICITS,
     LENGTHS,
+    NUMBER,
     PACKETS,
     SCHEDULER,
     TURN,
@@ -38,12 +44,18 @@ def make_port_queues(store: Store, capacity_bytes: int, scheduler: str) -> int:
     words = store.arena.words
     words[at + SCHEDULER] = chosen.code
     words[at + WEIGHTS : at + WEIGHTS + CLASSES] = chosen.weights
+    if chosen.code == CALLED:
+        words[at + CHOOSER] = address_of(DISCIPLINES[chosen.name].choose)
+        words[at + NUMBER] = list(DISCIPLINES).index(chosen.name)
     return at
 
 
 def scheduler_of(words: Words, at: int) -> str:
     """Return the queues' scheduler, as text."""
-    name = next(name for name, code in SCHEDULERS.items() if code == words[at + SCHEDULER])
+    if words[at + SCHEDULER] == CALLED:
+        name = list(DISCIPLINES)[words[at + NUMBER]]
+    else:
+        name = next(name for name, code in SCHEDULERS.items() if code == words[at + SCHEDULER])
     weights: list[int] = words[at + WEIGHTS : at + WEIGHTS + CLASSES].tolist()
     return name if name == "strict" else f"{name}:{','.join(map(str, weights))}"
 
@@ -94,14 +106,36 @@ def choose_drr(words: Words, at: int) -> int:
 
 
 @inline
-def pop(words: Words, at: int) -> int:
+def choose_called(arena: Arena, at: int, now_ps: int) -> int:
+    """Return the class that another package's discipline chooses, if it has a packet."""
+    words = arena.words
+    level = handler_at(words[at + CHOOSER])(arena, at, 0, now_ps)
+    if level < 0 or level >= CLASSES or words[at + LENGTHS + level] == 0:
+        return highest(words, at)
+    return level
+
+
+@inline
+def pop(arena: Arena, at: int, now_ps: int) -> int:
     """Remove and return the packet that is served next; -1 when there is none."""
+    words = arena.words
     if words[at + PACKETS] == 0:
         return -1
     if words[at + SCHEDULER] == STRICT:
         level = highest(words, at)
     elif words[at + SCHEDULER] == WRR:
         level = choose_wrr(words, at)
-    else:
+    elif words[at + SCHEDULER] == DRR:
         level = choose_drr(words, at)
+    else:
+        level = choose_called(arena, at, now_ps)
     return take(words, at, level)
+
+
+def free_all(arena: Arena, at: int) -> None:
+    """Free all packets in the queues, for callers that are not compiled."""
+    words = arena.words
+    is_called = words[at + SCHEDULER] == CALLED  # only compiled code can call it
+    while words[at + PACKETS] > 0:
+        packet = take(words, at, highest(words, at)) if is_called else pop(arena, at, 0)
+        free_packet(arena, packet)

@@ -6,20 +6,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.arena import Store
-from ringleaf.disciplines import CLASSES, parse_scheduler
+from ringleaf.arena import Arena, Store
+from ringleaf.compiled import handler
+from ringleaf.disciplines import CLASSES, DISCIPLINES, Discipline, parse_scheduler
 from ringleaf.errors import ConfigError
 from ringleaf.packets import free_packet, make_pool, write_packet
 from ringleaf.switches.engine.queues import (
     BYTES,
     CLASS_BYTES,
     CLASS_PEAKS,
+    CREDIT,
     DROPPED,
     PACKETS,
     PEAK_BYTES,
     push,
 )
-from ringleaf.switches.engine.schedulers import QUANTUM_BYTES, make_port_queues, pop, scheduler_of
+from ringleaf.switches.engine.schedulers import (
+    QUANTUM_BYTES,
+    free_all,
+    make_port_queues,
+    pop,
+    scheduler_of,
+)
 
 LONGEST = 1500
 LEVELS = st.integers(0, CLASSES - 1)
@@ -47,7 +55,7 @@ class Port:
         return packet
 
     def pop(self) -> int:
-        packet = pop(self.store.arena.words, self.at)
+        packet = pop(self.store.arena, self.at, 0)
         if packet >= 0:
             free_packet(self.store.arena, packet)
         return packet
@@ -173,3 +181,37 @@ def test_text_says_the_same_again() -> None:
 def test_bad_text_is_refused(text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         parse_scheduler(text)
+
+
+@handler
+def lowest_then_nothing(arena: Arena, at: int, _unused: int, _now_ps: int) -> int:
+    """Choose class 0, whether it has a packet or not; then, once, no class at all."""
+    arena.words[at + CREDIT] += 1
+    return CLASSES if arena.words[at + CREDIT] == 2 else 0
+
+
+@handler
+def serve(arena: Arena, at: int, _unused: int, now_ps: int) -> int:
+    return pop(arena, at, now_ps)
+
+
+def test_another_packages_discipline_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = Discipline("lowest", lowest_then_nothing)
+    monkeypatch.setitem(DISCIPLINES.added, "lowest", mine)
+    port = Port("lowest")
+    for level in (3, 0, 0, 5):
+        port.push(level, 100)
+
+    # Class 0; no class, so the highest with a packet, 5; class 0; and 3, as class 0 is empty.
+    arena = port.store.arena
+    assert [port.known[serve(arena, port.at, 0, 0)][0] for _ in range(4)] == [0, 5, 0, 3]
+    assert serve(arena, port.at, 0, 0) == -1
+    words = port.store.arena.words
+    assert scheduler_of(words, port.at) == "lowest:1,2,3,4,5,6,7,8"
+    weighed = make_port_queues(port.store, 1, "lowest:8,7,6,5,4,3,2,1")
+    assert scheduler_of(words, weighed) == "lowest:8,7,6,5,4,3,2,1"
+    port.push(2, 100)
+    free_all(arena, port.at)
+    assert (port.word(PACKETS), port.word(BYTES)) == (0, 0)
+    with pytest.raises(ConfigError, match="valid: strict, wrr, drr, lowest"):
+        parse_scheduler("x")
