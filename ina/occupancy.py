@@ -15,7 +15,7 @@ JOB_SHIFT = np.uint64(32)  # of a register that names an entry's user: job ++ bl
 
 @runtime_checkable
 class Occupies(Protocol):
-    """A system whose sums take entries of switches' memory, slots or aggregators."""
+    """The reader of a system whose sums take entries of switches' memory, slots or aggregators."""
 
     def occupied(self, switch: ControlPlane) -> npt.NDArray[np.int64]:
         """Return the jobs of the entries in use, one element each, in the order of entries.

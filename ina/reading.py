@@ -1,7 +1,7 @@
 """The meaning of a system's registers and packets, for people who step through it.
 
-A system with the methods of `Readable` explains itself; registers and packets of others are shown
-as they are.
+A system whose `reader` has the methods of `Readable` explains itself; registers and packets of
+others are shown as they are.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def rows_of(switch: ControlPlane, table: str) -> Iterator[Row]:
 
 @runtime_checkable
 class Readable(Protocol):
-    """A system that explains itself."""
+    """The reader of a system that explains itself."""
 
     def read_entry(
         self, graph: nx.Graph[str], switch: ControlPlane, index: int, cells: Mapping[str, int]
