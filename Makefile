@@ -49,7 +49,7 @@ help:  ## Show this text
 	@echo
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 	@echo
-	@echo 'make exp knows these names; [what is taken if nothing is said]:'
+	@echo 'make exp knows these names; [default]:'
 	@echo
 	@cat experiments/spec/options.txt
 	@echo
@@ -102,14 +102,14 @@ bench: $(STAMP)  ## Measure Ringleaf's own speed (ONLY=engine|startup|network|pe
 	@$(BIN)/ringleaf bench $(foreach t,$(ONLY),$(call q,$(t))) $(if $(OUT),--out $(call q,$(OUT)))
 
 TAKES_net := TOPO SWITCH HOSTS RATE DELAY LOSS OUT INJECT SWITCH_DELAY HOST_DELAY MESSAGE_OVERHEAD ARGS
-net: $(STAMP)  ## Bring a live network up (root): make net TOPO=fattree,k=4 [SWITCH=bmv2]
+net: $(STAMP)  ## Start a live network (root): make net TOPO=fattree,k=4 [SWITCH=bmv2]
 	@$(BIN)/ringleaf net $(call q,$(or $(TOPO),fattree)) $(if $(SWITCH),--switch $(call q,$(SWITCH))) \
 	  $(if $(HOSTS),--hosts $(call q,$(HOSTS))) $(if $(RATE),--rate $(call q,$(RATE))) $(if $(DELAY),--delay $(call q,$(DELAY))) \
 	  $(if $(LOSS),--loss $(call q,$(LOSS))) $(if $(OUT),--out $(call q,$(OUT))) \
 	  $(call flags,INJECT SWITCH_DELAY HOST_DELAY MESSAGE_OVERHEAD) $(ARGS)
 
 TAKES_clean-net := ALL
-clean-net: $(STAMP)  ## Remove what killed live networks have left (ALL=1: running ones, too)
+clean-net: $(STAMP)  ## Remove the remains of killed live networks (ALL=1: running ones, too)
 	@$(BIN)/ringleaf net clean $(if $(ALL),--all)
 
 TAKES_bench-live := ONLY TOPO SCALE ALGO SIZE SWITCH LOSS HOSTS LANES OUT REPEATS
@@ -133,7 +133,7 @@ $(SHELL_STAMP): constraints-shell.txt
 	@touch $@
 
 TAKES_mutants := ONLY JOBS
-mutants: $(STAMP)  ## Break one line at a time, and see whether tests notice (ONLY=words of names or files)
+mutants: $(STAMP)  ## Break one line at a time, and check that tests fail (ONLY=words of names or files)
 	@$(BIN)/python tests/mutants/run_mutants.py $(if $(JOBS),--jobs $(call q,$(JOBS))) $(if $(ONLY),$(foreach w,$(ONLY),$(call q,$(w))))
 
 TAKES_soak := TIME RUNS SEED CASE JOBS HOSTILE INPUTS
@@ -154,7 +154,7 @@ format: $(STAMP)  ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-p4: $(STAMP)  ## Compile p4/*.p4 anew (needs p4c)
+p4: $(STAMP)  ## Compile p4/*.p4 again (needs p4c)
 	$(BIN)/python p4/compile.py
 
 docs: $(STAMP)  ## Build the documentation's site in site/ (pip install mkdocs)
@@ -163,12 +163,12 @@ docs: $(STAMP)  ## Build the documentation's site in site/ (pip install mkdocs)
 	$(BIN)/python -m mkdocs build --strict --quiet
 
 TAKES_coverage := ARGS
-coverage: $(STAMP)  ## Run the tests, and say which lines none of them reaches (pip install pytest-cov)
+coverage: $(STAMP)  ## Run the tests, and list lines that no test reaches (pip install pytest-cov)
 	@$(BIN)/python -c 'import pytest_cov' 2>/dev/null || \
 	  { echo "make: no pytest-cov in $(VENV); install it: $(BIN)/pip install pytest-cov" >&2; exit 1; }
 	$(BIN)/pytest -q -n auto --cov=ringleaf --cov-report=term-missing:skip-covered $(ARGS)
 
-options: $(STAMP)  ## Write anew what is made of the options: help, names, README's table, schema
+options: $(STAMP)  ## Write the texts generated from the options: help, names, README's table, schema
 	@$(BIN)/python -m ringleaf.experiments.spec.texts
 
 pin: $(STAMP)  ## Write the installed versions to constraints.txt
@@ -183,7 +183,7 @@ clean:  ## Remove caches of tools
 distclean: clean  ## Remove results, virtual environments and compiled code, too
 	rm -rf runs $(VENV) $(SHELL_VENV) "$${XDG_CACHE_HOME:-$$HOME/.cache}/ringleaf"
 
-# What was typed and nobody takes, as `topo=torus2d`, must not be ignored in silence.
+# A typed name that no target takes, such as `topo=torus2d`, must not be ignored silently.
 GOALS := $(or $(MAKECMDGOALS),$(.DEFAULT_GOAL))
 VALID := $(foreach goal,$(GOALS),$(TAKES_$(goal)))
 UNKNOWN := $(firstword $(filter-out $(VALID) $(TAKEN_BY_ALL) $(TAKEN_BY_TOOLS),$(TYPED)))

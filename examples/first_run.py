@@ -21,8 +21,8 @@ def _(mo):
         # A first run
 
         Sixteen hosts of a fat-tree sum a tensor: by a ring, by halving and doubling, and by
-        SwitchML, whose switches add up what passes through them. Every packet runs through the
-        P4 program, in virtual time.
+        SwitchML, whose switches add up packets that pass through them. Every packet runs
+        through the P4 program, in virtual time.
         """
     )
 
@@ -40,8 +40,8 @@ def _(ringleaf):
 def _(mo):
     mo.md(
         """
-        A bound says how fast an algorithm can be on its routes, a floor how fast any can be. At
-        4 KiB the ring's thirty steps cost latency; at 1 MiB it is what links carry that counts.
+        The bound is the least time of an algorithm on its routes, the floor that of any algorithm.
+        At 4 KiB the ring's thirty steps cost latency; at 1 MiB the bytes on the links count.
         """
     )
 

@@ -20,9 +20,9 @@ def _(mo):
         """
         # Two training jobs on one fabric
 
-        ResNet-50 and VGG-16, gradients and computing times a two-hundredth of what they are, so
-        that this page takes seconds. Who is first on the network: whose gradient was ready
-        first (`fifo`), or whose layer is needed first (`layers`)?
+        ResNet-50 and VGG-16 train with gradients and computing times divided by 200, so that
+        this page takes seconds. Which gradient goes first on the network: the one that was ready
+        first (`fifo`), or the one whose layer is needed first (`layers`)?
         """
     )
 
@@ -50,7 +50,7 @@ def _(ringleaf):
 
 @app.cell
 def _(mo):
-    mo.md("Layers over time, of the ring: computing, waiting, on the wire.")
+    mo.md("The ring's layers over time: computing, waiting, on the wire.")
 
 
 @app.cell

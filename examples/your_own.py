@@ -33,7 +33,7 @@ def _(mo):
 
 @app.cell
 def _(Link, add_host, add_switch, connect, new_graph):
-    graph = new_graph("two racks", (2, 2))  # groups of hosts that are near one another
+    graph = new_graph("two racks", (2, 2))  # groups of hosts that are near each other
     for number in range(2):
         add_switch(graph, number, number, "rack", (2 * number + 0.5, 1))
     for rank in range(4):
@@ -47,9 +47,9 @@ def _(Link, add_host, add_switch, connect, new_graph):
 def _(mo):
     mo.md(
         """
-        An allreduce is a list of transfers: who sends which chunk to whom in which step, and
-        whether it is added or copied there. This one sums inside the racks, exchanges the two
-        sums over the slow link, once each way, and copies the total inside.
+        An allreduce is a list of transfers: which rank sends which chunk to which rank in which
+        step, and whether the chunk is added or copied there. This one sums inside the racks,
+        exchanges the two sums over the slow link, once each way, and copies the total inside.
         """
     )
 

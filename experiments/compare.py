@@ -117,8 +117,8 @@ def compare(before: Found, after: Found, threshold: float) -> list[Difference]:
     """
     if before.names != after.names:
         raise ConfigError(
-            f"compare: both must be told apart alike, got {', '.join(before.names)} and "
-            f"{', '.join(after.names)}; compare runs of one spec"
+            f"compare: rows must be identified by the same columns, got "
+            f"{', '.join(before.names)} and {', '.join(after.names)}; compare runs of one spec"
         )
     keys = list(dict.fromkeys([*before.times_ps, *after.times_ps]))
     return [_difference(key, before, after, threshold) for key in keys]

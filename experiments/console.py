@@ -17,7 +17,7 @@ USAGE = 2
 FAILURE = 1
 INTERRUPTED = 130
 
-Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
 def say(line: str) -> None:

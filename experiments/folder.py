@@ -119,7 +119,8 @@ class RunFolder:
         """Raise BackendError if something could not be written."""
         if self._failure:
             raise BackendError(
-                f"out: not all files are there, got {self._failure}; the table is all there is"
+                f"out: some files could not be written, got {self._failure}; "
+                "only the table is complete"
             )
 
 

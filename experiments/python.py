@@ -232,7 +232,9 @@ def sweep(
     crew = Crew(parallel, on)
     cases = _cases(options, here=crew.is_alone)
     if not swept(cases):
-        raise ConfigError("sweep: an option must be a list of several values, got none; see run")
+        raise ConfigError(
+            "sweep: an option must be a list of several values, got none; use ringleaf.run"
+        )
     own, folder = _folder(out)
     emit = _say if show else _ignore
     sweeps.run([{**case, "out": folder} for case in cases], name="sweep", emit=emit, crew=crew)
@@ -262,7 +264,7 @@ def _cases(options: Mapping[str, Any], *, here: bool = True) -> list[Case]:
             if not here and any(not isinstance(each, str) for each in values):
                 raise ConfigError(
                     f"{name}: other processes know names only, got {value!r:.80}; make it an "
-                    "entry point (docs/extending), or leave parallel and on out"
+                    "entry point (docs/extending), or leave out parallel and on"
                 )
             named[name] = [_name_of(each) for each in values]
             if name == "topo" and len(values) == 1:
@@ -318,8 +320,8 @@ def _algorithm_of(schedule: Schedule) -> Algorithm:
         if (asked.ranks, asked.servers) != (schedule.ranks, schedule.servers):
             raise ConfigError(
                 f"algo: {schedule.algorithm} is for {schedule.ranks} ranks and "
-                f"{schedule.servers} servers, got {asked.ranks} and {asked.servers}; hosts=, "
-                "servers= say how many there are"
+                f"{schedule.servers} servers, got {asked.ranks} and {asked.servers}; set "
+                "hosts= and servers="
             )
         return schedule
 

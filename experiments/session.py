@@ -166,7 +166,9 @@ def redraw(folder: Path) -> Path:
     """
     run = results.read_run(folder)
     if not run.rows:
-        raise ConfigError(f"plot: nothing was measured in this run, got {str(folder)!r}; run it")
+        raise ConfigError(
+            f"plot: nothing was measured in this run, got {str(folder)!r}; run it again"
+        )
     names = ("rate_bps", "delay_ps", "hosts")
     graph = build_topology(run.options["topo"], **{name: run.options[name] for name in names})
     graph = scale_rates(graph, run.options["scale"])

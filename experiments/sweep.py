@@ -121,7 +121,7 @@ def _check(cases: Mapping[str, Case], crew: Crew) -> None:
             wrong = f"net={spec.net}" if spec.net != VIRTUAL else f"record={spec.record}"
             raise ConfigError(
                 f"run: on several processes only in virtual time and without traces, got {wrong}; "
-                "leave --parallel and --on out"
+                "leave out --parallel and --on"
             )
 
 

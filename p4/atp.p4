@@ -1,6 +1,6 @@
-/* A switch that aggregates for ATP jobs and is a plain one (forward.p4) for all else; compiled
- * with -DSWITCHML, it aggregates for SwitchML jobs as well.
- * Compiled with -DLANES=64 or -DLANES=256, the values per packet. */
+/* A switch that aggregates for ATP jobs and forwards all other packets as forward.p4 does.
+ * Compiled with -DSWITCHML, it aggregates for SwitchML jobs as well.
+ * -DLANES=64 or -DLANES=256 sets the values per packet. */
 
 #include <core.p4>
 #include <v1model.p4>
@@ -37,7 +37,7 @@ struct headers_t {
 struct metadata_t {
     ecmp_group_t ecmp_group;
     share_t share;
-    bit<1> taken;  // 1: where the packet goes is settled
+    bit<1> taken;  // 1: the packet's destination is decided
 #ifdef SWITCHML
     member_t member;
 #endif
@@ -90,7 +90,7 @@ parser Headers(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.udp_rest);
         packet.extract(hdr.atp);
         transition select(hdr.atp.message, hdr.atp.raw, hdr.atp.size) {
-            (GRADIENT, 0, SIZE_LANES): lanes;  // others only pass
+            (GRADIENT, 0, SIZE_LANES): lanes;  // other packets only pass
             default: accept;
         }
     }

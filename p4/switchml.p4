@@ -1,5 +1,5 @@
-/* A switch that aggregates for SwitchML jobs and is a plain one (forward.p4) for all else.
- * Compiled with -DLANES=64 or -DLANES=256, the values per packet. */
+/* A switch that aggregates for SwitchML jobs and forwards all other packets as forward.p4 does.
+ * -DLANES=64 or -DLANES=256 sets the values per packet. */
 
 #include <core.p4>
 #include <v1model.p4>

@@ -1,10 +1,10 @@
-/* A plain switch (forward.p4) that queues tensors' packets as the control plane says, for the
- * packet scheduling inside the network that TensorExpress is about (Kang et al., IEEE CLOUD 2020).
+/* A plain switch (forward.p4) that queues tensors' packets as the control plane says: the packet
+ * scheduling inside the network that TensorExpress proposes (Kang et al., IEEE CLOUD 2020).
  *
- * Hosts put a tensor's priority into DSCP, and its job into RoCEv2's partition key: InfiniBand's
- * partitions are what keeps tenants apart. The table `tensor_queues` gives both together a queue,
- * so jobs can be ordered among each other while they run, without a word to their hosts. What is
- * in no row is queued by its class selector. */
+ * Hosts put a tensor's priority into DSCP, and its job into RoCEv2's partition key, because
+ * InfiniBand's partitions separate tenants. The table `tensor_queues` maps both together to a queue,
+ * so the order of jobs can change while they run, without a change in their hosts. A packet that
+ * matches no row is queued by its class selector. */
 
 #include <core.p4>
 #include <v1model.p4>
@@ -15,7 +15,7 @@
 
 const bit<16> ROCE_PORT = 4791;
 
-header udp_rest_h {  // what follows the ports
+header udp_rest_h {  // UDP header after the ports
     bit<16> length;
     bit<16> checksum;
 }

@@ -50,11 +50,11 @@ def say(line: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="make bench-live", description=__doc__)
-    parser.add_argument("--only", nargs="+", help=f"of {', '.join(SECTIONS)}")
+    parser.add_argument("--only", nargs="+", help=f"sections: {', '.join(SECTIONS)}")
     parser.add_argument("--topo", nargs="+", default=list(TOPOS))
     parser.add_argument("--scale", nargs="+", default=list(SCALES))
     for name in _PASSED_ON:
-        parser.add_argument(f"--{name}", help="as of `make exp`")
+        parser.add_argument(f"--{name}", help=f"{name} as in `make exp`")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--out", type=Path, default=Path("runs/bench-live.json"))
     return parser

@@ -150,7 +150,9 @@ def await_forwarding(wires: Wires, frame: bytes) -> None:
     heard = ""
     while not heard:
         if time.monotonic() > deadline_s:
-            raise BackendError(f"bench: the switch forwards nothing, got {_PATIENCE_S} s of it")
+            raise BackendError(
+                f"bench: the switch must forward frames, got none in {_PATIENCE_S} s"
+            )
         sender.ask("send", frame=frame.hex(), rate_pps=100.0, duration_s=0.005)
         heard = receiver.ask("hear", timeout_s=0.5)
     receiver.ask("ignore")

@@ -81,7 +81,7 @@ def measure(command: str, folder: Path, repeats: int = REPEATS) -> Refusal:
         if done.returncode != 2:
             raise BackendError(
                 f"bench: {command!r} must be refused, got exit code {done.returncode}; "
-                f"its last words:\n{done.stderr[-2000:]}"
+                f"the end of its stderr:\n{done.stderr[-2000:]}"
             )
     said = done.stderr.strip().splitlines()[-1]
     return Refusal(command, median(times), max(times), said)

@@ -148,7 +148,7 @@ def time_case(case: Case, *, cache: Path | None = None) -> Timing:
     if done.returncode:
         raise BackendError(
             f"bench: {case.algo} on {case.topo} failed, got exit code {done.returncode}; "
-            f"its last words:\n{done.stderr[-2000:]}"
+            f"the end of its stderr:\n{done.stderr[-2000:]}"
         )
     return Timing(**json.loads(done.stdout))
 

@@ -18,10 +18,10 @@ def register(app: typer.Typer) -> None:
 def bench_command(
     sections: Annotated[
         list[str] | None,
-        typer.Argument(help="engine, startup, network, peers, jobs, pps; all if none."),
+        typer.Argument(help="Sections: engine, startup, network, peers, jobs, pps; default: all."),
     ] = None,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Where to write the figures as JSON.")
+        Path, typer.Option("--out", "-o", help="JSON file for the measurements.")
     ] = Path("runs/bench.json"),
     debug: Debug = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""`ringleaf`: the command line. A command is loaded only if it is used, or all are to be listed."""
+"""`ringleaf`: the command line. A command is loaded when it is used or listed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COMMANDS = {
     "switch": "commands.switch",
     "bench": "commands.bench",
 }
-"""Name -> the module below `ringleaf.experiments` whose `register` adds it, in help's order."""
+"""Name -> the module below `ringleaf.experiments` whose `register` adds it, in help order."""
 
 _UsageError: Any = typer.BadParameter.__base__  # Click's, or that of newer versions of Typer
 
@@ -66,7 +66,8 @@ def _print_version(wanted: bool) -> None:
 
 def _main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show it.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     pass

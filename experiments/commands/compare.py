@@ -28,25 +28,25 @@ def register(app: typer.Typer) -> None:
 
 
 def compare_command(
-    before: Annotated[str, typer.Argument(help="A run directory, a sweep's, or a commit.")],
-    after: Annotated[str, typer.Argument(help="Likewise; . is the code as it is now.")],
+    before: Annotated[str, typer.Argument(help="Directory of a run or a sweep, or a commit.")],
+    after: Annotated[str, typer.Argument(help="The same; . is the code as it is now.")],
     options: Annotated[
         list[str] | None,
-        typer.Argument(help="Of commits, after --: what to run, as `ringleaf run` takes it."),
+        typer.Argument(help="Options of `ringleaf run` for commits, after --."),
     ] = None,
     threshold: Annotated[
-        str, typer.Option("--threshold", help="A row may take so much longer: 0.1%.")
+        str, typer.Option("--threshold", help="Share by which a row may take longer.")
     ] = "0.1%",
     both_ways: Annotated[
-        bool, typer.Option("--both-ways", help="What is faster, or new, fails as well.")
+        bool, typer.Option("--both-ways", help="Fail on rows that are faster or new, too.")
     ] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Compare two runs row by row; exit with 1 if something is slower, missing or wrong.
+    """Compare two runs row by row; exit with 1 if a row is slower, missing or wrong.
 
-    Virtual time is exact, so equal code gives equal times, and --threshold 0.1% is a gate that
-    never flakes. Commits are checked out beside this one, and each does the same run:
+    Virtual time is exact: equal code gives equal times, and a check with --threshold 0.1% never
+    flakes. Commits are checked out into folders of their own, and each does the same run:
     ringleaf compare main . -- --topo fattree --algo ring --size 1M
     """
     share = parse_fraction(threshold, "threshold")

@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
 
 def dissector_command(
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write it to this file: ringleaf.lua.")
+        Path | None, typer.Option("--out", "-o", help="File for the dissector: ringleaf.lua.")
     ] = None,
     debug: Debug = False,
 ) -> None:

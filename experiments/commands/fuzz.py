@@ -41,18 +41,22 @@ def register(app: typer.Typer) -> None:
 
 
 def fuzz_command(
-    program: Annotated[str, typer.Argument(help="P4, BMv2 JSON, or one of ours by name.")],
-    seed: Annotated[int, typer.Option("--seed", help="The same one gives the same run.")] = 1,
-    packets: Annotated[int, typer.Option("--packets", "-n", help="Of a round.")] = 300,
-    rounds: Annotated[int, typer.Option("--rounds", help="Each with entries of its own.")] = 3,
+    program: Annotated[
+        str, typer.Argument(help="P4 program, BMv2 JSON, or name of a program of ours.")
+    ],
+    seed: Annotated[
+        int, typer.Option("--seed", help="Seed; the same seed gives the same run.")
+    ] = 1,
+    packets: Annotated[int, typer.Option("--packets", "-n", help="Packets per round.")] = 300,
+    rounds: Annotated[int, typer.Option("--rounds", help="Rounds, each with new entries.")] = 3,
     tries: Annotated[
-        int, typer.Option("--tries", help="To make what differs smaller; 0: leave it.")
+        int, typer.Option("--tries", help="Attempts to make a difference smaller; 0: none.")
     ] = 200,
     keep: Annotated[
-        Path | None, typer.Option("--keep", help="Write what differs to it, as a test in STF.")
+        Path | None, typer.Option("--keep", help="File for a difference, as an STF test.")
     ] = None,
     compiled: Annotated[
-        bool, typer.Option("--compiled", help="Compile the engine, which long runs gain by.")
+        bool, typer.Option("--compiled", help="Compile the engine; long runs become faster.")
     ] = False,
     debug: Debug = False,
 ) -> None:
@@ -84,7 +88,7 @@ def run(options: Options, emit: Emit) -> int:
     reasons = incomparable(program.source)
     if reasons:
         raise ConfigError(
-            f"fuzz: {program.name} depends on time, no two runs of it are alike, "
+            f"fuzz: {program.name} depends on time, so its runs differ, "
             f"got {', '.join(reasons)}; leave that out"
         )
     return _fuzz(program, options, emit)

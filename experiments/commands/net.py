@@ -1,4 +1,4 @@
-"""`ringleaf net`: a live network to play with, and `ringleaf net clean`."""
+"""`ringleaf net`: a live network with a command line, and `ringleaf net clean`."""
 
 from __future__ import annotations
 
@@ -28,32 +28,39 @@ def register(app: typer.Typer) -> None:
 
 
 def net_command(
-    topo: Annotated[str, typer.Argument(help="A topology: fattree,k=4; or clean.")],
-    switch: Annotated[str, typer.Option("--switch", help="embedded or bmv2.")] = "embedded",
-    rate: Annotated[str | None, typer.Option("--rate", help="Of every link; default 100M.")] = None,
-    inject: Annotated[
-        str | None, typer.Option("--inject", help="What a host injects, all ports; no --rate then.")
+    topo: Annotated[str, typer.Argument(help="Topology: fattree,k=4; or the word clean.")],
+    switch: Annotated[
+        str, typer.Option("--switch", help="Switches: embedded or bmv2.")
+    ] = "embedded",
+    rate: Annotated[
+        str | None, typer.Option("--rate", help="Rate of every link in bit/s; default: 100M.")
     ] = None,
-    delay: Annotated[str, typer.Option("--delay", help="Of every link.")] = "1us",
-    loss: Annotated[str, typer.Option("--loss", help="Of what switches send, per link.")] = "0",
-    hosts: Annotated[int | None, typer.Option("--hosts", help="Only so many.")] = None,
+    inject: Annotated[
+        str | None,
+        typer.Option("--inject", help="Rate of a host over all its ports, in place of --rate."),
+    ] = None,
+    delay: Annotated[str, typer.Option("--delay", help="Delay of every link.")] = "1us",
+    loss: Annotated[
+        str, typer.Option("--loss", help="Share of switches' packets that each link loses.")
+    ] = "0",
+    hosts: Annotated[int | None, typer.Option("--hosts", help="Number of hosts.")] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Where the switches' logs shall be.")
+        Path | None, typer.Option("--out", "-o", help="Folder for the switches' logs.")
     ] = None,
     cpu_port: Annotated[
-        int, typer.Option("--cpu-port", help="Where controllers' packets come and go.")
+        int, typer.Option("--cpu-port", help="Port for packets from and to controllers.")
     ] = 510,
     switch_delay: Annotated[str, typer.Option("--switch-delay", hidden=True)] = "0",
     host_delay: Annotated[str, typer.Option("--host-delay", hidden=True)] = "0",
     message_overhead: Annotated[str, typer.Option("--message-overhead", hidden=True)] = "0",
     all_: Annotated[
-        bool, typer.Option("--all", help="With clean: networks that run, too.")
+        bool, typer.Option("--all", help="With clean: remove running networks, too.")
     ] = False,
     debug: Debug = False,
 ) -> None:
-    """Bring a live network up, and open Mininet's command line on it; needs root.
+    """Start a live network and open Mininet's command line on it; needs root.
 
-    Any program runs on a host, in the host's network namespace, once the prompt is there:
+    Any program runs on a host, in the host's network namespace, once the prompt appears:
 
       h0 ping -c 1 h3
 
@@ -61,7 +68,7 @@ def net_command(
 
       h3 iperf -c h0 -t 5
 
-    A host's name that is a word of its own becomes the host's address; "py h0.IP()" tells it.
+    A host's name that is a word of its own becomes the host's address; "py h0.IP()" prints it.
     In another terminal:
 
       mnexec -a $(pgrep -of 'mininet:h3$') COMMAND
@@ -108,8 +115,8 @@ def _refuse(**times: str) -> None:
     for name, value in times.items():
         if parse_time(value, name):
             raise ConfigError(
-                f"net: live switches and hosts take the time that they take, got {name} {value!r}; "
-                f"leave it out, or take virtual time: ringleaf run"
+                f"net: live switches and hosts can't be delayed, got {name} {value!r}; "
+                "leave it out, or use virtual time: ringleaf run"
             )
 
 
@@ -156,11 +163,13 @@ def _batch(kind: Any) -> Any:
 
 
 def clean(*, all_: bool) -> None:
-    """Remove the remains of killed networks, and say so."""
+    """Remove the remains of killed networks, and print the name of each."""
     from ringleaf.networks.mininet.state import clean_stale, records, remove
 
     if os.geteuid():
-        raise ConfigError("net clean: interfaces are root's, got another user; run it with sudo")
+        raise ConfigError(
+            "net clean: only root can remove interfaces, got another user; run it with sudo"
+        )
     for name in clean_stale():
         say(f"# {name}: removed")
     for record in records():

@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
 
 
 def plot_command(
-    folder: Annotated[Path, typer.Argument(help="A run directory.")], debug: Debug = False
+    folder: Annotated[Path, typer.Argument(help="Run directory.")], debug: Debug = False
 ) -> None:
     """Draw figures and report of a run again, from its files."""
     check_written(folder)

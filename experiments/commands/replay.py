@@ -22,26 +22,26 @@ def replay_command(
     traces: Annotated[list[Path], typer.Argument(help="Traces, or folders of traces.")],
     mask: Annotated[
         list[str] | None,
-        typer.Option("--mask", help="Don't compare this: IP.ttl, or offset:length in bytes."),
+        typer.Option("--mask", help="Field or bytes to leave out: IP.ttl, or offset:length."),
     ] = None,
     window: Annotated[
         str | None,
         typer.Option(
-            "--window", help="Packets of a port may be so far from their place: 16, 10us."
+            "--window", help="Distance by which packets of a port may change places: 16, 10us."
         ),
     ] = None,
     ignore_order: Annotated[
-        bool, typer.Option("--ignore-order", help="They may come in any order.")
+        bool, typer.Option("--ignore-order", help="Accept any order of packets.")
     ] = False,
     times: Annotated[bool, typer.Option("--times", help="Compare times, too.")] = False,
-    switch: Annotated[str, typer.Option("--switch", help="embedded or bmv2.")] = "embedded",
+    switch: Annotated[str, typer.Option("--switch", help="Switch: embedded or bmv2.")] = "embedded",
     update: Annotated[
-        bool, typer.Option("--update", help="Expect from now on what the switch sends now.")
+        bool, typer.Option("--update", help="Store the switch's output as the expected packets.")
     ] = False,
-    junit: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML to it.")] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", help="File for JUnit XML.")] = None,
     program: Annotated[
         str | None,
-        typer.Option("--program", help="Run this in place of what was recorded: JSON, P4 or name."),
+        typer.Option("--program", help="Program in place of the recorded one: JSON, P4 or name."),
     ] = None,
     p4info: Annotated[
         Path | None, typer.Option("--p4info", help="P4Info of --program; default: beside it.")
@@ -50,10 +50,10 @@ def replay_command(
 ) -> None:
     """Replay traces of switches, and compare the packets they send with those expected.
 
-    `--program new.json` shows what another build of the P4 program changes; the recorded
+    `--program new.json` shows the effect of another build of the P4 program; the recorded
     entries are written to it by the names of its tables and actions.
 
-    Exits with 0 if all is equal, 1 if something differs, 2 if a trace can't be replayed.
+    The exit code is 0 if all packets are equal, 1 if some differ, 2 if a trace can't be replayed.
     """
     folders = find_traces(traces)  # report errors before all else is loaded
     files = _find_program(program, p4info)

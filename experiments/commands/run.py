@@ -23,13 +23,13 @@ from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.options import JOBS, TYPED, Option, resolve_any
 
 SpecFile = Annotated[
-    Path | None, typer.Option("--spec", help="YAML file of these options; others go before.")
+    Path | None, typer.Option("--spec", help="YAML file of these options; typed options go before.")
 ]
 Parallel = Annotated[
-    int, typer.Option("--parallel", "-j", min=0, help="Processes for a sweep; 0: one per core.")
+    int, typer.Option("--parallel", "-j", min=0, help="Processes of a sweep; 0: one per core.")
 ]
 On = Annotated[
-    str | None, typer.Option("--on", help="A sweep goes to this Dask scheduler: tcp://host:8786.")
+    str | None, typer.Option("--on", help="Dask scheduler that runs the sweep: tcp://host:8786.")
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print the resolved options as JSON, and stop.")
@@ -83,7 +83,7 @@ def run_command(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Run collectives, or training jobs, on a topology: table, figures, report."""
+    """Run collectives or training jobs on a topology; write a table, figures and a report."""
     cases = _cases(spec, typed)
     parallel = parallel or os.cpu_count() or 1
     if len(cases) == 1 and (parallel > 1 or on):

@@ -29,24 +29,27 @@ def register(app: typer.Typer) -> None:
 
 
 def stf_command(
-    program: Annotated[Path | None, typer.Argument(help="P4, or BMv2 JSON.")] = None,
-    stf: Annotated[Path | None, typer.Argument(help="Its test.")] = None,
+    program: Annotated[Path | None, typer.Argument(help="P4 program or BMv2 JSON.")] = None,
+    stf: Annotated[Path | None, typer.Argument(help="STF test of the program.")] = None,
     suite: Annotated[
-        Path | None, typer.Option("--suite", help="Run all tests of this folder, p4c's perhaps.")
+        Path | None, typer.Option("--suite", help="Folder of tests to run, such as p4c's.")
     ] = None,
     pattern: Annotated[
-        str, typer.Option("--pattern", help="Which files of the folder are tests.")
+        str, typer.Option("--pattern", help="Pattern of the tests' file names.")
     ] = "*-bmv2.stf",
-    only: Annotated[str, typer.Option("--only", help="Those whose name has this.")] = "",
-    switch: Annotated[str, typer.Option("--switch", help="embedded or bmv2.")] = "embedded",
+    only: Annotated[str, typer.Option("--only", help="Text that tests' names must contain.")] = "",
+    switch: Annotated[str, typer.Option("--switch", help="Switch: embedded or bmv2.")] = "embedded",
     compiled: Annotated[
-        int, typer.Option("--compiled", help="So many run compiled as well, with equal results.")
+        int,
+        typer.Option(
+            "--compiled", help="Number of tests to run compiled, too; results must agree."
+        ),
     ] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes; 0: one per core.")] = 0,
-    junit: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML to it.")] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", help="File for JUnit XML.")] = None,
     debug: Debug = False,
 ) -> None:
-    """Run a test in p4c's format STF, or a folder of them: packets in, packets expected."""
+    """Run a test in p4c's STF format, or a folder of tests: packets in, packets expected."""
     if suite is not None:
         code = run_suite(
             suite, pattern=pattern, only=only, switch=switch, compiled=compiled, workers=jobs,
@@ -115,7 +118,7 @@ def run_suite(
 
     jobs = [job for job in suite.find_jobs(folder, pattern, switch) if only in job.name]
     if not jobs:
-        raise ConfigError(f"{folder}: no tests, got none whose name has {only!r}")
+        raise ConfigError(f"{folder}: no tests, got none whose name contains {only!r}")
     with _progress("tests", len(jobs)) as step:
         outcomes = suite.run_jobs(jobs, compiled=False, workers=workers, report=step)
     if compiled:

@@ -18,27 +18,30 @@ def register(app: typer.Typer) -> None:
 
 def switch_command(
     program: Annotated[
-        Path | None, typer.Argument(help="BMv2 JSON; none: a controller will bring it.")
+        Path | None, typer.Argument(help="BMv2 JSON; without it, a controller sends the program.")
     ] = None,
     p4info: Annotated[
-        Path | None, typer.Option("--p4info", help="P4Info as text; default: beside PROGRAM.")
+        Path | None,
+        typer.Option("--p4info", help="P4Info as text; default: the file beside PROGRAM."),
     ] = None,
     grpc: Annotated[
-        str, typer.Option("--grpc", help="Where to listen: HOST:PORT, or unix:PATH.")
+        str, typer.Option("--grpc", help="Address to listen at: HOST:PORT or unix:PATH.")
     ] = "127.0.0.1:9559",
     token: Annotated[
         Path | None,
-        typer.Option("--token", help="Calls must bring this file's token; made if not there."),
+        typer.Option("--token", help="File of the token that calls need; made if missing."),
     ] = None,
-    device_id: Annotated[int, typer.Option("--device-id", help="Of the first switch.")] = 1,
-    count: Annotated[int, typer.Option("--count", help="How many switches.")] = 1,
-    ports: Annotated[int, typer.Option("--ports", help="The last port; the first is 0.")] = 8,
+    device_id: Annotated[int, typer.Option("--device-id", help="ID of the first switch.")] = 1,
+    count: Annotated[int, typer.Option("--count", help="Number of switches.")] = 1,
+    ports: Annotated[
+        int, typer.Option("--ports", help="Number of the last port; ports begin at 0.")
+    ] = 8,
     cpu_port: Annotated[
-        int | None, typer.Option("--cpu-port", help="Where controllers' packets come and go.")
+        int | None, typer.Option("--cpu-port", help="Port for packets from and to controllers.")
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Serve P4Runtime, until Ctrl-C: for finsy, p4runtime-shell (make shell) and others."""
+    """Serve P4Runtime until Ctrl-C, for finsy, p4runtime-shell (make shell) and others."""
     if program is not None and not program.is_file():
         raise ConfigError(f"switch: no such file, got {str(program)!r}; give BMv2 JSON")
     from ringleaf.experiments.commands import serve

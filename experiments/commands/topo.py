@@ -35,7 +35,7 @@ def topo_show_command(
     topo: Annotated[str, typer.Argument(help=OPTIONS["topo"].help)],
     hosts: Annotated[int | None, typer.Option("--hosts", help=OPTIONS["hosts"].help)] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Draw it to this PNG, SVG or PDF.")
+        Path | None, typer.Option("--out", "-o", help="PNG, SVG or PDF file for the drawing.")
     ] = None,
     debug: Debug = False,
 ) -> None:

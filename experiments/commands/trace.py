@@ -18,27 +18,28 @@ def register(app: typer.Typer) -> None:
 
 def trace_command(
     program: Annotated[
-        str, typer.Argument(help="BMv2 JSON, P4 (with p4c), or one of ours: forward, switchml-64.")
+        str, typer.Argument(help="BMv2 JSON, P4 (with p4c), or a name: forward, switchml-64.")
     ],
     packet: Annotated[
-        str | None, typer.Option("--packet", "-p", help="Hex, or FILE.pcap#N with N from 0.")
+        str | None,
+        typer.Option("--packet", "-p", help="Packet in hex, or FILE.pcap#N with N from 0."),
     ] = None,
     port: Annotated[
-        int | None, typer.Option("--port", help="Where it comes in; default 1.")
+        int | None, typer.Option("--port", help="Port at which the packet arrives; default: 1.")
     ] = None,
     entries: Annotated[
-        Path | None, typer.Option("--entries", help="P4Runtime WriteRequest as text protobuf.")
+        Path | None, typer.Option("--entries", help="File of a P4Runtime WriteRequest as text.")
     ] = None,
     p4info: Annotated[
-        Path | None, typer.Option("--p4info", help="If not beside the program's JSON.")
+        Path | None, typer.Option("--p4info", help="P4Info; default: the file beside the JSON.")
     ] = None,
     html: Annotated[
-        Path | None, typer.Option("--html", help="Write a page with the source, too.")
+        Path | None, typer.Option("--html", help="HTML file for the walk and the P4 source.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the walk as JSON.")] = False,
-    plain: Annotated[bool, typer.Option("--plain", help="No colours.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Print without colours.")] = False,
     example: Annotated[
-        bool, typer.Option("--example", help="Entries and packet of our own programs.")
+        bool, typer.Option("--example", help="Use the example of a program of ours.")
     ] = False,
     debug: Debug = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""`ringleaf verify`: prove that a schedule is right, whatever the numbers are."""
+"""`ringleaf verify`: prove that a schedule is correct for all data."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def register(app: typer.Typer) -> None:
 
 
 def verify_command(
-    algo: Annotated[str, typer.Argument(help="Its name; a wrong one lists the valid.")],
-    ranks: Annotated[int, typer.Option("--ranks", "-n", help="How many ranks.")] = 8,
+    algo: Annotated[str, typer.Argument(help="Algorithm; a wrong name lists the valid ones.")],
+    ranks: Annotated[int, typer.Option("--ranks", "-n", help="Number of ranks.")] = 8,
     hierarchy: Annotated[
         str, typer.Option("--hierarchy", help="Group sizes, innermost first: 4,2.")
     ] = "",

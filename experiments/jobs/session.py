@@ -124,7 +124,9 @@ def redraw(folder: Path) -> Path:
     """
     cases = results.read_cases(folder)
     if not cases:
-        raise ConfigError(f"plot: nothing was measured in this run, got {str(folder)!r}; run it")
+        raise ConfigError(
+            f"plot: nothing was measured in this run, got {str(folder)!r}; run it again"
+        )
     about = read_json(folder / "summary.json")["config"].get("about", [])  # older files lack it
     _draw(folder, cases, about, (folder / "spec.yaml").read_text())
     return folder / REPORT

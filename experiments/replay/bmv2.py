@@ -44,7 +44,8 @@ def replay_on_bmv2(
     manifest = trace.manifest
     if any(write.at_ps > 0 for write in manifest.writes):
         raise ConfigError(
-            f"{manifest.folder}: BMv2 can't write entries at a time, got 'later'; leave it out"
+            f"{manifest.folder}: BMv2 can't write entries at a given time, got 'later'; "
+            "leave it out"
         )
     schema = load_schema(manifest.program, manifest.p4info)
     info = p4info or program.with_name(program.stem + P4INFO_SUFFIX)

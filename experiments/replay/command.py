@@ -56,10 +56,10 @@ def replay(folders: Sequence[Path], request: Request, emit: Emit) -> int:
     """
     choose("replay", "switch", request.switch, SWITCHES)
     if request.update and request.switch != "embedded":
-        raise ConfigError(f"replay: --update goes with switch 'embedded', got {request.switch!r}")
+        raise ConfigError(f"replay: --update needs switch 'embedded', got {request.switch!r}")
     if request.update and request.program is not None:
         raise ConfigError(
-            f"replay: --update goes with the recorded program, got {str(request.program)!r}; "
+            f"replay: --update needs the recorded program, got {str(request.program)!r}; "
             "record a trace of the new one"
         )
     _rules(request, None)
@@ -87,7 +87,7 @@ def _rules(request: Request, manifest: Manifest | None) -> Rules:
         window = window or Window(packets=WINDOW)
     if request.times and window is not None:
         raise ConfigError(
-            "replay: --times goes with packets in order, got a window; --window 1us bounds times"
+            "replay: --times needs packets in order, got a window; --window 1us limits times"
         )
     return Rules(parse_masks(masks), window, request.times)
 

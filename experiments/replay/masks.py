@@ -60,7 +60,7 @@ def _known(text: str) -> str:
         return text
     if not kinds:
         raise ConfigError(
-            f"mask: unknown layer, got {text!r}; those of a packet are named where it differs"
+            f"mask: unknown layer, got {text!r}; a packet that differs is shown with its layers"
         )
     names = [each.name for kind in kinds for each in kind.fields_desc]
     if field not in names:

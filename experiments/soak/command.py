@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 SAY_EVERY_S = 10.0
 MOST_SHRINKS = 200  # cases tried to make a failing one smaller
 
-Seconds = Annotated[str, typer.Option("--time", help="How long: 60s. A soak ends with its case.")]
-Runs = Annotated[int | None, typer.Option("--runs", help="So many runs, whatever the time.")]
-Seed = Annotated[int, typer.Option("--seed", help="Of all cases.")]
-Only = Annotated[int | None, typer.Option("--case", help="Only this case, every run of it shown.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes.")]
+Seconds = Annotated[
+    str, typer.Option("--time", help="Duration: 60s; the last case is run to its end.")
+]
+Runs = Annotated[int | None, typer.Option("--runs", help="Number of runs, in place of a duration.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of all cases.")]
+Only = Annotated[
+    int | None, typer.Option("--case", help="Number of the only case to run; every run is shown.")
+]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Number of processes.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -65,7 +69,7 @@ def soak_command(
     jobs: Jobs = 1,
     debug: Debug = False,
 ) -> None:
-    """Run random cases in virtual time: sums, ends, bounds, resends and leaks are checked."""
+    """Run random cases in virtual time; check sums, ends, bounds, resends and leaks."""
     from ringleaf.experiments.soak.job_cases import draw_any
 
     if case is not None:

@@ -251,13 +251,17 @@ def _say(line: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="ringleaf.experiments.soak.hostile", description=__doc__)
-    parser.add_argument("--inputs", type=int, default=1000, help="how many (1000)")
-    parser.add_argument("--first", type=int, default=0, help="number of the first (0)")
+    parser.add_argument("--inputs", type=int, default=1000, help="number of inputs (1000)")
+    parser.add_argument("--first", type=int, default=0, help="number of the first input (0)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many")
-    parser.add_argument("--only", choices=list(KINDS), help="one kind of input")
-    parser.add_argument("--keep", type=Path, default=Path("runs/hostile"), help="for failures")
-    parser.add_argument("--file", type=Path, help="feed this input again")
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="seconds after which to stop"
+    )
+    parser.add_argument("--only", choices=list(KINDS), help="kind of input, the only one")
+    parser.add_argument(
+        "--keep", type=Path, default=Path("runs/hostile"), help="folder for failures"
+    )
+    parser.add_argument("--file", type=Path, help="input file to feed again")
     options = parser.parse_args(arguments)
     prepare()  # here, as processes are forks of this one
     if options.file:

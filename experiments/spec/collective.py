@@ -36,42 +36,50 @@ class Spec(NetworkSpec):
 
     algos: Annotated[tuple[str, ...], kinds.several_of("algorithm", KNOWN, shown=False)] = option(
         ",".join(ALGORITHMS),
-        f"one or several of a collective's, by comma: {', '.join(KNOWN)}",
+        f"Algorithms of one collective, separated by commas: {', '.join(KNOWN)}",
         flags="--algo",
         name="algo",
     )
     sizes: Annotated[tuple[str, ...] | None, Text(_sizes, listed=True, empty=True)] = option(
-        "", "bytes per rank: 4MiB, 64K, or several: 1K,1M", flags="--size", name="size"
+        "", "Bytes per rank: 4MiB, 64K; several sizes: 1K,1M", flags="--size", name="size"
     )
     smallest: _As = option(
-        "1K", "sweep from this size (nccl-tests' -b)", flags="--min -b", name="min"
+        "1K", "Smallest size of the sweep (nccl-tests' -b)", flags="--min -b", name="min"
     )
-    largest: _As = option("16M", "sweep to this size (-e)", flags="--max -e", name="max")
+    largest: _As = option("16M", "Largest size of the sweep (-e)", flags="--max -e", name="max")
     factor: Annotated[int, kinds.whole(2)] = option(
-        "4", "each size this many times the one before (-f)", flags="--factor -f"
+        "4", "Factor from one size of the sweep to the next (-f)", flags="--factor -f"
     )
     servers: Annotated[int, kinds.whole(0, MAX_HOSTS)] = option(
-        "0", "of the hosts, the last ones: they have no rank, and help", flags="--servers"
+        "0",
+        "Number of servers: the last of the hosts, which have no rank and help the others",
+        flags="--servers",
     )
     dtype: Annotated[str, kinds.one_of("element type", DTYPES)] = option(
-        "float32", "of the tensors: float32 or int32", flags="--dtype"
+        "float32", "Element type of the tensors: float32 or int32", flags="--dtype"
     )
     density: kinds.Share = option(
-        "100%", "of each rank's elements that are not zero: 1%", flags="--density"
+        "100%", "Share of each rank's elements that are not zero: 1%", flags="--density"
     )
     cluster: Annotated[int, kinds.whole(1)] = option(
-        "1", "non-zero elements come in runs of so many; 1: at random", flags="--cluster"
+        "1",
+        "Length of each run of non-zero elements; 1: elements are placed at random",
+        flags="--cluster",
     )
     overlap: kinds.Share = option(
-        "0%", "of these runs that are at the same place on all ranks: 50%", flags="--overlap"
+        "0%",
+        "Share of the runs of non-zero elements that are at the same place on all ranks: 50%",
+        flags="--overlap",
     )
     compress: _Compressor = option(
         "",
-        "what of the tensors is sent, on each rank: topk:1%, randomk:1%, or a number: topk:100",
+        "Compressor that selects each rank's elements to send: topk:1%, randomk:1%, topk:100",
         flags="--compress",
     )
     slots: kinds.AnyCount = option(
-        "", "slots, or packets in flight per worker, if not as links need", flags="--slots"
+        "",
+        "Slots, or packets in flight, per worker; default: as many as the links need",
+        flags="--slots",
     )
 
     @cached_property

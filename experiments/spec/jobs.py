@@ -35,15 +35,15 @@ class JobSpec(Checked):
     """One job; times in picoseconds."""
 
     model: Annotated[Model, Text(lambda text, where: load_model(text), {"type": "string"})] = (
-        option("", "one of `ringleaf workload list`, or a YAML file")
+        option("", "Model: one of `ringleaf workload list`, or a YAML file")
     )
-    ranks: Annotated[int, kinds.whole(1)] = option("4", "hosts that train")
-    iterations: kinds.AnyCount = option("3", "how many; None in the background")
-    start_ps: kinds.Time = option("0us", "when it begins", name="start")
-    weight: kinds.Factor = option("1", "of its flows, for schedulers that have weights")
-    size: kinds.AnyFactor = option("", "gradients are so many times as large as the model's")
-    compute: kinds.AnyFactor = option("", "and computing takes so many times as long")
-    background: kinds.Yes = option("no", "goes on as long as others do")
+    ranks: Annotated[int, kinds.whole(1)] = option("4", "Number of hosts that train")
+    iterations: kinds.AnyCount = option("3", "Number of iterations; a background job ignores it")
+    start_ps: kinds.Time = option("0us", "Time at which the job starts", name="start")
+    weight: kinds.Factor = option("1", "Weight of the job's flows, for schedulers that use weights")
+    size: kinds.AnyFactor = option("", "Factor on the size of the model's gradients")
+    compute: kinds.AnyFactor = option("", "Factor on the computing times of the model")
+    background: kinds.Yes = option("no", "Keep the job running as long as other jobs run")
 
 
 def _jobs(rows: Any, info: ValidationInfo) -> Any:
@@ -76,39 +76,39 @@ class JobsSpec(NetworkSpec):
     """An experiment with jobs: every combination of `counts`, `algos`, `orders` and `entries`."""
 
     jobs: Annotated[tuple[JobSpec, ...], BeforeValidator(_jobs)] = option(
-        "", "models, ranks, iterations and the like"
+        "", "Training jobs, each a mapping: model, ranks, iterations and others"
     )
     counts: kinds.Counts = option(
-        "", "jobs: how many of them, from the first; all if nothing is said", flags="--counts"
+        "", "Jobs: number of jobs that run, from the first; default: all", flags="--counts"
     )
     algos: Annotated[tuple[str, ...], Text(_reducing, listed=True)] = option(
-        "ring", "how they reduce gradients", flags="--algo", name="algo"
+        "ring", "Algorithms that reduce the gradients", flags="--algo", name="algo"
     )
     orders: Annotated[tuple[str, ...], kinds.several_of("order", SCHEDULERS)] = option(
         "fifo",
-        f"jobs: who is first on the network: {', '.join(SCHEDULERS)}",
+        f"Jobs: flow schedulers, which order gradients on the network: {', '.join(SCHEDULERS)}",
         flags="--order",
         name="order",
     )
     entries: kinds.Counts = option(
         "",
-        "jobs: slots or aggregators of a switch, for all together; all it has if nothing is said",
+        "Jobs: slots or aggregators of a switch, which all jobs share; default: all that it has",
         flags="--entries",
     )
     placement: Annotated[str, kinds.one_of("placement", PLACEMENTS)] = option(
-        "spread", "jobs: hosts are dealt to them in turn, or packed", flags="--placement"
+        "spread", "Jobs: spread (hosts are dealt to jobs in turn) or packed", flags="--placement"
     )
     servers: Annotated[int, kinds.whole(0)] = option(
-        "1", "hosts of each job that are servers", flags="--servers"
+        "1", "Number of servers of each job, on hosts besides its ranks", flags="--servers"
     )
-    size: kinds.Factor = option("1", "gradients are so many times as large as their models'")
+    size: kinds.Factor = option("1", "Factor on the size of all models' gradients")
     compute: kinds.Factor = option(
-        "1", "jobs: computing takes so many times as long", flags="--compute"
+        "1", "Jobs: factor on the computing times of all models", flags="--compute"
     )
     fuse_bytes: Annotated[int, Text(_room)] = option(
-        "0", "jobs: small gradients go together, up to this size", flags="--fuse", name="fuse"
+        "0", "Jobs: size up to which small gradients are sent together", flags="--fuse", name="fuse"
     )
-    check: kinds.Yes = option("yes", "jobs: compare every sum with the reference", flags="--check")
+    check: kinds.Yes = option("yes", "Jobs: compare every sum with the reference", flags="--check")
 
     @property
     def needed_hosts(self) -> int:
@@ -125,11 +125,11 @@ class JobsSpec(NetworkSpec):
             if count > len(jobs):
                 raise ConfigError(f"{where}counts: must be at most {len(jobs)}, got {count}")
         if all(job.iterations is None for job in jobs[: min(counts)]):
-            raise ConfigError(f"{where}jobs: must not all be background, got none that ends")
+            raise ConfigError(f"{where}jobs: must not all be background, got only background jobs")
         if self.net != VIRTUAL:
             raise ConfigError(
-                f"{where}net: jobs run only in virtual time, got {self.net!r}; live, hosts are "
-                "processes, and none of them orders the jobs of all yet"
+                f"{where}net: jobs run only in virtual time, got {self.net!r}; live hosts are "
+                "separate processes, and no scheduler orders the jobs of all hosts yet"
             )
         return self.model_copy(update={"jobs": jobs, "counts": counts})
 

@@ -88,133 +88,139 @@ class NetworkSpec(Checked):
 
     topo: kinds.Topology = option(
         "fattree",
-        f"one of {', '.join(TOPOLOGIES)}, with parameters: fattree,k=8",
+        f"Topology: {', '.join(TOPOLOGIES)}; with parameters: fattree,k=8",
         flags="--topo",
     )
     hosts: Annotated[int | None, kinds.whole(2, MAX_HOSTS, empty=True)] = option(
         "",
-        "how many, if not all of the topology; ranks, and servers if there are",
+        "Number of hosts, servers included; default: all of the topology",
         flags="--hosts",
     )
     rate_bps: kinds.Rate = option(
-        "100G", "of every link, in bit/s: 100G, 25Gbps", flags="--rate", name="rate"
+        "100G", "Rate of every link in bit/s: 100G, 25Gbps", flags="--rate", name="rate"
     )
-    delay_ps: kinds.Time = option("1us", "of every link: 1us, 500ns", flags="--delay", name="delay")
+    delay_ps: kinds.Time = option(
+        "1us", "Delay of every link: 1us, 500ns", flags="--delay", name="delay"
+    )
     switch_delay_ps: kinds.Time = option(
         "0",
-        "of each packet in every switch: 400ns (docs/delays.md has published figures)",
+        "Delay of each packet in every switch: 400ns (docs/delays.md has published figures)",
         flags="--switch-delay",
         name="switch_delay",
     )
     host_delay_ps: kinds.Time = option(
         "0",
-        "of each packet in hosts, between agent and line, each way: 600ns",
+        "Delay of each packet in a host, between agent and line, each way: 600ns",
         flags="--host-delay",
         name="host_delay",
     )
     message_overhead_ps: kinds.Time = option(
         "0",
-        "of a host's processor for each message it sends or gets, LogGP's o: 500ns",
+        "Processor time of a host for each message it sends or receives (LogGP's o): 500ns",
         flags="--message-overhead",
         name="message_overhead",
     )
     inject_bps: kinds.AnyRate = option(
         "",
-        "what a host sends into the network, all its server's ports together, if not RATE by each: "
-        "100G; links' rate follows from it",
+        "Rate at which a host can inject, over all ports of its server: 100G. The links' rate "
+        "follows from it; default: RATE by each port",
         flags="--inject",
         name="inject",
     )
-    loss: kinds.Probability = option("0", "of packets on every link: 0.1%, 0.001", flags="--loss")
+    loss: kinds.Probability = option(
+        "0", "Share of packets lost on every link: 0.1%, 0.001", flags="--loss"
+    )
     duplicate: kinds.Probability = option(
-        "0", "of packets on every link come twice", flags="--duplicate", variable="DUP"
+        "0", "Share of packets duplicated on every link", flags="--duplicate", variable="DUP"
     )
     reorder: kinds.Probability = option(
-        "0", "of packets on every link come late", flags="--reorder"
+        "0", "Share of packets that arrive late, on every link", flags="--reorder"
     )
     seed: Annotated[int, kinds.whole(0)] = option(
-        "1", "of data, losses and all else that is random", flags="--seed"
+        "1", "Seed of the data, the losses and everything else that is random", flags="--seed"
     )
     lanes: Annotated[int, kinds.one_number_of(LANES)] = option(
-        "256", "values per aggregated packet: 64 or 256", flags="--lanes"
+        "256", "Values per aggregated packet: 64 or 256", flags="--lanes"
     )
     mtu_bytes: Annotated[int, kinds.one_number_of(MTUS)] = option(
         "4096",
-        "payload bytes per packet: 256, 512, 1024, 2048, 4096",
+        "Payload bytes per packet: 256, 512, 1024, 2048, 4096",
         flags="--mtu",
         name="mtu",
     )
     window: kinds.AnyCount = option(
-        "", "packets in flight per connection, if not as links need", flags="--window"
+        "",
+        "Packets in flight per connection; default: as many as the links need",
+        flags="--window",
     )
     routes: Annotated[str, kinds.one_of("way", ROUTES)] = option(
         "dealt",
-        "dealt: each host is reached by one of the equal paths; ecmp: flows are hashed to paths",
+        "Choice among equal paths. dealt: one path for each destination host; ecmp: by flow hash",
         flags="--routes",
     )
     detours: kinds.Ways = option(
         "",
-        "ways that one host's packets to another take instead: h3-s1-h8, several by comma; ATP "
-        "adds up at the first switch that is named",
+        "Paths for the packets of one host to another, in place of the usual ones: h3-s1-h8; "
+        "several are separated by commas. ATP aggregates at the first switch named",
         flags="--detours",
     )
     cc: Annotated[str, kinds.one_of("congestion controller", CONTROLLERS, shown=False)] = option(
-        FIXED, "hosts' congestion control: fixed (window), dctcp or dcqcn", flags="--cc"
+        FIXED, "Congestion control of the hosts: fixed (window), dctcp or dcqcn", flags="--cc"
     )
     ina_cc: Annotated[str, kinds.one_of("window", WINDOWS, shown=False)] = option(
-        AIMD, "congestion control of ATP's workers: aimd", flags="--ina-cc"
+        AIMD, "Congestion control of ATP's workers: aimd", flags="--ina-cc"
     )
     marking: kinds.AnyMarking = option(
         "",
-        "mark packets from this queue depth on, in packets (DCTCP's K), or between two with a "
-        "probability that grows (RED): 5:200:1%; 0: never [what CC wants]",
+        "Queue depth in packets from which on packets are marked (DCTCP's K), or two depths and "
+        "the probability that grows between them (RED): 5:200:1%. 0: never; default: as CC needs",
         flags="--ecn",
         name="ecn",
     )
     queue_bytes: kinds.AnySize = option(
-        "", "room in each port's queue: 1MiB", flags="--queue", name="queue"
+        "", "Size of each port's queue in bytes: 1MiB", flags="--queue", name="queue"
     )
     scheduler: kinds.Scheduler = option(
         "strict",
-        "how a port serves its 8 queues: strict, wrr or drr, with weights: drr:1,1,1,1,2,2,4,4",
+        "Discipline of each port's 8 queues: strict, wrr or drr; weights: drr:1,1,1,1,2,2,4,4",
         flags="--scheduler",
     )
     program: Annotated[str, kinds.one_of("program", PROGRAMS)] = option(
         "forward",
-        "P4 of switches that aggregate nothing: forward; tensorexpress, with queues by job",
+        "P4 program of switches that do not aggregate: forward, or tensorexpress (queues by job)",
         flags="--program",
     )
     net: Annotated[str, kinds.one_of("network", NETWORKS)] = option(
         VIRTUAL,
-        "what carries the packets: virtual (simulated time), or mininet (wall-clock time; as root)",
+        "Network that carries packets: virtual (simulated time) or mininet (wall-clock time; root)",
         flags="--net",
     )
     switch: Annotated[str, kinds.one_of("kind", SWITCHES)] = option(
-        "embedded", "what runs P4 on mininet: embedded, or bmv2", flags="--switch"
+        "embedded", "Kind of switch on mininet: embedded or bmv2", flags="--switch"
     )
     slowdown: kinds.AnyCount = option(
         "",
-        "divide links' rates by this, if not by 1, or on mininet by "
+        "Divisor of the links' rates; default: 1, on mininet "
         f"{LIVE_SCALES['embedded']}, with bmv2 {LIVE_SCALES['bmv2']}",
         flags="--scale",
         name="scale",
     )
     stall_ps: kinds.SomeTime = option(
         "30s",
-        "on mininet, give up when nothing gets through for so long",
+        "Time without progress after which a run on mininet is given up",
         flags="--stall",
         name="stall",
     )
     pcap: kinds.Yes = option(
-        "no", "write every port's packets to one pcapng, with an interface per port", flags="--pcap"
+        "no", "Write packets of all ports to one pcapng, an interface per port", flags="--pcap"
     )
     record: kinds.AnyFolder = option(
         "",
-        "folder for traces: what each switch received and sent, to replay",
+        "Folder for traces, for replay: the packets that each switch received and sent",
         flags="--record",
     )
     folder: kinds.AnyFolder = option(
-        "", "folder for results, if not runs/NAME", flags="--out -o", name="out"
+        "", "Folder for results; default: runs/NAME", flags="--out -o", name="out"
     )
 
     @property

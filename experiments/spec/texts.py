@@ -48,7 +48,9 @@ def make_help() -> str:
         first, *others = textwrap.wrap(text, 76, break_on_hyphens=False)
         lines.append(f"  {option.variable + '=':<{_WIDTH}}{first}")
         lines += [" " * (_WIDTH + 2) + other for other in others]
-    return "\n".join((*lines, f"  {'SPEC=':<{_WIDTH}}YAML file of these options, in small letters"))
+    return "\n".join(
+        (*lines, f"  {'SPEC=':<{_WIDTH}}YAML file of these options, with names in small letters")
+    )
 
 
 def make_variables() -> str:
@@ -71,7 +73,7 @@ def make_variables() -> str:
 
 def readme_table() -> str:
     """Return the options as the README's table."""
-    rows = ["| name | default | what it is |", "|---|---|---|"]
+    rows = ["| name | default | meaning |", "|---|---|---|"]
     for option in TYPED.values():
         default = f"`{option.default}`" if option.default else ""
         rows.append(f"| `{option.variable}` | {default} | {option.help} |")
@@ -86,7 +88,7 @@ def reference_options() -> str:
         "A name in capitals is a variable of `make exp`; in small letters it is a key of spec "
         "files and a keyword of `ringleaf.run`.",
         "",
-        "| name | flag | default | what it is |",
+        "| name | flag | default | meaning |",
         "|---|---|---|---|",
     ]
     for name, option in TYPED.items():
@@ -158,7 +160,13 @@ def _of_kind(
             told = {key: shape.pop(key) for key in ("description", "default") if key in shape}
             own[name] = told | {"anyOf": [shape, {"type": "array", "items": dict(shape)}]}
     case = {"type": "object", "propertyNames": {"enum": list(own)}}
-    whole = own | {CASES: {"type": "array", "items": case, "description": "a run for each"}}
+    whole = own | {
+        CASES: {
+            "type": "array",
+            "items": case,
+            "description": "Mappings of options that change together; a run for each",
+        }
+    }
     return found | {"properties": whole, **demand}
 
 

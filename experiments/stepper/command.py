@@ -1,4 +1,4 @@
-"""`ringleaf step`: its options, and the choice of the story's output."""
+"""`ringleaf step`: the options, and the choice of the story's output."""
 
 from __future__ import annotations
 
@@ -24,46 +24,51 @@ def register(app: typer.Typer) -> None:
 
 @guard
 def step_command(
-    algo: Annotated[str, typer.Argument(help="A collective; a wrong name lists the valid.")],
+    algo: Annotated[str, typer.Argument(help="Algorithm; a wrong name lists the valid ones.")],
     ranks: Annotated[
-        int | None, typer.Option("--ranks", "-n", help="How many; default 4, or TOPO's hosts.")
+        int | None,
+        typer.Option("--ranks", "-n", help="Number of ranks; default: 4, or TOPO's hosts."),
     ] = None,
     elements: Annotated[
         int | None, typer.Option("--elements", help="Numbers per rank; default: two per chunk.")
     ] = None,
     topo: Annotated[
-        str | None, typer.Option("--topo", help="Default: one switch. fattree,k=4 ...")
+        str | None, typer.Option("--topo", help="Topology: fattree,k=4; default: one switch.")
     ] = None,
     segments: Annotated[
         int | None, typer.Option("--segments", help="Pieces in the pipelines of trees and chains.")
     ] = None,
-    root: Annotated[int, typer.Option("--root", help="Of a broadcast or reduce.")] = 0,
+    root: Annotated[int, typer.Option("--root", help="Root of a broadcast or reduce.")] = 0,
     servers: Annotated[
-        int, typer.Option("--servers", help="Hosts that help besides the ranks: parameter servers.")
+        int,
+        typer.Option("--servers", help="Number of parameter servers, on hosts besides the ranks."),
     ] = 0,
     lanes: Annotated[int, typer.Option("--lanes", help="In-network: values per packet.")] = 64,
     slots: Annotated[
         int | None, typer.Option("--slots", help="In-network: packets in flight per rank.")
     ] = None,
-    loss: Annotated[str, typer.Option("--loss", help="In-network: of packets: 5%.")] = "0",
+    loss: Annotated[
+        str, typer.Option("--loss", help="In-network: share of packets lost: 5%.")
+    ] = "0",
     switch_delay: Annotated[
-        str, typer.Option("--switch-delay", help="In-network: of each packet in a switch.")
+        str, typer.Option("--switch-delay", help="In-network: delay of each packet in a switch.")
     ] = "0",
     host_delay: Annotated[
-        str, typer.Option("--host-delay", help="In-network: of each packet in a host, each way.")
+        str,
+        typer.Option("--host-delay", help="In-network: delay of each packet in a host, each way."),
     ] = "0",
     message_overhead: Annotated[
-        str, typer.Option("--message-overhead", help="In-network: of each message in a host.")
+        str, typer.Option("--message-overhead", help="In-network: processor time of each message.")
     ] = "0",
     inject: Annotated[
-        str | None, typer.Option("--inject", help="In-network: what a host injects, all ports.")
+        str | None, typer.Option("--inject", help="In-network: rate of a host over all its ports.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the numbers, and of losses.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the numbers and the losses.")] = 1,
     html: Annotated[
-        Path | None, typer.Option("--html", help="Write a page that needs no network.")
+        Path | None, typer.Option("--html", help="HTML file for a page that needs no network.")
     ] = None,
     plain: Annotated[
-        bool, typer.Option("--plain", help="Text, as pipes get it: for screen readers.")
+        bool, typer.Option("--plain", help="Print text, as pipes get it: for screen readers.")
     ] = False,
     debug: Debug = False,
 ) -> None:

@@ -87,7 +87,7 @@ def observe(
     traced = [_run(graph, options, schedule, _tracers(inputs, window), seed) for window in windows]
     if any(len(twin) != len(events) for twin in traced):
         raise ConfigError(
-            f"step: what {schedule.algorithm} sends depends on the numbers, so more than {WINDOW} "
+            f"step: packets of {schedule.algorithm} depend on the numbers, so more than {WINDOW} "
             f"ranks can't be traced, got {schedule.ranks}"
         )
     return Observed(events, tuple(traced), _readable(options))

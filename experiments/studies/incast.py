@@ -134,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="ringleaf.experiments.studies.incast", description=__doc__
     )
     parser.add_argument("--senders", type=int, default=8)
-    parser.add_argument("--size", default="16MiB", help="that each sends")
+    parser.add_argument("--size", default="16MiB", help="bytes that each host sends")
     parser.add_argument(
         "--case", nargs="*", default=CASES, help="controller, or controller@ECN: dcqcn@5:200:1%%"
     )

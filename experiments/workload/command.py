@@ -1,4 +1,4 @@
-"""`ringleaf workload`: list models, show one, make one from a torch module."""
+"""`ringleaf workload`: list models, show one, or make one from a torch module."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 WHERE = "workload from-torch"
 
 workload_app = typer.Typer(
-    help="Models that training jobs have: list, show, make one.", no_args_is_help=True
+    help="List, show or make models for training jobs.", no_args_is_help=True
 )
 
 
@@ -56,9 +56,9 @@ def list_command(debug: Debug = False) -> None:
 @workload_app.command("show")
 @guard
 def show_command(
-    name: Annotated[str, typer.Argument(help="One of the list, or a YAML file.")],
+    name: Annotated[str, typer.Argument(help="Name of a model, or a YAML file.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Draw it to this PNG, SVG or PDF.")
+        Path | None, typer.Option("--out", "-o", help="PNG, SVG or PDF file for the drawing.")
     ] = None,
     debug: Debug = False,
 ) -> None:
@@ -84,24 +84,24 @@ def from_torch_command(
         str,
         typer.Argument(
             metavar="MODULE:FACTORY",
-            help="What makes the torch module; MODULE is installed, or lies in this folder.",
+            help="Function that makes the torch module; MODULE is installed or in this folder.",
         ),
     ],
     shape: Annotated[
         str | None,
-        typer.Option("--input", help="A sample's shape: 3,224,224; can be told for linear layers."),
+        typer.Option("--input", help="Shape of a sample: 3,224,224; optional for linear layers."),
     ] = None,
     batch: Annotated[int, typer.Option("--batch", help="Samples per iteration.")] = 1,
-    runs: Annotated[int, typer.Option("--runs", help="Times are the median of so many.")] = 5,
+    runs: Annotated[int, typer.Option("--runs", help="Number of runs whose median is taken.")] = 5,
     flops_rate: Annotated[
         str | None,
         typer.Option(
             "--flops-rate",
-            help="Don't measure: times are FLOPs by this effective rate per second, as 9.4T.",
+            help="Effective FLOPs per second: 9.4T; times are computed from it, not measured.",
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write to this YAML file; default: print.")
+        Path | None, typer.Option("--out", "-o", help="YAML file for the model; default: print.")
     ] = None,
     debug: Debug = False,
 ) -> None:

@@ -54,7 +54,7 @@ def _import(name: str, where: str) -> object:
     except (ImportError, SyntaxError) as error:
         raise ConfigError(
             f"{where}: can't import {name!r}, got {brief(error)}; "
-            "it must be installed, or lie in this folder"
+            "install it, or put it into this folder"
         ) from error
 
 

@@ -1,17 +1,17 @@
 /* SwitchML (Sapio et al., NSDI 2021) at one node of an aggregation tree of any depth.
  *
- * Up come updates, partial sums of all workers below a child; down come results. The state of
- * a slot is two entries, for the two versions that alternate, so that a result is kept until
- * every worker has it. An entry belongs to the newest block that came for it. It holds the sum
- * of the children in its bitmap; once all are there, the root publishes the sum as the result,
- * and any other node sends it to its parent and keeps it until the result comes in its place.
- * An update that came before is a sign of loss somewhere: it is answered with the result, or,
- * while that is not here, by sending the sum to the parent again.
+ * Updates go up: partial sums of all workers below a child. Results come down. A slot has two
+ * entries, one for each of the two alternating versions, so that a result is kept until every
+ * worker has it. An entry belongs to the newest block that arrived for it. It holds the sum of
+ * the children in its bitmap. Once all children are in the sum, the root publishes it as the
+ * result; any other node sends the sum to its parent and keeps it until the result replaces it.
+ * A repeated update is a sign of loss somewhere. The node answers it with the result or, while
+ * it has no result, sends the sum to its parent again.
  *
  * The including program defines headers_t with `switchml` and `lanes`, and metadata_t with `member`. */
 
-/* An entry is cleared by nobody: the first update of a newer block overwrites it. Index of
- * all: base of the job + 2 * slot + version. */
+/* No entry is ever cleared: the first update of a newer block overwrites it. All registers have
+ * the index base of the job + 2 * slot + version. */
 #define DECLARE_LANE(i) register<bit<32>>(ENTRIES) r##i;
 #define STORE_LANE(i) r##i.write(index, hdr.lanes.d##i);
 #define LOAD_LANE(i) r##i.read(hdr.lanes.d##i, index);
@@ -24,20 +24,20 @@
     }
 
 /* Rows of the counter `events`. */
-const bit<32> STRANGER = 0;    // unknown job, or not from a child or the parent of it
+const bit<32> STRANGER = 0;    // unknown job, or from neither a child nor the parent in it
 const bit<32> MALFORMED = 1;   // slot out of range, wrong size or direction
-const bit<32> STALE = 2;       // of an earlier block than the entry's
-const bit<32> WAITING = 3;     // came before, and other children are missing
-const bit<32> ANSWERED = 4;    // came before; got the result
-const bit<32> SENT_AGAIN = 5;  // came before; the sum went to the parent again
+const bit<32> STALE = 2;       // from an earlier block than the entry's
+const bit<32> WAITING = 3;     // repeated, and other children are missing
+const bit<32> ANSWERED = 4;    // repeated; answered with the result
+const bit<32> SENT_AGAIN = 5;  // repeated; the sum was sent to the parent again
 const bit<32> EVENTS = 6;
 
 control Aggregation(inout headers_t hdr, inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
-    register<bit<40>>(ENTRIES) owners;     // job ++ block; job 0 is nobody's
+    register<bit<40>>(ENTRIES) owners;     // job ++ block; job 0 means no owner
     register<bit<64>>(ENTRIES) bitmaps;    // children in the sum
     register<bit<1>>(ENTRIES) published;   // 1: lanes are the result, not a sum
-    register<bit<8>>(ENTRIES) exponents;   // largest of the children's, or the result's
+    register<bit<8>>(ENTRIES) exponents;   // largest exponent of the children, or the result's
     EACH_LANE(DECLARE_LANE)
     counter(EVENTS, CounterType.packets) events;
 
@@ -54,7 +54,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         mark_to_drop(standard_metadata);
     }
 
-    /* Taken into a sum that is not complete yet. */
+    /* The packet is added to a sum that is not complete yet. */
     action absorb() {
         mark_to_drop(standard_metadata);
     }
@@ -63,8 +63,8 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         meta.member.expected = NOTHING;
     }
 
-    /* A packet from below. `child` is the sender's bit, `children` has the bits of all,
-     * `parent_port` is 0 at the root; entries from `base` on are the job's. */
+    /* A packet from below. `child` is the sender's bit, `children` has the bits of all children,
+     * `parent_port` is 0 at the root. The job's entries begin at `base`. */
     action from_child(bit<64> child, bit<64> children, bit<9> parent_port, bit<16> group,
                       bit<32> base, bit<16> slots) {
         meta.member.expected = UPDATE;
@@ -144,7 +144,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         standard_metadata.egress_spec = meta.member.parent_port;
     }
 
-    /* To all children. The packet keeps its addresses: workers send to the job's group. */
+    /* Send to all children. The packet keeps its addresses: workers send to the job's group. */
     action publish() {
         published.write(index, 1);
         hdr.switchml.message = RESULT;

@@ -1,33 +1,33 @@
-/* ATP (Lao et al., NSDI 2021) at one switch: aggregators that blocks of all jobs take as they
- * come, and a parameter server behind it that adds up what found none.
+/* ATP (Lao et al., NSDI 2021) at one switch. Blocks of all jobs take aggregators as they
+ * arrive; a parameter server behind the switch adds up the blocks that found none.
  *
- * A block (job, sequence) takes the aggregator that its packets name, unless another holds it:
- * then its packets go on, marked, and the parameter server proposes another one for later. An
- * aggregator keeps the sum of the workers in its bitmap, and their congestion marks. When all
- * workers below this switch are in it, the sum goes to the parameter server, and stays here
- * until the result, which passes here on its way to the workers, frees the aggregator. Something
- * sent again is a sign of loss: it takes along what the aggregator has, and frees it.
+ * A block (job, sequence) takes the aggregator that its packets name, unless another block holds
+ * it. In that case its packets go on, marked, and the parameter server proposes another one for
+ * later. An aggregator keeps the sum of the workers in its bitmap, and their congestion marks.
+ * When it has all workers below this switch, the sum goes to the parameter server and stays here
+ * until the result, which passes here on its way to the workers, frees the aggregator. A packet
+ * that is sent again is a sign of loss: it takes along the aggregator's sum, and frees it.
  *
- * Two switches of a path do so: that of the worker's rack, and that of the parameter server's,
- * which adds up whatever comes, sums of racks and single gradients that collided below. Both
- * know from a table which workers are complete (the paper's packets carry the numbers, as fan-in
- * degrees; with sets nothing can be counted twice).
+ * Two switches of a path aggregate: that of the worker's rack, and that of the parameter server,
+ * which adds up all arriving packets, sums of racks and single gradients that collided below.
+ * Both have a table of the workers that make a sum complete (the paper's packets carry numbers of
+ * workers, as fan-in degrees; with sets no worker can be counted twice).
  *
- * An aggregator keeps its block's number when it is freed. What comes late for this block then
- * goes on, where the published switch would take an aggregator for something that will never
- * be complete. For the same reason a block may take one that an older block of its own job
- * holds if no worker can be so far behind.
+ * An aggregator keeps its block's number when it is freed. A late packet of this block then
+ * goes on alone; the published switch would take an aggregator for it, for a sum that can never
+ * be complete. For the same reason a block may take an aggregator that an older block of its own
+ * job holds, if no worker can be so far behind.
  *
  * The including program defines headers_t with `ipv4`, `atp` and `lanes`, and metadata_t with
  * `share` and `taken`. */
 
-/* The first packet of a block overwrites all. Index: the aggregator. */
+/* The first packet of a block overwrites all registers. Index: the aggregator. */
 #define DECLARE_VALUE(i) register<bit<32>>(AGGREGATORS) v##i;
 #define STORE_VALUE(i) v##i.write(index, hdr.lanes.d##i);
 #define LOAD_VALUE(i) v##i.read(hdr.lanes.d##i, index);
 
-/* Saturating, and stuck once saturated: 0x7fffffff and 0x80000000 say that a sum has
- * overflowed, whatever comes after, so that the parameter server can tell. */
+/* Sums saturate, and stay saturated: 0x7fffffff and 0x80000000 mean that a sum has
+ * overflowed, whatever is added later, so that the parameter server can detect it. */
 #define HAS_OVERFLOWED(x) (x - 0x7fffffff <= 1)
 #define ADD_VALUE(i)                                                         \
     {                                                                        \
@@ -43,22 +43,22 @@
         v##i.write(index, hdr.lanes.d##i);                                   \
     }
 
-/* What becomes of a packet; rows of the counter `outcomes`. */
-const bit<32> TAKEN = 0;      // its block takes the aggregator
-const bit<32> ADDED = 1;      // joins its block's sum
-const bit<32> COMPLETED = 2;  // joins as the last one, and goes on as the sum
-const bit<32> REPEATED = 3;   // is in the sum already, and is dropped
-const bit<32> PASSED = 4;     // goes on alone: nobody is waited for, or can't be added
+/* Outcomes of a packet; rows of the counter `outcomes`. */
+const bit<32> TAKEN = 0;      // the block takes the aggregator
+const bit<32> ADDED = 1;      // added to the block's sum
+const bit<32> COMPLETED = 2;  // added as the last one; goes on as the sum
+const bit<32> REPEATED = 3;   // already in the sum; dropped
+const bit<32> PASSED = 4;     // goes on alone: no worker to wait for, or it can't be added
 const bit<32> COLLIDED = 5;   // goes on alone: another block holds the aggregator
-const bit<32> MERGED = 6;     // sent again; takes along what the aggregator has, and frees it
-const bit<32> REPLACED = 7;   // sent again; what the aggregator has goes in its place
-const bit<32> CROSSED = 8;    // sent again; goes on alone, as some of it is there, and some not
-const bit<32> FREED = 9;      // a result, which frees the aggregator
+const bit<32> MERGED = 6;     // sent again; takes the aggregator's sum along, and frees it
+const bit<32> REPLACED = 7;   // sent again; the aggregator's sum goes in its place
+const bit<32> CROSSED = 8;    // sent again; goes on alone: part of it is in the sum, part not
+const bit<32> FREED = 9;      // a result; frees the aggregator
 const bit<32> OUTCOMES = 10;
 
 control Aggregators(inout headers_t hdr, inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
-    register<bit<40>>(AGGREGATORS) holders;    // job ++ sequence; job 0 is nobody's
+    register<bit<40>>(AGGREGATORS) holders;    // job ++ sequence; job 0 means no holder
     register<bit<64>>(AGGREGATORS) arrived;    // workers in the sum; 0: free
     register<bit<1>>(AGGREGATORS) congestion;  // a gradient in the sum met a long queue
     EACH_LANE(DECLARE_VALUE)
@@ -72,7 +72,7 @@ control Aggregators(inout headers_t hdr, inout metadata_t meta,
     bit<1> is_congested;
     bit<32> outcome;
 
-    /* Only forwarded, as by the switches between racks. */
+    /* Packets are only forwarded, as by the switches between racks. */
     action pass_on() {
         meta.share.complete = 0;
     }
@@ -102,7 +102,7 @@ control Aggregators(inout headers_t hdr, inout metadata_t meta,
         meta.taken = 1;
     }
 
-    /* The way of a result to all workers. */
+    /* The path of a result to all workers. */
     table deliveries {
         key = {
             hdr.atp.job: exact @name("job");

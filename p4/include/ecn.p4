@@ -1,7 +1,7 @@
-/* Marks ECN-capable packets (RFC 3168) that met a long queue, in packets already queued when this
- * one joined: from one threshold on, DCTCP's K (Alizadeh et al., SIGCOMM 2010), or between two
- * with a probability that grows from nothing, as RED does (Floyd and Jacobson, IEEE/ACM ToN 1(4),
- * 1993) and DCQCN wants it, of the queue as it is (Zhu et al., SIGCOMM 2015: Kmin, Kmax, Pmax).
+/* Marks ECN-capable packets (RFC 3168) that met a long queue. The length counts packets already
+ * queued when this one joined. Marking begins at one threshold, DCTCP's K (Alizadeh et al.,
+ * SIGCOMM 2010), or its probability grows between two, as in RED (Floyd and Jacobson, IEEE/ACM ToN 1(4),
+ * 1993) and as DCQCN needs it, by the present queue (Zhu et al., SIGCOMM 2015: Kmin, Kmax, Pmax).
  * The including program defines headers_t with `ipv4`, and metadata_t. */
 
 control EcnMarking(inout headers_t hdr, inout metadata_t meta,
@@ -10,21 +10,21 @@ control EcnMarking(inout headers_t hdr, inout metadata_t meta,
     bit<19> full_depth;
     bit<32> last_draw;
 
-    /* All from here on; 0: never mark. */
+    /* Mark all packets from this depth on; 0: never mark. */
     action mark_from(bit<19> threshold) {
         least_depth = threshold;
         full_depth = threshold;
         last_draw = 0;
     }
 
-    /* One in `last` + 1 for each packet above `least`; all from `full` on. */
+    /* The probability is 1 / (`last` + 1) times the packets above `least`; 1 from `full` on. */
     action mark_between(bit<19> least, bit<19> full, bit<32> last) {
         least_depth = least;
         full_depth = full;
         last_draw = last;
     }
 
-    /* One row, without a key, so that the control plane can set the threshold. */
+    /* The table has one row, without a key, so that the control plane can set the threshold. */
     table ecn_threshold {
         actions = { mark_from; mark_between; }
         default_action = mark_from(0);

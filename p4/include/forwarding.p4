@@ -1,5 +1,5 @@
-/* Routes an IPv4 packet by its destination, over one of several equally good ports where
- * there are, or where it is told for that source; drops what is not IPv4, damaged, unroutable
+/* Routes an IPv4 packet by its destination, over one of several equally good ports if there
+ * are some, or as told for that source. Drops packets that are not IPv4, damaged, unroutable
  * or out of hops.
  * The including program defines headers_t with `ethernet`, `ipv4`, `ports`, and metadata_t
  * with `ecmp_group`. */
@@ -9,7 +9,7 @@
 #define DETOURS 4096
 
 /* Queues a packet by its class selector, the upper three bits of DSCP (RFC 2474, section 4.2.2);
- * 7 is the most urgent. BMv2 drops what has a priority that it has no queue for: start it with
+ * 7 is the most urgent. BMv2 drops packets with a priority for which it has no queue: start it with
  * `--priority-queues 8`. */
 control ClassSelector(in headers_t hdr, inout standard_metadata_t standard_metadata) {
     apply {
@@ -34,12 +34,12 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta,
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
     }
 
-    /* Takes one of `count` rows of ecmp_nexthop, from row `base` on. */
+    /* Choose one of `count` rows of ecmp_nexthop, from row `base` on. */
     action ecmp(bit<16> base, bit<16> count, bit<32> salt) {
         meta.ecmp_group = { base, count, salt };
     }
 
-    /* RoCEv2 has one destination port for all; queue pairs differ in the source port. */
+    /* All RoCEv2 packets have one destination port; queue pairs differ in the source port. */
     action hash_flow() {
         hash(flow, HashAlgorithm.crc32, 32w0,
              { hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, hdr.ports.src, hdr.ports.dst },
@@ -71,7 +71,7 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta,
         size = ROUTES;
     }
 
-    /* Policy-based routes: what one host sends another takes the row that it is told. Looked at
+    /* Policy-based routes: packets of one host to another take the row that is given. Looked at
      * only where the route to that host is a group, be it one of one member, so that other
      * packets need not pay for it. */
     table detours {

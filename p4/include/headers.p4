@@ -1,4 +1,4 @@
-/* Headers that every program parses, and what it takes for them to be valid. */
+/* Headers that every program parses, and the conditions under which they are valid. */
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<8> IPV4_WITHOUT_OPTIONS = 0x45;  // version 4, five words
@@ -30,7 +30,7 @@ header ipv4_h {
     bit<32> dst;
 }
 
-/* What TCP and UDP begin with; valid in first (or only) fragments of these two. */
+/* The ports with which TCP and UDP begin; valid in first (or only) fragments of these two. */
 header ports_h {
     bit<16> src;
     bit<16> dst;

@@ -1,7 +1,7 @@
-/* What packets that carry values have in common, and repetition for these: EACH_LANE(M) is
- * M(0) M(1) ... M(LANES - 1).
- * P4 has no arrays that an action may add up, so each lane is a field and a register of its
- * own; what is done to one lane must read the same for all, as then an engine can loop. */
+/* Definitions shared by packets that carry values, and a macro that repeats code for each value:
+ * EACH_LANE(M) is M(0) M(1) ... M(LANES - 1).
+ * P4 has no arrays that an action can add up, so each lane is a field and a register of its
+ * own. The code of all lanes must read the same, so that an engine can make it a loop. */
 
 #define LANES_10(M, tens)                                                    \
     M(tens##0) M(tens##1) M(tens##2) M(tens##3) M(tens##4)                    \
@@ -32,7 +32,7 @@ const bit<3> SIZE_LANES = 1;  // 256 bytes
 const bit<3> SIZE_LANES = 3;  // 1024 bytes
 #endif
 
-header udp_rest_h {  // what follows the ports
+header udp_rest_h {  // UDP header after the ports
     bit<16> length;
     bit<16> checksum;
 }

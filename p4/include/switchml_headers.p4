@@ -1,7 +1,7 @@
 /* SwitchML's packets: UDP to one of 16 ports, a header, and LANES values or none.
  * ina/switchml/wire.py has the same numbers for the workers. */
 
-const bit<16> SWITCHML_PORTS = 0xbee0;  // to 0xbeef
+const bit<16> SWITCHML_PORTS = 0xbee0;  // ports up to 0xbeef
 const bit<16> SWITCHML_PORT_MASK = 0xfff0;
 
 const bit<4> NOTHING = 0;
@@ -21,7 +21,7 @@ header switchml_h {
     bit<8> reserved;  // aligns the lanes to 4 bytes
 }
 
-/* What a member of the tree may send, and what an update of it leads to. */
+/* The packets that a member of the tree may send, and the handling of its updates. */
 struct member_t {
     bit<4> expected;     // UPDATE from a child, RESULT from the parent
     bit<64> child;       // the sender's bit in bitmaps

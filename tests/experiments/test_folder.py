@@ -98,7 +98,9 @@ def test_a_disk_that_fills_up_leaves_the_table(
         if line.lstrip().startswith("ring"):
             monkeypatch.setattr(folder, "write_bytes", full)
 
-    with pytest.raises(BackendError, match=r"out: not all files are there, got .*No space left"):
+    with pytest.raises(
+        BackendError, match=r"out: some files could not be written, got .*No space left"
+    ):
         session.run({**SMALL, "out": str(tmp_path)}, emit=emit, connect=FakeConnect(), drawn=False)
 
     assert [line.split()[0] for line in lines if not line.startswith("#")] == ["ring", "switchml"]

@@ -265,7 +265,7 @@ def test_another_program_that_is_none_is_refused(
         (["--program", tmp_path / "text.json"], "text.json: not .*JSON"),
         (["--program", tmp_path / "list.json"], "list.json: "),
         (["--p4info", good], "--p4info goes with --program"),
-        (["--program", good, "--update"], "--update goes with the recorded program"),
+        (["--program", good, "--update"], "--update needs the recorded program"),
     ):
         done = CliRunner().invoke(
             make_app(), ["replay", str(TRACES / "l2l3"), *map(str, arguments)]
@@ -370,9 +370,9 @@ def test_bad_requests() -> None:
         ({"window": "wide"}, "window: not understood, got 'wide'"),
         ({"masks": ["ttl"]}, "mask: must be offset:length in bytes or Layer.field, got 'ttl'"),
         ({"masks": ["Foo.ttl"]}, "mask: unknown layer, got 'Foo.ttl'"),
-        ({"times": True, "window": "3"}, "--times goes with packets in order"),
+        ({"times": True, "window": "3"}, "--times needs packets in order"),
         ({"switch": "tofino"}, "unknown switch, got 'tofino'"),
-        ({"switch": "bmv2", "update": True}, "--update goes with switch 'embedded'"),
+        ({"switch": "bmv2", "update": True}, "--update needs switch 'embedded'"),
         ({"switch": "bmv2", "times": True}, "BMv2 has no times to compare"),
     ):
         with pytest.raises(ConfigError, match=message):
