@@ -73,8 +73,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 # Our arrays outlive every compiled call, so views of them need no reference counts (`_nrt`):
 # those cost more than the work itself. In exchange no compiled function may return an array
 # (to a compiled caller it may, inside a NamedTuple), nor assign an array to a slice: there is
-# `copy_items`. `error_model` drops the check for division by zero.
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
+# `copy_items`. `error_model` drops the check for division by zero. Nothing of ours is called by
+# C code, and wrappers for that took a tenth of the time to compile.
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 
 
 def inline(function: F) -> F:
