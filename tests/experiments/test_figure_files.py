@@ -1,0 +1,59 @@
+"""Files of figures: glyphs in PDF, and one layout for all formats."""
+
+import io
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fontTools.subset import Options
+from fontTools.ttLib import TTFont
+from matplotlib.figure import Figure
+
+from ringleaf.experiments.figures.style import matplotlib_style, save
+
+TRUETYPE = b"\0\1\0\0"
+
+
+def _fonts(pdf: bytes) -> list[TTFont]:
+    """Return the TrueType fonts that a PDF embeds."""
+    ends = [found.end() for found in re.finditer(rb"stream\r?\n", pdf)]
+    found = []
+    for end in ends:
+        try:
+            data = zlib.decompressobj().decompress(pdf[end:])
+        except zlib.error:  # the end of a stream
+            continue
+        if data.startswith(TRUETYPE):
+            found.append(TTFont(io.BytesIO(data)))
+    return found
+
+
+def test_pdf_embeds_the_glyphs_and_no_tables_for_layout(tmp_path: Path) -> None:
+    usual = list(Options._drop_tables_default)
+    with matplotlib_style():
+        figure = Figure(figsize=(2, 1), layout="constrained")
+        figure.text(0.1, 0.5, "AV 8 fi µ")
+        save(figure, tmp_path / "words")
+    fonts = _fonts((tmp_path / "words.pdf").read_bytes())
+    glyphs = {glyph for font in fonts for glyph in font.getGlyphOrder()}
+    assert {"A", "V", "eight", "mu"} <= glyphs
+    assert not any(table in font for font in fonts for table in ("GSUB", "GPOS", "GDEF", "kern"))
+    assert Options._drop_tables_default == usual
+
+
+def test_a_figure_is_drawn_once_for_each_format(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = []
+    draw = Figure.draw
+
+    def counted(figure: Figure, renderer: Any) -> None:
+        drawn.append(figure)
+        draw(figure, renderer)
+
+    monkeypatch.setattr(Figure, "draw", counted)
+    with matplotlib_style():
+        save(Figure(figsize=(2, 1), layout="constrained"), tmp_path / "empty")
+    assert len(drawn) == 4  # the layout, PDF, PNG, SVG
