@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringleaf.collectives.algorithm import Algorithm, Look
-from ringleaf.collectives.cost import Cost, Fabric, in_network_bound_ps
+from ringleaf.collectives.cost import AlphaBeta, Cost, in_network_bound_ps
 from ringleaf.collectives.schedule import Aggregate, Collective, Schedule, check_ranks
 
 
@@ -22,7 +22,7 @@ def in_network_allreduce(ranks: int, algorithm: str = "switchml") -> Schedule:
     return Schedule(Collective.ALLREDUCE, algorithm, ranks, 1, rows)
 
 
-def in_network_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
+def in_network_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:
     """Return S / B and one round trip: the sum streams down while the rest streams up."""
     time_ps = in_network_bound_ps(ranks, size_bytes, fabric)
     return Cost(time_ps, size_bytes, 1) if ranks > 1 else Cost(0, 0, 0)

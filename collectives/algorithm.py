@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ringleaf.collectives.cost import Cost, Fabric
+from ringleaf.collectives.cost import AlphaBeta, Cost
 from ringleaf.collectives.schedule import Collective, Schedule, check_ranks
 from ringleaf.errors import ScheduleError
 
-IDEAL = Fabric()
+IDEAL = AlphaBeta()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Request:
     hierarchy: tuple[int, ...] = ()
     segments: int | None = None
     root: int = 0
-    fabric: Fabric = IDEAL
+    fabric: AlphaBeta = IDEAL
     servers: int = 0
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class Algorithm:
         hierarchy: Sequence[int] = (),
         segments: int | None = None,
         root: int = 0,
-        fabric: Fabric = IDEAL,
+        fabric: AlphaBeta = IDEAL,
         servers: int = 0,
     ) -> Schedule:
         """Return the schedule for `ranks` ranks; one rank alone has an empty one.
@@ -95,7 +95,7 @@ class Algorithm:
         hierarchy: Sequence[int] = (),
         segments: int | None = None,
         root: int = 0,
-        fabric: Fabric = IDEAL,
+        fabric: AlphaBeta = IDEAL,
         servers: int = 0,
     ) -> Cost:
         """Return the closed form's figures for the schedule that `build` returns.

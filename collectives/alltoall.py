@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.collectives.cost import Cost, Fabric
+from ringleaf.collectives.cost import AlphaBeta, Cost
 from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
 
 
@@ -25,7 +25,7 @@ def pairwise_all_to_all(ranks: int) -> Schedule:
     return Schedule(Collective.ALL_TO_ALL, "pairwise", ranks, ranks, rows)
 
 
-def pairwise_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
+def pairwise_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:
     """Return the cost of n - 1 messages of S / n bytes; none waits for another, so one alpha."""
     if ranks < 2:
         return Cost(0, 0, 0)

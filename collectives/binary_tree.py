@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from ringleaf.collectives.cost import Cost, Fabric
+from ringleaf.collectives.cost import AlphaBeta, Cost
 from ringleaf.collectives.schedule import Columns, Op
 
 
@@ -74,7 +74,7 @@ def pipeline_cost(
     ranks: int,
     segment_bytes: float,
     segments: int,
-    fabric: Fabric,
+    fabric: AlphaBeta,
 ) -> Cost:
     """Return the cost of `up_and_down` in all `trees` at once, with `segments` segments in each.
 

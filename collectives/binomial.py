@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.collectives.cost import Cost, Fabric
+from ringleaf.collectives.cost import AlphaBeta, Cost
 from ringleaf.collectives.rows import Column
 from ringleaf.collectives.schedule import (
     Collective,
@@ -64,17 +64,17 @@ def _near(ranks: int, distance: int) -> Column:
     return np.arange(0, ranks - distance, 2 * distance)
 
 
-def binomial_broadcast_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
+def binomial_broadcast_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:
     """Return the cost of ceil(log2 n) messages of S, all of them sent by the root."""
     return _cost(ranks, size_bytes, fabric, busiest_sends=len(_distances(ranks)))
 
 
-def binomial_reduce_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
+def binomial_reduce_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:
     """Return the cost of ceil(log2 n) messages of S in sequence; each rank sends one at most."""
     return _cost(ranks, size_bytes, fabric, busiest_sends=min(1, ranks - 1))
 
 
-def _cost(ranks: int, size_bytes: int, fabric: Fabric, busiest_sends: int) -> Cost:
+def _cost(ranks: int, size_bytes: int, fabric: AlphaBeta, busiest_sends: int) -> Cost:
     steps = len(_distances(ranks))
     step_ps = fabric.worst_latency_ps(ranks) + fabric.port_ps(size_bytes)
     return Cost(steps * step_ps, busiest_sends * size_bytes, steps)

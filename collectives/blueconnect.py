@@ -9,7 +9,7 @@ from operator import mul
 
 import numpy as np
 
-from ringleaf.collectives.cost import Cost, Fabric
+from ringleaf.collectives.cost import AlphaBeta, Cost
 from ringleaf.collectives.rows import Column
 from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
 from ringleaf.errors import ScheduleError
@@ -94,14 +94,14 @@ def _first_chunk(rank: Column, sizes: tuple[int, ...], levels: int) -> Column:
 
 
 def blueconnect_cost(
-    ranks: int, hierarchy: Sequence[int], size_bytes: int, fabrics: Fabric | Sequence[Fabric]
+    ranks: int, hierarchy: Sequence[int], size_bytes: int, fabrics: AlphaBeta | Sequence[AlphaBeta]
 ) -> Cost:
     """Return the sum of the rings' costs, level i on `size_bytes` / (p_0 ... p_(i-1)).
 
     `fabrics` may have a network of its own for each level.
     """
     sizes = _check_hierarchy(ranks, hierarchy)
-    levels = [fabrics] * len(sizes) if isinstance(fabrics, Fabric) else list(fabrics)
+    levels = [fabrics] * len(sizes) if isinstance(fabrics, AlphaBeta) else list(fabrics)
     if len(levels) != len(sizes):
         raise ScheduleError(
             f"blueconnect_cost: needs a fabric for each of {len(sizes)} levels, got {len(levels)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.collectives.cost import Cost, Fabric
+from ringleaf.collectives.cost import AlphaBeta, Cost
 from ringleaf.collectives.schedule import (
     Collective,
     Columns,
@@ -53,7 +53,7 @@ def _chain(ranks: int, segments: int, first: int, op: Op) -> Rows:
     return Rows(rows.in_steps(rows.start))
 
 
-def chain_cost(ranks: int, size_bytes: int, fabric: Fabric, segments: int) -> Cost:
+def chain_cost(ranks: int, size_bytes: int, fabric: AlphaBeta, segments: int) -> Cost:
     """Return the cost of filling the chain of n - 1 hops, and of one segment after the other."""
     if ranks < 2:
         return Cost(0, 0, 0)

@@ -24,7 +24,7 @@ Alpha = int | Callable[[int, int], int] | Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Fabric:
+class AlphaBeta:
     """The network as the model sees it.
 
     `wire_bytes` turns a message's payload into bytes on the wire, headers and all;
@@ -82,7 +82,7 @@ class Cost:
 
 
 def steps_cost(
-    counts: Sequence[int], payloads: Sequence[float], ranks: int, fabric: Fabric
+    counts: Sequence[int], payloads: Sequence[float], ranks: int, fabric: AlphaBeta
 ) -> Cost:
     """Return the cost of steps in sequence, `counts[i]` of them of `payloads[i]` bytes each.
 
@@ -117,13 +117,13 @@ def best_segments(time_ps: Callable[[int], int], most: int) -> int:
     return min([*powers, most], key=time_ps)
 
 
-def in_network_bound_ps(ranks: int, size_bytes: int, fabric: Fabric) -> int:
+def in_network_bound_ps(ranks: int, size_bytes: int, fabric: AlphaBeta) -> int:
     """Return the least time of an in-network allreduce: bytes go up and down once, at once."""
     return fabric.aggregation_ps(size_bytes, ranks) if ranks > 1 else 0
 
 
 def point_to_point_bound_ps(
-    collective: Collective, ranks: int, size_bytes: int, fabric: Fabric
+    collective: Collective, ranks: int, size_bytes: int, fabric: AlphaBeta
 ) -> int:
     """Return the least time of a collective between hosts alone, by the bytes through one port.
 

@@ -1,11 +1,11 @@
 """The least time that a schedule takes: its rows walked by data flow on an ideal network.
 
 Assumptions, as in LogGP with full-duplex ports: a message keeps its rank's port busy for
-`Fabric.port_ps` in one piece; its first byte reaches the other port alpha later, and it keeps
+`AlphaBeta.port_ps` in one piece; its first byte reaches the other port alpha later, and it keeps
 that one busy for as long, once it is free (waiting messages wait in the network; nothing is
 lost). A free port takes the waiting message that comes first in the schedule, which is about
 the same as fair sharing among flows. Between ports there is no bottleneck.
-An `Aggregate` takes `Fabric.aggregation_ps`, once all its ranks are ready.
+An `Aggregate` takes `AlphaBeta.aggregation_ps`, once all its ranks are ready.
 Additions take no time, and a sender knows at once that its message has landed. The time left
 is the time that the schedule itself and the ports demand.
 """
@@ -18,7 +18,7 @@ from enum import IntEnum
 from heapq import heappop, heappush
 from itertools import groupby
 
-from ringleaf.collectives.cost import Fabric
+from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.schedule import (
     Aggregate,
     Message,
@@ -41,7 +41,7 @@ class CriticalPath:
 def critical_path(
     schedule: Schedule,
     size_bytes: int,
-    fabric: Fabric,
+    fabric: AlphaBeta,
     *,
     element_bytes: int = 4,
     coalesce: bool = True,
@@ -181,7 +181,7 @@ class _Walk:
         schedule: Schedule,
         moves: list[Message | Aggregate],
         edges: list[int],
-        fabric: Fabric,
+        fabric: AlphaBeta,
     ) -> None:
         self._moves = moves
         self._edges = edges

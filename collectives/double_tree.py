@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringleaf.collectives.binary_tree import Edge, in_order_edges, pipeline_cost, up_and_down
-from ringleaf.collectives.cost import Cost, Fabric, best_segments, most_segments
+from ringleaf.collectives.cost import AlphaBeta, Cost, best_segments, most_segments
 from ringleaf.collectives.schedule import (
     Collective,
     Columns,
@@ -48,14 +48,14 @@ def trees(ranks: int) -> tuple[tuple[Edge, ...], tuple[Edge, ...]]:
     return first, tuple(second)
 
 
-def double_tree_cost(ranks: int, size_bytes: int, fabric: Fabric, segments: int = 1) -> Cost:
+def double_tree_cost(ranks: int, size_bytes: int, fabric: AlphaBeta, segments: int = 1) -> Cost:
     """Return the cost of both pipelines; latency grows with log2(n), bytes tend to 2 S."""
     check_ranks("double_tree_cost", ranks)
     check_segments("double_tree_cost", segments)
     return pipeline_cost(trees(ranks), ranks, size_bytes / (2 * segments), segments, fabric)
 
 
-def double_tree_segments(ranks: int, size_bytes: int, fabric: Fabric) -> int:
+def double_tree_segments(ranks: int, size_bytes: int, fabric: AlphaBeta) -> int:
     """Return the number of segments, in each tree, that the model finds best."""
     return best_segments(
         lambda segments: double_tree_cost(ranks, size_bytes, fabric, segments).time_ps,

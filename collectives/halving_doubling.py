@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ringleaf.collectives.cost import Cost, Fabric, steps_cost
+from ringleaf.collectives.cost import AlphaBeta, Cost, steps_cost
 from ringleaf.collectives.rows import Column
 from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
 
@@ -78,7 +78,7 @@ def _first_chunk(i: Column, levels: int, power: int) -> Column:
     return start
 
 
-def halving_doubling_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
+def halving_doubling_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:
     """Return the cost: 2 log2(p) messages, 2 (p - 1) / p S bytes for p = 2^i; else 2 of S more."""
     power = _power_of_two(ranks)
     halves = [size_bytes / (2 << level) for level in range(power.bit_length() - 1)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.collectives.cost import Cost, Fabric, best_segments, most_segments
+from ringleaf.collectives.cost import AlphaBeta, Cost, best_segments, most_segments
 from ringleaf.collectives.schedule import (
     Collective,
     Columns,
@@ -72,7 +72,7 @@ def _scatter(ranks: int, servers: int, segments: int) -> Columns:
 
 
 def parameter_server_cost(
-    ranks: int, size_bytes: int, fabric: Fabric, servers: int, segments: int
+    ranks: int, size_bytes: int, fabric: AlphaBeta, servers: int, segments: int
 ) -> Cost:
     """Return the cost by the busiest ports, of ranks or servers, with one segment of delay.
 
@@ -90,7 +90,7 @@ def parameter_server_cost(
     return Cost(2 * alpha_ps + (segments + 1) * turn_ps, round(sent), 2)
 
 
-def parameter_server_segments(ranks: int, size_bytes: int, fabric: Fabric, servers: int) -> int:
+def parameter_server_segments(ranks: int, size_bytes: int, fabric: AlphaBeta, servers: int) -> int:
     """Return the number of pieces into which the model would cut the tensor."""
     if not servers:
         return 1

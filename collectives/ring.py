@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.collectives.cost import Cost, Fabric, steps_cost
+from ringleaf.collectives.cost import AlphaBeta, Cost, steps_cost
 from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
 
 
@@ -57,11 +57,11 @@ def _rounds(ranks: int, *, first_step: int, offset: int, op: Op) -> Columns:
     return Columns.transfers(first_step + step, src, (src + 1) % ranks, chunk, op)
 
 
-def ring_allreduce_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
+def ring_allreduce_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:
     """Return the cost of 2 (n - 1) messages of S / n bytes, each waiting for the one before."""
     return steps_cost([2 * (ranks - 1)], [size_bytes / ranks], ranks, fabric)
 
 
-def ring_half_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
+def ring_half_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:
     """Return the cost of reduce-scatter or all-gather, where S is the size of the whole tensor."""
     return steps_cost([ranks - 1], [size_bytes / ranks], ranks, fabric)

@@ -9,12 +9,12 @@ from ringleaf.collectives.binomial import (
     binomial_reduce_cost,
 )
 from ringleaf.collectives.chain import chain_broadcast, chain_cost, chain_reduce
-from ringleaf.collectives.cost import Cost, Fabric, best_segments, most_segments
+from ringleaf.collectives.cost import AlphaBeta, Cost, best_segments, most_segments
 from ringleaf.collectives.schedule import Schedule, check_ranks
 
 
 def broadcast(
-    ranks: int, size_bytes: int, fabric: Fabric, segments: int | None = None, root: int = 0
+    ranks: int, size_bytes: int, fabric: AlphaBeta, segments: int | None = None, root: int = 0
 ) -> Schedule:
     """Return the schedule that the model finds faster, or a chain of `segments` if given.
 
@@ -28,7 +28,7 @@ def broadcast(
 
 
 def reduce(
-    ranks: int, size_bytes: int, fabric: Fabric, segments: int | None = None, root: int = 0
+    ranks: int, size_bytes: int, fabric: AlphaBeta, segments: int | None = None, root: int = 0
 ) -> Schedule:
     """Return the schedule that the model finds faster, or a chain of `segments` if given.
 
@@ -42,7 +42,7 @@ def reduce(
 
 
 def broadcast_cost(
-    ranks: int, size_bytes: int, fabric: Fabric, segments: int | None = None
+    ranks: int, size_bytes: int, fabric: AlphaBeta, segments: int | None = None
 ) -> Cost:
     """Return the cost of the schedule that `broadcast` returns."""
     pieces = _chain_segments(ranks, size_bytes, fabric, segments)
@@ -51,7 +51,9 @@ def broadcast_cost(
     return chain_cost(ranks, size_bytes, fabric, pieces)
 
 
-def reduce_cost(ranks: int, size_bytes: int, fabric: Fabric, segments: int | None = None) -> Cost:
+def reduce_cost(
+    ranks: int, size_bytes: int, fabric: AlphaBeta, segments: int | None = None
+) -> Cost:
     """Return the cost of the schedule that `reduce` returns."""
     pieces = _chain_segments(ranks, size_bytes, fabric, segments)
     if pieces is None:
@@ -60,7 +62,7 @@ def reduce_cost(ranks: int, size_bytes: int, fabric: Fabric, segments: int | Non
 
 
 def _chain_segments(
-    ranks: int, size_bytes: int, fabric: Fabric, segments: int | None
+    ranks: int, size_bytes: int, fabric: AlphaBeta, segments: int | None
 ) -> int | None:
     """Return the number of pieces of the tensor for a chain, or None for a binomial tree."""
     check_ranks("broadcast, reduce", ranks)

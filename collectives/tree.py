@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringleaf.collectives.binary_tree import in_order_edges, pipeline_cost, up_and_down
-from ringleaf.collectives.cost import Cost, Fabric, best_segments, most_segments
+from ringleaf.collectives.cost import AlphaBeta, Cost, best_segments, most_segments
 from ringleaf.collectives.schedule import (
     Collective,
     Rows,
@@ -29,14 +29,14 @@ def tree_allreduce(ranks: int, segments: int = 1) -> Schedule:
     return Schedule(Collective.ALLREDUCE, "tree", ranks, segments, rows)
 
 
-def tree_cost(ranks: int, size_bytes: int, fabric: Fabric, segments: int = 1) -> Cost:
+def tree_cost(ranks: int, size_bytes: int, fabric: AlphaBeta, segments: int = 1) -> Cost:
     """Return the cost of the pipeline; latency grows with log2(n), bytes tend to 3 S."""
     check_ranks("tree_cost", ranks)
     check_segments("tree_cost", segments)
     return pipeline_cost([in_order_edges(ranks)], ranks, size_bytes / segments, segments, fabric)
 
 
-def tree_segments(ranks: int, size_bytes: int, fabric: Fabric) -> int:
+def tree_segments(ranks: int, size_bytes: int, fabric: AlphaBeta) -> int:
     """Return the number of segments that the model finds best."""
     return best_segments(
         lambda segments: tree_cost(ranks, size_bytes, fabric, segments).time_ps,

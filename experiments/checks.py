@@ -10,7 +10,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.estimate import check_memory, need
 from ringleaf.experiments.folder import check_out
 from ringleaf.experiments.machine import free_bytes
-from ringleaf.experiments.spec.collective import Spec
+from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.network import VIRTUAL, NetworkSpec
 from ringleaf.topologies import registry
@@ -20,7 +20,7 @@ FEW_LINKS = 10_000
 """Detours and injection rates are checked at once in a topology of at most this many links."""
 
 
-def check(spec: Spec | JobsSpec, *, live: bool = True) -> None:
+def check(spec: CollectiveSpec | JobsSpec, *, live: bool = True) -> None:
     """Check that an experiment can be run here; if `live`, on a network of its own.
 
     Raises:
@@ -28,7 +28,7 @@ def check(spec: Spec | JobsSpec, *, live: bool = True) -> None:
         TopologyError: If there is no such topology.
     """
     counts = count_nodes(spec)
-    if isinstance(spec, Spec):
+    if isinstance(spec, CollectiveSpec):
         _check_collective(spec, counts)
     else:
         check_room(spec, counts.hosts)
@@ -39,7 +39,7 @@ def check(spec: Spec | JobsSpec, *, live: bool = True) -> None:
         _check_topology(spec)
 
 
-def _check_collective(spec: Spec, counts: Counts) -> None:
+def _check_collective(spec: CollectiveSpec, counts: Counts) -> None:
     one_collective(spec.algos)
     count_ranks(counts.hosts, spec.servers)
     needed = need(spec, counts, distance=1)

@@ -21,7 +21,7 @@ from ringleaf.topologies.family import Counts
 from ringleaf.units import format_size
 
 if TYPE_CHECKING:
-    from ringleaf.experiments.spec.collective import Spec
+    from ringleaf.experiments.spec.collective import CollectiveSpec
 
 # Bytes.
 BASE_BYTES = 450 << 20  # Python, PyTorch, Numba and the code that they have compiled
@@ -112,7 +112,9 @@ def costs_of(algorithm: Algorithm) -> Costs:
     return find_system(algorithm.name).costs if algorithm.in_network else HOSTS_ADD
 
 
-def hops(spec: Spec, algorithm: Algorithm, ranks: int, size_bytes: int, distance: float) -> int:
+def hops(
+    spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: int, distance: float
+) -> int:
     """Estimate the number of packet arrivals.
 
     Args:
@@ -132,7 +134,7 @@ def hops(spec: Spec, algorithm: Algorithm, ranks: int, size_bytes: int, distance
 
 
 def estimate(
-    spec: Spec, algorithm: Algorithm, counts: Counts, size_bytes: int, distance: float
+    spec: CollectiveSpec, algorithm: Algorithm, counts: Counts, size_bytes: int, distance: float
 ) -> Estimate:
     """Estimate the memory and time of one row on a network of a given size."""
     costs = costs_of(algorithm)
@@ -170,7 +172,7 @@ class Need:
         return f"about {format_size(self.memory_bytes)} of memory and {format_wait(self.time_s)}"
 
 
-def need(spec: Spec, counts: Counts, distance: float) -> Need:
+def need(spec: CollectiveSpec, counts: Counts, distance: float) -> Need:
     """Return the most memory that any row takes, and the time of all rows."""
     found = [
         estimate(spec, ALGORITHMS[name], counts, size_bytes, distance)

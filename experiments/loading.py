@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ringleaf.shipped import built_program
 
 if TYPE_CHECKING:
-    from ringleaf.experiments.spec.collective import Spec
+    from ringleaf.experiments.spec.collective import CollectiveSpec
 
 LOADING = "loading compiled code"
 COMPILING = "compiling the per-packet code (once; takes about half a minute)"
@@ -31,7 +31,7 @@ def stage() -> str:
     return LOADING if folder.is_dir() and any(folder.iterdir()) else COMPILING
 
 
-def load(spec: Spec) -> None:
+def load(spec: CollectiveSpec) -> None:
     """Load or compile all code that a virtual run needs, so that no measurement waits for it."""
     arguments = _arguments(spec)
     with _compiling_beside(arguments):
@@ -40,7 +40,7 @@ def load(spec: Spec) -> None:
         load_program(path).prepare()
 
 
-def _arguments(spec: Spec) -> str:
+def _arguments(spec: CollectiveSpec) -> str:
     """Return the arguments of `_programs` for a spec, as JSON."""
     from ringleaf.collectives.registry import ALGORITHMS
 

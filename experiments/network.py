@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import networkx as nx
 
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.experiments.spec.collective import Spec
+from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.network import VIRTUAL, NetworkSpec
 from ringleaf.topologies import registry
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.detours import with_detours
-from ringleaf.topologies.graph import attachment, distances, fabric
+from ringleaf.topologies.graph import attachment, distances, switch_graph
 from ringleaf.topologies.graph import hosts as all_hosts
 from ringleaf.topologies.injection import divide_ports
 from ringleaf.units import PS_PER_S
@@ -26,7 +26,7 @@ from ringleaf.units import PS_PER_S
 if TYPE_CHECKING:
     import torch
 
-    from ringleaf.networks.options import Options
+    from ringleaf.networks.options import NetworkOptions
     from ringleaf.networks.outcome import RunResult
 
 
@@ -62,7 +62,7 @@ class Connect(Protocol):
 
     def __call__(
         self,
-        spec: Spec,
+        spec: CollectiveSpec,
         graph: nx.Graph[str],
         *,
         in_network: str | None,
@@ -149,7 +149,7 @@ SAMPLED = 8  # switches, from which distances are measured
 
 def mean_distance(graph: nx.Graph[str]) -> float:
     """Return the mean number of links between two different hosts, from some of them to all."""
-    peers = fabric(graph)
+    peers = switch_graph(graph)
     below = Counter(attachment(graph, host) for host in all_hosts(graph))
     starts = list(below)[:: -(-len(below) // SAMPLED)]
     pairs = total = 0
@@ -162,7 +162,7 @@ def mean_distance(graph: nx.Graph[str]) -> float:
 
 
 def connect(
-    spec: Spec,
+    spec: CollectiveSpec,
     graph: nx.Graph[str],
     *,
     in_network: str | None,
@@ -194,7 +194,7 @@ def connect(
 
 
 @contextmanager
-def connecting(spec: Spec, graph: nx.Graph[str]) -> Iterator[Connect]:
+def connecting(spec: CollectiveSpec, graph: nx.Graph[str]) -> Iterator[Connect]:
     """Yield a function that makes the networks of an experiment.
 
     A live one stays up until the end, its switches programmed anew for each measurement.
@@ -223,7 +223,7 @@ def connecting(spec: Spec, graph: nx.Graph[str]) -> Iterator[Connect]:
     with ended_like_interrupts(), Testbed(graph, settings) as testbed:
 
         def connect_live(
-            spec: Spec,
+            spec: CollectiveSpec,
             graph: nx.Graph[str],
             *,
             in_network: str | None,
@@ -241,13 +241,13 @@ def connecting(spec: Spec, graph: nx.Graph[str]) -> Iterator[Connect]:
 
 
 def network_options(
-    spec: Spec,
+    spec: CollectiveSpec,
     in_network: str | None,
     *,
     capture: Path | None = None,
     record: Path | None = None,
     switch_entries: int | None = None,
-) -> Options:
+) -> NetworkOptions:
     """Return the options of a collective's network, for its links, queues and hosts."""
     system: dict[str, Any] = {}
     if in_network is not None:
@@ -265,12 +265,12 @@ def network_options(
     )
 
 
-def common_options(spec: NetworkSpec) -> Options:
+def common_options(spec: NetworkSpec) -> NetworkOptions:
     """Return the network options that all experiments have, whatever their workload."""
-    from ringleaf.networks.options import Options
+    from ringleaf.networks.options import NetworkOptions
 
     room: dict[str, Any] = {} if spec.queue_bytes is None else {"queue_bytes": spec.queue_bytes}
-    return Options(
+    return NetworkOptions(
         mtu=spec.mtu_bytes,
         lanes=spec.lanes,
         window=spec.window,

@@ -36,7 +36,7 @@ from ringleaf.experiments import sweep as sweeps
 from ringleaf.experiments.jobs import results as job_results
 from ringleaf.experiments.jobs import session as jobs_session
 from ringleaf.experiments.jobs.results import JobRow
-from ringleaf.experiments.results import Row
+from ringleaf.experiments.results import CollectiveRow
 from ringleaf.experiments.spec.collective import DTYPES
 from ringleaf.experiments.spec.file import Case, expand, swept
 from ringleaf.experiments.spec.options import JOBS, file_name
@@ -85,7 +85,7 @@ class Result:
         return (self.folder / sweeps.PLAN).exists()
 
     @property
-    def rows(self) -> list[Row] | list[JobRow]:
+    def rows(self) -> list[CollectiveRow] | list[JobRow]:
         """The rows of the table, times in picoseconds; of a sweep, those of all runs."""
         if self.is_sweep:
             found: list[Any] = []
@@ -95,7 +95,7 @@ class Result:
         summary = results.read_json(self.folder / SUMMARY)
         if summary.get("kind") == job_results.KIND:
             return [JobRow(**row) for row in summary["rows"]]
-        return [Row(**row) for row in summary["rows"]]
+        return [CollectiveRow(**row) for row in summary["rows"]]
 
     @property
     def runs(self) -> list[Result]:
@@ -111,9 +111,9 @@ class Result:
         """The number of wrong values."""
         return sum(row.wrong for row in self.rows)
 
-    def fastest(self) -> Row | JobRow:
+    def fastest(self) -> CollectiveRow | JobRow:
         """Return the row that took the least time; for jobs, by completion time."""
-        rows: list[Row | JobRow] = [*self.rows]
+        rows: list[CollectiveRow | JobRow] = [*self.rows]
         return min(rows, key=_took_ps)
 
     def frame(self) -> pd.DataFrame:
@@ -357,7 +357,7 @@ def _shape(tensors: Sequence[torch.Tensor], case: Mapping[str, Any]) -> Case:
     return {"size": str(elements * DTYPES[dtype]), "dtype": dtype, "hosts": str(count)}
 
 
-def _took_ps(row: Row | JobRow) -> int:
+def _took_ps(row: CollectiveRow | JobRow) -> int:
     return row.jct_ps if isinstance(row, JobRow) else row.time_ps
 
 

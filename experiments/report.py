@@ -9,7 +9,7 @@ from typing import Any
 
 from ringleaf.experiments import drops
 from ringleaf.experiments.page.document import document, figure
-from ringleaf.experiments.results import Row, Run, is_one_size
+from ringleaf.experiments.results import CollectiveRow, Run, is_one_size
 from ringleaf.experiments.table import bandwidth, reasons
 from ringleaf.shipped import PAGE
 from ringleaf.topologies.kinds import describe
@@ -140,7 +140,7 @@ def _facts(run: Run) -> Iterator[str]:
     yield "</ul>"
 
 
-def _fastest(rows: Iterable[Row]) -> tuple[Row, list[Row]]:
+def _fastest(rows: Iterable[CollectiveRow]) -> tuple[CollectiveRow, list[CollectiveRow]]:
     """Return the fastest row at the largest size, and the others, fastest first."""
     rows = list(rows)
     largest = max(row.size_bytes for row in rows)
@@ -182,7 +182,7 @@ def _inside(run: Run, svgs: Mapping[str, str], topologies: Mapping[str, str]) ->
     yield "</div>"
 
 
-def _table(rows: list[Row]) -> Iterator[str]:
+def _table(rows: list[CollectiveRow]) -> Iterator[str]:
     yield '<div class="scroll"><table><thead><tr>'
     yield from (f"<th>{escape(name)}</th>" for name in _COLUMNS)
     yield "</tr></thead>"
@@ -196,7 +196,7 @@ def _table(rows: list[Row]) -> Iterator[str]:
     yield '<p class="soft">Shaded: the fastest at each size.</p>'
 
 
-def _table_row(row: Row, *, best: bool) -> str:
+def _table_row(row: CollectiveRow, *, best: bool) -> str:
     kind = ' class="wrong"' if row.wrong else ' class="best"' if best else ""
     cells = (
         escape(row.algo), format_size(row.size_bytes), f"{row.time_ps / PS_PER_US:,.2f}",

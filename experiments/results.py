@@ -40,7 +40,7 @@ _PACKAGES = ("numpy", "numba", "torch", "networkx", "finsy", "matplotlib")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CollectiveRow:
     """One row of the results: one algorithm at one size."""
 
     algo: str
@@ -87,7 +87,7 @@ class Run:
     links: list[LinkKind]
     options: dict[str, Any]
     versions: dict[str, str]
-    rows: list[Row] = field(default_factory=list)
+    rows: list[CollectiveRow] = field(default_factory=list)
     series: dict[tuple[str, int], LinkSeries] = field(default_factory=dict)
     drops: dict[drops.Key, list[Drop]] = field(default_factory=dict)
     tensors: dict[tuple[str, int], list[torch.Tensor]] = field(default_factory=dict)
@@ -152,7 +152,7 @@ def algorithms(run: Run) -> list[str]:
     return list(dict.fromkeys(row.algo for row in run.rows))
 
 
-def rows_of(run: Run, algo: str) -> list[Row]:
+def rows_of(run: Run, algo: str) -> list[CollectiveRow]:
     """Return an algorithm's rows, by size."""
     return sorted((row for row in run.rows if row.algo == algo), key=lambda row: row.size_bytes)
 
@@ -226,7 +226,7 @@ def write_results(folder: Path, run: Run) -> None:
 
 def write_rows(folder: Path, run: Run) -> None:
     """Write all but the links' loads, so that measurements survive whatever comes next."""
-    names = [f.name for f in fields(Row)]
+    names = [f.name for f in fields(CollectiveRow)]
     text = io.StringIO()
     writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
@@ -289,7 +289,7 @@ def read_run(folder: Path) -> Run:
     return Run(
         **{key: summary[key] for key in _RUN_KEYS},
         links=[LinkKind(**each | {"joins": tuple(each["joins"])}) for each in summary["links"]],
-        rows=[Row(**row) for row in summary["rows"]],
+        rows=[CollectiveRow(**row) for row in summary["rows"]],
         series=_read_series(folder / "links.npz"),
         drops=_read_drops(folder / drops.FILE),
         complete=summary["complete"],

@@ -14,7 +14,7 @@ import torch
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.compress.compressor import Feedback
 from ringleaf.collectives.compress.registry import parse_compressor
-from ringleaf.collectives.cost import Fabric
+from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.oracle import message_bytes
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Schedule
@@ -35,8 +35,8 @@ from ringleaf.experiments.network import (
     mean_distance,
 )
 from ringleaf.experiments.progress import Progress
-from ringleaf.experiments.results import LinkSeries, Row, Run
-from ringleaf.experiments.spec.collective import DTYPES, Spec
+from ringleaf.experiments.results import CollectiveRow, LinkSeries, Run
+from ringleaf.experiments.spec.collective import DTYPES, CollectiveSpec
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import FORWARD
 from ringleaf.topologies.graph import hosts, switches
@@ -54,7 +54,7 @@ _REDUCING = (Collective.ALLREDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER)
 class Measurement:
     """One row of the table, and the results that do not fit into it."""
 
-    row: Row
+    row: CollectiveRow
     series: LinkSeries
     wall_s: float
     outcome: RunResult
@@ -71,7 +71,7 @@ class Experiment:
         TopologyError: If there is no such topology.
     """
 
-    def __init__(self, spec: Spec, inputs: Sequence[torch.Tensor] | None = None) -> None:
+    def __init__(self, spec: CollectiveSpec, inputs: Sequence[torch.Tensor] | None = None) -> None:
         self.spec = spec = divide_injection(spec)
         self._given = inputs
         self.algorithms = [ALGORITHMS[name] for name in spec.algos]
@@ -92,7 +92,7 @@ class Experiment:
         )
 
     @property
-    def fabric(self) -> Fabric:
+    def fabric(self) -> AlphaBeta:
         """The fabric that schedules of this topology are built for."""
         return self._bounds.fabric
 
@@ -275,9 +275,9 @@ class Experiment:
         verdict: Verdict,
         bound_ps: int,
         floor_ps: int,
-    ) -> Row:
+    ) -> CollectiveRow:
         algbw_gb_s = size_bytes * PS_PER_S / max(outcome.time_ps, 1) / 1e9
-        return Row(
+        return CollectiveRow(
             algo=algorithm.name,
             size_bytes=size_bytes,
             count=size_bytes // DTYPES[self.spec.dtype],

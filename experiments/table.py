@@ -9,7 +9,7 @@ from ringleaf.collectives.schedule import Collective
 from ringleaf.experiments import drops
 from ringleaf.experiments.bounds.busbw import busbw_formula
 from ringleaf.experiments.estimate import Need
-from ringleaf.experiments.results import Row, Run
+from ringleaf.experiments.results import CollectiveRow, Run
 from ringleaf.topologies.kinds import describe
 from ringleaf.units import PS_PER_US, format_size
 
@@ -85,7 +85,7 @@ def column_names(width: int = _COLUMNS[0][2]) -> str:
     return "#" + _line((name for name, _, _ in _COLUMNS), width)[1:]
 
 
-def line(row: Row, width: int = _COLUMNS[0][2]) -> str:
+def line(row: CollectiveRow, width: int = _COLUMNS[0][2]) -> str:
     """Return a row as a line, whose first column has the given width."""
     return _line(
         (
@@ -138,7 +138,7 @@ def foot(run: Run) -> Iterator[str]:
 
 def reasons(run: Run) -> Iterator[str]:
     """Yield for each wrong algorithm the reason why it was wrong at the first such size."""
-    found: dict[str, list[Row]] = {}
+    found: dict[str, list[CollectiveRow]] = {}
     for row in run.rows:
         if row.reason:
             found.setdefault(row.algo, []).append(row)

@@ -30,7 +30,7 @@ NETWORK = Stream(-1, Op.REDUCE)
 
 
 @dataclass(slots=True)
-class Row:
+class PlannedMessage:
     """One message, or aggregate, of the schedule as this rank sees it."""
 
     tag: int
@@ -49,9 +49,11 @@ class Row:
 class Plan:
     """A rank's rows by stream, in the order both ends agree on: that of the schedule."""
 
-    sends: dict[Stream, deque[Row]] = field(default_factory=lambda: defaultdict(deque))
-    receives: dict[Stream, deque[Row]] = field(default_factory=lambda: defaultdict(deque))
-    aggregates: list[Row] = field(default_factory=list)
+    sends: dict[Stream, deque[PlannedMessage]] = field(default_factory=lambda: defaultdict(deque))
+    receives: dict[Stream, deque[PlannedMessage]] = field(
+        default_factory=lambda: defaultdict(deque)
+    )
+    aggregates: list[PlannedMessage] = field(default_factory=list)
 
     def again(self) -> Plan:
         """Return the same rows in queues of their own, for a plan that is walked more than once.
@@ -91,7 +93,7 @@ class _Planner:
         self._plan = Plan()
         self._writes: list[list[int]] = [[] for _ in range(chunks)]  # steps, per chunk
         self._sends: list[list[int]] = [[] for _ in range(chunks)]
-        self._written: list[tuple[Row, int]] = []
+        self._written: list[tuple[PlannedMessage, int]] = []
 
     def add_send(self, tag: int, row: Message) -> None:
         """Add a send, which reads the contents from before its step."""
@@ -101,7 +103,9 @@ class _Planner:
             self._sends[chunk].append(row.step)
         stream = Stream(row.dst, row.op)
         codec = self._codec_of(row.op)
-        self._plan.sends[stream].append(Row(tag, stream, row.start, row.stop, after, [], codec))
+        self._plan.sends[stream].append(
+            PlannedMessage(tag, stream, row.start, row.stop, after, [], codec)
+        )
 
     def add_write(self, tag: int, row: Message) -> None:
         stream = Stream(row.src, row.op)
@@ -112,11 +116,11 @@ class _Planner:
     def add_aggregate(self, tag: int, row: Aggregate) -> None:
         self._plan.aggregates.append(self._write(tag, NETWORK, row.step, row.chunk, row.chunk + 1))
 
-    def _write(self, tag: int, stream: Stream, step: int, start: int, stop: int) -> Row:
+    def _write(self, tag: int, stream: Stream, step: int, start: int, stop: int) -> PlannedMessage:
         after = [len(self._writes[chunk]) for chunk in range(start, stop)]
         for chunk in range(start, stop):
             self._writes[chunk].append(step)
-        entry = Row(tag, stream, start, stop, after, [])
+        entry = PlannedMessage(tag, stream, start, stop, after, [])
         self._written.append((entry, step))
         return entry
 

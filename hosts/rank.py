@@ -23,7 +23,7 @@ import torch
 
 from ringleaf.collectives.codec import Codec
 from ringleaf.collectives.schedule import Op, chunk_ranges
-from ringleaf.hosts.plan import MAX_POSTED, NETWORK, Plan, Row, Stream
+from ringleaf.hosts.plan import MAX_POSTED, NETWORK, Plan, PlannedMessage, Stream
 from ringleaf.hosts.staging import depth, lay_out, room_bytes
 
 
@@ -90,7 +90,7 @@ class RankExecutor:
         self._view = view
         self._applied = [0] * chunks
         self._acked = [0] * chunks
-        self._in_flight: dict[int, Row] = {}  # by tag
+        self._in_flight: dict[int, PlannedMessage] = {}  # by tag
         self._sending: dict[Stream, int] = defaultdict(int)
         self._receiving: dict[Stream, int] = defaultdict(int)
         self._blocked: dict[int, dict[Hashable, Callable[[], None]]] = defaultdict(dict)  # by chunk
@@ -165,7 +165,7 @@ class RankExecutor:
         self._left -= 1
         self._count(self._in_flight.pop(tag), self._applied)
 
-    def _count(self, row: Row, counts: list[int]) -> None:
+    def _count(self, row: PlannedMessage, counts: list[int]) -> None:
         """Count a row that is applied or acknowledged; retry rows that waited for its chunks."""
         for chunk in range(row.start, row.stop):
             counts[chunk] += 1
@@ -173,7 +173,7 @@ class RankExecutor:
             for again in self._blocked.pop(chunk, {}).values():
                 again()
 
-    def _missing(self, row: Row) -> int:
+    def _missing(self, row: PlannedMessage) -> int:
         """Return the first chunk of the row that waits for an earlier write or send; -1 if none."""
         for chunk, writes in enumerate(row.after_writes, row.start):
             if self._applied[chunk] < writes:
@@ -183,14 +183,14 @@ class RankExecutor:
                 return chunk
         return -1
 
-    def _waits(self, row: Row, who: Hashable, again: Callable[[], None]) -> bool:
+    def _waits(self, row: PlannedMessage, who: Hashable, again: Callable[[], None]) -> bool:
         """Return whether the row must wait; if so call `again` once when that may have changed."""
         chunk = self._missing(row)
         if chunk >= 0:
             self._blocked[chunk][who] = again
         return chunk >= 0
 
-    def _bytes(self, row: Row) -> tuple[int, int]:
+    def _bytes(self, row: PlannedMessage) -> tuple[int, int]:
         """Return the address and size of a row's chunks."""
         start, stop = self._ranges[row.start][0], self._ranges[row.stop - 1][1]
         item = self._tensor.element_size()
@@ -213,7 +213,7 @@ class RankExecutor:
                 self._requests.append(self._encode(row, row.codec))
                 self._count(row, self._acked)  # the message is a copy, not the tensor itself
 
-    def _encode(self, row: Row, codec: Codec) -> Send:
+    def _encode(self, row: PlannedMessage, codec: Codec) -> Send:
         """Write a row's message to a buffer of its own."""
         row.slot = self._free.sends[row.stream].pop()
         data = codec.encode(self._chunks(row))
@@ -248,7 +248,7 @@ class RankExecutor:
         if self._plan.aggregates:
             self._waits(self._plan.aggregates[0], Reduce, self._post_aggregates)
 
-    def _apply(self, row: Row) -> None:
+    def _apply(self, row: PlannedMessage) -> None:
         """Move a staged message into the tensor, when its turn has come."""
         if self._waits(row, row.tag, lambda: self._apply(row)):
             return
@@ -266,11 +266,11 @@ class RankExecutor:
         self._free.receives[row.stream].append(row.slot)
         self._written(row)
 
-    def _chunks(self, row: Row) -> torch.Tensor:
+    def _chunks(self, row: PlannedMessage) -> torch.Tensor:
         """Return a row's part of the tensor."""
         return self._tensor[self._ranges[row.start][0] : self._ranges[row.stop - 1][1]]
 
-    def _written(self, row: Row) -> None:
+    def _written(self, row: PlannedMessage) -> None:
         self._left -= 1
         self._receiving[row.stream] -= 1
         self._post_receives(row.stream)

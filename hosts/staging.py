@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from ringleaf.hosts.plan import MAX_POSTED, Plan, Row, Stream
+from ringleaf.hosts.plan import MAX_POSTED, Plan, PlannedMessage, Stream
 
 LINE_BYTES = 64
 
@@ -20,13 +20,15 @@ class Staging(NamedTuple):
     receives: Slots
 
 
-def room_bytes(row: Row, ranges: list[tuple[int, int]], item: int) -> int:
+def room_bytes(row: PlannedMessage, ranges: list[tuple[int, int]], item: int) -> int:
     """Return the most bytes that a row's message can take."""
     elements = ranges[row.stop - 1][1] - ranges[row.start][0]
     return elements * item if row.codec is None else row.codec.most_bytes(elements, item)
 
 
-def depth(rows: Collection[Row], ranges: list[tuple[int, int]], item: int, ahead_bytes: int) -> int:
+def depth(
+    rows: Collection[PlannedMessage], ranges: list[tuple[int, int]], item: int, ahead_bytes: int
+) -> int:
     """Return the number of a stream's messages that are let in, or encoded, ahead."""
     wanted = -(-ahead_bytes // _slot_bytes(rows, ranges, item))
     return min(max(2, wanted), MAX_POSTED, len(rows))
@@ -53,7 +55,7 @@ def lay_out(
     return made
 
 
-def _buffered(plan: Plan) -> Iterator[tuple[int, Stream, list[Row]]]:
+def _buffered(plan: Plan) -> Iterator[tuple[int, Stream, list[PlannedMessage]]]:
     """Yield the place of slots in `Staging`, a stream, and its rows that need buffers."""
     for stream, rows in plan.sends.items():
         if encoded := [row for row in rows if row.codec is not None]:
@@ -63,7 +65,7 @@ def _buffered(plan: Plan) -> Iterator[tuple[int, Stream, list[Row]]]:
             yield 1, stream, staged
 
 
-def _slot_bytes(rows: Collection[Row], ranges: list[tuple[int, int]], item: int) -> int:
+def _slot_bytes(rows: Collection[PlannedMessage], ranges: list[tuple[int, int]], item: int) -> int:
     """Return the room for the largest of these rows' messages, in whole cache lines."""
     largest = max(room_bytes(row, ranges, item) for row in rows)
     return -(-largest // LINE_BYTES) * LINE_BYTES

@@ -29,14 +29,14 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """An entry of a table as a system's control plane wrote it: values of keys, and arguments."""
 
     keys: tuple[int, ...]
     arguments: Mapping[str, int]
 
 
-def rows_of(switch: ControlPlane, table: str) -> Iterator[Row]:
+def rows_of(switch: ControlPlane, table: str) -> Iterator[TableRow]:
     """Yield a table's entries; `table` is the last part of its name."""
     actions = switch.program.source.actions
     for info in switch.program.schema.tables.values():
@@ -44,7 +44,7 @@ def rows_of(switch: ControlPlane, table: str) -> Iterator[Row]:
             for entry in switch.entries(info.name):
                 names = actions[entry.action].parameters
                 keys = tuple(value for value, _ in entry.match)
-                yield Row(keys, dict(zip(names, entry.arguments, strict=True)))
+                yield TableRow(keys, dict(zip(names, entry.arguments, strict=True)))
 
 
 @runtime_checkable

@@ -3,7 +3,7 @@
 All workers of a job are given the same tensors in the same order, so all number their blocks
 alike, and a tensor's first blocks may go while those of the one before have no result yet (the
 SwitchML paper's virtual stream buffer). The tensor given first goes first, whatever its priority:
-to let urgent tensors overtake, give little at a time (`ringleaf.networks.hosts.training`).
+to let urgent tensors overtake, give little at a time (`ringleaf.networks.endpoints.training`).
 
 Tensors are numbered from 0; number i is in row i mod MOST_TENSORS of a ring until it and all
 before it are done. TENSORS_WORDS words among an agent's own locate the ring.

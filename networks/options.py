@@ -17,7 +17,7 @@ MAX_MTU = 9000  # payload of a jumbo frame
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class NetworkOptions:
     """The options of links, queues and hosts; sizes in bytes, times in picoseconds.
 
     Raises:

@@ -42,4 +42,4 @@ def test_a_flow_scheduler_may_change_and_a_handler_may_not() -> None:
     found = {str(path.relative_to(PACKAGE)) for path in sources.reach(PACKAGE, texts)}
 
     assert {"hosts/rc/sender.py", "networks/virtual/lines.py", "units.py"} <= found
-    assert not {"hosts/schedulers/fifo.py", "networks/hosts/director.py"} & found
+    assert not {"hosts/schedulers/fifo.py", "networks/endpoints/director.py"} & found

@@ -15,7 +15,7 @@ from types import MappingProxyType
 import networkx as nx
 
 from ringleaf.errors import TopologyError
-from ringleaf.topologies.graph import attachment, fabric, port
+from ringleaf.topologies.graph import attachment, port, switch_graph
 
 Pair = tuple[str, str]
 """Source and destination host."""
@@ -69,7 +69,7 @@ def turns(graph: nx.Graph[str], switch: str) -> dict[Pair, int]:
 
 def _nodes(graph: nx.Graph[str], way: Sequence[str]) -> tuple[str, ...]:
     src, *via, dst = way
-    peers = fabric(graph)
+    peers = switch_graph(graph)
     for switch in via:
         if switch not in peers:
             raise TopologyError(f"detour: no such switch, got {switch!r} in {_text(way)}")

@@ -226,7 +226,7 @@ def attachment(graph: nx.Graph[str], host: str) -> str:
     return peers[0]
 
 
-def fabric(graph: nx.Graph[str]) -> Peers:
+def switch_graph(graph: nx.Graph[str]) -> Peers:
     """Return each switch's neighbouring switches, with the port that leads there; no hosts."""
     names = dict.fromkeys(switches(graph))
     peers: Peers = {}

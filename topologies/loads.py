@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import networkx as nx
 
-from ringleaf.topologies.graph import attachment, distances, fabric, link, neighbors
+from ringleaf.topologies.graph import attachment, distances, link, neighbors, switch_graph
 from ringleaf.topologies.routing import Table
 from ringleaf.units import serialize_ps
 
@@ -27,7 +27,7 @@ def link_loads(graph: nx.Graph[str], demand: Demand, table: Table) -> dict[Direc
         demand: The amount that each node sends to each host.
         table: From `routes`, or `dealt`.
     """
-    peers = fabric(graph)
+    peers = switch_graph(graph)
     beyond = {switch: neighbors(graph, switch) for switch in peers}  # by port
     loads: dict[Direction, float] = defaultdict(float)
     for dst, sources in demand.items():

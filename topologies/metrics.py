@@ -8,7 +8,7 @@ from math import prod
 import networkx as nx
 
 from ringleaf.errors import TopologyError
-from ringleaf.topologies.graph import attachment, distances, fabric, hosts, link
+from ringleaf.topologies.graph import attachment, distances, hosts, link, switch_graph
 
 
 def link_count(graph: nx.Graph[str]) -> dict[str, int]:
@@ -25,7 +25,7 @@ def diameter(graph: nx.Graph[str]) -> int:
     Raises:
         TopologyError: If a host can't reach another.
     """
-    peers = fabric(graph)
+    peers = switch_graph(graph)
     ends = dict.fromkeys(attachment(graph, host) for host in hosts(graph))
     longest = 0
     for start in ends:
@@ -61,7 +61,7 @@ def max_flow_bps(graph: nx.Graph[str], senders: Collection[str]) -> int:
     flow: nx.DiGraph[str] = nx.DiGraph()
     flow.add_nodes_from(("from", "to"))
     sending = set(senders)
-    for switch, peers in fabric(graph).items():
+    for switch, peers in switch_graph(graph).items():
         for peer in peers:
             flow.add_edge(switch, peer, capacity=link(graph, switch, peer).rate_bps)
     for host in hosts(graph):

@@ -32,7 +32,7 @@ LINK_KEYS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class ParsedName:
     """A parsed text: the family, some of its sizes, and some rates (bit/s) and delays (ps)."""
 
     family: str
@@ -40,7 +40,7 @@ class Spec:
     links: Mapping[str, int] = field(default_factory=dict)
 
 
-def parse(text: str) -> Spec:
+def parse(text: str) -> ParsedName:
     """Parse a text like `fattree,k=4` or `leafspine,leaves=8,host_rate=25G,delay=2us`.
 
     Raises:
@@ -61,7 +61,7 @@ def parse(text: str) -> Spec:
             links[key] = LINK_KEYS[key](value, f"topology {name}: {key}")
         else:
             sizes[key] = _parse_size(f"topology {name}: {key}", value)
-    return Spec(name, sizes, links)
+    return ParsedName(name, sizes, links)
 
 
 def _parse_size(where: str, text: str) -> int:
@@ -120,7 +120,7 @@ def count(text: str, *, hosts: int | None = None) -> Counts:
     return found
 
 
-def _sizes(text: str, spec: Spec, hosts: int | None) -> dict[str, int]:
+def _sizes(text: str, spec: ParsedName, hosts: int | None) -> dict[str, int]:
     family = TOPOLOGIES[spec.family]
     if hosts is None:
         return {**family.defaults, **spec.sizes}

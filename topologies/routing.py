@@ -22,12 +22,12 @@ from ringleaf.topologies.graph import (
     Peers,
     attachment,
     distances,
-    fabric,
     hosts,
     index,
     link,
     neighbor_at,
     port,
+    switch_graph,
 )
 from ringleaf.units import serialize_ps
 
@@ -47,7 +47,7 @@ def routes(graph: nx.Graph[str]) -> dict[str, dict[str, Ports]]:
     Raises:
         TopologyError: If a switch can't reach a host.
     """
-    peers = fabric(graph)
+    peers = switch_graph(graph)
     table: dict[str, dict[str, Ports]] = {switch: {} for switch in peers}
     towards: dict[str, dict[str, Ports]] = {}
     for host in hosts(graph):
@@ -81,7 +81,7 @@ def dealt(graph: nx.Graph[str], table: dict[str, dict[str, Ports]]) -> dict[str,
 def routes_to(graph: nx.Graph[str], host: str) -> dict[str, Ports]:
     """Return, for every switch, the ports towards one host: one column of `routes`."""
     last = attachment(graph, host)
-    return {**_towards(graph, fabric(graph), last), last: (port(graph, last, host),)}
+    return {**_towards(graph, switch_graph(graph), last), last: (port(graph, last, host),)}
 
 
 def _towards(graph: nx.Graph[str], peers: Peers, last: str) -> dict[str, Ports]:

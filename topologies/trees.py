@@ -9,7 +9,7 @@ from itertools import zip_longest
 import networkx as nx
 
 from ringleaf.errors import TopologyError
-from ringleaf.topologies.graph import Peers, attachment, distances, fabric, natural
+from ringleaf.topologies.graph import Peers, attachment, distances, natural, switch_graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def aggregation_tree(
     members = _members(graph, hosts)
     leaves = {host: attachment(graph, host) for host in members}
     wanted = sorted({*leaves.values(), *also}, key=natural)
-    peers = fabric(graph)
+    peers = switch_graph(graph)
     if root is None:
         root = _pick_root(graph.name, peers, wanted, index)
     if root not in peers:

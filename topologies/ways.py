@@ -16,7 +16,15 @@ import networkx as nx
 
 from ringleaf.topologies.delays import node_delay_ps
 from ringleaf.topologies.detours import detours
-from ringleaf.topologies.graph import Link, attachment, distances, fabric, hosts, index, neighbors
+from ringleaf.topologies.graph import (
+    Link,
+    attachment,
+    distances,
+    hosts,
+    index,
+    neighbors,
+    switch_graph,
+)
 from ringleaf.topologies.routing import dealt, routes
 from ringleaf.units import PS_PER_S
 
@@ -122,7 +130,7 @@ class Ways:
         self.links: dict[tuple[str, str], Link] = {}
         for a, b, edge in graph.edges(data=True):
             self.links[a, b] = self.links[b, a] = edge["link"]
-        self.fabric = fabric(graph)
+        self.fabric = switch_graph(graph)
         self._ranks = {host: rank for rank, host in enumerate(self.hosts)}
         self._inside_ps = {node: node_delay_ps(graph, node) for node in graph}
         table = routes(graph)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ringleaf.collectives.cost import Cost, Fabric, steps_cost
+from ringleaf.collectives.cost import AlphaBeta, Cost, steps_cost
 from ringleaf.collectives.schedule import (
     ALL_OPS,
     Collective,
@@ -60,7 +60,7 @@ def split_allgather(ranks: int, *, dense_result: bool = False) -> Schedule:
     )
 
 
-def recursive_doubling_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
+def recursive_doubling_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:
     """Return the cost of log2(p) messages of S for p = 2^i, else two more, if nothing is zero."""
     power = 1 << (ranks.bit_length() - 1)
     fold = 2 if ranks > power else 0
@@ -69,7 +69,7 @@ def recursive_doubling_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost
     return Cost(cost.time_ps, cost.sent_bytes - fold // 2 * size_bytes, cost.latency_terms)
 
 
-def split_allgather_cost(ranks: int, size_bytes: int, fabric: Fabric) -> Cost:
+def split_allgather_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:
     """Return the cost of 2 (p - 1) / p S bytes, if nothing is zero.
 
     The p - 1 messages of the split need not wait for one another, so they count one latency

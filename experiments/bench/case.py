@@ -16,7 +16,7 @@ _PERIOD = 8191  # of the data; a prime, so that it does not fit chunks and packe
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class BenchCase:
     """The collective and network to run."""
 
     topo: str
@@ -44,7 +44,7 @@ class Timing:
     peak_bytes: int  # of memory
 
 
-def measure(case: Case, began_s: float) -> Timing:
+def measure(case: BenchCase, began_s: float) -> Timing:
     """Run a case, and check the results: sums of whole numbers, so exact in any order."""
     import torch
 
@@ -94,7 +94,7 @@ def measure(case: Case, began_s: float) -> Timing:
 
 def main() -> None:
     began_s = time.time()
-    case = Case(**json.loads(sys.argv[1]))
+    case = BenchCase(**json.loads(sys.argv[1]))
     sys.stdout.write(json.dumps(asdict(measure(case, began_s))) + "\n")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ringleaf.experiments.network import connecting
 from ringleaf.experiments.runner import Experiment, Measurement
-from ringleaf.experiments.spec.collective import Spec
+from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.options import resolve
 from ringleaf.units import PS_PER_MS, format_rate, format_size
@@ -164,7 +164,7 @@ def _key(measurement: Measurement) -> tuple[str, int]:
     return measurement.row.algo, measurement.row.size_bytes
 
 
-def _head(experiment: Experiment, spec: Spec, repeats: int) -> Iterator[str]:
+def _head(experiment: Experiment, spec: CollectiveSpec, repeats: int) -> Iterator[str]:
     sizes = ", ".join(format_size(size) for size in spec.sizes_bytes)
     rate = format_rate(spec.rate_bps // spec.scale)
     yield (

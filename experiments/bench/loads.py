@@ -88,7 +88,7 @@ def _switchml(name: str) -> Load:
     """Return the load of SwitchML: two rounds of all slots, as 8 workers send them."""
     graph = _star()
     lanes = int(name.rpartition("-")[2])
-    job = control.Job(_JOB, _SLOTS, lanes=lanes)
+    job = control.SwitchmlJob(_JOB, _SLOTS, lanes=lanes)
     tree = aggregation_tree(graph, hosts(graph))
     return Load(
         build_path(name),
@@ -108,7 +108,7 @@ def _atp(name: str) -> Load:
     graph = _star()
     lanes = int(name.rpartition("-")[2])
     names = tuple(hosts(graph))
-    job = atp_control.Job(
+    job = atp_control.AtpJob(
         _JOB, names, names[-1:], aggregators=2 * _SLOTS, window=_SLOTS, lanes=lanes
     )
     return Load(

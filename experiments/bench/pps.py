@@ -198,11 +198,11 @@ def search(attempt: Callable[[float], Trial], *, least_pps: float = LEAST_PPS) -
 def embedded(wires: Wires, program: Path, entities: list[Any], folder: Path) -> Iterator[None]:
     """Run our own switch, the daemon that live networks have."""
     from ringleaf.networks.live.client import Daemon
-    from ringleaf.networks.live.engine import Line
+    from ringleaf.networks.live.engine import LinkEnd
     from ringleaf.networks.mininet.programming import Target, program_switches
 
     with Daemon(folder / "control", folder / "daemon.log") as daemon:
-        daemon.add({"s0": (1, [Line(name, _RATE_BPS) for name in wires.interfaces])})
+        daemon.add({"s0": (1, [LinkEnd(name, _RATE_BPS) for name in wires.interfaces])})
         info = program.with_suffix(".p4info.txtpb")
         program_switches([Target("s0", daemon.address, 1, program, info, entities)])
         yield

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import BackendError, ConfigError, choose
-from ringleaf.experiments.bench.case import Case, Timing
+from ringleaf.experiments.bench.case import BenchCase, Timing
 from ringleaf.units import PS_PER_S, PS_PER_US, format_size
 
 Emit = Callable[[str], None]
@@ -47,7 +47,7 @@ class Rival:
 class Peer:
     """A case that others have run, too; `_PEERS` says where their figures are from."""
 
-    case: Case
+    case: BenchCase
     rivals: tuple[Rival, ...]
 
 
@@ -58,7 +58,7 @@ _PEERS = (
     # for 16 is with its default crosstraffic, 5 % more), htsim (NDP, fat-tree, 1 us links, 4 KB
     # packets), ns-3 (TCP, a star). ASTRA-sim's analytical network has no packets: left out.
     Peer(
-        Case(_STAR, "ring", 100 * _MIB, delay_ps=500_000),
+        BenchCase(_STAR, "ring", 100 * _MIB, delay_ps=500_000),
         (
             Rival("SimGrid", 14_696.1, 0.66),
             Rival("ns-3", 14_877.3, 11.4, 178_000_000),
@@ -66,7 +66,7 @@ _PEERS = (
         ),
     ),
     Peer(
-        Case("fattree,k=4", "ring", 100 * _MIB),
+        BenchCase("fattree,k=4", "ring", 100 * _MIB),
         (
             Rival("SimGrid", 16_547.2, 1.19),
             Rival("ns-3", 15_944.6, 28.0, 322_000_000),
@@ -74,13 +74,13 @@ _PEERS = (
         ),
     ),
     Peer(
-        Case("fattree,k=8", "ring", 100 * _MIB),
+        BenchCase("fattree,k=8", "ring", 100 * _MIB),
         (Rival("SimGrid", 16_902.8, 9.8), Rival("htsim", 18_793.4, 284.0, 286_000_000)),
     ),
 )
 
 _NETWORK_CASES = tuple(
-    Case(topo, algo, size_bytes, lanes=lanes)
+    BenchCase(topo, algo, size_bytes, lanes=lanes)
     for topo, algo, lanes, size_bytes in (
         ("fattree,k=4", "ring", 256, 16 * _MIB),
         ("fattree,k=4", "switchml", 64, 16 * _MIB),
@@ -92,9 +92,9 @@ _NETWORK_CASES = tuple(
 )
 
 _STARTUP_CASES = (
-    Case("fattree,k=4", "ring", 1024),
-    Case("fattree,k=4", "switchml", 1024, lanes=64),
-    Case("fattree,k=4", "switchml", 1024, lanes=256),
+    BenchCase("fattree,k=4", "ring", 1024),
+    BenchCase("fattree,k=4", "switchml", 1024, lanes=64),
+    BenchCase("fattree,k=4", "switchml", 1024, lanes=256),
 )
 
 
@@ -133,7 +133,7 @@ def _processor() -> str:
     return next(names, platform.machine())
 
 
-def time_case(case: Case, *, cache: Path | None = None) -> Timing:
+def time_case(case: BenchCase, *, cache: Path | None = None) -> Timing:
     """Run a case in a process of its own, with compiled code in `cache`, if one is given.
 
     Raises:
@@ -274,7 +274,7 @@ def _refusals(emit: Emit) -> Figures:
     return bench_refusals.run(emit)
 
 
-def ring_us(ranks: int, case: Case) -> float:
+def ring_us(ranks: int, case: BenchCase) -> float:
     """Return a ring allreduce's time by 2(n-1)(alpha + S/(nB)), alpha 1 us as in peers' runs."""
     part_us = case.size_bytes / ranks * 8 / case.rate_bps * (PS_PER_S / PS_PER_US)
     return 2 * (ranks - 1) * (1 + part_us)

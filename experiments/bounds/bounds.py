@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
-from ringleaf.collectives.cost import Fabric
+from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.schedule import Aggregate, Message, Schedule, chunk_ranges, messages
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
 from ringleaf.ina.loads import Aggregation, Demand, least_demand
@@ -76,7 +76,7 @@ class Bounds:
         self._servers = servers
         self._alone_ps: dict[tuple[Way, int], int] = {}
         rates = [self.ways.access_bps(rank) for rank in range(len(self.ways.hosts))]
-        self.fabric = Fabric(rate_bps=max(rates), alpha_ps=self.ways.delays_ps)
+        self.fabric = AlphaBeta(rate_bps=max(rates), alpha_ps=self.ways.delays_ps)
 
     def least_ps(
         self,

@@ -17,7 +17,7 @@ from ringleaf.experiments.walk.command import find_program, run_uncompiled
 from ringleaf.switches.bmv2.binaries import need_bmv2
 
 if TYPE_CHECKING:
-    from ringleaf.switches.fuzz.contest import Difference, Round
+    from ringleaf.switches.fuzz.contest import Disagreement, Round
     from ringleaf.switches.fuzz.course import Course
     from ringleaf.switches.program import Program
 
@@ -25,7 +25,7 @@ Emit = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class FuzzOptions:
     program: str
     seed: int = 1
     packets: int = 300
@@ -61,13 +61,13 @@ def fuzz_command(
     debug: Debug = False,
 ) -> None:
     """Send random packets through the engine and through BMv2, and compare the output."""
-    options = Options(program, seed, packets, rounds, tries, keep, compiled)
+    options = FuzzOptions(program, seed, packets, rounds, tries, keep, compiled)
     code = run(options, say)
     if code:
         raise typer.Exit(code)
 
 
-def run(options: Options, emit: Emit) -> int:
+def run(options: FuzzOptions, emit: Emit) -> int:
     """Compare, and print the differences; return the exit code.
 
     Raises:
@@ -94,7 +94,7 @@ def run(options: Options, emit: Emit) -> int:
     return _fuzz(program, options, emit)
 
 
-def _fuzz(program: Program, options: Options, emit: Emit) -> int:
+def _fuzz(program: Program, options: FuzzOptions, emit: Emit) -> int:
     from ringleaf.switches.bmv2.build import has_checks, kept_away_line
     from ringleaf.switches.fuzz.campaign import run_rounds
     from ringleaf.switches.fuzz.contest import Contest, shrink
@@ -147,7 +147,7 @@ def _say_course(course: Course, emit: Emit) -> None:
         emit(f"#   never reached: {point.kind} {point.name}{where}")
 
 
-def _show(program: Program, found: Difference, options: Options, emit: Emit) -> None:
+def _show(program: Program, found: Disagreement, options: FuzzOptions, emit: Emit) -> None:
     from ringleaf.switches.fuzz.kept import as_stf
 
     text = as_stf(program, found)
@@ -165,7 +165,7 @@ def _show(program: Program, found: Difference, options: Options, emit: Emit) -> 
         emit(f"# kept: {options.keep}")
 
 
-def _show_packets(found: Difference) -> None:
+def _show_packets(found: Disagreement) -> None:
     """Print the first packet that differs: ours and BMv2's, side by side."""
     from rich.console import Console
 
@@ -178,12 +178,12 @@ def _show_packets(found: Difference) -> None:
     sides = tuple(None if packet is None else compare.Packet(0, None, packet[1]) for packet in pair)
     width = shutil.get_terminal_size((100, 24)).columns
     console = Console(width=max(width, 100), file=sys.stdout, highlight=False)
-    difference = compare.Difference(compare.Kind.CHANGED, *sides)
+    difference = compare.PacketDifference(compare.Kind.CHANGED, *sides)
     console.print(render(difference, width=max(width, 100)))
 
 
 def _first_pair(
-    found: Difference,
+    found: Disagreement,
 ) -> tuple[tuple[int, bytes] | None, tuple[int, bytes] | None] | None:
     theirs = [packet for packet in found.theirs if packet not in found.ours]
     ours = [packet for packet in found.ours if packet not in found.theirs]

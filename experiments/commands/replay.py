@@ -59,7 +59,7 @@ def replay_command(
     files = _find_program(program, p4info)
     from ringleaf.experiments.replay import command
 
-    request = command.Request(
+    request = command.ReplayRequest(
         tuple(mask or ()), window, ignore_order, times, switch, update, junit, *files
     )
     code = command.replay(folders, request, say)

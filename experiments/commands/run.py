@@ -17,7 +17,7 @@ from ringleaf.experiments.checks import check, count_nodes
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
 from ringleaf.experiments.estimate import need
 from ringleaf.experiments.machine import free_bytes
-from ringleaf.experiments.spec.collective import Spec
+from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.file import Case, read_cases
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.options import JOBS, TYPED, Option, resolve_any
@@ -121,9 +121,9 @@ def _cases(spec: Path | None, typed: Mapping[str, str]) -> list[Case]:
     return cases
 
 
-def _plan(spec: Spec | JobsSpec) -> dict[str, Any]:
+def _plan(spec: CollectiveSpec | JobsSpec) -> dict[str, Any]:
     """Return the plan of a run, with an estimate of its needs; for jobs there is no estimate."""
-    if isinstance(spec, Spec):
+    if isinstance(spec, CollectiveSpec):
         return spec.plain() | {"estimate": _estimate(spec)}
     from ringleaf.experiments.jobs.runner import JobsExperiment
     from ringleaf.experiments.jobs.session import plan
@@ -131,7 +131,7 @@ def _plan(spec: Spec | JobsSpec) -> dict[str, Any]:
     return plan(JobsExperiment(spec))
 
 
-def _estimate(spec: Spec) -> dict[str, Any]:
+def _estimate(spec: CollectiveSpec) -> dict[str, Any]:
     """Return the estimated memory and time of a run."""
     from ringleaf.experiments.network import build_topology, mean_distance
 

@@ -15,8 +15,8 @@ from ringleaf.experiments.console import FAILURE, Debug, guard, say
 from ringleaf.switches.stf.parser import read_stf
 
 if TYPE_CHECKING:
-    from ringleaf.switches.stf.outcome import Outcome
-    from ringleaf.switches.stf.runner import Job
+    from ringleaf.switches.stf.outcome import StfOutcome
+    from ringleaf.switches.stf.runner import StfTest
 
 SWITCHES = ("embedded", "bmv2")
 
@@ -76,23 +76,23 @@ def run_one(
         raise ConfigError(f"{program}: no such file; give a P4 program or BMv2 JSON")
     read_stf(stf)
     from ringleaf.switches.stf import suite
-    from ringleaf.switches.stf.outcome import Verdict
-    from ringleaf.switches.stf.runner import Job
+    from ringleaf.switches.stf.outcome import StfVerdict
+    from ringleaf.switches.stf.runner import StfTest
 
-    job = Job(program, stf, switch)
+    job = StfTest(program, stf, switch)
     outcomes = suite.run_jobs([job], compiled=False, workers=1)
     if compiled:
         outcomes = _also_compiled([job], [job], outcomes, workers=1)
     [outcome] = outcomes
     _write_junit(junit, outcomes)
-    if outcome.verdict is Verdict.REFUSED:
+    if outcome.verdict is StfVerdict.REFUSED:
         raise ConfigError(f"{program}: {outcome.reason}")
     for line in outcome.printed:
         emit(line)
     emit(f"{outcome.name}: {outcome.verdict.value}{_because(outcome)}")
     for line in outcome.detail:
         emit(f"  {line}")
-    return 0 if outcome.verdict is Verdict.PASSED else FAILURE
+    return 0 if outcome.verdict is StfVerdict.PASSED else FAILURE
 
 
 def run_suite(
@@ -132,8 +132,8 @@ def run_suite(
 
 
 def _also_compiled(
-    jobs: Sequence[Job], chosen: Sequence[Job], outcomes: Sequence[Outcome], workers: int
-) -> list[Outcome]:
+    jobs: Sequence[StfTest], chosen: Sequence[StfTest], outcomes: Sequence[StfOutcome], workers: int
+) -> list[StfOutcome]:
     from ringleaf.switches.stf import suite
 
     with _progress("compiled", len(chosen)) as step:
@@ -141,45 +141,45 @@ def _also_compiled(
     return suite.compare_compiled(jobs, outcomes, dict(zip(chosen, again, strict=True)))
 
 
-def _write_junit(path: Path | None, outcomes: Sequence[Outcome]) -> None:
+def _write_junit(path: Path | None, outcomes: Sequence[StfOutcome]) -> None:
     if path is not None:
         from ringleaf.switches.stf.junit import write_junit
 
         write_junit(path, outcomes)
 
 
-def _because(outcome: Outcome) -> str:
+def _because(outcome: StfOutcome) -> str:
     return f": {outcome.reason}" if outcome.reason else ""
 
 
-def _table(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    from ringleaf.switches.stf.outcome import Verdict
+def _table(outcomes: Sequence[StfOutcome]) -> Iterator[str]:
+    from ringleaf.switches.stf.outcome import StfVerdict
 
-    counts = {verdict: sum(o.verdict is verdict for o in outcomes) for verdict in Verdict}
+    counts = {verdict: sum(o.verdict is verdict for o in outcomes) for verdict in StfVerdict}
     width = max(len(outcome.name) for outcome in outcomes)
-    for verdict in (Verdict.FAILED, Verdict.REFUSED, Verdict.SKIPPED):
+    for verdict in (StfVerdict.FAILED, StfVerdict.REFUSED, StfVerdict.SKIPPED):
         for outcome in outcomes:
             if outcome.verdict is verdict:
                 yield f"{outcome.name:<{width}}  {verdict.value:<8} {outcome.reason}"
-    tried = len(outcomes) - counts[Verdict.SKIPPED]
-    passed = counts[Verdict.PASSED]
+    tried = len(outcomes) - counts[StfVerdict.SKIPPED]
+    passed = counts[StfVerdict.PASSED]
     share = f" ({100 * passed / tried:.1f} %)" if tried else ""
     yield (
-        f"# {passed} of {tried} passed{share}, {counts[Verdict.FAILED]} failed, "
-        f"{counts[Verdict.REFUSED]} refused; {counts[Verdict.SKIPPED]} of other architectures "
-        f"skipped; {sum(outcome.seconds for outcome in outcomes):.0f} s of work"
+        f"# {passed} of {tried} passed{share}, {counts[StfVerdict.FAILED]} failed, "
+        f"{counts[StfVerdict.REFUSED]} refused; {counts[StfVerdict.SKIPPED]} of other "
+        f"architectures skipped; {sum(outcome.seconds for outcome in outcomes):.0f} s of work"
     )
 
 
-def _exit_code(outcomes: Sequence[Outcome]) -> int:
-    from ringleaf.switches.stf.outcome import Verdict
+def _exit_code(outcomes: Sequence[StfOutcome]) -> int:
+    from ringleaf.switches.stf.outcome import StfVerdict
 
-    fine = (Verdict.PASSED, Verdict.SKIPPED)
+    fine = (StfVerdict.PASSED, StfVerdict.SKIPPED)
     return 0 if all(outcome.verdict in fine for outcome in outcomes) else FAILURE
 
 
 @contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[Outcome], None]]:
+def _progress(what: str, total: int) -> Iterator[Callable[[StfOutcome], None]]:
     """Yield a function to call with each outcome; it moves a bar, on a terminal only."""
     if not sys.stderr.isatty():
         yield lambda outcome: None

@@ -45,6 +45,6 @@ def trace_command(
 ) -> None:
     """Follow one packet through a P4 program, step by step."""
     walk.run(
-        walk.Options(program, packet, port, entries, p4info, html, as_json, plain, example),
+        walk.TraceOptions(program, packet, port, entries, p4info, html, as_json, plain, example),
         emit=say,
     )

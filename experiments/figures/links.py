@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ringleaf.experiments.figures.looks import look_of
 from ringleaf.experiments.figures.style import INK, themed, to_svg, write_figure
-from ringleaf.experiments.results import LinkSeries, Row, Run, algorithms, rows_of
+from ringleaf.experiments.results import CollectiveRow, LinkSeries, Run, algorithms, rows_of
 from ringleaf.topologies import draw as topology
 from ringleaf.topologies.graph import Role, natural
 from ringleaf.units import PS_PER_MS, PS_PER_S, PS_PER_US, format_size
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Panels = Sequence[tuple[Row, LinkSeries]]
+Panels = Sequence[tuple[CollectiveRow, LinkSeries]]
 
 MOST_LINKS = 500
 """The number of links of the largest topology that is drawn link by link."""
@@ -35,7 +35,7 @@ def is_large(graph: nx.Graph[str]) -> bool:
     return graph.number_of_edges() > MOST_LINKS
 
 
-def largest(run: Run) -> list[tuple[Row, LinkSeries]]:
+def largest(run: Run) -> list[tuple[CollectiveRow, LinkSeries]]:
     """Return each algorithm's row and link series at its largest size, if links were recorded."""
     found = []
     for algo in algorithms(run):
@@ -60,7 +60,9 @@ def draw_bytes(target: Path, graph: nx.Graph[str], panels: Panels) -> dict[str, 
     return {row.algo: _draw_map(target, graph, row, series, top) for row, series in panels}
 
 
-def _draw_map(target: Path, graph: nx.Graph[str], row: Row, series: LinkSeries, top: float) -> str:
+def _draw_map(
+    target: Path, graph: nx.Graph[str], row: CollectiveRow, series: LinkSeries, top: float
+) -> str:
     figure = topology.make_figure(
         graph,
         edge_values=dict(zip(series.links, _carried_mb(series).tolist(), strict=True)),

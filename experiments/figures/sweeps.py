@@ -22,7 +22,7 @@ from ringleaf.experiments.figures.links import (
 )
 from ringleaf.experiments.figures.looks import look_of
 from ringleaf.experiments.figures.style import INK, matplotlib_style, save
-from ringleaf.experiments.results import Row, Run, algorithms, is_one_size, rows_of
+from ringleaf.experiments.results import CollectiveRow, Run, algorithms, is_one_size, rows_of
 from ringleaf.units import PS_PER_US, format_size
 
 if TYPE_CHECKING:
@@ -96,15 +96,15 @@ def draw_busbw(run: Run) -> Figure:
     return figure
 
 
-Value = Callable[[Row, int], float]
+Value = Callable[[CollectiveRow, int], float]
 """A function from a row and a time in picoseconds to the value that is drawn."""
 
 
-def _microseconds(_: Row, time_ps: int) -> float:
+def _microseconds(_: CollectiveRow, time_ps: int) -> float:
     return time_ps / PS_PER_US
 
 
-def _busbw(row: Row, time_ps: int) -> float:
+def _busbw(row: CollectiveRow, time_ps: int) -> float:
     """Return the bus bandwidth in GB/s that a row would have if it took a given time."""
     return row.busbw_gb_s * row.time_ps / time_ps
 

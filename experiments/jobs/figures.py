@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.experiments.figures.style import INK, matplotlib_style, save
-from ringleaf.experiments.jobs.results import Case, JobRow
+from ringleaf.experiments.jobs.results import JobRow, JobsCase
 from ringleaf.experiments.jobs.timeline import BACKWARD, FORWARD, QUEUED, WAIT, WIRE, Span
 from ringleaf.units import PS_PER_MS, PS_PER_S
 
@@ -56,7 +56,7 @@ SPAN_NAMES = {
 TIMELINE = "timeline-"  # the prefix of such figures' names
 
 
-def draw_all(folder: Path, cases: Sequence[Case]) -> dict[str, str]:
+def draw_all(folder: Path, cases: Sequence[JobsCase]) -> dict[str, str]:
     """Write every figure as PNG and PDF; return its name -> SVG."""
     folder.mkdir(parents=True, exist_ok=True)
     most = max(case.combination.count for case in cases)
@@ -86,12 +86,12 @@ def draw_all(folder: Path, cases: Sequence[Case]) -> dict[str, str]:
         return {name: save(draw(), folder / name) for name, draw in drawn}
 
 
-def _count_layers(case: Case) -> int:
+def _count_layers(case: JobsCase) -> int:
     """Return the number of layers in any span, of all jobs together."""
     return len({(span.job, layer) for span in case.spans for layer in span.layers})
 
 
-def draw_timeline(case: Case) -> Figure:
+def draw_timeline(case: JobsCase) -> Figure:
     """Draw each layer's spans in each job's second iteration: a panel per job.
 
     The second iteration is the first that waits for sums; if there is none, the first is drawn.
@@ -148,7 +148,7 @@ def _box(span: Span, layer: int, lower: float, thick: float) -> list[tuple[float
     return [(left, top), (right, top), (right, bottom), (left, bottom)]
 
 
-def draw_bars(cases: Sequence[Case], label: str, value: Callable[[JobRow], int]) -> Figure:
+def draw_bars(cases: Sequence[JobsCase], label: str, value: Callable[[JobRow], int]) -> Figure:
     """Draw jobs' mean as bars: a panel per number of jobs, a group per algorithm; dots are jobs."""
     import matplotlib.pyplot as plt
 
@@ -195,7 +195,7 @@ def _name_count(count: str) -> str:
     return "1 job" if count == "1" else f"{count} jobs"
 
 
-def draw_links(cases: Sequence[Case]) -> Figure:
+def draw_links(cases: Sequence[JobsCase]) -> Figure:
     """Draw the busiest link that most jobs of a case share over time, jobs stacked in colours."""
     figure, grid = _grid(cases, lambda case: case.link)
     for axes, case in grid:
@@ -210,7 +210,7 @@ def draw_links(cases: Sequence[Case]) -> Figure:
     return figure
 
 
-def draw_queues(cases: Sequence[Case]) -> Figure:
+def draw_queues(cases: Sequence[JobsCase]) -> Figure:
     """Draw each case's fullest queue over time, classes stacked: the maximum of each bin."""
     figure, grid = _grid(cases, lambda case: case.queue)
     shown: set[int] = set()
@@ -225,7 +225,7 @@ def draw_queues(cases: Sequence[Case]) -> Figure:
     return figure
 
 
-def draw_memory(cases: Sequence[Case]) -> Figure:
+def draw_memory(cases: Sequence[JobsCase]) -> Figure:
     """Draw jobs' entries in the fullest switch over time, stacked; each share is dashed."""
     shown = [case for case in cases if case.memory_series is not None]
     figure, grid = _grid(shown, lambda case: case.memory_switch, alike=False)
@@ -243,13 +243,13 @@ def draw_memory(cases: Sequence[Case]) -> Figure:
     return figure
 
 
-def _job_names(cases: Sequence[Case]) -> dict[int, str]:
+def _job_names(cases: Sequence[JobsCase]) -> dict[int, str]:
     return {job: f"job {job + 1}" for job in range(max(len(case.rows) for case in cases))}
 
 
 def _finish(
     figure: Figure,
-    grid: Sequence[tuple[Axes, Case]],
+    grid: Sequence[tuple[Axes, JobsCase]],
     names: Mapping[int, str],
     title: str,
     unit: str,
@@ -279,7 +279,7 @@ def _write_title(figure: Figure, title: str, panels: float) -> None:
     figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=11)
 
 
-def _fit_time(grid: Sequence[tuple[Axes, Case]]) -> None:
+def _fit_time(grid: Sequence[tuple[Axes, JobsCase]]) -> None:
     """Let the panels' common axis go from 0 to the end of the longest case."""
     ends_ps = []
     for _, case in grid:
@@ -289,8 +289,8 @@ def _fit_time(grid: Sequence[tuple[Axes, Case]]) -> None:
 
 
 def _grid(
-    cases: Sequence[Case], where: Callable[[Case], str], *, alike: bool = True
-) -> tuple[Figure, list[tuple[Axes, Case]]]:
+    cases: Sequence[JobsCase], where: Callable[[JobsCase], str], *, alike: bool = True
+) -> tuple[Figure, list[tuple[Axes, JobsCase]]]:
     """Return panels with algorithms one below the other, on one scale if `alike`.
 
     Orders, and sizes of switches' memory, are beside each other, on several lines if there are
@@ -341,12 +341,12 @@ def _fullest(series: npt.NDArray[np.int64]) -> tuple[int, npt.NDArray[np.int64]]
     return step, series[:, chosen]
 
 
-def _reductions(cases: Sequence[Case]) -> Callable[[Case], str]:
+def _reductions(cases: Sequence[JobsCase]) -> Callable[[JobsCase], str]:
     """Return a function that labels a case: its algorithm, and the memory if cases differ in it."""
     if len({case.combination.entries for case in cases}) == 1:
         return lambda case: case.combination.algo
     return lambda case: f"{case.combination.algo} {case.combination.entries}"
 
 
-def _values(cases: Sequence[Case], of: Callable[[Case], str]) -> list[str]:
+def _values(cases: Sequence[JobsCase], of: Callable[[JobsCase], str]) -> list[str]:
     return list(dict.fromkeys(of(case) for case in cases))

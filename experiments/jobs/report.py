@@ -7,7 +7,7 @@ from html import escape
 
 from ringleaf.experiments import drops
 from ringleaf.experiments.jobs.figures import TIMELINE
-from ringleaf.experiments.jobs.results import Case, JobRow, timeline_file
+from ringleaf.experiments.jobs.results import JobRow, JobsCase, timeline_file
 from ringleaf.experiments.page.document import document, figure
 from ringleaf.units import PS_PER_MS, format_size
 
@@ -34,7 +34,12 @@ _COLUMNS = (
 
 
 def render(
-    cases: Sequence[Case], svgs: Mapping[str, str], *, title: str, about: Iterable[str], spec: str
+    cases: Sequence[JobsCase],
+    svgs: Mapping[str, str],
+    *,
+    title: str,
+    about: Iterable[str],
+    spec: str,
 ) -> str:
     """Return the page.
 
@@ -106,7 +111,7 @@ def _table(rows: Sequence[JobRow]) -> Iterator[str]:
     yield "</tbody></table></div>"
 
 
-def _timelines(cases: Sequence[Case], svgs: Mapping[str, str]) -> Iterator[str]:
+def _timelines(cases: Sequence[JobsCase], svgs: Mapping[str, str]) -> Iterator[str]:
     named = {f"{TIMELINE}{case.combination.name}": case for case in cases if case.spans}
     if not named:
         return

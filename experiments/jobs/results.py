@@ -72,7 +72,7 @@ class Combination:
 
 
 @dataclass(slots=True)
-class Case:
+class JobsCase:
     """The results of one combination: its jobs' rows, and series over time."""
 
     combination: Combination
@@ -118,7 +118,7 @@ def write_rows(folder: Path, rows: Iterable[JobRow]) -> None:
 
 
 def write_summary(
-    folder: Path, cases: Sequence[Case], config: dict[str, Any], *, complete: bool
+    folder: Path, cases: Sequence[JobsCase], config: dict[str, Any], *, complete: bool
 ) -> None:
     """Write `summary.json`, `series.npz` and `drops.csv`: all data that figures need."""
     rows = [row for case in cases for row in case.rows]
@@ -153,7 +153,7 @@ def timeline_file(combination: Combination) -> Path:
     return Path(TIMELINES) / f"{combination.name}.json"
 
 
-def _arrays(cases: Sequence[Case]) -> dict[str, Any]:
+def _arrays(cases: Sequence[JobsCase]) -> dict[str, Any]:
     return {
         f"{case.combination.name}.{name}": series
         for case in cases
@@ -162,7 +162,7 @@ def _arrays(cases: Sequence[Case]) -> dict[str, Any]:
     }
 
 
-def read_cases(folder: Path) -> list[Case]:
+def read_cases(folder: Path) -> list[JobsCase]:
     """Load the cases of a run of jobs from its directory.
 
     Raises:
@@ -185,7 +185,7 @@ def read_cases(folder: Path) -> list[Case]:
         own = [next(rows) for _ in range(combination.count)]
         scalars: dict[str, Any] = {name: found[name] for name in _SCALARS}
         spans = read_spans(folder / timeline_file(combination))
-        cases.append(Case(combination, own, spans=spans, **scalars, **more))
+        cases.append(JobsCase(combination, own, spans=spans, **scalars, **more))
     return cases
 
 

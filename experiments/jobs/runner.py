@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import torch
 
-from ringleaf.collectives.cost import Fabric
+from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.checks import check_room
 from ringleaf.experiments.jobs.ledger import GradientLedger
-from ringleaf.experiments.jobs.results import Case, Combination
+from ringleaf.experiments.jobs.results import Combination, JobsCase
 from ringleaf.experiments.jobs.summary import summarise
 from ringleaf.experiments.network import (
     common_options,
@@ -34,9 +34,9 @@ from ringleaf.topologies.graph import hosts
 
 if TYPE_CHECKING:
     from ringleaf.ina.systems import System
+    from ringleaf.networks.endpoints.assignment import Assignment
     from ringleaf.networks.groups import Group
-    from ringleaf.networks.hosts.assignment import Assignment
-    from ringleaf.networks.options import Options
+    from ringleaf.networks.options import NetworkOptions
 
 DTYPE = torch.float32
 
@@ -87,7 +87,7 @@ class JobsExperiment:
             for each in product(spec.counts, spec.algos, spec.orders, spec.entries or (None,))
         ]
 
-    def run(self, *, pcaps: Path | None = None, watcher: Watcher = NOBODY) -> Iterator[Case]:
+    def run(self, *, pcaps: Path | None = None, watcher: Watcher = NOBODY) -> Iterator[JobsCase]:
         """Yield each case when it has been run; `pcaps`, if set, gets a folder per case."""
         for combination in self.combinations:
             folder = None if pcaps is None else pcaps / combination.name
@@ -113,10 +113,10 @@ class JobsExperiment:
         *,
         capture: Path | None = None,
         watcher: Watcher = NOBODY,
-    ) -> Case:
+    ) -> JobsCase:
         """Run one combination."""
-        from ringleaf.networks.hosts.credit import partition_bytes
-        from ringleaf.networks.hosts.training import TrainingDirector
+        from ringleaf.networks.endpoints.credit import partition_bytes
+        from ringleaf.networks.endpoints.training import TrainingDirector
         from ringleaf.networks.virtual import VirtualNetwork
 
         spec, algorithm = self.spec, ALGORITHMS[combination.algo]
@@ -150,7 +150,7 @@ class JobsExperiment:
         network.close()
         return summarise(self.graph, combination, jobs, director, outcome, ledger)
 
-    def _options(self, combination: Combination, capture: Path | None) -> Options:
+    def _options(self, combination: Combination, capture: Path | None) -> NetworkOptions:
         record = None if self.spec.record is None else self.spec.record / combination.name
         return replace(
             common_options(self.spec),
@@ -170,7 +170,7 @@ class JobsExperiment:
         ]
 
     def _assignment(self, algo: str, job: JobSpec, most_bytes: int | None) -> Assignment:
-        from ringleaf.networks.hosts.assignment import Assignment
+        from ringleaf.networks.endpoints.assignment import Assignment
 
         pieces = cut(job.model, fuse_bytes=self.spec.fuse_bytes, partition_bytes=most_bytes)
         return Assignment(
@@ -193,7 +193,7 @@ class JobsExperiment:
         return schedule
 
     @cached_property
-    def _fabric(self) -> Fabric:
+    def _fabric(self) -> AlphaBeta:
         return Bounds(self.graph).fabric
 
 

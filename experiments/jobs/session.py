@@ -16,7 +16,7 @@ from ringleaf.experiments import loading
 from ringleaf.experiments.estimate import format_wait
 from ringleaf.experiments.folder import RunFolder, write_text
 from ringleaf.experiments.jobs import figures, report, results, table
-from ringleaf.experiments.jobs.results import Case, JobRow
+from ringleaf.experiments.jobs.results import JobRow, JobsCase
 from ringleaf.experiments.jobs.runner import JobsExperiment
 from ringleaf.experiments.progress import INTERVAL_S, TRUSTED, Write, to_terminal
 from ringleaf.experiments.results import now, read_json, versions, write_config, write_log
@@ -57,7 +57,7 @@ def run(given: Mapping[str, Any], *, emit: Emit, drawn: bool = True) -> list[Job
     )
     pcaps = folder / "pcap" if experiment.spec.pcap else None
     progress = JobsProgress(len(experiment.combinations), to_terminal())
-    cases: list[Case] = []
+    cases: list[JobsCase] = []
     widths = table.column_widths(experiment.spec)
     about = table.about(experiment)
     for line in table.head(experiment):
@@ -93,11 +93,11 @@ def run(given: Mapping[str, Any], *, emit: Emit, drawn: bool = True) -> list[Job
     return _rows(cases)
 
 
-def _rows(cases: list[Case]) -> list[JobRow]:
+def _rows(cases: list[JobsCase]) -> list[JobRow]:
     return [row for case in cases for row in case.rows]
 
 
-def _log_line(case: Case) -> str:
+def _log_line(case: JobsCase) -> str:
     hops = case.rows[0].packet_hops
     return (
         f"{case.combination.name}: {case.wall_s:.3f} s of wall clock, {hops} packet-hops, "
@@ -105,7 +105,7 @@ def _log_line(case: Case) -> str:
     )
 
 
-def _draw(folder: Path, cases: list[Case], about: Sequence[str], text: str) -> list[Path]:
+def _draw(folder: Path, cases: list[JobsCase], about: Sequence[str], text: str) -> list[Path]:
     """Write figures and the report; return the files."""
     svgs = figures.draw_all(folder / "figures", cases)
     most = max(case.combination.count for case in cases)

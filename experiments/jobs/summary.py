@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.experiments.jobs.ledger import GradientLedger
-from ringleaf.experiments.jobs.results import Case, Combination, JobRow, jain
+from ringleaf.experiments.jobs.results import Combination, JobRow, JobsCase, jain
 from ringleaf.experiments.jobs.timeline import spans_of
 from ringleaf.experiments.spec.jobs import JobSpec
 from ringleaf.hosts.training.job import TrainingJob
@@ -19,7 +19,7 @@ from ringleaf.topologies.graph import link
 from ringleaf.units import FOREVER_PS, PS_PER_S
 
 if TYPE_CHECKING:
-    from ringleaf.networks.hosts.training import TrainingDirector
+    from ringleaf.networks.endpoints.training import TrainingDirector
     from ringleaf.networks.outcome import RunResult
 
 Direction = tuple[str, str]
@@ -32,7 +32,7 @@ def summarise(
     director: TrainingDirector,
     outcome: RunResult,
     ledger: GradientLedger,
-) -> Case:
+) -> JobsCase:
     """Return a case: its rows, one per job, and the series of a shared link, queue and switch."""
     trained = [assignment.job for assignment in director.assignments]
     shared = _shared(graph, outcome)
@@ -68,7 +68,7 @@ def summarise(
         )
         for number, job in enumerate(jobs)
     ]
-    return Case(
+    return JobsCase(
         combination,
         rows,
         spans=spans_of(trained, director.stretches),

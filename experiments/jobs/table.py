@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ringleaf.experiments import drops
 from ringleaf.experiments.conditions import injection, inside_nodes
-from ringleaf.experiments.jobs.results import Case, JobRow
+from ringleaf.experiments.jobs.results import JobRow, JobsCase
 from ringleaf.experiments.jobs.runner import JobsExperiment
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.topologies.injection import injections_bps
@@ -101,7 +101,7 @@ def line(row: JobRow, widths: Sequence[int]) -> str:
     )
 
 
-def foot(cases: Sequence[Case]) -> Iterator[str]:
+def foot(cases: Sequence[JobsCase]) -> Iterator[str]:
     """Yield the lines after the last row."""
     wrong = sum(row.wrong for case in cases for row in case.rows)
     yield f"# wrong values: {wrong} {'OK' if not wrong else 'FAILED'}"

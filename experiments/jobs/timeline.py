@@ -17,9 +17,9 @@ from ringleaf.experiments.timeline import named
 from ringleaf.units import FOREVER_PS, PS_PER_US
 
 if TYPE_CHECKING:
-    from ringleaf.experiments.jobs.results import Case
+    from ringleaf.experiments.jobs.results import JobsCase
     from ringleaf.hosts.training.job import Iteration, TrainingJob
-    from ringleaf.networks.hosts.training import Stretch
+    from ringleaf.networks.endpoints.training import Stretch
 
 FORWARD = "forward"
 BACKWARD = "backward"
@@ -82,7 +82,7 @@ def _passes(job: TrainingJob, number: int, count: int, iteration: Iteration) -> 
         yield Span(number, count, BACKWARD, (layer,), start_ps, end_ps)
 
 
-def as_chrome(case: Case) -> str:
+def as_chrome(case: JobsCase) -> str:
     """Return a case's timeline as the text of a Chrome trace."""
     events: list[dict[str, Any]] = []
     for row in case.rows:
@@ -127,7 +127,7 @@ def _layers(layers: Sequence[int]) -> str:
     return f"layer {first}" if first == last else f"layers {first} to {last}"
 
 
-def _counters(case: Case) -> Iterator[dict[str, Any]]:
+def _counters(case: JobsCase) -> Iterator[dict[str, Any]]:
     """Yield the fullest queue's bytes and the fullest switch's entries, where they change."""
     series = (
         (f"queue {case.queue} (B)", case.queue_bin_ps, case.queue_series),

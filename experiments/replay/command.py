@@ -34,7 +34,7 @@ Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReplayRequest:
     """The options of the command line; a trace's manifest may add more."""
 
     masks: Sequence[str] = ()
@@ -48,7 +48,7 @@ class Request:
     p4info: Path | None = None  # of `program`; None: beside it
 
 
-def replay(folders: Sequence[Path], request: Request, emit: Emit) -> int:
+def replay(folders: Sequence[Path], request: ReplayRequest, emit: Emit) -> int:
     """Replay the traces of these folders; return the exit code.
 
     Raises:
@@ -75,7 +75,7 @@ def replay(folders: Sequence[Path], request: Request, emit: Emit) -> int:
     return BAD_INPUT if bad else DIFFERENT if different else EQUAL
 
 
-def _rules(request: Request, manifest: Manifest | None) -> Rules:
+def _rules(request: ReplayRequest, manifest: Manifest | None) -> Rules:
     """Return the rules of comparison: those of the command line, or else of the manifest."""
     masks = [*request.masks, *(manifest.mask if manifest else ())]
     text = request.window or (manifest.window if manifest else None)
@@ -103,7 +103,9 @@ def parse_window(text: str) -> Window:
     return Window(time_ns=parse_time(text, "window") // PS_PER_NS)
 
 
-def _replay_one(folder: Path, request: Request, program: Program | None, emit: Emit) -> TraceResult:
+def _replay_one(
+    folder: Path, request: ReplayRequest, program: Program | None, emit: Emit
+) -> TraceResult:
     started = time.perf_counter()
     try:
         return _replay_or_fail(folder, request, program, emit, started)
@@ -114,7 +116,7 @@ def _replay_one(folder: Path, request: Request, program: Program | None, emit: E
 
 
 def _replay_or_fail(
-    folder: Path, request: Request, program: Program | None, emit: Emit, started: float
+    folder: Path, request: ReplayRequest, program: Program | None, emit: Emit, started: float
 ) -> TraceResult:
     notes = _check_files(folder, request)
     trace = open_trace(folder, with_expected=not request.update)
@@ -141,7 +143,7 @@ def _replay_or_fail(
     return result
 
 
-def _check_files(folder: Path, request: Request) -> list[str]:
+def _check_files(folder: Path, request: ReplayRequest) -> list[str]:
     """Return notes on files that have changed since the trace was recorded.
 
     Raises:
@@ -169,7 +171,9 @@ def make_checks(trace: Trace, rules: Rules) -> list[Check]:
     ]
 
 
-def _run(trace: Trace, checks: Sequence[Check], program: Program | None, request: Request) -> str:
+def _run(
+    trace: Trace, checks: Sequence[Check], program: Program | None, request: ReplayRequest
+) -> str:
     """Replay a trace, on another program than its own if one is given; return the speed."""
     if request.switch == "embedded":
         replayer = Replayer(trace, program or load_program(trace.manifest))

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ringleaf.experiments.replay.dissect import FieldView, dissect
-from ringleaf.networks.replay.compare import Difference, Kind, Packet, PortResult
+from ringleaf.networks.replay.compare import Kind, Packet, PacketDifference, PortResult
 
 DIFFERS = "bold red"
 SAME = "dim"
@@ -35,7 +35,7 @@ def describe(result: PortResult) -> str:
     return f"{where} ({numbers})"
 
 
-def _kind(first: Difference) -> str:
+def _kind(first: PacketDifference) -> str:
     if first.kind is Kind.LATE and first.expected and first.got:
         late_ns = (first.got.time_ns or 0) - (first.expected.time_ns or 0)
         return f"is {abs(late_ns)} ns {'late' if late_ns > 0 else 'early'}"
@@ -66,7 +66,7 @@ def _rows(left: bytes, right: bytes) -> Iterator[tuple[str, FieldView | None, Fi
         yield name, fields[0].get(name), fields[1].get(name)
 
 
-def render(difference: Difference, *, width: int) -> RenderableType:
+def render(difference: PacketDifference, *, width: int) -> RenderableType:
     """Return a view of the two packets, or of the one that there is."""
     left, right = difference.expected, difference.got
     if left is None or right is None:
@@ -164,7 +164,7 @@ def _hex_row(mine: bytes, other: bytes, per_row: int) -> Text:
     return text.append("] " if marked else "  ", DIFFERS).append_text(letters)
 
 
-def as_text(difference: Difference, *, width: int = 140) -> str:
+def as_text(difference: PacketDifference, *, width: int = 140) -> str:
     """Return the view of a difference as text without colours, for JUnit."""
     console = Console(width=width, color_system=None, record=True, file=StringIO())
     console.print(render(difference, width=width))

@@ -44,7 +44,7 @@ LONGEST_PS = 300 * PS_PER_US  # after the start of a run, in which disturbances 
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class SoakCase:
     """One experiment of the soak.
 
     Attributes:
@@ -107,7 +107,7 @@ def _for_a_while(directions: Sequence[Direction], loss: float, random: Random) -
     ]
 
 
-def draw(seed: int, number: int) -> Case:
+def draw(seed: int, number: int) -> SoakCase:
     """Return case `number` of a soak."""
     random = Random(f"{seed} {number}")
     given = {"topo": random.choice(TOPOLOGIES), "seed": str(random.randrange(1 << 20))}
@@ -121,7 +121,7 @@ def draw(seed: int, number: int) -> Case:
     given |= draw_options(random)
     if kind != "others":
         given |= _some(_SERVERS, random, share=0.3)
-    return Case(number, given, draw_trouble(random))
+    return SoakCase(number, given, draw_trouble(random))
 
 
 def _draw_sizes(random: Random) -> list[int]:
@@ -177,7 +177,7 @@ def _some(
     }
 
 
-def simpler(case: Case) -> list[Case]:
+def simpler(case: SoakCase) -> list[SoakCase]:
     """Return cases that are a little smaller, the most promising first."""
     found = []
     for name, separator in (("algo", ","), ("size", ",")):

@@ -10,7 +10,7 @@ from ringleaf.experiments.soak.cases import (
     BY_HOSTS,
     SPARSE,
     TOPOLOGIES,
-    Case,
+    SoakCase,
     Trouble,
     draw,
     draw_options,
@@ -225,7 +225,7 @@ def _simpler_trainings(case: JobsCase, place: int) -> Iterator[JobsCase]:
                 yield replace(case, rounds=rounds)
 
 
-AnyCase = Case | JobsCase
+AnyCase = SoakCase | JobsCase
 
 
 def draw_any(seed: int, number: int) -> AnyCase:

@@ -22,10 +22,10 @@ from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import DTYPE_BYTES, Layer, Model
 from ringleaf.hosts.training.pieces import cut
 from ringleaf.ina.registry import SYSTEMS
+from ringleaf.networks.endpoints.assignment import Assignment
+from ringleaf.networks.endpoints.credit import partition_bytes
+from ringleaf.networks.endpoints.training import TrainingDirector
 from ringleaf.networks.groups import Group
-from ringleaf.networks.hosts.assignment import Assignment
-from ringleaf.networks.hosts.credit import partition_bytes
-from ringleaf.networks.hosts.training import TrainingDirector
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.graph import attachment, hosts, link, switches

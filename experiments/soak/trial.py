@@ -17,8 +17,8 @@ from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import BackendError, RingleafError
 from ringleaf.experiments.network import connect
 from ringleaf.experiments.runner import Experiment, Measurement
-from ringleaf.experiments.soak.cases import Case
-from ringleaf.experiments.spec.collective import Spec
+from ringleaf.experiments.soak.cases import SoakCase
+from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.options import resolve
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.outcome import RunResult
@@ -60,7 +60,7 @@ class Finding:
 class Worn:
     """A network that is used again and again, disturbed, and checked for leaks after each run."""
 
-    def __init__(self, network: VirtualNetwork, case: Case) -> None:
+    def __init__(self, network: VirtualNetwork, case: SoakCase) -> None:
         self._network = network
         self._case = case
         self._random = Random(f"{case.given['seed']} trouble")
@@ -101,14 +101,14 @@ class Worn:
 class Networks:
     """The networks of one case: one for each aggregation system, and one without."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: SoakCase) -> None:
         self._case = case
         self._made: dict[str | None, Worn] = {}
         self.last: Worn | None = None
 
     def __call__(
         self,
-        spec: Spec,
+        spec: CollectiveSpec,
         graph: nx.Graph[str],
         *,
         in_network: str | None,
@@ -127,7 +127,7 @@ class Networks:
         self._made.pop(in_network, None)
 
 
-def try_case(case: Case) -> list[Finding]:
+def try_case(case: SoakCase) -> list[Finding]:
     """Run a case; return how each of its runs ended."""
     try:
         experiment = Experiment(resolve(case.given))
@@ -185,7 +185,7 @@ def _measure(
     return _judge(measurement, where, networks.last, experiment.spec)
 
 
-def _judge(measurement: Measurement, where: str, network: Worn, spec: Spec) -> Finding:
+def _judge(measurement: Measurement, where: str, network: Worn, spec: CollectiveSpec) -> Finding:
     row = measurement.row
     if row.wrong:
         return Finding("wrong", where, f"{row.wrong} elements: {row.reason}")

@@ -31,7 +31,7 @@ def _sizes(text: str, where: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(","))
 
 
-class Spec(NetworkSpec):
+class CollectiveSpec(NetworkSpec):
     """An experiment with a collective, every value checked and every default filled in."""
 
     algos: Annotated[tuple[str, ...], kinds.several_of("algorithm", KNOWN, shown=False)] = option(

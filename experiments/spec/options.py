@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.spec.collective import Spec
+from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.network import NetworkSpec
 
@@ -50,7 +50,7 @@ def options_of(model: type[NetworkSpec]) -> dict[str, Option]:
     return found
 
 
-OPTIONS = options_of(Spec)
+OPTIONS = options_of(CollectiveSpec)
 """The options of experiments with a collective."""
 
 OPTIONS_OF_JOBS = options_of(JobsSpec)
@@ -61,7 +61,7 @@ TYPED = OPTIONS | {
 """All options that can be typed: those of collectives, then those that only jobs have."""
 
 
-def resolve(given: Mapping[str, Any]) -> Spec:
+def resolve(given: Mapping[str, Any]) -> CollectiveSpec:
     """Check the options of an experiment with a collective, and fill in the rest.
 
     Raises:
@@ -72,7 +72,7 @@ def resolve(given: Mapping[str, Any]) -> Spec:
             f"{only[0]}: is an option of training jobs, got {given[only[0]]!r}; "
             "give a spec that has jobs"
         )
-    return Spec.read({"out": str(Path("runs") / run_name(given)), **given})
+    return CollectiveSpec.read({"out": str(Path("runs") / run_name(given)), **given})
 
 
 def resolve_jobs(given: Mapping[str, Any], where: str = "") -> JobsSpec:
@@ -88,7 +88,7 @@ def resolve_jobs(given: Mapping[str, Any], where: str = "") -> JobsSpec:
     return JobsSpec.read({"out": "runs/jobs", **given}, where)
 
 
-def resolve_any(given: Mapping[str, Any], where: str = "") -> Spec | JobsSpec:
+def resolve_any(given: Mapping[str, Any], where: str = "") -> CollectiveSpec | JobsSpec:
     """Check the options of an experiment of either kind, and fill in the rest."""
     return resolve_jobs(given, where) if JOBS in given else resolve(given)
 

@@ -17,7 +17,7 @@ from typing import Any
 from ringleaf.collectives.compress.registry import COMPRESSORS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.disciplines import names as disciplines
-from ringleaf.experiments.spec.collective import Spec
+from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.file import CASES, LISTS, LISTS_OF_JOBS
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.network import NetworkSpec
@@ -133,7 +133,7 @@ def fill_readme(text: str) -> str:
 
 def schema() -> dict[str, Any]:
     """Return a JSON Schema (draft 2020-12) of spec files, for editors."""
-    kinds = [_of_kind(Spec, LISTS, {"not": {"required": [JOBS]}}),
+    kinds = [_of_kind(CollectiveSpec, LISTS, {"not": {"required": [JOBS]}}),
              _of_kind(JobsSpec, LISTS_OF_JOBS, {"required": [JOBS]})]  # fmt: skip
     definitions: dict[str, Any] = {}
     for kind in kinds:

@@ -10,7 +10,7 @@ import typer
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.console import Debug, guard, say
-from ringleaf.experiments.stepper.request import Request, check_request
+from ringleaf.experiments.stepper.request import StepRequest, check_request
 from ringleaf.extras import require
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def step_command(
     debug: Debug = False,
 ) -> None:
     """Step through a collective: each message, and the contents of ranks, links and switches."""
-    request = Request(
+    request = StepRequest(
         algo,
         ranks=ranks,
         elements=elements,

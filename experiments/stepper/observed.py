@@ -19,7 +19,7 @@ import torch
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError
 from ringleaf.ina.reading import Fact, Readable
-from ringleaf.networks.options import Options
+from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.networks.virtual.watch import Sight
 from ringleaf.switches.switch import Switch
@@ -71,7 +71,7 @@ class Observed:
 
 def observe(
     graph: nx.Graph[str],
-    options: Options,
+    options: NetworkOptions,
     schedule: Schedule,
     inputs: Sequence[torch.Tensor],
     seed: int,
@@ -93,7 +93,7 @@ def observe(
     return Observed(events, tuple(traced), _readable(options))
 
 
-def _readable(options: Options) -> Readable | None:
+def _readable(options: NetworkOptions) -> Readable | None:
     """Return the object that explains the registers and packets of a network's system, if any."""
     reader = options.system.reader() if options.system is not None else None
     return reader if isinstance(reader, Readable) else None
@@ -108,7 +108,7 @@ def _tracers(inputs: Sequence[torch.Tensor], window: int) -> list[torch.Tensor]:
 
 def _run(
     graph: nx.Graph[str],
-    options: Options,
+    options: NetworkOptions,
     schedule: Schedule,
     inputs: Sequence[torch.Tensor],
     seed: int,
@@ -141,7 +141,7 @@ def _run(
 class _Reader:
     """Reads a switch's registers through its control plane."""
 
-    def __init__(self, graph: nx.Graph[str], switch: Switch, options: Options) -> None:
+    def __init__(self, graph: nx.Graph[str], switch: Switch, options: NetworkOptions) -> None:
         self._graph = graph
         self._switch = switch
         self._readable = _readable(options)

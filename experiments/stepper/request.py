@@ -17,7 +17,7 @@ TIMED = ("switch_delay", "host_delay", "message_overhead", "inject")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class StepRequest:
     """The collective to step through, and its options; None: a value that fits."""
 
     algo: str
@@ -37,7 +37,7 @@ class Request:
     seed: int = 1
 
 
-def check_request(request: Request) -> None:
+def check_request(request: StepRequest) -> None:
     """Check that the options make sense by themselves; torch is not loaded for it.
 
     Raises:
@@ -61,7 +61,7 @@ def check_request(request: Request) -> None:
         )
 
 
-def _check_numbers(request: Request) -> None:
+def _check_numbers(request: StepRequest) -> None:
     for name in ("ranks", "elements", "segments", "slots"):
         value = getattr(request, name)
         if value is not None and value < 1:
@@ -74,7 +74,7 @@ def _check_numbers(request: Request) -> None:
         raise ConfigError(f"step: lanes must be one of {list(LANES)}, got {request.lanes}")
 
 
-def _check_timeless(request: Request, algorithm: Algorithm) -> None:
+def _check_timeless(request: StepRequest, algorithm: Algorithm) -> None:
     """Refuse options of time: transfers are shown in steps, which take none."""
     for name in TIMED:
         value = getattr(request, name)

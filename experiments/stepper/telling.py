@@ -14,7 +14,7 @@ from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.verify import demanded
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.network import build_topology, fold_hierarchy
-from ringleaf.experiments.stepper.request import TIMED, Request, check_ranks, check_request
+from ringleaf.experiments.stepper.request import TIMED, StepRequest, check_ranks, check_request
 from ringleaf.experiments.stepper.story import Goals, Story, members
 from ringleaf.experiments.stepper.transfers import first_buffers, transfer_frames
 from ringleaf.topologies.delays import with_delays
@@ -34,7 +34,7 @@ RATE_BPS = 100_000_000_000
 DELAY_PS = PS_PER_US
 
 
-def tell(request: Request) -> Story:
+def tell(request: StepRequest) -> Story:
     """Compute the story.
 
     Raises:
@@ -56,7 +56,7 @@ def tell(request: Request) -> Story:
     return story
 
 
-def _place(request: Request) -> tuple[nx.Graph[str], int]:
+def _place(request: StepRequest) -> tuple[nx.Graph[str], int]:
     """Return the topology asked for, or a single switch; and the number of hosts that are ranks.
 
     The last hosts are the servers.
@@ -80,7 +80,7 @@ def _place(request: Request) -> tuple[nx.Graph[str], int]:
 
 
 def _schedule(
-    request: Request, algorithm: Algorithm, graph: nx.Graph[str], ranks: int, size_bytes: int
+    request: StepRequest, algorithm: Algorithm, graph: nx.Graph[str], ranks: int, size_bytes: int
 ) -> Schedule:
     return algorithm.build(
         ranks,
@@ -92,7 +92,7 @@ def _schedule(
     )
 
 
-def _inputs(request: Request, ranks: int, elements: int) -> list[torch.Tensor]:
+def _inputs(request: StepRequest, ranks: int, elements: int) -> list[torch.Tensor]:
     generator = torch.Generator().manual_seed(request.seed)
     return [
         torch.randint(1, LARGEST + 1, (elements,), generator=generator, dtype=torch.int32)
@@ -101,7 +101,7 @@ def _inputs(request: Request, ranks: int, elements: int) -> list[torch.Tensor]:
 
 
 def _tell_transfers(
-    request: Request, algorithm: Algorithm, graph: nx.Graph[str], ranks: int
+    request: StepRequest, algorithm: Algorithm, graph: nx.Graph[str], ranks: int
 ) -> Story:
     elements = request.elements or 0
     schedule = _schedule(request, algorithm, graph, ranks, 4 * (elements or ELEMENTS))
@@ -132,13 +132,13 @@ def _tell_transfers(
 
 
 def _tell_packets(
-    request: Request, algorithm: Algorithm, graph: nx.Graph[str], ranks: int
+    request: StepRequest, algorithm: Algorithm, graph: nx.Graph[str], ranks: int
 ) -> Story:
     run_uncompiled()
     from ringleaf.experiments.stepper.observed import observe
     from ringleaf.experiments.stepper.packets import packet_frames
     from ringleaf.ina.registry import find_system
-    from ringleaf.networks.options import Options
+    from ringleaf.networks.options import NetworkOptions
 
     elements = request.elements or PACKETS_PER_RANK * request.lanes
     schedule = _schedule(request, algorithm, graph, ranks, 4 * elements)
@@ -150,7 +150,7 @@ def _tell_packets(
         )
     inputs = _inputs(request, ranks, elements)
     slots = request.slots or SLOTS
-    options = Options(
+    options = NetworkOptions(
         system=find_system(algorithm.name),
         lanes=request.lanes,
         slots=slots,
@@ -197,9 +197,9 @@ def _title(algorithm: Algorithm) -> str:
     return words[0].upper() + words[1:]
 
 
-def _command(request: Request, ranks: int, elements: int) -> str:
+def _command(request: StepRequest, ranks: int, elements: int) -> str:
     given = [f"ringleaf step {request.algo} --ranks {ranks} --elements {elements}"]
-    default = Request(request.algo)
+    default = StepRequest(request.algo)
     names = ("topo", "segments", "root", "servers", "lanes", "slots", "loss", *TIMED, "seed")
     for name in names:
         if getattr(request, name) != getattr(default, name):

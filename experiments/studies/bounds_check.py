@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 import yaml
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.results import Row
+from ringleaf.experiments.results import CollectiveRow
 from ringleaf.experiments.runner import Experiment
 from ringleaf.experiments.spec.options import resolve
 from ringleaf.shipped import PACKAGE
@@ -47,7 +47,7 @@ class Gap:
     least_bytes: int
     reason: str
 
-    def explains(self, topo: str, row: Row) -> bool:
+    def explains(self, topo: str, row: CollectiveRow) -> bool:
         """Return whether this gap is about a row, and the row is as near as the gap allows."""
         return (
             self.algo == row.algo
@@ -75,7 +75,7 @@ def read_gaps(text: str) -> list[Gap]:
     return gaps
 
 
-def judge(topo: str, row: Row, gaps: Sequence[Gap]) -> str:
+def judge(topo: str, row: CollectiveRow, gaps: Sequence[Gap]) -> str:
     """Return the verdict on a row: "" if it is near its bound, a known reason, or an error."""
     if max(row.bound_percent, row.floor_percent) > 100:
         return "WRONG: faster than a bound"
@@ -85,7 +85,7 @@ def judge(topo: str, row: Row, gaps: Sequence[Gap]) -> str:
     return reasons[0] if reasons else "WRONG: far from its bound, and nobody knows why"
 
 
-def measure(topo: str, algos: str, sizes: str) -> Iterator[Row]:
+def measure(topo: str, algos: str, sizes: str) -> Iterator[CollectiveRow]:
     """Run algorithms on a topology."""
     spec = resolve({"topo": topo, "algo": algos, "size": sizes})
     return (measured.row for measured in Experiment(spec).run())

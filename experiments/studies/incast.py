@@ -20,7 +20,7 @@ import torch
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.marking import Marking, parse_marking
-from ringleaf.networks.options import Options
+from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.registry import build
@@ -71,7 +71,7 @@ def run_incast(
         ConfigError: If there is no such controller.
     """
     graph = build(f"leafspine,leaves=1,spines=1,hosts={senders + 1},rate={rate},delay={delay}")
-    options = Options(
+    options = NetworkOptions(
         congestion=controller,
         ecn=CONTROLLERS[controller].marking if ecn is None else ecn,
         queue_bytes=QUEUE_BYTES,

@@ -51,7 +51,7 @@ SIZES = ("1KiB", "32KiB", "1MiB", "16MiB")
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Tried:
     """One algorithm on one topology, at one size, with options of `ringleaf run`."""
 
     topo: str
@@ -60,7 +60,7 @@ class Case:
     options: tuple[tuple[str, str], ...] = ()
 
 
-def run_case(case: Case) -> RunResult:
+def run_case(case: Tried) -> RunResult:
     """Run a case, and return its result, with counts of its packets.
 
     Raises:
@@ -86,12 +86,12 @@ def run_case(case: Case) -> RunResult:
     return outcome
 
 
-def cases(topos: Sequence[str], algos: Sequence[str], sizes: Sequence[str]) -> Iterator[Case]:
+def cases(topos: Sequence[str], algos: Sequence[str], sizes: Sequence[str]) -> Iterator[Tried]:
     """Yield all cases, topology by topology."""
     for topo in topos:
         for algo in algos:
             for size in sizes:
-                yield Case(topo, algo, size)
+                yield Tried(topo, algo, size)
 
 
 def run_jobs(path: Path, algos: Sequence[str]) -> Iterator[JobRow]:
@@ -154,7 +154,7 @@ def print_cases(options: argparse.Namespace) -> int:
     )
     wasted = 0
     for case in cases(options.topo, options.algo, options.size):
-        outcome = run_case(Case(case.topo, case.algo, case.size, chosen))
+        outcome = run_case(Tried(case.topo, case.algo, case.size, chosen))
         sys.stdout.write(
             f"  {case.algo:>15} {case.size:>8} {outcome.time_ps / PS_PER_US:16.6f}"
             f" {outcome.retransmissions:8d} {outcome.drops:8d} {outcome.lost:8d} {case.topo}\n"

@@ -17,10 +17,10 @@ from ringleaf.experiments.console import say
 from ringleaf.hosts.plan import plans
 from ringleaf.ina.registry import find_system
 from ringleaf.marking import from_depth
+from ringleaf.networks.endpoints.execution import Operation
+from ringleaf.networks.endpoints.memory import aligned
 from ringleaf.networks.groups import Group
-from ringleaf.networks.hosts.execution import Operation
-from ringleaf.networks.hosts.memory import aligned
-from ringleaf.networks.virtual import Options, VirtualNetwork
+from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.topologies.registry import build
 from ringleaf.units import FOREVER_PS
 
@@ -83,7 +83,7 @@ def share(names: tuple[str, str], entries: int, *, elements: int = ELEMENTS) -> 
         )
         for number, first, name in ((1, 0, names[0]), (2, WORKERS, names[1]))
     ]
-    options = Options(lanes=LANES, switch_entries=entries, ecn=from_depth(64))
+    options = NetworkOptions(lanes=LANES, switch_entries=entries, ecn=from_depth(64))
     network = VirtualNetwork(build(TOPOLOGY), options, groups=groups)
     schedule = in_network_allreduce(WORKERS)
     endpoints = network.endpoints

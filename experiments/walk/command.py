@@ -19,7 +19,7 @@ PORTS = 510  # v1model's ports, without the one that drops
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class TraceOptions:
     program: str
     packet: str | None
     port: int | None
@@ -31,7 +31,7 @@ class Options:
     example: bool
 
 
-def run(options: Options, emit: Callable[[str], None]) -> None:
+def run(options: TraceOptions, emit: Callable[[str], None]) -> None:
     """Follow the packet, and print or write its walk.
 
     Raises:
@@ -78,7 +78,7 @@ def run_uncompiled() -> None:
         )
 
 
-def _prepare(path: Path, options: Options) -> tuple[Any, int, bytes, str]:
+def _prepare(path: Path, options: TraceOptions) -> tuple[Any, int, bytes, str]:
     """Return the switch, the packet's port and bytes, and a phrase on the point of the walk."""
     from ringleaf.experiments.walk.examples import example
     from ringleaf.switches.program import Program

@@ -21,7 +21,7 @@ _NUMBERED = re.compile(r"(.*?)(\d+)((?:\[\d+\])?)")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ShownField:
     """A line under a step: a name, its old and new value; `old` is empty if it does not matter."""
 
     name: str
@@ -40,8 +40,8 @@ class Said:
 
     kind: str
     title: str
-    looked_at: tuple[Row, ...]
-    wrote: tuple[Row, ...]
+    looked_at: tuple[ShownField, ...]
+    wrote: tuple[ShownField, ...]
     source: str  # the line of P4, if it is known
     tone: str = ""  # good, bad or nothing
 
@@ -106,7 +106,7 @@ def _logged(step: steps.Logged) -> Words:
 
 
 def _managed(step: steps.Managed) -> Words:
-    rows = [Row("", "", _copy(copy), False) for copy in step.copies]
+    rows = [ShownField("", "", _copy(copy), False) for copy in step.copies]
     title = f"{_plural(len(rows), 'packet')} to egress" if rows else "dropped"
     return "manager", f"{step.reason}: {title}", rows, "" if rows else "bad"
 
@@ -144,7 +144,7 @@ def _looked_up(step: steps.LookedUp) -> Words:
             found = f"hit: entry {step.entry.index} [{', '.join(step.entry.match)}]{priority}"
     else:
         found = "miss, so the default" if step.keys else "no key, so the default"
-    rows = (*_values(step.keys), Row("", "", f"{found} -> {action}", False))
+    rows = (*_values(step.keys), ShownField("", "", f"{found} -> {action}", False))
     return "table", step.table, rows, "good" if step.hit else ""
 
 
@@ -187,24 +187,24 @@ def _source(walk: Walk, step: Step) -> str:
     return lines[step.place.line - 1].strip() if step.place.line <= len(lines) else ""
 
 
-def _values(values: Sequence[Value], cut: bool = False) -> Iterator[Row]:
+def _values(values: Sequence[Value], cut: bool = False) -> Iterator[ShownField]:
     """Yield a row per value; where there are many, runs of numbered names share one."""
     for run in _runs(values) if cut and len(values) > LONGEST_LIST else ([v] for v in values):
         if len(run) == 1:
-            yield Row(run[0].name, "", _shown(run[0]), False)
+            yield ShownField(run[0].name, "", _shown(run[0]), False)
         else:
-            yield Row(_range(run), "", _some([value.value for value in run]), False)
+            yield ShownField(_range(run), "", _some([value.value for value in run]), False)
 
 
-def _writes(writes: Sequence[Write]) -> Iterator[Row]:
+def _writes(writes: Sequence[Write]) -> Iterator[ShownField]:
     for run in _runs(writes):
         if len(run) == 1:
             write = run[0]
             old, new = (show(value, write.width, write.name) for value in (write.old, write.new))
-            yield Row(write.name, old, new, write.old != write.new)
+            yield ShownField(write.name, old, new, write.old != write.new)
         else:
             old, new = _some([w.old for w in run]), _some([w.new for w in run])
-            yield Row(_range(run), old, new, True)
+            yield ShownField(_range(run), old, new, True)
 
 
 def _runs(items: Iterable[T]) -> list[list[T]]:

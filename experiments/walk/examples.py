@@ -77,7 +77,7 @@ def _switchml(lanes: int) -> Example:
     graph = build("leafspine,leaves=1,spines=1,hosts=3")
     workers = hosts(graph)[:3]
     root = attachment(graph, workers[0])
-    job = control.Job(1, slots=4, lanes=lanes)
+    job = control.SwitchmlJob(1, slots=4, lanes=lanes)
     tree = aggregation_tree(graph, workers)
     updates = [
         (port(graph, root, worker), _update(graph, worker, job, rank))
@@ -93,7 +93,7 @@ def _switchml(lanes: int) -> Example:
     )
 
 
-def _update(graph: nx.Graph[str], worker: str, job: control.Job, rank: int) -> bytes:
+def _update(graph: nx.Graph[str], worker: str, job: control.SwitchmlJob, rank: int) -> bytes:
     values = [(lane + 1) * 10**rank for lane in range(job.lanes)]
     first = wire.UPDATE << 4 | wire.SIZES[job.lanes]
     header = struct.pack(">BBIHBB", first, job.number, 0, 0, 127 + rank, 0)
@@ -108,7 +108,7 @@ def _atp(lanes: int) -> Example:
     graph = build("leafspine,leaves=1,spines=1,hosts=4")
     *workers, server = hosts(graph)
     rack = attachment(graph, server)
-    job = atp_control.Job(1, tuple(workers), (server,), aggregators=64, window=8, lanes=lanes)
+    job = atp_control.AtpJob(1, tuple(workers), (server,), aggregators=64, window=8, lanes=lanes)
     gradients = [
         (port(graph, rack, worker), _gradient(graph, worker, job, number))
         for number, worker in enumerate(workers)
@@ -124,7 +124,7 @@ def _atp(lanes: int) -> Example:
     )
 
 
-def _gradient(graph: nx.Graph[str], worker: str, job: atp_control.Job, number: int) -> bytes:
+def _gradient(graph: nx.Graph[str], worker: str, job: atp_control.AtpJob, number: int) -> bytes:
     values = [(lane + 1) * 10**number for lane in range(job.lanes)]
     (aggregator, *_) = atp_control.first_aggregators(job)
     first, size = atp_wire.GRADIENT << 4, atp_wire.SIZES[job.lanes]

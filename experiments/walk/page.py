@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 
 from ringleaf.experiments.page.data import for_script
-from ringleaf.experiments.walk.describe import Row, Said, say
+from ringleaf.experiments.walk.describe import Said, ShownField, say
 from ringleaf.experiments.walk.highlight import highlight
 from ringleaf.shipped import PAGE
 from ringleaf.switches.walk import steps
@@ -98,14 +98,14 @@ def _steps(walk: Walk, said: list[Said]) -> Iterator[str]:
         yield "</li>"
 
 
-def _place(place: steps.Place, files: dict[str, int]) -> str:
+def _place(place: steps.SourceLine, files: dict[str, int]) -> str:
     text = f"{escape(place.file)}:{place.line}"
     if place.file not in files:
         return f'<p class="place">{text}</p>'
     return f'<p class="place"><a href="#L{files[place.file]}-{place.line}">{text}</a></p>'
 
 
-def _rows(heading: str, rows: tuple[Row, ...]) -> Iterator[str]:
+def _rows(heading: str, rows: tuple[ShownField, ...]) -> Iterator[str]:
     if not rows:
         return
     yield f"<table><caption>{heading}</caption>"

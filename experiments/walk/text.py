@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from ringleaf.experiments.walk.describe import Row, Said, say
+from ringleaf.experiments.walk.describe import Said, ShownField, say
 from ringleaf.switches.walk import steps
-from ringleaf.switches.walk.steps import Place, Step, Walk
+from ringleaf.switches.walk.steps import SourceLine, Step, Walk
 
 BYTES_PER_LINE = 16
 KIND_COLUMNS = 8
@@ -53,7 +53,7 @@ class Text:
         elif isinstance(step, steps.Sent):
             yield from self._bytes(step.data, frozenset(step.changed))
 
-    def _headline(self, said: Said, place: Place | None) -> Iterator[str]:
+    def _headline(self, said: Said, place: SourceLine | None) -> Iterator[str]:
         kind = self._paint(f"{said.kind:<{KIND_COLUMNS}}", "cyan")
         room = self._columns - KIND_COLUMNS - 2
         first, *rest = textwrap.wrap(said.title, room) or [""]
@@ -69,7 +69,7 @@ class Text:
         if where and not tail:
             yield self._paint(f"{where:>{self._columns}}", "dim")
 
-    def _row(self, row: Row, indent: str, name_columns: int) -> Iterator[str]:
+    def _row(self, row: ShownField, indent: str, name_columns: int) -> Iterator[str]:
         name = f"{row.name:<{name_columns}}  " if row.name else ""
         if row.changed:
             value = f"{row.old} -> {self._paint(row.new, 'yellow')}"

@@ -15,7 +15,7 @@ from ringleaf.experiments.console import Debug, guard, say
 from ringleaf.units import PS_PER_NS, PS_PER_S, parse_flops
 
 if TYPE_CHECKING:
-    from ringleaf.experiments.workload.profile import Cost, Part
+    from ringleaf.experiments.workload.profile import LayerCost, Part
     from ringleaf.experiments.workload.torch_module import Feed
     from ringleaf.hosts.training.model import Layer, Model
 
@@ -27,7 +27,7 @@ workload_app = typer.Typer(
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ProfileRequest:
     """The options of `from-torch`."""
 
     target: str
@@ -110,7 +110,7 @@ def from_torch_command(
 
     if out is not None and out.suffix not in (".yaml", ".yml"):
         raise ConfigError(f"{WHERE}: out must end in .yaml, got {out}")
-    model = make_model(Request(target, shape, batch, runs, flops_rate))
+    model = make_model(ProfileRequest(target, shape, batch, runs, flops_rate))
     text = as_yaml(model)
     if out is None:
         say(text.rstrip())
@@ -125,7 +125,7 @@ def from_torch_command(
     say(str(out))
 
 
-def make_model(request: Request) -> Model:
+def make_model(request: ProfileRequest) -> Model:
     """Make a model from a torch module.
 
     Raises:
@@ -152,7 +152,7 @@ def make_model(request: Request) -> Model:
     return Model(name, source, "float32", _layers(profiler.parts, costs, scale))
 
 
-def _layers(parts: Sequence[Part], costs: Sequence[Cost], scale: float) -> tuple[Layer, ...]:
+def _layers(parts: Sequence[Part], costs: Sequence[LayerCost], scale: float) -> tuple[Layer, ...]:
     """Return layers; their times in picoseconds are costs times `scale`, to the nanosecond."""
     from ringleaf.hosts.training.model import Layer
 
@@ -165,7 +165,7 @@ def _layers(parts: Sequence[Part], costs: Sequence[Cost], scale: float) -> tuple
     )
 
 
-def _source(request: Request, feed: Feed) -> str:
+def _source(request: ProfileRequest, feed: Feed) -> str:
     """Return a text on the source of the times."""
     import platform
 

@@ -41,7 +41,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class LayerCost:
     """The cost of a layer, in the meter's unit."""
 
     forward: float
@@ -67,7 +67,9 @@ class Profiler:
         self._device = next(module.parameters()).device
         self.parts = self._find_parts()
 
-    def seconds(self, runs: int, follow: Callable[[Iterable[int]], Iterable[int]]) -> list[Cost]:
+    def seconds(
+        self, runs: int, follow: Callable[[Iterable[int]], Iterable[int]]
+    ) -> list[LayerCost]:
         """Return the layers' median times of several runs, after `WARM_UPS`.
 
         `follow` wraps the iteration over all runs, to show progress.
@@ -75,11 +77,11 @@ class Profiler:
         sample = self._feed.draw(self._device)
         costs = [self._measure(sample, self._clock) for _ in follow(range(WARM_UPS + runs))]
         return [
-            Cost(median(c.forward for c in found), median(c.backward for c in found))
+            LayerCost(median(c.forward for c in found), median(c.backward for c in found))
             for found in zip(*costs[WARM_UPS:], strict=True)
         ]
 
-    def flops(self) -> list[Cost]:
+    def flops(self) -> list[LayerCost]:
         """Return FLOPs of convolutions and matrix products: two samples', times half the batch."""
         batch = min(self._feed.batch, 2)  # batch norms refuse a single sample
         times = self._feed.batch / batch
@@ -87,7 +89,7 @@ class Profiler:
             costs = self._measure(
                 self._feed.draw(self._device, batch), lambda: float(counter.get_total_flops())
             )
-        return [Cost(cost.forward * times, cost.backward * times) for cost in costs]
+        return [LayerCost(cost.forward * times, cost.backward * times) for cost in costs]
 
     def _clock(self) -> float:
         if self._device.type != "cpu":
@@ -140,7 +142,7 @@ class Profiler:
             )
         return torch.stack([leaf.float().sum() for leaf in leaves]).sum()
 
-    def _measure(self, sample: torch.Tensor, meter: Meter) -> list[Cost]:
+    def _measure(self, sample: torch.Tensor, meter: Meter) -> list[LayerCost]:
         starts: list[tuple[int, float]] = []
         ready = [0.0] * len(self.parts)
         hooks = []
@@ -163,7 +165,7 @@ class Profiler:
         finally:
             _remove(hooks)
         forward = _between(starts, start, middle, len(ready))
-        return [Cost(*both) for both in zip(forward, _steps(ready, middle, end), strict=True)]
+        return [LayerCost(*both) for both in zip(forward, _steps(ready, middle, end), strict=True)]
 
 
 def _remove(hooks: Iterable[torch.utils.hooks.RemovableHandle]) -> None:

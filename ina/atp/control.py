@@ -30,7 +30,7 @@ Entities: TypeAlias = list[fy.P4TableEntry | fy.P4MulticastGroupEntry]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class AtpJob:
     """A job: who takes part, and what it may use.
 
     Args:
@@ -76,7 +76,7 @@ class Job:
             raise ConfigError(f"{where}: window must be a power of two, got {self.window!r}")
 
 
-def first_aggregators(job: Job) -> list[int]:
+def first_aggregators(job: AtpJob) -> list[int]:
     """Return the aggregator that each position of the window begins with.
 
     It is a hash, as jobs do not know of one another, with linear probing, so that a job does not
@@ -124,7 +124,7 @@ def block_loads(
     return dict(loads)
 
 
-def entities(graph: nx.Graph[str], job: Job) -> dict[str, Entities]:
+def entities(graph: nx.Graph[str], job: AtpJob) -> dict[str, Entities]:
     """Return the P4Runtime entities of every switch that the job needs, besides those that forward.
 
     Raises:
@@ -143,7 +143,7 @@ def entities(graph: nx.Graph[str], job: Job) -> dict[str, Entities]:
     return found
 
 
-def _complete_sets(graph: nx.Graph[str], job: Job, host: str) -> dict[str, int]:
+def _complete_sets(graph: nx.Graph[str], job: AtpJob, host: str) -> dict[str, int]:
     """Return the switches that aggregate for a server, and the workers that each of them waits for.
 
     A worker's rack waits for its own workers, and the server's rack for all of them. A worker with
@@ -159,7 +159,7 @@ def _complete_sets(graph: nx.Graph[str], job: Job, host: str) -> dict[str, int]:
     return {switch: workers for switch, workers in sets.items() if workers & (workers - 1)}
 
 
-def _delivery(job: Job, server: int, ports: Sequence[int]) -> Entities:
+def _delivery(job: AtpJob, server: int, ports: Sequence[int]) -> Entities:
     group = GROUPS_PER_JOB * (1 + server) + job.number
     return [
         fy.P4MulticastGroupEntry(group, replicas=list(ports)),
@@ -167,7 +167,7 @@ def _delivery(job: Job, server: int, ports: Sequence[int]) -> Entities:
     ]
 
 
-def _share(job: Job, server: int, complete: int) -> fy.P4TableEntry:
+def _share(job: AtpJob, server: int, complete: int) -> fy.P4TableEntry:
     return _entry(
         "shares",
         job,
@@ -179,7 +179,7 @@ def _share(job: Job, server: int, complete: int) -> fy.P4TableEntry:
     )
 
 
-def _entry(table: str, job: Job, server: int, action: str, **arguments: int) -> fy.P4TableEntry:
+def _entry(table: str, job: AtpJob, server: int, action: str, **arguments: int) -> fy.P4TableEntry:
     return fy.P4TableEntry(
         table,
         match=fy.P4TableMatch(job=job.number, server=server),

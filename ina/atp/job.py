@@ -9,7 +9,7 @@ from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.hosts.agent import HostAgent
 from ringleaf.ina.atp import server, worker
 from ringleaf.ina.atp.congestion import Window
-from ringleaf.ina.atp.control import AGGREGATORS, Job, block_loads, entities, first_aggregators
+from ringleaf.ina.atp.control import AGGREGATORS, AtpJob, block_loads, entities, first_aggregators
 from ringleaf.ina.atp.ledger import make_server
 from ringleaf.ina.atp.registry import find_window
 from ringleaf.ina.atp.state import TENSORS, Address, make_worker
@@ -39,7 +39,7 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
     turn_ps = busiest_ps(graph, loads, VALUES_AT + 4 * lanes + LINE_OVERHEAD_BYTES)
     if slots is None:
         slots = min(max(2 * request.rtt_ps // turn_ps, LEAST_WINDOW), MOST_WINDOW)
-    job = Job(
+    job = AtpJob(
         request.number,
         tuple(request.members),
         tuple(request.servers or request.members),
@@ -70,7 +70,7 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
 def make_agents(
     graph: nx.Graph[str],
     store: Store,
-    job: Job,
+    job: AtpJob,
     *,
     ring: int,
     min_timeout_ps: int,

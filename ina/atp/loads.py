@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import finsy as fy
 
-from ringleaf.ina.atp.control import AGGREGATORS, GROUPS_PER_JOB, Job, entities
+from ringleaf.ina.atp.control import AGGREGATORS, GROUPS_PER_JOB, AtpJob, entities
 from ringleaf.ina.atp.wire import VALUES_AT
 from ringleaf.ina.loads import Aggregation, Demand, Tree, blocks_of, frame_bytes
 from ringleaf.topologies.graph import neighbors
@@ -43,7 +43,7 @@ def _shares(ways: Ways, what: Aggregation, servers: Sequence[int]) -> list[_Shar
     members, helpers = (
         tuple(ways.hosts[i] for i in numbers) for numbers in (what.members, servers)
     )
-    job = Job(1, members, helpers, AGGREGATORS[what.lanes], window=1, lanes=what.lanes)
+    job = AtpJob(1, members, helpers, AGGREGATORS[what.lanes], window=1, lanes=what.lanes)
     shares = [_Share({}, {}) for _ in servers]
     for switch, rows in entities(ways.graph, job).items():
         peers = neighbors(ways.graph, switch)

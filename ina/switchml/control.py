@@ -24,7 +24,7 @@ MAX_CHILDREN = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class SwitchmlJob:
     """A job's share of the switches: the register entries from 2 * `first_slot` on.
 
     Args:
@@ -56,7 +56,7 @@ class Job:
             )
 
 
-def check_jobs(jobs: Sequence[Job]) -> None:
+def check_jobs(jobs: Sequence[SwitchmlJob]) -> None:
     """Check that jobs can run on the same switches and hosts at once.
 
     Raises:
@@ -77,7 +77,7 @@ def check_jobs(jobs: Sequence[Job]) -> None:
 
 
 def entities(
-    graph: nx.Graph[str], tree: AggregationTree, job: Job
+    graph: nx.Graph[str], tree: AggregationTree, job: SwitchmlJob
 ) -> dict[str, list[fy.P4TableEntry | fy.P4MulticastGroupEntry]]:
     """Return the P4Runtime entities of every switch of the tree, besides those that forward.
 
@@ -89,7 +89,7 @@ def entities(
 
 
 def _switch_entities(
-    graph: nx.Graph[str], tree: AggregationTree, job: Job, switch: str
+    graph: nx.Graph[str], tree: AggregationTree, job: SwitchmlJob, switch: str
 ) -> list[fy.P4TableEntry | fy.P4MulticastGroupEntry]:
     ports = [port(graph, switch, child) for child in tree.children[switch]]
     if len(ports) > MAX_CHILDREN:
@@ -114,7 +114,7 @@ def _switch_entities(
     return [fy.P4MulticastGroupEntry(job.number, replicas=ports), *members]
 
 
-def _member(job: Job, ingress_port: int, action: str, **arguments: int) -> fy.P4TableEntry:
+def _member(job: SwitchmlJob, ingress_port: int, action: str, **arguments: int) -> fy.P4TableEntry:
     return fy.P4TableEntry(
         "members",
         match=fy.P4TableMatch(job=job.number, ingress_port=ingress_port),

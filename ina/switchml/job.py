@@ -10,7 +10,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.hosts.agent import HostAgent
 from ringleaf.ina.jobs import WorkersJob
-from ringleaf.ina.switchml.control import ENTRIES, Job, entities
+from ringleaf.ina.switchml.control import ENTRIES, SwitchmlJob, entities
 from ringleaf.ina.switchml.state import TENSORS, make_worker
 from ringleaf.ina.switchml.wire import VALUES_AT
 from ringleaf.ina.systems import JobRequest
@@ -68,7 +68,7 @@ def _packet_ps(graph: nx.Graph[str], tree: AggregationTree, lanes: int) -> int:
     return serialize_ps(VALUES_AT + 4 * lanes + LINE_OVERHEAD_BYTES, rate_bps)
 
 
-def _job(request: JobRequest, packet_ps: int) -> Job:
+def _job(request: JobRequest, packet_ps: int) -> SwitchmlJob:
     """Return the job with its slots: twice a path's capacity, within its share of each switch.
 
     Raises:
@@ -88,4 +88,4 @@ def _job(request: JobRequest, packet_ps: int) -> Job:
             f"switchml job {request.number}: slots must be at most {most}, its share of a switch "
             f"that {request.share.of} jobs use, got {slots}; ask for fewer, or for more entries"
         )
-    return Job(request.number, slots, first_slot=first, lanes=request.lanes)
+    return SwitchmlJob(request.number, slots, first_slot=first, lanes=request.lanes)

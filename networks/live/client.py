@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ringleaf.errors import BackendError
-from ringleaf.networks.live.engine import CPU_PORT, Line
+from ringleaf.networks.live.engine import CPU_PORT, LinkEnd
 from ringleaf.networks.live.processes import Child
 
 READY_TIMEOUT_S = 300.0  # a new machine compiles first
@@ -72,7 +72,7 @@ class Daemon:
     ) -> None:
         self.stop()
 
-    def add(self, switches: Mapping[str, tuple[int, Sequence[Line]]]) -> None:
+    def add(self, switches: Mapping[str, tuple[int, Sequence[LinkEnd]]]) -> None:
         """Add switches without programs: name -> device id, and lines by port from 1.
 
         Raises:

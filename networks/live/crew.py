@@ -20,9 +20,9 @@ import numpy as np
 
 from ringleaf.arena import Store
 from ringleaf.errors import BackendError
-from ringleaf.networks.hosts.endpoints import Endpoints
-from ringleaf.networks.hosts.execution import Operation
-from ringleaf.networks.live.host import MESSAGE_BYTES, Job, Place, be_host
+from ringleaf.networks.endpoints.endpoints import Endpoints
+from ringleaf.networks.endpoints.execution import Operation
+from ringleaf.networks.live.host_process import MESSAGE_BYTES, HostTask, LivePlace, be_host
 from ringleaf.networks.live.processor import Stopwatch
 
 START_AFTER_NS = 20_000_000  # time for every host to hear when to start
@@ -58,7 +58,7 @@ class Crew:
 
     def __init__(
         self,
-        places: Sequence[Place],
+        places: Sequence[LivePlace],
         endpoints: Endpoints,
         store: Store,
         *,
@@ -125,7 +125,7 @@ class Crew:
         return finish, counters
 
     def _fork(self, operation: Operation) -> None:
-        job = Job(self._endpoints, self._store, operation, self._progress, self._seed)
+        job = HostTask(self._endpoints, self._store, operation, self._progress, self._seed)
         parent = os.getpid()
         gc.collect()
         gc.freeze()  # or children's collections would copy every page

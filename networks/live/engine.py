@@ -25,7 +25,7 @@ from ringleaf.networks.virtual.fabric import fill_agent
 from ringleaf.networks.virtual.heap import push_event
 from ringleaf.networks.virtual.loop import NEEDS_ROOM, lacks_room
 from ringleaf.networks.virtual.room import make_room
-from ringleaf.networks.virtual.state import Network, make_network, open_network
+from ringleaf.networks.virtual.state import NetworkState, make_network, open_network
 from ringleaf.packets import HEAD_BYTES, free_packet, read_packet, write_packet
 from ringleaf.switches.engine.schedulers import make_port_queues
 from ringleaf.switches.switch import Switch
@@ -41,7 +41,7 @@ CPU_QUEUE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LinkEnd:
     """One interface, and the link that begins there, with the rate, delay and loss of sending."""
 
     interface: str
@@ -57,7 +57,7 @@ class Node:
     """A host with one line, or a switch with one per port; a switch without program is mute."""
 
     name: str
-    lines: Sequence[Line]
+    lines: Sequence[LinkEnd]
     switch: Switch | None = None
     agents: Sequence[HostAgent] = field(default_factory=tuple)
     cpu_port: int = 0  # number of a switch's port to its controllers; 0: it has none
@@ -120,7 +120,7 @@ class Engine:
             self._fill_desk(index, nodes[index].cpu_port)
         self._start_clock()
 
-    def network(self) -> Network:
+    def network(self) -> NetworkState:
         """Return the loop's tables: the nodes' own ports first, in their order."""
         return open_network(self.store.arena, self.at)
 
@@ -196,7 +196,7 @@ class Engine:
             self._sockets.close()
             self._sockets = None
 
-    def _fill(self, nodes: Sequence[Node], lines: Sequence[Line], queues: Sequence[int]) -> None:
+    def _fill(self, nodes: Sequence[Node], lines: Sequence[LinkEnd], queues: Sequence[int]) -> None:
         net = self.network()
         net.state[s.BIN_PS] = BIN_PS
         words, first_agent, number = self.store.arena.words, 0, 0
@@ -223,7 +223,7 @@ class Engine:
             net.ports[len(lines) + i, s.NODE] = len(nodes) + i
         self._fill_sockets(len(lines))
 
-    def _fill_line(self, net: Network, count: int, i: int, line: Line) -> None:
+    def _fill_line(self, net: NetworkState, count: int, i: int, line: LinkEnd) -> None:
         own, other = net.ports[i], net.ports[count + i]
         own[s.PEER], other[s.PEER] = count + i, i
         own[s.RATE_BPS], own[s.DELAY_PS] = line.rate_bps, line.delay_ps
@@ -262,7 +262,7 @@ class Engine:
         self.store.arena.words[self.live + v.START_PS] = self._start_ps
 
 
-def _fill_switch(net: Network, index: int, switch: Switch | None) -> None:
+def _fill_switch(net: NetworkState, index: int, switch: Switch | None) -> None:
     row = net.nodes[index]
     if switch is None:
         row[s.KIND], row[s.INGRESS] = s.OUTSIDE, address_of(discard)

@@ -10,8 +10,8 @@ from typing import Any
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError, RingleafError
-from ringleaf.networks.live.engine import CPU_PORT, Engine, Line, Node
-from ringleaf.networks.live.record import Recorder
+from ringleaf.networks.live.engine import CPU_PORT, Engine, LinkEnd, Node
+from ringleaf.networks.live.record import LiveRecorder
 from ringleaf.networks.live.turns import Turns
 from ringleaf.networks.virtual.loop import CAPTURED
 from ringleaf.packets import empty_pool, make_pool, widen_pool
@@ -53,14 +53,14 @@ class Fleet:
         self._members: dict[str, _Member] = {}
         self._stopped = False
         self._turn = 0
-        self._recorder: Recorder | None = None
+        self._recorder: LiveRecorder | None = None
         self.turns = Turns(self._engine.ask)
 
     @property
     def devices(self) -> list[Device]:
         return [member.device for member in self._members.values()]
 
-    def add(self, name: str, number: int, lines: Sequence[Line]) -> Device:
+    def add(self, name: str, number: int, lines: Sequence[LinkEnd]) -> Device:
         """Add a switch without a program; its ports are its lines, from 1.
 
         Raises:
@@ -69,7 +69,7 @@ class Fleet:
         """
         return self.add_all([(name, number, lines)])[0]
 
-    def add_all(self, switches: Sequence[tuple[str, int, Sequence[Line]]]) -> list[Device]:
+    def add_all(self, switches: Sequence[tuple[str, int, Sequence[LinkEnd]]]) -> list[Device]:
         """Add several switches as `add` does, or none, if one can't be added."""
         with self.turns:
             before = dict(self._members)
@@ -82,7 +82,7 @@ class Fleet:
                 raise
             return devices
 
-    def _new_member(self, name: str, number: int, lines: Sequence[Line]) -> Device:
+    def _new_member(self, name: str, number: int, lines: Sequence[LinkEnd]) -> Device:
         taken = {member.device.number for member in self._members.values()}
         if name in self._members or number in taken:
             raise ConfigError(f"switch {name}: name or device id is taken, got {number}")
@@ -148,7 +148,7 @@ class Fleet:
         with self.turns:
             if self._recorder is not None:
                 raise ConfigError(f"record: goes on already, got {str(folder)!r}; save it first")
-            self._recorder = Recorder(self._engine, folder, seed=self._seed)
+            self._recorder = LiveRecorder(self._engine, folder, seed=self._seed)
 
     def save(self) -> list[str]:
         """End the recording, and write a trace per switch; return their folders' names.
@@ -244,13 +244,13 @@ class Fleet:
         self._engine.replace_switch(index, switch)
 
 
-def parse_line(data: dict[str, Any]) -> Line:
+def parse_line(data: dict[str, Any]) -> LinkEnd:
     """Read a line from JSON.
 
     Raises:
         ConfigError: If a key is unknown or missing.
     """
     try:
-        return Line(**data)
+        return LinkEnd(**data)
     except TypeError as exc:
         raise ConfigError(f"line: not understood, got {data!r}: {exc}") from exc

@@ -12,12 +12,12 @@ import torch
 
 from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.groups import whole
-from ringleaf.networks.hosts.endpoints import Endpoints
 from ringleaf.networks.live.crew import STALL_S, Crew
-from ringleaf.networks.live.host import Place
+from ringleaf.networks.live.host_process import LivePlace
 from ringleaf.networks.live.processor import Clock, Stopwatch
-from ringleaf.networks.options import Options
+from ringleaf.networks.options import NetworkOptions
 from ringleaf.packets import OUTBOX_ROWS, make_pool
 from ringleaf.topologies.routing import longest_rtt_ps
 from ringleaf.units import PS_PER_MS
@@ -29,7 +29,7 @@ ALLOWANCE_PS = 5 * PS_PER_MS  # by which the operating system may lengthen a rou
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LiveOutcome:
     """The result of a collective on live hosts."""
 
     finish_ps: list[int]  # by rank: time from the common start to its result
@@ -49,7 +49,7 @@ class LiveHosts:
         ConfigError: If the aggregation system does not fit the topology.
     """
 
-    def __init__(self, graph: nx.Graph[str], options: Options, *, seed: int = 1) -> None:
+    def __init__(self, graph: nx.Graph[str], options: NetworkOptions, *, seed: int = 1) -> None:
         self._seed = seed
         self._store = Store(shared=True)
         make_pool(
@@ -87,14 +87,14 @@ class LiveHosts:
         self,
         schedule: Schedule,
         tensors: list[torch.Tensor],
-        places: Sequence[Place],
+        places: Sequence[LivePlace],
         *,
         watched: Mapping[int, str] | None = None,
         check: Callable[[], None] = lambda: None,
         switches_s: Clock = lambda: 0.0,
         explain: Callable[[], Sequence[str]] = tuple,
         stall_s: float = STALL_S,
-    ) -> Outcome:
+    ) -> LiveOutcome:
         """Run a collective on the ranks' tensors, in place.
 
         Args:
@@ -127,4 +127,4 @@ class LiveHosts:
         ):
             stopwatch = Stopwatch(switches_s)
             finish_ps, counters = crew.run(operation, stopwatch)
-            return Outcome(finish_ps[: schedule.ranks], counters, stopwatch)
+            return LiveOutcome(finish_ps[: schedule.ranks], counters, stopwatch)

@@ -22,7 +22,7 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Bytes
 from ringleaf.disciplines import CLASSES
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.networks.live.engine import Engine, Line
+from ringleaf.networks.live.engine import Engine, LinkEnd
 from ringleaf.networks.traces.manifest import ENTRIES, PROGRAM, Manifest, Port, Write
 from ringleaf.networks.traces.program import write_program
 from ringleaf.networks.traces.writer import TraceWriter, check_folder
@@ -44,7 +44,7 @@ class _Take:
 
     name: str
     pipeline: Pipeline
-    lines: Sequence[Line]
+    lines: Sequence[LinkEnd]
     first_port: int  # its global number
     first_row: int  # on tape
     last_row: int | None = None
@@ -86,7 +86,7 @@ class _Tape:
             path.unlink(missing_ok=True)
 
 
-class Recorder:
+class LiveRecorder:
     """Records the switches that get a program from now on.
 
     All but `save` must be called between two turns of the loop.
@@ -121,7 +121,7 @@ class Recorder:
         """Keep a journal of writes to a switch; to be called before its first write."""
         switch.entities.journal = []
 
-    def begin(self, node: int, name: str, lines: Sequence[Line], pipeline: Pipeline) -> bool:
+    def begin(self, node: int, name: str, lines: Sequence[LinkEnd], pipeline: Pipeline) -> bool:
         """Record a node's new switch; return False if its ports are still busy: try again later."""
         first = int(self._engine.network().nodes[node, s.FIRST_PORT])
         take = _Take(name, pipeline, lines, first, self._tape.rows)

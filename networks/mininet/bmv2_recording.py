@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ringleaf.errors import BackendError
-from ringleaf.networks.live.engine import Line
+from ringleaf.networks.live.engine import LinkEnd
 from ringleaf.networks.mininet.programming import Target
 from ringleaf.networks.traces.checksums import write_checksums
 from ringleaf.networks.traces.entries import load_schema, write_entries
@@ -58,7 +58,7 @@ class Bmv2Recording:
     def __init__(
         self,
         captures: Path,
-        switches: Mapping[str, Sequence[Line]],
+        switches: Mapping[str, Sequence[LinkEnd]],
         folder: Path,
         *,
         mask: Sequence[str] = (),
@@ -93,7 +93,7 @@ class Bmv2Recording:
             target.parent.mkdir(exist_ok=True)
             target.write_bytes(header + file.read(end - start))
 
-    def _describe(self, folder: Path, target: Target, lines: Sequence[Line]) -> None:
+    def _describe(self, folder: Path, target: Target, lines: Sequence[LinkEnd]) -> None:
         schema = load_schema(target.program, target.p4info)
         write_program(folder, target.program.read_text(), target.p4info.read_text())
         write_entries(folder / ENTRIES, target.entities, schema)
@@ -111,7 +111,7 @@ class Bmv2Recording:
             )
         )
 
-    def _path(self, line: Line, way: str) -> Path:
+    def _path(self, line: LinkEnd, way: str) -> Path:
         return self._captures / f"{line.interface}_{way}.pcap"
 
     def _sizes(self) -> dict[Path, int]:

@@ -15,7 +15,7 @@ import networkx as nx
 from mininet.net import Mininet
 
 from ringleaf.errors import BackendError, ConfigError, choose
-from ringleaf.networks.live.engine import CPU_PORT, Line
+from ringleaf.networks.live.engine import CPU_PORT, LinkEnd
 from ringleaf.networks.mininet.links import MTU_BYTES
 from ringleaf.networks.mininet.preflight import check_machine
 from ringleaf.networks.mininet.programming import program_switches
@@ -289,7 +289,8 @@ class Fabric:
 def _netem_wanted(graph: nx.Graph[str], settings: Settings) -> str | None:
     """Return the netem options that some link needs, or None."""
     lines = (
-        Line("", 1, data["link"].delay_ps, settings.loss) for _, _, data in graph.edges(data=True)
+        LinkEnd("", 1, data["link"].delay_ps, settings.loss)
+        for _, _, data in graph.edges(data=True)
     )
     return next(filter(None, map(netem_options, lines)), None)
 

@@ -17,12 +17,12 @@ from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.ina.registry import program_of
 from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.networks.live.crew import STALL_S
-from ringleaf.networks.live.engine import Line
-from ringleaf.networks.live.host import Place
-from ringleaf.networks.live.hosts import LiveHosts, Outcome
+from ringleaf.networks.live.engine import LinkEnd
+from ringleaf.networks.live.host_process import LivePlace
+from ringleaf.networks.live.hosts import LiveHosts, LiveOutcome
 from ringleaf.networks.mininet.fabric import Fabric, Settings
 from ringleaf.networks.mininet.recording import Folders
-from ringleaf.networks.options import Options
+from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import Drop, RunResult, Usage
 from ringleaf.networks.virtual.fabric import places
 from ringleaf.topologies.graph import attachment, hosts, link, switches
@@ -95,7 +95,7 @@ class MininetNetwork:
     """
 
     def __init__(
-        self, testbed: Testbed, options: Options, *, seed: int = 1, stall_s: float = STALL_S
+        self, testbed: Testbed, options: NetworkOptions, *, seed: int = 1, stall_s: float = STALL_S
     ) -> None:
         self.graph = testbed.graph
         self._options = options
@@ -173,10 +173,12 @@ class MininetNetwork:
             self._fabric.save_recording()
             self._folders.close(self.graph)
 
-    def _place(self, host: str) -> Place:
+    def _place(self, host: str) -> LivePlace:
         wire = link(self.graph, host, attachment(self.graph, host))
-        line = Line(self._fabric.interface(host), wire.rate_bps, wire.delay_ps, self._options.loss)
-        return Place(host, line, Path(f"/proc/{self._fabric.namespace_pid(host)}/ns/net"))
+        line = LinkEnd(
+            self._fabric.interface(host), wire.rate_bps, wire.delay_ps, self._options.loss
+        )
+        return LivePlace(host, line, Path(f"/proc/{self._fabric.namespace_pid(host)}/ns/net"))
 
 
 def _line_bytes(port: Mapping[str, int]) -> int:
@@ -195,7 +197,7 @@ def _difference(now: Counters, before: Counters) -> Counters:
 
 
 def summarise(
-    graph: nx.Graph[str], outcome: Outcome, moved: Counters, *, wall_s: float, usage: Usage
+    graph: nx.Graph[str], outcome: LiveOutcome, moved: Counters, *, wall_s: float, usage: Usage
 ) -> RunResult:
     """Return the result of a run from the counters of hosts and switches.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ringleaf.errors import BackendError
 from ringleaf.networks.live.client import Daemon
-from ringleaf.networks.live.engine import CPU_PORT, Line
+from ringleaf.networks.live.engine import CPU_PORT, LinkEnd
 from ringleaf.networks.live.processes import Child, identify
 from ringleaf.networks.mininet.send_buffers import give_room
 from ringleaf.networks.mininet.state import Record, new_record, remove, runtime_dir
@@ -94,14 +94,14 @@ class Runtime:
             self.note({"switch daemon": self._daemon.process.pid})
         return self._daemon
 
-    def add_embedded(self, switches: dict[str, tuple[int, Sequence[Line]]]) -> None:
+    def add_embedded(self, switches: dict[str, tuple[int, Sequence[LinkEnd]]]) -> None:
         """Add embedded switches: name -> device id, and lines by port from 1."""
         self.daemon.add(switches)
         for name, (device, _) in switches.items():
             self.record.switches[name] = f"{self._address}/{device}"
         self.record.save()
 
-    def add_bmv2(self, switches: dict[str, tuple[int, Sequence[Line]]]) -> None:
+    def add_bmv2(self, switches: dict[str, tuple[int, Sequence[LinkEnd]]]) -> None:
         """Start a BMv2 per switch, without programs, and await them."""
         ports = iter(_free_ports(2 * len(switches)))
         places = {}
@@ -169,7 +169,7 @@ class Runtime:
             shutil.rmtree(self.captures, ignore_errors=True)
 
     def _start_bmv2(
-        self, name: str, device: int, lines: Sequence[Line], thrift: int, grpc: int
+        self, name: str, device: int, lines: Sequence[LinkEnd], thrift: int, grpc: int
     ) -> Child:
         interfaces = [
             option

@@ -1,4 +1,4 @@
-"""Line rates, queues, delays and losses of BMv2's ports, as disciplines of their interfaces.
+"""LinkEnd rates, queues, delays and losses of BMv2's ports, as disciplines of their interfaces.
 
 BMv2 sends as fast as it can, so that the backlog of a slow line is in the kernel: tail drop after
 `queue_bytes`, and where the kernel has the classifier `u32`, a queue per class selector (the upper
@@ -12,7 +12,7 @@ one packet a minute out of turn.)
 
 from __future__ import annotations
 
-from ringleaf.networks.live.engine import Line
+from ringleaf.networks.live.engine import LinkEnd
 from ringleaf.units import PS_PER_US
 
 LEAST_DELAY_PS = 100 * PS_PER_US
@@ -25,7 +25,7 @@ BORROWS_ALL = "rate 8bit burst 1 ceil 1tbit quantum 10000"  # a quantum, lest it
 NETEM_LIMIT = 1_000_000  # packets, on their way
 
 
-def netem_options(line: Line) -> str:
+def netem_options(line: LinkEnd) -> str:
     """Return the options of netem on a line; empty if it is not needed."""
     options = []
     if line.delay_ps >= LEAST_DELAY_PS:
@@ -35,7 +35,7 @@ def netem_options(line: Line) -> str:
     return " ".join(options)
 
 
-def disciplines(line: Line, *, priorities: bool) -> list[str]:
+def disciplines(line: LinkEnd, *, priorities: bool) -> list[str]:
     """Return lines for `tc -batch` that shape the traffic an interface sends.
 
     Args:
@@ -63,7 +63,7 @@ def disciplines(line: Line, *, priorities: bool) -> list[str]:
     return commands
 
 
-def _queue(device: str, parent: str, number: int, line: Line) -> list[str]:
+def _queue(device: str, parent: str, number: int, line: LinkEnd) -> list[str]:
     """Return the disciplines of a class: netem, if the line has delay or loss, and a queue."""
     commands = []
     if netem := netem_options(line):
@@ -76,5 +76,5 @@ def _queue(device: str, parent: str, number: int, line: Line) -> list[str]:
     return [*commands, f"qdisc add {device} parent {parent} handle {handle} {_fifo(line)}"]
 
 
-def _fifo(line: Line) -> str:
+def _fifo(line: LinkEnd) -> str:
     return f"bfifo limit {line.queue_bytes}"

@@ -20,7 +20,7 @@ from finsy import P4CloneSessionEntry, P4MulticastGroupEntry
 from mininet.node import Switch
 
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.networks.live.engine import Line
+from ringleaf.networks.live.engine import LinkEnd
 from ringleaf.networks.mininet.bmv2_recording import Bmv2Recording
 from ringleaf.networks.mininet.links import VethInterface
 from ringleaf.networks.mininet.preflight import check_machine, has_priorities
@@ -64,7 +64,7 @@ class P4Switch(Switch):
         self._batch = batch
 
     @property
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[LinkEnd]:
         """The switch's interfaces, by port from 1."""
         ends = {port: end for port, end in self.intfs.items() if end.name != "lo"}
         if sorted(ends) != list(range(1, len(ends) + 1)):
@@ -115,14 +115,16 @@ class P4Switch(Switch):
         return switches
 
     @classmethod
-    def start_all(cls, runtime: Runtime, switches: dict[str, tuple[int, Sequence[Line]]]) -> None:
+    def start_all(
+        cls, runtime: Runtime, switches: dict[str, tuple[int, Sequence[LinkEnd]]]
+    ) -> None:
         raise NotImplementedError
 
     @classmethod
     def make_recording(
         cls,
         runtime: Runtime,
-        switches: Mapping[str, Sequence[Line]],
+        switches: Mapping[str, Sequence[LinkEnd]],
         folder: Path,
         *,
         mask: Sequence[str],
@@ -162,14 +164,16 @@ class EmbeddedSwitch(P4Switch):
     """A switch of Ringleaf's own engine, in one process with the network's others."""
 
     @classmethod
-    def start_all(cls, runtime: Runtime, switches: dict[str, tuple[int, Sequence[Line]]]) -> None:
+    def start_all(
+        cls, runtime: Runtime, switches: dict[str, tuple[int, Sequence[LinkEnd]]]
+    ) -> None:
         runtime.add_embedded(switches)
 
     @classmethod
     def make_recording(
         cls,
         runtime: Runtime,
-        switches: Mapping[str, Sequence[Line]],
+        switches: Mapping[str, Sequence[LinkEnd]],
         folder: Path,
         *,
         mask: Sequence[str],
@@ -188,7 +192,9 @@ class Bmv2Switch(P4Switch):
     keeps_replication = True
 
     @classmethod
-    def start_all(cls, runtime: Runtime, switches: dict[str, tuple[int, Sequence[Line]]]) -> None:
+    def start_all(
+        cls, runtime: Runtime, switches: dict[str, tuple[int, Sequence[LinkEnd]]]
+    ) -> None:
         lines = [line for _, ports in switches.values() for line in ports]
         asked = next(filter(None, map(netem_options, lines)), None)
         check_machine(bmv2=True, netem_for=asked)
@@ -199,7 +205,7 @@ class Bmv2Switch(P4Switch):
     def make_recording(
         cls,
         runtime: Runtime,
-        switches: Mapping[str, Sequence[Line]],
+        switches: Mapping[str, Sequence[LinkEnd]],
         folder: Path,
         *,
         mask: Sequence[str],
@@ -214,7 +220,7 @@ class Bmv2Switch(P4Switch):
         return Bmv2Recording(runtime.captures, switches, folder, mask=mask)
 
 
-def shape(lines: Iterable[Line]) -> None:
+def shape(lines: Iterable[LinkEnd]) -> None:
     """Give interfaces their queueing disciplines.
 
     Raises:
@@ -233,9 +239,11 @@ def shape(lines: Iterable[Line]) -> None:
         raise BackendError(f"tc: refuses a discipline: {done.stderr.strip()}")
 
 
-def _line(end: Any) -> Line:
+def _line(end: Any) -> LinkEnd:
     kind = end if isinstance(end, VethInterface) else VethInterface  # a foreign class: defaults
-    return Line(end.name, kind.rate_bps, kind.delay_ps, kind.loss, kind.queue_bytes, kind.scheduler)
+    return LinkEnd(
+        end.name, kind.rate_bps, kind.delay_ps, kind.loss, kind.queue_bytes, kind.scheduler
+    )
 
 
 def _share() -> Runtime:

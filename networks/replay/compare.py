@@ -39,7 +39,7 @@ class Packet:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PacketDifference:
     """The first difference of a port; `expected` or `got` is None if there is no such packet."""
 
     kind: Kind
@@ -53,7 +53,7 @@ class PortResult:
     received: int  # by the switch
     expected: int
     got: int = 0
-    first: Difference | None = None
+    first: PacketDifference | None = None
 
     @property
     def equal(self) -> bool:
@@ -150,7 +150,7 @@ class InOrder:
             if result.first is None:
                 kind = self._kind(sent, index, done) if index < known else Kind.UNEXPECTED
                 expected = self._expected(done + index) if index < known else None
-                result.first = Difference(kind, expected, sent.packet(index, done + index))
+                result.first = PacketDifference(kind, expected, sent.packet(index, done + index))
                 self._remember(sent, index + 1)
                 return
         if result.first is not None:
@@ -193,7 +193,7 @@ class InOrder:
         """Note a missing packet; decide whether the first difference is one missing or too many."""
         result = self.result
         if result.first is None and result.got < result.expected:
-            result.first = Difference(Kind.MISSING, self._expected(result.got), None)
+            result.first = PacketDifference(Kind.MISSING, self._expected(result.got), None)
         first = result.first
         if first is None or first.kind is not Kind.CHANGED:
             return
@@ -203,9 +203,9 @@ class InOrder:
         following = range(number + 1, min(number + 1 + LOOK_AHEAD, result.expected))
         masked = self._rules.masked
         if masked(first.got.data) in [masked(self._expected(i).data) for i in following]:
-            result.first = Difference(Kind.MISSING, first.expected, None)
+            result.first = PacketDifference(Kind.MISSING, first.expected, None)
         elif masked(first.expected.data) in self._after:
-            result.first = Difference(Kind.UNEXPECTED, None, first.got)
+            result.first = PacketDifference(Kind.UNEXPECTED, None, first.got)
 
 
 class InWindow:
@@ -282,4 +282,4 @@ class InWindow:
         kind = Kind.CHANGED
         if missing is None or unexpected is None:
             kind = Kind.UNEXPECTED if missing is None else Kind.MISSING
-        self.result.first = Difference(kind, missing, unexpected)
+        self.result.first = PacketDifference(kind, missing, unexpected)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ringleaf.networks.options import Options
+from ringleaf.networks.options import NetworkOptions
 
 if TYPE_CHECKING:
     from ringleaf.networks.virtual.network import VirtualNetwork
 
-__all__ = ["Options", "VirtualNetwork"]
+__all__ = ["NetworkOptions", "VirtualNetwork"]
 
 
 def __getattr__(name: str) -> Any:

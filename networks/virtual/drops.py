@@ -13,7 +13,7 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import inline, signed
 from ringleaf.headers import ETHERTYPE_AT, ETHERTYPE_IPV4, IP_DST_AT, IP_SRC_AT, get16, get32
-from ringleaf.networks.virtual.state import Network
+from ringleaf.networks.virtual.state import NetworkState
 from ringleaf.packets import HEAD_LEN, open_packet, row_bytes, row_of
 
 LEAST_ROWS = 1024  # powers of two
@@ -91,13 +91,13 @@ def note_drop(arena: Arena, at: int, port: int, level: int, packet: int, now_ps:
     words[row + BYTES] += row_bytes(words, row_of(words, packet))
 
 
-def clear_drops(net: Network) -> None:
+def clear_drops(net: NetworkState) -> None:
     """Forget all drops."""
     net.drops[:] = 0
     net.state[s.DROP_KEYS] = 0
 
 
-def read_drops(net: Network) -> list[DropCount]:
+def read_drops(net: NetworkState) -> list[DropCount]:
     """Return the counts, by port, class and source."""
     taken = sorted(net.drops[net.drops[:, PACKETS] > 0].tolist())
     return [

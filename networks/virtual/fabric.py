@@ -11,9 +11,9 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store, Words
 from ringleaf.compiled import address_of
 from ringleaf.hosts.agent import HostAgent
-from ringleaf.networks.options import Options
+from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual.drops import watch_drops
-from ringleaf.networks.virtual.state import Network, make_network, open_network, watch_queues
+from ringleaf.networks.virtual.state import NetworkState, make_network, open_network, watch_queues
 from ringleaf.switches.engine.schedulers import make_port_queues
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
@@ -22,7 +22,7 @@ from ringleaf.topologies.graph import hosts, link, neighbors, port, switches
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PortPlace:
     """A port of a node, and the node at the other end of its link."""
 
     node: str
@@ -30,10 +30,10 @@ class Place:
     peer: str
 
 
-def places(graph: nx.Graph[str]) -> list[Place]:
+def places(graph: nx.Graph[str]) -> list[PortPlace]:
     """Return all ports, in the order of their global numbers: switches' first, then hosts'."""
     return [
-        Place(node, number, peer)
+        PortPlace(node, number, peer)
         for node in [*switches(graph), *hosts(graph)]
         for number, peer in neighbors(graph, node).items()
     ]
@@ -42,7 +42,7 @@ def places(graph: nx.Graph[str]) -> list[Place]:
 def lay_out(
     graph: nx.Graph[str],
     store: Store,
-    options: Options,
+    options: NetworkOptions,
     program: Program,
     by_name: Mapping[str, Switch],
     agents: Sequence[Sequence[HostAgent]],
@@ -87,7 +87,7 @@ def lay_out(
 
 
 def _fill_ports(
-    net: Network, graph: nx.Graph[str], ports: Sequence[Place], nodes: Sequence[str]
+    net: NetworkState, graph: nx.Graph[str], ports: Sequence[PortPlace], nodes: Sequence[str]
 ) -> None:
     index = {node: number for number, node in enumerate(nodes)}
     number = {(place.node, place.port): here for here, place in enumerate(ports)}
@@ -103,7 +103,7 @@ def _fill_ports(
     net.nodes[:, s.FIRST_PORT] = [number[node, 1] for node in nodes]
 
 
-def _fill_switches(net: Network, program: Program, blocks: Sequence[int]) -> None:
+def _fill_switches(net: NetworkState, program: Program, blocks: Sequence[int]) -> None:
     rows = net.nodes[: len(blocks)]
     rows[:, s.KIND] = s.SWITCH
     rows[:, s.BLOCK_AT] = blocks
@@ -111,7 +111,9 @@ def _fill_switches(net: Network, program: Program, blocks: Sequence[int]) -> Non
     rows[:, s.EGRESS] = address_of(program.egress)
 
 
-def _fill_hosts(net: Network, agents: Sequence[Sequence[HostAgent]], *, first_node: int) -> None:
+def _fill_hosts(
+    net: NetworkState, agents: Sequence[Sequence[HostAgent]], *, first_node: int
+) -> None:
     """Give each host its agents, which have consecutive rows."""
     first = 0
     for node, own in enumerate(agents, first_node):

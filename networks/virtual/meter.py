@@ -15,7 +15,7 @@ from ringleaf.disciplines import CLASSES
 from ringleaf.hosts.agent import REFUSALS, RETRANSMISSIONS
 from ringleaf.networks.outcome import Direction, Drop, RunResult
 from ringleaf.networks.virtual.drops import clear_drops, read_drops
-from ringleaf.networks.virtual.state import Network, open_network
+from ringleaf.networks.virtual.state import NetworkState, open_network
 from ringleaf.switches.engine.queues import CLASS_PEAKS, DROPPED, PEAK_BYTES, QUEUE_WORDS
 from ringleaf.units import PS_PER_NS
 
@@ -51,15 +51,15 @@ class Meter:
         self._before = self._counters(net)
         self._bytes_before = net.ports[:, s.TX_BYTES].copy()
 
-    def _net(self) -> Network:
+    def _net(self) -> NetworkState:
         return open_network(self._store.arena, self._network)
 
-    def _queues(self, net: Network) -> npt.NDArray[np.int64]:
+    def _queues(self, net: NetworkState) -> npt.NDArray[np.int64]:
         """Return the state of all switch ports' queues, a row each."""
         queued = net.ports[net.ports[:, s.QUEUES_AT] > 0, s.QUEUES_AT]
         return self._store.arena.words[queued[:, None] + np.arange(QUEUE_WORDS)]
 
-    def _counters(self, net: Network) -> dict[str, int]:
+    def _counters(self, net: NetworkState) -> dict[str, int]:
         words = self._store.arena.words
         return {
             "retransmissions": int(words[net.agents[:, s.AGENT_AT] + RETRANSMISSIONS].sum()),
@@ -70,7 +70,7 @@ class Meter:
             "events": int(net.state[s.EVENTS]),
         }
 
-    def _queue_series(self, net: Network) -> dict[Direction, npt.NDArray[np.int64]]:
+    def _queue_series(self, net: NetworkState) -> dict[Direction, npt.NDArray[np.int64]]:
         """Return each switch port's series up to the last bin in which any queue held packets."""
         if not len(net.queue_bins):
             return {}
@@ -82,7 +82,7 @@ class Meter:
             if net.ports[i, s.QUEUES_AT] > 0
         }
 
-    def _drops(self, net: Network) -> list[Drop]:
+    def _drops(self, net: NetworkState) -> list[Drop]:
         """Return the drops of queues since the start, with the names of nodes."""
         found = []
         for count in read_drops(net):

@@ -18,14 +18,14 @@ from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.hosts.agent import take_completions
 from ringleaf.ina.registry import program_of
+from ringleaf.networks.endpoints.director import Director
+from ringleaf.networks.endpoints.endpoints import Endpoints
+from ringleaf.networks.endpoints.execution import Execution, Operation
+from ringleaf.networks.endpoints.journal import Journal
 from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
 from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.networks.groups import Group, whole
-from ringleaf.networks.hosts.director import Director
-from ringleaf.networks.hosts.endpoints import Endpoints
-from ringleaf.networks.hosts.execution import Execution, Operation
-from ringleaf.networks.hosts.journal import Journal
-from ringleaf.networks.options import Options
+from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual.capture import Capture, Consumer
 from ringleaf.networks.virtual.fabric import lay_out, places
@@ -33,7 +33,7 @@ from ringleaf.networks.virtual.meter import Meter
 from ringleaf.networks.virtual.occupancy import FEW_SAMPLES, Occupancy, watch
 from ringleaf.networks.virtual.patience import Patience, limit_ps
 from ringleaf.networks.virtual.pcap import PortCapture, interfaces
-from ringleaf.networks.virtual.record import Recorder
+from ringleaf.networks.virtual.record import TraceRecorder
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import open_network
 from ringleaf.networks.virtual.watch import Sight, Watch
@@ -64,7 +64,7 @@ class VirtualNetwork:
 
     Args:
         graph: The topology.
-        options: Options of links, queues and hosts.
+        options: NetworkOptions of links, queues and hosts.
         groups: Groups that run collectives together; None: all hosts, with the options' system.
         seed: Seed of losses and the like.
 
@@ -75,7 +75,7 @@ class VirtualNetwork:
     def __init__(
         self,
         graph: nx.Graph[str],
-        options: Options,
+        options: NetworkOptions,
         *,
         groups: Sequence[Group] | None = None,
         seed: int = 1,
@@ -131,7 +131,7 @@ class VirtualNetwork:
             named = interfaces(self.graph)
             consumers.append(PortCapture(options.capture, self.store, self._network, named))
         if options.record is not None:
-            record = Recorder(
+            record = TraceRecorder(
                 options.record,
                 self.store,
                 self._network,
@@ -427,7 +427,7 @@ class VirtualNetwork:
     def _named(self, operation: Operation) -> tuple[Operation, Sequence[str]]:
         return operation, self.endpoints.groups[operation.group].nodes
 
-    def _net(self) -> s.Network:
+    def _net(self) -> s.NetworkState:
         return open_network(self.store.arena, self._network)
 
     def _wake(self, agent: int, now_ps: int) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.ina.occupancy import Occupies
+from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.groups import Group
-from ringleaf.networks.hosts.endpoints import Endpoints
 from ringleaf.switches.switch import Switch
 from ringleaf.units import PS_PER_US
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ringleaf.arena import Store
 from ringleaf.hosts.agent import PROGRESS
-from ringleaf.networks.hosts.execution import Operation
+from ringleaf.networks.endpoints.execution import Operation
 from ringleaf.units import PS_PER_S, format_time
 
 LEAST_PS = PS_PER_S

@@ -11,7 +11,7 @@ import numpy as np
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Bytes, Store
 from ringleaf.networks.traces.pcapng_write import NAME, SIZE, START, TIME, Interface, PcapngWriter
-from ringleaf.networks.virtual.fabric import Place, places
+from ringleaf.networks.virtual.fabric import PortPlace, places
 from ringleaf.networks.virtual.state import Rows, open_network
 from ringleaf.topologies.graph import hosts, link
 from ringleaf.units import FOREVER_PS, PS_PER_NS
@@ -33,7 +33,7 @@ def interfaces(graph: nx.Graph[str]) -> list[Interface]:
     ]
 
 
-def _name(place: Place, ends: frozenset[str]) -> str:
+def _name(place: PortPlace, ends: frozenset[str]) -> str:
     return place.node if place.node in ends else f"{place.node}:p{place.port}"
 
 

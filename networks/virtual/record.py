@@ -17,7 +17,7 @@ from ringleaf.networks.traces.entries import load_schema, write_entries
 from ringleaf.networks.traces.manifest import ENTRIES, PROGRAM, Manifest, Port, Write
 from ringleaf.networks.traces.program import write_program
 from ringleaf.networks.traces.writer import TraceWriter
-from ringleaf.networks.virtual.fabric import Place
+from ringleaf.networks.virtual.fabric import PortPlace
 from ringleaf.networks.virtual.state import Rows, open_network
 from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.switches.engine.queues import CAPACITY_BYTES
@@ -25,7 +25,7 @@ from ringleaf.switches.engine.schedulers import scheduler_of
 from ringleaf.switches.program import Program
 
 
-class Recorder:
+class TraceRecorder:
     """Takes the switches' received and sent packets; writes traces when the network closes."""
 
     def __init__(
@@ -33,7 +33,7 @@ class Recorder:
         folder: Path,
         store: Store,
         network: int,
-        places: Sequence[Place],
+        places: Sequence[PortPlace],
         program: Program,
         entities: Mapping[str, Sequence[Any]],
         *,

@@ -112,7 +112,7 @@ SENT = -1  # the order of a packet that was sent; that of a received one is BUSI
 Rows = npt.NDArray[np.int64]
 
 
-class Network(NamedTuple):
+class NetworkState(NamedTuple):
     """Views of the tables for Python."""
 
     state: Words  # (NETWORK_WORDS,)
@@ -162,7 +162,7 @@ def watch_queues(store: Store, at: int) -> None:
     store.arena.words[at + QUEUE_BINS_AT] = rows
 
 
-def open_network(arena: Arena, at: int) -> Network:
+def open_network(arena: Arena, at: int) -> NetworkState:
     """Return views of the tables, for Python; they go stale when the store moves."""
     words = arena.words
 
@@ -171,7 +171,7 @@ def open_network(arena: Arena, at: int) -> Network:
         return words[start : start + count * width].reshape(count, width)
 
     ports, nodes, agents, bins = (int(words[at + i]) for i in (PORTS, NODES, AGENTS, BINS))
-    return Network(
+    return NetworkState(
         words[at : at + NETWORK_WORDS],
         table(PORTS_AT, ports, PORT_WORDS),
         table(NODES_AT, nodes, NODE_WORDS),

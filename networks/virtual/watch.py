@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
 from ringleaf.networks.virtual.capture import CaptureBuffer
-from ringleaf.networks.virtual.fabric import Place
+from ringleaf.networks.virtual.fabric import PortPlace
 from ringleaf.networks.virtual.state import Rows, open_network
 
 
@@ -17,7 +17,7 @@ class Sight:
     """A packet that arrived at a port, or was sent by it; `lost` if its link then lost it."""
 
     time_ps: int
-    place: Place
+    place: PortPlace
     data: bytes
     sent: bool
     lost: bool
@@ -30,7 +30,7 @@ class Watch:
         self,
         store: Store,
         network: int,
-        places: Sequence[Place],
+        places: Sequence[PortPlace],
         see: Callable[[Sequence[Sight]], None],
     ) -> None:
         self._store = store

@@ -20,7 +20,7 @@ MOST_ENDS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Disagreement:
     """A difference: in the output for `packets[-1]`, or in registers and counters afterwards."""
 
     updates: tuple[Update, ...]
@@ -36,7 +36,7 @@ class Round:
 
     compared: int = 0
     sent: int = 0  # packets that left BMv2
-    difference: Difference | None = None
+    difference: Disagreement | None = None
     refused: list[str] = field(default_factory=list)  # updates that BMv2 does not take
     left_out: Counter[str] = field(default_factory=Counter)  # packets, by reason
     examples: dict[str, Packet] = field(default_factory=dict)  # by reason
@@ -126,21 +126,21 @@ class Contest:
                 done.sent += len(theirs)
                 if ours != theirs:
                     seen = tuple(packets[:number])
-                    done.difference = self._alone(updates, packet) or Difference(
+                    done.difference = self._alone(updates, packet) or Disagreement(
                         tuple(updates), seen, tuple(ours), tuple(theirs)
                     )
                     return ()
             cells = cells_of(self._program, updates)
             lines = _state_lines(engine.state(cells), bmv2.state(cells))
             if lines:
-                done.difference = Difference(tuple(updates), tuple(packets), state=tuple(lines))
+                done.difference = Disagreement(tuple(updates), tuple(packets), state=tuple(lines))
         return ()
 
-    def _alone(self, updates: Sequence[Update], packet: Packet) -> Difference | None:
+    def _alone(self, updates: Sequence[Update], packet: Packet) -> Disagreement | None:
         """Return the difference that a packet makes on fresh switches, if any."""
         return self.replay(updates, [packet])
 
-    def replay(self, updates: Iterable[Update], packets: Sequence[Packet]) -> Difference | None:
+    def replay(self, updates: Iterable[Update], packets: Sequence[Packet]) -> Disagreement | None:
         """Return the first difference on fresh switches; None if there is none, or BMv2 fails.
 
         There is none, either, if the outcome of a packet is undefined.
@@ -155,12 +155,12 @@ class Contest:
                     ours, theirs = engine.process(packet), bmv2.process(packet)
                     if ours != theirs:
                         seen = tuple(packets[:number])
-                        return Difference(updates, seen, tuple(ours), tuple(theirs))
+                        return Disagreement(updates, seen, tuple(ours), tuple(theirs))
                 cells = cells_of(self._program, updates)
                 lines = _state_lines(engine.state(cells), bmv2.state(cells))
         except (BackendError, RefusedError):
             return None
-        return Difference(updates, tuple(packets), state=tuple(lines)) if lines else None
+        return Disagreement(updates, tuple(packets), state=tuple(lines)) if lines else None
 
 
 def _state_lines(ours: State, theirs: State) -> list[str]:
@@ -171,10 +171,10 @@ def _state_lines(ours: State, theirs: State) -> list[str]:
     ]
 
 
-Differs = Callable[[Sequence[Update], Sequence[Packet]], Difference | None]
+Differs = Callable[[Sequence[Update], Sequence[Packet]], Disagreement | None]
 
 
-def shrink(found: Difference, differs: Differs, tries: int) -> Difference:
+def shrink(found: Disagreement, differs: Differs, tries: int) -> Disagreement:
     """Return a difference of fewer packets and updates and a shorter last packet.
 
     Args:
@@ -189,7 +189,7 @@ def shrink(found: Difference, differs: Differs, tries: int) -> Difference:
     return best
 
 
-def _fewer_packets(best: Difference, differs: Differs, budget: Iterator[int]) -> Difference:
+def _fewer_packets(best: Disagreement, differs: Differs, budget: Iterator[int]) -> Disagreement:
     return _delta(
         best,
         lambda one: one.packets[:-1],
@@ -198,18 +198,18 @@ def _fewer_packets(best: Difference, differs: Differs, budget: Iterator[int]) ->
     )
 
 
-def _fewer_updates(best: Difference, differs: Differs, budget: Iterator[int]) -> Difference:
+def _fewer_updates(best: Disagreement, differs: Differs, budget: Iterator[int]) -> Disagreement:
     return _delta(
         best, lambda one: one.updates, lambda one, kept: differs(kept, one.packets), budget
     )
 
 
 def _delta(
-    best: Difference,
-    items: Callable[[Difference], Sequence[object]],
-    attempt: Callable[[Difference, tuple[Any, ...]], Difference | None],
+    best: Disagreement,
+    items: Callable[[Disagreement], Sequence[object]],
+    attempt: Callable[[Disagreement, tuple[Any, ...]], Disagreement | None],
     budget: Iterator[int],
-) -> Difference:
+) -> Disagreement:
     """Leave out stretches, halving their length (Zeller's ddmin without its complements)."""
     size = max(len(items(best)), 1)
     while size:
@@ -227,7 +227,7 @@ def _delta(
     return best
 
 
-def _shorter_packet(best: Difference, differs: Differs, budget: Iterator[int]) -> Difference:
+def _shorter_packet(best: Disagreement, differs: Differs, budget: Iterator[int]) -> Disagreement:
     """Set bytes of the last packet to zero, and cut its end off, if the difference remains."""
     size = len(best.packets[-1][1])
     while size:

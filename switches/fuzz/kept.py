@@ -8,12 +8,12 @@ from ringleaf.errors import ConfigError
 from ringleaf.switches.bmv2.commands import CommandWriter
 from ringleaf.switches.engine.shapes import Shape
 from ringleaf.switches.engine.updates import Entry, TableUpdate, Update
-from ringleaf.switches.fuzz.contest import Difference
+from ringleaf.switches.fuzz.contest import Disagreement
 from ringleaf.switches.program import Program
 from ringleaf.switches.stf.entries import GREATEST_PRIORITY
 
 
-def as_stf(program: Program, found: Difference) -> str:
+def as_stf(program: Program, found: Disagreement) -> str:
     """Return the test; updates that STF can't express are comments with BMv2's commands."""
     writer = CommandWriter(program)
     shapes = {shape.table.name: shape for shape in program.module.shapes}

@@ -70,7 +70,7 @@ class Mark:
     inverted: bool = False
 
 
-class Line(str):
+class MarkedLine(str):
     """A line of code with its mark."""
 
     mark: Mark | None
@@ -94,7 +94,7 @@ def marked_lines(text: str, bodies: list[list[str]]) -> Mapping[int, Mark]:
         start = text.index("\n".join(body), start)
         first = text.count("\n", 0, start) + 1
         for number, line in enumerate(body, first):
-            mark = line.mark if isinstance(line, Line) else None
+            mark = line.mark if isinstance(line, MarkedLine) else None
             if mark is not None and not line.lstrip().startswith("#"):
                 marks[number] = mark
     return marks

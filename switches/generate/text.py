@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from ringleaf.switches.generate.marks import Line, Mark
+from ringleaf.switches.generate.marks import Mark, MarkedLine
 
 MOST_LINES = 300_000  # of a handler; our largest has 900
 
@@ -48,7 +48,7 @@ class Lines:
         """Add a statement; without a mark of its own it has that of the stretch it lies in."""
         if len(self.lines) >= MOST_LINES:
             raise TooLargeError(f"a handler has at most {MOST_LINES} lines")
-        self.lines.append(Line(" " * self._depth + line, self._innermost(mark)))
+        self.lines.append(MarkedLine(" " * self._depth + line, self._innermost(mark)))
 
     @contextmanager
     def marked(self, mark: Mark) -> Iterator[None]:

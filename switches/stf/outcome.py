@@ -8,7 +8,7 @@ from enum import Enum
 from ringleaf.switches.stf.expectations import Output
 
 
-class Verdict(Enum):
+class StfVerdict(Enum):
     PASSED = "passed"
     FAILED = "failed"
     REFUSED = "refused"  # the program can't be executed, and was refused when it was loaded
@@ -16,14 +16,14 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StfOutcome:
     """The outcome of one test.
 
     `reason` is one line, `detail` the evidence for it; both are empty if the test has passed.
     """
 
     name: str
-    verdict: Verdict
+    verdict: StfVerdict
     reason: str = ""
     detail: tuple[str, ...] = ()
     seconds: float = 0.0

@@ -12,14 +12,14 @@ from ringleaf.errors import BackendError, ConfigError
 from ringleaf.switches.program import Program
 from ringleaf.switches.stf.compiling import V1MODEL, architecture, compile_program
 from ringleaf.switches.stf.expectations import Mismatch, Output, compare
-from ringleaf.switches.stf.outcome import Outcome, Verdict
+from ringleaf.switches.stf.outcome import StfOutcome, StfVerdict
 from ringleaf.switches.stf.parser import read_stf
 from ringleaf.switches.stf.statements import Statement
 from ringleaf.switches.stf.testbed import EngineTestbed, Testbed
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class StfTest:
     """A test: a program (P4 or BMv2 JSON) and its STF file; `switch` names the switch to run on."""
 
     program: Path
@@ -31,7 +31,7 @@ class Job:
         return self.stf.stem
 
 
-def run_test(job: Job) -> Outcome:
+def run_test(job: StfTest) -> StfOutcome:
     """Run a test; return its outcome.
 
     Raises:
@@ -43,16 +43,16 @@ def run_test(job: Job) -> Outcome:
     return replace(outcome, seconds=time.perf_counter() - started)
 
 
-def _run(job: Job, statements: Sequence[Statement]) -> Outcome:
+def _run(job: StfTest, statements: Sequence[Statement]) -> StfOutcome:
     other = _other_architecture(job.program)
     if other:
-        return Outcome(job.name, Verdict.SKIPPED, f"not of v1model, got {other}")
+        return StfOutcome(job.name, StfVerdict.SKIPPED, f"not of v1model, got {other}")
     try:
         testbed = _open(job)
     except _RefusalError as exc:
-        return Outcome(job.name, Verdict.REFUSED, str(exc))
+        return StfOutcome(job.name, StfVerdict.REFUSED, str(exc))
     except ConfigError as exc:
-        return Outcome(job.name, Verdict.FAILED, str(exc))
+        return StfOutcome(job.name, StfVerdict.FAILED, str(exc))
     except BackendError:
         raise
     except Exception as exc:  # noqa: BLE001 - a bug of ours is a test's failure, not the suite's
@@ -60,7 +60,7 @@ def _run(job: Job, statements: Sequence[Statement]) -> Outcome:
     try:
         outputs = testbed.run(statements)
     except ConfigError as exc:
-        return Outcome(job.name, Verdict.FAILED, str(exc))
+        return StfOutcome(job.name, StfVerdict.FAILED, str(exc))
     except BackendError:
         raise
     except Exception as exc:  # noqa: BLE001 - as above
@@ -72,7 +72,7 @@ class _RefusalError(Exception):
     """The engine can't execute the program."""
 
 
-def _open(job: Job) -> Testbed:
+def _open(job: StfTest) -> Testbed:
     source = job.program
     if source.suffix != ".json":
         source = compile_program(source)
@@ -99,14 +99,14 @@ def _other_architecture(program: Path) -> str:
 
 
 def _judge(
-    job: Job, mismatches: list[Mismatch], outputs: list[Output], printed: list[str]
-) -> Outcome:
-    verdict = Verdict.FAILED if mismatches else Verdict.PASSED
+    job: StfTest, mismatches: list[Mismatch], outputs: list[Output], printed: list[str]
+) -> StfOutcome:
+    verdict = StfVerdict.FAILED if mismatches else StfVerdict.PASSED
     detail = [line for wrong in mismatches for line in (wrong.reason, *wrong.detail)]
     reason = mismatches[0].reason if mismatches else ""
     if len(mismatches) > 1:
         reason += f" (and {len(mismatches) - 1} more)"
-    return Outcome(
+    return StfOutcome(
         job.name,
         verdict,
         reason,
@@ -116,8 +116,8 @@ def _judge(
     )
 
 
-def _crash(job: Job, exc: Exception) -> Outcome:
+def _crash(job: StfTest, exc: Exception) -> StfOutcome:
     trace = traceback.extract_tb(exc.__traceback__)[-1]
     place = f"{Path(trace.filename).name}:{trace.lineno}"
     reason = " ".join(f"internal error: {type(exc).__name__}: {exc} ({place})".split())
-    return Outcome(job.name, Verdict.FAILED, reason, tuple(traceback.format_exception(exc)))
+    return StfOutcome(job.name, StfVerdict.FAILED, reason, tuple(traceback.format_exception(exc)))

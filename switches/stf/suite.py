@@ -18,17 +18,17 @@ from pathlib import Path
 from types import FrameType
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.stf.outcome import Outcome, Verdict
-from ringleaf.switches.stf.runner import Job, run_test
+from ringleaf.switches.stf.outcome import StfOutcome, StfVerdict
+from ringleaf.switches.stf.runner import StfTest, run_test
 
 PATTERN = "*-bmv2.stf"
 UNCOMPILED_TIMEOUT_S = 120
 COMPILED_TIMEOUT_S = 600
 
-Report = Callable[[Outcome], None]
+Report = Callable[[StfOutcome], None]
 
 
-def find_jobs(folder: Path, pattern: str = PATTERN, switch: str = "embedded") -> list[Job]:
+def find_jobs(folder: Path, pattern: str = PATTERN, switch: str = "embedded") -> list[StfTest]:
     """Return the tests of a folder that have their program beside them, in order of names.
 
     Raises:
@@ -38,15 +38,15 @@ def find_jobs(folder: Path, pattern: str = PATTERN, switch: str = "embedded") ->
     for stf in sorted(folder.glob(pattern)):
         program = next((p for s in (".p4", ".json") if (p := stf.with_suffix(s)).exists()), None)
         if program is not None:
-            jobs.append(Job(program, stf, switch))
+            jobs.append(StfTest(program, stf, switch))
     if not jobs:
         raise ConfigError(f"{folder}: no tests, got none {pattern!r} with a program beside it")
     return jobs
 
 
 def run_jobs(
-    jobs: Sequence[Job], *, compiled: bool, workers: int = 0, report: Report | None = None
-) -> list[Outcome]:
+    jobs: Sequence[StfTest], *, compiled: bool, workers: int = 0, report: Report | None = None
+) -> list[StfOutcome]:
     """Return the outcomes, in order of `jobs`; `report` gets each as it comes.
 
     Args:
@@ -56,7 +56,7 @@ def run_jobs(
         report: A function that is called with each outcome.
     """
     timeout_s = COMPILED_TIMEOUT_S if compiled else UNCOMPILED_TIMEOUT_S
-    done: dict[Job, Outcome] = {}
+    done: dict[StfTest, StfOutcome] = {}
     with _numba(compiled):
         for job, outcome in _outcomes(jobs, workers or os.cpu_count() or 1, timeout_s):
             done[job] = outcome
@@ -65,7 +65,9 @@ def run_jobs(
     return [done[job] for job in jobs]
 
 
-def _outcomes(jobs: Sequence[Job], workers: int, timeout_s: int) -> Iterator[tuple[Job, Outcome]]:
+def _outcomes(
+    jobs: Sequence[StfTest], workers: int, timeout_s: int
+) -> Iterator[tuple[StfTest, StfOutcome]]:
     unfinished = dict.fromkeys(jobs)
     for job, outcome in _pool(jobs, workers, timeout_s):
         if outcome is not None:
@@ -73,15 +75,18 @@ def _outcomes(jobs: Sequence[Job], workers: int, timeout_s: int) -> Iterator[tup
             yield job, outcome
     for job in unfinished:  # a process died and took the pool with it: find out which job it was
         [(_, outcome)] = _pool([job], 1, timeout_s)
-        yield job, outcome or Outcome(job.name, Verdict.FAILED, "the process that ran it died")
+        yield (
+            job,
+            outcome or StfOutcome(job.name, StfVerdict.FAILED, "the process that ran it died"),
+        )
 
 
 def _pool(
-    jobs: Sequence[Job], workers: int, timeout_s: int
-) -> Iterator[tuple[Job, Outcome | None]]:
+    jobs: Sequence[StfTest], workers: int, timeout_s: int
+) -> Iterator[tuple[StfTest, StfOutcome | None]]:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(max(min(workers, len(jobs)), 1), mp_context=context) as pool:
-        futures: dict[Future[Outcome], Job] = {
+        futures: dict[Future[StfOutcome], StfTest] = {
             pool.submit(run_in_time, job, timeout_s): job for job in jobs
         }
         try:
@@ -92,12 +97,12 @@ def _pool(
                     yield futures[future], None
                 except ConfigError as exc:  # a file can't be read
                     job = futures[future]
-                    yield job, Outcome(job.name, Verdict.FAILED, str(exc))
+                    yield job, StfOutcome(job.name, StfVerdict.FAILED, str(exc))
         finally:
             pool.shutdown(cancel_futures=True)  # not waiting for it races with the exit
 
 
-def run_in_time(job: Job, timeout_s: int) -> Outcome:
+def run_in_time(job: StfTest, timeout_s: int) -> StfOutcome:
     """Run a test; one that takes too long, perhaps in a parser's loop, fails."""
 
     def stop(signum: int, frame: FrameType | None) -> None:
@@ -126,20 +131,20 @@ def _numba(compiled: bool) -> Iterator[None]:
             os.environ["NUMBA_DISABLE_JIT"] = before
 
 
-def sample(jobs: Sequence[Job], outcomes: Sequence[Outcome], count: int) -> list[Job]:
+def sample(jobs: Sequence[StfTest], outcomes: Sequence[StfOutcome], count: int) -> list[StfTest]:
     """Return `count` tests that have passed, evenly from all of them."""
     passed = [
         job
         for job, outcome in zip(jobs, outcomes, strict=True)
-        if outcome.verdict is Verdict.PASSED
+        if outcome.verdict is StfVerdict.PASSED
     ]
     count = min(count, len(passed))
     return [passed[at * len(passed) // count] for at in range(count)]
 
 
 def compare_compiled(
-    jobs: Sequence[Job], outcomes: Sequence[Outcome], compiled: dict[Job, Outcome]
-) -> list[Outcome]:
+    jobs: Sequence[StfTest], outcomes: Sequence[StfOutcome], compiled: dict[StfTest, StfOutcome]
+) -> list[StfOutcome]:
     """Return the outcomes; a test whose compiled run has other results is a failure."""
     return [
         _differing(outcome, compiled[job])
@@ -149,11 +154,11 @@ def compare_compiled(
     ]
 
 
-def _differing(outcome: Outcome, compiled: Outcome) -> Outcome:
+def _differing(outcome: StfOutcome, compiled: StfOutcome) -> StfOutcome:
     reason = compiled.reason or "other results"
     return replace(
         outcome,
-        verdict=Verdict.FAILED,
+        verdict=StfVerdict.FAILED,
         reason=f"compiled: {reason}",
         detail=compiled.detail or outcome.detail,
     )

@@ -21,7 +21,7 @@ from ringleaf.switches.walk.steps import (
     Logged,
     LookedUp,
     Looped,
-    Place,
+    SourceLine,
     Step,
     Tested,
     Value,
@@ -34,7 +34,7 @@ class ControlReports:
     """A step per run of a control; `near` is the program's latest place."""
 
     def __init__(self, switch: Switch, sources: Sources, names: Names, views: Views) -> None:
-        self.near: Place | None = None
+        self.near: SourceLine | None = None
         self._switch = switch
         self._source = switch.program.source
         self._sources = sources
@@ -72,7 +72,7 @@ class ControlReports:
         """Return whether an entry may name a group, a member of which the code has chosen."""
         return bool(table.profile and self._source.profiles[table.profile].selector)
 
-    def _place_of_action(self, action: Action | None) -> Place | None:
+    def _place_of_action(self, action: Action | None) -> SourceLine | None:
         for primitive in action.primitives if action else ():
             place = self._sources.place(primitive.where)
             if place and not self._sources.is_definition(place):

@@ -48,7 +48,7 @@ KINDS = {
 }
 
 
-class Recorder:
+class StepRecorder:
     """Follows one packet; `steps` grow as it goes."""
 
     def __init__(self, switch: Switch, sources: Sources, names: Names) -> None:

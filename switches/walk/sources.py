@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ringleaf.switches.source import Source, Where
-from ringleaf.switches.walk.steps import Place
+from ringleaf.switches.walk.steps import SourceLine
 
 _INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.MULTILINE)
 
@@ -28,48 +28,50 @@ class Sources:
     def text(self) -> str:
         return "\n".join(line for lines in self.lines.values() for line in lines)
 
-    def place(self, where: str) -> Place | None:
+    def place(self, where: str) -> SourceLine | None:
         if not isinstance(where, Where):
             return None
-        return Place(where.file, where.line, where.column, where.fragment)
+        return SourceLine(where.file, where.line, where.column, where.fragment)
 
-    def state(self, name: str) -> Place | None:
+    def state(self, name: str) -> SourceLine | None:
         return self._find(rf"\bstate\s+{re.escape(name)}\b")
 
-    def extract(self, state: str, header: str) -> Place | None:
+    def extract(self, state: str, header: str) -> SourceLine | None:
         return self._find_in_state(
             state, rf"\bextract\s*\([^)]*\b{re.escape(header.split('[')[0])}\b"
         )
 
-    def select(self, state: str) -> Place | None:
+    def select(self, state: str) -> SourceLine | None:
         return self._find_in_state(state, r"\btransition\b")
 
-    def is_definition(self, place: Place) -> bool:
+    def is_definition(self, place: SourceLine) -> bool:
         """Return whether a place defines a constant: p4c gives that place where one is used."""
         lines = self.lines.get(place.file, ())
         line = lines[place.line - 1] if place.line <= len(lines) else ""
         return re.match(r"\s*(const|enum|#define)\b", line) is not None
 
-    def assignment(self, target: str, near: Place) -> Place | None:
+    def assignment(self, target: str, near: SourceLine) -> SourceLine | None:
         """Return the assignment to a variable that is nearest to a place."""
         pattern = re.compile(rf"(?<![\w.]){re.escape(target)}\s*=[^=]")
         found = [
-            Place(near.file, number, match.start())
+            SourceLine(near.file, number, match.start())
             for number, line in enumerate(self.lines.get(near.file, ()), 1)
             if (match := pattern.search(line))
         ]
         return min(found, key=lambda place: abs(place.line - near.line), default=None)
 
-    def _find(self, pattern: str, file: str = "", first: int = 1, last: int = 0) -> Place | None:
+    def _find(
+        self, pattern: str, file: str = "", first: int = 1, last: int = 0
+    ) -> SourceLine | None:
         for name in [file] if file else self.lines:
             lines = self.lines[name][: last or None]
             for number, line in enumerate(lines[first - 1 :], first):
                 found = re.search(pattern, line)
                 if found:
-                    return Place(name, number, found.start())
+                    return SourceLine(name, number, found.start())
         return None
 
-    def _find_in_state(self, state: str, pattern: str) -> Place | None:
+    def _find_in_state(self, state: str, pattern: str) -> SourceLine | None:
         start = self.state(state)
         if start is None:
             return None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLine:
     """A line of P4 source."""
 
     file: str
@@ -36,7 +36,7 @@ class Write:
 class Step:
     """A step: its place in the P4 source, and the writes that it made."""
 
-    place: Place | None = None
+    place: SourceLine | None = None
     writes: tuple[Write, ...] = ()
 
 

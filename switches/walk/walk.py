@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ringleaf.switches.switch import Switch
 from ringleaf.switches.walk.names import Names
-from ringleaf.switches.walk.recorder import Recorder
+from ringleaf.switches.walk.recorder import StepRecorder
 from ringleaf.switches.walk.sources import Sources
 from ringleaf.switches.walk.steps import Walk
 from ringleaf.switches.walk.tracing import followed
@@ -18,7 +18,7 @@ def walk(switch: Switch, port: int, data: bytes, now_ps: int = 0) -> Walk:
     """
     source = switch.program.source
     sources = Sources(source)
-    recorder = Recorder(switch, sources, Names(sources.text))
+    recorder = StepRecorder(switch, sources, Names(sources.text))
     with followed(switch.program, recorder):
         out = switch.process(port, data, now_ps)
     return Walk(switch.program.name, tuple(recorder.steps), tuple(out), sources.lines)

@@ -15,7 +15,7 @@ from ringleaf.collectives.binary_tree import Edge, climb, height, in_order_edges
 from ringleaf.collectives.binomial import binomial_broadcast, binomial_reduce
 from ringleaf.collectives.blueconnect import blueconnect_allreduce, blueconnect_cost, fit_hierarchy
 from ringleaf.collectives.chain import chain_broadcast, chain_cost, chain_reduce
-from ringleaf.collectives.cost import Fabric
+from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.critical_path import sent_bytes
 from ringleaf.collectives.double_tree import (
     double_tree_allreduce,
@@ -223,7 +223,7 @@ def test_in_network_is_one_row() -> None:
 
 
 def test_rooted_collectives_take_the_faster_way() -> None:
-    fabric = Fabric()
+    fabric = AlphaBeta()
     for pick, kind, cost in (
         (broadcast, binomial_broadcast(8), broadcast_cost),
         (reduce, binomial_reduce(8), reduce_cost),
@@ -238,7 +238,7 @@ def test_rooted_collectives_take_the_faster_way() -> None:
 
 
 def test_more_segments_for_larger_tensors_but_no_flood() -> None:
-    fabric = Fabric()
+    fabric = AlphaBeta()
     chosen = [tree_segments(16, size_bytes, fabric) for size_bytes in (0, 4096, 8192, 1 << 30)]
     assert chosen == [1, 1, 2, 273]
     assert double_tree_segments(16, 1 << 30, fabric) == 136
@@ -247,7 +247,7 @@ def test_more_segments_for_larger_tensors_but_no_flood() -> None:
 
 
 def test_overhead_makes_segments_fewer() -> None:
-    free, dear = Fabric(), Fabric(overhead_ps=10_000_000)
+    free, dear = AlphaBeta(), AlphaBeta(overhead_ps=10_000_000)
     for segments in (tree_segments, double_tree_segments):
         assert 1 < segments(16, 1 << 20, dear) < segments(16, 1 << 20, free)
 
@@ -260,12 +260,12 @@ def test_overhead_makes_segments_fewer() -> None:
         (lambda: ring_all_gather(0), "ring_all_gather: ranks must be >= 1, got 0"),
         (lambda: tree_allreduce(0), "tree_allreduce: ranks must be >= 1, got 0"),
         (lambda: tree_allreduce(2, 0), "tree_allreduce: segments must be >= 1, got 0"),
-        (lambda: tree_cost(0, 1, Fabric()), "tree_cost: ranks must be >= 1, got 0"),
-        (lambda: tree_cost(2, 1, Fabric(), 0), "tree_cost: segments must be >= 1, got 0"),
+        (lambda: tree_cost(0, 1, AlphaBeta()), "tree_cost: ranks must be >= 1, got 0"),
+        (lambda: tree_cost(2, 1, AlphaBeta(), 0), "tree_cost: segments must be >= 1, got 0"),
         (lambda: double_tree_allreduce(0), "double_tree_allreduce: ranks must be >= 1, got 0"),
         (lambda: double_tree_allreduce(2, 0), "double_tree_allreduce: segments must be >= 1"),
-        (lambda: double_tree_cost(0, 1, Fabric()), "double_tree_cost: ranks must be >= 1"),
-        (lambda: double_tree_cost(2, 1, Fabric(), 0), "double_tree_cost: segments must be >= 1"),
+        (lambda: double_tree_cost(0, 1, AlphaBeta()), "double_tree_cost: ranks must be >= 1"),
+        (lambda: double_tree_cost(2, 1, AlphaBeta(), 0), "double_tree_cost: segments must be >= 1"),
         (lambda: halving_doubling_allreduce(0), "halving_doubling_allreduce: ranks must be"),
         (lambda: blueconnect_allreduce(0), "blueconnect_allreduce: ranks must be >= 1, got 0"),
         (
@@ -274,7 +274,7 @@ def test_overhead_makes_segments_fewer() -> None:
         ),
         (lambda: blueconnect_allreduce(4, (-2, -2)), "product of hierarchy must be 4 ranks"),
         (
-            lambda: blueconnect_cost(4, (2, 2), 1, [Fabric()]),
+            lambda: blueconnect_cost(4, (2, 2), 1, [AlphaBeta()]),
             "blueconnect_cost: needs a fabric for each of 2 levels, got 1",
         ),
         (lambda: fit_hierarchy((2,), 0), "fit_hierarchy: ranks must be >= 1, got 0"),
@@ -285,8 +285,8 @@ def test_overhead_makes_segments_fewer() -> None:
         (lambda: binomial_broadcast(0), "binomial_broadcast: ranks must be >= 1, got 0"),
         (lambda: binomial_broadcast(2, -1), "binomial_broadcast: root must be one of 2 ranks"),
         (lambda: binomial_reduce(2, 2), "binomial_reduce: root must be one of 2 ranks, got 2"),
-        (lambda: broadcast(0, 1, Fabric()), "broadcast, reduce: ranks must be >= 1, got 0"),
-        (lambda: reduce(0, 1, Fabric()), "broadcast, reduce: ranks must be"),
+        (lambda: broadcast(0, 1, AlphaBeta()), "broadcast, reduce: ranks must be >= 1, got 0"),
+        (lambda: reduce(0, 1, AlphaBeta()), "broadcast, reduce: ranks must be"),
         (lambda: in_network_allreduce(0), "in_network_allreduce: ranks must be >= 1, got 0"),
     ],
 )

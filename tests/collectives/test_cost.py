@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.blueconnect import blueconnect_cost
 from ringleaf.collectives.cost import (
+    AlphaBeta,
     Cost,
-    Fabric,
     best_segments,
     in_network_bound_ps,
     most_segments,
@@ -24,7 +24,7 @@ from ringleaf.collectives.schedule import Collective
 from ringleaf.errors import ConfigError, ScheduleError
 
 MIB = 1 << 20
-FABRIC = Fabric(rate_bps=100_000_000_000, alpha_ps=1_000_000)
+FABRIC = AlphaBeta(rate_bps=100_000_000_000, alpha_ps=1_000_000)
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,12 @@ def test_halving_doubling_as_measured_with_loggopsim() -> None:
 
 def test_aggregation_is_bounded_by_the_line() -> None:
     for size_bytes, time_us in ((MIB, 83.9), (100 * MIB, 8_388.6), (1024 * MIB, 85_899.3)):
-        bound_ps = in_network_bound_ps(8, size_bytes, Fabric(alpha_ps=0))
+        bound_ps = in_network_bound_ps(8, size_bytes, AlphaBeta(alpha_ps=0))
         assert bound_ps / 1e6 == pytest.approx(time_us, abs=0.05)
 
 
 def test_aggregation_pays_for_headers_and_one_round_trip() -> None:
-    fabric = Fabric(
+    fabric = AlphaBeta(
         rate_bps=8_000_000_000_000,  # a byte per ps
         alpha_ps=7_000,
         aggregate_wire_bytes=lambda payload: payload + payload // 4,
@@ -70,15 +70,15 @@ def test_aggregation_pays_for_headers_and_one_round_trip() -> None:
     assert find_algorithm("switchml").cost(4, size_bytes=1000, fabric=fabric) == Cost(
         8_250, 1000, 1
     )
-    near = Fabric(rate_bps=8_000_000_000_000, aggregate_ps=50)
+    near = AlphaBeta(rate_bps=8_000_000_000_000, aggregate_ps=50)
     assert in_network_bound_ps(4, 1000, near) == 1050
     assert in_network_bound_ps(1, 1000, near) == 0
 
 
 def test_blueconnect_on_unequal_levels() -> None:
     # sum over levels of 2 (p - 1) alpha + 2 (p - 1) / p * (part of S) / B
-    inner = Fabric(rate_bps=8_000_000_000_000, alpha_ps=10)
-    outer = Fabric(rate_bps=800_000_000_000, alpha_ps=100)
+    inner = AlphaBeta(rate_bps=8_000_000_000_000, alpha_ps=10)
+    outer = AlphaBeta(rate_bps=800_000_000_000, alpha_ps=100)
     cost = blueconnect_cost(8, (4, 2), 8000, [inner, outer])
     assert cost.time_ps == (6 * 10 + 6 * 2000) + (2 * 100 + 2 * 1000 * 10)
     assert cost.sent_bytes == 14_000
@@ -105,7 +105,7 @@ EXACT = (
 @pytest.mark.parametrize("ranks", [1, 2, 4, 16, 64])
 @pytest.mark.parametrize("size_bytes", [4096, MIB])
 def test_closed_forms_are_exact_for_powers_of_two(name: str, ranks: int, size_bytes: int) -> None:
-    fabric = Fabric(overhead_ps=20_000, wire_bytes=lambda payload: payload * 17 // 16)
+    fabric = AlphaBeta(overhead_ps=20_000, wire_bytes=lambda payload: payload * 17 // 16)
     algorithm, hierarchy = ALGORITHMS[name], (2, ranks // 2) if ranks > 1 else ()
     schedule = algorithm.build(ranks, size_bytes=size_bytes, hierarchy=hierarchy, fabric=fabric)
     cost = algorithm.cost(ranks, size_bytes=size_bytes, hierarchy=hierarchy, fabric=fabric)
@@ -123,7 +123,7 @@ def test_closed_forms_are_near_for_other_numbers(name: str, ranks: int) -> None:
     size_bytes = 4096 * ranks
     schedule = ALGORITHMS[name].build(ranks, size_bytes=size_bytes)
     cost = ALGORITHMS[name].cost(ranks, size_bytes=size_bytes)
-    exact_ps = critical_path(schedule, size_bytes, Fabric()).time_ps
+    exact_ps = critical_path(schedule, size_bytes, AlphaBeta()).time_ps
     assert cost.time_ps == pytest.approx(exact_ps, rel=0.04)
     assert max(sent_bytes(schedule, size_bytes)) == cost.sent_bytes
 
@@ -132,7 +132,7 @@ def test_closed_forms_are_near_for_other_numbers(name: str, ranks: int) -> None:
 @pytest.mark.parametrize("ranks", [2, 3, 4, 5, 8, 13, 16, 31])
 @pytest.mark.parametrize("segments", [1, 2, 8, 32])
 def test_tree_forms_are_a_few_segments_off_at_most(name: str, ranks: int, segments: int) -> None:
-    fabric = Fabric(alpha_ps=1000)
+    fabric = AlphaBeta(alpha_ps=1000)
     size_bytes = 65536 * segments
     schedule = ALGORITHMS[name].build(ranks, size_bytes=size_bytes, segments=segments)
     cost = ALGORITHMS[name].cost(ranks, size_bytes=size_bytes, segments=segments, fabric=fabric)
@@ -183,22 +183,22 @@ def test_nothing_beats_the_bound(algorithm: Algorithm, ranks: int, elements: int
     ],
 )
 def test_bounds_have_the_factors_of_nccl_tests(collective: Collective, eighths: int) -> None:
-    fabric = Fabric(rate_bps=8_000_000_000_000)
+    fabric = AlphaBeta(rate_bps=8_000_000_000_000)
     assert point_to_point_bound_ps(collective, 8, 8000, fabric) == eighths * 1000
     assert point_to_point_bound_ps(collective, 1, 8000, fabric) == 0
 
 
 def test_latency_by_number_function_or_matrix() -> None:
     matrix = [[0, 5, 6], [7, 0, 8], [9, 4, 0]]
-    by_number, by_matrix = Fabric(alpha_ps=3), Fabric(alpha_ps=matrix)
-    by_function = Fabric(alpha_ps=lambda src, dst: matrix[src][dst])
+    by_number, by_matrix = AlphaBeta(alpha_ps=3), AlphaBeta(alpha_ps=matrix)
+    by_function = AlphaBeta(alpha_ps=lambda src, dst: matrix[src][dst])
     assert [fabric.latency_ps(1, 2) for fabric in (by_number, by_matrix, by_function)] == [3, 8, 8]
     assert [by_matrix.worst_latency_ps(ranks) for ranks in (1, 2, 3)] == [0, 7, 9]
     assert [by_number.worst_latency_ps(ranks) for ranks in (1, 2)] == [0, 3]
 
 
 def test_steps_add_up() -> None:
-    fabric = Fabric(rate_bps=8_000_000_000_000, alpha_ps=100, overhead_ps=10)
+    fabric = AlphaBeta(rate_bps=8_000_000_000_000, alpha_ps=100, overhead_ps=10)
     cost = steps_cost([2, 1], [1000, 500], 2, fabric)
     assert cost == Cost(2 * (100 + 10 + 1000) + (100 + 10 + 500), 2500, 3)
 

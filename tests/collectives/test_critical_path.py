@@ -5,7 +5,7 @@ from hypothesis import given
 from schedule_strategies import nonsense, schedules
 
 from ringleaf.collectives.alltoall import pairwise_all_to_all
-from ringleaf.collectives.cost import Fabric
+from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.critical_path import CriticalPath, critical_path, sent_bytes
 from ringleaf.collectives.halving_doubling import halving_doubling_allreduce
 from ringleaf.collectives.ring import ring_allreduce
@@ -20,7 +20,7 @@ from ringleaf.collectives.schedule import (
 )
 from ringleaf.errors import ScheduleError
 
-FABRIC = Fabric(rate_bps=8_000_000_000_000, alpha_ps=100)
+FABRIC = AlphaBeta(rate_bps=8_000_000_000_000, alpha_ps=100)
 
 
 def time_of(*rows: Row, size_bytes: int = 1000, ranks: int = 4, chunks: int = 1) -> CriticalPath:
@@ -111,14 +111,14 @@ def test_an_empty_aggregate_takes_no_time() -> None:
 def test_latency_may_differ_by_pair() -> None:
     matrix = [[0, 50], [10, 0]]
     for alpha_ps in (matrix, lambda src, dst: matrix[src][dst]):
-        fabric = Fabric(rate_bps=8_000_000_000_000, alpha_ps=alpha_ps)
+        fabric = AlphaBeta(rate_bps=8_000_000_000_000, alpha_ps=alpha_ps)
         path = critical_path(ring_allreduce(2), 2000, fabric)
         # Out, 50 or 10, and back the other way: both ranks are done after both latencies.
         assert path.rank_ps == (2060, 2060)
 
 
 def test_overhead_and_headers_occupy_the_ports() -> None:
-    fabric = Fabric(8_000_000_000_000, 100, overhead_ps=5, wire_bytes=lambda size: size + 20)
+    fabric = AlphaBeta(8_000_000_000_000, 100, overhead_ps=5, wire_bytes=lambda size: size + 20)
     assert critical_path(ring_allreduce(2), 2000, fabric).time_ps == 2 * (100 + 5 + 20 + 1000)
 
 

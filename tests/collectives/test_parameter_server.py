@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.collectives.cost import Fabric
+from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.critical_path import critical_path, sent_bytes
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.parameter_server import parameter_server_allreduce
@@ -17,7 +17,7 @@ from ringleaf.collectives.schedule import Op, Transfer
 from ringleaf.collectives.verify import verify
 from ringleaf.errors import ScheduleError
 
-FABRIC = Fabric(overhead_ps=20_000, wire_bytes=lambda payload: payload * 17 // 16)
+FABRIC = AlphaBeta(overhead_ps=20_000, wire_bytes=lambda payload: payload * 17 // 16)
 
 
 @given(st.integers(1, 24), st.integers(0, 12), st.integers(1, 5))

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.collectives.cost import Fabric
+from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.critical_path import critical_path, sent_bytes
 from ringleaf.collectives.oracle import execute, message_bytes
 from ringleaf.collectives.registry import ALGORITHMS
@@ -155,7 +155,7 @@ def test_sums_are_the_dense_ones(name: str) -> None:
 @pytest.mark.parametrize("name", ["ssar-double", "ssar-split", "dsar-split"])
 @pytest.mark.parametrize("ranks", [1, 2, 4, 16])
 def test_closed_forms_are_near_if_nothing_is_zero(name: str, ranks: int) -> None:
-    fabric = Fabric(overhead_ps=20_000)
+    fabric = AlphaBeta(overhead_ps=20_000)
     schedule = ALGORITHMS[name].build(ranks)
     cost = ALGORITHMS[name].cost(ranks, size_bytes=1 << 20, fabric=fabric)
     assert cost.time_ps == pytest.approx(critical_path(schedule, 1 << 20, fabric).time_ps, rel=0.03)

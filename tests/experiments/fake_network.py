@@ -11,7 +11,7 @@ import torch
 
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.experiments.spec.collective import Spec
+from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.networks.outcome import RunResult
 from ringleaf.topologies.graph import hosts
 from ringleaf.units import serialize_ps
@@ -21,7 +21,10 @@ class FakeNetwork:
     """Sends nothing; `spoil` may change the ranks' results after the fact."""
 
     def __init__(
-        self, graph: nx.Graph[str], spec: Spec, spoil: Callable[[list[torch.Tensor]], None]
+        self,
+        graph: nx.Graph[str],
+        spec: CollectiveSpec,
+        spoil: Callable[[list[torch.Tensor]], None],
     ) -> None:
         self._graph = graph
         self._spec = spec
@@ -84,7 +87,7 @@ class FakeConnect:
 
     def __call__(
         self,
-        spec: Spec,
+        spec: CollectiveSpec,
         graph: nx.Graph[str],
         *,
         in_network: str | None,

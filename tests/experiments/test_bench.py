@@ -7,7 +7,7 @@ from ringleaf.errors import BackendError, ConfigError
 from ringleaf.experiments.bench import engine as bench_engine
 from ringleaf.experiments.bench import loads as bench_loads
 from ringleaf.experiments.bench import report as bench
-from ringleaf.experiments.bench.case import Case
+from ringleaf.experiments.bench.case import BenchCase
 
 MIB = 1 << 20
 
@@ -22,11 +22,11 @@ MIB = 1 << 20
     ],
 )
 def test_formula_gives_the_known_reference_times(ranks: int, size_bytes: int, us: float) -> None:
-    assert bench.ring_us(ranks, Case("any", "ring", size_bytes)) == pytest.approx(us, abs=0.06)
+    assert bench.ring_us(ranks, BenchCase("any", "ring", size_bytes)) == pytest.approx(us, abs=0.06)
 
 
 def test_sections_are_written_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    case = Case("leafspine,leaves=1,spines=1,hosts=2", "ring", 4096)
+    case = BenchCase("leafspine,leaves=1,spines=1,hosts=2", "ring", 4096)
     monkeypatch.setattr(bench, "_NETWORK_CASES", (case,))
     lines: list[str] = []
 
@@ -41,7 +41,7 @@ def test_sections_are_written_as_printed(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_case_that_fails_says_why() -> None:
     with pytest.raises(BackendError, match=r"(?s)bench: ring on nowhere failed, got exit code 1"):
-        bench.time_case(Case("nowhere", "ring", 4))
+        bench.time_case(BenchCase("nowhere", "ring", 4))
 
 
 def test_unknown_sections_are_refused(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.experiments.results import Row
+from ringleaf.experiments.results import CollectiveRow
 from ringleaf.experiments.runner import Experiment
 from ringleaf.experiments.spec.options import resolve
 
@@ -63,7 +63,7 @@ _RUNS = st.fixed_dictionaries(
 )
 
 
-def run(given_options: dict[str, str]) -> list[Row]:
+def run(given_options: dict[str, str]) -> list[CollectiveRow]:
     hosts = Experiment(resolve({**given_options, "servers": "0"})).ranks
     servers = str(min(int(given_options.get("servers", "0")), hosts - 2))
     spec = resolve({**given_options, "servers": servers})

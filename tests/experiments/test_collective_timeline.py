@@ -17,7 +17,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Aggregate, Collective, Op, Schedule, Transfer
 from ringleaf.experiments import session, timeline
 from ringleaf.experiments.figures import sweeps as figures
-from ringleaf.networks.options import Options
+from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import AGGREGATE, RECEIVE, SEND, Note, RunResult
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.registry import build
@@ -69,7 +69,7 @@ def test_a_ring_of_two_ranks_is_as_by_hand() -> None:
     messages, and before the second one the acknowledgement of the first.
     """
     schedule = ALGORITHMS["ring"].build(2, size_bytes=800, hierarchy=(2,))
-    network = VirtualNetwork(STAR, Options(watch_messages=100))
+    network = VirtualNetwork(STAR, NetworkOptions(watch_messages=100))
     outcome = network.run(schedule, [torch.ones(200), torch.ones(200)])
 
     way_ps, back_ps = (2 * (LINK + line_ps(size)) for size in (400 + RC_BYTES, ACK_BYTES))

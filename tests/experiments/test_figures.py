@@ -23,7 +23,7 @@ from ringleaf.experiments.figures.links import (
 from ringleaf.experiments.figures.style import INK, matplotlib_style, themed
 from ringleaf.experiments.figures.sweeps import draw_all, draw_busbw, draw_time
 from ringleaf.experiments.report import render
-from ringleaf.experiments.results import LinkSeries, Row, Run
+from ringleaf.experiments.results import CollectiveRow, LinkSeries, Run
 from ringleaf.experiments.spec.options import resolve
 from ringleaf.topologies import draw as topology
 from ringleaf.topologies import registry
@@ -51,7 +51,7 @@ def make_run(topo: str, algos: tuple[str, ...], sizes: tuple[int, ...]) -> Run:
             time_ps = (number + 3) * size * 100 + 20 * PS_PER_US
             algbw = size / time_ps * 1e3
             run.rows.append(
-                Row(
+                CollectiveRow(
                     algo=algo, size_bytes=size, count=size // 4, dtype="float32", redop="sum",
                     time_ps=time_ps, algbw_gb_s=algbw, busbw_gb_s=algbw * 1.875,
                     bound_ps=int(time_ps * 0.8), bound_percent=80.0,

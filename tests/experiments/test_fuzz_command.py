@@ -102,11 +102,11 @@ def test_difference_is_shown_and_kept(tmp_path: Path) -> None:
 SPOILT = """
 import sys
 from pathlib import Path
-from ringleaf.experiments.commands.fuzz import Options, run
+from ringleaf.experiments.commands.fuzz import FuzzOptions, run
 from ringleaf.switches.fuzz.sides import EngineSide
 
 honest = EngineSide.process
 EngineSide.process = lambda side, packet: [(p, d[:-1] + b"!") for p, d in honest(side, packet)]
-options = Options(sys.argv[1], packets=30, rounds=1, tries=30, keep=Path(sys.argv[2]))
+options = FuzzOptions(sys.argv[1], packets=30, rounds=1, tries=30, keep=Path(sys.argv[2]))
 sys.exit(run(options, print))
 """

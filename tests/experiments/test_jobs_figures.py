@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 
 from ringleaf.experiments.figures.style import matplotlib_style
 from ringleaf.experiments.jobs import figures
-from ringleaf.experiments.jobs.results import Case, Combination, JobRow
+from ringleaf.experiments.jobs.results import Combination, JobRow, JobsCase
 from ringleaf.experiments.jobs.timeline import Span
 
 
-def make_case(combination: Combination) -> Case:
+def make_case(combination: Combination) -> JobsCase:
     jobs, bins = combination.count, 40
     rows = [
         JobRow(
@@ -23,7 +23,7 @@ def make_case(combination: Combination) -> Case:
         )
         for job in range(1, jobs + 1)
     ]  # fmt: skip
-    return Case(
+    return JobsCase(
         combination, rows, bin_ps=10**8, link="s16→s12", queue="s16→s12", queue_bin_ps=10**8,
         link_series=np.full((jobs + 1, bins), 1000), link_rate_bps=10**10,
         queue_series=np.full((8, bins), 4096), memory_interval_ps=10**8, memory_switch="s16",
@@ -31,7 +31,7 @@ def make_case(combination: Combination) -> Case:
     )  # fmt: skip
 
 
-def cases_of(count: int, algos: list[str], orders: list[str], entries: list[int]) -> list[Case]:
+def cases_of(count: int, algos: list[str], orders: list[str], entries: list[int]) -> list[JobsCase]:
     return [
         make_case(Combination(count, algo, order, entry))
         for algo in algos
@@ -58,7 +58,7 @@ SHAPES = {
         ("alone", figures.draw_queues),
     ],
 )
-def test_figures_can_be_read(shape: str, draw: Callable[[list[Case]], Figure]) -> None:
+def test_figures_can_be_read(shape: str, draw: Callable[[list[JobsCase]], Figure]) -> None:
     cases = SHAPES[shape]
 
     with matplotlib_style():

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from ringleaf.switches.stf.outcome import Verdict
+from ringleaf.switches.stf.outcome import StfVerdict
 from ringleaf.switches.stf.parser import read_stf
 from ringleaf.switches.stf.suite import compare_compiled, find_jobs, run_jobs, sample
 
 KNOWN = {
     # An extern of its own, that p4c's testbed loads into BMv2 as a C++ module.
-    "extern-funcs-bmv2": Verdict.FAILED,
+    "extern-funcs-bmv2": StfVerdict.FAILED,
 }
 
 
@@ -41,8 +41,8 @@ def test_p4cs_own_tests_pass_uncompiled_and_a_sample_of_them_compiled(samples: P
     again = dict(zip(chosen, run_jobs(chosen, compiled=True), strict=True))
     outcomes = compare_compiled(jobs, outcomes, again)
 
-    fine = (Verdict.PASSED, Verdict.SKIPPED)
+    fine = (StfVerdict.PASSED, StfVerdict.SKIPPED)
     wrong = {outcome.name: outcome for outcome in outcomes if outcome.verdict not in fine}
     assert {name: outcome.verdict for name, outcome in wrong.items()} == KNOWN, wrong
-    assert sum(outcome.verdict is Verdict.PASSED for outcome in outcomes) > 180
+    assert sum(outcome.verdict is StfVerdict.PASSED for outcome in outcomes) > 180
     assert len(again) == 3

@@ -17,8 +17,8 @@ from ringleaf.experiments.spec.options import file_name, run_name
 from ringleaf.experiments.walk.highlight import highlight
 from ringleaf.experiments.walk.page import render
 from ringleaf.switches.stf.junit import write_junit as write_stf_junit
-from ringleaf.switches.stf.outcome import Outcome, Verdict
-from ringleaf.switches.walk.steps import Executed, Place, Walk
+from ringleaf.switches.stf.outcome import StfOutcome, StfVerdict
+from ringleaf.switches.walk.steps import Executed, SourceLine, Walk
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -58,7 +58,7 @@ def test_data_of_scripts_is_data(text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_walks_show_names_and_no_more(text: str) -> None:
-    step = Executed(op=text, statement=text, place=Place(text, 1))
+    step = Executed(op=text, statement=text, place=SourceLine(text, 1))
     walk: Any = Walk(program=text, steps=(step,), out=(), sources={text: (text, text)})
     assert scripts(render(walk, text)) == ["script", "script"]  # our data, and our script
     assert "<" not in re.sub(r"</?em[^<>]*>", "", highlight(text))
@@ -67,7 +67,7 @@ def test_walks_show_names_and_no_more(text: str) -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_junit_is_xml(text: str, tmp_path: Path) -> None:
     write_junit(tmp_path / "a.xml", [TraceResult(text, 0.0, error=text)])
-    outcome: Any = Outcome(text, Verdict.FAILED, text, (text,), 0.0)
+    outcome: Any = StfOutcome(text, StfVerdict.FAILED, text, (text,), 0.0)
     write_stf_junit(tmp_path / "b.xml", [outcome])
     wanted = re.sub("[\0\x1b\ufffe]", "?", text)
     (error,) = ElementTree.parse(tmp_path / "a.xml").getroot().iter("error")

@@ -18,8 +18,8 @@ from uncompiled import run_uncompiled, starts_uncompiled
 from ringleaf.experiments import session
 from ringleaf.experiments.figures import sweeps as figures
 from ringleaf.experiments.network import Network
-from ringleaf.experiments.spec.collective import Spec
-from ringleaf.networks.options import Options
+from ringleaf.experiments.spec.collective import CollectiveSpec
+from ringleaf.networks.options import NetworkOptions
 from ringleaf.shipped import P4_BUILD
 
 PROGRAM = "switchml-64"
@@ -95,7 +95,7 @@ def test_a_wrong_adder_is_seen(kind: str, tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / p4info.name).write_bytes(p4info.read_bytes())
 
     def connect(
-        spec: Spec,
+        spec: CollectiveSpec,
         graph: nx.Graph[str],
         *,
         in_network: str | None,
@@ -106,7 +106,9 @@ def test_a_wrong_adder_is_seen(kind: str, tmp_path: Path, monkeypatch: pytest.Mo
         from ringleaf.networks.virtual import VirtualNetwork
 
         assert (in_network, capture, record) == ("switchml", None, None)
-        options = Options(system=find_system("switchml"), lanes=spec.lanes, programs=tmp_path)
+        options = NetworkOptions(
+            system=find_system("switchml"), lanes=spec.lanes, programs=tmp_path
+        )
         return VirtualNetwork(graph, options, seed=spec.seed)
 
     lines: list[str] = []

@@ -19,7 +19,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.errors import ConfigError
 from ringleaf.experiments import python
-from ringleaf.experiments.results import Row
+from ringleaf.experiments.results import CollectiveRow
 from ringleaf.topologies.graph import Link, add_host, add_switch, connect, new_graph
 from ringleaf.topologies.registry import TOPOLOGIES
 
@@ -54,7 +54,7 @@ def chain(ranks: int) -> Schedule:
 
 def time_ps(result: ringleaf.Result) -> int:
     [row] = result.rows
-    assert isinstance(row, Row)
+    assert isinstance(row, CollectiveRow)
     assert row.wrong == 0
     return row.time_ps
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands.cli import make_app
-from ringleaf.experiments.replay.command import Request, parse_window, replay
+from ringleaf.experiments.replay.command import ReplayRequest, parse_window, replay
 from ringleaf.experiments.replay.masks import parse_masks
 from ringleaf.networks.replay.compare import Window
 from ringleaf.networks.traces.checksums import write_checksums
@@ -60,7 +60,7 @@ def change_packets(path: Path, change: Callable[[Packets], Packets]) -> None:
 
 def run(folder: Path, **request: object) -> tuple[int, list[str]]:
     lines: list[str] = []
-    code = replay(find_traces([folder]), Request(**request), lines.append)  # type: ignore[arg-type]
+    code = replay(find_traces([folder]), ReplayRequest(**request), lines.append)  # type: ignore[arg-type]
     return code, lines
 
 

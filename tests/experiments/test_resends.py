@@ -10,7 +10,7 @@ import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.experiments.studies import resends as study
-from ringleaf.experiments.studies.resends import Case, main, run_case
+from ringleaf.experiments.studies.resends import Tried, main, run_case
 
 FEW_LINKS = (
     "torus2d,x=3,y=5",  # hosts' lines are four times as fast as the links between them
@@ -31,19 +31,19 @@ OFFENDERS = (
 @pytest.mark.parametrize("topo", FEW_LINKS)
 @pytest.mark.parametrize("algo", ALGORITHMS)
 def test_nothing_is_sent_again_without_a_loss(algo: str, topo: str) -> None:
-    outcome = run_case(Case(topo, algo, "64KiB"))
+    outcome = run_case(Tried(topo, algo, "64KiB"))
     assert (outcome.retransmissions, outcome.drops, outcome.lost) == (0, 0, 0)
 
 
 @pytest.mark.parametrize(("algo", "topo"), OFFENDERS)
 def test_nothing_is_sent_again_where_much_was(algo: str, topo: str) -> None:
-    outcome = run_case(Case(topo, algo, "1MiB"))
+    outcome = run_case(Tried(topo, algo, "1MiB"))
     assert (outcome.retransmissions, outcome.drops, outcome.lost) == (0, 0, 0)
 
 
 def test_a_window_fits_the_one_path_to_a_server() -> None:
     """Of two spines, the routes to one server take one: half the rate that there is."""
-    case = Case(FEW_LINKS[2], "omnireduce", "64KiB", (("servers", "1"),))
+    case = Tried(FEW_LINKS[2], "omnireduce", "64KiB", (("servers", "1"),))
     assert run_case(case).retransmissions == 0
 
 
@@ -115,7 +115,7 @@ def test_the_status_tells_of_waste(
     counts: dict[str, int], status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = ["--topo", "leafspine,leaves=1,spines=1,hosts=2", "--algo", "ring", "--size", "1KiB"]
-    found = replace(run_case(Case(few[1], "ring", "1KiB")), **counts)  # type: ignore[arg-type]
+    found = replace(run_case(Tried(few[1], "ring", "1KiB")), **counts)  # type: ignore[arg-type]
     monkeypatch.setattr(study, "run_case", lambda _: found)
     assert main(few) == status
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.experiments.soak import command
-from ringleaf.experiments.soak.cases import Case, Trouble, draw, simpler
+from ringleaf.experiments.soak.cases import SoakCase, Trouble, draw, simpler
 from ringleaf.experiments.spec.options import resolve
 from ringleaf.networks.faults import LinkLoss
 
-SMALL = Case(
+SMALL = SoakCase(
     0,
     {"topo": "leafspine,leaves=2,spines=1,hosts=2", "algo": "ring", "size": "256", "seed": "1"},
     Trouble(),
@@ -50,7 +50,7 @@ def test_a_failing_case_is_made_smaller() -> None:
 
     smallest = command.shrink(large, lambda case: "tree" in case.given["algo"])
 
-    assert isinstance(smallest, Case)
+    assert isinstance(smallest, SoakCase)
     assert smallest.given == SMALL.given | {"algo": "tree", "size": "4"}
     assert not smallest.trouble
     assert simpler(replace(smallest, given=smallest.given | {"algo": "ring"})) == []

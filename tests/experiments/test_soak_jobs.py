@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ringleaf.experiments.jobs.ledger import GradientLedger
 from ringleaf.experiments.soak import command, job_trial
-from ringleaf.experiments.soak.cases import Case, Trouble
+from ringleaf.experiments.soak.cases import SoakCase, Trouble
 from ringleaf.experiments.soak.job_cases import (
     AnyCase,
     JobsCase,
@@ -21,7 +21,7 @@ from ringleaf.experiments.soak.job_cases import (
     simpler_jobs,
 )
 from ringleaf.experiments.spec.options import resolve
-from ringleaf.networks.hosts.training import TrainingDirector
+from ringleaf.networks.endpoints.training import TrainingDirector
 from ringleaf.topologies.registry import count
 from ringleaf.units import FOREVER_PS
 
@@ -112,4 +112,4 @@ def test_a_failing_case_of_jobs_is_made_smaller() -> None:
 def test_numbers_draw_both_kinds() -> None:
     kinds = {type(draw_any(1, number)) for number in range(40)}
 
-    assert kinds == {Case, JobsCase}
+    assert kinds == {SoakCase, JobsCase}

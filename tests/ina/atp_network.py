@@ -14,7 +14,7 @@ from scapy.layers.l2 import Ether
 from test_switchml_network import floats
 
 from ringleaf.headers import ECN_MARKED
-from ringleaf.ina.atp.control import Job
+from ringleaf.ina.atp.control import AtpJob
 from ringleaf.ina.atp.wire import GRADIENT, MESSAGE_AT, RESEND, SEQUENCE_AT
 from ringleaf.topologies.graph import hosts
 
@@ -30,11 +30,11 @@ def job_on(
     aggregators: int = 64,
     window: int = 8,
     lanes: int = 64,
-) -> Job:
+) -> AtpJob:
     """All hosts; the last ones are servers, or each has one if there are to be none."""
     names = hosts(graph)
     workers = names[: len(names) - servers]
-    return Job(
+    return AtpJob(
         number,
         tuple(workers),
         tuple(names[len(workers) :] or names),

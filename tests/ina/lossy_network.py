@@ -68,7 +68,7 @@ Fate = Callable[[str, str, bytes], list[int]]
 """(from, to, packet) -> how long each copy takes that arrives, in picoseconds."""
 
 
-Job = switchml_control.Job | atp_control.Job
+Job = switchml_control.SwitchmlJob | atp_control.AtpJob
 
 
 @cache
@@ -78,7 +78,7 @@ def program(name: str) -> Program:
 
 def program_name(jobs: Sequence[Job]) -> str:
     """The program for all of these jobs' systems."""
-    systems = {"atp" if isinstance(job, atp_control.Job) else "switchml" for job in jobs}
+    systems = {"atp" if isinstance(job, atp_control.AtpJob) else "switchml" for job in jobs}
     return f"{'-'.join(sorted(systems))}-{jobs[0].lanes}"
 
 
@@ -135,7 +135,7 @@ class Run:
             assert self.results[0].tolist() == self.parts.sum(axis=0, dtype=np.int32).tolist()
         elif count:
             error = np.abs(self.results[0] - self.parts.astype(np.float64).sum(axis=0))
-            if isinstance(self.job, atp_control.Job):
+            if isinstance(self.job, atp_control.AtpJob):
                 bounds = atp_bounds(self.parts)
             else:
                 bounds = switchml_bounds(self.parts, self.job.lanes)
@@ -201,7 +201,9 @@ class Network:
         fate: Fate = on_time,
         first: int = 0,
     ) -> None:
-        switchml_control.check_jobs([job for job in jobs if isinstance(job, switchml_control.Job)])
+        switchml_control.check_jobs(
+            [job for job in jobs if isinstance(job, switchml_control.SwitchmlJob)]
+        )
         self.graph = graph
         self.fate = fate
         self.jobs = jobs
@@ -219,7 +221,7 @@ class Network:
         )
         self.ring = make_ring(self.store, 1024)
         self.parties = [
-            (atp_party if isinstance(job, atp_control.Job) else switchml_party)(
+            (atp_party if isinstance(job, atp_control.AtpJob) else switchml_party)(
                 graph, self.store, self.ring, job, first
             )
             for job in jobs

@@ -13,9 +13,9 @@ from lossy_network import DELAY_PS, LINK, Network, misbehaving, on_time, tree_of
 from scapy.layers.inet import IP
 from test_switchml_network import floats
 
-from ringleaf.ina.atp.control import Job
+from ringleaf.ina.atp.control import AtpJob
 from ringleaf.ina.atp.wire import COLLISION, GRADIENT, MESSAGE_AT
-from ringleaf.ina.switchml.control import Job as SwitchMLJob
+from ringleaf.ina.switchml.control import SwitchmlJob
 from ringleaf.topologies.detours import with_detours
 from ringleaf.topologies.graph import add_host, add_switch, connect, hosts, new_graph
 from ringleaf.topologies.registry import build
@@ -39,7 +39,7 @@ def test_jobs_share_too_few_aggregators(
         for number, servers in ((1, 1), (2, 0), (30, 2))
     ]
     ranks = [len(job.workers) for job in jobs]
-    everyone: list[Job | SwitchMLJob] = [*jobs, *[SwitchMLJob(1, 3)] * beside_switchml]
+    everyone: list[AtpJob | SwitchmlJob] = [*jobs, *[SwitchmlJob(1, 3)] * beside_switchml]
     ranks += [len(hosts(graph))] * beside_switchml
     network = Network(graph, everyone, misbehaving(rng, strange, strange, strange))
 

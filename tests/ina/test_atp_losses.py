@@ -23,7 +23,7 @@ from lossy_network import DELAY_PS, Network, tree_of
 from test_switchml_network import floats
 
 from ringleaf.hosts.agent import AGENT_WORDS
-from ringleaf.ina.atp.control import Job
+from ringleaf.ina.atp.control import AtpJob
 from ringleaf.ina.atp.ledger import ECMP
 from ringleaf.ina.atp.state import FLIGHT
 from ringleaf.ina.atp.wire import (
@@ -84,7 +84,7 @@ def test_what_waits_in_an_aggregator_for_one_that_has_passed_is_fetched() -> Non
     """h0's block of job 2 collides, and h2's takes the aggregator that is free by then."""
     graph = tree_of((4,))
     jobs = [
-        Job(number, ("h0", other), ("h3",), aggregators=1, window=1)
+        AtpJob(number, ("h0", other), ("h3",), aggregators=1, window=1)
         for number, other in ((1, "h1"), (2, "h2"))
     ]
     network = Network(graph, jobs, slow({("h2", "s0"): 10}))

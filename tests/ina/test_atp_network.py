@@ -24,7 +24,7 @@ from lossy_network import Network, misbehaving, tree_of
 from test_switchml_network import floats, integers
 
 from ringleaf.hosts.agent import AGENT_WORDS
-from ringleaf.ina.atp.control import Job
+from ringleaf.ina.atp.control import AtpJob
 from ringleaf.ina.atp.state import ALLOWED, INCREASE
 from ringleaf.ina.atp.wire import GRADIENT, MESSAGE_AT, RAW
 from ringleaf.topologies.graph import hosts
@@ -123,7 +123,7 @@ def test_sequence_numbers_wrap_around(servers: int) -> None:
 def test_64_workers() -> None:
     graph = tree_of((8, 8))
     names = hosts(graph)
-    job = Job(1, tuple(names), (names[5],), aggregators=64, window=4)
+    job = AtpJob(1, tuple(names), (names[5],), aggregators=64, window=4)
     network = Network(graph, [job], misbehaving(Random(3), 0.01, 0.01, 0.01))
 
     (run,) = network.reduce(integers(Random(3), 64, 300))

@@ -25,7 +25,7 @@ from ringleaf.ina.atp.congestion import (
 from ringleaf.ina.atp.registry import WINDOWS, find_window
 from ringleaf.ina.atp.state import CONTROL
 from ringleaf.ina.registry import find_system
-from ringleaf.networks.virtual import Options, VirtualNetwork
+from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.topologies.registry import build
 
 REQUESTED, OVERDUE, ROUNDS, RESULTS = range(OWN, OWN + 4)
@@ -76,7 +76,7 @@ def test_aimd_halves_the_window_or_adds_a_segment(window: int, marked: int, then
 def test_a_window_is_told_of_rounds_and_losses_and_kept_within_bounds(greedy: str) -> None:
     """With nothing lost but packets, the sum is right whatever a window says."""
     graph = build("leafspine,leaves=1,spines=1,hosts=3")
-    options = Options(system=find_system("atp"), lanes=64, loss=0.05, ina_congestion=greedy)
+    options = NetworkOptions(system=find_system("atp"), lanes=64, loss=0.05, ina_congestion=greedy)
     network = VirtualNetwork(graph, options, seed=2)
     tensors = [torch.full((64 * 400,), rank + 1, dtype=torch.int32) for rank in range(3)]
     network.run(ALGORITHMS["atp"].build(3), tensors)
@@ -96,4 +96,4 @@ def test_a_window_is_told_of_rounds_and_losses_and_kept_within_bounds(greedy: st
 
 def test_unknown_windows_are_refused() -> None:
     with pytest.raises(ConfigError, match="ina_cc: unknown window, got 'x'; valid: aimd"):
-        Options(ina_congestion="x")
+        NetworkOptions(ina_congestion="x")

@@ -11,7 +11,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from ringleaf.errors import ConfigError
-from ringleaf.ina.atp.control import Job, entities, first_aggregators
+from ringleaf.ina.atp.control import AtpJob, entities, first_aggregators
 from ringleaf.ina.atp.layers import ATP, ATPFloats, ATPIntegers
 from ringleaf.ina.atp.wire import GRADIENT, NO_PROPOSAL, PARAMETER, worker_set
 from ringleaf.topologies.registry import build
@@ -74,7 +74,7 @@ def test_a_job_does_not_collide_with_itself_while_there_are_enough() -> None:
 
 def test_racks_wait_for_their_workers_and_the_servers_rack_for_all() -> None:
     graph = build("leafspine,leaves=3,spines=2,hosts=3")
-    job = Job(9, ("h0", "h1", "h3", "h4"), ("h5",), aggregators=64, window=8)
+    job = AtpJob(9, ("h0", "h1", "h3", "h4"), ("h5",), aggregators=64, window=8)
 
     told = entities(graph, job)
 
@@ -107,7 +107,7 @@ def test_what_does_not_fit_is_refused(fields: dict[str, object], message: str) -
     arguments = {"number": 1, "workers": ("h0",), "servers": ("h1",)}
     arguments |= {"aggregators": 8, "window": 8} | fields
     with pytest.raises(ConfigError, match=message):
-        Job(**arguments)  # type: ignore[arg-type]
+        AtpJob(**arguments)  # type: ignore[arg-type]
 
 
 def test_sets_of_workers_are_signed() -> None:

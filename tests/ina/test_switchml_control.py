@@ -10,7 +10,7 @@ import pytest
 
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
-from ringleaf.ina.switchml.control import ENTRIES, Job, check_jobs, entities
+from ringleaf.ina.switchml.control import ENTRIES, SwitchmlJob, check_jobs, entities
 from ringleaf.ina.switchml.system import SYSTEM
 from ringleaf.ina.switchml.wire import SIZES
 from ringleaf.ina.systems import JobRequest, Share
@@ -21,7 +21,7 @@ from ringleaf.topologies.trees import aggregation_tree
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 
 
-def told(spec: str, job: Job) -> tuple[Any, Any, dict[str, list[Any]]]:
+def told(spec: str, job: SwitchmlJob) -> tuple[Any, Any, dict[str, list[Any]]]:
     graph = build(spec)
     tree = aggregation_tree(graph, hosts(graph))
     return graph, tree, entities(graph, tree, job)
@@ -29,7 +29,7 @@ def told(spec: str, job: Job) -> tuple[Any, Any, dict[str, list[Any]]]:
 
 @pytest.mark.parametrize("spec", ["fattree,k=4", "torus2d,x=3,y=3", "leafspine"])
 def test_each_child_has_a_bit_and_each_switch_a_group(spec: str) -> None:
-    graph, tree, told_to = told(spec, Job(6, 100, first_slot=20))
+    graph, tree, told_to = told(spec, SwitchmlJob(6, 100, first_slot=20))
 
     assert set(told_to) == set(tree.children)
     for switch, (group, *members) in told_to.items():
@@ -55,7 +55,7 @@ def test_each_child_has_a_bit_and_each_switch_a_group(spec: str) -> None:
 @pytest.mark.parametrize("lanes", SIZES)
 def test_entries_are_the_programs_and_it_takes_the_entities(lanes: int) -> None:
     schema = fy.P4Schema(BUILD / f"switchml-{lanes}.p4info.txtpb")
-    _, _, told_to = told("fattree,k=4", Job(255, ENTRIES[lanes] // 2, lanes=lanes))
+    _, _, told_to = told("fattree,k=4", SwitchmlJob(255, ENTRIES[lanes] // 2, lanes=lanes))
 
     sizes = {register.size for register in schema.p4info.registers}
     assert sizes == {ENTRIES[lanes]}
@@ -74,11 +74,13 @@ def star(leaves: int) -> Any:
 
 def test_a_switch_has_at_most_64_children() -> None:
     graph = star(64)
-    assert len(entities(graph, aggregation_tree(graph, hosts(graph)), Job(1, 4))["s0"]) == 65
+    assert (
+        len(entities(graph, aggregation_tree(graph, hosts(graph)), SwitchmlJob(1, 4))["s0"]) == 65
+    )
 
     graph = star(65)
     with pytest.raises(ConfigError, match="job 1: s0 can aggregate 64 children, got 65"):
-        entities(graph, aggregation_tree(graph, hosts(graph)), Job(1, 4))
+        entities(graph, aggregation_tree(graph, hosts(graph)), SwitchmlJob(1, 4))
 
 
 @pytest.mark.parametrize(
@@ -95,25 +97,33 @@ def test_a_switch_has_at_most_64_children() -> None:
 )
 def test_jobs_that_do_not_fit_are_refused(options: dict[str, int], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        Job(**options)
+        SwitchmlJob(**options)
 
 
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        (Job(1, 4, first_slot=8), "jobs 1 and 1: numbers must differ modulo 16, got the same"),
-        (Job(17, 4, first_slot=8), "jobs 1 and 17: numbers must differ modulo 16, got the same"),
-        (Job(2, 4, first_slot=7), "slots must not overlap, got 0 to 8 and from 7 on"),
-        (Job(2, 4, first_slot=8, lanes=256), "must have equal lanes, got 64 and 256"),
+        (
+            SwitchmlJob(1, 4, first_slot=8),
+            "jobs 1 and 1: numbers must differ modulo 16, got the same",
+        ),
+        (
+            SwitchmlJob(17, 4, first_slot=8),
+            "jobs 1 and 17: numbers must differ modulo 16, got the same",
+        ),
+        (SwitchmlJob(2, 4, first_slot=7), "slots must not overlap, got 0 to 8 and from 7 on"),
+        (SwitchmlJob(2, 4, first_slot=8, lanes=256), "must have equal lanes, got 64 and 256"),
     ],
 )
-def test_jobs_that_clash_are_refused(second: Job, message: str) -> None:
+def test_jobs_that_clash_are_refused(second: SwitchmlJob, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        check_jobs([Job(1, 8), second])
+        check_jobs([SwitchmlJob(1, 8), second])
 
 
 def test_jobs_with_slots_of_their_own_run_at_once() -> None:
-    check_jobs([Job(1, 8), Job(2, 4, first_slot=8), Job(3, 1, first_slot=12)])
+    check_jobs(
+        [SwitchmlJob(1, 8), SwitchmlJob(2, 4, first_slot=8), SwitchmlJob(3, 1, first_slot=12)]
+    )
 
 
 def test_system_names_its_programs() -> None:

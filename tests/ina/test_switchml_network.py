@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lossy_network import DELAY_PS, Fate, Network, misbehaving, on_time, tree_of
 
-from ringleaf.ina.switchml.control import Job
+from ringleaf.ina.switchml.control import SwitchmlJob
 from ringleaf.ina.switchml.wire import BLOCK_AT, MESSAGE_AT, RESULT, UPDATE
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build
@@ -53,7 +53,7 @@ def test_every_sum_is_right_whatever_links_do(
 ) -> None:
     rng = Random(seed)
     graph = tree_of(shape)
-    network = Network(graph, [Job(7, slots)], misbehaving(rng, loss, twice, late))
+    network = Network(graph, [SwitchmlJob(7, slots)], misbehaving(rng, loss, twice, late))
     ranks = len(hosts(graph))
 
     tensors = [(floats if rng.random() < 0.7 else integers)(rng, ranks, count) for count in counts]
@@ -80,7 +80,7 @@ def test_sums_are_right_on_every_topology(
 ) -> None:
     rng = Random(seed)
     graph = build(spec)
-    network = Network(graph, [Job(2, 8)], misbehaving(rng, loss, strange, strange))
+    network = Network(graph, [SwitchmlJob(2, 8)], misbehaving(rng, loss, strange, strange))
 
     for count in (rng.randint(1, 1000), 65):
         for run in network.reduce(floats(rng, len(hosts(graph)), count)):
@@ -96,7 +96,11 @@ def test_sums_are_right_on_every_topology(
 def test_jobs_run_side_by_side(shape: tuple[int, ...], seed: int, loss: float) -> None:
     rng = Random(seed)
     graph = tree_of(shape)
-    jobs = [Job(3, 4, first_slot=0), Job(4, 2, first_slot=6), Job(21, 2, first_slot=4)]
+    jobs = [
+        SwitchmlJob(3, 4, first_slot=0),
+        SwitchmlJob(4, 2, first_slot=6),
+        SwitchmlJob(21, 2, first_slot=4),
+    ]
     network = Network(graph, jobs, misbehaving(rng, loss, loss, loss))
     ranks = len(hosts(graph))
 
@@ -109,7 +113,7 @@ def test_jobs_run_side_by_side(shape: tuple[int, ...], seed: int, loss: float) -
 def test_packets_of_256_lanes(shape: tuple[int, ...]) -> None:
     rng = Random(1)
     graph = tree_of(shape)
-    network = Network(graph, [Job(1, 3, lanes=256)], misbehaving(rng, 0.1, 0.1, 0.1))
+    network = Network(graph, [SwitchmlJob(1, 3, lanes=256)], misbehaving(rng, 0.1, 0.1, 0.1))
     ranks = len(hosts(graph))
 
     for make in (floats, integers):
@@ -123,7 +127,7 @@ def test_block_numbers_wrap_around(shape: tuple[int, ...]) -> None:
     graph = tree_of(shape)
     slots = 3
     fate = misbehaving(rng, 0.1, 0.1, 0.1)
-    network = Network(graph, [Job(9, slots)], fate, first=2**32 // slots - 2)
+    network = Network(graph, [SwitchmlJob(9, slots)], fate, first=2**32 // slots - 2)
 
     for run in network.reduce(floats(rng, len(hosts(graph)), 64 * 20)):
         run.check()
@@ -137,7 +141,7 @@ def test_nan_of_one_worker_makes_the_block_nan_for_all(bad: float) -> None:
     parts = np.ones((len(hosts(graph)), 200), np.float32)
     parts[1, 70] = bad
 
-    (run,) = Network(graph, [Job(1, 2)]).reduce(parts)
+    (run,) = Network(graph, [SwitchmlJob(1, 2)]).reduce(parts)
 
     for result in run.results:
         assert np.isnan(result).tolist() == [False] * 64 + [True] * 64 + [False] * 72
@@ -146,7 +150,7 @@ def test_nan_of_one_worker_makes_the_block_nan_for_all(bad: float) -> None:
 
 def test_a_quiet_network_carries_each_block_once_per_link_and_direction() -> None:
     graph = tree_of(THREE_TIERS)
-    network = Network(graph, [Job(1, 4)])
+    network = Network(graph, [SwitchmlJob(1, 4)])
     network.reduce(np.ones((len(hosts(graph)), 64 * 10), np.float32))
 
     assert network.retransmissions == 0
@@ -159,7 +163,7 @@ def test_a_quiet_network_carries_each_block_once_per_link_and_direction() -> Non
 def test_one_worker_gets_its_own_values() -> None:
     values = np.arange(130, dtype=np.float32)[None]
 
-    (run,) = Network(tree_of((1, 1)), [Job(1, 2)]).reduce(values)
+    (run,) = Network(tree_of((1, 1)), [SwitchmlJob(1, 2)]).reduce(values)
 
     assert run.results.tolist() == values.tolist()
 
@@ -190,7 +194,7 @@ def lose_once(src: str, dst: str, message: int) -> tuple[Fate, list[bytes]]:
 def test_one_loss_on_any_hop_is_mended(src: str, dst: str, message: int) -> None:
     fate, seen = lose_once(src, dst, message)
     graph = tree_of(TWO_TIERS)
-    network = Network(graph, [Job(1, 2)], fate)
+    network = Network(graph, [SwitchmlJob(1, 2)], fate)
 
     (run,) = network.reduce(np.arange(4 * 10, dtype=np.int32).reshape(4, 10))
 

@@ -80,12 +80,12 @@ def test_programs_that_nothing_joins_are_refused() -> None:
 
 def test_systems_of_one_program_share_its_slots() -> None:
     from ringleaf.networks.groups import Group
-    from ringleaf.networks.virtual import Options, VirtualNetwork
+    from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 
     one, other = Noted(), Noted()
     graph = build("leafspine,leaves=1,spines=1,hosts=4")
     groups = [Group(1, ("h0", "h1"), (), one), Group(2, ("h2", "h3"), (), other)]
-    VirtualNetwork(graph, Options(lanes=64), groups=groups).close()
+    VirtualNetwork(graph, NetworkOptions(lanes=64), groups=groups).close()
 
     assert [*one.shares, *other.shares] == [Share(0, 2), Share(1, 2)]
 

@@ -13,7 +13,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.experiments.network import keep_hosts
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.outcome import RunResult
-from ringleaf.networks.virtual import Options, VirtualNetwork
+from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build
 
@@ -33,7 +33,7 @@ def check(
 ) -> tuple[RunResult, list[torch.Tensor]]:
     """Aggregate on the first `workers` hosts; all must be within the documented bound."""
     graph = keep_hosts(build(topology), workers)
-    network = VirtualNetwork(graph, Options(system=SWITCHML, **options))
+    network = VirtualNetwork(graph, NetworkOptions(system=SWITCHML, **options))
     exact = torch.stack([tensor.double() for tensor in tensors]).sum(0)
     bound = SWITCHML.error_bound(tensors, network.options.lanes)
     schedule = ALGORITHMS["switchml"].build(len(hosts(graph)))
@@ -105,7 +105,7 @@ def test_one_rack_reaches_twice_the_bandwidth_of_a_ring() -> None:
     topology = "leafspine,leaves=1,spines=1,hosts=8"
     elements = 1 << 20
     aggregated, _ = check(topology, 8, random_tensors(8, elements, seed=1))
-    network = VirtualNetwork(build(topology), Options())
+    network = VirtualNetwork(build(topology), NetworkOptions())
     ring = network.run(ALGORITHMS["ring"].build(8), random_tensors(8, elements, seed=1))
 
     assert ring.time_ps / aggregated.time_ps == pytest.approx(2 * 7 / 8, rel=0.1)
@@ -116,7 +116,7 @@ def test_nan_and_infinity_make_their_block_nan_on_every_rank() -> None:
     tensors[1][70] = torch.nan
     tensors[2][130] = torch.inf
     graph = keep_hosts(build("leafspine"), 4)
-    network = VirtualNetwork(graph, Options(system=SWITCHML, lanes=64))
+    network = VirtualNetwork(graph, NetworkOptions(system=SWITCHML, lanes=64))
     results = [tensor.clone() for tensor in tensors]
     network.run(ALGORITHMS["switchml"].build(4), results)
 
@@ -129,7 +129,7 @@ def test_nan_and_infinity_make_their_block_nan_on_every_rank() -> None:
 def test_blocks_go_on_counting_from_tensor_to_tensor() -> None:
     """Slots and versions continue: a second tensor must not meet the first one's state."""
     graph = build("fattree,k=4")
-    network = VirtualNetwork(graph, Options(system=SWITCHML, lanes=64, slots=8, loss=0.01))
+    network = VirtualNetwork(graph, NetworkOptions(system=SWITCHML, lanes=64, slots=8, loss=0.01))
     schedule = ALGORITHMS["switchml"].build(16)
     for seed, elements in enumerate((1000, 1, 64 * 8, 0, 777)):
         tensors = random_tensors(16, elements, seed)
@@ -143,7 +143,7 @@ def test_integers_are_added_exactly_and_wrap() -> None:
     big = 2**31 - 1
     tensors = [torch.tensor([1, -5, big, rank], dtype=torch.int32) for rank in range(3)]
     graph = keep_hosts(build("leafspine"), 3)
-    network = VirtualNetwork(graph, Options(system=SWITCHML))
+    network = VirtualNetwork(graph, NetworkOptions(system=SWITCHML))
     network.run(ALGORITHMS["switchml"].build(3), tensors)
 
     wrapped = (3 * big + 2**31) % 2**32 - 2**31

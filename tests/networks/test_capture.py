@@ -22,7 +22,7 @@ from ringleaf.networks.traces import pcapng_write
 from ringleaf.networks.traces.pcap_read import read_packets
 from ringleaf.networks.traces.pcapng_write import Interface, PcapngWriter
 from ringleaf.networks.traces.trace import open_trace
-from ringleaf.networks.virtual import Options, VirtualNetwork
+from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.networks.virtual.capture import BUFFER_BYTES
 from ringleaf.networks.virtual.pcap import interfaces
 from ringleaf.topologies.delays import with_delays
@@ -131,7 +131,7 @@ def test_ports_are_named_as_the_topology_names_them() -> None:
 def run(folder: Path, elements: int, *, host_ps: int = 0, system: str | None = None) -> None:
     """Run an allreduce of two ranks, and leave a capture and traces of it."""
     graph = with_delays(GRAPH, switch_delay_ps=0, host_delay_ps=host_ps)
-    options = Options(
+    options = NetworkOptions(
         capture=folder / "pcap", record=folder / "traces", system=SYSTEMS.get(system or "")
     )
     network = VirtualNetwork(graph, options)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ringleaf.networks.hosts.credit import credit_bytes, partition_bytes
+from ringleaf.networks.endpoints.credit import credit_bytes, partition_bytes
 
 SYSTEM: Any = SimpleNamespace(window_bytes=1000)
 

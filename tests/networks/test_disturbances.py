@@ -8,7 +8,7 @@ import torch
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
-from ringleaf.networks.options import Options
+from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.registry import build
@@ -19,7 +19,7 @@ UP, DOWN = ("s0", "s2"), ("s2", "s0")
 
 
 def run(*disturbances: Disturbance) -> tuple[VirtualNetwork, RunResult, list[torch.Tensor]]:
-    network = VirtualNetwork(build(TOPOLOGY), Options())
+    network = VirtualNetwork(build(TOPOLOGY), NetworkOptions())
     tensors = [torch.full((1000,), 1.0) for _ in range(4)]
     schedule = ALGORITHMS["ring"].build(4)
     return network, network.run(schedule, tensors, disturbances=disturbances), tensors
@@ -76,7 +76,7 @@ def test_a_run_that_gets_nowhere_says_who_waits_for_whom() -> None:
 
 
 def test_nothing_restarts_while_traces_are_recorded(tmp_path: pytest.TempPathFactory) -> None:
-    network = VirtualNetwork(build(TOPOLOGY), Options(record=tmp_path))  # type: ignore[arg-type]
+    network = VirtualNetwork(build(TOPOLOGY), NetworkOptions(record=tmp_path))  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="restart: not while traces are recorded, got 's1'"):
         network.restart("s1")
 

@@ -9,7 +9,7 @@ import torch
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
 from ringleaf.collectives.registry import find_algorithm
-from ringleaf.networks.options import Options
+from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.networks.virtual.drops import (
@@ -29,7 +29,7 @@ def run_incast(queue_bytes: int) -> RunResult:
     """Each of three hosts sends 64 KiB to the fourth at once, through one switch."""
     graph = build("leafspine,leaves=1,spines=0,hosts=4")
     schedule = find_algorithm("ps").build(3, size_bytes=1 << 16, servers=1)
-    options = Options(queue_bytes=queue_bytes, servers=1, window=64)
+    options = NetworkOptions(queue_bytes=queue_bytes, servers=1, window=64)
     network = VirtualNetwork(graph, options)
     tensors = network.tensors(1 << 14, torch.float32, schedule)
     for rank, tensor in enumerate(tensors):

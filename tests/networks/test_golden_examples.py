@@ -19,7 +19,7 @@ from ringleaf.collectives.parameter_server import parameter_server_allreduce
 from ringleaf.experiments.studies.sharing import share
 from ringleaf.ina.atp.system import Atp
 from ringleaf.ina.atp.wire import VALUES_AT
-from ringleaf.networks.virtual import Options, VirtualNetwork
+from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.topologies.detours import with_detours
 from ringleaf.topologies.graph import Link, add_host, add_switch, connect, new_graph
 
@@ -98,7 +98,7 @@ def test_grid_figure_1(
     gradients as they are, 0.19 of each: 2.43 in all with ATP. GRID sends one worker's to the next
     rack, to be added up there, and all have 3.
     """
-    options = Options(
+    options = NetworkOptions(
         system=Limited(aggregated), lanes=LANES, slots=WINDOW, switch_entries=WINDOW, servers=1
     )
     network = VirtualNetwork(grid_figure_1(*ways), options)
@@ -131,7 +131,7 @@ def test_grid_figure_1_geryon(ways: list[str], rate: float) -> None:
     schedule = parameter_server_allreduce(8, 1, segments)
     tensors = [torch.ones(1 << 20) for _ in range(8)]
 
-    result = VirtualNetwork(grid_figure_1(*ways), Options(servers=1)).run(schedule, tensors)
+    result = VirtualNetwork(grid_figure_1(*ways), NetworkOptions(servers=1)).run(schedule, tensors)
 
     assert all(bool((tensor == 8).all()) for tensor in tensors)
     slowest = min(result.wire_bytes[:8]) * (segments + 1) / segments  # the last sums come after it

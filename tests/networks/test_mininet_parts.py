@@ -12,14 +12,14 @@ import pytest
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands import shell
-from ringleaf.networks.live.engine import Line
+from ringleaf.networks.live.engine import LinkEnd
 from ringleaf.networks.live.processes import ended_like_interrupts, identify, is_running, kill
 from ringleaf.networks.mininet import preflight, state
 from ringleaf.networks.mininet.send_buffers import give_room
 from ringleaf.networks.mininet.shaping import disciplines, netem_options
 from ringleaf.units import PS_PER_MS, PS_PER_US
 
-LINE = Line("r1a2b-s0-1", 100 * 10**6, 5 * PS_PER_MS, 0.01, 1 << 20)
+LINE = LinkEnd("r1a2b-s0-1", 100 * 10**6, 5 * PS_PER_MS, 0.01, 1 << 20)
 
 
 def test_all_that_is_missing_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,8 +81,8 @@ def test_disciplines_are_needed_only_by_bmv2(
 
 def test_lines_become_disciplines() -> None:
     assert netem_options(LINE) == "delay 5000us loss 1.000000%"
-    assert netem_options(Line("x", 1, 99 * PS_PER_US)) == ""
-    plain = disciplines(Line("x", 8 * 10**9), priorities=False)
+    assert netem_options(LinkEnd("x", 1, 99 * PS_PER_US)) == ""
+    plain = disciplines(LinkEnd("x", 8 * 10**9), priorities=False)
     assert plain == [
         "qdisc add dev x root handle 2: htb default 1",
         "class add dev x parent 2: classid 2:1 htb rate 8000000000bit ceil 8000000000bit "

@@ -26,7 +26,7 @@ from ringleaf.networks.traces.manifest import Manifest, Port, write_manifest
 from ringleaf.networks.traces.pcap_read import read_packets
 from ringleaf.networks.traces.pcap_write import PcapWriter
 from ringleaf.networks.traces.trace import PORT, TIME_PS, open_trace
-from ringleaf.networks.virtual import Options, VirtualNetwork
+from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.graph import hosts
@@ -62,7 +62,7 @@ def run(
     """Run a collective of ones, and look at the sums."""
     graph = with_delays(build(topo), switch_delay_ps=switch_ps, host_delay_ps=host_ps)
     network = VirtualNetwork(
-        graph, Options(system=SYSTEMS.get(algorithm), servers=servers, **options)
+        graph, NetworkOptions(system=SYSTEMS.get(algorithm), servers=servers, **options)
     )
     schedule = ALGORITHMS[algorithm].build(
         len(hosts(graph)) - servers,

@@ -15,7 +15,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.network import keep_hosts
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.outcome import RunResult
-from ringleaf.networks.virtual import Options, VirtualNetwork
+from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.topologies.registry import build
 
 OMNIREDUCE = SYSTEMS["omnireduce"]
@@ -37,7 +37,7 @@ def run(
 ) -> RunResult:
     """Sum, and expect the very bits of the sum in the order of ranks."""
     graph = keep_hosts(build(topology), len(tensors) + servers)
-    network = VirtualNetwork(graph, Options(system=OMNIREDUCE, servers=servers, **options))
+    network = VirtualNetwork(graph, NetworkOptions(system=OMNIREDUCE, servers=servers, **options))
     wanted = tensors[0].clone()
     for tensor in tensors[1:]:
         wanted += tensor
@@ -90,7 +90,7 @@ def test_time_follows_the_density_of_blocks_as_published() -> None:
     may be somewhat more than the formula's, which has no latency.
     """
     elements = 1 << 18
-    ring = VirtualNetwork(keep_hosts(build(STAR), 8), Options())
+    ring = VirtualNetwork(keep_hosts(build(STAR), 8), NetworkOptions())
     ring_ps = ring.run(ALGORITHMS["ring"].build(8), sparse_tensors(8, elements, 1.0, 1)).time_ps
     for density in (1.0, 0.25):
         tensors = sparse_tensors(8, elements, density, seed=1)
@@ -111,7 +111,7 @@ def test_recorded_packets_have_room_though_they_exceed_the_mtu(tmp_path: Path) -
 
 
 def test_types_that_cannot_be_added_are_refused() -> None:
-    network = VirtualNetwork(keep_hosts(build(STAR), 2), Options(system=OMNIREDUCE))
+    network = VirtualNetwork(keep_hosts(build(STAR), 2), NetworkOptions(system=OMNIREDUCE))
     halves = [torch.ones(10, dtype=torch.float16) for _ in range(2)]
     with pytest.raises(
         ConfigError, match=r"omnireduce: adds up torch.float32 .*, got torch.float16"

@@ -6,7 +6,7 @@ import torch
 
 from ringleaf.arena import Store
 from ringleaf.hosts.agent import PROGRESS, make_agent, make_ring
-from ringleaf.networks.hosts.execution import Operation
+from ringleaf.networks.endpoints.execution import Operation
 from ringleaf.networks.virtual.patience import ROUND_TRIPS, Patience, limit_ps
 from ringleaf.units import PS_PER_S, PS_PER_US
 

@@ -20,7 +20,7 @@ from ringleaf.networks.replay.replayer import Replayer, load_program
 from ringleaf.networks.replay.sinks import Comparison, Outputs
 from ringleaf.networks.traces.checksums import changed_files
 from ringleaf.networks.traces.trace import ORDER, TIME_PS, open_trace
-from ringleaf.networks.virtual import Options, VirtualNetwork
+from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build
@@ -47,7 +47,7 @@ def record(
     graph = with_delays(build(topology, delay_ps=delay_ps), switch_delay_ps=switch_delay_ps)
     network = VirtualNetwork(
         graph,
-        Options(system=SYSTEMS.get(algorithm), lanes=64, **options),  # type: ignore[arg-type]
+        NetworkOptions(system=SYSTEMS.get(algorithm), lanes=64, **options),  # type: ignore[arg-type]
         seed=seed,
     )
     ranks = len(hosts(graph))

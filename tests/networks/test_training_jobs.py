@@ -19,11 +19,11 @@ from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import Layer, Model
 from ringleaf.hosts.training.pieces import Piece, cut
 from ringleaf.ina.registry import SYSTEMS
+from ringleaf.networks.endpoints.assignment import Assignment
+from ringleaf.networks.endpoints.credit import credit_bytes, partition_bytes
+from ringleaf.networks.endpoints.training import Stretch, TrainingDirector
 from ringleaf.networks.groups import Group
-from ringleaf.networks.hosts.assignment import Assignment
-from ringleaf.networks.hosts.credit import credit_bytes, partition_bytes
-from ringleaf.networks.hosts.training import Stretch, TrainingDirector
-from ringleaf.networks.options import Options
+from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies import registry
 from ringleaf.units import PS_PER_S, PS_PER_US
@@ -97,7 +97,7 @@ def direct(
         Group(i + 1, tuple(f"h{2 * place + i}" for place in range(2)), (), SYSTEMS.get(algorithm))
         for i, algorithm in enumerate(algorithms)
     ]
-    network = VirtualNetwork(graph, Options(lanes=64, slots=slots), groups=groups)
+    network = VirtualNetwork(graph, NetworkOptions(lanes=64, slots=slots), groups=groups)
     assignments = [
         Assignment(
             TrainingJob(
@@ -193,7 +193,7 @@ def size_of(stretch: Stretch) -> int:
 def test_rates_that_are_lifted_are_lifted_on_every_queue_pair() -> None:
     """Of a collective with two peers first, and then with one of them."""
     graph = registry.build("leafspine,leaves=1,spines=1,hosts=3", hosts=None)
-    network = VirtualNetwork(graph, Options())
+    network = VirtualNetwork(graph, NetworkOptions())
     connections = network.endpoints.connections
     streams = [Stream(peer, Op.REDUCE) for peer in (1, 2)]
     connections.connect(0, 0, 0, streams)

@@ -18,7 +18,7 @@ from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.outcome import RunResult
-from ringleaf.networks.virtual import Options, VirtualNetwork
+from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build
 
@@ -37,7 +37,7 @@ def make(
     graph = build(topology)
     network = VirtualNetwork(
         graph,
-        Options(system=SYSTEMS.get(algorithm), **options),
+        NetworkOptions(system=SYSTEMS.get(algorithm), **options),
         seed=seed,
     )
     schedule = ALGORITHMS[algorithm].build(
@@ -209,7 +209,7 @@ def test_aggregation_without_a_system_is_refused() -> None:
 )
 def test_bad_options_are_refused(options: dict[str, float], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        Options(**options)  # type: ignore[arg-type]
+        NetworkOptions(**options)  # type: ignore[arg-type]
 
 
 def test_one_host_alone_has_nothing_to_do() -> None:

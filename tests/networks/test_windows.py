@@ -13,7 +13,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.hosts.plan import plans
 from ringleaf.hosts.rc.state import ALLOWED, QP_COUNT, open_qp
 from ringleaf.ina.registry import SYSTEMS
-from ringleaf.networks.options import Options
+from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.registry import build
 
@@ -28,7 +28,7 @@ def test_a_connection_has_the_window_of_its_path(window: int | None, near: int, 
 
     Half of a ring's connections stay below a leaf.
     """
-    network = VirtualNetwork(graph(), Options(window=window))
+    network = VirtualNetwork(graph(), NetworkOptions(window=window))
     network.endpoints.connect(plans(ALGORITHMS["ring"].build(4), 64))
 
     arena, connections = network.store.arena, network.endpoints.connections
@@ -62,10 +62,10 @@ def test_a_connection_has_the_window_of_its_path(window: int | None, near: int, 
 def test_a_system_has_the_window_of_the_busiest_link(system: str, packets: int) -> None:
     """Of two workers on two leaves, each of whose hosts serves half of the blocks, too."""
     pair = build("leafspine,leaves=2,spines=1,hosts=1,rate=25G,host_rate=100G")
-    network = VirtualNetwork(pair, Options(system=SYSTEMS[system]))
+    network = VirtualNetwork(pair, NetworkOptions(system=SYSTEMS[system]))
     assert network.endpoints.aggregators[0].window_bytes == 4 * 256 * packets
 
 
 def test_a_window_that_is_asked_for_is_taken() -> None:
-    network = VirtualNetwork(graph(), Options(system=SYSTEMS["omnireduce"], slots=300))
+    network = VirtualNetwork(graph(), NetworkOptions(system=SYSTEMS["omnireduce"], slots=300))
     assert network.endpoints.aggregators[0].window_bytes == 4 * 256 * 300

@@ -23,7 +23,7 @@ from ringleaf.switches.engine.updates import (
     ValueSetUpdate,
 )
 from ringleaf.switches.fuzz.campaign import draw_round
-from ringleaf.switches.fuzz.contest import Difference, shrink
+from ringleaf.switches.fuzz.contest import Disagreement, shrink
 from ringleaf.switches.fuzz.course import Course
 from ringleaf.switches.fuzz.exclusions import incomparable, unconfigured
 from ringleaf.switches.fuzz.kept import as_stf
@@ -151,15 +151,15 @@ def test_shrinking_finds_the_packets_and_updates_that_matter() -> None:
     packets[-1] = (2, b"\x07" * 19 + b"\xaa" + b"\x07" * 12)
     asked = []
 
-    def differs(updates: Sequence[Update], sent: Sequence[Packet]) -> Difference | None:
+    def differs(updates: Sequence[Update], sent: Sequence[Packet]) -> Disagreement | None:
         asked.append(len(sent))
         if needed in updates and (3, b"first") in sent and b"\xaa" in sent[-1][1]:
-            return Difference(tuple(updates), tuple(sent))
+            return Disagreement(tuple(updates), tuple(sent))
         return None
 
     updates = [GroupUpdate(INSERT, number, ((1, 0),)) for number in range(1, 9)]
-    found = Difference(tuple(updates), tuple(packets))
-    assert shrink(found, differs, 1000) == Difference((needed,), ((3, b"first"), (2, b"\xaa")))
+    found = Disagreement(tuple(updates), tuple(packets))
+    assert shrink(found, differs, 1000) == Disagreement((needed,), ((3, b"first"), (2, b"\xaa")))
 
     asked.clear()
     shrink(found, differs, 10)
@@ -197,7 +197,7 @@ def test_kept_difference_is_a_test_in_stf() -> None:
     program = load("tables")
     updates, packets = drawn(program, 5, 0, 1)
     accepted = EngineSide(program, updates).accepted
-    found = Difference(tuple(accepted), tuple(packets), theirs=((2, b"\x12"),))
+    found = Disagreement(tuple(accepted), tuple(packets), theirs=((2, b"\x12"),))
     text = as_stf(program, found)
     assert text.splitlines()[-1] == "expect 2 12$"
 

@@ -9,31 +9,31 @@ import pytest
 from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.stf.outcome import Outcome, Verdict
-from ringleaf.switches.stf.runner import Job, run_test
+from ringleaf.switches.stf.outcome import StfOutcome, StfVerdict
+from ringleaf.switches.stf.runner import StfTest, run_test
 
 TESTS = Path(__file__).parent / "stf"
 
 
-def run(tmp_path: Path, program: str, text: str) -> Outcome:
+def run(tmp_path: Path, program: str, text: str) -> StfOutcome:
     stf = tmp_path / "x.stf"
     stf.write_text(text)
-    return run_test(Job(PROGRAMS / f"{program}.json", stf))
+    return run_test(StfTest(PROGRAMS / f"{program}.json", stf))
 
 
 @pytest.mark.parametrize("name", ["tables", "stateful", "flows"])
 def test_our_own_tests_pass(name: str) -> None:
-    outcome = run_test(Job(PROGRAMS / f"{name}.json", TESTS / f"{name}.stf"))
+    outcome = run_test(StfTest(PROGRAMS / f"{name}.json", TESTS / f"{name}.stf"))
 
-    assert (outcome.verdict, outcome.detail) == (Verdict.PASSED, ())
+    assert (outcome.verdict, outcome.detail) == (StfVerdict.PASSED, ())
 
 
 @pytest.mark.bmv2
 @pytest.mark.parametrize("name", ["tables", "stateful", "flows"])
 def test_our_own_tests_pass_on_bmv2(name: str) -> None:
-    outcome = run_test(Job(PROGRAMS / f"{name}.json", TESTS / f"{name}.stf", "bmv2"))
+    outcome = run_test(StfTest(PROGRAMS / f"{name}.json", TESTS / f"{name}.stf", "bmv2"))
 
-    assert (outcome.verdict, outcome.detail) == (Verdict.PASSED, ()), outcome
+    assert (outcome.verdict, outcome.detail) == (StfVerdict.PASSED, ()), outcome
 
 
 def test_each_of_their_expectations_matters(tmp_path: Path) -> None:
@@ -44,12 +44,12 @@ def test_each_of_their_expectations_matters(tmp_path: Path) -> None:
     for at in expected:
         elsewhere = lines[at].replace("expect ", "expect 4")
         changed = "\n".join([*lines[:at], elsewhere, *lines[at + 1 :]])
-        assert run(tmp_path, "stateful", changed).verdict is Verdict.FAILED
+        assert run(tmp_path, "stateful", changed).verdict is StfVerdict.FAILED
     assert len(expected) == 5
 
 
 def test_reads_are_printed_as_bmv2_prints_them() -> None:
-    outcome = run_test(Job(PROGRAMS / "stateful.json", TESTS / "stateful.stf"))
+    outcome = run_test(StfTest(PROGRAMS / "stateful.json", TESTS / "stateful.stf"))
 
     assert "longs[5]= 255" in outcome.printed
 
@@ -58,7 +58,7 @@ def test_a_wrong_packet_is_shown_beside_what_was_expected(tmp_path: Path) -> Non
     packet = "01 0000000000 0000 00" + "00" * 24
     outcome = run(tmp_path, "tables", f"packet 0 {packet}\nexpect 2 FE\n")
 
-    assert outcome.verdict is Verdict.FAILED
+    assert outcome.verdict is StfVerdict.FAILED
     assert outcome.reason == "port 2: packet 1 differs at byte 0: FE expected, got FF"
     assert "line 2 expects, line 1 led to:" in outcome.detail
 
@@ -70,7 +70,7 @@ def test_entries_follow_priorities_whichever_came_first(tmp_path: Path) -> None:
     for order in ((1, 2), (2, 1)):
         entries = "".join(add.format(priority, priority) for priority in order)
         outcome = run(tmp_path, "tables", f"{entries}{packet}02")
-        assert outcome.verdict is Verdict.FAILED  # no hit of exact_table: lpm is 0xaa
+        assert outcome.verdict is StfVerdict.FAILED  # no hit of exact_table: lpm is 0xaa
         outcome = run(tmp_path, "tables", f"{entries}{packet[:-2]}AA02")
         assert outcome.reason == ""
 
@@ -104,7 +104,7 @@ def test_what_does_not_fit_the_program_fails_with_its_line(
     outcome = run(tmp_path, program, f"# a comment\n{line}\n")
 
     number = 1 + len(line.splitlines())
-    assert outcome.verdict is Verdict.FAILED
+    assert outcome.verdict is StfVerdict.FAILED
     assert re.search(rf"x\.stf:{number}: .*{re.escape(message)}", outcome.reason)
 
 
@@ -112,9 +112,9 @@ def test_a_program_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "p.json").write_text("{}")
     (tmp_path / "x.stf").write_text("wait")
 
-    outcome = run_test(Job(tmp_path / "p.json", tmp_path / "x.stf"))
+    outcome = run_test(StfTest(tmp_path / "p.json", tmp_path / "x.stf"))
 
-    assert outcome.verdict is Verdict.REFUSED
+    assert outcome.verdict is StfVerdict.REFUSED
     assert outcome.reason.startswith("not BMv2 JSON")
 
 
@@ -133,9 +133,9 @@ def test_a_program_of_another_architecture_is_skipped(
     (tmp_path / "mine.p4").write_text("#include <core.p4>\n#include <pna.p4>")
     (tmp_path / "x.stf").write_text("wait")
 
-    outcome = run_test(Job(tmp_path / "p.p4", tmp_path / "x.stf"))
+    outcome = run_test(StfTest(tmp_path / "p.p4", tmp_path / "x.stf"))
 
-    assert (outcome.verdict, outcome.reason) == (Verdict.SKIPPED, reason)
+    assert (outcome.verdict, outcome.reason) == (StfVerdict.SKIPPED, reason)
 
 
 def test_a_bad_line_is_the_callers_error(tmp_path: Path) -> None:

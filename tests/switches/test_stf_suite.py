@@ -13,14 +13,14 @@ from program_cases import PROGRAMS
 from ringleaf.errors import ConfigError
 from ringleaf.switches.stf import suite
 from ringleaf.switches.stf.expectations import Output
-from ringleaf.switches.stf.outcome import Outcome, Verdict
-from ringleaf.switches.stf.runner import Job
+from ringleaf.switches.stf.outcome import StfOutcome, StfVerdict
+from ringleaf.switches.stf.runner import StfTest
 
 TESTS = Path(__file__).parent / "stf"
-TABLES = Job(PROGRAMS / "tables.json", TESTS / "tables.stf")
+TABLES = StfTest(PROGRAMS / "tables.json", TESTS / "tables.stf")
 
 
-class Deadly(Job):
+class Deadly(StfTest):
     """A test whose process dies of it."""
 
     def __reduce__(self) -> tuple[object, tuple[int]]:
@@ -32,8 +32,8 @@ def test_a_process_that_dies_fails_its_own_test_only() -> None:
 
     dead, alive = suite.run_jobs(jobs, compiled=False, workers=1)
 
-    assert (dead.verdict, dead.reason) == (Verdict.FAILED, "the process that ran it died")
-    assert alive.verdict is Verdict.PASSED
+    assert (dead.verdict, dead.reason) == (StfVerdict.FAILED, "the process that ran it died")
+    assert alive.verdict is StfVerdict.PASSED
 
 
 def test_a_test_without_end_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,25 +44,25 @@ def test_a_test_without_end_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(suite, "UNCOMPILED_TIMEOUT_S", 1)
 
     [outcome] = suite.run_jobs(
-        [Job(tmp_path / "flows.json", TESTS / "flows.stf")], compiled=False, workers=1
+        [StfTest(tmp_path / "flows.json", TESTS / "flows.stf")], compiled=False, workers=1
     )
 
-    assert outcome.verdict is Verdict.FAILED
+    assert outcome.verdict is StfVerdict.FAILED
     assert "no end after 1 s" in outcome.reason
 
 
 def test_a_file_that_is_no_test_fails_the_test_only(tmp_path: Path) -> None:
     (tmp_path / "x.stf").write_text("nonsense")
-    reported: list[Outcome] = []
+    reported: list[StfOutcome] = []
 
     outcomes = suite.run_jobs(
-        [Job(TABLES.program, tmp_path / "x.stf"), TABLES],
+        [StfTest(TABLES.program, tmp_path / "x.stf"), TABLES],
         compiled=False,
         workers=2,
         report=reported.append,
     )
 
-    assert [outcome.verdict for outcome in outcomes] == [Verdict.FAILED, Verdict.PASSED]
+    assert [outcome.verdict for outcome in outcomes] == [StfVerdict.FAILED, StfVerdict.PASSED]
     assert outcomes[0].reason.startswith(f"{tmp_path / 'x.stf'}:1: unknown STF statement")
     assert sorted(o.name for o in reported) == ["tables", "x"]
 
@@ -84,20 +84,20 @@ def test_tests_are_those_with_a_program_beside_them(tmp_path: Path) -> None:
         (tmp_path / name).write_text("")
 
     assert suite.find_jobs(tmp_path) == [
-        Job(tmp_path / "a-bmv2.p4", tmp_path / "a-bmv2.stf"),
-        Job(tmp_path / "b-bmv2.json", tmp_path / "b-bmv2.stf"),
+        StfTest(tmp_path / "a-bmv2.p4", tmp_path / "a-bmv2.stf"),
+        StfTest(tmp_path / "b-bmv2.json", tmp_path / "b-bmv2.stf"),
     ]
     with pytest.raises(ConfigError, match=r"no tests, got none 'c\*'"):
         suite.find_jobs(tmp_path, "c*")
 
 
-def outcome(name: str, verdict: Verdict, *outputs: Output) -> Outcome:
-    return Outcome(name, verdict, outputs=outputs)
+def outcome(name: str, verdict: StfVerdict, *outputs: Output) -> StfOutcome:
+    return StfOutcome(name, verdict, outputs=outputs)
 
 
 def test_a_sample_is_of_what_passed_and_spread_over_it() -> None:
-    jobs = [Job(Path(f"{i}.json"), Path(f"{i}.stf")) for i in range(10)]
-    verdicts = [Verdict.FAILED if i == 0 else Verdict.PASSED for i in range(10)]
+    jobs = [StfTest(Path(f"{i}.json"), Path(f"{i}.stf")) for i in range(10)]
+    verdicts = [StfVerdict.FAILED if i == 0 else StfVerdict.PASSED for i in range(10)]
     outcomes = [outcome(str(i), verdict) for i, verdict in enumerate(verdicts)]
 
     assert suite.sample(jobs, outcomes, 3) == [jobs[1], jobs[4], jobs[7]]
@@ -105,13 +105,13 @@ def test_a_sample_is_of_what_passed_and_spread_over_it() -> None:
 
 
 def test_other_packets_from_compiled_code_are_a_failure_even_if_nobody_expects_them() -> None:
-    jobs = [TABLES, Job(TABLES.program, Path("y.stf"))]
-    outcomes = [outcome("x", Verdict.PASSED, Output(9, b"1")), outcome("y", Verdict.PASSED)]
-    again = {TABLES: outcome("x", Verdict.PASSED, Output(9, b"2")), jobs[1]: outcomes[1]}
+    jobs = [TABLES, StfTest(TABLES.program, Path("y.stf"))]
+    outcomes = [outcome("x", StfVerdict.PASSED, Output(9, b"1")), outcome("y", StfVerdict.PASSED)]
+    again = {TABLES: outcome("x", StfVerdict.PASSED, Output(9, b"2")), jobs[1]: outcomes[1]}
 
     different, same = suite.compare_compiled(jobs, outcomes, again)
 
-    assert (different.verdict, different.reason) == (Verdict.FAILED, "compiled: other results")
+    assert (different.verdict, different.reason) == (StfVerdict.FAILED, "compiled: other results")
     assert same is outcomes[1]
 
 
@@ -154,7 +154,7 @@ def test_without_a_compiler_only_json_runs(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setenv("PATH", str(tmp_path))
     shutil.copy(PROGRAMS / "flows.p4", tmp_path)
-    job = Job(tmp_path / "flows.p4", TESTS / "flows.stf")
+    job = StfTest(tmp_path / "flows.p4", TESTS / "flows.stf")
 
     with pytest.raises(BackendError, match="can't be compiled, got no p4c-bm2-ss; give its BMv2"):
         suite.run_in_time(job, 60)

@@ -26,8 +26,8 @@ from ringleaf.switches.walk.steps import (
     Extracted,
     LookedUp,
     Managed,
-    Place,
     Sent,
+    SourceLine,
     StateEntered,
 )
 
@@ -113,7 +113,7 @@ def test_places_are_lines_of_the_source(case: Case) -> None:
     for seen in walks(case):
         assert seen.sources
         for step in seen.steps:
-            if isinstance(step.place, Place):
+            if isinstance(step.place, SourceLine):
                 line = seen.sources[step.place.file][step.place.line - 1]
                 assert line.strip()
             if isinstance(step, StateEntered):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from topology_specs import ANY_SPEC
 
 from ringleaf.errors import TopologyError
-from ringleaf.topologies.graph import attachment, distances, fabric, hosts, switches
+from ringleaf.topologies.graph import attachment, distances, hosts, switch_graph, switches
 from ringleaf.topologies.registry import build
 from ringleaf.topologies.trees import AggregationTree, aggregation_tree
 
@@ -72,7 +72,9 @@ def test_a_tree_is_joined_pruned_and_as_flat_as_can_be(
     tree = aggregation_tree(graph, members, index=index)
 
     check_shape(graph, tree, members)
-    near = [distances(fabric(graph), leaf) for leaf in {attachment(graph, h) for h in members}]
+    near = [
+        distances(switch_graph(graph), leaf) for leaf in {attachment(graph, h) for h in members}
+    ]
     flattest = min(max(distance[s] for distance in near) for s in switches(graph))
     assert tree.depth == 1 + flattest
 
@@ -98,7 +100,7 @@ def check_shape(graph: nx.Graph[str], tree: AggregationTree, members: list[str])
         assert tree.children[switch]
         for child in tree.children[switch]:
             if child in tree.parent:
-                assert child in fabric(graph)[switch]
+                assert child in switch_graph(graph)[switch]
                 assert tree.parent[child] == switch
                 levels[child] = levels[switch] + 1
             else:

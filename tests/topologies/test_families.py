@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ringleaf.errors import TopologyError
 from ringleaf.topologies.families.hammingmesh import hamming_mesh
-from ringleaf.topologies.graph import Link, fabric, hosts, link, switches
+from ringleaf.topologies.graph import Link, hosts, link, switch_graph, switches
 from ringleaf.topologies.metrics import diameter
 from ringleaf.topologies.registry import build, count
 
@@ -138,7 +138,7 @@ def test_a_board_one_wide_has_both_ends_in_one_link() -> None:
     graph = build("hammingmesh,a=1,b=2,x=2,y=1", rate_bps=10)
 
     row = switches(graph)[-1]
-    assert {link(graph, row, peer).rate_bps for peer in fabric(graph)[row]} == {20}
+    assert {link(graph, row, peer).rate_bps for peer in switch_graph(graph)[row]} == {20}
 
 
 @pytest.mark.parametrize(("boards", "leaves"), [(3, 3), (4, 4)])

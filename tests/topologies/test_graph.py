@@ -17,13 +17,13 @@ from ringleaf.topologies.graph import (
     attachment,
     connect,
     distances,
-    fabric,
     hosts,
     link,
     neighbor_at,
     neighbors,
     new_graph,
     port,
+    switch_graph,
     switches,
 )
 from ringleaf.topologies.registry import build
@@ -77,7 +77,7 @@ def test_hierarchy_multiplies_to_the_number_of_hosts(spec: str) -> None:
 def test_all_switches_are_joined_and_all_hosts_hang_off_tier_0(spec: str) -> None:
     graph = build(spec)
 
-    assert len(distances(fabric(graph), "s0")) == len(switches(graph))
+    assert len(distances(switch_graph(graph), "s0")) == len(switches(graph))
     for host in hosts(graph):
         switch = attachment(graph, host)
         assert graph.nodes[switch]["tier"] == 0
@@ -102,7 +102,7 @@ def test_a_servers_own_link_carries_all_its_other_links(spec: str) -> None:
 
     for host in hosts(graph) if graph.graph["servers"] else []:
         switch = attachment(graph, host)
-        others = [link(graph, switch, peer).rate_bps for peer in fabric(graph)[switch]]
+        others = [link(graph, switch, peer).rate_bps for peer in switch_graph(graph)[switch]]
         own = link(graph, host, switch)
         assert own == Link(sum(others) or 100 * 10**9, LOCAL_DELAY_PS)
 

@@ -5,12 +5,12 @@ from hypothesis import strategies as st
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.topologies.family import balanced, fill
 from ringleaf.topologies.graph import Link, attachment, hosts, link
-from ringleaf.topologies.registry import TOPOLOGIES, Spec, build, count, parse
+from ringleaf.topologies.registry import TOPOLOGIES, ParsedName, build, count, parse
 
 
 def test_a_spec_is_a_name_and_options() -> None:
-    assert parse("torus2d") == Spec("torus2d", {}, {})
-    assert parse(" leafspine , leaves=8, host_rate=25G,delay=2us") == Spec(
+    assert parse("torus2d") == ParsedName("torus2d", {}, {})
+    assert parse(" leafspine , leaves=8, host_rate=25G,delay=2us") == ParsedName(
         "leafspine", {"leaves": 8}, {"host_rate": 25 * 10**9, "delay": 2 * 10**6}
     )
 

@@ -38,7 +38,7 @@ its switch, and how much links to the rail lean outward."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Rail:
     """A row or column of the machine, with the accelerators at the two ends of each board."""
 
     kind: str
@@ -62,14 +62,14 @@ class Shape:
         board = row // self.b * self.x + column // self.a
         return (board * self.b + row % self.b) * self.a + column % self.a
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[Rail]:
         """Yield the rows, then the columns, that have more than one board."""
         for row in range(self.b * self.y if self.x > 1 else 0):
             ranks = [self.rank(column, row) for column in range(self.a * self.x)]
-            yield Line("row", row, _ends(ranks, self.a), (1, 0), (0, RAIL_OFFSET))
+            yield Rail("row", row, _ends(ranks, self.a), (1, 0), (0, RAIL_OFFSET))
         for column in range(self.a * self.x if self.y > 1 else 0):
             ranks = [self.rank(column, row) for row in range(self.b * self.y)]
-            yield Line("column", column, _ends(ranks, self.b), (0, -1), (-RAIL_OFFSET, 0))
+            yield Rail("column", column, _ends(ranks, self.b), (0, -1), (-RAIL_OFFSET, 0))
 
     def position(self, column: int, row: int) -> Point:
         """Return the place in a drawing: row 0 on top, and a gap between boards."""
@@ -147,7 +147,7 @@ def _add_rail(
     graph: nx.Graph[str],
     number: int,
     label: str,
-    line: Line,
+    line: Rail,
     ends: Sequence[tuple[int, int]],
     link: Link,
 ) -> str:
@@ -172,7 +172,7 @@ def _add_rail(
 
 
 def _add_tree(
-    graph: nx.Graph[str], numbers: Iterator[int], line: Line, link: Link, radix: int
+    graph: nx.Graph[str], numbers: Iterator[int], line: Rail, link: Link, radix: int
 ) -> None:
     per_leaf = radix // 4  # boards: half a leaf's ports lead down, two to each board
     groups = [line.ends[i : i + per_leaf] for i in range(0, len(line.ends), per_leaf)]

@@ -20,7 +20,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.bench import jobs as bench_jobs
 from ringleaf.experiments.commands.cli import make_app
 from ringleaf.experiments.jobs import figures, table
-from ringleaf.experiments.jobs.results import Case, jain
+from ringleaf.experiments.jobs.results import JobsCase, jain
 from ringleaf.experiments.jobs.runner import JobsExperiment
 from ringleaf.experiments.jobs.session import redraw
 from ringleaf.experiments.spec.options import resolve_jobs
@@ -104,12 +104,12 @@ def test_a_spec_of_jobs_gives_a_table_results_and_figures_and_the_same_again(
     drawn = {path.name for path in (tmp_path / "first" / "figures").iterdir()}
     assert drawn >= {"jct.png", "wait.png", "links.png", "queues.png", "memory.png"}
 
-    again: list[Case] = []
+    again: list[JobsCase] = []
 
     page = (tmp_path / "first" / "report.html").read_text()
     assert page.count("<svg") == 5 + 2  # the figures, and a timeline of each crowded case
 
-    def draw_all(_: Path, cases: list[Case]) -> dict[str, str]:
+    def draw_all(_: Path, cases: list[JobsCase]) -> dict[str, str]:
         again.extend(cases)
         return {}
 

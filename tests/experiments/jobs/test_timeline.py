@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.jobs.results import Case, Combination, JobRow, read_spans
+from ringleaf.experiments.jobs.results import Combination, JobRow, JobsCase, read_spans
 from ringleaf.experiments.jobs.timeline import (
     BACKWARD,
     FORWARD,
@@ -24,7 +24,7 @@ from ringleaf.experiments.jobs.timeline import (
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import Layer, Model
 from ringleaf.hosts.training.pieces import cut
-from ringleaf.networks.hosts.training import Stretch
+from ringleaf.networks.endpoints.training import Stretch
 
 FRONT, BACK = (0,), (1,)
 MODEL = Model("two", "by hand", "float32", (Layer("a", 10, 3, 5), Layer("b", 10, 4, 6)))
@@ -64,24 +64,24 @@ def test_passes_waits_and_gradients_are_told_by_layer() -> None:
 
 
 @pytest.fixture
-def case() -> Case:
+def case() -> JobsCase:
     row = JobRow(
         1, "ring", "fifo", None, 1, "two", 2, 2, 51, 25, 18, 15, 15, 80, 0, 0, 0, 0, 1.0, 1.0, 0,
         0.0, 1.0, 9,
     )  # fmt: skip
     overlapping = [Span(1, 2, WIRE, (layer,), 10 * layer, 10 * layer + 25) for layer in range(6)]
-    return Case(
+    return JobsCase(
         Combination(1, "ring", "fifo"),
         [row],
         spans=[*spans_of([trained()[0]], []), *overlapping],
     )
 
 
-def test_a_trace_keeps_all_spans(case: Case) -> None:
+def test_a_trace_keeps_all_spans(case: JobsCase) -> None:
     assert from_chrome(as_chrome(case)) == case.spans
 
 
-def test_nothing_in_one_row_of_a_trace_overlaps(case: Case) -> None:
+def test_nothing_in_one_row_of_a_trace_overlaps(case: JobsCase) -> None:
     """Viewers nest what overlaps, as if one called the other."""
     events = [e for e in json.loads(as_chrome(case))["traceEvents"] if e["ph"] == "X"]
     by_row: dict[tuple[int, int], list[Span]] = {}

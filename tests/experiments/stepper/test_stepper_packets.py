@@ -15,14 +15,14 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.network import build_topology
 from ringleaf.experiments.stepper.observed import Observed, observe, split_lanes
 from ringleaf.experiments.stepper.packets import packet_frames
-from ringleaf.experiments.stepper.request import Request
+from ringleaf.experiments.stepper.request import StepRequest
 from ringleaf.experiments.stepper.story import Action, Cursor, EntryChange, Story
 from ringleaf.experiments.stepper.telling import tell
 from ringleaf.ina.atp import reading as atp
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.switchml import reading as switchml
 from ringleaf.ina.switchml.system import SwitchML
-from ringleaf.networks.options import Options
+from ringleaf.networks.options import NetworkOptions
 from ringleaf.topologies.graph import hosts
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -31,13 +31,13 @@ TWO_LEVELS = "leafspine,leaves=2,spines=1,hosts=2"
 
 @pytest.fixture(scope="module")
 def calm() -> Story:
-    return tell(Request("switchml", ranks=3))
+    return tell(StepRequest("switchml", ranks=3))
 
 
 @pytest.fixture(scope="module")
 def stormy() -> Story:
     """Two levels of switches, and losses of every kind."""
-    return tell(Request("switchml", topo=TWO_LEVELS, loss="10%", seed=4))
+    return tell(StepRequest("switchml", topo=TWO_LEVELS, loss="10%", seed=4))
 
 
 def changes(story: Story) -> list[EntryChange]:
@@ -73,7 +73,7 @@ def test_slots_versions_and_bitmaps_go_as_in_the_paper(calm: Story) -> None:
 
 
 def test_a_block_that_takes_a_slot_is_not_called_added() -> None:
-    story = tell(Request("switchml", ranks=2, slots=1))
+    story = tell(StepRequest("switchml", ranks=2, slots=1))
 
     said = [frame.text for frame in story.frames if frame.entries and "waits" in frame.text]
     assert said == ["s0 keeps it, and waits for h1."] * 4
@@ -117,7 +117,7 @@ def watched(ranks: int, *, system: object = None) -> Observed:
     graph = build_topology(
         f"leafspine,leaves=1,spines=0,hosts={ranks}", rate_bps=10**11, delay_ps=10**6, hosts=None
     )
-    options = Options(system=find_system("switchml"), lanes=64, slots=1)
+    options = NetworkOptions(system=find_system("switchml"), lanes=64, slots=1)
     if system is not None:
         options = replace(options, system=system)  # type: ignore[arg-type]
     inputs = [torch.arange(64, dtype=torch.int32) + rank for rank in range(ranks)]
@@ -158,7 +158,7 @@ def test_a_system_that_explains_nothing_is_shown_as_it_is() -> None:
 
 def test_what_depends_on_the_numbers_is_not_traced_in_windows() -> None:
     with pytest.raises(ConfigError, match="more than 15 ranks can't be traced, got 16"):
-        tell(Request("omnireduce", ranks=16))
+        tell(StepRequest("omnireduce", ranks=16))
 
 
 def test_lanes_are_told_from_scalars() -> None:
@@ -188,7 +188,7 @@ def test_counters_rows_are_numbered_as_in_the_program(
 
 @pytest.mark.parametrize("servers", [0, 1])
 def test_atps_aggregators_hold_whom_their_bitmaps_name(servers: int) -> None:
-    story = tell(Request("atp", ranks=3, servers=servers, loss="5%", seed=3))
+    story = tell(StepRequest("atp", ranks=3, servers=servers, loss="5%", seed=3))
 
     cursor = Cursor(story)
     cursor.go(len(story.frames))
@@ -228,7 +228,7 @@ def test_packets_take_the_time_that_nodes_take(options: dict[str, str], more_ns:
     A packet has 304 bytes on the line, and a round takes it there and back. The last frame is of
     a packet that comes to a host, whose delay is still to come then.
     """
-    request = Request("switchml", ranks=2)
+    request = StepRequest("switchml", ranks=2)
     plain, slower = tell(request), tell(replace(request, **options))  # type: ignore[arg-type]
     took_ns = [(story.frames[-1].time_ps or 0) / 1000 for story in (plain, slower)]
 
@@ -240,4 +240,4 @@ def test_transfers_take_no_time(name: str) -> None:
     with pytest.raises(
         ConfigError, match=f"step: only packets take time, got {name} '1G?1?' for the transfers of"
     ):
-        tell(replace(Request("ring"), **{name: "1G" if name == "inject" else "1"}))  # type: ignore[arg-type]
+        tell(replace(StepRequest("ring"), **{name: "1G" if name == "inject" else "1"}))  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import chunk_ranges
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.experiments.stepper.plain import lines
-from ringleaf.experiments.stepper.request import Request
+from ringleaf.experiments.stepper.request import StepRequest
 from ringleaf.experiments.stepper.story import Action, Cursor, Story, show_who
 from ringleaf.experiments.stepper.telling import tell
 from ringleaf.topologies.routing import dealt, path, routes
@@ -20,7 +20,7 @@ from ringleaf.topologies.routing import dealt, path, routes
 BETWEEN_RANKS = sorted(name for name, each in ALGORITHMS.items() if not each.in_network)
 
 stories = st.builds(
-    lambda algo, ranks, segments: tell(Request(algo, ranks=ranks, segments=segments)),
+    lambda algo, ranks, segments: tell(StepRequest(algo, ranks=ranks, segments=segments)),
     st.sampled_from(BETWEEN_RANKS),
     st.integers(2, 9),
     st.none() | st.integers(1, 3),
@@ -50,7 +50,7 @@ def test_a_story_ends_with_what_the_oracle_says(story: Story) -> None:
 
 @pytest.mark.parametrize("name", BETWEEN_RANKS)
 def test_numbers_are_the_oracles_at_the_end(name: str) -> None:
-    story = tell(Request(name, ranks=5, elements=31))
+    story = tell(StepRequest(name, ranks=5, elements=31))
     schedule = ALGORITHMS[name].build(5, size_bytes=124, hierarchy=(5,))
     inputs = [torch.tensor([n for cell in row for n in cell.numbers]) for row in story.first]
 
@@ -91,7 +91,7 @@ def test_what_is_sent_is_what_was_there_before_the_step(story: Story) -> None:
 
 
 def test_transfers_take_the_networks_routes_and_links_carry_them() -> None:
-    story = tell(Request("ring", topo="fattree,k=4"))
+    story = tell(StepRequest("ring", topo="fattree,k=4"))
     table = dealt(story.graph, routes(story.graph))
 
     for frame in story.frames:
@@ -104,7 +104,7 @@ def test_transfers_take_the_networks_routes_and_links_carry_them() -> None:
 
 
 def test_servers_hold_nothing_of_their_own() -> None:
-    story = tell(Request("ps", ranks=3, servers=2))
+    story = tell(StepRequest("ps", ranks=3, servers=2))
 
     assert [cell.who for row in story.first for cell in row[:1]] == [(0,), (1,), (2,), (), ()]
     assert story.frames[0].title == "rank 0 sends chunk 0 to server 0, which adds it"
@@ -113,13 +113,13 @@ def test_servers_hold_nothing_of_their_own() -> None:
 
 
 def test_messages_have_their_encoded_size() -> None:
-    frames = tell(Request("ssar-double", ranks=2, elements=8)).frames
+    frames = tell(StepRequest("ssar-double", ranks=2, elements=8)).frames
 
     assert [frame.size_bytes for frame in frames] != [32] * len(frames)
 
 
 def test_steps_stop_at_their_ends() -> None:
-    cursor = Cursor(tell(Request("ring", ranks=3)))
+    cursor = Cursor(tell(StepRequest("ring", ranks=3)))
     seen = []
     while not cursor.at_end:
         cursor.go_step(1)
@@ -146,7 +146,7 @@ def test_contributions_are_written_as_sets(who: tuple[int, ...], ranks: int, tex
 
 
 def test_the_text_tells_everything() -> None:
-    told = "\n".join(lines(tell(Request("ring", ranks=4, elements=8))))
+    told = "\n".join(lines(tell(StepRequest("ring", ranks=4, elements=8))))
 
     assert "4 ranks with 8 numbers each, in 4 chunks; 24 transfers in 6 steps" in told
     assert "rank 2 sends chunk 1 to rank 3, which adds it" in told
@@ -155,7 +155,7 @@ def test_the_text_tells_everything() -> None:
 
 
 def test_reduces_and_copies_are_told_apart() -> None:
-    story = tell(Request("ring", ranks=3))
+    story = tell(StepRequest("ring", ranks=3))
 
     assert [frame.action for frame in story.frames] == [Action.REDUCE] * 6 + [Action.COPY] * 6
 
@@ -163,29 +163,29 @@ def test_reduces_and_copies_are_told_apart() -> None:
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        (Request("ring", ranks=1), "step: ranks must be 2 to 64, got 1"),
-        (Request("ring", ranks=0), "step: ranks must be >= 1, got 0"),
-        (Request("ring", ranks=65), "step: ranks must be 2 to 64, got 65"),
-        (Request("ring", elements=3), "elements must be 4 or more, one for each chunk of ring"),
-        (Request("ring", elements=0), "step: elements must be >= 1, got 0"),
-        (Request("rings"), "did you mean 'ring'"),
-        (Request("ring", loss="5%"), "only packets can be lost, got loss '5%'"),
-        (Request("switchml", loss="1"), "step: loss: must be in"),
-        (Request("switchml", lanes=8), r"lanes must be one of \[64, 256\], got 8"),
+        (StepRequest("ring", ranks=1), "step: ranks must be 2 to 64, got 1"),
+        (StepRequest("ring", ranks=0), "step: ranks must be >= 1, got 0"),
+        (StepRequest("ring", ranks=65), "step: ranks must be 2 to 64, got 65"),
+        (StepRequest("ring", elements=3), "elements must be 4 or more, one for each chunk of ring"),
+        (StepRequest("ring", elements=0), "step: elements must be >= 1, got 0"),
+        (StepRequest("rings"), "did you mean 'ring'"),
+        (StepRequest("ring", loss="5%"), "only packets can be lost, got loss '5%'"),
+        (StepRequest("switchml", loss="1"), "step: loss: must be in"),
+        (StepRequest("switchml", lanes=8), r"lanes must be one of \[64, 256\], got 8"),
         (
-            Request("switchml", elements=100_000),
+            StepRequest("switchml", elements=100_000),
             "elements must be 1 to 4096, 64 packets from each rank, got",
         ),
-        (Request("ps", servers=-1), "step: servers must be >= 0, got -1"),
-        (Request("ring", topo="fatree"), "did you mean 'fattree'"),
-        (Request("alltoall", ranks=64, segments=0), "step: segments must be >= 1, got 0"),
+        (StepRequest("ps", servers=-1), "step: servers must be >= 0, got -1"),
+        (StepRequest("ring", topo="fatree"), "did you mean 'fattree'"),
+        (StepRequest("alltoall", ranks=64, segments=0), "step: segments must be >= 1, got 0"),
     ],
 )
-def test_what_does_not_fit_is_refused(request_: Request, message: str) -> None:
+def test_what_does_not_fit_is_refused(request_: StepRequest, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         tell(request_)
 
 
 def test_too_small_a_topology_is_refused() -> None:
     with pytest.raises(TopologyError, match="16 hosts, 17 are wanted"):
-        tell(Request("ring", topo="fattree,k=4", ranks=17))
+        tell(StepRequest("ring", topo="fattree,k=4", ranks=17))

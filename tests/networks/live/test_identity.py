@@ -17,7 +17,7 @@ from ringleaf.experiments.network import build_topology
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.mininet.fabric import Settings
 from ringleaf.networks.mininet.network import MininetNetwork, Testbed
-from ringleaf.networks.options import Options
+from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.traces.pcap_read import read_packets
 from ringleaf.networks.traces.trace import open_trace
 from ringleaf.networks.virtual import VirtualNetwork
@@ -70,11 +70,13 @@ def check_captures(traces: Path, captures: Path) -> None:
 
 
 def test_what_embedded_switches_do_is_the_same_in_virtual_time_and_again(tmp_path: Path) -> None:
-    options = Options(system=SYSTEMS["switchml"], record=tmp_path / "t", capture=tmp_path / "c")
+    options = NetworkOptions(
+        system=SYSTEMS["switchml"], record=tmp_path / "t", capture=tmp_path / "c"
+    )
 
     with Testbed(GRAPH, Settings(scale=1)) as testbed:
         live, _ = run(MininetNetwork(testbed, options), "switchml")
-    virtual, _ = run(VirtualNetwork(GRAPH, Options(system=SYSTEMS["switchml"])), "switchml")
+    virtual, _ = run(VirtualNetwork(GRAPH, NetworkOptions(system=SYSTEMS["switchml"])), "switchml")
 
     assert all(torch.equal(a, b) for a, b in zip(live, virtual, strict=True))
     assert all(torch.equal(a, live[0]) for a in live)
@@ -87,12 +89,12 @@ def test_what_embedded_switches_do_is_the_same_in_virtual_time_and_again(tmp_pat
 @pytest.mark.bmv2
 def test_what_bmv2_does_is_the_same_in_virtual_time_and_here(tmp_path: Path) -> None:
     """Of what SwitchML's packets do that were sent twice, it matters in which order they came."""
-    system = Options(system=SYSTEMS["switchml"], slots=2)
+    system = NetworkOptions(system=SYSTEMS["switchml"], slots=2)
 
     with Testbed(GRAPH, Settings(switch="bmv2", scale=1, captures=True)) as testbed:
         options = replace(system, record=tmp_path / "switchml")
         live, again = run(MininetNetwork(testbed, options), "switchml")
-        options = Options(record=tmp_path / "ring", capture=tmp_path / "c")
+        options = NetworkOptions(record=tmp_path / "ring", capture=tmp_path / "c")
         run(MininetNetwork(testbed, options), "ring")
     virtual, _ = run(VirtualNetwork(GRAPH, system), "switchml")
 

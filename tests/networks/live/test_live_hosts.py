@@ -13,11 +13,11 @@ from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import BackendError
-from ringleaf.networks.live.engine import Line
-from ringleaf.networks.live.host import Place
-from ringleaf.networks.live.hosts import LiveHosts, Outcome
+from ringleaf.networks.live.engine import LinkEnd
+from ringleaf.networks.live.host_process import LivePlace
+from ringleaf.networks.live.hosts import LiveHosts, LiveOutcome
 from ringleaf.networks.live.state import MAX_FRAMES
-from ringleaf.networks.options import Options
+from ringleaf.networks.options import NetworkOptions
 from ringleaf.topologies.registry import build
 
 pytestmark = pytest.mark.live
@@ -27,9 +27,9 @@ ELEMENTS = 20_001
 SO_TIMESTAMP = 29
 
 
-def make_places(paths: list[Path], **line: float) -> list[Place]:
+def make_places(paths: list[Path], **line: float) -> list[LivePlace]:
     return [
-        Place(f"h{rank}", Line("eth0", RATE_BPS, **line), path)  # type: ignore[arg-type]
+        LivePlace(f"h{rank}", LinkEnd("eth0", RATE_BPS, **line), path)  # type: ignore[arg-type]
         for rank, path in enumerate(paths)
     ]
 
@@ -38,10 +38,10 @@ def make_schedule(elements: int = ELEMENTS) -> Schedule:
     return ALGORITHMS["ring"].build(2, size_bytes=4 * elements, hierarchy=(2,))
 
 
-def run_pair(places: list[Place], elements: int = ELEMENTS, **options: float) -> Outcome:
+def run_pair(places: list[LivePlace], elements: int = ELEMENTS, **options: float) -> LiveOutcome:
     """Run a ring between two hosts, and compare with the oracle bit for bit."""
     graph = build(GRAPH)
-    crew = LiveHosts(graph, Options(**options))  # type: ignore[arg-type]
+    crew = LiveHosts(graph, NetworkOptions(**options))  # type: ignore[arg-type]
     schedule = make_schedule(elements)
     tensors = crew.tensors(elements, schedule=schedule)
     generator = torch.Generator().manual_seed(1)

@@ -12,13 +12,13 @@ from test_live_switch import TOPOLOGY, star
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import BackendError
-from ringleaf.experiments.replay.command import Request, replay
+from ringleaf.experiments.replay.command import ReplayRequest, replay
 from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.networks.live.client import Daemon
-from ringleaf.networks.live.host import Place
+from ringleaf.networks.live.host_process import LivePlace
 from ringleaf.networks.live.hosts import LiveHosts
 from ringleaf.networks.mininet.programming import Target, in_child, program_switches
-from ringleaf.networks.options import Options
+from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.traces.find import find_traces
 from ringleaf.networks.traces.trace import open_trace
 from ringleaf.shipped import P4_BUILD
@@ -53,8 +53,8 @@ def mark_all(daemon: Daemon) -> None:
     in_child(write)
 
 
-def run_collective(places: list[Place]) -> None:
-    crew = LiveHosts(build(TOPOLOGY), Options())
+def run_collective(places: list[LivePlace]) -> None:
+    crew = LiveHosts(build(TOPOLOGY), NetworkOptions())
     schedule = ALGORITHMS["alltoall"].build(3, size_bytes=4 * ELEMENTS, hierarchy=(3,))
     tensors = crew.tensors(ELEMENTS, dtype=torch.int32, schedule=schedule)
     for tensor in tensors:
@@ -77,7 +77,7 @@ def test_entries_of_later_and_programs_of_later_are_replayed(tmp_path: Path) -> 
         assert daemon.save() == ["s0", "s0-2"]
 
     printed: list[str] = []
-    assert replay(find_traces([folder]), Request(times=True), printed.append) == 0, printed
+    assert replay(find_traces([folder]), ReplayRequest(times=True), printed.append) == 0, printed
     first, second = (open_trace(folder / name) for name in ("s0", "s0-2"))
     assert [write.at_ps > 0 for write in first.manifest.writes] == [False, True]
     assert len(second.manifest.writes) == 1

@@ -15,11 +15,11 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.networks.live.client import Daemon
-from ringleaf.networks.live.engine import Line
-from ringleaf.networks.live.host import Place
+from ringleaf.networks.live.engine import LinkEnd
+from ringleaf.networks.live.host_process import LivePlace
 from ringleaf.networks.live.hosts import LiveHosts
 from ringleaf.networks.mininet.programming import Target, program_switches
-from ringleaf.networks.options import Options
+from ringleaf.networks.options import NetworkOptions
 from ringleaf.shipped import P4_BUILD
 from ringleaf.topologies.registry import build
 
@@ -30,20 +30,23 @@ ELEMENTS = 10_007
 
 
 @contextmanager
-def star(folder: Path) -> Iterator[tuple[Daemon, list[Place]]]:
+def star(folder: Path) -> Iterator[tuple[Daemon, list[LivePlace]]]:
     """Yield a daemon whose switch s0 has three hosts, and where they are."""
     with namespaces(3) as paths, Daemon(folder / "control", folder / "log") as daemon:
         ports = [join_outside(number, "eth0") for number in range(3)]
-        lines = [Line(name, RATE_BPS) for name in ports]
+        lines = [LinkEnd(name, RATE_BPS) for name in ports]
         daemon.add({"s0": (1, lines)})
-        yield daemon, [Place(f"h{i}", Line("eth0", RATE_BPS), path) for i, path in enumerate(paths)]
+        yield (
+            daemon,
+            [LivePlace(f"h{i}", LinkEnd("eth0", RATE_BPS), path) for i, path in enumerate(paths)],
+        )
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "switchml"])
 def test_a_collective_through_a_live_switch(algorithm: str, tmp_path: Path) -> None:
     graph = build(TOPOLOGY)
     system = SYSTEMS.get(algorithm)
-    crew = LiveHosts(graph, Options(system=system))
+    crew = LiveHosts(graph, NetworkOptions(system=system))
     schedule = ALGORITHMS[algorithm].build(3, size_bytes=4 * ELEMENTS, hierarchy=(3,))
     tensors = crew.tensors(ELEMENTS, dtype=torch.int32, schedule=schedule)
     for rank, tensor in enumerate(tensors):

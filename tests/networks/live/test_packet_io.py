@@ -22,7 +22,7 @@ CONTROLLER = """
 import asyncio, socket
 from pathlib import Path
 import finsy as fy
-from ringleaf.networks.live.engine import Line
+from ringleaf.networks.live.engine import LinkEnd
 from ringleaf.networks.mininet.runtime import Runtime
 from ringleaf.switches.program import Program
 
@@ -61,7 +61,7 @@ if switch == "embedded":
 runtime = Runtime(Path(folder), cpu_port=CPU_PORT)
 try:
     start = dict(embedded=runtime.add_embedded, bmv2=runtime.add_bmv2)[switch]
-    start(dict(s0=(1, [Line(ours, 10**8)])))
+    start(dict(s0=(1, [LinkEnd(ours, 10**8)])))
     address = runtime.record.switches["s0"].rpartition("/")[0]
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as link:
         link.bind((theirs, 3))

@@ -14,7 +14,7 @@ from ringleaf.hosts import rc
 from ringleaf.hosts.congestion.registry import find_controller
 from ringleaf.hosts.plan import Stream
 from ringleaf.networks.groups import Group
-from ringleaf.networks.options import Options
+from ringleaf.networks.options import NetworkOptions
 from ringleaf.topologies.addresses import ipv4, mac
 from ringleaf.topologies.graph import attachment, hosts, index, link
 from ringleaf.topologies.routing import path, routes
@@ -45,7 +45,7 @@ class Connections:
         self,
         graph: nx.Graph[str],
         store: Store,
-        options: Options,
+        options: NetworkOptions,
         groups: Sequence[Group],
         *,
         ring: int,
@@ -78,7 +78,7 @@ class Connections:
         words = self._store.arena.words
         return max(int(words[at + rc.WINDOW] * words[at + rc.MTU]) for at in self.agents)
 
-    def _make_agent(self, number: int, options: Options, *, ring: int, rtt_ps: int) -> int:
+    def _make_agent(self, number: int, options: NetworkOptions, *, ring: int, rtt_ps: int) -> int:
         host = self._hosts[number]
         access = link(self._graph, host, attachment(self._graph, host))
         full_ps = serialize_ps(options.mtu + FRAME_OVERHEAD_BYTES, access.rate_bps)

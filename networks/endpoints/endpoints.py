@@ -18,11 +18,11 @@ from ringleaf.hosts.plan import Plan, plans
 from ringleaf.hosts.rank import RankExecutor
 from ringleaf.hosts.staging import staging_bytes
 from ringleaf.ina.systems import Aggregator, JobRequest, Share
+from ringleaf.networks.endpoints.connections import Connections
+from ringleaf.networks.endpoints.execution import Operation
+from ringleaf.networks.endpoints.memory import Memory, aligned, item_bytes
 from ringleaf.networks.groups import Group, check_groups
-from ringleaf.networks.hosts.connections import Connections
-from ringleaf.networks.hosts.execution import Operation
-from ringleaf.networks.hosts.memory import Memory, aligned, item_bytes
-from ringleaf.networks.options import Options
+from ringleaf.networks.options import NetworkOptions
 from ringleaf.topologies.graph import hosts, index
 
 RING_ROWS = 1 << 16
@@ -46,7 +46,7 @@ class Endpoints:
         self,
         graph: nx.Graph[str],
         store: Store,
-        options: Options,
+        options: NetworkOptions,
         groups: Sequence[Group],
         *,
         rtt_ps: int,
@@ -238,7 +238,7 @@ class Endpoints:
             )
 
     def _join(
-        self, graph: nx.Graph[str], store: Store, options: Options, rtt_ps: int
+        self, graph: nx.Graph[str], store: Store, options: NetworkOptions, rtt_ps: int
     ) -> dict[int, Aggregator]:
         """Return the aggregators, by group; those of one program share the switches' memory."""
         joined: dict[int, Aggregator] = {}

@@ -15,15 +15,15 @@ from ringleaf.hosts import agent as agents
 from ringleaf.hosts import rc
 from ringleaf.hosts.agent import Completion, take_completions
 from ringleaf.hosts.rank import RankExecutor, Receive, Request, Send
-from ringleaf.networks.hosts.connections import Flow
-from ringleaf.networks.hosts.journal import Journal
-from ringleaf.networks.hosts.memory import item_bytes
-from ringleaf.networks.hosts.processors import Processors
+from ringleaf.networks.endpoints.connections import Flow
+from ringleaf.networks.endpoints.journal import Journal
+from ringleaf.networks.endpoints.memory import item_bytes
+from ringleaf.networks.endpoints.processors import Processors
 from ringleaf.topologies.graph import index
 from ringleaf.units import FOREVER_PS
 
 if TYPE_CHECKING:
-    from ringleaf.networks.hosts.endpoints import Endpoints
+    from ringleaf.networks.endpoints.endpoints import Endpoints
 
 Wake = Callable[[int, int], None]
 """`wake(agent, now_ps)`: serve an agent that has been given something to do."""

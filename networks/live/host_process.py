@@ -29,9 +29,9 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
 from ringleaf.errors import BackendError, RingleafError
 from ringleaf.hosts.agent import PROGRESS, REFUSALS, RETRANSMISSIONS
-from ringleaf.networks.hosts.endpoints import Endpoints
-from ringleaf.networks.hosts.execution import Execution, Operation
-from ringleaf.networks.live.engine import Engine, Line, Node
+from ringleaf.networks.endpoints.endpoints import Endpoints
+from ringleaf.networks.endpoints.execution import Execution, Operation
+from ringleaf.networks.live.engine import Engine, LinkEnd, Node
 from ringleaf.networks.live.processes import hurry
 from ringleaf.units import PS_PER_MS, PS_PER_NS
 
@@ -44,7 +44,7 @@ _C = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LivePlace:
     """The place of a host on the machine.
 
     Args:
@@ -54,12 +54,12 @@ class Place:
     """
 
     name: str
-    line: Line
+    line: LinkEnd
     namespace: Path
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class HostTask:
     """The parts of a measurement that all hosts share: their state, and counters of progress."""
 
     endpoints: Endpoints
@@ -92,7 +92,9 @@ def die_with(parent: int) -> None:
         os._exit(1)  # the parent has ended already
 
 
-def be_host(place: Place, number: int, job: Job, control: socket.socket, parent: int) -> None:
+def be_host(
+    place: LivePlace, number: int, job: HostTask, control: socket.socket, parent: int
+) -> None:
     """Be the host of that number in this process, which was forked for it, and end the process."""
     try:
         die_with(parent)
@@ -116,7 +118,9 @@ def _say(control: socket.socket, message: dict[str, Any]) -> None:
 
 
 class _Host:
-    def __init__(self, place: Place, number: int, job: Job, control: socket.socket) -> None:
+    def __init__(
+        self, place: LivePlace, number: int, job: HostTask, control: socket.socket
+    ) -> None:
         self._number = number
         self._job = job
         self._reports = 0

@@ -8,21 +8,21 @@ from dataclasses import dataclass
 import networkx as nx
 
 from ringleaf.hosts.scheduling.interface import Standing
+from ringleaf.networks.endpoints.assignment import Assignment
 from ringleaf.networks.groups import Group
-from ringleaf.networks.hosts.assignment import Assignment
 from ringleaf.topologies.graph import attachment, link
 from ringleaf.topologies.routing import links_towards, routes
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Surroundings:
     """A group's place in the network."""
 
     link_bps: int  # of its hosts' slowest line
     rivals: frozenset[int]  # groups whose packets may share a link's direction with its own
 
 
-def places(graph: nx.Graph[str], groups: Sequence[Group]) -> list[Place]:
+def places(graph: nx.Graph[str], groups: Sequence[Group]) -> list[Surroundings]:
     """Return the places of groups, in their order.
 
     All routes that switches may choose from count, so two groups that are rivals need not meet,
@@ -34,7 +34,7 @@ def places(graph: nx.Graph[str], groups: Sequence[Group]) -> list[Place]:
         for group in groups
     ]
     return [
-        Place(
+        Surroundings(
             min(link(graph, node, attachment(graph, node)).rate_bps for node in group.nodes),
             frozenset(i for i, other in enumerate(ways) if i != number and other & ways[number]),
         )
@@ -42,7 +42,7 @@ def places(graph: nx.Graph[str], groups: Sequence[Group]) -> list[Place]:
     ]
 
 
-def first_standing(each: Assignment, place: Place, *, in_order: bool) -> Standing:
+def first_standing(each: Assignment, place: Surroundings, *, in_order: bool) -> Standing:
     """Return the facts about a job before its first iteration."""
     model = each.job.model
     return Standing(

@@ -18,12 +18,12 @@ from ringleaf.hosts.scheduling.interface import (
     Standing,
 )
 from ringleaf.hosts.training.pieces import Piece
-from ringleaf.networks.hosts.assignment import Assignment, Ledger
-from ringleaf.networks.hosts.credit import credit_bytes
-from ringleaf.networks.hosts.endpoints import Endpoints
-from ringleaf.networks.hosts.execution import Operation
-from ringleaf.networks.hosts.knowledge import first_standing, places
-from ringleaf.networks.hosts.memory import aligned, item_bytes
+from ringleaf.networks.endpoints.assignment import Assignment, Ledger
+from ringleaf.networks.endpoints.credit import credit_bytes
+from ringleaf.networks.endpoints.endpoints import Endpoints
+from ringleaf.networks.endpoints.execution import Operation
+from ringleaf.networks.endpoints.knowledge import first_standing, places
+from ringleaf.networks.endpoints.memory import aligned, item_bytes
 from ringleaf.units import FOREVER_PS
 
 
