@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from ringleaf.collectives.collective import Collective, check_ranks
 from ringleaf.collectives.cost import AlphaBeta, Cost
-from ringleaf.collectives.schedule import Collective, Schedule, check_ranks
 from ringleaf.errors import ScheduleError
+
+if TYPE_CHECKING:
+    from ringleaf.collectives.schedule import Schedule
 
 IDEAL = AlphaBeta()
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ringleaf.collectives.schedule import Collective
+from ringleaf.collectives.collective import Collective
 from ringleaf.units import PS_PER_S, PS_PER_US
 
 

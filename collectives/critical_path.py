@@ -18,7 +18,10 @@ from enum import IntEnum
 from heapq import heappop, heappush
 from itertools import groupby
 
+import numpy as np
+
 from ringleaf.collectives.cost import AlphaBeta
+from ringleaf.collectives.rows import AGGREGATE
 from ringleaf.collectives.schedule import (
     Aggregate,
     Message,
@@ -70,12 +73,14 @@ def sent_bytes(schedule: Schedule, size_bytes: int, *, element_bytes: int = 4) -
     Raises:
         ScheduleError: If elements do not fit into the size.
     """
-    edges = _chunk_edges(schedule, size_bytes, element_bytes)
-    sent = [0] * schedule.nodes
-    for row in schedule.rows:
-        for rank in row.ranks if isinstance(row, Aggregate) else (row.src,):
-            sent[rank] += edges[row.chunk + 1] - edges[row.chunk]
-    return sent
+    edges = np.array(_chunk_edges(schedule, size_bytes, element_bytes))
+    rows, sent = schedule.columns, np.zeros(schedule.nodes, np.int64)
+    sizes, adds = edges[rows.stop] - edges[rows.start], rows.op == AGGREGATE
+    np.add.at(sent, rows.src[~adds], sizes[~adds])
+    for size, ranks in zip(sizes[adds], rows.groups, strict=True):
+        sent[list(ranks)] += size
+    found: list[int] = sent.tolist()
+    return found
 
 
 def _chunk_edges(schedule: Schedule, size_bytes: int, element_bytes: int) -> list[int]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.collectives.schedule import Collective
-from ringleaf.errors import ConfigError
+from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.experiments.estimate import check_memory, need
 from ringleaf.experiments.folder import check_out
 from ringleaf.experiments.machine import free_bytes
@@ -28,6 +28,7 @@ def check(spec: CollectiveSpec | JobsSpec, *, live: bool = True) -> None:
         TopologyError: If there is no such topology.
     """
     counts = count_nodes(spec)
+    _check_names(spec, counts)
     if isinstance(spec, CollectiveSpec):
         _check_collective(spec, counts)
     else:
@@ -57,6 +58,15 @@ def check_room(spec: JobsSpec, hosts: int) -> None:
             f"jobs: must fit the {hosts} hosts of {spec.topo}, got {spec.needed_hosts} with "
             f"{spec.servers} servers for each of {len(spec.jobs)}"
         )
+
+
+def _check_names(spec: NetworkSpec, counts: Counts) -> None:
+    """Check that detours name hosts and switches that there are, which needs no topology."""
+    for way in spec.detours:
+        for node in way:
+            what, most = ("host", counts.hosts) if node[0] == "h" else ("switch", counts.switches)
+            if int(node[1:]) >= most:
+                raise TopologyError(f"detour: no such {what}, got {node!r} in {'-'.join(way)}")
 
 
 def _check_topology(spec: NetworkSpec) -> None:

@@ -11,9 +11,9 @@ from math import ceil, log2
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Algorithm
+from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.cost import FEW_ROWS
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.collectives.schedule import Collective
 from ringleaf.errors import ConfigError
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import Costs

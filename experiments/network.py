@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import networkx as nx
 
-from ringleaf.collectives.schedule import Schedule
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.network import VIRTUAL, NetworkSpec
 from ringleaf.topologies import registry
@@ -26,6 +25,7 @@ from ringleaf.units import PS_PER_S
 if TYPE_CHECKING:
     import torch
 
+    from ringleaf.collectives.schedule import Schedule
     from ringleaf.networks.options import NetworkOptions
     from ringleaf.networks.outcome import RunResult
 

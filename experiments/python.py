@@ -28,8 +28,9 @@ import torch
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.algorithm import Request as Asked
 from ringleaf.collectives.cost import Cost
+from ringleaf.collectives.critical_path import sent_bytes
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.collectives.schedule import Schedule, Transfer, chunk_ranges
+from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError
 from ringleaf.experiments import results, session
 from ringleaf.experiments import sweep as sweeps
@@ -326,11 +327,7 @@ def _algorithm_of(schedule: Schedule) -> Algorithm:
         return schedule
 
     def cost_of(asked: Asked) -> Cost:
-        sizes = [stop - start for start, stop in chunk_ranges(asked.size_bytes, schedule.chunks)]
-        sent = [0] * schedule.nodes
-        for row in schedule.rows:
-            for rank in (row.src,) if isinstance(row, Transfer) else row.ranks:
-                sent[rank] += sizes[row.chunk]
+        sent = sent_bytes(schedule, asked.size_bytes, element_bytes=1)
         return Cost(0, max(sent), schedule.steps)
 
     name = f"{schedule.algorithm}-given"

@@ -18,7 +18,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.collectives.schedule import Aggregate, Message, Schedule, messages
+from ringleaf.collectives.schedule import Aggregate, Message, Schedule
 from ringleaf.networks.outcome import AGGREGATE, RECEIVE, SEND, Note, RunResult
 from ringleaf.topologies.graph import hosts
 from ringleaf.units import PS_PER_US
@@ -86,8 +86,9 @@ def named(what: str, pid: int, name: str, tid: int = 0) -> Event:
 
 
 def _rows_of(schedule: Schedule, notes: Sequence[Note]) -> dict[int, Message | Aggregate]:
-    wanted = {note.row for note in notes}
-    return {row: each for row, each in enumerate(messages(schedule)) if row in wanted}
+    wanted = sorted({note.row for note in notes})
+    rows = schedule.columns.take(np.array(wanted, np.int64)).messages()
+    return dict(zip(wanted, rows, strict=True))
 
 
 def _take_lane(lanes: Lanes, note: Note) -> int:

@@ -14,7 +14,6 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ringleaf.collectives.aggregate import in_network_algorithm
 from ringleaf.shipped import Target
 
 if TYPE_CHECKING:
@@ -173,6 +172,8 @@ class System(ABC):
     @cached_property
     def algorithm(self) -> Algorithm:
         """The allreduce that it does."""
+        from ringleaf.collectives.aggregate import in_network_algorithm  # loads NumPy
+
         return in_network_algorithm(self.name, self.title or self.name, self.look)
 
     @abstractmethod

@@ -89,11 +89,19 @@ def salt(switch: str) -> int:
 
 
 class _Groups:
-    """The rows of `ecmp_nexthop` at one switch, a run of them for each group of ports."""
+    """The actions that send from one switch, and the rows of its `ecmp_nexthop`.
+
+    Each group of ports has a run of rows.
+    """
 
     def __init__(self, graph: nx.Graph[str], switch: str) -> None:
-        self._graph = graph
-        self._switch = switch
+        self._forward = {
+            number: fy.P4TableAction(
+                "forward", port=number, dmac=mac(graph, peer, port(graph, peer, switch))
+            )
+            for number, peer in neighbors(graph, switch).items()
+        }
+        self._salt = salt(switch)
         self._bases: dict[Ports, int] = {}
         self._rows = 0
 
@@ -107,10 +115,8 @@ class _Groups:
     def towards(self, ports: Ports, *, group: bool) -> fy.P4TableAction:
         """Return the action that sends by the only port, or by one of a group."""
         if len(ports) == 1 and not group:
-            return _forward(self._graph, self._switch, ports[0])
-        return fy.P4TableAction(
-            "ecmp", base=self.base(ports), count=len(ports), salt=salt(self._switch)
-        )
+            return self._forward[ports[0]]
+        return fy.P4TableAction("ecmp", base=self.base(ports), count=len(ports), salt=self._salt)
 
     def entries(self) -> Iterator[fy.P4TableEntry]:
         """Yield the rows of all groups that were asked for."""
@@ -119,7 +125,7 @@ class _Groups:
                 yield fy.P4TableEntry(
                     "ecmp_nexthop",
                     match=fy.P4TableMatch(nexthop=row),
-                    action=_forward(self._graph, self._switch, number),
+                    action=self._forward[number],
                 )
 
 
@@ -129,13 +135,14 @@ def _routes(
     """Yield all entries of one switch: its own hosts by address, other hosts by prefix."""
     groups = _Groups(graph, switch)
     turned = turns(graph, switch)
+    targets = {dst for _, dst in turned}
     for host in below.get(switch, ()):
         yield _lpm(ipv4(graph, host), 32, groups.towards(table[host], group=False))
     others = [
         entry
         for leaf, members in below.items()
         if leaf != switch
-        for entry in _remote(graph, leaf, members, table, groups, {dst for _, dst in turned})
+        for entry in _remote(graph, leaf, members, table, groups, targets)
     ]
     detours = [_detour(graph, pair, groups.base((number,))) for pair, number in turned.items()]
     yield from groups.entries()
@@ -174,12 +181,4 @@ def _detour(graph: nx.Graph[str], pair: Pair, row: int) -> fy.P4TableEntry:
 def _lpm(address: int, prefix_bits: int, action: fy.P4TableAction) -> fy.P4TableEntry:
     return fy.P4TableEntry(
         "ipv4_lpm", match=fy.P4TableMatch(dst=(address, prefix_bits)), action=action
-    )
-
-
-def _forward(graph: nx.Graph[str], switch: str, number: int) -> fy.P4TableAction:
-    """Return the action that sends by a port, to the node at its other end."""
-    peer = neighbors(graph, switch)[number]
-    return fy.P4TableAction(
-        "forward", port=number, dmac=mac(graph, peer, port(graph, peer, switch))
     )

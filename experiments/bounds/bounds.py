@@ -16,38 +16,28 @@ gaps count, for they are certain; acknowledgements and retransmissions don't.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import networkx as nx
+import numpy as np
 
 from ringleaf.collectives.cost import AlphaBeta
-from ringleaf.collectives.schedule import Aggregate, Message, Schedule, chunk_ranges, messages
+from ringleaf.collectives.rows import AGGREGATE, Column, Columns
+from ringleaf.collectives.schedule import Schedule, chunk_ranges
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
+from ringleaf.experiments.bounds.moves import Times, least_times
 from ringleaf.ina.loads import Aggregation, Demand, least_demand
 from ringleaf.ina.registry import SYSTEMS
-from ringleaf.topologies.ways import Flow, Loads, Way, Ways, together
+from ringleaf.topologies.ways import Flow, Loads, Way, Ways
+from ringleaf.units import FOREVER_PS
 
 if TYPE_CHECKING:
     import torch
 
 RC_OVERHEAD_BYTES = 58 + LINE_OVERHEAD_BYTES  # Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4
 LEAST_LINE_BYTES = MIN_FRAME_BYTES + LINE_OVERHEAD_BYTES
-
-
-@dataclass(slots=True)
-class _Move:
-    """A message or an aggregation that has bytes to move, and its earliest times."""
-
-    what: Message | Aggregate
-    size_bytes: int  # on the line
-    alone_ps: int  # from its first byte leaving to its last one there, if nothing else moves
-    demand: Demand | None = None  # of an aggregation
-    begin_ps: int = 0
-    after_ps: int = 0  # least time that follows its arrival
 
 
 class Bounds:
@@ -102,29 +92,29 @@ class Bounds:
                 None: evenly.
         """
         elements = size_bytes // element_bytes
-        ranges = chunk_ranges(elements, schedule.chunks)
-        edges = [0, *(stop * element_bytes for _, stop in ranges)]
-        moves = []
-        for number, what in enumerate(messages(schedule)):
-            if isinstance(what, Aggregate):
-                start, stop = ranges[what.chunk]
-                if stop > start:
-                    parts = None if inputs is None else [each[start:stop] for each in inputs]
-                    asked = Aggregation(
-                        what.ranks, self._helpers, stop - start, is_float, self._lanes, slots, parts
-                    )
-                    needs = self._demand(schedule.algorithm, asked)
-                    moves.append(_Move(what, 0, needs.alone_ps, needs))
-            else:
-                size = edges[what.stop] - edges[what.start]
-                if moved_bytes is not None:
-                    size = moved_bytes[number]
-                if size:
-                    alone_ps = self._message_ps(what.src, what.dst, size)
-                    moves.append(_Move(what, self.line_bytes(size), alone_ps))
-        chain_ps = _look_ahead(moves, schedule)
-        _look_back(moves, schedule)
-        return max(chain_ps, self._loads(moves).least_ps())
+        edges = np.array([0, *(stop for _, stop in chunk_ranges(elements, schedule.chunks))])
+        rows = schedule.columns
+        sizes = (edges[rows.stop] - edges[rows.start]) * element_bytes
+        if moved_bytes is not None:
+            sizes = np.where(rows.op == AGGREGATE, sizes, np.array(moved_bytes, np.int64))
+        rows, sizes = rows.take(sizes > 0), sizes[sizes > 0]
+        alone_ps = self._alone(rows, sizes)
+        demands = {}
+        for place in np.flatnonzero(rows.op == AGGREGATE).tolist():
+            ranks, chunk = rows.groups[rows.src[place]], rows.start[place]
+            start, stop = int(edges[chunk]), int(edges[chunk + 1])
+            parts = None if inputs is None else [each[start:stop] for each in inputs]
+            asked = Aggregation(
+                ranks, self._helpers, stop - start, is_float, self._lanes, slots, parts
+            )
+            demands[place] = self._demand(schedule.algorithm, asked)
+            alone_ps[place] = demands[place].alone_ps
+        times = least_times(rows, alone_ps, schedule.nodes, schedule.chunks)
+        loads = self._loads(rows, sizes, times)
+        for place, needs in demands.items():
+            begin_ps, after_ps = int(times.begin_ps[place]), int(times.after_ps[place])
+            loads.merge(needs.loads, begin_ps, after_ps)
+        return max(times.end_ps, loads.least_ps())
 
     def _demand(self, system: str, asked: Aggregation) -> Demand:
         """Return a system's demand for an aggregation; for unknown systems, the least of any."""
@@ -155,56 +145,36 @@ class Bounds:
             )
         return self._alone_ps[way, size_bytes]
 
-    def _loads(self, moves: list[_Move]) -> Loads:
-        """Return the loads of all moves together."""
+    def _alone(self, rows: Columns, sizes: Column) -> Column:
+        """Return the time of each message, if it is alone; 0 for an aggregation."""
+        alone_ps = np.zeros(len(rows), np.int64)
+        messages = np.flatnonzero(rows.op != AGGREGATE)
+        distinct, size_of = np.unique(sizes[messages], return_inverse=True)
+        hosts = len(self.ways.hosts)
+        pair = rows.src[messages] * hosts + rows.dst[messages]
+        known, kind_of = np.unique(pair * len(distinct) + size_of, return_inverse=True)
+        times = []
+        for kind in known.tolist():
+            (src, dst), size = divmod(kind // len(distinct), hosts), kind % len(distinct)
+            times.append(self._message_ps(src, dst, int(distinct[size])))
+        alone_ps[messages] = np.array(times, np.int64)[kind_of]
+        return alone_ps
+
+    def _loads(self, rows: Columns, sizes: Column, times: Times) -> Loads:
+        """Return the loads of all messages together; those between two hosts are one flow."""
+        messages, hosts = np.flatnonzero(rows.op != AGGREGATE), len(self.ways.hosts)
+        pair = rows.dst[messages] * hosts + rows.src[messages]
+        pairs, pair_of = np.unique(pair, return_inverse=True)
+        distinct, size_of = np.unique(sizes[messages], return_inverse=True)
+        line_bytes = np.array([self.line_bytes(size) for size in distinct.tolist()], np.int64)
+        total = np.zeros(len(pairs), np.int64)
+        begin_ps, after_ps = (np.full_like(total, FOREVER_PS) for _ in range(2))
+        np.add.at(total, pair_of, line_bytes[size_of])
+        np.minimum.at(begin_ps, pair_of, times.begin_ps[messages])
+        np.minimum.at(after_ps, pair_of, times.after_ps[messages])
         loads = Loads(self.ways.links)
-        flows: dict[int, dict[int, Flow]] = defaultdict(dict)  # by destination, by source
-        for move in moves:
-            if move.demand is not None:
-                loads.merge(move.demand.loads, move.begin_ps, move.after_ps)
-            elif isinstance(move.what, Message):
-                by_source = flows[move.what.dst]
-                flow = Flow(move.size_bytes, move.begin_ps, move.after_ps)
-                if move.what.src in by_source:
-                    flow = together([flow, by_source[move.what.src]])
-                by_source[move.what.src] = flow
-        for dst, by_source in flows.items():
-            self.ways.add_flows(loads, dst, by_source)
+        columns = (pairs, total, begin_ps, after_ps)
+        flows = zip(*(column.tolist() for column in columns), strict=True)
+        for dst, group in groupby(flows, lambda flow: flow[0] // hosts):
+            self.ways.add_flows(loads, dst, {pair % hosts: Flow(*flow) for pair, *flow in group})
         return loads
-
-
-def _places(what: Message | Aggregate) -> tuple[list[int], list[int], slice]:
-    """Return the ranks that a move reads at, the ranks that it writes at, and its chunks."""
-    if isinstance(what, Message):
-        return [what.src], [what.dst], slice(what.start, what.stop)
-    return list(what.ranks), list(what.ranks), slice(what.chunk, what.chunk + 1)
-
-
-def _look_ahead(moves: list[_Move], schedule: Schedule) -> int:
-    """Set each move's earliest begin; return the earliest time when all can have arrived."""
-    there_ps = [[0] * schedule.chunks for _ in range(schedule.nodes)]
-    for _, group in groupby(moves, lambda move: move.what.step):
-        step = [(move, *_places(move.what)) for move in group]
-        for move, sources, _, chunks in step:
-            move.begin_ps = max(max(there_ps[rank][chunks]) for rank in sources)
-        for move, _, targets, chunks in step:
-            _raise(there_ps, targets, chunks, move.begin_ps + move.alone_ps)
-    return max(max(row) for row in there_ps)
-
-
-def _look_back(moves: list[_Move], schedule: Schedule) -> None:
-    """Set the least time that follows each move."""
-    after_ps = [[0] * schedule.chunks for _ in range(schedule.nodes)]
-    for _, group in groupby(reversed(moves), lambda move: move.what.step):
-        step = [(move, *_places(move.what)) for move in group]
-        for move, _, targets, chunks in step:
-            move.after_ps = max(max(after_ps[rank][chunks]) for rank in targets)
-        for move, sources, _, chunks in step:
-            _raise(after_ps, sources, chunks, move.alone_ps + move.after_ps)
-
-
-def _raise(times_ps: list[list[int]], ranks: list[int], chunks: slice, least_ps: int) -> None:
-    """Raise the times at these places to a minimum."""
-    for rank in ranks:
-        row = times_ps[rank]
-        row[chunks] = [max(time_ps, least_ps) for time_ps in row[chunks]]

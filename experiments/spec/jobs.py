@@ -18,8 +18,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, ValidationInfo, model_validator
 
+from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.collectives.schedule import Collective
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import Text, label, option

@@ -65,6 +65,7 @@ class Connections:
             rc.FULL_MEMBER | group.number if len(groups) > 1 else rc.DEFAULT_PARTITION
             for group in groups
         ]
+        self._path_rates: dict[tuple[int, int], int] = {}  # by host and peer
         self._priority: dict[tuple[int, int, int], int] = {}  # by group, channel and host
         self._paced: dict[tuple[int, int, int], list[int]] = {}  # by group, channel and host
         self.agents = [
@@ -100,9 +101,12 @@ class Connections:
 
     def _path_rate(self, host: int, peer: int) -> int:
         """Return the rate of the slowest link between two hosts."""
-        ends = self._hosts[host], self._hosts[peer]
-        nodes = path(self._graph, *ends, table=self._routes)
-        return min(link(self._graph, *pair).rate_bps for pair in pairwise(nodes))
+        if (host, peer) not in self._path_rates:
+            ends = self._hosts[host], self._hosts[peer]
+            nodes = path(self._graph, *ends, table=self._routes)
+            rates = (link(self._graph, *pair).rate_bps for pair in pairwise(nodes))
+            self._path_rates[host, peer] = min(rates)
+        return self._path_rates[host, peer]
 
     def _control(self, host: int, number: int) -> None:
         """Put a queue pair under the network's congestion control."""

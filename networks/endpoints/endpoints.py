@@ -10,7 +10,7 @@ import networkx as nx
 import torch
 
 from ringleaf.arena import Store
-from ringleaf.collectives.schedule import Aggregate, Schedule, chunk_ranges
+from ringleaf.collectives.schedule import Schedule, chunk_ranges
 from ringleaf.errors import ConfigError
 from ringleaf.hosts import rc
 from ringleaf.hosts.agent import HostAgent, make_ring
@@ -231,8 +231,7 @@ class Endpoints:
             raise ConfigError(
                 f"run: the schedule must do with {servers} servers, got {schedule.servers}"
             )
-        wants = any(isinstance(row, Aggregate) for row in schedule.rows)
-        if wants and group not in self.aggregators:
+        if schedule.columns.groups and group not in self.aggregators:
             raise ConfigError(
                 "run: the schedule aggregates in the network, got options without a system"
             )
