@@ -14,6 +14,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ringleaf.errors import ConfigError
 from ringleaf.shipped import Target
 
 if TYPE_CHECKING:
@@ -33,6 +34,17 @@ FORWARD = "forward"
 
 AIMD = "aimd"
 """The published way in which ATP's congestion window changes."""
+
+
+def program_for(system: str, program: str, lanes: int, known: Sequence[int]) -> str:
+    """Return the name of a program that is built once for each of some numbers of lanes: `atp-64`.
+
+    Raises:
+        ConfigError: If it is not built for so many.
+    """
+    if lanes not in known:
+        raise ConfigError(f"{system}: lanes must be one of {list(known)}, got {lanes!r}")
+    return f"{program}-{lanes}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import address_of, handler
+from ringleaf.arena import Words
+from ringleaf.compiled import address_of
+from ringleaf.hosts.congestion.control import Handler, begin_idle, ignore
 
 # The decision.
 WINDOW = 0  # blocks that may be without result at once
@@ -30,18 +31,6 @@ ON_ROUND = 5  # addresses of the handlers
 ON_LOSS = 6
 OWN = 8  # a window's own words start here
 CONTROL_WORDS = 24
-
-Handler = Callable[..., int]
-
-
-@handler
-def ignore(_arena: Arena, _at: int, _argument: int, _now_ps: int) -> int:
-    """Ignore an event that a window does not handle."""
-    return 0
-
-
-def begin_idle(_block: Words) -> None:
-    """Set nothing, for a window without words of its own."""
 
 
 @dataclass(frozen=True, slots=True)

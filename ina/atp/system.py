@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Look
-from ringleaf.errors import ConfigError
-from ringleaf.ina.systems import Costs, JobRequest, System
+from ringleaf.ina.systems import Costs, JobRequest, System, program_for
 from ringleaf.shipped import Target
 
 if TYPE_CHECKING:
@@ -47,9 +46,7 @@ class Atp(System):
         Raises:
             ConfigError: If there is none.
         """
-        if lanes not in LANES:
-            raise ConfigError(f"{self.name}: lanes must be one of {list(LANES)}, got {lanes!r}")
-        return f"atp-{lanes}"
+        return program_for(self.name, "atp", lanes, LANES)
 
     def join(self, graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
         """Make a job of at most 64 workers.

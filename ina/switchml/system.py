@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Look
-from ringleaf.errors import ConfigError
-from ringleaf.ina.systems import Costs, JobRequest, System
+from ringleaf.ina.systems import Costs, JobRequest, System, program_for
 from ringleaf.shipped import Target
 
 if TYPE_CHECKING:
@@ -42,9 +41,7 @@ class SwitchML(System):
         Raises:
             ConfigError: If there is none.
         """
-        if lanes not in LANES:
-            raise ConfigError(f"{self.name}: lanes must be one of {list(LANES)}, got {lanes!r}")
-        return f"switchml-{lanes}"
+        return program_for(self.name, "switchml", lanes, LANES)
 
     def join(self, graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
         """Make a job, over the tree of least depth; it needs no servers.
