@@ -85,7 +85,7 @@ class Columns:
         start: (messages,) the first chunk.
         stop: (messages,) the chunk after the last one.
         op: (messages,) REDUCE, COPY or AGGREGATE.
-        groups: The ranks of each aggregation.
+        groups: The ranks of each aggregation; `Rows` numbers them in the order of the schedule.
     """
 
     step: Column
@@ -108,7 +108,7 @@ class Columns:
             else:
                 flat += (row.step, row.src, row.dst, row.chunk, _OPS.index(row.op))
         step, src, dst, chunk, op = np.array(flat, np.int64).reshape(-1, 5).T.copy()
-        return cls(step, src, dst, chunk, chunk + 1, op, tuple(groups)).coalesced()
+        return cls(step, src, dst, chunk, chunk + 1, op, tuple(groups))
 
     @classmethod
     def transfers(
@@ -170,6 +170,15 @@ class Columns:
         last = np.append(first[1:], len(self)) - 1
         return replace(self.take(first), stop=self.stop[last])
 
+    def numbered(self) -> Columns:
+        """Return columns whose groups are those of their aggregations, in order."""
+        sums = np.flatnonzero(self.op == AGGREGATE)
+        if np.array_equal(self.src[sums], np.arange(len(self.groups))):
+            return self
+        src = self.src.copy()
+        src[sums] = np.arange(len(sums))
+        return replace(self, src=src, groups=tuple(self.groups[i] for i in self.src[sums]))
+
     def by_chunk(self) -> Columns:
         """Return the rows: each message as transfers of one chunk each."""
         sizes = self.stop - self.start
@@ -206,7 +215,7 @@ class Rows(Sequence[Row]):
     """
 
     def __init__(self, columns: Columns) -> None:
-        self.columns = columns.coalesced()
+        self.columns = columns.coalesced().numbered()
 
     @cached_property
     def _ends(self) -> Column:
@@ -245,10 +254,8 @@ class Rows(Sequence[Row]):
                     yield Transfer(each.step, each.src, each.dst, chunk, each.op)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether these are the same rows as another schedule's, or a tuple's."""
-        if isinstance(other, Rows):
-            return self.columns.digest == other.columns.digest
-        return isinstance(other, tuple) and tuple(self) == other
+        """Return whether these are the same rows as another schedule's."""
+        return isinstance(other, Rows) and self.columns.digest == other.columns.digest
 
     def __hash__(self) -> int:
         """Return a hash of the rows."""

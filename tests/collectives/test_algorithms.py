@@ -218,7 +218,7 @@ def test_all_to_all_meets_everyone_once(ranks: int) -> None:
 
 
 def test_in_network_is_one_row() -> None:
-    assert in_network_allreduce(3).rows == (Aggregate(0, (0, 1, 2), 0),)
+    assert tuple(in_network_allreduce(3).rows) == (Aggregate(0, (0, 1, 2), 0),)
     assert in_network_allreduce(3, "atp").algorithm == "atp"
 
 

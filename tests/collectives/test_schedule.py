@@ -93,7 +93,7 @@ def test_messages_are_the_rows_in_order(schedule: Schedule) -> None:
             Transfer(message.step, message.src, message.dst, chunk, message.op)
             for chunk in range(message.start, message.stop)
         )
-    assert tuple(rows) == schedule.rows
+    assert rows == list(schedule.rows)
 
 
 def make_schedule(*rows: Row, ranks: int = 2, chunks: int = 2, root: int = 0) -> Schedule:

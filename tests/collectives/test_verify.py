@@ -44,7 +44,7 @@ def test_blueconnect_is_right_on_unequal_levels(hierarchy: tuple[int, ...]) -> N
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_one_rank_has_nothing_to_do(name: str) -> None:
     schedule = ALGORITHMS[name].build(1, size_bytes=100)
-    assert schedule.rows == ()
+    assert not schedule.rows
     assert verify(schedule) == Proof((), (), True)
 
 
