@@ -57,3 +57,28 @@ def test_a_figure_is_drawn_once_for_each_format(
     with matplotlib_style():
         save(Figure(figsize=(2, 1), layout="constrained"), tmp_path / "empty")
     assert len(drawn) == 4  # the layout, PDF, PNG, SVG
+
+
+def test_a_letter_that_figures_rarely_use_is_embedded_all_the_same(tmp_path: Path) -> None:
+    with matplotlib_style():
+        figure = Figure(figsize=(2, 1))
+        figure.text(0.1, 0.5, "A \N{CYRILLIC SMALL LETTER ZHE}")
+        save(figure, tmp_path / "words")
+    fonts = _fonts((tmp_path / "words.pdf").read_bytes())
+    glyphs = {glyph for font in fonts for glyph in font.getGlyphOrder()}
+    assert {"A", "uni0436"} <= glyphs
+    assert not any(table in font for font in fonts for table in ("GSUB", "GPOS", "GDEF", "kern"))
+
+
+def test_pdf_files_hold_no_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fonts, too, have a date of modification: that of the font file that matplotlib has."""
+    fonts = []
+    for name in ("a", "b"):
+        with matplotlib_style():
+            figure = Figure(figsize=(2, 1))
+            figure.text(0.1, 0.5, "A")
+            save(figure, tmp_path / name)
+        fonts += _fonts((tmp_path / f"{name}.pdf").read_bytes())
+        monkeypatch.setattr("time.time", lambda: 2e9)
+    assert len({font["head"].modified for font in fonts}) == 1
+    assert (tmp_path / "a.pdf").read_bytes() == (tmp_path / "b.pdf").read_bytes()
