@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from ringleaf.errors import BackendError, ConfigError
 
 FILES = "files.txt"
+REPORT = "report.html"
 LEAST_ROOM_BYTES = 1 << 20
 """Free space below this counts as a full disk: figures take more."""
 

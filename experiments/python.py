@@ -34,6 +34,7 @@ from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError
 from ringleaf.experiments import results, session
 from ringleaf.experiments import sweep as sweeps
+from ringleaf.experiments.folder import REPORT
 from ringleaf.experiments.jobs import results as job_results
 from ringleaf.experiments.jobs import session as jobs_session
 from ringleaf.experiments.jobs.results import JobRow
@@ -157,12 +158,13 @@ class Result:
 
     def report(self) -> Path:
         """Return the report, a page that needs no network; it is drawn if it does not exist."""
-        page = self.folder / session.REPORT
+        page = self.folder / REPORT
         if page.exists():
             return page
-        summary = results.read_json(self.folder / SUMMARY)
-        is_jobs = summary.get("kind") == job_results.KIND
-        return jobs_session.redraw(self.folder) if is_jobs else session.redraw(self.folder)
+        from ringleaf.experiments.drawing import redraw  # imports matplotlib
+
+        redraw(self.folder)
+        return page
 
 
 def run(

@@ -16,11 +16,10 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 import ringleaf
 from ringleaf.errors import ConfigError
@@ -30,6 +29,9 @@ from ringleaf.experiments.folder import write_bytes, write_text
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.networks.outcome import Drop
 from ringleaf.topologies.kinds import LinkKind, reference
+
+if TYPE_CHECKING:
+    import torch
 
 SCHEMA_VERSION = 2
 FILES = ("config.json", "results.csv", "summary.json", "links.npz", "log.txt", drops.FILE)

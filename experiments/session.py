@@ -9,12 +9,11 @@ from pathlib import Path
 import networkx as nx
 import torch
 
-from ringleaf.errors import ConfigError
-from ringleaf.experiments import loading, report, results, table, timeline
+from ringleaf.experiments import loading, results, table, timeline
+from ringleaf.experiments.beside import Drawer
 from ringleaf.experiments.checks import check
-from ringleaf.experiments.figures import sweeps as figures
-from ringleaf.experiments.folder import RunFolder, write_text
-from ringleaf.experiments.network import Connect, build_topology, connecting, scale_rates
+from ringleaf.experiments.folder import REPORT, RunFolder, write_text
+from ringleaf.experiments.network import Connect, connecting
 from ringleaf.experiments.progress import Progress, progress
 from ringleaf.experiments.results import Run
 from ringleaf.experiments.runner import Experiment, Measurement
@@ -23,9 +22,6 @@ from ringleaf.experiments.spec.options import make_command, resolve
 
 Emit = Callable[[str], None]
 
-REPORT = "report.html"
-SUFFIXES = (".png", ".pdf")  # of figures
-
 
 def run(
     given: Mapping[str, str],
@@ -33,12 +29,13 @@ def run(
     emit: Emit,
     connect: Connect | None = None,
     drawn: bool = True,
+    beside: Drawer | None = None,
     inputs: Sequence[torch.Tensor] | None = None,
 ) -> Run:
     """Run the experiment of the options; write all results to the run directory.
 
-    Figures and the report are written if `drawn`. `inputs` are the ranks' tensors, if they are
-    not to be made as the options say.
+    Figures and the report are written if `drawn`, by the process `beside` if there is one.
+    `inputs` are the ranks' tensors, if they are not to be made as the options say.
 
     If it is interrupted, the measurements so far are written, and the interruption is raised again.
 
@@ -80,8 +77,9 @@ def run(
             folder.keep(partial(results.write_log, spec.out, log))
             if run.rows and drawn:
                 shown.stage("drawing figures and the report")
+                command = make_command(given)
                 folder.keep(
-                    lambda: folder.note(draw(spec.out, run, experiment.graph, make_command(given)))
+                    lambda: folder.note(_draw(spec.out, run, experiment.graph, command, beside))
                 )
                 shown.clear()
                 if (spec.out / REPORT).exists():  # else the disk was full
@@ -148,29 +146,13 @@ def _log_line(measurement: Measurement) -> str:
     )
 
 
-def draw(folder: Path, run: Run, graph: nx.Graph[str], command: str) -> list[Path]:
-    """Write the figures and the report of a run into its directory; return the files."""
-    drawn = figures.draw_all(folder, run, graph)
-    page = report.render(run, command=command, svgs=drawn.svgs, topologies=drawn.topologies)
-    write_text(folder / REPORT, page)
-    stems = [*drawn.svgs, *(f"bytes-{algo}" for algo in drawn.topologies)]
-    drawings = [folder / "figures" / f"{stem}{suffix}" for stem in stems for suffix in SUFFIXES]
-    return [folder / REPORT, *drawings]
+def _draw(
+    folder: Path, run: Run, graph: nx.Graph[str], command: str, beside: Drawer | None
+) -> list[Path]:
+    """Draw figures and the report by the process beside this one, or here; return the files."""
+    found = beside.draw(folder) if beside else None
+    if found is None:
+        from ringleaf.experiments import drawing  # imports matplotlib
 
-
-def redraw(folder: Path) -> Path:
-    """Draw figures and report again from the files of a run directory; return the page.
-
-    Raises:
-        ConfigError: If it is no run directory, or nothing was measured.
-    """
-    run = results.read_run(folder)
-    if not run.rows:
-        raise ConfigError(
-            f"plot: nothing was measured in this run, got {str(folder)!r}; run it again"
-        )
-    names = ("rate_bps", "delay_ps", "hosts")
-    graph = build_topology(run.options["topo"], **{name: run.options[name] for name in names})
-    graph = scale_rates(graph, run.options["scale"])
-    draw(folder, run, graph, make_command(results.read_given(folder)))
-    return folder / REPORT
+        found = drawing.draw(folder, run, graph, command)
+    return found

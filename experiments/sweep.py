@@ -17,11 +17,12 @@ from pathlib import Path
 
 from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments import results, session, sweep_report
+from ringleaf.experiments.beside import Drawer
 from ringleaf.experiments.checks import check
 from ringleaf.experiments.estimate import format_wait
 from ringleaf.experiments.figures import sparse as sparse_figure
 from ringleaf.experiments.figures import swept as swept_figure
-from ringleaf.experiments.folder import check_out, write_text
+from ringleaf.experiments.folder import REPORT, check_out, write_text
 from ringleaf.experiments.jobs import session as jobs_session
 from ringleaf.experiments.progress import Write, to_terminal
 from ringleaf.experiments.session import Emit
@@ -89,22 +90,26 @@ def run(cases: Sequence[Case], *, name: str, emit: Emit, crew: Crew = ALONE) -> 
     if lines:
         svg = swept_figure.draw(lines, names, out / "sweep")
         page = sweep_report.render(out.name, list(given), lines, names, svg)
-        write_text(out / session.REPORT, page)
-        emit(f"# report: {out / session.REPORT}")
+        write_text(out / REPORT, page)
+        emit(f"# report: {out / REPORT}")
     if sparse_figure.fits(out / FILE):
         emit(f"# figure: {sparse_figure.draw(out / FILE)}")
     return not any(line["wrong"] for line in lines)
 
 
-def run_one(given: Case, emit: Emit, *, drawn: bool = True) -> bool:
+def run_one(given: Case, emit: Emit, *, drawn: bool = True, beside: Drawer | None = None) -> bool:
     """Perform one run, whatever its workload; return whether all values were right.
+
+    Figures and the report are written if `drawn`, by the process `beside` if there is one.
 
     Raises:
         RingleafError: If an option, the topology or the network does not allow it.
     """
     if JOBS in given:
-        return not any(row.wrong for row in jobs_session.run(given, emit=emit, drawn=drawn))
-    return not any(row.wrong for row in session.run(given, emit=emit, drawn=drawn).rows)
+        rows = jobs_session.run(given, emit=emit, drawn=drawn, beside=beside)
+        return not any(row.wrong for row in rows)
+    done = session.run(given, emit=emit, drawn=drawn, beside=beside)
+    return not any(row.wrong for row in done.rows)
 
 
 def _place(case: Case, names: Sequence[str]) -> str:

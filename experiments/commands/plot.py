@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ringleaf.experiments.console import Debug, guard, say
-from ringleaf.experiments.folder import check_written
+from ringleaf.experiments.folder import REPORT, check_written
 
 
 def register(app: typer.Typer) -> None:
@@ -21,13 +21,7 @@ def plot_command(
 ) -> None:
     """Draw figures and report of a run again, from its files."""
     check_written(folder)
-    from ringleaf.experiments import results
+    from ringleaf.experiments.drawing import redraw
 
-    if results.read_json(folder / "summary.json").get("kind") == "jobs":
-        from ringleaf.experiments.jobs import session as jobs
-
-        say(f"# report: {jobs.redraw(folder)}")
-        return
-    from ringleaf.experiments import session
-
-    say(f"# report: {session.redraw(folder)}")
+    redraw(folder)
+    say(f"# report: {folder / REPORT}")

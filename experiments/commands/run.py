@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.beside import drawer
 from ringleaf.experiments.checks import check, count_nodes
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
 from ringleaf.experiments.estimate import need
@@ -20,6 +22,7 @@ from ringleaf.experiments.machine import free_bytes
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.file import Case, read_cases
 from ringleaf.experiments.spec.jobs import JobsSpec
+from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.options import JOBS, TYPED, Option, resolve_any
 
 SpecFile = Annotated[
@@ -35,6 +38,8 @@ DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print the resolved options as JSON, and stop.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print summary.json in place of the table.")]
+
+Emit = Callable[[str], None]
 
 
 def register(app: typer.Typer) -> None:
@@ -97,18 +102,30 @@ def run_command(
         for each in specs:
             say(json.dumps(_plan(each), indent=2))
         return
-    from ringleaf.experiments import sweep  # imports PyTorch, which takes a second
-    from ringleaf.experiments.workers import Crew
-
     emit = _ignore if as_json else say
     if spec and len(cases) > 1:
-        is_right = sweep.run(cases, name=spec.stem, emit=emit, crew=Crew(parallel, on))
+        is_right = _run_all(cases, spec.stem, emit, parallel, on)
     else:
-        is_right = sweep.run_one(cases[0], emit)
+        is_right = _run_one(cases[0], specs[0], emit)
         if as_json:
             say((specs[0].out / "summary.json").read_text().rstrip())
     if not is_right:
         raise typer.Exit(FAILURE)
+
+
+def _run_all(cases: list[Case], name: str, emit: Emit, parallel: int, on: str | None) -> bool:
+    from ringleaf.experiments import sweep  # imports PyTorch, which takes a second
+    from ringleaf.experiments.workers import Crew
+
+    return sweep.run(cases, name=name, emit=emit, crew=Crew(parallel, on))
+
+
+def _run_one(case: Case, spec: CollectiveSpec | JobsSpec, emit: Emit) -> bool:
+    """Perform one run. A live one has all cores for itself, and draws when it is done."""
+    with nullcontext() if spec.net != VIRTUAL else drawer() or nullcontext() as beside:
+        from ringleaf.experiments import sweep  # imports PyTorch meanwhile
+
+        return sweep.run_one(case, emit, beside=beside)
 
 
 def _cases(spec: Path | None, typed: Mapping[str, str]) -> list[Case]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import numpy.typing as npt
 
 from ringleaf.experiments.figures.looks import look_of
 from ringleaf.experiments.figures.style import INK, themed, to_svg, write_figure
+from ringleaf.experiments.figures.tasks import Task
 from ringleaf.experiments.results import CollectiveRow, LinkSeries, Run, algorithms, rows_of
 from ringleaf.topologies import draw as topology
 from ringleaf.topologies.graph import Role, natural
@@ -51,13 +53,13 @@ def _carried_mb(series: LinkSeries) -> npt.NDArray[np.float64]:
     return carried
 
 
-def draw_bytes(target: Path, graph: nx.Graph[str], panels: Panels) -> dict[str, str]:
-    """Draw the bytes that each link's directions carried onto the topology; all on one scale.
+def map_tasks(target: Path, graph: nx.Graph[str], panels: Panels) -> list[Task]:
+    """Return a task for each panel: to draw the bytes that links' directions carried onto a map.
 
-    Writes PNG and PDF; returns SVG by algorithm.
+    The topology is the map. All maps have one scale.
     """
     top = max((_carried_mb(series).max(initial=0) for _, series in panels), default=0)
-    return {row.algo: _draw_map(target, graph, row, series, top) for row, series in panels}
+    return [partial(_draw_map, target, graph, row, series, top) for row, series in panels]
 
 
 def _draw_map(

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 from ringleaf.experiments.figures.links import (
-    draw_bytes,
     draw_links,
     draw_spread,
     is_large,
     largest,
+    map_tasks,
 )
 from ringleaf.experiments.figures.looks import look_of
 from ringleaf.experiments.figures.style import INK, matplotlib_style, save
+from ringleaf.experiments.figures.tasks import Perform, Task, in_turn
 from ringleaf.experiments.results import CollectiveRow, Run, algorithms, is_one_size, rows_of
 from ringleaf.units import PS_PER_US, format_size
 
@@ -38,22 +39,27 @@ class Drawn:
     topologies: dict[str, str]
 
 
-def draw_all(folder: Path, run: Run, graph: nx.Graph[str]) -> Drawn:
+def draw_all(folder: Path, run: Run, graph: nx.Graph[str], perform: Perform = in_turn) -> Drawn:
     """Write every figure that the run has data for to `folder`/figures."""
     target = folder / "figures"
     target.mkdir(exist_ok=True)
+    panels = largest(run)
+    tasks: dict[str, Task] = {}
+    if panels:  # the longest task is begun first
+        tasks["links"] = lambda: save(draw_links(run, graph, panels), target / "links")
+    tasks["time"] = lambda: save(draw_time(run), target / "time")
+    tasks["busbw"] = lambda: save(draw_busbw(run), target / "busbw")
+    if panels and is_large(graph):
+        tasks["bytes"] = lambda: save(draw_spread(run, graph, panels), target / "bytes")
+    mapped = [] if is_large(graph) else panels
+    maps = {f"bytes-{row.algo}": row.algo for row, _ in mapped}
+    tasks |= zip(maps, map_tasks(target, graph, mapped), strict=True)
     with matplotlib_style():
-        svgs = {
-            "time": save(draw_time(run), target / "time"),
-            "busbw": save(draw_busbw(run), target / "busbw"),
-        }
-        panels = largest(run)
-        if panels:
-            svgs["links"] = save(draw_links(run, graph, panels), target / "links")
-        if panels and is_large(graph):
-            svgs["bytes"] = save(draw_spread(run, graph, panels), target / "bytes")
-            panels = []
-        return Drawn(svgs, draw_bytes(target, graph, panels))
+        found = perform(tasks)
+    return Drawn(
+        {name: svg for name, svg in found.items() if name not in maps},
+        {algo: found[name] for name, algo in maps.items()},
+    )
 
 
 def draw_time(run: Run) -> Figure:

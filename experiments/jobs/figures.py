@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.experiments.figures.style import INK, matplotlib_style, save
+from ringleaf.experiments.figures.tasks import Perform, in_turn
 from ringleaf.experiments.jobs.results import JobRow, JobsCase
 from ringleaf.experiments.jobs.timeline import BACKWARD, FORWARD, QUEUED, WAIT, WIRE, Span
 from ringleaf.units import PS_PER_MS, PS_PER_S
@@ -56,7 +57,7 @@ SPAN_NAMES = {
 TIMELINE = "timeline-"  # the prefix of such figures' names
 
 
-def draw_all(folder: Path, cases: Sequence[JobsCase]) -> dict[str, str]:
+def draw_all(folder: Path, cases: Sequence[JobsCase], perform: Perform = in_turn) -> dict[str, str]:
     """Write every figure as PNG and PDF; return its name -> SVG."""
     folder.mkdir(parents=True, exist_ok=True)
     most = max(case.combination.count for case in cases)
@@ -83,7 +84,11 @@ def draw_all(folder: Path, cases: Sequence[JobsCase]) -> dict[str, str]:
         if case.spans and _count_layers(case) <= MOST_LAYERS:
             drawn.append((f"{TIMELINE}{case.combination.name}", partial(draw_timeline, case)))
     with matplotlib_style():
-        return {name: save(draw(), folder / name) for name, draw in drawn}
+        return perform({name: partial(_save, draw, folder / name) for name, draw in drawn})
+
+
+def _save(draw: Callable[[], Figure], stem: Path) -> str:
+    return save(draw(), stem)
 
 
 def _count_layers(case: JobsCase) -> int:

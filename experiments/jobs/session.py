@@ -11,16 +11,15 @@ from typing import Any
 import torch
 import yaml
 
-from ringleaf.errors import ConfigError
 from ringleaf.experiments import loading
+from ringleaf.experiments.beside import Drawer
 from ringleaf.experiments.estimate import format_wait
-from ringleaf.experiments.folder import RunFolder, write_text
-from ringleaf.experiments.jobs import figures, report, results, table
+from ringleaf.experiments.folder import REPORT, RunFolder, write_text
+from ringleaf.experiments.jobs import results, table
 from ringleaf.experiments.jobs.results import JobRow, JobsCase
 from ringleaf.experiments.jobs.runner import JobsExperiment
 from ringleaf.experiments.progress import INTERVAL_S, TRUSTED, Write, to_terminal
-from ringleaf.experiments.results import now, read_json, versions, write_config, write_log
-from ringleaf.experiments.session import REPORT, SUFFIXES
+from ringleaf.experiments.results import now, versions, write_config, write_log
 from ringleaf.experiments.spec.options import resolve_jobs
 
 Emit = Callable[[str], None]
@@ -32,8 +31,12 @@ def plan(experiment: JobsExperiment) -> dict[str, Any]:
     return experiment.spec.plain() | {"cases": cases}
 
 
-def run(given: Mapping[str, Any], *, emit: Emit, drawn: bool = True) -> list[JobRow]:
-    """Run the jobs of the options; write all results to the run directory, figures if `drawn`.
+def run(
+    given: Mapping[str, Any], *, emit: Emit, drawn: bool = True, beside: Drawer | None = None
+) -> list[JobRow]:
+    """Run the jobs of the options; write all results to the run directory.
+
+    Figures and the report are written if `drawn`, by the process `beside` if there is one.
 
     If it is interrupted, the measurements so far are written, and the interruption is raised again.
 
@@ -85,7 +88,7 @@ def run(given: Mapping[str, Any], *, emit: Emit, drawn: bool = True) -> list[Job
                 emit(line)
         if cases and drawn:
             progress.stage("drawing figures and the report")
-            out.keep(lambda: out.note(_draw(folder, cases, about, text)))
+            out.keep(lambda: out.note(_draw(folder, cases, about, text, beside)))
             progress.clear()
             if (folder / REPORT).exists():  # else the disk was full
                 emit(f"# report: {folder / REPORT}")
@@ -105,31 +108,16 @@ def _log_line(case: JobsCase) -> str:
     )
 
 
-def _draw(folder: Path, cases: list[JobsCase], about: Sequence[str], text: str) -> list[Path]:
-    """Write figures and the report; return the files."""
-    svgs = figures.draw_all(folder / "figures", cases)
-    most = max(case.combination.count for case in cases)
-    title = f"{most} training jobs beside each other" if most > 1 else "A training job"
-    page = report.render(cases, svgs, title=title, about=about, spec=text)
-    write_text(folder / REPORT, page)
-    drawings = [folder / "figures" / f"{name}{suffix}" for name in svgs for suffix in SUFFIXES]
-    return [folder / REPORT, *drawings]
+def _draw(
+    folder: Path, cases: list[JobsCase], about: Sequence[str], text: str, beside: Drawer | None
+) -> list[Path]:
+    """Draw figures and the report by the process beside this one, or here; return the files."""
+    found = beside.draw(folder) if beside else None
+    if found is None:
+        from ringleaf.experiments.jobs import drawing  # imports matplotlib
 
-
-def redraw(folder: Path) -> Path:
-    """Draw figures and report of a run of jobs again from its directory; return the page.
-
-    Raises:
-        ConfigError: If it is no such run, or nothing was measured.
-    """
-    cases = results.read_cases(folder)
-    if not cases:
-        raise ConfigError(
-            f"plot: nothing was measured in this run, got {str(folder)!r}; run it again"
-        )
-    about = read_json(folder / "summary.json")["config"].get("about", [])  # older files lack it
-    _draw(folder, cases, about, (folder / "spec.yaml").read_text())
-    return folder / REPORT
+        found = drawing.draw(folder, cases, about, text)
+    return found
 
 
 class JobsProgress:

@@ -7,7 +7,6 @@ from html import escape
 
 from ringleaf.experiments.figures.style import variable
 from ringleaf.shipped import PAGE
-from ringleaf.topologies.draw import dark_colors
 
 
 def document(title: str, parts: Iterable[str]) -> str:
@@ -33,5 +32,7 @@ def figure(svg: str, title: str, caption: str) -> str:
 
 def _dark_style() -> str:
     """Return the CSS that replaces drawings' colours on a dark page."""
+    from ringleaf.topologies.draw import dark_colors  # imports matplotlib
+
     colors = "".join(f"{variable(was)}:{now};" for was, now in dark_colors().items())
     return f"@media (prefers-color-scheme: dark) {{ :root {{ {colors} }} }}\n"

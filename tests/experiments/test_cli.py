@@ -15,8 +15,9 @@ import pytest
 from typed import ROOT, typed
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.experiments import session
+from ringleaf.experiments import drawing
 from ringleaf.experiments.commands import cli
+from ringleaf.experiments.commands import run as run_command
 from ringleaf.experiments.estimate import hops
 from ringleaf.experiments.spec.options import OPTIONS, resolve
 
@@ -54,7 +55,8 @@ def first_light(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out figures and the report, which take longer than a small run."""
-    monkeypatch.setattr(session, "draw", lambda *_: [])
+    monkeypatch.setattr(drawing, "draw", lambda *_: [])
+    monkeypatch.setattr(run_command, "drawer", lambda: None)
 
 
 def test_all_algorithms_are_right_and_none_beats_its_bound(

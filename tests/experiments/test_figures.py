@@ -123,10 +123,11 @@ def test_all_maps_of_a_run_have_one_scale(tmp_path: Path, monkeypatch: pytest.Mo
     run = make_run("leafspine,leaves=2,spines=1,hosts=1", ("ring", "tree", "switchml"), (1 << 22,))
     graph = registry.build(run.topology)
 
-    svgs = link_figures.draw_bytes(tmp_path, graph, link_figures.largest(run))
+    tasks = link_figures.map_tasks(tmp_path, graph, link_figures.largest(run))
+    svgs = [task() for task in tasks]
 
     assert tops == [(0, 3)] * 3  # MB: what the last of them sent over its first link
-    shades = [set(re.findall(r"stroke: var\((--c[0-9a-f]{6}),", svg)) for svg in svgs.values()]
+    shades = [set(re.findall(r"stroke: var\((--c[0-9a-f]{6}),", svg)) for svg in svgs]
     assert len({max(shade) for shade in shades}) > 1  # 1, 2 and 3 MB of 3 look different
 
 

@@ -11,6 +11,7 @@ from fake_network import FakeConnect
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.experiments import folder, session
 from ringleaf.experiments.figures import sweeps as figures
+from ringleaf.experiments.figures.style import SUFFIXES
 from ringleaf.experiments.folder import FILES, RunFolder, check_out, remove_earlier, write_text
 from ringleaf.experiments.results import Run
 
@@ -68,11 +69,11 @@ def test_a_folder_without_a_list_is_left_as_it_is(tmp_path: Path) -> None:
 def test_a_second_run_leaves_none_of_the_first_ones_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def draw_all(out: Path, run: Run, _: object) -> figures.Drawn:
+    def draw_all(out: Path, run: Run, *_: object) -> figures.Drawn:
         algos = {row.algo: "" for row in run.rows}
         (out / "figures").mkdir(exist_ok=True)
         for algo in algos:
-            for suffix in session.SUFFIXES:
+            for suffix in SUFFIXES:
                 (out / "figures" / f"bytes-{algo}{suffix}").touch()
         return figures.Drawn({}, algos)
 

@@ -15,8 +15,9 @@ import torch
 from fake_network import FakeConnect
 
 from ringleaf.errors import ConfigError, TopologyError
-from ringleaf.experiments import results, session, table
+from ringleaf.experiments import drawing, results, session, table
 from ringleaf.experiments.figures import sweeps as figures
+from ringleaf.experiments.figures.tasks import Perform
 from ringleaf.experiments.results import Run
 from ringleaf.topologies.graph import link
 
@@ -119,12 +120,12 @@ def test_links_have_what_injection_leaves_them_also_when_figures_are_drawn_anew(
     )
     drawn: list[nx.Graph[str]] = []
 
-    def draw_nothing(folder: Path, run: Run, graph: nx.Graph[str]) -> figures.Drawn:
+    def draw_nothing(folder: Path, run: Run, graph: nx.Graph[str], _: Perform) -> figures.Drawn:
         drawn.append(graph)
         return figures.Drawn({}, {})
 
     monkeypatch.setattr(figures, "draw_all", draw_nothing)
-    session.redraw(tmp_path)
+    drawing.redraw(tmp_path)
 
     assert "15 Gbit/s and 1 us per link" in lines[0]
     assert done.options["inject_bps"] == 30 * 10**9
@@ -214,7 +215,7 @@ def test_drawing_anew_gives_the_same_page(finished: tuple[Path, Run, list[str]])
     page = (finished[0] / "report.html").read_bytes()
     (finished[0] / "report.html").unlink()
 
-    assert session.redraw(finished[0]).read_bytes() == page
+    assert drawing.redraw(finished[0])[0].read_bytes() == page
 
 
 class Links(HTMLParser):
@@ -323,7 +324,7 @@ def test_unknown_topologies_are_refused_before_anything_is_written(tmp_path: Pat
 
 def test_drawing_needs_a_run_directory(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"run directory: can't read its summary.json, got '"):
-        session.redraw(tmp_path)
+        drawing.redraw(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -337,7 +338,7 @@ def test_drawing_needs_a_run_directory(tmp_path: Path) -> None:
 def test_foreign_summaries_are_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "summary.json").write_text(text)
     with pytest.raises(ConfigError, match=message):
-        session.redraw(tmp_path)
+        drawing.redraw(tmp_path)
 
 
 def test_a_run_without_measurements_can_not_be_drawn(
@@ -347,7 +348,7 @@ def test_a_run_without_measurements_can_not_be_drawn(
     (tmp_path / "summary.json").write_text(json.dumps({**summary, "rows": []}))
 
     with pytest.raises(ConfigError, match="plot: nothing was measured in this run, got"):
-        session.redraw(tmp_path)
+        drawing.redraw(tmp_path)
 
 
 def test_a_live_run_says_wall_clock_and_by_how_much_its_links_are_slower(tmp_path: Path) -> None:

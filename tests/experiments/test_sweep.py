@@ -113,7 +113,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     done: list[str] = []
     real = session.run
 
-    def run(given: Mapping[str, str], *, emit: Emit, drawn: bool) -> Run:
+    def run(given: Mapping[str, str], *, emit: Emit, drawn: bool, beside: object) -> Run:
         if len(done) == 1 and done[0] != "again":
             done.append("interrupted")
             raise KeyboardInterrupt

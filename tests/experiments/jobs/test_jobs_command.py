@@ -18,11 +18,13 @@ from ringleaf.collectives.ring import ring_allreduce
 from ringleaf.collectives.schedule import Op, Schedule, Transfer
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.bench import jobs as bench_jobs
+from ringleaf.experiments.commands import run as run_command
 from ringleaf.experiments.commands.cli import make_app
+from ringleaf.experiments.figures.tasks import Perform
 from ringleaf.experiments.jobs import figures, table
+from ringleaf.experiments.jobs.drawing import redraw
 from ringleaf.experiments.jobs.results import JobsCase, jain
 from ringleaf.experiments.jobs.runner import JobsExperiment
-from ringleaf.experiments.jobs.session import redraw
 from ringleaf.experiments.spec.options import resolve_jobs
 from ringleaf.topologies.delays import host_delay_ps, switch_delay_ps
 from ringleaf.topologies.graph import link
@@ -109,7 +111,7 @@ def test_a_spec_of_jobs_gives_a_table_results_and_figures_and_the_same_again(
     page = (tmp_path / "first" / "report.html").read_text()
     assert page.count("<svg") == 5 + 2  # the figures, and a timeline of each crowded case
 
-    def draw_all(_: Path, cases: list[JobsCase]) -> dict[str, str]:
+    def draw_all(_: Path, cases: list[JobsCase], __: Perform) -> dict[str, str]:
         again.extend(cases)
         return {}
 
@@ -121,7 +123,8 @@ def test_a_spec_of_jobs_gives_a_table_results_and_figures_and_the_same_again(
     )
     assert all(case.spans for case in again)
 
-    monkeypatch.setattr(figures, "draw_all", lambda folder, cases: {})  # takes longest
+    monkeypatch.setattr(figures, "draw_all", lambda *_: {})  # takes longest
+    monkeypatch.setattr(run_command, "drawer", lambda: None)
     assert run(spec, tmp_path / "second", "--pcap")[0] == 0
     assert [str(row.jct_ps) for case in again for row in case.rows] == [
         row["jct_ps"] for row in rows

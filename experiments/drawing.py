@@ -1,0 +1,53 @@
+"""Figures and the report of a run, from nothing but the files of its directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import networkx as nx
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments import report, results
+from ringleaf.experiments.figures import sweeps as figures
+from ringleaf.experiments.figures.style import SUFFIXES
+from ringleaf.experiments.figures.tasks import Perform, in_turn
+from ringleaf.experiments.folder import REPORT, write_text
+from ringleaf.experiments.jobs import drawing as jobs
+from ringleaf.experiments.jobs.results import KIND
+from ringleaf.experiments.network import build_topology, scale_rates
+from ringleaf.experiments.spec.options import make_command
+
+if TYPE_CHECKING:
+    from ringleaf.experiments.results import Run
+
+
+def draw(
+    folder: Path, run: Run, graph: nx.Graph[str], command: str, perform: Perform = in_turn
+) -> list[Path]:
+    """Write the figures and the report of a run into its directory; return the files."""
+    drawn = figures.draw_all(folder, run, graph, perform)
+    page = report.render(run, command=command, svgs=drawn.svgs, topologies=drawn.topologies)
+    write_text(folder / REPORT, page)
+    stems = [*drawn.svgs, *(f"bytes-{algo}" for algo in drawn.topologies)]
+    drawings = [folder / "figures" / f"{stem}{suffix}" for stem in stems for suffix in SUFFIXES]
+    return [folder / REPORT, *drawings]
+
+
+def redraw(folder: Path, perform: Perform = in_turn) -> list[Path]:
+    """Draw a run of any workload from its directory; return the files, of which one is its report.
+
+    Raises:
+        ConfigError: If it is no run directory, or nothing was measured.
+    """
+    if results.read_json(folder / "summary.json").get("kind") == KIND:
+        return jobs.redraw(folder, perform)
+    run = results.read_run(folder)
+    if not run.rows:
+        raise ConfigError(
+            f"plot: nothing was measured in this run, got {str(folder)!r}; run it again"
+        )
+    names = ("rate_bps", "delay_ps", "hosts")
+    graph = build_topology(run.options["topo"], **{name: run.options[name] for name in names})
+    graph = scale_rates(graph, run.options["scale"])
+    return draw(folder, run, graph, make_command(results.read_given(folder)), perform)

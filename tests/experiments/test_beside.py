@@ -1,0 +1,151 @@
+"""Drawing in other processes: the same files, and no harm if one of them dies."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from functools import partial
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from fake_network import FakeConnect
+
+from ringleaf.experiments import beside, drawing, session
+from ringleaf.experiments.beside import Drawer, drawer, serve
+from ringleaf.experiments.figures import tasks
+from ringleaf.experiments.figures.tasks import by_all_cores, in_turn
+
+SMALL = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "algo": "ring,switchml", "size": "1K"}
+WAIT_S = 60
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.*")}
+
+
+@pytest.fixture
+def finished(tmp_path: Path) -> Path:
+    """The directory of a run that this process has drawn."""
+    folder = tmp_path / "here"
+    session.run({**SMALL, "out": str(folder)}, emit=lambda _: None, connect=FakeConnect())
+    return folder
+
+
+def test_another_process_writes_the_same_bytes(finished: Path, tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    shutil.copytree(finished, there)
+    shutil.rmtree(there / "figures")
+    (there / "report.html").unlink()
+
+    with Drawer() as helper:
+        assert os.getsid(helper._process.pid) == helper._process.pid  # Ctrl-C is not for it
+        files = helper.draw(there)
+
+    assert files is not None
+    assert sorted(files) == sorted([*(there / "figures").iterdir(), there / "report.html"])
+    assert contents(there) == contents(finished)
+
+
+def test_a_run_draws_itself_if_the_other_process_has_died(tmp_path: Path) -> None:
+    with Drawer() as helper:
+        os.kill(helper._process.pid, signal.SIGKILL)
+        session.run(
+            {**SMALL, "out": str(tmp_path)},
+            emit=lambda _: None,
+            connect=FakeConnect(),
+            beside=helper,
+        )
+
+    assert (tmp_path / "report.html").is_file()
+    assert "figures/time.png" in (tmp_path / "files.txt").read_text().split()
+
+
+def test_a_directory_that_can_not_be_drawn_is_left_to_the_run(tmp_path: Path) -> None:
+    with Drawer() as helper:
+        assert helper.draw(tmp_path) is None
+
+
+def test_the_process_ends_with_the_run() -> None:
+    with Drawer() as helper:
+        assert helper._process.poll() is None
+
+    assert helper._process.returncode == -signal.SIGKILL
+
+
+def test_the_end_of_its_input_ends_it_without_a_drawing() -> None:
+    answer = StringIO()
+
+    serve(StringIO(""), answer)
+
+    assert answer.getvalue() == ""
+
+
+def test_one_core_draws_when_the_run_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beside, "count_cores", lambda: 1)
+
+    assert drawer() is None
+
+
+def test_neither_side_imports_the_others_packages() -> None:
+    for module, other in (("drawing", "torch"), ("sweep", "matplotlib")):
+        code = f"import sys, ringleaf.experiments.{module}; sys.exit({other!r} in sys.modules)"
+        assert subprocess.run((sys.executable, "-c", code), check=False).returncode == 0, module
+
+
+def test_tasks_go_on_together_and_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of two tasks waits for a byte of the other, which one process alone never gets."""
+    monkeypatch.setattr(tasks, "count_cores", lambda: 2)
+    (one_reads, other_writes), (other_reads, one_writes) = os.pipe(), os.pipe()
+
+    def meet(source: int, sink: int, name: str) -> str:
+        os.write(sink, b"!")
+        ready, _, _ = select.select([source], [], [], WAIT_S)
+        return name if ready else "alone"
+
+    drawn = by_all_cores(
+        {
+            "one": lambda: meet(one_reads, one_writes, "first"),
+            "other": lambda: meet(other_reads, other_writes, "second"),
+        }
+    )
+
+    assert list(drawn.items()) == [("one", "first"), ("other", "second")]
+
+
+def test_a_task_that_fails_elsewhere_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "count_cores", lambda: 3)
+    here = os.getpid()
+
+    def draw(name: str) -> str:
+        if os.getpid() != here:
+            raise OSError(name)
+        return name
+
+    names = [f"µ{number}" for number in range(20)]
+    asked = {name: partial(draw, name) for name in names}
+
+    assert by_all_cores(asked) == in_turn(asked) == {name: name for name in names}
+
+
+def test_a_task_that_fails_everywhere_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "count_cores", lambda: 2)
+
+    def fail() -> str:
+        raise OSError("no room")
+
+    with pytest.raises(OSError, match="no room"):
+        by_all_cores({"a": fail, "b": fail, "c": fail})
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)  # none is left
+
+
+def test_a_drawing_of_a_run_names_the_files_it_has_written(finished: Path) -> None:
+    files = drawing.redraw(finished)
+
+    assert files[0] == finished / "report.html"
+    assert all(path.is_file() for path in files)
