@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from math import gcd
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -168,6 +169,7 @@ def connect(
     in_network: str | None,
     capture: Path | None,
     record: Path | None = None,
+    watched: bool = True,
 ) -> Network:
     """Return a new network for one run, so that no run depends on another.
 
@@ -177,6 +179,7 @@ def connect(
         in_network: The system that aggregates in the switches, if one does.
         capture: A folder for a capture of all ports, if it is wanted.
         record: A folder for traces, if they are wanted.
+        watched: Whether queues, switches' memory and messages are noted, for a timeline.
 
     Raises:
         ConfigError: If options, topology and program do not fit one another.
@@ -184,27 +187,32 @@ def connect(
     from ringleaf.experiments.timeline import MOST_EVENTS, MOST_PORTS  # loads NumPy
     from ringleaf.networks.virtual import VirtualNetwork  # compiles, or loads compiled code
 
-    options = replace(
-        network_options(spec, in_network, capture=capture, record=record),
-        watch_queues=2 * graph.number_of_edges() <= MOST_PORTS,
-        watch_memory=True,
-        watch_messages=MOST_EVENTS,
-    )
+    options = network_options(spec, in_network, capture=capture, record=record)
+    if watched:
+        options = replace(
+            options,
+            watch_queues=2 * graph.number_of_edges() <= MOST_PORTS,
+            watch_memory=True,
+            watch_messages=MOST_EVENTS,
+        )
     return VirtualNetwork(graph, options, seed=spec.seed)
 
 
 @contextmanager
-def connecting(spec: CollectiveSpec, graph: nx.Graph[str]) -> Iterator[Connect]:
+def connecting(
+    spec: CollectiveSpec, graph: nx.Graph[str], *, watched: bool = True
+) -> Iterator[Connect]:
     """Yield a function that makes the networks of an experiment.
 
-    A live one stays up until the end, its switches programmed anew for each measurement.
+    A simulated one is watched for a timeline if `watched`. A live one stays up until the end, its
+    switches programmed anew for each measurement.
 
     Raises:
         ConfigError: If a live network needs something that is missing.
         BackendError: If it can't be brought up.
     """
     if spec.net == VIRTUAL:
-        yield connect
+        yield partial(connect, watched=watched)
         return
     from ringleaf.networks.live.processes import ended_like_interrupts
     from ringleaf.networks.mininet.fabric import Settings

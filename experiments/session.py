@@ -67,7 +67,7 @@ def run(
                 if spec.net == VIRTUAL:
                     shown.stage(loading.stage())
                     loading.load(spec)
-                with connecting(spec, experiment.graph) as its_own:
+                with connecting(spec, experiment.graph, watched=drawn) as its_own:
                     _measure(experiment, its_own, run, folder, emit, log, shown, drawn=drawn)
             else:
                 _measure(experiment, connect, run, folder, emit, log, shown, drawn=drawn)

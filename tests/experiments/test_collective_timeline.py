@@ -197,6 +197,30 @@ def test_a_run_leaves_a_timeline_of_each_row(tmp_path: Path) -> None:
     assert not any("left out" in line for line in log)
 
 
+def test_a_run_that_is_not_drawn_is_not_watched_and_has_the_same_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undrawn: None
+) -> None:
+    seen: list[NetworkOptions] = []
+    make = VirtualNetwork.__init__
+
+    def spy(network: VirtualNetwork, graph: Any, options: NetworkOptions, **rest: Any) -> None:
+        seen.append(options)
+        make(network, graph, options, **rest)
+
+    monkeypatch.setattr(VirtualNetwork, "__init__", spy)
+    for name in ("drawn", "not"):
+        given = {"topo": STAR.name, "size": "4K", "algo": "ring,switchml", "loss": "1%"}
+        session.run(
+            given | {"out": str(tmp_path / name)}, emit=lambda _: None, drawn=name == "drawn"
+        )
+
+    watched = [(o.watch_queues, o.watch_memory, o.watch_messages > 0) for o in seen]
+    assert watched == [(True,) * 3] * 2 + [(False,) * 3] * 2
+    for file in ("results.csv", "links.npz", "summary.json"):
+        assert (tmp_path / "not" / file).read_bytes() == (tmp_path / "drawn" / file).read_bytes()
+    assert not (tmp_path / "not" / "timelines").exists()
+
+
 @pytest.mark.usefixtures("undrawn")
 def test_a_long_timeline_says_that_it_is_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
