@@ -7,6 +7,7 @@ each way: the run names its folder, and the process answers with the files that 
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -79,6 +80,7 @@ def serve(source: IO[str], sink: IO[str]) -> None:
     from ringleaf.experiments.figures.style import warm_up
 
     warm_up()
+    gc.freeze()  # all of this stays: the search for garbage, and forks, leave it alone
     line = source.readline()
     if line:
         folder = Path(json.loads(line))

@@ -32,6 +32,16 @@ def tokens(statement: Statement, atom: Callable[[Atom], Token]) -> Iterator[Toke
 
     Statements that never repeat others have their identity among the tokens.
     """
+    yield from _own_tokens(statement, atom)
+    for body in children(statement):
+        yield "("
+        for inner in body:
+            yield from tokens(inner, atom)
+        yield ")"
+
+
+def _own_tokens(statement: Statement, atom: Callable[[Atom], Token]) -> Iterator[Token]:
+    """Return a statement's tokens without those of the bodies inside it."""
     match statement:
         case Primitive():
             yield statement.op
@@ -46,11 +56,6 @@ def tokens(statement: Statement, atom: Callable[[Atom], Token]) -> Iterator[Toke
                 yield atom(key.target)
         case _:
             yield id(statement)
-    for body in children(statement):
-        yield "("
-        for inner in body:
-            yield from tokens(inner, atom)
-        yield ")"
 
 
 def _expression_tokens(expression: Expression, atom: Callable[[Atom], Token]) -> Iterator[Token]:
@@ -90,10 +95,19 @@ class Comparer:
         self._storage = storage
         self._state = state
         self.pinned: set[Field] = set()  # scalars that must not be taken for temporaries
+        self._shapes: dict[int, tuple[Statement, Token]] = {}  # by identity; keeps it in use
 
     def shape(self, statement: Statement) -> Token:
-        """Return the tokens that are equal in every repetition, whatever the names."""
-        return tuple(tokens(statement, self._atom_shape))
+        """Return the tokens that are equal in every repetition, whatever the names.
+
+        Those of inner bodies are tuples within it; each is made once, however deep it lies.
+        """
+        known = self._shapes.get(id(statement))
+        if known is None:
+            own = tuple(_own_tokens(statement, self._atom_shape))
+            inner = tuple(tuple(map(self.shape, body)) for body in children(statement))
+            known = self._shapes[id(statement)] = statement, (own, inner)
+        return known[1]
 
     def relations(self, first: list[Atom], second: list[Atom]) -> list[Relation] | None:
         """Return how each atom changes from the first turn to the second; None if it can't."""
