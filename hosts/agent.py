@@ -30,6 +30,8 @@ COMPLETIONS_AT = 5  # the completion ring that this host reports to
 RETRANSMISSIONS = 6  # packets sent more than once, for the table
 REFUSALS = 7  # refused packets, for which no receive was posted; likewise
 PROGRESS = 8  # grows with every success; tells which agents wait in vain
+HOST_FREE_PS = 9  # when the host's processor has done the messages it has; of one agent per host
+NUMBER = 10  # among all agents of the network
 AGENT_WORDS = 16  # an agent's own words start here
 
 # Completion ring: count, capacity, then rows of COMPLETION_WORDS.

@@ -1,71 +1,87 @@
-"""Registered memory for a rank's messages that don't go from, or to, the tensor itself."""
+"""Registered memory for nodes' messages that don't go from, or to, the tensor itself."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
-from ringleaf.hosts.plan import MAX_POSTED, Plan, PlannedMessage, Stream
+import numpy as np
+
+from ringleaf.collectives.rows import Column
+from ringleaf.hosts.plan import MAX_POSTED, RECEIVE, Mask, Plans
 
 LINE_BYTES = 64
 
-Slots = dict[Stream, list[int]]
-"""Addresses of each stream's free buffers."""
+
+@dataclass(frozen=True, eq=False)
+class Staging:
+    """The buffers of all streams, and how far messages are let in, or encoded, ahead.
+
+    Attributes:
+        depth: (streams,) messages under way at once.
+        slots: (streams,) buffers.
+        slot_bytes: (streams,) the size of each of a stream's buffers.
+        nodes: (nodes,) bytes of all buffers of each node.
+        offset: (streams,) where a stream's buffers begin among those of its node.
+        room_bytes: (parts,) the most bytes that each part's message can take.
+    """
+
+    depth: Column
+    slots: Column
+    slot_bytes: Column
+    nodes: Column
+    offset: Column
+    room_bytes: Column
 
 
-class Staging(NamedTuple):
-    """A rank's free buffers, for messages it sends and receives."""
+def lay_out(plans: Plans, item_bytes: int, *, ahead_bytes: int) -> Staging:
+    """Return the buffers that executors of these plans need.
 
-    sends: Slots
-    receives: Slots
-
-
-def room_bytes(row: PlannedMessage, ranges: list[tuple[int, int]], item: int) -> int:
-    """Return the most bytes that a row's message can take."""
-    elements = ranges[row.stop - 1][1] - ranges[row.start][0]
-    return elements * item if row.codec is None else row.codec.most_bytes(elements, item)
-
-
-def depth(
-    rows: Collection[PlannedMessage], ranges: list[tuple[int, int]], item: int, ahead_bytes: int
-) -> int:
-    """Return the number of a stream's messages that are let in, or encoded, ahead."""
-    wanted = -(-ahead_bytes // _slot_bytes(rows, ranges, item))
-    return min(max(2, wanted), MAX_POSTED, len(rows))
-
-
-def staging_bytes(plan: Plan, ranges: list[tuple[int, int]], item: int, *, ahead_bytes: int) -> int:
-    """Return the registered memory that an executor of this plan needs besides its tensor."""
-    return sum(
-        depth(rows, ranges, item, ahead_bytes) * _slot_bytes(rows, ranges, item)
-        for _, _, rows in _buffered(plan)
-    )
+    Args:
+        plans: The nodes' parts.
+        item_bytes: Bytes of an element.
+        ahead_bytes: Bytes of receives posted ahead per stream, at least two messages.
+    """
+    streams = plans.streams
+    is_receive = streams.kind == RECEIVE
+    parts = plans.first_sum
+    all_rooms = _room_bytes(plans, item_bytes)
+    rooms = all_rooms[:parts]
+    every = np.ones(parts, np.bool_)
+    buffered = np.where(is_receive[plans.stream[:parts]], plans.staged[:parts], every)
+    depth = np.full(len(streams), MAX_POSTED)
+    depth[is_receive] = _depths(plans, rooms, every, ahead_bytes)[is_receive]
+    slots = np.where(is_receive | plans.coded, _depths(plans, rooms, buffered, ahead_bytes), 0)
+    slot_bytes = _slot_bytes(plans, rooms, buffered)
+    sizes = slots * slot_bytes
+    ends = np.concatenate(([0], np.cumsum(sizes)))
+    edges = ends[np.searchsorted(streams.node, np.arange(plans.nodes + 1))]
+    offset = ends[:-1] - edges[streams.node]
+    return Staging(depth, slots, slot_bytes, np.diff(edges), offset, all_rooms)
 
 
-def lay_out(
-    plan: Plan, ranges: list[tuple[int, int]], item: int, staging: int, ahead_bytes: int
-) -> Staging:
-    """Cut the memory from address `staging` on, `staging_bytes` of it, into buffers."""
-    made = Staging({}, {})
-    for place, stream, rows in _buffered(plan):
-        size = _slot_bytes(rows, ranges, item)
-        count = depth(rows, ranges, item, ahead_bytes)
-        made[place][stream] = [staging + size * number for number in range(count)]
-        staging += size * count
-    return made
+def _room_bytes(plans: Plans, item_bytes: int) -> Column:
+    """Return the most bytes that each part's message can take: (parts,)."""
+    found = plans.sizes * item_bytes
+    for op, codec in enumerate(plans.codecs):
+        if codec is not None:
+            here = plans.op == op
+            sizes, place = np.unique(plans.sizes[here], return_inverse=True)
+            most = [codec.most_bytes(int(size), item_bytes) for size in sizes]
+            found[here] = np.array(most, np.int64)[place]
+    return found
 
 
-def _buffered(plan: Plan) -> Iterator[tuple[int, Stream, list[PlannedMessage]]]:
-    """Yield the place of slots in `Staging`, a stream, and its rows that need buffers."""
-    for stream, rows in plan.sends.items():
-        if encoded := [row for row in rows if row.codec is not None]:
-            yield 0, stream, encoded
-    for stream, rows in plan.receives.items():
-        if staged := [row for row in rows if row.staged]:
-            yield 1, stream, staged
-
-
-def _slot_bytes(rows: Collection[PlannedMessage], ranges: list[tuple[int, int]], item: int) -> int:
-    """Return the room for the largest of these rows' messages, in whole cache lines."""
-    largest = max(room_bytes(row, ranges, item) for row in rows)
+def _slot_bytes(plans: Plans, rooms: Column, chosen: Mask) -> Column:
+    """Return the room for the largest of the chosen parts of each stream, in whole cache lines."""
+    largest = np.zeros(len(plans.streams), np.int64)
+    if len(largest):
+        largest = np.maximum.reduceat(np.where(chosen, rooms, 0), plans.streams.first)
     return -(-largest // LINE_BYTES) * LINE_BYTES
+
+
+def _depths(plans: Plans, rooms: Column, chosen: Mask, ahead_bytes: int) -> Column:
+    """Return the number of the chosen parts of each stream that are under way at once."""
+    slot_bytes = _slot_bytes(plans, rooms, chosen)
+    count = np.bincount(plans.stream[: len(chosen)], chosen, len(plans.streams)).astype(np.int64)
+    wanted = -(-ahead_bytes // np.maximum(slot_bytes, 1))
+    return np.minimum(np.minimum(np.maximum(2, wanted), MAX_POSTED), count)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import warnings
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.errors import NumbaExperimentalFeatureWarning
@@ -171,3 +173,59 @@ def handler_at(address: int) -> Callable[..., int]:
 @compiled_as(handler_at)
 def _compiled_handler_at(address: Any) -> Callable[[Any], Any]:
     return lambda address: _function_at(address)
+
+
+_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
+
+
+class Callback:
+    """A Python function that compiled code may call: `call_back(callback.address, number)`.
+
+    An exception can't pass through compiled code: it is kept, and the caller gets `failed`.
+
+    Args:
+        function: Takes an integer and returns one.
+        failed: The result of a call that raised an exception.
+    """
+
+    def __init__(self, function: Callable[[int], int], *, failed: int) -> None:
+        self._error: BaseException | None = None
+
+        def guarded(number: int) -> int:
+            try:
+                return function(number)
+            except BaseException as exc:  # noqa: BLE001 - `check` raises it
+                self._error = self._error or exc
+                return failed
+
+        self._kept = _CALLBACK(guarded)  # the address is valid as long as this is
+        self.address = int(ctypes.cast(self._kept, ctypes.c_void_p).value or 0)
+
+    def check(self) -> None:
+        """Raise the exception that a call has ended with, if one has."""
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+
+
+@intrinsic
+def _call_at(_typing: Any, address: types.Type, number: types.Type) -> Any:
+    """Call a C function of an integer, which returns one, by its address."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = context.get_value_type(types.int64)
+        pointer = builder.inttoptr(args[0], ir.FunctionType(word, [word]).as_pointer())
+        return builder.call(pointer, [args[1]])
+
+    return types.int64(types.int64, types.int64), generate
+
+
+def call_back(address: int, number: int) -> int:
+    """Call the function of a `Callback`, whose address this is."""
+    result: int = _CALLBACK(int(address))(int(number))
+    return result
+
+
+@compiled_as(call_back)
+def _compiled_call_back(address: Any, number: Any) -> Callable[[Any, Any], Any]:
+    return lambda address, number: _call_at(address, number)

@@ -17,8 +17,8 @@ from ringleaf.experiments.console import say
 from ringleaf.hosts.plan import plans
 from ringleaf.ina.registry import find_system
 from ringleaf.marking import from_depth
-from ringleaf.networks.endpoints.execution import Operation
 from ringleaf.networks.endpoints.memory import aligned
+from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.networks.groups import Group
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.topologies.registry import build
@@ -92,9 +92,17 @@ def share(names: tuple[str, str], entries: int, *, elements: int = ELEMENTS) -> 
         [endpoints.memory.take(elements, torch.float32).fill_(rank + 1) for rank in range(WORKERS)]
         for _ in groups
     ]
+    parts = plans(schedule, elements)
+    staging = endpoints.staging(parts, torch.float32)
     director = AtOnce(
         [
-            endpoints.operate(schedule, plans(schedule, elements), each, [0] * WORKERS, group=group)
+            endpoints.operate(
+                schedule,
+                endpoints.executors(parts, staging, torch.float32, group=group),
+                each,
+                staging.nodes.tolist(),
+                group=group,
+            )
             for group, each in enumerate(tensors)
         ]
     )

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import inline
 from ringleaf.errors import ProtocolError
-from ringleaf.headers import PRIORITIES, put16, put24, write_priority, write_udp
+from ringleaf.headers import (
+    IP_DST_AT,
+    IP_SRC_AT,
+    PRIORITIES,
+    UDP_SRC_AT,
+    write_priority,
+    write_udp,
+)
 from ringleaf.hosts.agent import AGENT_WORDS, HOST, make_agent
 from ringleaf.hosts.congestion.control import Controller, make_control
 from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_FIRST, FIFO_ROOM, FIFO_ROWS, FIFO_WORDS
@@ -78,6 +88,8 @@ QP_WORDS = 38
 
 RING = 256  # work requests per QP and direction
 REQUEST_WORDS = 4  # address, length, tag, first PSN
+TEMPLATE_BYTES = -(-HEAD_BYTES // 64) * 64
+MOST_WINDOW = (1 << 23) - 1
 MAX_BACKOFF = 256  # times the least timeout
 
 
@@ -99,7 +111,7 @@ def make_rc(
     min_timeout_ps: int,
     rnr_wait_ps: int,
 ) -> int:
-    """Return the offset of an rc agent without queue pairs; `add_qp` makes them.
+    """Return the offset of an rc agent without queue pairs; `add_qps` makes them.
 
     Args:
         store: The store that holds the agent.
@@ -113,7 +125,7 @@ def make_rc(
     Raises:
         ProtocolError: If a number is out of range.
     """
-    if mtu < 1 or not 1 <= window < 1 << 23:
+    if mtu < 1 or not 1 <= window <= MOST_WINDOW:
         raise ProtocolError(f"rc on h{host}: mtu and window must be >= 1, got {mtu}, {window}")
     at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(UDP_PORT, UDP_PORT))
     words = store.arena.words
@@ -122,13 +134,15 @@ def make_rc(
     return at
 
 
-def add_qp(store: Store, at: int) -> int:
-    """Return the number of a new queue pair, from 0; the agent must be idle."""
-    count = int(store.arena.words[at + QP_COUNT])
-    if count & (count - 1) == 0:  # room is a power of two, and full
-        _reserve(store, at, max(1, 2 * count))
-    store.arena.words[at + QP_COUNT] = count + 1
-    return count
+def add_qps(store: Store, at: int, count: int = 1) -> int:
+    """Return the number, from 0, of the first of new queue pairs; the agent must be idle."""
+    first = int(store.arena.words[at + QP_COUNT])
+    wanted = first + count
+    room = 1 << (first - 1).bit_length() if first else 0  # a power of two
+    if wanted > room:
+        _reserve(store, at, 1 << (wanted - 1).bit_length())
+    store.arena.words[at + QP_COUNT] = wanted
+    return first
 
 
 def _reserve(store: Store, at: int, room: int) -> None:
@@ -146,41 +160,66 @@ def _reserve(store: Store, at: int, room: int) -> None:
         words[at + fifo_at + FIFO_FIRST] = 0
 
 
-def connect_qp(
-    store: Store,
-    at: int,
-    qp: int,
-    *,
-    peer_qp: int,
-    macs: tuple[int, int],
-    addresses: tuple[int, int],
-    source_port: int,
-    partition: int = DEFAULT_PARTITION,
-    window: int | None = None,
-) -> None:
-    """Make queue pair `qp` ready to send and receive.
+class QpEnd(NamedTuple):
+    """One end of a connection; pairs of numbers are (own, peer's).
 
-    Queue pairs are numbered from 0 here and from 1 on the wire; pairs of arguments are (own,
-    peer's). ECMP tells connections apart by the UDP source port; switches may tell jobs apart by
-    the partition key. At most `window` packets are in flight, if it is less than the agent's.
+    Queue pairs are numbered from 0 here and from 1 on the wire. ECMP tells connections apart by the
+    UDP source port; switches may tell jobs apart by the partition key. At most `window` packets are
+    in flight, if it is less than the agent's.
     """
-    rings = [store.allocate("words", RING * REQUEST_WORDS) for _ in range(2)]
-    template_at = store.allocate("bytes", HEAD_BYTES)
+
+    agent: int  # the agent's block
+    number: int  # of its queue pair
+    peer_qp: int
+    macs: tuple[int, int]
+    addresses: tuple[int, int]
+    source_port: int
+    partition: int = DEFAULT_PARTITION
+    window: int = MOST_WINDOW
+
+
+def connect_qps(store: Store, ends: Sequence[QpEnd]) -> None:
+    """Make queue pairs ready to send and receive."""
+    if not ends:
+        return
+    rings_at = store.allocate("words", len(ends) * 2 * RING * REQUEST_WORDS)
+    heads_at = store.allocate("bytes", len(ends) * TEMPLATE_BYTES)
     words = store.arena.words
-    state = words[words[at + QPS_AT] + qp * QP_WORDS :][:QP_WORDS]
-    state[:] = 0
-    state[PEER_QP], state[TEMPLATE_AT] = peer_qp + 1, template_at
-    state[SENDS_AT], state[RECEIVES_AT] = rings
-    state[SYNDROME] = state[TIMED_PSN] = state[NAKED_PSN] = -1
-    state[DEADLINE_PS] = FOREVER_PS
-    state[TIMEOUT_PS] = 2 * words[at + MIN_TIMEOUT_PS]
-    state[LIMIT] = 1  # before anything is known
-    state[ALLOWED] = words[at + WINDOW] if window is None else min(window, words[at + WINDOW])
-    state[ACK_EVERY] = max(1, state[ALLOWED] // 4)
-    head = store.arena.bytes[template_at : template_at + HEAD_BYTES]
-    write_udp(head, macs, addresses, (source_port, UDP_PORT), 0)
-    put16(head, PARTITION_AT, partition)
-    put24(head, DEST_QP_AT, peer_qp + 1)
+    numbers = [(end.agent, end.number, end.peer_qp, end.window) for end in ends]
+    agents, number, peer_qps, windows = np.array(numbers, np.int64).T
+    states = np.zeros((len(ends), QP_WORDS), np.int64)
+    places = np.arange(len(ends))
+    states[:, PEER_QP] = peer_qps + 1
+    states[:, TEMPLATE_AT] = heads_at + places * TEMPLATE_BYTES
+    states[:, SENDS_AT] = rings_at + 2 * places * RING * REQUEST_WORDS
+    states[:, RECEIVES_AT] = states[:, SENDS_AT] + RING * REQUEST_WORDS
+    states[:, [SYNDROME, TIMED_PSN, NAKED_PSN]] = -1
+    states[:, DEADLINE_PS] = FOREVER_PS
+    states[:, TIMEOUT_PS] = 2 * words[agents + MIN_TIMEOUT_PS]
+    states[:, LIMIT] = 1  # before anything is known
+    states[:, ALLOWED] = np.minimum(windows, words[agents + WINDOW])
+    states[:, ACK_EVERY] = np.maximum(1, states[:, ALLOWED] // 4)
+    rows = words[agents + QPS_AT] + number * QP_WORDS
+    words[rows[:, None] + np.arange(QP_WORDS)] = states
+    heads = store.arena.bytes[heads_at:][: len(ends) * TEMPLATE_BYTES]
+    _write_heads(heads.reshape(len(ends), TEMPLATE_BYTES), ends)
+
+
+def _write_heads(heads: npt.NDArray[np.uint8], ends: Sequence[QpEnd]) -> None:
+    """Write the templates of heads; checksums are written when a packet is sent."""
+    write_udp(heads[0], ends[0].macs, ends[0].addresses, (ends[0].source_port, UDP_PORT), 0)
+    heads[1:] = heads[0]
+    for at, size, values in (
+        (0, 6, [end.macs[1] for end in ends]),
+        (6, 6, [end.macs[0] for end in ends]),
+        (IP_SRC_AT, 4, [end.addresses[0] for end in ends]),
+        (IP_DST_AT, 4, [end.addresses[1] for end in ends]),
+        (UDP_SRC_AT, 2, [end.source_port for end in ends]),
+        (PARTITION_AT, 2, [end.partition for end in ends]),
+        (DEST_QP_AT, 3, [end.peer_qp + 1 for end in ends]),
+    ):
+        numbers = np.array(values, ">u8").view(np.uint8).reshape(-1, 8)
+        heads[:, at : at + size] = numbers[:, 8 - size :]
 
 
 def control_qp(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -66,6 +67,9 @@ class Connections:
             for group in groups
         ]
         self._path_rates: dict[tuple[int, int], int] = {}  # by host and peer
+        self._macs = [mac(graph, host, 1) for host in self._hosts]
+        self._addresses = [ipv4(graph, host) for host in self._hosts]
+        self._rates = {link(graph, *ends).rate_bps for ends in graph.edges}
         self._priority: dict[tuple[int, int, int], int] = {}  # by group, channel and host
         self._paced: dict[tuple[int, int, int], list[int]] = {}  # by group, channel and host
         self.agents = [
@@ -101,6 +105,8 @@ class Connections:
 
     def _path_rate(self, host: int, peer: int) -> int:
         """Return the rate of the slowest link between two hosts."""
+        if len(self._rates) == 1:
+            return next(iter(self._rates))
         if (host, peer) not in self._path_rates:
             ends = self._hosts[host], self._hosts[peer]
             nodes = path(self._graph, *ends, table=self._routes)
@@ -149,38 +155,46 @@ class Connections:
             rc.set_rate(arena, at, numbers, rate_bps)
             self._paced[group, channel, host] = numbers
 
-    def connect(self, group: int, channel: int, node: int, streams: Iterable[Stream]) -> None:
-        """Make the queue pairs that a node lacks for these streams; the agents must be idle."""
-        for stream in streams:
-            if Flow(group, channel, stream) not in self._qps[self._nodes[group][node]]:
-                self._connect(group, channel, node, stream)
+    def connect(self, group: int, channel: int, streams: Iterable[tuple[int, Stream]]) -> None:
+        """Make the queue pairs that nodes lack for these streams; the agents must be idle.
 
-    def _connect(self, group: int, channel: int, node: int, stream: Stream) -> None:
-        host, peer = self._nodes[group][node], self._nodes[group][stream.peer]
-        ends = [
-            (host, Flow(group, channel, stream)),
-            (peer, Flow(group, channel, Stream(node, stream.op))),
-        ]
-        for end, flow in ends:
-            self._qps[end][flow] = rc.add_qp(self._store, self.agents[end])
-            self._flows[end].append(flow)
-        for (end, flow), (other, back) in (ends, ends[::-1]):
-            number = self._qps[end][flow]
-            rc.connect_qp(
-                self._store,
-                self.agents[end],
-                number,
-                peer_qp=self._qps[other][back],
-                macs=(self._mac(end), self._mac(other)),
-                addresses=(self._ip(end), self._ip(other)),
-                source_port=FIRST_SOURCE_PORT + (end * 131 + number) % SOURCE_PORTS,
-                partition=self._partitions[group],
-                window=self._window(self._path_rate(end, other)),
-            )
-            self._control(end, number)
+        Args:
+            group: The nodes' group.
+            channel: The channel.
+            streams: Nodes, and streams as they see them.
+        """
+        new: list[tuple[int, Flow, int, Flow]] = []
+        for node, stream in streams:
+            host, peer = self._nodes[group][node], self._nodes[group][stream.peer]
+            flow = Flow(group, channel, stream)
+            if flow not in self._qps[host]:
+                back = Flow(group, channel, Stream(node, stream.op))
+                for end, which in ((host, flow), (peer, back)):
+                    self._qps[end][which] = len(self._flows[end])
+                    self._flows[end].append(which)
+                new += (host, flow, peer, back), (peer, back, host, flow)
+        counts = Counter(host for host, *_ in new)
+        for host, count in counts.items():
+            rc.add_qps(self._store, self.agents[host], count)
+        rc.connect_qps(self._store, [self._end(*each) for each in new])
+        if not self._controller.is_open:
+            for host, flow, *_ in new:
+                self._control(host, self._qps[host][flow])
 
-    def _mac(self, host: int) -> int:
-        return mac(self._graph, self._hosts[host], 1)
+    def _end(self, host: int, flow: Flow, peer: int, back: Flow) -> rc.QpEnd:
+        """Return a host's end of a connection."""
+        number = self._qps[host][flow]
+        return rc.QpEnd(
+            agent=self.agents[host],
+            number=number,
+            peer_qp=self._qps[peer][back],
+            macs=(self._macs[host], self._macs[peer]),
+            addresses=(self._addresses[host], self._addresses[peer]),
+            source_port=FIRST_SOURCE_PORT + (host * 131 + number) % SOURCE_PORTS,
+            partition=self._partitions[flow.group],
+            window=self._path_window(host, peer),
+        )
 
-    def _ip(self, host: int) -> int:
-        return ipv4(self._graph, self._hosts[host])
+    def _path_window(self, host: int, peer: int) -> int:
+        """Return the packets in flight between two hosts."""
+        return self._window(self._path_rate(host, peer))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ringleaf.networks.endpoints.execution import Operation
+from ringleaf.networks.endpoints.operation import Operation
 
 
 class Director(Protocol):

@@ -10,17 +10,17 @@ import networkx as nx
 import torch
 
 from ringleaf.arena import Store
-from ringleaf.collectives.schedule import Schedule, chunk_ranges
+from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError
 from ringleaf.hosts import rc
 from ringleaf.hosts.agent import HostAgent, make_ring
-from ringleaf.hosts.plan import Plan, plans
-from ringleaf.hosts.rank import RankExecutor
-from ringleaf.hosts.staging import staging_bytes
+from ringleaf.hosts.executor.build import Executors, words_of
+from ringleaf.hosts.plan import Plans, plans
+from ringleaf.hosts.staging import Staging, lay_out
 from ringleaf.ina.systems import Aggregator, JobRequest, Share
-from ringleaf.networks.endpoints.connections import Connections
-from ringleaf.networks.endpoints.execution import Operation
+from ringleaf.networks.endpoints.connections import Connections, Flow
 from ringleaf.networks.endpoints.memory import Memory, aligned, item_bytes
+from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.networks.groups import Group, check_groups
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.topologies.graph import hosts, index
@@ -70,7 +70,8 @@ class Endpoints:
         ]
         self._lanes = options.lanes
         self._ahead_bytes = options.ahead_bytes or 2 * self.connections.window_bytes
-        self._planned: tuple[Schedule, int, list[Plan]] | None = None
+        self._planned: tuple[Schedule, Plans] | None = None
+        self._room = (0, 0)  # words of the last collective's executors: where, how many
 
     @property
     def hosts(self) -> int:
@@ -112,9 +113,8 @@ class Endpoints:
         spare = 0
         if schedule is not None:
             parts = plans(schedule, elements)
-            self._planned = (schedule, elements, parts)
-            sizes = self._staging(schedule, parts, elements, dtype)
-            spare = _spare(schedule, sizes, elements, dtype)
+            self._planned = (schedule, parts)
+            spare = _spare(schedule, self.staging(parts, dtype), elements, dtype)
         self.memory.make_room(
             len(self.groups[group].hosts) * aligned(elements * item_bytes(dtype)) + spare
         )
@@ -139,21 +139,56 @@ class Endpoints:
         elements, dtype = tensors[0].numel(), tensors[0].dtype
         parts = self._take_plans(schedule, elements)
         self.connect(parts, group=group)
-        sizes = self._staging(schedule, parts, elements, dtype)
-        with self.memory.registered(tensors, _spare(schedule, sizes, elements, dtype)) as known:
+        staging = self.staging(parts, dtype)
+        with self.memory.registered(tensors, _spare(schedule, staging, elements, dtype)) as known:
             nodes = known + [self.memory.take(elements, dtype) for _ in range(schedule.servers)]
-            staging = [self.memory.take_bytes(size) for size in sizes]
-            yield self.operate(schedule, parts, nodes, staging, group=group)
+            buffers = [self.memory.take_bytes(size) for size in staging.nodes.tolist()]
+            at = self._take_room(words_of(parts, staging))
+            executors = self.executors(parts, staging, dtype, group=group, at=at)
+            yield self.operate(schedule, executors, nodes, buffers, group=group)
 
-    def connect(self, parts: Sequence[Plan], *, group: int = 0, channel: int = 0) -> None:
+    def connect(self, parts: Plans, *, group: int = 0, channel: int = 0) -> None:
         """Make the queue pairs that these plans need; all agents must be idle."""
-        for node, plan in enumerate(parts):
-            self.connections.connect(group, channel, node, [*plan.sends, *plan.receives])
+        self.connections.connect(group, channel, parts.ends)
+
+    def staging(self, parts: Plans, dtype: torch.dtype) -> Staging:
+        """Return the buffers that executors of these plans need."""
+        return lay_out(parts, item_bytes(dtype), ahead_bytes=self._ahead_bytes)
+
+    def executors(
+        self,
+        parts: Plans,
+        staging: Staging,
+        dtype: torch.dtype,
+        *,
+        group: int = 0,
+        channel: int = 0,
+        at: int | None = None,
+    ) -> Executors:
+        """Return executors of plans that are connected, for operations one after the other.
+
+        Args:
+            parts: The plans.
+            staging: Their buffers.
+            dtype: Type of the elements.
+            group: The group that runs them.
+            channel: A channel that no other operation of the group uses at a time.
+            at: A place for their words; None: a new one.
+        """
+        made = Executors(self._store, parts, staging, dtype, at=at)
+        members = [index(host) for host in self.groups[group].nodes[: parts.nodes]]
+        agents = [self.connections.agents[host] for host in members]
+        numbers = [
+            self.connections.qp(members[node], Flow(group, channel, stream))
+            for node, stream in parts.ends
+        ]
+        made.connect(agents, numbers)
+        return made
 
     def operate(
         self,
         schedule: Schedule,
-        parts: Sequence[Plan],
+        executors: Executors,
         tensors: Sequence[torch.Tensor],
         staging: Sequence[int],
         *,
@@ -166,7 +201,7 @@ class Endpoints:
 
         Args:
             schedule: The collective's schedule.
-            parts: The schedule's plans, by node.
+            executors: Its executors, for this group and channel; the last operation is over.
             tensors: By node, in registered memory; servers' are set to zero.
             staging: By node, addresses of memory of the sizes that `staging` returns.
             group: The group that runs it.
@@ -176,32 +211,26 @@ class Endpoints:
         """
         for tensor in tensors[schedule.ranks :]:
             tensor.zero_()
-        elements, dtype = tensors[0].numel(), tensors[0].dtype
-        executors = {
-            node: RankExecutor(
-                plan,
-                tensors[node],
-                self.memory.address(tensors[node]),
-                schedule.chunks,
-                staging=staging[node],
-                view=self.memory.view,
-                ahead_bytes=self._ahead_bytes,
-            )
-            for node, plan in enumerate(parts)
-        }
-        assert all(tensor.numel() == elements for tensor in tensors)
-        return Operation(group, channel, schedule.ranks, dtype, executors, priority, rate_bps)
+        assert all(tensor.numel() == executors.plans.elements for tensor in tensors)
+        executors.prepare([self.memory.address(tensor) for tensor in tensors], staging)
+        return Operation(
+            self._store,
+            self.memory,
+            executors,
+            tensors,
+            aggregator=self.aggregators.get(group),
+            group=group,
+            channel=channel,
+            ranks=schedule.ranks,
+            priority=priority,
+            rate_bps=rate_bps,
+        )
 
     def raise_priority(self, group: int, priority: int) -> None:
         """Raise all that a group's aggregation agents have under way to this priority at least."""
         if group in self.aggregators:
             for rank in range(len(self.groups[group].hosts)):
                 self.aggregators[group].raise_priority(self._store.arena, rank, priority)
-
-    def staging(self, parts: Sequence[Plan], elements: int, chunks: int, item: int) -> list[int]:
-        """Return the bytes that each node's executor needs besides its tensor, for staging."""
-        ranges, ahead = chunk_ranges(elements, chunks), self._ahead_bytes
-        return [staging_bytes(plan, ranges, item, ahead_bytes=ahead) for plan in parts]
 
     def check(self, schedule: Schedule, tensors: Sequence[torch.Tensor], *, group: int = 0) -> None:
         """Check that a group can run a schedule on these tensors.
@@ -285,20 +314,23 @@ class Endpoints:
                 by_host[agent.host].append(owned)
         return by_host
 
-    def _take_plans(self, schedule: Schedule, elements: int) -> list[Plan]:
-        """Return the nodes' plans, those of `tensors` if just made there; executors use them up."""
+    def _take_plans(self, schedule: Schedule, elements: int) -> Plans:
+        """Return the nodes' plans: those of `tensors`, if they were just made there."""
         planned, self._planned = self._planned, None
-        if planned is not None and planned[0] is schedule and planned[1] == elements:
-            return planned[2]
+        if planned is not None and planned[0] is schedule and planned[1].elements == elements:
+            return planned[1]
         return plans(schedule, elements)
 
-    def _staging(
-        self, schedule: Schedule, parts: list[Plan], elements: int, dtype: torch.dtype
-    ) -> list[int]:
-        return self.staging(parts, elements, schedule.chunks, item_bytes(dtype))
+    def _take_room(self, words: int) -> int:
+        """Return a place for the executors of a collective: that of the last one, if it will do."""
+        at, room = self._room
+        if room < words:
+            at = self._store.allocate("words", words)
+            self._room = at, words
+        return at
 
 
-def _spare(schedule: Schedule, staging: list[int], elements: int, dtype: torch.dtype) -> int:
+def _spare(schedule: Schedule, staging: Staging, elements: int, dtype: torch.dtype) -> int:
     """Return the bytes of memory that an operation takes besides its ranks' tensors."""
     servers = schedule.servers * aligned(elements * item_bytes(dtype))
-    return servers + sum(aligned(size) for size in staging)
+    return servers + sum(aligned(size) for size in staging.nodes.tolist())

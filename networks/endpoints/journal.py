@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
-from ringleaf.networks.outcome import AGGREGATE, RECEIVE, SEND, Note
+from ringleaf.arena import Store
+from ringleaf.hosts.plan import RECEIVE, SEND, SUM
+from ringleaf.networks import outcome
+from ringleaf.networks.endpoints import driver as d
+from ringleaf.networks.outcome import Note
+
+_KINDS = {SEND: outcome.SEND, RECEIVE: outcome.RECEIVE, SUM: outcome.AGGREGATE}
 
 
 class Journal:
     """Notes of messages and aggregates, in the order in which they were done.
 
     Args:
+        store: The store that the driver takes them down in.
+        messages: The number of the schedule's messages.
         most: Notes that are kept; those after them are only counted.
         start_ps: The time from which on times are counted.
     """
 
-    def __init__(self, most: int, start_ps: int) -> None:
-        self.notes: list[Note] = []
-        self.left_out = 0
-        self._most = most
+    def __init__(self, store: Store, messages: int, *, most: int, start_ps: int) -> None:
+        self._store = store
         self._start_ps = start_ps
-        self._posted: dict[tuple[int, int], int] = {}  # by node and row of the schedule
+        self.at = store.allocate("words", d.JOURNAL_WORDS)
+        notes_at = store.allocate("words", most * d.NOTE_WORDS)
+        posted_at = store.allocate("words", messages)
+        words = store.arena.words
+        words[self.at + d.NOTES_AT], words[self.at + d.POSTED_AT] = notes_at, posted_at
+        words[self.at + d.MOST_NOTES] = most
 
-    def post(self, node: int, row: int, now_ps: int) -> None:
-        """Note that a node's agent has been given a message to send, or an aggregate."""
-        if len(self.notes) < self._most:
-            self._posted[node, row] = now_ps
+    @property
+    def notes(self) -> list[Note]:
+        """The notes, with times since the start."""
+        words = self._store.arena.words
+        count, start = int(words[self.at + d.NOTES]), int(words[self.at + d.NOTES_AT])
+        rows = words[start : start + count * d.NOTE_WORDS].reshape(count, d.NOTE_WORDS).copy()
+        rows[:, 4:] -= self._start_ps
+        return [Note(_KINDS[kind], *rest) for kind, *rest in rows.tolist()]
 
-    def sent(self, node: int, peer: int, row: int, now_ps: int) -> None:
-        """Note that a node knows that its peer has the whole message."""
-        self._end(SEND, node, peer, row, node, now_ps)
-
-    def received(self, node: int, peer: int, row: int, now_ps: int) -> None:
-        """Note that a node has the whole message of its peer."""
-        self._end(RECEIVE, node, peer, row, peer, now_ps)
-
-    def aggregated(self, node: int, row: int, now_ps: int) -> None:
-        """Note that a node has the sum of an aggregate."""
-        self._end(AGGREGATE, node, -1, row, node, now_ps)
-
-    def _end(self, kind: str, node: int, peer: int, row: int, poster: int, now_ps: int) -> None:
-        start_ps = self._posted.get((poster, row))
-        if start_ps is None or len(self.notes) >= self._most:
-            self.left_out += 1
-            return
-        start_ps -= self._start_ps
-        self.notes.append(Note(kind, node, peer, row, start_ps, now_ps - self._start_ps))
+    @property
+    def left_out(self) -> int:
+        """The number of messages and aggregates that are not among the notes."""
+        return int(self._store.arena.words[self.at + d.LEFT_OUT])

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.hosts.plan import Plan, plans
+from ringleaf.hosts.executor.build import Executors
+from ringleaf.hosts.plan import Plans, plans
 from ringleaf.hosts.scheduling.interface import (
     CHANNELS,
     Item,
@@ -21,9 +22,9 @@ from ringleaf.hosts.training.pieces import Piece
 from ringleaf.networks.endpoints.assignment import Assignment, Ledger
 from ringleaf.networks.endpoints.credit import credit_bytes
 from ringleaf.networks.endpoints.endpoints import Endpoints
-from ringleaf.networks.endpoints.execution import Operation
 from ringleaf.networks.endpoints.knowledge import first_standing, places
 from ringleaf.networks.endpoints.memory import aligned, item_bytes
+from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.units import FOREVER_PS
 
 
@@ -33,11 +34,12 @@ class _Ready:
 
     gradients: list[torch.Tensor]  # by rank
     schedules: dict[int, Schedule]  # by elements
+    plans: dict[int, Plans]  # likewise
     servers: list[list[torch.Tensor]]  # by channel and server
     staging: list[list[int]]  # by channel and node
     credit_bytes: int | None
     channels: dict[int, Release] = field(default_factory=dict)  # in use
-    plans: dict[int, list[list[Plan]]] = field(default_factory=dict)  # by elements; not in use
+    executors: dict[tuple[int, int], Executors] = field(default_factory=dict)  # elements, channel
 
     def has_room(self, size_bytes: int) -> bool:
         """Return whether an item of `size_bytes` may start now."""
@@ -55,7 +57,6 @@ class _Started:
 
     release: Release
     start_ps: int
-    parts: list[Plan]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,6 @@ class TrainingDirector:
         del self._ready[operation.group].channels[operation.channel]
         release, item = started.release, started.release.item
         job, ready = self.assignments[item.job].job, self._ready[item.job]
-        ready.plans[item.piece.elements].append(started.parts)
         self._ledger.check(
             item.job,
             item.piece,
@@ -202,14 +202,12 @@ class TrainingDirector:
         channel = min(set(range(CHANNELS)) - set(ready.channels))
         ready.channels[channel] = release
         schedule = ready.schedules[piece.elements]
-        unused = ready.plans.setdefault(piece.elements, [])
-        parts = unused.pop() if unused else plans(schedule, piece.elements)
-        self._started[number, channel] = _Started(release, self._now_ps, parts)
+        self._started[number, channel] = _Started(release, self._now_ps)
         gradients = [tensor[piece.start : piece.stop] for tensor in ready.gradients]
         self._ledger.fill(number, piece, gradients)
         return self.endpoints.operate(
             schedule,
-            [plan.again() for plan in parts],
+            self._executors(number, channel, piece.elements),
             gradients + [server[: piece.elements] for server in ready.servers[channel]],
             ready.staging[channel],
             group=number,
@@ -218,19 +216,33 @@ class TrainingDirector:
             rate_bps=release.rate_bps,
         )
 
+    def _executors(self, number: int, channel: int, elements: int) -> Executors:
+        """Return a job's executors for a piece of this size on a channel."""
+        ready, place = self._ready[number], (elements, channel)
+        if place not in ready.executors:
+            dtype, parts = self.assignments[number].dtype, ready.plans[elements]
+            staging = self.endpoints.staging(parts, dtype)
+            ready.executors[place] = self.endpoints.executors(
+                parts, staging, dtype, group=number, channel=channel
+            )
+        return ready.executors[place]
+
     def _prepare(self) -> list[_Ready]:
         """Make the queue pairs and the memory of all collectives that will run."""
         schedules = [
             {size: each.schedule_for(size) for size in _sizes(each)} for each in self.assignments
         ]
-        needs = [self._need(number, made) for number, made in enumerate(schedules)]
+        parts = [
+            {size: plans(schedule, size) for size, schedule in made.items()} for made in schedules
+        ]
+        needs = [self._need(number, made, parts[number]) for number, made in enumerate(schedules)]
         self.endpoints.memory.make_room(sum(need.total_bytes for need in needs))
         return [
-            self._make(number, made, need)
+            self._make(number, made, parts[number], need)
             for number, (made, need) in enumerate(zip(schedules, needs, strict=True))
         ]
 
-    def _need(self, number: int, schedules: dict[int, Schedule]) -> _Need:
+    def _need(self, number: int, schedules: dict[int, Schedule], parts: dict[int, Plans]) -> _Need:
         """Connect a job's nodes on all channels, and return the memory it needs."""
         each = self.assignments[number]
         group = self.endpoints.groups[number]
@@ -238,11 +250,10 @@ class TrainingDirector:
         staging = [0] * len(group.nodes)
         for elements, schedule in schedules.items():
             self.endpoints.check_group(schedule, group=number)
-            parts: list[Plan] = plans(schedule, elements)
             for channel in range(CHANNELS):
-                self.endpoints.connect(parts, group=number, channel=channel)
-            wanted = self.endpoints.staging(parts, elements, schedule.chunks, item)
-            for node, size in enumerate(wanted):
+                self.endpoints.connect(parts[elements], group=number, channel=channel)
+            wanted = self.endpoints.staging(parts[elements], each.dtype)
+            for node, size in enumerate(wanted.nodes.tolist()):
                 staging[node] = max(staging[node], size)
         servers = max(schedule.servers for schedule in schedules.values())
         return _Need(
@@ -253,12 +264,19 @@ class TrainingDirector:
             staging=staging,
         )
 
-    def _make(self, number: int, schedules: dict[int, Schedule], need: _Need) -> _Ready:
+    def _make(
+        self,
+        number: int,
+        schedules: dict[int, Schedule],
+        parts: dict[int, Plans],
+        need: _Need,
+    ) -> _Ready:
         memory, dtype = self.endpoints.memory, self.assignments[number].dtype
         elements = self.assignments[number].job.model.elements
         return _Ready(
             [memory.take(elements, dtype) for _ in range(need.ranks)],
             schedules,
+            parts,
             [
                 [memory.take(max(schedules), dtype) for _ in range(need.servers)]
                 for _ in range(CHANNELS)

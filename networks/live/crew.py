@@ -21,7 +21,7 @@ import numpy as np
 from ringleaf.arena import Store
 from ringleaf.errors import BackendError
 from ringleaf.networks.endpoints.endpoints import Endpoints
-from ringleaf.networks.endpoints.execution import Operation
+from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.networks.live.host_process import MESSAGE_BYTES, HostTask, LivePlace, be_host
 from ringleaf.networks.live.processor import Stopwatch
 

@@ -10,6 +10,7 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
 from ringleaf.compiled import address_of
 from ringleaf.errors import ConfigError
+from ringleaf.heap import push_event
 from ringleaf.hosts.agent import (
     AGENT_WORDS,
     COMPLETIONS_AT,
@@ -22,10 +23,9 @@ from ringleaf.networks.live.loop import discard, emit, hand_over, now_of, serve
 from ringleaf.networks.live.sockets import Sockets
 from ringleaf.networks.virtual.events import ARRIVAL
 from ringleaf.networks.virtual.fabric import fill_agent
-from ringleaf.networks.virtual.heap import push_event
 from ringleaf.networks.virtual.loop import NEEDS_ROOM, lacks_room
 from ringleaf.networks.virtual.room import make_room
-from ringleaf.networks.virtual.state import NetworkState, make_network, open_network
+from ringleaf.networks.virtual.state import NetworkState, make_network, number_agents, open_network
 from ringleaf.packets import HEAD_BYTES, free_packet, read_packet, write_packet
 from ringleaf.switches.engine.schedulers import make_port_queues
 from ringleaf.switches.switch import Switch
@@ -222,6 +222,7 @@ class Engine:
             outside[s.BLOCK_AT] = v.socket_row(words, self.live, i)
             net.ports[len(lines) + i, s.NODE] = len(nodes) + i
         self._fill_sockets(len(lines))
+        number_agents(self.store.arena, self.at)
 
     def _fill_line(self, net: NetworkState, count: int, i: int, line: LinkEnd) -> None:
         own, other = net.ports[i], net.ports[count + i]

@@ -16,7 +16,7 @@ import signal
 import socket
 import time
 import traceback
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,15 @@ import torch
 import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
+from ringleaf.compiled import address_of
 from ringleaf.errors import BackendError, RingleafError
 from ringleaf.hosts.agent import PROGRESS, REFUSALS, RETRANSMISSIONS
 from ringleaf.networks.endpoints.endpoints import Endpoints
-from ringleaf.networks.endpoints.execution import Execution, Operation
+from ringleaf.networks.endpoints.execution import Execution
+from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.networks.live.engine import Engine, LinkEnd, Node
 from ringleaf.networks.live.processes import hurry
+from ringleaf.networks.virtual.room import make_room
 from ringleaf.units import PS_PER_MS, PS_PER_NS
 
 CLONE_NEWNET = 0x40000000
@@ -123,7 +126,6 @@ class _Host:
     ) -> None:
         self._number = number
         self._job = job
-        self._reports = 0
         self._control = control
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
@@ -131,22 +133,21 @@ class _Host:
         self._blocks = [agent.block for agent in agents]
         self._engine = Engine(job.store, ring=job.endpoints.ring, seed=job.seed + number)
         self._engine.build([Node(place.name, [place.line], agents=agents)])
-        self._woken: dict[int, None] | None = {}  # agents that wait for the start
-        self._execution = Execution(job.endpoints, job.store, self._wake)
-        node = job.endpoints.node_of(job.operation.group, number)
-        here = {node: job.operation.executors[node]} if node in job.operation.executors else {}
-        self._node = node
-        self._operation = replace(job.operation, executors=here)
+        self._execution = Execution(
+            job.endpoints, job.store, wake=address_of(loop.hold), network=self._engine.at
+        )
+        self._node = job.endpoints.node_of(job.operation.group, number)
+        self._operation = job.operation
+        self._operation.nodes = [self._node] if self._node < self._operation.executors.nodes else []
 
     def run(self) -> None:
         """Say ready, run the node from the time that is given then, and serve until the stop."""
-        self._execution.start(
-            self._operation, self._engine.now_ps
-        )  # receives are posted before anybody may send
+        self._execution.start(self._operation, self._engine.now_ps)
+        self._dispatch()  # receives are posted before anybody may send
         _say(self._control, {"ready": True})
         start_ps = self._hear_start()
         while self._engine.serve(start_ps) == loop.REPORTED:
-            self._execution.dispatch()
+            self._dispatch()
         cpu_s = time.process_time()
         self._start(start_ps)
         if not self._operation.left:
@@ -158,9 +159,9 @@ class _Host:
 
     def _start(self, start_ps: int) -> None:
         """Let agents send the requests they have been given so far."""
-        woken, self._woken = self._woken or {}, None
-        for number in woken:
-            loop.wake(self._job.store.arena, self._engine.at, number, start_ps)
+        self._execution.set_wake(address_of(loop.wake))
+        for block in self._blocks:
+            loop.wake(self._job.store.arena, self._engine.at, block, start_ps)
 
     def _hear_start(self) -> int:
         """Wait for the time of the common start; return it in this process's time."""
@@ -179,17 +180,14 @@ class _Host:
 
     def _waits(self) -> str:
         names = self._job.endpoints.groups[self._operation.group].nodes
-        parts = [
-            part
-            for executor in self._operation.executors.values()
-            for part in executor.waits(names)
-        ]
+        operation = self._operation
+        parts = [part for node in operation.nodes for part in operation.waits(node, names)]
         again, full = self._sum(RETRANSMISSIONS), self._engine.sockets()[0]["overflow"]
         found_full = f", {full} frames found its ring full" if full else ""
         return f"waits for {', '.join(parts) or 'nothing'} ({again} packets sent again{found_full})"
 
     def _note_progress(self) -> None:
-        self._job.progress[self._number] = self._reports + self._sum(PROGRESS)
+        self._job.progress[self._number] = self._execution.reports + self._sum(PROGRESS)
 
     def _sum(self, word: int) -> int:
         """Return the sum of a counter over all agents."""
@@ -200,21 +198,20 @@ class _Host:
         """Serve until agents report, for one turn at most."""
         if self._engine.serve(self._engine.now_ps + TURN_PS) != loop.REPORTED:
             return
-        waited = bool(self._operation.left)
-        self._reports += self._execution.dispatch()[0] is not None
-        if waited and not self._operation.left:
+        self._dispatch()
+        if self._execution.take_done():
             self._finish(start_ps)
 
-    def _finish(self, start_ps: int) -> None:
-        took_ps = self._operation.finish_ps.get(self._node, start_ps) - start_ps
-        _say(self._control, {"finished": max(took_ps, 0)})
+    def _dispatch(self) -> None:
+        """Have reports taken, and requests posted."""
+        while self._execution.dispatch():
+            make_room(self._job.store, self._engine.at)
 
-    def _wake(self, agent: int, now_ps: int) -> None:
-        number = self._blocks.index(agent)
-        if self._woken is not None:
-            self._woken[number] = None
-            return
-        loop.wake(self._job.store.arena, self._engine.at, number, now_ps)
+    def _finish(self, start_ps: int) -> None:
+        took_ps = 0
+        if self._operation.nodes:
+            took_ps = self._operation.finish_ps(self._node) - start_ps
+        _say(self._control, {"finished": max(took_ps, 0)})
 
     def _counters(self, cpu_s: float) -> dict[str, Any]:
         net = self._engine.network()

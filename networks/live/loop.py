@@ -15,11 +15,11 @@ import ringleaf.networks.live.state as v
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Bytes, Words
 from ringleaf.compiled import ARENA, compiled, copy_items, handler, inline, signed
+from ringleaf.heap import COUNT, first_time_ps, pop_event
 from ringleaf.hosts.agent import complete
 from ringleaf.networks.live.state import socket_row
 from ringleaf.networks.live.syscalls import address_in, await_input, clock_ps, send_batch
 from ringleaf.networks.virtual.events import ARRIVAL
-from ringleaf.networks.virtual.heap import COUNT, first_time_ps, pop_event
 from ringleaf.networks.virtual.loop import REPORTED, UNTIL, handle, lacks_room
 from ringleaf.packets import (
     HEAD_BYTES,

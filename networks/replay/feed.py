@@ -11,8 +11,8 @@ from numba import types
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import ARENA, compiled, copy_items, inline
+from ringleaf.heap import COUNT, first_time_ps, pop_event
 from ringleaf.networks.virtual.crossing import cross_switch
-from ringleaf.networks.virtual.heap import COUNT, first_time_ps, pop_event
 from ringleaf.networks.virtual.loop import EMPTY, UNTIL, busied, handle, lacks_room
 from ringleaf.networks.virtual.state import node_row, port_row
 from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet

@@ -32,7 +32,7 @@ class CaptureBuffer:
     """Room for the packets that ports with CAPTURE set send and receive.
 
     With `each_event` it is full once it holds anything, so the loop returns after every event
-    in which packets were sent or received, and before the next.
+    in which packets were sent or received, and before the next. After an event all hosts may send.
     """
 
     def __init__(
@@ -48,6 +48,8 @@ class CaptureBuffer:
         net = open_network(store.arena, network)
         most_ports = int(np.bincount(net.ports[:, s.NODE]).max())
         reserve_rows = most_ports + 1  # an event sends at most one packet per port of a switch
+        if each_event:
+            reserve_rows += int((net.nodes[:, s.KIND] == s.HOST).sum()) + 1
         reserve = reserve_rows * longest_bytes
         room, rows = max(BUFFER_BYTES, 2 * reserve), max(BUFFER_ROWS, 2 * reserve_rows)
         if each_event:

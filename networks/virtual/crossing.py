@@ -7,10 +7,10 @@ import numpy as np
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Words
 from ringleaf.compiled import handler_at, inline, signed
+from ringleaf.heap import push_event
 from ringleaf.networks.virtual.bins import note_queues
 from ringleaf.networks.virtual.drops import note_drop
 from ringleaf.networks.virtual.events import AGAIN, CLONED
-from ringleaf.networks.virtual.heap import push_event
 from ringleaf.networks.virtual.lines import await_idle, send
 from ringleaf.networks.virtual.state import node_row, port_row
 from ringleaf.packets import (

@@ -9,9 +9,9 @@ from ringleaf.arena import Arena, Fields, Words
 from ringleaf.chance import draw64
 from ringleaf.compiled import copy_items, inline, signed
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
+from ringleaf.heap import push_event
 from ringleaf.networks.virtual.bins import count_bin
 from ringleaf.networks.virtual.events import ARRIVAL, IDLE
-from ringleaf.networks.virtual.heap import push_event
 from ringleaf.networks.virtual.state import port_row
 from ringleaf.packets import (
     HEAD_LEN,

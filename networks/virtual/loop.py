@@ -2,8 +2,9 @@
 
 There is one event per packet and hop: its last bit has arrived (store and forward), and the delay
 inside the node is over. Nodes' delays (`ringleaf.topologies.delays`) are thus part of links'
-delays, and cost no events. A port that is busy gets one more event, when it falls idle. Python is
-called back, by returning, only when an agent has reported something.
+delays, and cost no events. A port that is busy gets one more event, when it falls idle. What
+agents report is passed to executors here (`networks/endpoints/driver.py`); Python is called back,
+by returning, only when a collective is done.
 """
 
 from __future__ import annotations
@@ -12,18 +13,28 @@ from numba import types
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Words
-from ringleaf.compiled import ARENA, compiled, handler_at, inline
+from ringleaf.compiled import ARENA, compiled, handler, handler_at, inline
+from ringleaf.heap import CAPACITY, COUNT, first_time_ps, pop_event
+from ringleaf.hosts.agent import NUMBER
+from ringleaf.networks.endpoints.driver import (
+    ACT,
+    DISPATCH,
+    DRIVE,
+    due_ps,
+    is_noteworthy,
+    is_pending,
+)
 from ringleaf.networks.virtual.crossing import cross_switch, drain, forward
 from ringleaf.networks.virtual.events import AGAIN, ARRIVAL, CLONED, TIMER
-from ringleaf.networks.virtual.heap import CAPACITY, COUNT, first_time_ps, pop_event
 from ringleaf.networks.virtual.lines import capture
 from ringleaf.networks.virtual.state import agent_row, node_row, port_row
 from ringleaf.networks.virtual.stations import arm_timer, reach_host, ring_timer, serve_agents
 from ringleaf.packets import OUTBOX_ROWS, POOL_FREE
 from ringleaf.switches.engine.replication import send_twin
+from ringleaf.units import FOREVER_PS
 
 # Reasons for `run` to return.
-REPORTED = 1  # agents have reported; all events of that instant are done
+REPORTED = 1  # collectives are done, or agents have reported that no driver looks after
 EMPTY = 2  # nothing is left to happen
 UNTIL = 3  # the next event is later than asked for
 NEEDS_ROOM = 4  # the packet pool or the heap must grow
@@ -104,20 +115,69 @@ def lacks_room(words: Words, at: int) -> int:
     return 0
 
 
+@inline
+def lacks_room_to_wake(words: Words, at: int) -> int:
+    """Return why the next agent can't be woken yet, or 0; it sends one packet at most."""
+    if words[at + s.CAPTURE_ROOM] > 0:
+        longest = words[at + s.CAPTURE_RESERVE] // words[at + s.CAPTURE_RESERVE_ROWS]
+        if words[at + s.CAPTURE_ROWS] - words[at + s.CAPTURE_COUNT] < 2:
+            return CAPTURED
+        if words[at + s.CAPTURE_ROOM] - words[at + s.CAPTURE_USED] < 2 * longest:
+            return CAPTURED
+    heap = words[at + s.HEAP_AT]
+    if words[POOL_FREE] < OUTBOX_ROWS or words[heap + COUNT] + OUTBOX_ROWS > words[heap + CAPACITY]:
+        return NEEDS_ROOM
+    return 0
+
+
+@inline
+def next_time_ps(words: Words, heap: int) -> int:
+    return first_time_ps(words, heap) if words[heap + COUNT] > 0 else FOREVER_PS
+
+
+@inline
+def go_on(arena: Arena, at: int, time_ps: int, until_ps: int) -> int:
+    """Let executors go on, before an event of a later time.
+
+    Returns:
+        The reason for `run` to return; 0: nothing is left to do; -1: there may be more.
+    """
+    words = arena.words
+    driver = words[at + s.DRIVER]
+    if driver == 0:
+        return REPORTED if words[words[at + s.RING_AT]] > 0 else 0
+    what = DISPATCH
+    if not is_pending(words, driver):
+        if due_ps(words, driver) >= time_ps:
+            return 0
+        if due_ps(words, driver) > until_ps:
+            return UNTIL
+        what = ACT
+    pause = handler_at(words[driver + DRIVE])(arena, driver, what, 0)
+    if is_noteworthy(words, driver):
+        return REPORTED
+    return pause if pause else -1
+
+
 @compiled(types.int64(ARENA, types.int64, types.int64))
 def run(arena: Arena, at: int, until_ps: int) -> int:
-    """Handle events until an agent reports; return the reason why it stopped.
+    """Handle events until Python is needed; return the reason why it stopped.
 
     Events of the instant in which an agent reports are all handled first.
     """
     words = arena.words
-    heap, ring = words[at + s.HEAP_AT], words[at + s.RING_AT]
+    heap = words[at + s.HEAP_AT]
     now_ps = -1
-    while words[heap + COUNT] > 0:
-        time_ps = first_time_ps(words, heap)
+    while True:
+        time_ps = next_time_ps(words, heap)
         if time_ps > now_ps:
-            if words[ring] > 0:
-                return REPORTED
+            reason = go_on(arena, at, time_ps, until_ps)
+            if reason > 0:
+                return reason
+            if reason < 0:
+                continue
+            if time_ps == FOREVER_PS:
+                return EMPTY
             if time_ps > until_ps:
                 return UNTIL
         reason = lacks_room(words, at)
@@ -126,13 +186,20 @@ def run(arena: Arena, at: int, until_ps: int) -> int:
         now_ps = time_ps
         words[at + s.EVENTS] += 1
         handle(arena, at, pop_event(words, heap), now_ps)
-    return REPORTED if words[ring] > 0 else EMPTY
 
 
-@compiled(types.void(ARENA, types.int64, types.int64, types.int64))
-def wake(arena: Arena, at: int, agent: int, now_ps: int) -> None:
-    """Serve an agent that Python has given something to do at `now_ps`."""
+@handler
+def wake(arena: Arena, at: int, agent: int, now_ps: int) -> int:
+    """Serve an agent that has been given something to do; return why no other may be, or 0."""
     words = arena.words
-    arm_timer(words, at, agent, now_ps)
-    node = words[agent_row(words, at, agent) + s.AGENT_NODE]
+    number = words[agent + NUMBER]
+    arm_timer(words, at, number, now_ps)
+    node = words[agent_row(words, at, number) + s.AGENT_NODE]
     serve_agents(arena, at, node_row(words, at, node), now_ps)
+    return lacks_room_to_wake(words, at)
+
+
+@handler
+def hold(_arena: Arena, _at: int, _agent: int, _now_ps: int) -> int:
+    """Leave an agent that has been given something to do until somebody wakes it."""
+    return 0

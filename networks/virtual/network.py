@@ -15,13 +15,15 @@ import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.compiled import address_of
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.hosts.agent import take_completions
 from ringleaf.ina.registry import program_of
 from ringleaf.networks.endpoints.director import Director
 from ringleaf.networks.endpoints.endpoints import Endpoints
-from ringleaf.networks.endpoints.execution import Execution, Operation
+from ringleaf.networks.endpoints.execution import Execution
 from ringleaf.networks.endpoints.journal import Journal
+from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
 from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.networks.groups import Group, whole
@@ -35,7 +37,7 @@ from ringleaf.networks.virtual.patience import Patience, limit_ps
 from ringleaf.networks.virtual.pcap import PortCapture, interfaces
 from ringleaf.networks.virtual.record import TraceRecorder
 from ringleaf.networks.virtual.room import make_room
-from ringleaf.networks.virtual.state import open_network
+from ringleaf.networks.virtual.state import number_agents, open_network
 from ringleaf.networks.virtual.watch import Sight, Watch
 from ringleaf.packets import POOL_FREE, POOL_SIZE, make_pool
 from ringleaf.switches.engine.schedulers import free_all
@@ -102,15 +104,19 @@ class VirtualNetwork:
         self._tell_aggregation()
         self._network = self._lay_out(seed)
         self._links = [(place.node, place.peer) for place in places(graph)]
-        rows = open_network(self.store.arena, self._network).agents
-        self._number = {at: number for number, at in enumerate(rows[:, s.AGENT_AT].tolist())}
+        number_agents(self.store.arena, self._network)
         consumers = self._consumers(seed)
         self._capture: Capture | Watch | None = None
         if consumers:
             self._capture = Capture(self.store, self._network, consumers)
         self._execution = Execution(
-            self.endpoints, self.store, self._wake, overhead_ps=options.message_overhead_ps
+            self.endpoints,
+            self.store,
+            wake=address_of(loop.wake),
+            network=self._network,
+            overhead_ps=options.message_overhead_ps,
         )
+        self._net().state[s.DRIVER] = self._execution.at
         self._occupancy: Occupancy | None = None
         self._agenda = Agenda((), 0)
         self._tell: Tell | None = None
@@ -222,28 +228,31 @@ class VirtualNetwork:
         self._agenda = Agenda(disturbances, self.now_ps)
         with self.endpoints.operation(schedule, tensors) as operation:
             meter, patience = self.meter(), self._patience()
-            journal = self._watch_run()
+            journal = self._watch_run(schedule)
             self._execution.start(operation, self.now_ps)
             while operation.left:
                 self._advance(patience.deadline_ps)
                 if operation.left:
                     self._check_progress(patience, [operation])
             self._settle()
-        finish_ps = [operation.finish_ps[rank] for rank in range(schedule.ranks)]
+            finish_ps = [operation.finish_ps(rank) for rank in range(schedule.ranks)]
         result = self._with_memory(meter.result(finish_ps))
         if journal is None:
             return result
         return replace(result, notes=journal.notes, left_out=journal.left_out)
 
-    def _watch_run(self) -> Journal | None:
+    def _watch_run(self, schedule: Schedule) -> Journal | None:
         """Begin to watch a single collective, as far as the options say; return its journal."""
         options, now_ps = self.options, self.now_ps
         self._occupancy = None
         if options.watch_memory:
             self._occupancy = watch(self.switches, self.endpoints, now_ps, FEW_SAMPLES)
-        wanted = options.watch_messages
-        self._execution.journal = Journal(wanted, now_ps) if wanted else None
-        return self._execution.journal
+        journal = None
+        if options.watch_messages:
+            most, messages = options.watch_messages, len(schedule.columns)
+            journal = Journal(self.store, messages, most=most, start_ps=now_ps)
+        self._execution.note(journal)
+        return journal
 
     def play(
         self,
@@ -313,21 +322,16 @@ class VirtualNetwork:
 
     def _advance(self, until_ps: int) -> list[Operation]:
         """Let time run until agents report, or to `until_ps`; return the operations then done."""
-        next_ps = min(until_ps, self._execution.next_ps)
-        reason = self._run(next_ps)
-        if reason == loop.REPORTED:
-            now_ps, done = self._execution.dispatch()
-            assert now_ps is not None
-            self.now_ps = now_ps
-            return done
+        reason = self._run(until_ps)
+        if reason in (loop.UNTIL, loop.EMPTY):
+            self.now_ps = until_ps
+            return []
+        self.now_ps = max(self.now_ps, self._execution.now_ps)
         if reason == loop.NEEDS_ROOM:
             make_room(self.store, self._network)
         elif reason == loop.CAPTURED and self._capture is not None:
             self._capture.flush()
-        else:
-            self.now_ps = next_ps
-            return self._execution.act(next_ps)
-        return []
+        return self._execution.take_done()
 
     def _run(self, until_ps: int) -> int:
         """Run the loop, with stops for samples and disturbances; return the reason why it ended."""
@@ -429,9 +433,6 @@ class VirtualNetwork:
 
     def _net(self) -> s.NetworkState:
         return open_network(self.store.arena, self._network)
-
-    def _wake(self, agent: int, now_ps: int) -> None:
-        loop.wake(self.store.arena, self._network, self._number[agent], now_ps)
 
     def close(self) -> None:
         """Finish the capture and traces."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from ringleaf.arena import Store
 from ringleaf.hosts.agent import PROGRESS
-from ringleaf.networks.endpoints.execution import Operation
+from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.units import PS_PER_S, format_time
 
 LEAST_PS = PS_PER_S
@@ -75,8 +75,8 @@ class Patience:
         waiting = [
             f"{names[node]} waits for {', '.join(parts)}"
             for operation, names in operations
-            for node in sorted(operation.left)
-            if (parts := operation.executors[node].waits(names))
+            for node in operation.unfinished()
+            if (parts := operation.waits(node, names))
         ]
         more = f"; and {len(waiting) - _NAMED} more nodes" if len(waiting) > _NAMED else ""
         said = "; ".join(waiting[:_NAMED]) or "nobody says for what"

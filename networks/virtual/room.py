@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
-from ringleaf.networks.virtual.heap import CAPACITY, grow_heap
+from ringleaf.heap import CAPACITY, grow_heap
 from ringleaf.packets import OUTBOX_ROWS, POOL_FREE, POOL_SIZE, grow_pool
 
 

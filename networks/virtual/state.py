@@ -10,7 +10,8 @@ import numpy.typing as npt
 from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import inline
 from ringleaf.disciplines import CLASSES
-from ringleaf.networks.virtual.heap import make_heap
+from ringleaf.heap import make_heap
+from ringleaf.hosts.agent import NUMBER
 from ringleaf.units import FOREVER_PS
 
 # The network's block.
@@ -47,6 +48,7 @@ OWNERS = 29  # groups are numbered below this; 1: packets' groups do not matter
 DROPS_AT = 30  # rows of `networks/virtual/drops.py`; 0: not wanted
 DROP_ROWS = 31
 DROP_KEYS = 32  # rows that are taken
+DRIVER = 33  # block of the driver of executors; 0: Python looks after agents' reports
 NETWORK_WORDS = 40
 
 # A port's row. Its number is global; its switch knows it by LOCAL_PORT.
@@ -180,6 +182,12 @@ def open_network(arena: Arena, at: int) -> NetworkState:
         table(QUEUE_BINS_AT, ports * CLASSES if words[at + QUEUE_BINS_AT] else 0, bins),
         table(DROPS_AT, int(words[at + DROP_ROWS]) + 1 if words[at + DROPS_AT] else 0, DROP_WORDS),
     )
+
+
+def number_agents(arena: Arena, at: int) -> None:
+    """Tell all agents their numbers."""
+    rows = open_network(arena, at).agents
+    arena.words[rows[:, AGENT_AT] + NUMBER] = np.arange(len(rows))
 
 
 @inline

@@ -14,10 +14,10 @@ from ringleaf.headers import (
     UDP_PAYLOAD_AT,
     get16,
 )
+from ringleaf.heap import push_event
 from ringleaf.hosts.agent import READY, TIMER_AT_PS, UDP_PORT_HIGH, UDP_PORT_LOW
 from ringleaf.hosts.rc.wire import PARTITION_AT, PARTITION_NUMBER
 from ringleaf.networks.virtual.events import TIMER
-from ringleaf.networks.virtual.heap import push_event
 from ringleaf.networks.virtual.lines import await_idle, send
 from ringleaf.networks.virtual.state import agent_row, node_row, port_row
 from ringleaf.packets import HEAD_LEN, OWNER, free_packet, open_packet, row_of

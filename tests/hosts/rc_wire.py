@@ -30,6 +30,12 @@ DELAY_PS = 1000
 LINE_GAPS = 24  # preamble, FCS and gap of Ethernet
 
 
+def end_of(agent: int, end: int, number: int) -> rc.QpEnd:
+    """Return an end of the connection between the wire's two queue pairs of a number."""
+    macs, addresses = (end + 1, 2 - end), (0x0A000001 + end, 0x0A000002 - end)
+    return rc.QpEnd(agent, number, number, macs, addresses, 0xC000 + number)
+
+
 @dataclass
 class Wire:
     """Both ends in one arena; packets fly DELAY_PS unless the wire misbehaves."""
@@ -65,16 +71,8 @@ class Wire:
             for host in range(2)
         ]
         for end, at in enumerate(self.ends):
-            assert rc.add_qp(self.store, at) == 0
-            rc.connect_qp(
-                self.store,
-                at,
-                0,
-                peer_qp=0,
-                macs=(end + 1, 2 - end),
-                addresses=(0x0A000001 + end, 0x0A000002 - end),
-                source_port=0xC000,
-            )
+            assert rc.add_qps(self.store, at) == 0
+            rc.connect_qps(self.store, [end_of(at, end, 0)])
             rc.control_qp(
                 self.store,
                 at,
@@ -156,16 +154,8 @@ class Wire:
 def add_pair(wire: Wire, number: int) -> None:
     """One more queue pair between the two, of this number on both."""
     for end, at in enumerate(wire.ends):
-        assert rc.add_qp(wire.store, at) == number
-        rc.connect_qp(
-            wire.store,
-            at,
-            number,
-            peer_qp=number,
-            macs=(end + 1, 2 - end),
-            addresses=(0x0A000001 + end, 0x0A000002 - end),
-            source_port=0xC000 + number,
-        )
+        assert rc.add_qps(wire.store, at) == number
+        rc.connect_qps(wire.store, [end_of(at, end, number)])
 
 
 def kinds(wire: Wire) -> list[tuple[int, int]]:

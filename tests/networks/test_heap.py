@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.arena import Store
-from ringleaf.networks.virtual.heap import (
+from ringleaf.heap import (
     CAPACITY,
     COUNT,
     first_time_ps,

@@ -10,8 +10,8 @@ import pytest
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Store
 from ringleaf.compiled import address_of, handler
+from ringleaf.heap import push_event
 from ringleaf.networks.virtual.events import ARRIVAL
-from ringleaf.networks.virtual.heap import push_event
 from ringleaf.networks.virtual.loop import EMPTY, run
 from ringleaf.networks.virtual.state import make_network, open_network
 from ringleaf.packets import (

@@ -5,8 +5,13 @@ from __future__ import annotations
 import torch
 
 from ringleaf.arena import Store
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.hosts.agent import PROGRESS, make_agent, make_ring
-from ringleaf.networks.endpoints.execution import Operation
+from ringleaf.hosts.executor.build import Executors
+from ringleaf.hosts.plan import plans
+from ringleaf.hosts.staging import lay_out
+from ringleaf.networks.endpoints.memory import Memory
+from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.networks.virtual.patience import ROUND_TRIPS, Patience, limit_ps
 from ringleaf.units import PS_PER_S, PS_PER_US
 
@@ -14,7 +19,9 @@ LIMIT_PS = PS_PER_S
 
 
 def operation_of(group: int) -> Operation:
-    return Operation(group, channel=0, ranks=2, dtype=torch.float32, executors={})
+    store, parts = Store(), plans(ALGORITHMS["ring"].build(2), 2)
+    executors = Executors(store, parts, lay_out(parts, 4, ahead_bytes=0), torch.float32)
+    return Operation(store, Memory(store), executors, (), group=group, channel=0, ranks=2)
 
 
 def make(groups: int) -> tuple[Patience, Store, list[int]]:

@@ -196,7 +196,7 @@ def test_rates_that_are_lifted_are_lifted_on_every_queue_pair() -> None:
     network = VirtualNetwork(graph, NetworkOptions())
     connections = network.endpoints.connections
     streams = [Stream(peer, Op.REDUCE) for peer in (1, 2)]
-    connections.connect(0, 0, 0, streams)
+    connections.connect(0, 0, [(0, stream) for stream in streams])
 
     connections.pace(0, 0, 0, streams, rate_bps=10**9)
     connections.pace(0, 0, 0, streams[:1], rate_bps=0)

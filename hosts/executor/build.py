@@ -1,0 +1,209 @@
+"""The words of an operation, written into the arena from the nodes' plans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+import ringleaf.hosts.executor.layout as x
+from ringleaf.arena import Store, Words
+from ringleaf.collectives.rows import REDUCE, Column
+from ringleaf.hosts.executor.arithmetic import kind_of
+from ringleaf.hosts.plan import RECEIVE, SEND, SUM, Plans
+from ringleaf.hosts.staging import Staging
+
+Rows = npt.NDArray[np.int64]
+
+
+class Executors:
+    """The executors of all nodes of an operation, which can be started again and again.
+
+    Args:
+        store: The store that holds them.
+        plans: The nodes' parts of the schedule.
+        staging: The buffers of its streams.
+        dtype: Type of the elements.
+        at: A place for `words_of(plans, staging)` words; None: a new one is allocated.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        plans: Plans,
+        staging: Staging,
+        dtype: torch.dtype,
+        *,
+        at: int | None = None,
+    ) -> None:
+        self.plans = plans
+        self._store = store
+        self._staging = staging
+        self._places = _Places(plans, staging)
+        self.at = store.allocate("words", self._places.total) if at is None else at
+        words = self._words()
+        words[:] = 0
+        item = torch.empty(0, dtype=dtype).element_size()
+        places, start = self._places, self.at
+        words[x.ITEM_BYTES], words[x.ELEMENT] = item, kind_of(dtype)
+        words[x.EDGES_AT], words[x.STACK_AT] = start + places.edges, start + places.stack
+        words[places.edges : places.edges + plans.chunks + 1] = plans.edges
+        words[places.after : places.after + len(plans.after)] = plans.after
+        self._write_executors()
+        self._write_streams()
+        self._write_parts()
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes."""
+        return self.plans.nodes
+
+    def executor(self, node: int) -> int:
+        """Return the address of a node's executor."""
+        return self.at + self._places.executors + node * x.EXECUTOR_WORDS
+
+    def connect(self, agents: Sequence[int], queue_pairs: Sequence[int]) -> None:
+        """Say which agents carry the messages.
+
+        Args:
+            agents: By node, the block of the host's rc agent.
+            queue_pairs: By stream, the number of the agent's queue pair.
+        """
+        self._table(self._places.executors, self.nodes, x.EXECUTOR_WORDS)[:, x.AGENT] = agents
+        self._streams()[:, x.QP] = queue_pairs
+
+    def prepare(self, addresses: Sequence[int], staging: Sequence[int]) -> None:
+        """Bring all executors to the start of an operation.
+
+        Args:
+            addresses: By node, the address of its tensor in registered memory.
+            staging: By node, the address of memory for its buffers.
+        """
+        words, places = self._words(), self._places
+        words[[x.LEFT_NODES, x.NEXT_DONE, x.FAILED]] = 0
+        words[x.TOP] = words[x.STACK_AT]
+        self._prepare_executors(np.asarray(addresses, np.int64))
+        self._prepare_streams(np.asarray(staging, np.int64))
+        chunks = self._table(places.chunks, self.nodes * self.plans.chunks, x.CHUNK_WORDS)
+        chunks[:] = 0
+        chunks[:, x.NEXT] = chunks[:, x.PREVIOUS] = self._addresses(places.chunks, chunks)
+        parts = self._parts()
+        parts[:, [x.LATER, x.HELD]] = 0
+        parts[:, x.SIZE_BYTES] = self._staging.room_bytes
+
+    def _words(self) -> Words:
+        return self._store.arena.words[self.at : self.at + self._places.total]
+
+    def _table(self, start: int, rows: int, width: int) -> Rows:
+        return self._words()[start : start + rows * width].reshape(rows, width)
+
+    def _addresses(self, start: int, table: Rows) -> Column:
+        """Return the address of each row of a table."""
+        return self.at + start + np.arange(len(table)) * table.shape[1]
+
+    def _streams(self) -> Rows:
+        return self._table(self._places.streams, len(self.plans.streams), x.STREAM_WORDS)
+
+    def _parts(self) -> Rows:
+        return self._table(self._places.parts, len(self.plans.message), x.PART_WORDS)
+
+    def _write_executors(self) -> None:
+        plans, places, start = self.plans, self._places, self.at
+        table = self._table(places.executors, self.nodes, x.EXECUTOR_WORDS)
+        table[:, x.KIND], table[:, x.OPERATION] = SUM, start
+        table[:, x.OWNER] = self._addresses(places.executors, table)
+        table[:, x.NODE] = np.arange(self.nodes)
+        table[:, x.WRITES] = _count(plans.node[plans.kind != SEND], self.nodes)
+        streams = plans.streams
+        table[:, x.SENDS] = _count(streams.node[streams.kind == SEND], self.nodes)
+        table[:, x.RECEIVES] = _count(streams.node[streams.kind == RECEIVE], self.nodes)
+        first = np.searchsorted(streams.node, np.arange(self.nodes))
+        table[:, x.STREAMS_AT] = start + places.streams + first * x.STREAM_WORDS
+        first = np.searchsorted(plans.node[plans.first_sum :], np.arange(self.nodes))
+        table[:, x.SUMS_AT] = start + places.sums + first
+        chunks = np.arange(self.nodes) * plans.chunks
+        table[:, x.CHUNKS_AT] = start + places.chunks + chunks * x.CHUNK_WORDS
+
+    def _prepare_executors(self, addresses: Column) -> None:
+        plans, places = self.plans, self._places
+        table = self._table(places.executors, self.nodes, x.EXECUTOR_WORDS)
+        table[:, [x.NEXT, x.PREVIOUS, x.CHUNK]] = 0
+        table[:, x.SUMS_UNDER_WAY] = 0
+        table[:, x.FIRST_REQUEST :] = 0
+        table[:, x.ADDRESS] = addresses
+        table[:, x.LEFT] = _count(plans.node, self.nodes)
+        table[:, x.SUMS] = _count(plans.node[plans.first_sum :], self.nodes)
+        sums = self._words()[places.sums : places.sums + len(plans.message) - plans.first_sum]
+        sums[:] = self._addresses(places.parts, self._parts())[plans.first_sum :]
+
+    def _write_streams(self) -> None:
+        places, streams = self._places, self.plans.streams
+        table = self._streams()
+        table[:, x.KIND], table[:, x.PEER] = streams.kind, streams.peer
+        executors = self.at + places.executors
+        table[:, x.OWNER] = executors + streams.node * x.EXECUTOR_WORDS
+        table[:, x.END_PART] = self.at + places.parts + streams.end * x.PART_WORDS
+        table[:, x.DEPTH] = self._staging.depth
+        table[:, x.SLOTS_AT] = self.at + places.slots + places.first_slot * x.SLOT_WORDS
+        slots = self._table(places.slots, len(places.stream_of_slot), x.SLOT_WORDS)
+        slots[:, x.KIND] = x.SLOT
+        slots[:, x.OWNER] = executors + streams.node[places.stream_of_slot] * x.EXECUTOR_WORDS
+
+    def _prepare_streams(self, staging: Column) -> None:
+        places, streams = self._places, self.plans.streams
+        table = self._streams()
+        table[:, [x.NEXT, x.PREVIOUS, x.CHUNK, x.UNDER_WAY]] = 0
+        table[:, x.NEXT_PART] = self.at + places.parts + streams.first * x.PART_WORDS
+        table[:, x.FREE] = self._staging.slots
+        stream = places.stream_of_slot
+        slots = self._table(places.slots, len(stream), x.SLOT_WORDS)
+        slots[:, [x.NEXT, x.PREVIOUS, x.CHUNK]] = 0
+        slots[:, x.FREE_SLOT] = self._addresses(places.slots, slots)
+        number = np.arange(len(stream)) - places.first_slot[stream]
+        offset = self._staging.offset[stream] + number * self._staging.slot_bytes[stream]
+        slots[:, x.BUFFER] = staging[streams.node[stream]] + offset
+
+    def _write_parts(self) -> None:
+        plans, places = self.plans, self._places
+        table = self._parts()
+        streams = self.at + places.streams + plans.stream * x.STREAM_WORDS
+        executors = self.at + places.executors + plans.node * x.EXECUTOR_WORDS
+        coded = np.array([codec is not None for codec in plans.codecs])
+        flags = plans.staged * x.IS_STAGED + (plans.op == REDUCE) * x.IS_REDUCED
+        flags += ((plans.kind != SUM) & coded[plans.op]) * x.IS_CODED
+        table[:, x.MESSAGE], table[:, x.FLAGS] = plans.message, flags
+        table[:, x.STREAM] = np.where(plans.kind == SUM, executors, streams)
+        table[:, x.START], table[:, x.STOP] = plans.start, plans.stop
+        table[:, x.AFTER] = self.at + places.after + plans.after_at
+
+
+class _Places:
+    """Where the tables of an operation begin, counted from its block."""
+
+    def __init__(self, plans: Plans, staging: Staging) -> None:
+        parts = len(plans.message)
+        self.stream_of_slot = np.repeat(np.arange(len(staging.slots)), staging.slots)
+        self.first_slot = np.cumsum(staging.slots) - staging.slots
+        self.executors = x.OPERATION_WORDS
+        self.streams = self.executors + plans.nodes * x.EXECUTOR_WORDS
+        self.slots = self.streams + len(plans.streams) * x.STREAM_WORDS
+        self.chunks = self.slots + len(self.stream_of_slot) * x.SLOT_WORDS
+        self.parts = self.chunks + plans.nodes * plans.chunks * x.CHUNK_WORDS
+        self.after = self.parts + parts * x.PART_WORDS
+        self.edges = self.after + len(plans.after)
+        self.sums = self.edges + plans.chunks + 1
+        self.stack = self.sums + parts - plans.first_sum
+        held = np.bincount(plans.streams.node, staging.slots, plans.nodes).max(initial=0)
+        frames = 2 * int(held) + 4  # each message that is held, or encoded, is counted once
+        self.total = self.stack + frames * x.FRAME_WORDS
+
+
+def words_of(plans: Plans, staging: Staging) -> int:
+    """Return the words that executors take."""
+    return _Places(plans, staging).total
+
+
+def _count(nodes: Column, most: int) -> Column:
+    return np.bincount(nodes, minlength=most)

@@ -1,0 +1,97 @@
+"""The words of an operation in the arena: a collective that nodes of a group run together.
+
+References between parts are addresses, places in `arena.words`; 0 stands for none.
+"""
+
+# An operation's block.
+LEFT_NODES = 0  # nodes that run here and are not done
+NEXT_DONE = 1  # the next operation that is done and not yet taken
+ITEM_BYTES = 2  # of an element
+ELEMENT = 3  # type of the elements: one of those of `arithmetic`
+EDGES_AT = 4  # the element at which each chunk starts, and the end
+STACK_AT = 5  # frames
+TOP = 6  # the place for the next frame
+ENCODE = 7  # callbacks: write the message of a part, and return its bytes
+APPLY = 8  # move a part's message into the tensor
+AGGREGATE = 9  # give a part's sum to the switches, and return the agent
+FAILED = 10  # a callback has raised an exception
+OPERATION_WORDS = 11
+
+# A wait: whoever waits for a chunk is in its list. It begins streams, slots, and executors, whose
+# sums wait together. Chunks, and frames, begin with the first two words: the ends of their lists.
+NEXT = 0
+PREVIOUS = 1
+CHUNK = 2  # whose list it is in
+KIND = 3  # SEND, RECEIVE, SUM of `plan`, or SLOT
+OWNER = 4  # the executor
+WAIT_WORDS = 5
+
+SLOT = 3
+
+# An executor: one node's part of an operation.
+OPERATION = 5
+AGENT = 6  # the block of its host's rc agent
+NODE = 7
+ADDRESS = 8  # of the tensor, in arena.memory
+LEFT = 9  # parts that are not done
+WRITES = 10  # parts that write to this node
+SENDS = 11  # streams, of which the first is at STREAMS_AT; those of receives follow
+RECEIVES = 12
+STREAMS_AT = 13
+SUMS_AT = 14  # the parts that are sums and not yet requested
+SUMS = 15  # their number
+SUMS_UNDER_WAY = 16
+CHUNKS_AT = 17
+FIRST_REQUEST = 18  # parts whose requests have not been taken
+LAST_REQUEST = 19
+NEXT_CONCERNED = 20  # the next executor whose requests are to be looked at
+IS_CONCERNED = 21
+IS_UNDER_WAY = 22  # whether it counts in LEFT_NODES
+NOW_PS = 23  # time of what concerned it last
+FINISH_PS = 24  # time of its result
+EXECUTOR_WORDS = 26
+
+# A stream's sends, or its receives.
+PEER = 5
+QP = 6  # number of the queue pair
+NEXT_PART = 7  # the first part that is not requested
+END_PART = 8
+UNDER_WAY = 9  # parts requested and not done
+DEPTH = 10  # the most of them
+FREE = 11  # slots that are free
+SLOTS_AT = 12
+STREAM_WORDS = 13
+
+# A slot: a staging buffer of a stream, and the part that it is for.
+PART = 5
+BUFFER = 6  # address in arena.memory
+FREE_SLOT = 7  # an entry of the stream's stack of free slots, at the slot of that place
+SLOT_WORDS = 8
+
+# A chunk of a node.
+APPLIED = 2  # writes
+ACKED = 3  # sends
+CHUNK_WORDS = 4
+
+# A part: one message, or sum, as a node sees it.
+MESSAGE = 0  # its number in the schedule
+STREAM = 1  # the stream's address; of a sum, the executor's
+START = 2  # chunks START to STOP (excluded)
+STOP = 3
+AFTER = 4  # address of the counts that it waits for
+FLAGS = 5
+LATER = 6  # the next request
+HELD = 7  # its slot; of a sum, the time at which it was given to the switches
+SIZE_BYTES = 8  # of the message; of one that a codec writes, the most until that is known
+PART_WORDS = 9
+
+# Flags of a part.
+IS_STAGED = 1
+IS_CODED = 2
+IS_REDUCED = 4
+
+# A frame: work put off until what it has caused is done. After its list:
+COUNTED = 2  # the part whose chunks have been counted; 0: a stream's sends go on
+FRAME_CHUNK = 3  # the next of its chunks whose waits are to be looked at
+FRAME_STREAM = 4
+FRAME_WORDS = 5

@@ -1,0 +1,348 @@
+"""The steps of executors: requests that may be made, and reports that let others go on.
+
+A report may let parts go on that waited for its chunks, whose writes let others go on, and so
+forth. Each is followed to its end before the next, as if by calls: frames on a stack say what
+is left.
+"""
+
+from __future__ import annotations
+
+import ringleaf.hosts.executor.layout as x
+from ringleaf.arena import Arena, Words
+from ringleaf.compiled import call_back, inline
+from ringleaf.hosts.executor.arithmetic import OTHER, add, copy
+from ringleaf.hosts.plan import MAX_POSTED, RECEIVE, SEND, SUM
+
+
+@inline
+def executor_of(words: Words, part: int) -> int:
+    """Return the executor of a part."""
+    return words[words[part + x.STREAM] + x.OWNER]
+
+
+@inline
+def kind_of(words: Words, part: int) -> int:
+    """Return SEND, RECEIVE or SUM."""
+    return words[words[part + x.STREAM] + x.KIND]
+
+
+@inline
+def address_of(words: Words, part: int) -> int:
+    """Return the memory that a part's message is sent from, or lands in."""
+    if words[part + x.HELD] and kind_of(words, part) != SUM:
+        return words[words[part + x.HELD] + x.BUFFER]
+    executor = executor_of(words, part)
+    operation = words[executor + x.OPERATION]
+    first = words[words[operation + x.EDGES_AT] + words[part + x.START]]
+    return words[executor + x.ADDRESS] + first * words[operation + x.ITEM_BYTES]
+
+
+@inline
+def bytes_of(words: Words, part: int) -> int:
+    """Return the size of a part's chunks."""
+    operation = words[executor_of(words, part) + x.OPERATION]
+    edges = words[operation + x.EDGES_AT]
+    elements = words[edges + words[part + x.STOP]] - words[edges + words[part + x.START]]
+    return elements * words[operation + x.ITEM_BYTES]
+
+
+@inline
+def start(arena: Arena, at: int) -> None:
+    """Make an executor's first requests."""
+    words = arena.words
+    streams, sends = words[at + x.STREAMS_AT], words[at + x.SENDS]
+    for number in range(sends, sends + words[at + x.RECEIVES]):
+        post_receives(words, streams + number * x.STREAM_WORDS)
+    for number in range(sends):
+        post_sends(arena, at, streams + number * x.STREAM_WORDS)
+        finish(arena, at)
+    post_sums(words, at)
+
+
+@inline
+def sent(arena: Arena, part: int) -> None:
+    """Note that the peer has the whole message of a part."""
+    words = arena.words
+    at, stream = executor_of(words, part), words[part + x.STREAM]
+    words[stream + x.UNDER_WAY] -= 1
+    words[at + x.LEFT] -= 1
+    is_coded = words[part + x.FLAGS] & x.IS_CODED
+    if is_coded:
+        free_slot(words, stream, words[part + x.HELD])
+    post_sends(arena, at, stream)
+    if not is_coded:
+        count(words, at, part, x.ACKED)
+    finish(arena, at)
+
+
+@inline
+def received(arena: Arena, part: int, size_bytes: int) -> None:
+    """Note that the message of a part, of this size, has landed at the requested address."""
+    words = arena.words
+    at = executor_of(words, part)
+    words[part + x.SIZE_BYTES] = size_bytes
+    if words[part + x.FLAGS] & x.IS_STAGED:
+        apply(arena, at, part)
+    else:
+        end_write(words, at, part)
+    finish(arena, at)
+
+
+@inline
+def summed(arena: Arena, part: int) -> None:
+    """Note that the network's sum has replaced the node's chunk."""
+    words = arena.words
+    at = executor_of(words, part)
+    words[at + x.LEFT] -= 1
+    words[at + x.SUMS_UNDER_WAY] -= 1
+    count(words, at, part, x.APPLIED)
+    finish(arena, at)
+
+
+@inline
+def take_request(words: Words, at: int) -> int:
+    """Return the part of an executor's next request; 0: there is none."""
+    part = words[at + x.FIRST_REQUEST]
+    if part:
+        words[at + x.FIRST_REQUEST] = words[part + x.LATER]
+    return part
+
+
+@inline
+def request(words: Words, at: int, part: int) -> None:
+    words[part + x.LATER] = 0
+    if words[at + x.FIRST_REQUEST]:
+        words[words[at + x.LAST_REQUEST] + x.LATER] = part
+    else:
+        words[at + x.FIRST_REQUEST] = part
+    words[at + x.LAST_REQUEST] = part
+
+
+@inline
+def missing(words: Words, at: int, part: int) -> int:
+    """Return the first chunk of a part that waits for an earlier write or send; 0 if none."""
+    size = words[part + x.STOP] - words[part + x.START]
+    first = words[at + x.CHUNKS_AT] + words[part + x.START] * x.CHUNK_WORDS
+    after = words[part + x.AFTER]
+    for i in range(size):
+        if words[first + i * x.CHUNK_WORDS + x.APPLIED] < words[after + i]:
+            return first + i * x.CHUNK_WORDS
+    if kind_of(words, part) != SEND:
+        for i in range(size):
+            if words[first + i * x.CHUNK_WORDS + x.ACKED] < words[after + size + i]:
+                return first + i * x.CHUNK_WORDS
+    return 0
+
+
+@inline
+def must_wait(words: Words, at: int, part: int, wait: int) -> bool:
+    """Return whether a part must wait; if so, have `wait` looked at when that may have changed."""
+    chunk = missing(words, at, part)
+    if chunk == 0:
+        return False
+    if words[wait + x.CHUNK] != chunk:
+        if words[wait + x.NEXT]:
+            unlink(words, wait)
+        last = words[chunk + x.PREVIOUS]
+        words[wait + x.NEXT], words[wait + x.PREVIOUS] = chunk, last
+        words[last + x.NEXT] = words[chunk + x.PREVIOUS] = wait
+        words[wait + x.CHUNK] = chunk
+    return True
+
+
+@inline
+def unlink(words: Words, wait: int) -> None:
+    """Take a wait out of its list."""
+    after, before = words[wait + x.NEXT], words[wait + x.PREVIOUS]
+    words[before + x.NEXT] = after
+    words[after + x.PREVIOUS] = before
+    words[wait + x.NEXT] = words[wait + x.CHUNK] = 0
+
+
+@inline
+def post_sends(arena: Arena, at: int, stream: int) -> None:
+    """Request the sends of a stream that may go."""
+    words = arena.words
+    while words[stream + x.NEXT_PART] < words[stream + x.END_PART]:
+        part = words[stream + x.NEXT_PART]
+        is_coded = words[part + x.FLAGS] & x.IS_CODED
+        if words[stream + x.UNDER_WAY] >= MAX_POSTED or must_wait(words, at, part, stream):
+            return
+        if is_coded and words[stream + x.FREE] == 0:
+            return  # a buffer comes back when a message has been sent
+        words[stream + x.NEXT_PART] = part + x.PART_WORDS
+        words[stream + x.UNDER_WAY] += 1
+        if is_coded:
+            words[part + x.HELD] = take_slot(words, stream, part)
+            words[part + x.SIZE_BYTES] = max(call_codec(words, at, x.ENCODE, part), 0)
+            request(words, at, part)
+            words[push_frame(words, at, 0) + x.FRAME_STREAM] = stream
+            count(words, at, part, x.ACKED)  # the message is a copy, not the tensor itself
+            return
+        request(words, at, part)
+
+
+@inline
+def post_receives(words: Words, stream: int) -> None:
+    """Request the receives of a stream that may be let in."""
+    at = words[stream + x.OWNER]
+    while words[stream + x.NEXT_PART] < words[stream + x.END_PART]:
+        part = words[stream + x.NEXT_PART]
+        if words[stream + x.UNDER_WAY] >= words[stream + x.DEPTH]:
+            return
+        if words[part + x.FLAGS] & x.IS_STAGED:
+            if words[stream + x.FREE] == 0:
+                return  # a buffer comes back when a held write is applied
+            words[part + x.HELD] = take_slot(words, stream, part)
+        elif must_wait(words, at, part, stream):
+            return
+        words[stream + x.NEXT_PART] = part + x.PART_WORDS
+        words[stream + x.UNDER_WAY] += 1
+        request(words, at, part)
+
+
+@inline
+def post_sums(words: Words, at: int) -> None:
+    """Request the sums of the network that may go; the rest wait for the first one's chunk."""
+    sums, left = words[at + x.SUMS_AT], 0
+    for number in range(words[at + x.SUMS]):
+        part = words[sums + number]
+        if missing(words, at, part):
+            words[sums + left] = part
+            left += 1
+        else:
+            words[at + x.SUMS_UNDER_WAY] += 1
+            request(words, at, part)
+    words[at + x.SUMS] = left
+    if left:
+        must_wait(words, at, words[sums], at)
+
+
+@inline
+def apply(arena: Arena, at: int, part: int) -> None:
+    """Move a staged message into the tensor, when its turn has come."""
+    words = arena.words
+    slot, flags = words[part + x.HELD], words[part + x.FLAGS]
+    if must_wait(words, at, part, slot):
+        return
+    operation = words[at + x.OPERATION]
+    element = words[operation + x.ELEMENT]
+    if flags & x.IS_CODED or element == OTHER:
+        call_codec(words, at, x.APPLY, part)
+    else:
+        source, size = words[slot + x.BUFFER], bytes_of(words, part)
+        first = words[words[operation + x.EDGES_AT] + words[part + x.START]]
+        target = words[at + x.ADDRESS] + first * words[operation + x.ITEM_BYTES]
+        if flags & x.IS_REDUCED:
+            add(arena, element, target, source, size)
+        else:
+            copy(arena, target, source, size)
+    free_slot(words, words[part + x.STREAM], slot)
+    end_write(words, at, part)
+
+
+@inline
+def call_codec(words: Words, at: int, word: int, part: int) -> int:
+    """Call back for a part; note it if that fails."""
+    operation = words[at + x.OPERATION]
+    result = call_back(words[operation + word], part)
+    if result < 0:
+        words[operation + x.FAILED] = 1
+    return result
+
+
+@inline
+def end_write(words: Words, at: int, part: int) -> None:
+    stream = words[part + x.STREAM]
+    words[at + x.LEFT] -= 1
+    words[stream + x.UNDER_WAY] -= 1
+    post_receives(words, stream)
+    count(words, at, part, x.APPLIED)
+
+
+@inline
+def take_slot(words: Words, stream: int, part: int) -> int:
+    """Return a free slot of a stream for a part: the one that was used most recently."""
+    words[stream + x.FREE] -= 1
+    entry = words[stream + x.SLOTS_AT] + words[stream + x.FREE] * x.SLOT_WORDS
+    slot = words[entry + x.FREE_SLOT]
+    words[slot + x.PART] = part
+    return slot
+
+
+@inline
+def free_slot(words: Words, stream: int, slot: int) -> None:
+    entry = words[stream + x.SLOTS_AT] + words[stream + x.FREE] * x.SLOT_WORDS
+    words[entry + x.FREE_SLOT] = slot
+    words[stream + x.FREE] += 1
+
+
+@inline
+def push_frame(words: Words, at: int, part: int) -> int:
+    """Return a new frame, which has an empty list."""
+    operation = words[at + x.OPERATION]
+    frame = words[operation + x.TOP]
+    words[operation + x.TOP] = frame + x.FRAME_WORDS
+    words[frame + x.NEXT] = words[frame + x.PREVIOUS] = frame
+    words[frame + x.COUNTED] = part
+    return frame
+
+
+@inline
+def count(words: Words, at: int, part: int, word: int) -> None:
+    """Count a part that is applied or acknowledged; have the waits for its chunks looked at."""
+    frame = push_frame(words, at, part)
+    words[frame + x.FRAME_CHUNK] = words[part + x.START]
+    chunks = words[at + x.CHUNKS_AT]
+    for chunk in range(words[part + x.START], words[part + x.STOP]):
+        words[chunks + chunk * x.CHUNK_WORDS + word] += 1
+
+
+@inline
+def finish(arena: Arena, at: int) -> None:
+    """Do what has been put off, and all that follows from it."""
+    words = arena.words
+    operation = words[at + x.OPERATION]
+    while words[operation + x.TOP] > words[operation + x.STACK_AT]:
+        frame = words[operation + x.TOP] - x.FRAME_WORDS
+        part, wait = words[frame + x.COUNTED], words[frame + x.NEXT]
+        if part == 0:
+            words[operation + x.TOP] = frame
+            post_sends(arena, at, words[frame + x.FRAME_STREAM])
+        elif wait != frame:
+            unlink(words, wait)
+            try_again(arena, at, wait)
+        elif words[frame + x.FRAME_CHUNK] < words[part + x.STOP]:
+            chunk = words[at + x.CHUNKS_AT] + words[frame + x.FRAME_CHUNK] * x.CHUNK_WORDS
+            words[frame + x.FRAME_CHUNK] += 1
+            take_waits(words, frame, chunk)
+        else:
+            words[operation + x.TOP] = frame
+
+
+@inline
+def take_waits(words: Words, frame: int, chunk: int) -> None:
+    """Move all waits for a chunk to a frame, whose list is empty."""
+    first, last = words[chunk + x.NEXT], words[chunk + x.PREVIOUS]
+    if first == chunk:
+        return
+    words[frame + x.NEXT], words[frame + x.PREVIOUS] = first, last
+    words[first + x.PREVIOUS] = words[last + x.NEXT] = frame
+    words[chunk + x.NEXT] = words[chunk + x.PREVIOUS] = chunk
+    wait = first
+    while wait != frame:
+        words[wait + x.CHUNK] = 0
+        wait = words[wait + x.NEXT]
+
+
+@inline
+def try_again(arena: Arena, at: int, wait: int) -> None:
+    kind = arena.words[wait + x.KIND]
+    if kind == SEND:
+        post_sends(arena, at, wait)
+    elif kind == RECEIVE:
+        post_receives(arena.words, wait)
+    elif kind == SUM:
+        post_sums(arena.words, at)
+    else:
+        apply(arena, at, arena.words[wait + x.PART])

@@ -1,0 +1,179 @@
+"""Operations: collectives that nodes of a group run, each by its executor in the arena."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+import ringleaf.hosts.executor.layout as x
+from ringleaf.arena import Store
+from ringleaf.compiled import Callback
+from ringleaf.hosts.executor import walk
+from ringleaf.hosts.executor.build import Executors
+from ringleaf.hosts.plan import RECEIVE, SEND
+from ringleaf.networks.endpoints.memory import Memory
+
+if TYPE_CHECKING:
+    from ringleaf.ina.systems import Aggregator
+
+
+class Operation:
+    """A collective that can be started once.
+
+    Args:
+        store: The store that holds the executors.
+        memory: The memory that holds the tensors.
+        executors: The executors, prepared.
+        tensors: By node, in registered memory.
+        aggregator: Sums that are asked of the network; None: there are none.
+        group: The group's place among the network's groups.
+        channel: A channel that no other operation of the group uses.
+        ranks: The number of ranks; the nodes after them are servers.
+        priority: Priority of its packets: 0 to 7, the most urgent.
+        rate_bps: Rate of each host's queue pairs together; 0: as fast as possible.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        memory: Memory,
+        executors: Executors,
+        tensors: Sequence[torch.Tensor],
+        *,
+        aggregator: Aggregator | None = None,
+        group: int,
+        channel: int,
+        ranks: int,
+        priority: int = 0,
+        rate_bps: int = 0,
+    ) -> None:
+        self.executors = executors
+        self.group, self.channel, self.ranks = group, channel, ranks
+        self.priority, self.rate_bps = priority, rate_bps
+        self.nodes: Sequence[int] = range(executors.nodes)  # those that run here
+        self._store, self._memory = store, memory
+        self._tensors = tensors
+        self._aggregator = aggregator
+        self._callbacks = {
+            word: Callback(function, failed=-1)
+            for word, function in (
+                (x.ENCODE, self._encode),
+                (x.APPLY, self._apply),
+                (x.AGGREGATE, self._aggregate),
+            )
+        }
+        for word, callback in self._callbacks.items():
+            store.arena.words[executors.at + word] = callback.address
+
+    @property
+    def at(self) -> int:
+        """The address of its block."""
+        return self.executors.at
+
+    @property
+    def left(self) -> int:
+        """The number of nodes here that have not done their parts."""
+        return int(self._store.arena.words[self.at + x.LEFT_NODES])
+
+    def finish_ps(self, node: int) -> int:
+        """Return the time at which a node had its result."""
+        return int(self._store.arena.words[self.executors.executor(node) + x.FINISH_PS])
+
+    def unfinished(self) -> list[int]:
+        """Return the nodes here that have not done their parts."""
+        return [node for node in self.nodes if self.left_of(node)]
+
+    def left_of(self, node: int) -> int:
+        """Return the number of a node's messages and sums that are not done."""
+        return int(self._store.arena.words[self.executors.executor(node) + x.LEFT])
+
+    def check(self) -> None:
+        """Raise the exception of a codec, or of the network's system, that was called."""
+        for callback in self._callbacks.values():
+            callback.check()
+
+    def waits(self, node: int, names: Sequence[str]) -> list[str]:
+        """Return, for people, a node's requests that are not answered; `names` are the nodes'."""
+        words = self._store.arena.words
+        at = self.executors.executor(node)
+        first = int(words[at + x.STREAMS_AT])
+        count = int(words[at + x.SENDS] + words[at + x.RECEIVES])
+        table = words[first : first + count * x.STREAM_WORDS].reshape(count, x.STREAM_WORDS)
+        sends, receives = (_by_peer(table[table[:, x.KIND] == kind]) for kind in (SEND, RECEIVE))
+        return [
+            *(f"{names[peer]} to take {_messages(count)}" for peer, count in sends.items()),
+            *(f"{_messages(count)} from {names[peer]}" for peer, count in receives.items()),
+            *(["the switches to aggregate"] if words[at + x.SUMS_UNDER_WAY] else []),
+        ]
+
+    def _node(self, part: int) -> int:
+        words = self._store.arena.words
+        return int(words[walk.executor_of(words, part) + x.NODE])
+
+    def _elements(self, part: int) -> torch.Tensor:
+        """Return a part's chunks of its node's tensor."""
+        start, stop = self._store.arena.words[[part + x.START, part + x.STOP]]
+        edges = self.executors.plans.edges
+        return self._tensors[self._node(part)][edges[start] : edges[stop]]
+
+    def _encode(self, part: int) -> int:
+        """Write a part's message to its buffer; return its bytes."""
+        words = self._store.arena.words
+        reduces = words[part + x.FLAGS] & x.IS_REDUCED
+        codec = self.executors.plans.codecs[0 if reduces else 1]
+        assert codec is not None
+        data = codec.encode(self._elements(part))
+        buffer = int(walk.address_of(words, part))
+        self._memory.view(buffer, data.numel(), torch.uint8).copy_(data)
+        return data.numel()
+
+    def _apply(self, part: int) -> int:
+        """Move the message in a part's buffer into the tensor."""
+        words = self._store.arena.words
+        reduces = words[part + x.FLAGS] & x.IS_REDUCED
+        codec = self.executors.plans.codecs[0 if reduces else 1]
+        target, buffer = self._elements(part), int(walk.address_of(words, part))
+        if codec is None:
+            source = self._memory.view(buffer, target.numel(), target.dtype)
+        else:
+            size = int(words[part + x.SIZE_BYTES])
+            data = self._memory.view(buffer, size, torch.uint8)
+            source = codec.decode(data, target.numel(), target.dtype)
+        if reduces:
+            target.add_(source)
+        else:
+            target.copy_(source)
+        return 0
+
+    def _aggregate(self, part: int) -> int:
+        """Give a part's sum to the network; return the agent that works for it."""
+        assert self._aggregator is not None
+        words = self._store.arena.words
+        target = self._elements(part)
+        return self._aggregator.start(
+            self._store.arena,
+            self._node(part),
+            int(walk.address_of(words, part)),
+            target.numel(),
+            part,
+            target.dtype,
+            int(words[part + x.HELD]) - 1,
+            self.priority,
+        )
+
+
+def _by_peer(streams: npt.NDArray[np.int64]) -> dict[int, int]:
+    """Return the messages under way by peer, for those with any."""
+    found: dict[int, int] = {}
+    for peer, count in streams[:, [x.PEER, x.UNDER_WAY]].tolist():
+        if count:
+            found[peer] = found.get(peer, 0) + count
+    return found
+
+
+def _messages(count: int) -> str:
+    return "a message" if count == 1 else f"{count} messages"

@@ -1,0 +1,167 @@
+"""Rank executors among themselves: any order of arrival gives the oracle's bits."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict, deque
+from dataclasses import dataclass
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ringleaf.hosts.executor.layout as x
+from ringleaf.arena import Store
+from ringleaf.collectives.oracle import execute, message_bytes
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.hosts.executor import walk
+from ringleaf.hosts.executor.build import Executors
+from ringleaf.hosts.plan import RECEIVE, SEND, plans
+from ringleaf.hosts.staging import lay_out
+from ringleaf.networks.endpoints.memory import Memory, aligned
+from ringleaf.networks.endpoints.operation import Operation
+
+HOST_TO_HOST = [name for name, algorithm in ALGORITHMS.items() if not algorithm.in_network]
+
+AHEAD = 100  # bytes of receives posted ahead: some wait, some don't
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A send or a receive that an executor asks for."""
+
+    part: int
+    address: int
+    size_bytes: int
+    message: int  # its number in the schedule
+
+
+class Mesh:
+    """Delivers messages between executors at once but in random order, in order per pair."""
+
+    def __init__(self, schedule: Schedule, tensors: list[torch.Tensor], seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.store = Store()
+        memory = Memory(self.store)
+        elements, dtype = tensors[0].numel(), tensors[0].dtype
+        parts = plans(schedule, elements)
+        staging = lay_out(parts, 4, ahead_bytes=AHEAD)
+        sizes = staging.nodes.tolist()
+        memory.make_room(len(tensors) * aligned(4 * elements) + sum(map(aligned, sizes)))
+        self.tensors = [memory.take(elements, dtype) for _ in tensors]
+        for tensor, values in zip(self.tensors, tensors, strict=True):
+            tensor.copy_(values)
+        buffers = [memory.take_bytes(size) for size in sizes]
+        self.executors = Executors(self.store, parts, staging, dtype)
+        self.executors.prepare([memory.address(tensor) for tensor in self.tensors], buffers)
+        self.operation = Operation(
+            self.store, memory, self.executors, self.tensors, group=0, channel=0, ranks=len(tensors)
+        )
+        self.sends: dict[tuple[int, int, Op], deque[Request]] = defaultdict(deque)
+        self.receives: dict[tuple[int, int, Op], deque[Request]] = defaultdict(deque)
+        self.acks: list[Request] = []
+        self.sizes: dict[int, int] = {}  # of messages, by number
+        self.streams = {
+            (stream.peer, rank, stream.op)
+            for rank in range(parts.nodes)
+            for stream in parts.streams_of(rank, RECEIVE)
+        }
+        self.encodes = schedule.codec is not None
+
+    def _collect(self, rank: int) -> None:
+        words = self.store.arena.words
+        while part := walk.take_request(words, self.executors.executor(rank)):
+            peer = int(words[words[part + x.STREAM] + x.PEER])
+            op = Op.REDUCE if words[part + x.FLAGS] & x.IS_REDUCED else Op.COPY
+            size, message = int(words[part + x.SIZE_BYTES]), int(words[part + x.MESSAGE])
+            request = Request(part, int(walk.address_of(words, part)), size, message)
+            if walk.kind_of(words, part) == SEND:
+                self.sends[rank, peer, op].append(request)
+            else:
+                self.receives[peer, rank, op].append(request)
+        self.operation.check()
+
+    def _deliver(self, src: int, dst: int, op: Op) -> None:
+        send, receive = self.sends[src, dst, op].popleft(), self.receives[src, dst, op].popleft()
+        size, memory = send.size_bytes, self.store.arena.memory
+        assert send.message == receive.message
+        assert size <= receive.size_bytes if self.encodes else size == receive.size_bytes
+        source, target = send.address, receive.address
+        memory[target : target + size] = memory[source : source + size].copy()
+        self.sizes[send.message] = size
+        self.acks.append(send)
+        walk.received(self.store.arena, receive.part, size)
+        self._collect(dst)
+
+    def _acknowledge(self, send: Request) -> None:
+        walk.sent(self.store.arena, send.part)
+        words = self.store.arena.words
+        self._collect(int(words[walk.executor_of(words, send.part) + x.NODE]))
+
+    @property
+    def done(self) -> bool:
+        return not any(map(self.operation.left_of, range(self.executors.nodes)))
+
+    def run(self) -> None:
+        for rank in range(self.executors.nodes):
+            walk.start(self.store.arena, self.executors.executor(rank))
+            self._collect(rank)
+        posted = {pair for pair, receives in self.receives.items() if receives}
+        assert posted == self.streams, "a first message needs no credit"
+        while True:
+            ready = [pair for pair in self.sends if self.sends[pair] and self.receives[pair]]
+            if self.acks and (not ready or self.rng.random() < 0.5):
+                self._acknowledge(self.acks.pop(self.rng.randrange(len(self.acks))))
+            elif ready:
+                self._deliver(*self.rng.choice(ready))
+            else:
+                return
+
+
+def check(schedule: Schedule, elements: int, seed: int, density: float = 1.0) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    tensors = [torch.randn(elements, generator=generator) for _ in range(schedule.ranks)]
+    for tensor in tensors:
+        tensor[torch.rand(elements, generator=generator) >= density] = 0
+    mesh = Mesh(schedule, tensors, seed)
+    mesh.run()
+
+    assert mesh.done, f"{schedule} got stuck"
+    bits = [tensor.view(torch.int32) for tensor in mesh.tensors]
+    wanted = [tensor.view(torch.int32) for tensor in execute(schedule, tensors)]
+    assert all(map(torch.equal, bits, wanted))
+    sizes = message_bytes(schedule, tensors)
+    assert mesh.sizes == {number: sizes[number] for number in mesh.sizes}
+
+
+@pytest.mark.parametrize("name", HOST_TO_HOST)
+@given(
+    ranks=st.integers(1, 12),
+    elements=st.integers(0, 60),
+    seed=st.integers(0, 1 << 20),
+    density=st.sampled_from((1.0, 0.3, 0.0)),
+)
+def test_any_order_of_arrival_gives_the_oracle_s_bits(
+    name: str, ranks: int, elements: int, seed: int, density: float
+) -> None:
+    check(ALGORITHMS[name].build(ranks, size_bytes=4 * elements), elements, seed, density)
+
+
+def test_swap_within_a_step_reads_what_was_there_before() -> None:
+    rows = (Transfer(0, 0, 1, 0, Op.COPY), Transfer(0, 1, 0, 0, Op.COPY))
+    check(Schedule(Collective.ALLREDUCE, "swap", 2, 1, rows), 5, seed=1)
+
+
+def test_exchange_within_a_step_adds_what_was_there_before() -> None:
+    rows = (Transfer(0, 0, 1, 0, Op.REDUCE), Transfer(0, 1, 0, 0, Op.REDUCE))
+    check(Schedule(Collective.ALLREDUCE, "recursive doubling", 2, 1, rows), 5, seed=1)
+
+
+def test_sums_keep_the_order_of_rows() -> None:
+    """Three reductions into one chunk: float addition tells one order from another."""
+    rows = tuple(Transfer(0, src, 0, 0, Op.REDUCE) for src in (1, 2, 3))
+    schedule = Schedule(Collective.REDUCE, "star", 4, 1, rows)
+    for seed in range(20):
+        check(schedule, 50, seed)
