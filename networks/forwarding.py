@@ -3,24 +3,50 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import finsy as fy
 import networkx as nx
+import numpy as np
+import numpy.typing as npt
 
+from ringleaf.arena import Fields, Words
 from ringleaf.errors import ConfigError
 from ringleaf.headers import PRIORITIES
 from ringleaf.marking import NEVER, Marking
+from ringleaf.switches.p4runtime.table_rows import Item, TableRows, entities_of
 from ringleaf.topologies.addresses import PREFIX_BITS, ipv4, mac, subnet
+from ringleaf.topologies.arrays import SwitchArrays
 from ringleaf.topologies.detours import Pair, turns
-from ringleaf.topologies.graph import attachment, hosts, neighbors, port
-from ringleaf.topologies.routing import Ports, dealt, routes
+from ringleaf.topologies.graph import index, neighbors, port
+from ringleaf.topologies.route_table import Ports, PortSets, RouteTable
+from ringleaf.topologies.routing import dealt, routes
+
+FORWARD, ECMP = 0, 1
+CALLS = (("forward", ("port", "dmac")), ("ecmp", ("base", "count", "salt")))
+"""The actions of routes, with their parameters."""
 
 
 def forwarding_entities(
     graph: nx.Graph[str], *, ecmp: bool = True, ecn: Marking = NEVER
 ) -> dict[str, list[fy.P4TableEntry]]:
     """Return each switch's P4Runtime entities, for `forward.p4` and programs that include it.
+
+    Arguments and errors are those of `forwarding_rows`.
+    """
+    told = forwarding_rows(graph, ecmp=ecmp, ecn=ecn)
+    return {switch: list(entities_of(items)) for switch, items in told.items()}
+
+
+def forwarding_rows(
+    graph: nx.Graph[str],
+    *,
+    ecmp: bool = True,
+    ecn: Marking = NEVER,
+    table: RouteTable | None = None,
+) -> dict[str, list[Item]]:
+    """Return the items to write to each switch, the entities of most as rows (`TableRows`).
 
     The hosts of another switch share one route, to their prefix, if it is the same for all. The
     route to a host that a detour leads to is a group, so that the table `detours` is looked up.
@@ -30,6 +56,7 @@ def forwarding_entities(
         ecmp: Split flows over equally good ports by their hash; if not, each host is reached
             by one of them (`ringleaf.topologies.routing.dealt`).
         ecn: The rule by which ECN-capable packets are marked.
+        table: The graph's `routes`, if the caller has them.
 
     Raises:
         TopologyError: If a switch can't reach a host, or an address does not fit.
@@ -37,16 +64,11 @@ def forwarding_entities(
     threshold = fy.P4TableEntry(
         "ecn_threshold", action=_marking_action(ecn), is_default_action=True
     )
-    below: dict[str, list[str]] = {}  # switch -> its hosts
-    for host in hosts(graph):
-        below.setdefault(attachment(graph, host), []).append(host)
-    tables = routes(graph)
+    ways = routes(graph) if table is None else table
     if not ecmp:
-        tables = dealt(graph, tables)
-    return {
-        switch: [*_routes(graph, switch, below, table), threshold]
-        for switch, table in tables.items()
-    }
+        ways = dealt(graph, ways)
+    places = _Places.of(graph, ways.arrays)
+    return {switch: [*_routes(graph, switch, places, ways), threshold] for switch in ways}
 
 
 def _marking_action(ecn: Marking) -> fy.P4TableAction:
@@ -88,6 +110,37 @@ def salt(switch: str) -> int:
     return int.from_bytes(hashlib.sha256(switch.encode()).digest()[:4], "big") | 1
 
 
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """The hosts' addresses, and their order in a switch's table: by leaf, then by rank.
+
+    Attributes:
+        address: (hosts,) IPv4 addresses.
+        subnet: (leaves,) the prefix of each leaf's hosts.
+        order: (hosts,) ranks, leaf by leaf.
+        leaf: (hosts,) the leaf of each rank.
+        first: (leaves,) the place in `order` of each leaf's first host.
+    """
+
+    address: Fields
+    subnet: Fields
+    order: Words
+    leaf: Words
+    first: Words
+
+    @classmethod
+    def of(cls, graph: nx.Graph[str], arrays: SwitchArrays) -> _Places:
+        order = np.argsort(arrays.leaf, kind="stable")
+        counts = np.bincount(arrays.leaf, minlength=len(arrays.leaves))
+        return cls(
+            np.array([ipv4(graph, host) for host in arrays.hosts], np.uint64),
+            np.array([subnet(arrays.switches[leaf]) for leaf in arrays.leaves], np.uint64),
+            order,
+            arrays.leaf,
+            np.cumsum(counts) - counts,
+        )
+
+
 class _Groups:
     """The actions that send from one switch, and the rows of its `ecmp_nexthop`.
 
@@ -95,10 +148,8 @@ class _Groups:
     """
 
     def __init__(self, graph: nx.Graph[str], switch: str) -> None:
-        self._forward = {
-            number: fy.P4TableAction(
-                "forward", port=number, dmac=mac(graph, peer, port(graph, peer, switch))
-            )
+        self._dmac = {
+            number: mac(graph, peer, port(graph, peer, switch))
             for number, peer in neighbors(graph, switch).items()
         }
         self._salt = salt(switch)
@@ -112,73 +163,104 @@ class _Groups:
             self._rows += len(ports)
         return self._bases[ports]
 
-    def towards(self, ports: Ports, *, group: bool) -> fy.P4TableAction:
-        """Return the action that sends by the only port, or by one of a group."""
+    def towards(self, ports: Ports, *, group: bool) -> tuple[int, int, int, int]:
+        """Return the action that sends by the only port, or by one of a group; its arguments."""
         if len(ports) == 1 and not group:
-            return self._forward[ports[0]]
-        return fy.P4TableAction("ecmp", base=self.base(ports), count=len(ports), salt=self._salt)
+            return FORWARD, ports[0], self._dmac[ports[0]], 0
+        return ECMP, self.base(ports), len(ports), self._salt
 
-    def entries(self) -> Iterator[fy.P4TableEntry]:
-        """Yield the rows of all groups that were asked for."""
-        for ports, base in self._bases.items():
-            for row, number in enumerate(ports, base):
-                yield fy.P4TableEntry(
-                    "ecmp_nexthop",
-                    match=fy.P4TableMatch(nexthop=row),
-                    action=self._forward[number],
-                )
+    def rows(self) -> TableRows:
+        """Return the rows of all groups that were asked for."""
+        numbers = [number for ports in self._bases for number in ports]
+        arguments = [(number, self._dmac[number]) for number in numbers]
+        return TableRows(
+            "ecmp_nexthop",
+            {"nexthop": (np.arange(len(numbers), dtype=np.uint64),)},
+            (CALLS[FORWARD],),
+            np.zeros(len(numbers), np.int64),
+            np.array(arguments, np.uint64).reshape(-1, 2),
+        )
 
 
 def _routes(
-    graph: nx.Graph[str], switch: str, below: dict[str, list[str]], table: dict[str, Ports]
-) -> Iterator[fy.P4TableEntry]:
-    """Yield all entries of one switch: its own hosts by address, other hosts by prefix."""
+    graph: nx.Graph[str], switch: str, places: _Places, ways: RouteTable
+) -> Iterator[TableRows]:
+    """Yield all rows of one switch: its own hosts by address, other hosts by prefix."""
     groups = _Groups(graph, switch)
     turned = turns(graph, switch)
-    targets = {dst for _, dst in turned}
-    for host in below.get(switch, ()):
-        yield _lpm(ipv4(graph, host), 32, groups.towards(table[host], group=False))
-    others = [
-        entry
-        for leaf, members in below.items()
-        if leaf != switch
-        for entry in _remote(graph, leaf, members, table, groups, targets)
-    ]
-    detours = [_detour(graph, pair, groups.base((number,))) for pair, number in turned.items()]
-    yield from groups.entries()
-    yield from detours
-    yield from others
+    found = ways.port_sets(switch)
+    is_own = ways.arrays.at[places.order] == ways.arrays.number[switch]
+    own, others = places.order[is_own], places.order[~is_own]
+    whole = np.full(len(own), 32, np.uint64)
+    yield _lpm(places.address[own], whole, found.of_host[own], found.sets, groups)
+    targets = np.zeros(len(places.order), bool)
+    targets[[index(dst) for _, dst in turned]] = True
+    remote = _remote(others, found, places, targets, groups)
+    detours = _detours(graph, turned, groups)
+    yield groups.rows()
+    yield detours
+    yield remote
 
 
 def _remote(
-    graph: nx.Graph[str],
-    leaf: str,
-    members: list[str],
-    table: dict[str, Ports],
-    groups: _Groups,
-    turned: Collection[str],
-) -> Iterator[fy.P4TableEntry]:
-    """Yield routes to another switch's hosts; those `turned`, of detours, get one of their own."""
-    ways = dict.fromkeys(table[host] for host in members)
-    if len(ways) == 1:
-        (ports,) = ways
-        yield _lpm(subnet(leaf), PREFIX_BITS, groups.towards(ports, group=False))
-    for host in members:
-        if len(ways) > 1 or host in turned:
-            action = groups.towards(table[host], group=host in turned)
-            yield _lpm(ipv4(graph, host), 32, action)
-
-
-def _detour(graph: nx.Graph[str], pair: Pair, row: int) -> fy.P4TableEntry:
-    src, dst = (ipv4(graph, host) for host in pair)
-    return fy.P4TableEntry(
-        "detours",
-        match=fy.P4TableMatch(src=src, dst=dst),
-        action=fy.P4TableAction("take_nexthop", row=row),
+    ranks: Words, found: PortSets, places: _Places, turned: npt.NDArray[np.bool_], groups: _Groups
+) -> TableRows:
+    """Return routes to other switches' hosts; those `turned`, of detours, get one of their own."""
+    leaf, sets = places.leaf[ranks], found.of_host[ranks]
+    starts = np.flatnonzero(np.diff(leaf, prepend=-1))  # of each leaf's hosts in `ranks`
+    shared = np.zeros(len(places.subnet), bool)
+    if len(starts):
+        least, most = np.minimum.reduceat(sets, starts), np.maximum.reduceat(sets, starts)
+        shared[leaf[starts]] = least == most
+    prefixes = starts[shared[leaf[starts]]]
+    single = np.flatnonzero(~shared[leaf] | turned[ranks])
+    # A leaf's prefix comes before its single hosts.
+    order = np.argsort(np.concatenate([2 * prefixes, 2 * single + 1]), kind="stable")
+    return _lpm(
+        np.concatenate([places.subnet[leaf[prefixes]], places.address[ranks[single]]])[order],
+        np.repeat(np.array([PREFIX_BITS, 32], np.uint64), [len(prefixes), len(single)])[order],
+        np.concatenate([sets[prefixes], sets[single]])[order],
+        found.sets,
+        groups,
+        np.concatenate([np.zeros(len(prefixes), bool), turned[ranks[single]]])[order],
     )
 
 
-def _lpm(address: int, prefix_bits: int, action: fy.P4TableAction) -> fy.P4TableEntry:
-    return fy.P4TableEntry(
-        "ipv4_lpm", match=fy.P4TableMatch(dst=(address, prefix_bits)), action=action
+def _lpm(
+    addresses: Fields,
+    lengths: Fields,
+    sets: npt.NDArray[np.int32],
+    ports: Sequence[Ports],
+    groups: _Groups,
+    turned: npt.NDArray[np.bool_] | None = None,
+) -> TableRows:
+    """Return routes to prefixes by sets of ports, given by number; those `turned` by groups."""
+    kinds = 2 * sets.astype(np.int64)
+    if turned is not None:
+        kinds += turned
+    met, first, kind = np.unique(kinds, return_index=True, return_inverse=True)
+    actions = np.zeros((len(met), 4), np.uint64)
+    for place in np.argsort(first).tolist():  # groups get their rows in the order of routes
+        number = int(met[place])
+        actions[place] = groups.towards(ports[number // 2], group=bool(number % 2))
+    return TableRows(
+        "ipv4_lpm",
+        {"dst": (addresses, lengths)},
+        CALLS,
+        actions[kind, 0].astype(np.int64),
+        actions[kind, 1:],
+    )
+
+
+def _detours(graph: nx.Graph[str], turned: Mapping[Pair, int], groups: _Groups) -> TableRows:
+    """Return the rows by which detours leave the routes."""
+    ends = [[ipv4(graph, host) for host in pair] for pair in turned]
+    src, dst = np.array(ends, np.uint64).reshape(-1, 2).T
+    rows = [[groups.base((number,))] for number in turned.values()]
+    return TableRows(
+        "detours",
+        {"src": (src,), "dst": (dst,)},
+        (("take_nexthop", ("row",)),),
+        np.zeros(len(turned), np.int64),
+        np.array(rows, np.uint64).reshape(-1, 1),
     )

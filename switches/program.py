@@ -28,6 +28,7 @@ from ringleaf.switches.generate.observing import Variant
 from ringleaf.switches.json.program import load_source, parse_source
 from ringleaf.switches.p4runtime.finsy_entities import Encoder, read_p4info
 from ringleaf.switches.p4runtime.schema import Schema
+from ringleaf.switches.p4runtime.table_rows import RowReader
 from ringleaf.switches.source import Source
 
 Handler = Callable[[Arena, int, int, int], int]
@@ -145,6 +146,10 @@ class Program:
     @cached_property
     def encoder(self) -> Encoder:
         return Encoder(self.p4info, str(self._p4info))
+
+    @cached_property
+    def row_reader(self) -> RowReader:
+        return RowReader(self.schema, self.encoder)
 
     @cached_property
     def _handlers(self) -> tuple[Handler, Handler]:

@@ -10,15 +10,18 @@ each the shorter way round, and upward if both are as long. Hosts never forward.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from math import prod
 
 import networkx as nx
 
 from ringleaf.errors import TopologyError, choose
+from ringleaf.topologies.arrays import UNREACHED, SwitchArrays
 from ringleaf.topologies.delays import inside_ps
 from ringleaf.topologies.detours import detours
 from ringleaf.topologies.graph import (
+    Link,
     Peers,
     attachment,
     distances,
@@ -29,53 +32,70 @@ from ringleaf.topologies.graph import (
     port,
     switch_graph,
 )
+from ringleaf.topologies.route_table import (
+    Ports,
+    PortSets,
+    RouteTable,
+    dealt_sets,
+    in_order_sets,
+    shortest_sets,
+    torus_links,
+)
 from ringleaf.units import serialize_ps
 
-Ports = tuple[int, ...]
 Table = Mapping[str, Mapping[str, Ports]]
 """Switch -> host -> ports, as `routes` returns it."""
 Choice = Callable[[str, Ports], int]
 """A function that picks the port by which a packet leaves a switch, from the allowed ones."""
 
 
-def routes(graph: nx.Graph[str]) -> dict[str, dict[str, Ports]]:
+def routes(graph: nx.Graph[str]) -> RouteTable:
     """Return, for every switch, the ports towards every host, in port order.
 
-    Hosts of one switch share their tuples. Whatever port is taken at each switch, a packet arrives
-    and meets no switch twice.
+    Whatever port is taken at each switch, a packet arrives and meets no switch twice.
 
     Raises:
         TopologyError: If a switch can't reach a host.
     """
+    router = choose(graph.name, "routing", graph.graph["routing"], TABLES)
+    return TABLES[router](graph)
+
+
+def _shortest_table(graph: nx.Graph[str]) -> RouteTable:
+    arrays = SwitchArrays.of(graph)
+    if (arrays.distances == UNREACHED).any():
+        _complain(graph, arrays)
+    return RouteTable(arrays, partial(shortest_sets, arrays))
+
+
+def _in_order_table(graph: nx.Graph[str]) -> RouteTable:
+    arrays, shape = SwitchArrays.of(graph), graph.graph["shape"]
+    if not arrays.joins(torus_links(shape)):
+        _complain(graph, arrays)
+    return RouteTable(arrays, partial(in_order_sets, arrays, shape=shape))
+
+
+def _complain(graph: nx.Graph[str], arrays: SwitchArrays) -> None:
+    """Look at all routes one after the other, for the first that a missing link breaks."""
     peers = switch_graph(graph)
-    table: dict[str, dict[str, Ports]] = {switch: {} for switch in peers}
-    towards: dict[str, dict[str, Ports]] = {}
-    for host in hosts(graph):
-        last = attachment(graph, host)
-        if last not in towards:
-            towards[last] = _towards(graph, peers, last)
-        for switch, ports in towards[last].items():
-            table[switch][host] = ports
-        table[last][host] = (port(graph, last, host),)
-    return table
+    for leaf in arrays.leaves.tolist():
+        _towards(graph, peers, arrays.switches[leaf])
 
 
-def dealt(graph: nx.Graph[str], table: dict[str, dict[str, Ports]]) -> dict[str, dict[str, Ports]]:
+def dealt(graph: nx.Graph[str], table: RouteTable) -> RouteTable:
     """Return the table with one port per host, dealt out so that neighbouring ranks part early.
 
     In a fat-tree this is the suffix routing of Al-Fares et al. (SIGCOMM 2008, 3.5), or D-mod-k
     (Zahavi, JPDC 72(11), 2012): shifts and exchanges of all hosts at once meet no contention.
     """
-    rank = {host: number for number, host in enumerate(hosts(graph))}
+    arrays = table.arrays
 
-    def deal(switch: str, host: str, ports: Ports) -> Ports:
-        turn = rank[host] // len(ports) ** graph.nodes[switch]["tier"]
-        return (ports[turn % len(ports)],)
+    def deal(number: int) -> PortSets:
+        switch = arrays.switches[number]
+        tier = graph.nodes[switch]["tier"]
+        return dealt_sets(arrays, table.find(number), lambda ports: int(ports**tier))
 
-    return {
-        switch: {host: deal(switch, host, ports) for host, ports in row.items()}
-        for switch, row in table.items()
-    }
+    return RouteTable(arrays, deal)
 
 
 def routes_to(graph: nx.Graph[str], host: str) -> dict[str, Ports]:
@@ -88,6 +108,9 @@ def _towards(graph: nx.Graph[str], peers: Peers, last: str) -> dict[str, Ports]:
     """Return the ports of all switches but `last` towards it."""
     router = choose(graph.name, "routing", graph.graph["routing"], ROUTERS)
     return ROUTERS[router](graph, peers, last)
+
+
+# Columns of the table, one leaf's at a time.
 
 
 def _shortest(graph: nx.Graph[str], peers: Peers, last: str) -> dict[str, Ports]:
@@ -137,6 +160,12 @@ def _coordinates(number: int, shape: Sequence[int]) -> list[int]:
 ROUTERS: dict[str, Callable[[nx.Graph[str], Peers, str], dict[str, Ports]]] = {
     "shortest": _shortest,
     "dimension_order": _dimension_order,
+}
+
+
+TABLES: dict[str, Callable[[nx.Graph[str]], RouteTable]] = {
+    "shortest": _shortest_table,
+    "dimension_order": _in_order_table,
 }
 
 
@@ -211,11 +240,21 @@ def base_rtt_ps(
     return there + one_way_ps(graph, path(graph, dst, src, table=table), reply)
 
 
-def longest_rtt_ps(graph: nx.Graph[str], size_bytes: int) -> int:
-    """Return `base_rtt_ps` of the first host to the farthest, or of a detour that takes longer."""
-    table = routes(graph)
-    pairs = [("h0", host) for host in hosts(graph)] + [*detours(graph)]
-    return max(base_rtt_ps(graph, src, dst, size_bytes, table=table) for src, dst in pairs)
+def longest_rtt_ps(graph: nx.Graph[str], size_bytes: int, *, table: Table | None = None) -> int:
+    """Return `base_rtt_ps` of the first host to the farthest, or of a detour that takes longer.
+
+    Callers that have the graph's `routes` pass them as `table`.
+    """
+    ways = routes(graph) if table is None else table
+    here, *others = hosts(graph)
+    turned = {pair for ends in detours(graph) for pair in (ends, ends[::-1])}
+    alike: dict[tuple[str, Link], str] = {}  # hosts of one switch with equal links are as far
+    for host in others:
+        if (here, host) not in turned:
+            last = attachment(graph, host)
+            alike.setdefault((last, link(graph, host, last)), host)
+    pairs = [*((here, host) for host in alike.values()), *detours(graph)]
+    return max((base_rtt_ps(graph, *pair, size_bytes, table=ways) for pair in pairs), default=0)
 
 
 def links_towards(

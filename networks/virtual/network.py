@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
 
 import networkx as nx
 import torch
@@ -25,7 +24,7 @@ from ringleaf.networks.endpoints.execution import Execution
 from ringleaf.networks.endpoints.journal import Journal
 from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
-from ringleaf.networks.forwarding import forwarding_entities
+from ringleaf.networks.forwarding import forwarding_rows
 from ringleaf.networks.groups import Group, whole
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
@@ -41,11 +40,13 @@ from ringleaf.networks.virtual.state import number_agents, open_network
 from ringleaf.networks.virtual.watch import Sight, Watch
 from ringleaf.packets import POOL_FREE, POOL_SIZE, make_pool
 from ringleaf.switches.engine.schedulers import free_all
+from ringleaf.switches.p4runtime.table_rows import Item
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 from ringleaf.topologies.addresses import ipv4
 from ringleaf.topologies.graph import hosts, neighbors, switches
-from ringleaf.topologies.routing import longest_rtt_ps
+from ringleaf.topologies.route_table import RouteTable
+from ringleaf.topologies.routing import longest_rtt_ps, routes
 from ringleaf.units import FOREVER_PS, PS_PER_US, format_time
 
 POOL_PACKETS = 8192
@@ -98,8 +99,9 @@ class VirtualNetwork:
             field_count=self.program.field_count,
             lane_count=self.program.lane_count,
         )
-        self.switches = self._make_switches(seed)
-        self._rtt_ps = longest_rtt_ps(graph, options.mtu)
+        table = routes(graph)
+        self.switches = self._make_switches(seed, table)
+        self._rtt_ps = longest_rtt_ps(graph, options.mtu, table=table)
         self.endpoints = Endpoints(graph, self.store, options, self.groups, rtt_ps=self._rtt_ps)
         self._tell_aggregation()
         self._network = self._lay_out(seed)
@@ -143,20 +145,18 @@ class VirtualNetwork:
                 self._network,
                 ports,
                 self.program,
-                self._entities,
+                self._items,
                 seed=seed,
             )
             consumers.append(record)
         return consumers
 
-    def _make_switches(self, seed: int) -> dict[str, Switch]:
+    def _make_switches(self, seed: int, table: RouteTable) -> dict[str, Switch]:
         options = self.options
-        entities = forwarding_entities(self.graph, ecmp=options.ecmp, ecn=options.ecn)
-        self._entities: dict[str, list[Any]] = {
-            name: list(entities[name]) for name in switches(self.graph)
-        }
+        items = forwarding_rows(self.graph, ecmp=options.ecmp, ecn=options.ecn, table=table)
+        self._items: dict[str, list[Item]] = {name: items[name] for name in switches(self.graph)}
         made = {}
-        for number, (name, rows) in enumerate(self._entities.items()):
+        for number, (name, rows) in enumerate(self._items.items()):
             ports = len(neighbors(self.graph, name))
             switch = Switch(self.program, self.store, ports=ports, name=name, seed=seed + number)
             switch.write(rows)
@@ -167,7 +167,7 @@ class VirtualNetwork:
         for aggregator in self.endpoints.aggregators.values():
             for name, entities in aggregator.entities.items():
                 self.switches[name].write(entities)
-                self._entities[name] += entities
+                self._items[name] += entities
 
     def _lay_out(self, seed: int) -> int:
         return lay_out(
@@ -384,7 +384,7 @@ class VirtualNetwork:
             raise ConfigError(f"restart: not while traces are recorded, got {name!r}")
         old = self.switches[name]
         switch = Switch(self.program, self.store, ports=len(old.ports), name=name)
-        switch.write(self._entities[name])
+        switch.write(self._items[name])
         switch.commit()
         self.switches[name] = switch
         net = self._net()

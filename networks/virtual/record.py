@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Bytes, Store
@@ -22,6 +21,7 @@ from ringleaf.networks.virtual.state import Rows, open_network
 from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.switches.engine.queues import CAPACITY_BYTES
 from ringleaf.switches.engine.schedulers import scheduler_of
+from ringleaf.switches.p4runtime.table_rows import Item, entities_of
 from ringleaf.switches.program import Program
 
 
@@ -35,7 +35,7 @@ class TraceRecorder:
         network: int,
         places: Sequence[PortPlace],
         program: Program,
-        entities: Mapping[str, Sequence[Any]],
+        items: Mapping[str, Sequence[Item]],
         *,
         seed: int,
     ) -> None:
@@ -43,10 +43,10 @@ class TraceRecorder:
         self._store = store
         self._network = network
         self._program = program
-        self._entities = entities  # by switch, in their order in the network
+        self._items = items  # written to each switch; in the switches' order in the network
         self._seed = seed
         self._places = places
-        self._writers = {name: TraceWriter(folder / name) for name in entities}
+        self._writers = {name: TraceWriter(folder / name) for name in items}
         net = open_network(store.arena, network)
         of_switch = net.nodes[net.ports[:, s.NODE], s.KIND] == s.SWITCH
         net.ports[of_switch, s.CAPTURE] |= s.CAPTURE_SENT | s.CAPTURE_RECEIVED
@@ -75,7 +75,7 @@ class TraceRecorder:
         ports, nodes = net.ports, net.nodes
         for number, (name, writer) in enumerate(self._writers.items()):
             write_program(writer.folder, source.read_text(), p4info.read_text())
-            write_entries(writer.folder / ENTRIES, self._entities[name], schema)
+            write_entries(writer.folder / ENTRIES, entities_of(self._items[name]), schema)
             own = [i for i, place in enumerate(self._places) if place.node == name]
             writer.finish(
                 Manifest(

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ringleaf.arena import Fields
+from ringleaf.switches.control.bulk import rows_of
+from ringleaf.switches.control.hashed import lay_groups
 from ringleaf.switches.control.profiles import Profile
+from ringleaf.switches.engine.columns import EntryColumns
 from ringleaf.switches.engine.lookup import (
     ACTION,
     COUNTER,
     DEFAULT_ROW,
     GROUP_ACTION,
-    GROUP_KEYS,
-    GROUP_MASK,
-    GROUP_RANK,
-    GROUP_ROWS,
     GROUPS,
     KEYS,
     MEMBERS,
-    MIX,
     RANK,
 )
 from ringleaf.switches.engine.shapes import Shape
@@ -37,7 +34,7 @@ class Image:
     def __init__(
         self,
         shape: Shape,
-        entries: Sequence[Entry],
+        entries: Sequence[Entry] | EntryColumns,
         default: Entry,
         profile: Profile | None,
         own: Mapping[int, int],
@@ -55,34 +52,42 @@ class Image:
         shape = self._shape
         default = self._row(self._default, 0, 0)
         if shape.ranges:
+            assert not isinstance(self._entries, EntryColumns)
             rows = [self._row(entry, rank, records_at) for rank, entry in _ranked(self._entries)]
-            body: list[Fields] = rows
-            count = len(rows)
+            count, body = len(rows), np.array(rows, np.uint64).ravel()
         else:
-            groups = self._groups(records_at)
-            body = _lay_groups(groups, DEFAULT_ROW + shape.row_words, shape)
-            count = len(groups)
+            count, body = self._groups(records_at)
         first = np.zeros(DEFAULT_ROW, np.uint64)
         first[GROUPS] = count
-        default[MEMBERS] = first.size + default.size + sum(part.size for part in body)
-        return np.concatenate([first, default, *body, *self._member_rows])
+        default[MEMBERS] = first.size + default.size + body.size
+        return np.concatenate([first, default, body, *self._member_rows])
 
-    def _groups(self, records_at: int) -> list[_Group]:
-        """Return entries by mask, the groups in falling order of their greatest rank."""
-        groups: dict[tuple[int, ...], _Group] = {}
-        if self._shape.kind == "exact":
-            groups[self._masks_of_exact()] = _Group(self._masks_of_exact(), {})
-        for rank, entry in self._in_order():
-            masks = self._pack([mask for _, mask in entry.match])
-            keys = self._pack([value & mask for value, mask in entry.match])
-            group = groups.setdefault(masks, _Group(masks, {}))
-            group.rows.setdefault(keys, self._row(entry, rank, records_at))
-        return sorted(groups.values(), key=lambda group: -group.rank)
+    def _groups(self, records_at: int) -> tuple[int, Fields]:
+        """Return the number of groups of equal mask, and all of them."""
+        shape = self._shape
+        if isinstance(self._entries, EntryColumns):
+            rows, masks = rows_of(self._entries, shape, records_at)
+        else:
+            rows, masks = self._rows_and_masks(self._entries, records_at)
+        if shape.kind == "exact" and not len(rows):
+            rows = np.zeros((1, shape.row_words), np.uint64)  # of rank 0: an empty group
+            masks = np.array([self._masks_of_exact()], np.uint64)
+        return lay_groups(rows, masks, DEFAULT_ROW + shape.row_words)
 
-    def _in_order(self) -> list[tuple[int, Entry]]:
+    def _rows_and_masks(self, entries: Sequence[Entry], records_at: int) -> tuple[Fields, Fields]:
+        """Return the entries' rows and the masks of their keys, best first."""
+        shape, ordered = self._shape, self._in_order(entries)
+        rows = np.zeros((len(ordered), shape.row_words), np.uint64)
+        masks = np.zeros((len(ordered), shape.key_words), np.uint64)
+        for place, (rank, entry) in enumerate(ordered):
+            rows[place] = self._row(entry, rank, records_at)
+            masks[place] = self._pack([mask for _, mask in entry.match])
+        return rows, masks
+
+    def _in_order(self, entries: Sequence[Entry]) -> list[tuple[int, Entry]]:
         if self._shape.prioritized:
-            return _ranked(self._entries)
-        ranked = [(entry.prefix + 1, entry) for entry in self._entries]
+            return _ranked(entries)
+        ranked = [(entry.prefix + 1, entry) for entry in entries]
         return sorted(ranked, key=lambda pair: -pair[0])
 
     def _masks_of_exact(self) -> tuple[int, ...]:
@@ -154,51 +159,6 @@ class Image:
         row[ACTION] = action
         self._put_arguments(row, action, member.arguments)
         return row
-
-
-@dataclass(slots=True)
-class _Group:
-    """Entries whose keys are compared under the same masks; the best of equal keys."""
-
-    masks: tuple[int, ...]
-    rows: dict[tuple[int, ...], Fields]
-
-    @property
-    def rank(self) -> int:
-        return max((int(row[RANK]) for row in self.rows.values()), default=0)
-
-
-def slot_of(keys: tuple[int, ...]) -> int:
-    """Return the number that, cut to a table's size, is the slot where a key's search starts."""
-    slot = 0
-    for key in keys:
-        slot = (slot ^ key) * MIX & WORD_MASK
-        slot ^= slot >> 32
-    return slot
-
-
-def _lay_groups(groups: list[_Group], start: int, shape: Shape) -> list[Fields]:
-    """Return the groups' descriptions, then their hash tables."""
-    width = GROUP_KEYS + shape.key_words
-    rows_at = start + width * len(groups)
-    heads, tables = [], []
-    for group in groups:
-        slots = 1 << max((2 * len(group.rows) - 1).bit_length(), 1)  # at most half full
-        head = np.zeros(width, np.uint64)
-        head[GROUP_RANK] = group.rank
-        head[GROUP_MASK] = slots - 1
-        head[GROUP_ROWS] = rows_at
-        head[GROUP_KEYS:] = group.masks
-        table = np.zeros((slots, shape.row_words), np.uint64)
-        for keys, row in group.rows.items():
-            slot = slot_of(keys) & (slots - 1)
-            while table[slot, RANK]:
-                slot = (slot + 1) & (slots - 1)
-            table[slot] = row
-        heads.append(head)
-        tables.append(table.ravel())
-        rows_at += table.size
-    return heads + tables
 
 
 def _ranked(entries: Sequence[Entry]) -> list[tuple[int, Entry]]:

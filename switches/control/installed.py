@@ -14,6 +14,7 @@ from ringleaf.arena import Fields, Store
 from ringleaf.errors import ConfigError, choose
 from ringleaf.switches.control.profiles import Profile
 from ringleaf.switches.control.tables import TableEntries
+from ringleaf.switches.engine.columns import EntryColumns
 from ringleaf.switches.engine.meters import METER_WORDS
 from ringleaf.switches.engine.shapes import COUNTER_WORDS, Shape
 from ringleaf.switches.engine.updates import (
@@ -55,6 +56,12 @@ class InstalledTable:
             store.arena.words[self._word] = at
         store.arena.fields[at : at + image.size] = image
         self.is_stale = False
+
+    def extend(self, columns: EntryColumns) -> bool:
+        """Add entries, or change nothing and return False if they must be added one by one."""
+        done = self.entries.extend(columns)
+        self.is_stale = self.is_stale or done
+        return done
 
     def counter(self, entry: Entry, now_ps: int) -> Fields:
         """Return a view of an entry's counter: packets, bytes."""
@@ -119,11 +126,12 @@ class InstalledTable:
             self._records_at = self._store.allocate("fields", self._records_room * words)
             self._store.arena.fields[self._records_at :][: old.size] = old
             self.is_stale = True
-        for record in self.entries.fresh:
-            start = self._records_at + record * words
-            self._store.arena.fields[start : start + words] = 0
-            if self.shape.table.timed:
-                self._store.arena.fields[start + self.shape.hit_at] = now_ps + 1
+        fresh, end = self.entries.fresh, self._records_at + self._records_room * words
+        records = self._store.arena.fields[self._records_at : end].reshape(-1, words)
+        records[fresh] = 0
+        if self.shape.table.timed:
+            records[fresh, self.shape.hit_at] = now_ps + 1
+        for record in fresh if self._reported else ():
             self._reported.pop(record, None)
         self.entries.fresh.clear()
 

@@ -10,6 +10,7 @@ from ringleaf.arena import Fields
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.control.images import Image
 from ringleaf.switches.control.profiles import Profile, check_arguments
+from ringleaf.switches.engine.columns import EntryColumns
 from ringleaf.switches.engine.shapes import Shape
 from ringleaf.switches.engine.updates import Entry, Match, Member, MemberGroup, prefix_mask
 from ringleaf.switches.source import Action
@@ -25,7 +26,8 @@ class TableEntries:
         self._actions = actions  # of the whole program
         self._profile = profile
         self._where = f"{where}: table {shape.table.name!r}"
-        self._entries: dict[tuple[Match, int], Entry] = {}
+        self._columns: EntryColumns | None = None  # all entries, while nobody looks at single ones
+        self._made: dict[tuple[Match, int], Entry] = {}
         self._free_records: list[int] = []
         self._references: Counter[Member | MemberGroup] = Counter()
         self.records = 0  # records (of counter, meter and last hit) ever needed at once
@@ -45,6 +47,14 @@ class TableEntries:
             self._add(Entry(match, const.action, const.arguments, -const.priority, _prefix(match)))
 
     @property
+    def _entries(self) -> dict[tuple[Match, int], Entry]:
+        """The entries by match and precedence, oldest first."""
+        if self._columns is not None:
+            made, self._columns = self._columns.entries(), None
+            self._made = {(entry.match, entry.precedence): entry for entry in made}
+        return self._made
+
+    @property
     def entries(self) -> Iterable[Entry]:
         """All entries, oldest first."""
         return self._entries.values()
@@ -55,9 +65,37 @@ class TableEntries:
         Args:
             records_at: Offset in `arena.fields` of the entries' records, 0 for none.
         """
-        entries = list(self._entries.values())
+        entries = self._columns or list(self._made.values())
         image = Image(self._shape, entries, self.default, self._profile, self._own)
         return image.build(records_at)
+
+    def extend(self, columns: EntryColumns) -> bool:
+        """Add entries to those that came by columns; return whether that could be done.
+
+        If not, nothing has changed, and `insert` does it or says which one can't be inserted.
+
+        Args:
+            columns: Entries whose keys, actions and arguments the table can have.
+        """
+        if self._made or (self.records and self._columns is None) or self._is_special:
+            return False
+        if self._columns is not None:
+            columns = self._columns.followed_by(columns)
+        if len(columns) > self._shape.table.max_size or not columns.are_unique():
+            return False
+        self._columns = columns
+        if self._shape.record_words:
+            self.fresh += range(self.records, len(columns))
+        self.records = len(columns)
+        return True
+
+    @property
+    def _is_special(self) -> bool:
+        """Whether columns lack some part of this table's entries, or none may be inserted."""
+        table = self._shape.table
+        is_fixed = bool(table.entries) or not table.keys
+        is_masked = any(key.mask is not None for key in table.keys)
+        return is_fixed or is_masked or self._profile is not None or bool(self._shape.ranges)
 
     def insert(self, entry: Entry) -> None:
         """Add an entry.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,15 @@ _VERBS = {
     P4UpdateType.MODIFY: MODIFY,
     P4UpdateType.DELETE: DELETE,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Ids in place of names: of a table, its keys, and actions with their parameters."""
+
+    table: int
+    keys: dict[int, str]  # key's id -> its name
+    calls: list[tuple[int, list[int]]]
 
 
 class Encoder:
@@ -52,6 +63,24 @@ class Encoder:
             return _verb(entity), entity.encode(self._schema)
         except (ValueError, KeyError, TypeError, OverflowError) as exc:
             raise ConfigError(f"{self._where}: {exc}, got {entity!r}") from exc
+
+    def resolve(
+        self, table: str, keys: Iterable[str], calls: Iterable[tuple[str, Iterable[str]]]
+    ) -> Resolved | None:
+        """Return ids of a table, its keys, and actions with parameters; None if one is unknown."""
+        try:
+            found = self._schema.tables[table]
+            actions = [(found.actions[name], parameters) for name, parameters in calls]
+            return Resolved(
+                found.id,
+                {found.match_fields[key].id: key for key in keys},
+                [
+                    (action.id, [action.params[name].id for name in parameters])
+                    for action, parameters in actions
+                ],
+            )
+        except ValueError:  # as finsy says it of all unknown names
+            return None
 
 
 def read_p4info(path: Path) -> Any:

@@ -44,6 +44,12 @@ class TableInfo:
         return bool(self.message.idle_timeout_behavior)
 
     @property
+    def entry_actions(self) -> set[int]:
+        """The ids of the actions that an entry may have, and not only the default."""
+        refs = [ref for ref in self.message.action_refs if ref.scope != p4i.ActionRef.DEFAULT_ONLY]
+        return {ref.id for ref in refs} & self.numbers.keys()
+
+    @property
     def const_precedences(self) -> list[int]:
         """The precedences of the program's constant entries, the lowest first.
 

@@ -21,6 +21,7 @@ from ringleaf.topologies.graph import (
 )
 from ringleaf.topologies.registry import build
 from ringleaf.topologies.routing import (
+    Table,
     base_rtt_ps,
     dealt,
     hop_count,
@@ -31,9 +32,7 @@ from ringleaf.topologies.routing import (
 )
 
 
-def choices(
-    graph: nx.Graph[str], table: dict[str, dict[str, tuple[int, ...]]], host: str
-) -> nx.DiGraph[str]:
+def choices(graph: nx.Graph[str], table: Table, host: str) -> nx.DiGraph[str]:
     """Where a packet for `host` may go next from each switch."""
     following: nx.DiGraph[str] = nx.DiGraph()
     for switch, ports in ((switch, table[switch][host]) for switch in table):
@@ -171,7 +170,7 @@ def test_a_table_saves_work_and_changes_nothing(spec: str) -> None:
 
 def test_the_table_that_is_given_is_the_one_that_is_used() -> None:
     graph = build("leafspine,leaves=2,spines=2,hosts=1")
-    table = routes(graph)
+    table = {switch: dict(row) for switch, row in routes(graph).items()}
     table["s0"]["h1"] = (3,)
 
     assert path(graph, "h0", "h1", table=table) == ["h0", "s0", "s3", "s1", "h1"]
@@ -197,6 +196,8 @@ def test_a_cut_network_is_refused() -> None:
     torus.remove_edge("s1", "s2")
     with pytest.raises(TopologyError, match="torus2d,x=4,y=1: no link from s1 to s2"):
         routes_to(torus, "h2")
+    with pytest.raises(TopologyError, match="torus2d,x=4,y=1: no link from s2 to s1"):
+        routes(torus)
 
 
 def test_a_torus_can_route_by_every_shortest_path_instead() -> None:
@@ -233,6 +234,22 @@ def test_hosts_of_a_switch_have_ports_of_their_own() -> None:
     for host in hosts(graph):
         switch = attachment(graph, host)
         assert routes(graph)[switch][host] == (port(graph, switch, host),)
+
+
+@given(ANY_SPEC)
+def test_dealt_ports_are_those_of_the_turn_of_each_rank(spec: str) -> None:
+    graph = build(spec)
+    table = routes(graph)
+    ranks = dict(zip(hosts(graph), range(len(hosts(graph))), strict=True))
+
+    expected = {
+        switch: {
+            host: (ports[ranks[host] // len(ports) ** graph.nodes[switch]["tier"] % len(ports)],)
+            for host, ports in row.items()
+        }
+        for switch, row in table.items()
+    }
+    assert {name: dict(row) for name, row in dealt(graph, table).items()} == expected
 
 
 def test_dealt_routes_carry_an_exchange_of_all_hosts_without_contention() -> None:

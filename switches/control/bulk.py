@@ -1,0 +1,49 @@
+"""Rows of a table's image, made of columns of entries."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ringleaf.arena import Fields, Words
+from ringleaf.switches.engine.columns import EntryColumns
+from ringleaf.switches.engine.lookup import ACTION, COUNTER, KEYS, RANK
+from ringleaf.switches.engine.shapes import Shape
+
+
+def rows_of(columns: EntryColumns, shape: Shape, records_at: int) -> tuple[Fields, Fields]:
+    """Return rows, (entries, row words), and their masks, (entries, key words), best first.
+
+    Args:
+        columns: Entries, in a table without ranges and action profile.
+        shape: The table's packing.
+        records_at: Offset in `arena.fields` of the entries' records, 0 for none.
+    """
+    order, rank = _ranked(columns, shape)
+    rows = np.zeros((len(columns), shape.row_words), np.uint64)
+    rows[:, RANK] = rank
+    if records_at:
+        rows[:, COUNTER] = records_at + shape.record_words * order
+    rows[:, ACTION] = columns.action[order]
+    rows[:, KEYS : KEYS + shape.key_words] = _pack(columns.values[order], shape)
+    start, count = shape.arguments_at, columns.arguments.shape[1]
+    rows[:, start : start + count] = columns.arguments[order]
+    return rows, _pack(columns.masks[order], shape)
+
+
+def _ranked(columns: EntryColumns, shape: Shape) -> tuple[Words, Words]:
+    """Return the entries' places, best first, and their ranks; among equals the oldest first."""
+    if shape.prioritized:
+        order = np.argsort(-columns.precedence, kind="stable")
+        return order, np.arange(len(columns), 0, -1)
+    prefixes = columns.prefixes
+    order = np.argsort(-prefixes, kind="stable")
+    return order, prefixes[order] + 1
+
+
+def _pack(keys: Fields, shape: Shape) -> Fields:
+    """Return all keys, (entries, keys), as the words of a row, (entries, key words)."""
+    words = np.zeros((len(keys), shape.key_words), np.uint64)
+    for part in shape.parts:
+        assert part.source == 0, "columns have keys of one word"
+        words[:, part.word] |= keys[:, part.key] << np.uint64(part.shift)
+    return words

@@ -1,0 +1,113 @@
+"""The hash tables of a table's image, one for each mask (`lookup.py`), laid out by columns.
+
+The outcome is that of a loop which puts row after row, in the order given, into the first free slot
+from its own on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ringleaf.arena import Fields, Words
+from ringleaf.switches.engine.lookup import (
+    GROUP_KEYS,
+    GROUP_MASK,
+    GROUP_RANK,
+    GROUP_ROWS,
+    KEYS,
+    MIX,
+    RANK,
+)
+
+_MIX = np.uint64(MIX)
+_U32 = np.uint64(32)
+
+
+def lay_groups(rows: Fields, masks: Fields, start: int) -> tuple[int, Fields]:
+    """Return the number of groups; and their descriptions, followed by their hash tables.
+
+    Args:
+        rows: (rows, row words) the rows, best first; of equal ones under one mask the first counts.
+        masks: (rows, key words) each row's mask. A mask with a row of rank 0 alone has a group
+            without rows.
+        start: Place of the first description in the image.
+    """
+    group, groups = _number_groups(rows, masks)
+    kept = np.flatnonzero(rows[:, RANK])
+    kept = kept[_first_of_equals(group[kept], rows[kept, KEYS : KEYS + masks.shape[1]])]
+    rows, group = rows[kept], group[kept]
+    counts = np.bincount(group, minlength=len(groups))
+    slots = np.array([_slots_for(count) for count in counts.tolist()], np.int64)
+    base = np.cumsum(slots) - slots
+    home = _home_of(rows[:, KEYS : KEYS + masks.shape[1]]) & (slots[group] - 1)
+    table = np.zeros((int(slots.sum()), rows.shape[1]), np.uint64)
+    table[_settle(home, base[group], slots[group])] = rows
+    heads = np.zeros((len(groups), GROUP_KEYS + masks.shape[1]), np.uint64)
+    best = np.zeros(len(groups), np.uint64)
+    np.maximum.at(best, group, rows[:, RANK])
+    heads[:, GROUP_RANK], heads[:, GROUP_MASK], heads[:, GROUP_KEYS:] = best, slots - 1, groups
+    heads[:, GROUP_ROWS] = start + heads.size + base * rows.shape[1]
+    return len(groups), np.concatenate([heads.ravel(), table.ravel()])
+
+
+def _number_groups(rows: Fields, masks: Fields) -> tuple[Words, Fields]:
+    """Return the number of each row's group, and the groups' masks, in falling order of rank.
+
+    Among groups of equal rank the one that has the first row comes first.
+    """
+    if not len(masks) or (masks == masks[0]).all():
+        return np.zeros(len(masks), np.int64), masks[:1]
+    found, first, group = np.unique(masks, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # rows come best first, so each group's first row has its rank
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
+    return number[group.ravel()], found[order]
+
+
+def _first_of_equals(group: Words, keys: Fields) -> Words:
+    """Return the places of the rows that have no equal one in their group before them."""
+    columns = [*keys.T, group]
+    order = np.lexsort(columns)  # stable
+    new = np.ones(len(order), bool)
+    new[1:] = False
+    for column in columns:
+        along = column[order]
+        new[1:] |= along[1:] != along[:-1]
+    return np.sort(order[new])
+
+
+def _slots_for(count: int) -> int:
+    """Return the size of a table of so many rows, a power of two: it is at most half full."""
+    return 1 << max((2 * count - 1).bit_length(), 1)
+
+
+def _home_of(keys: Fields) -> Words:
+    """Return the number that, cut to a table's size, is the slot where each key's search starts."""
+    slot = np.zeros(len(keys), np.uint64)
+    for key in keys.T:
+        slot = (slot ^ key) * _MIX
+        slot ^= slot >> _U32
+    return slot.astype(np.int64)  # only the lowest bits count
+
+
+def _settle(home: Words, base: Words, slots: Words) -> Words:
+    """Return the place of each row: the first that is free, from its home on and around.
+
+    All rows ask for a place at once; the earliest row gets it, also where a later one sits already,
+    and the others ask for the next one. In the end all are where the rows would be if they
+    had come one by one (Gale and Shapley, Am. Math. Monthly 69(1), 1962: all places prefer the
+    same rows, so there is one stable outcome).
+    """
+    nobody = len(home)
+    holder = np.full(int((base + slots).max(initial=0)), nobody)
+    at = home.copy()
+    asking = np.arange(nobody)
+    while asking.size:
+        place = base[asking] + at[asking]
+        before = holder[place]
+        np.minimum.at(holder, place, asking)
+        after = holder[place]
+        displaced = before[(before != after) & (before != nobody)]
+        asking = np.unique(np.concatenate([asking[after != asking], displaced]))
+        at[asking] = (at[asking] + 1) & (slots[asking] - 1)
+    return base + at

@@ -1,0 +1,242 @@
+"""Entries of one table as columns, in place of a P4Runtime message for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import finsy as fy
+import numpy as np
+
+from ringleaf.arena import Fields, Words
+from ringleaf.switches.engine.columns import MOST_BITS, EntryColumns
+from ringleaf.switches.p4runtime.finsy_entities import Encoder
+from ringleaf.switches.p4runtime.matches import kind_of
+from ringleaf.switches.p4runtime.schema import Schema, TableInfo
+
+Call = tuple[str, tuple[str, ...]]
+"""An action and its parameters, by name."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableRows:
+    """Entries to insert into one table; they mean the same as `entities`, one after the other.
+
+    All columns are of type uint64, but for `action`, which is int64.
+
+    Attributes:
+        table: The table's name, as finsy takes it.
+        match: By key: (entries,) values for exact keys; for others also the lengths of prefixes,
+            or masks.
+        calls: The actions that occur, with their parameters.
+        action: (entries,) the place in `calls` of each entry's action.
+        arguments: (entries, most) the arguments, in the order that `calls` has for the action.
+        priority: (entries,) for tables with priorities.
+    """
+
+    table: str
+    match: Mapping[str, tuple[Fields, ...]]
+    calls: tuple[Call, ...]
+    action: Words
+    arguments: Fields
+    priority: Words | None = None
+
+    def __len__(self) -> int:
+        return len(self.action)
+
+    def entities(self) -> Iterator[fy.P4TableEntry]:
+        """Yield the entries as finsy's entities, in order."""
+        keys = list(self.match)
+        columns = [_plain(columns) for columns in self.match.values()]
+        priorities = [0] * len(self) if self.priority is None else self.priority.tolist()
+        rows = zip(
+            zip(*columns, strict=True) if columns else [()] * len(self),
+            self.action.tolist(),
+            self.arguments.tolist(),
+            priorities,
+            strict=True,
+        )
+        for values, number, arguments, priority in rows:
+            name, parameters = self.calls[number]
+            given = dict(zip(parameters, arguments, strict=False))
+            yield fy.P4TableEntry(
+                self.table,
+                match=fy.P4TableMatch(zip(keys, values, strict=True)),
+                priority=priority,
+                action=fy.P4TableAction(name, **given),
+            )
+
+
+def _plain(columns: tuple[Fields, ...]) -> list[Any]:
+    """Return a key's values as finsy takes them: numbers, or pairs of numbers."""
+    first, *rest = (column.tolist() for column in columns)
+    return list(zip(first, *rest, strict=True)) if rest else first
+
+
+Item = TableRows | Any
+"""Rows, or one of finsy's entities."""
+
+
+def entities_of(items: Iterable[Item]) -> Iterator[Any]:
+    """Yield finsy's entities, also for rows."""
+    for item in items:
+        if isinstance(item, TableRows):
+            yield from item.entities()
+        else:
+            yield item
+
+
+class RowReader:
+    """Turns rows into columns as tables keep them, by a program's P4Info.
+
+    It gives up where single messages say better what is wrong, or where columns don't do.
+    """
+
+    def __init__(self, schema: Schema, encoder: Encoder) -> None:
+        self._schema = schema
+        self._encoder = encoder
+        self._plans: dict[tuple[Any, ...], _Plan | None] = {}
+
+    def read(self, rows: TableRows) -> tuple[str, EntryColumns] | None:
+        """Return a table's full name, and its new entries; None if they must be written singly."""
+        form = (rows.table, tuple((k, len(c)) for k, c in rows.match.items()), rows.calls)
+        if form not in self._plans:
+            self._plans[form] = self._plan(rows)
+        plan = self._plans[form]
+        if plan is None:
+            return None
+        columns = plan.columns(rows)
+        return None if columns is None else (plan.table, columns)
+
+    def _plan(self, rows: TableRows) -> _Plan | None:
+        named = self._encoder.resolve(rows.table, rows.match, rows.calls)
+        if named is None or named.table not in self._schema.tables:
+            return None
+        table = self._schema.tables[named.table]
+        if table.profile or max(table.shape.widths, default=0) > MOST_BITS:
+            return None
+        keys = _plan_keys(table, named.keys, rows.match)
+        calls = [_plan_call(table, *call) for call in named.calls]
+        if keys is None or None in calls:
+            return None
+        return _Plan(table.name, table.shape.prioritized, keys, [c for c in calls if c is not None])
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A table's key: its name in rows, None if they leave it out; how it is matched, its bits."""
+
+    name: str | None
+    kind: str
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """An action's number in the JSON; per parameter, its place in rows, and its bits."""
+
+    number: int
+    places: tuple[int, ...]
+    widths: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The part of reading rows that is the same for all rows of one form."""
+
+    table: str
+    prioritized: bool
+    keys: Sequence[_Key]
+    calls: Sequence[_Call]
+
+    def columns(self, rows: TableRows) -> EntryColumns | None:
+        """Return the entries as the table keeps them; None if a value is not as it must be."""
+        pairs = [_pair(key, rows) for key in self.keys]
+        arguments = self._arguments(rows)
+        precedence = self._precedence(rows)
+        if arguments is None or precedence is None:
+            return None
+        found = [pair for pair in pairs if pair is not None]
+        if len(found) < len(pairs):
+            return None
+        values, masks = (np.stack(columns, axis=1) for columns in zip(*found, strict=True))
+        numbers = np.array([call.number for call in self.calls], np.int64)
+        counts = {call.number: len(call.places) for call in self.calls}
+        return EntryColumns(values, masks, numbers[rows.action], arguments, precedence, counts)
+
+    def _arguments(self, rows: TableRows) -> Fields | None:
+        """Return the arguments in the order of the program's parameters."""
+        most = max((len(call.places) for call in self.calls), default=0)
+        arguments = np.zeros((len(rows), most), np.uint64)
+        for number, call in enumerate(self.calls):
+            its_own = rows.action == number
+            for column, (place, width) in enumerate(zip(call.places, call.widths, strict=True)):
+                given = rows.arguments[its_own, place]
+                if not _fits(given, width):
+                    return None
+                arguments[its_own, column] = given
+        return arguments
+
+    def _precedence(self, rows: TableRows) -> Words | None:
+        given = rows.priority
+        if given is None:
+            given = np.zeros(len(rows), np.int64)
+        if self.prioritized:
+            return given if ((given >= 1) & (given < 1 << 31)).all() else None
+        return None if given.any() else given
+
+
+def _plan_keys(
+    table: TableInfo, names: Mapping[int, str], match: Mapping[str, tuple[Fields, ...]]
+) -> list[_Key] | None:
+    """Return the table's keys in order, of which `names` has those given, by field id."""
+    keys = []
+    for field, width in zip(table.message.match_fields, table.shape.widths, strict=True):
+        kind, name = kind_of(field), names.get(field.id)
+        if kind not in ("exact", "lpm", "ternary") or (name is None and kind == "exact"):
+            return None
+        if name is not None and len(match[name]) != (1 if kind == "exact" else 2):
+            return None
+        keys.append(_Key(name, kind, width))
+    return keys
+
+
+def _plan_call(table: TableInfo, action: int, parameters: Sequence[int]) -> _Call | None:
+    """Return an action by id, whose parameters, by id, are given in this order."""
+    if action not in table.entry_actions:
+        return None
+    number = table.numbers[action]
+    wanted = table.actions[number].params
+    widths = tuple(param.bitwidth for param in wanted)
+    if {param.id for param in wanted} != set(parameters) or max(widths, default=0) > MOST_BITS:
+        return None
+    return _Call(number, tuple(parameters.index(param.id) for param in wanted), widths)
+
+
+def _pair(key: _Key, rows: TableRows) -> tuple[Fields, Fields] | None:
+    """Return the values and masks of one key; None if they are not in canonical form."""
+    full = np.uint64((1 << key.width) - 1)
+    if key.name is None:
+        return np.zeros(len(rows), np.uint64), np.zeros(len(rows), np.uint64)
+    if key.kind == "exact":
+        (values,) = rows.match[key.name]
+        return (values, np.full(len(rows), full)) if _fits(values, key.width) else None
+    values, masks = rows.match[key.name]
+    if key.kind == "lpm":
+        if (masks > key.width).any():
+            return None
+        masks = _prefix_masks(key.width)[masks.astype(np.int64)]
+    if not _fits(masks, key.width) or (values & ~masks).any():
+        return None
+    return values, masks
+
+
+def _prefix_masks(width: int) -> Fields:
+    """Return the masks of all lengths of prefixes, from 0 to `width`."""
+    full = (1 << width) - 1
+    return np.array([full >> n ^ full for n in range(width + 1)], np.uint64)
+
+
+def _fits(values: Fields, width: int) -> bool:
+    return width >= MOST_BITS or not (values >> np.uint64(width)).any()

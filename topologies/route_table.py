@@ -1,0 +1,166 @@
+"""Routes of all switches to all hosts, computed switch by switch when they are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from ringleaf.topologies.arrays import Numbers, SwitchArrays
+
+Ports = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PortSets:
+    """One switch's routes.
+
+    Attributes:
+        sets: The ports that may be taken, for some host each; all are different.
+        of_host: (hosts,) the place in `sets` of each host's; int32, as large networks have many.
+    """
+
+    sets: Sequence[Ports]
+    of_host: npt.NDArray[np.int32]
+
+
+class Row(Mapping[str, Ports]):
+    """One switch's ports by destination host."""
+
+    def __init__(self, found: PortSets, rank: Mapping[str, int]) -> None:
+        self._found = found
+        self._rank = rank
+
+    def __getitem__(self, host: str) -> Ports:
+        return self._found.sets[int(self._found.of_host[self._rank[host]])]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rank)
+
+    def __len__(self) -> int:
+        return len(self._rank)
+
+
+class RouteTable(Mapping[str, Row]):
+    """Switch -> host -> ports.
+
+    Args:
+        arrays: The topology's switches and hosts.
+        find: A function that returns the routes of a switch, by its number.
+    """
+
+    def __init__(self, arrays: SwitchArrays, find: Callable[[int], PortSets]) -> None:
+        self.arrays = arrays
+        self._find = find
+        self._found: dict[str, PortSets] = {}
+        self._rows: dict[str, Row] = {}
+        self._rank = {host: rank for rank, host in enumerate(arrays.hosts)}
+
+    def find(self, number: int) -> PortSets:
+        """Return the routes of a switch, by its number, for a caller who needs them only once."""
+        return self._found.get(self.arrays.switches[number]) or self._find(number)
+
+    def port_sets(self, switch: str) -> PortSets:
+        """Return a switch's routes as arrays."""
+        if switch not in self._found:
+            self._found[switch] = self._find(self.arrays.number[switch])
+        return self._found[switch]
+
+    def __getitem__(self, switch: str) -> Row:
+        if switch not in self._rows:
+            self._rows[switch] = Row(self.port_sets(switch), self._rank)
+        return self._rows[switch]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.arrays.switches)
+
+    def __len__(self) -> int:
+        return len(self.arrays.switches)
+
+
+def shortest_sets(arrays: SwitchArrays, switch: int) -> PortSets:
+    """Return the ports of all shortest paths; every switch must be reachable."""
+    links = slice(arrays.first[switch], arrays.first[switch + 1])
+    distance = arrays.distances
+    nearer = distance[arrays.peer[links]] < distance[switch]  # (links, leaves)
+    return _with_own(arrays, switch, *_distinct(nearer.T, arrays.port[links]))
+
+
+def in_order_sets(arrays: SwitchArrays, switch: int, shape: Sequence[int]) -> PortSets:
+    """Return the port of dimension-order routing in a torus of this shape; all links must exist.
+
+    Source: Dally and Towles, "Principles and Practices of Interconnection Networks", 8.4.2.
+    """
+    links = slice(arrays.first[switch], arrays.first[switch + 1])
+    following = np.full(len(arrays.leaves), switch)
+    below = [prod(shape[:axis]) for axis in range(len(shape))]
+    for size, stride in reversed(list(zip(shape, below, strict=True))):
+        here, there = switch // stride % size, arrays.leaves // stride % size
+        ahead = (there - here) % size
+        step = np.where(2 * ahead <= size, 1, -1)
+        peer = switch + ((here + step) % size - here) * stride
+        following = np.where(ahead > 0, peer, following)  # the first dimension has the last word
+    chosen = following[:, None] == arrays.peer[links]
+    return _with_own(arrays, switch, *_distinct(chosen, arrays.port[links]))
+
+
+def torus_links(shape: Sequence[int]) -> Numbers:
+    """Return the links (from, to) of a torus of this shape, (links, 2), that routes may take."""
+    here = np.arange(prod(shape))
+    links = []
+    for axis, size in enumerate(shape):
+        stride = prod(shape[:axis])
+        place = here // stride % size
+        steps = (1, -1)[: size - 1]
+        links += [here + ((place + step) % size - place) * stride for step in steps]
+    ends = [np.stack([here, there], axis=1) for there in links]
+    return np.concatenate(ends) if ends else np.zeros((0, 2), np.int64)
+
+
+def dealt_sets(arrays: SwitchArrays, given: PortSets, spread: Callable[[int], int]) -> PortSets:
+    """Return one of the allowed ports for each host.
+
+    Args:
+        arrays: The topology's switches and hosts.
+        given: All allowed ports.
+        spread: By number of ports: the number of neighbouring ranks that get the same one.
+    """
+    counts = np.array([len(ports) for ports in given.sets])
+    blocks = np.array([spread(len(ports)) for ports in given.sets])
+    choices = np.zeros((len(given.sets), counts.max(initial=0)), np.int64)
+    for place, ports in enumerate(given.sets):
+        choices[place, : len(ports)] = ports
+    ranks = np.arange(len(arrays.hosts))
+    turn = ranks // blocks[given.of_host] % counts[given.of_host]
+    dealt, of_host = np.unique(choices[given.of_host, turn], return_inverse=True)
+    return PortSets([(port,) for port in dealt.tolist()], of_host.astype(np.int32))
+
+
+def _distinct(allowed: npt.NDArray[np.bool_], ports: Numbers) -> tuple[list[Ports], Numbers]:
+    """Return the different sets of ports, and which of them each leaf has.
+
+    Args:
+        allowed: (leaves, links) whether a link may be taken.
+        ports: (links,) the port of each.
+    """
+    if not allowed.size:
+        return [()], np.zeros(len(allowed), np.int64)
+    packed = np.ascontiguousarray(np.packbits(allowed, axis=1))
+    whole = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
+    _, example, of_leaf = np.unique(whole, return_index=True, return_inverse=True)
+    return [tuple(ports[allowed[leaf]].tolist()) for leaf in example.tolist()], of_leaf
+
+
+def _with_own(arrays: SwitchArrays, switch: int, sets: list[Ports], of_leaf: Numbers) -> PortSets:
+    """Return the routes to hosts, given those to leaves; a switch's own hosts have their ports."""
+    of_host = of_leaf[arrays.leaf]
+    own = np.flatnonzero(arrays.at == switch)
+    if not len(own):
+        return PortSets(sets, of_host.astype(np.int32))
+    of_host[own] = len(sets) + np.arange(len(own))
+    sets = [*sets, *((port,) for port in arrays.host_port[own].tolist())]
+    used, of_host = np.unique(of_host, return_inverse=True)  # nobody else goes to this leaf
+    return PortSets([sets[place] for place in used.tolist()], of_host.astype(np.int32))
