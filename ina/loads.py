@@ -58,12 +58,12 @@ class Demand:
 
 def least_demand(ways: Ways, what: Aggregation) -> Demand:
     """Return the demand of any system: each worker's values leave by its link, sums come in."""
-    loads, delays_ps = Loads(ways.links), ways.delays_ps
+    loads, delay_ps = Loads(ways.links), ways.delay_ps
     for rank in what.members:
         host, first = ways.hosts[rank], ways.access[rank]
         loads.add((host, (first,)), 4 * what.elements, 0, 0)
         loads.add((first, (host,)), 4 * what.elements, 0, 0)
-    return Demand(max(delays_ps[a][b] for a in what.members for b in what.members), loads)
+    return Demand(max(delay_ps(a, b) for a in what.members for b in what.members), loads)
 
 
 def frame_bytes(head_bytes: int, lanes: int) -> int:

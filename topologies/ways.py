@@ -9,22 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, pairwise
 
 import networkx as nx
 
+from ringleaf.topologies.arrays import Numbers, SwitchArrays
 from ringleaf.topologies.delays import node_delay_ps
 from ringleaf.topologies.detours import detours
 from ringleaf.topologies.graph import (
     Link,
     attachment,
-    distances,
     hosts,
     index,
     neighbors,
     switch_graph,
 )
+from ringleaf.topologies.remaining import TimesTo, remaining_ps
 from ringleaf.topologies.routing import dealt, routes
 from ringleaf.units import PS_PER_S
 
@@ -135,6 +136,8 @@ class Ways:
         self._inside_ps = {node: node_delay_ps(graph, node) for node in graph}
         table = routes(graph)
         self._table = table if ecmp else dealt(graph, table)
+        self._at: list[int] = table.arrays.at.tolist()
+        self._left_ps: dict[int, Numbers] = {}  # by size of packet
         self._peers = {switch: neighbors(graph, switch) for switch in self._table}
         self._ways: dict[tuple[int, int], Way] = {}
 
@@ -152,21 +155,18 @@ class Ways:
         """Return the rate of a host's own link."""
         return self.links[self.hosts[rank], self.access[rank]].rate_bps
 
-    @cached_property
-    def delays_ps(self) -> list[list[int]]:
-        """The delays by source and destination, on the quickest route."""
-        columns = [self._delays_to(dst) for dst in range(len(self.hosts))]
-        rows = [list(row) for row in zip(*columns, strict=True)]
-        for (src, dst), nodes in self._detours.items():
-            rows[src][dst] = sum(self.hop_ps(*ends) for ends in pairwise(nodes))
-        return rows
+    def delay_ps(self, src: int, dst: int) -> int:
+        """Return the delay from one host to another, on the quickest route."""
+        if src == dst:
+            return 0
+        if (src, dst) in self._detours:
+            return sum(self.hop_ps(*ends) for ends in pairwise(self._detours[src, dst]))
+        return self._first_ps[src] + int(self._times_ps(0)[self._at[src], dst])
 
-    def _delays_to(self, dst: int) -> list[int]:
-        to_dst = self._remaining_ps(dst)
-        pairs = zip(self.hosts, self.access, strict=True)
-        column = [self.hop_ps(host, first) + to_dst[first] for host, first in pairs]
-        column[dst] = 0
-        return column
+    @cached_property
+    def _first_ps(self) -> list[int]:
+        """The delay of each host's own link."""
+        return [self.hop_ps(*ends) for ends in zip(self.hosts, self.access, strict=True)]
 
     def way(self, src: int, dst: int) -> Way:
         """Return the way of a message between two hosts."""
@@ -180,7 +180,7 @@ class Ways:
         if all(len(peers) == 1 for _, peers in outlets):
             delay_ps = sum(self.hop_ps(node, peers[0]) for node, peers in outlets)
             return Way(delay_ps, tuple(rates))
-        return Way(self.delays_ps[src][dst], (min(rates),))  # the links between are unknown
+        return Way(self.delay_ps(src, dst), (min(rates),))  # the links between are unknown
 
     def passes(self, sources: Iterable[int], dst: int, packet_bytes: int) -> list[list[Pass]]:
         """Return the outlets that packets must pass from each source to one host, or to itself."""
@@ -220,9 +220,10 @@ class Ways:
 
         Flows are followed until they meet a choice; at the last switch all are together.
         """
-        at: dict[str, list[Flow]] = {}
         to_dst, last = self._remaining_ps(dst), self.access[dst]
+        at = _Meeting(self._table.arrays, dst)
         last_ps = to_dst[last]
+        left_ps: Mapping[str, int]
         for src, flow in flows.items():
             nodes, left_ps = [self.hosts[src], self.access[src]], to_dst
             if (src, dst) in self._detours:
@@ -230,19 +231,17 @@ class Ways:
                 left_ps = self._remaining_along(self._detours[src, dst])
             for node, peer in pairwise(nodes):
                 flow = self._cross(loads, node, peer, flow, left_ps[peer])
-            at.setdefault(nodes[-1], []).append(flow)
-        for switch in self._farthest_first(last):
-            if switch not in at:
-                continue
-            flow, peers = together(at[switch]), self._next(switch, dst)
+            at.add(nodes[-1], flow)
+        for switch, flow in at.farthest_first():
+            peers = self._next(switch, dst)
             if len(peers) == 1:
                 flow = self._cross(loads, switch, peers[0], flow, to_dst[peers[0]])
-                at.setdefault(peers[0], []).append(flow)
+                at.add(peers[0], flow)
             else:
                 after_ps = flow.after_ps + to_dst[switch]
                 loads.add((switch, peers), flow.size_bytes, flow.begin_ps, after_ps)
                 begin_ps = flow.begin_ps + to_dst[switch] - last_ps
-                at.setdefault(last, []).append(Flow(flow.size_bytes, begin_ps, flow.after_ps))
+                at.add(last, Flow(flow.size_bytes, begin_ps, flow.after_ps))
 
     def _cross(self, loads: Loads, node: str, peer: str, flow: Flow, left_ps: int) -> Flow:
         """Move a flow to a neighbour, which is `left_ps` away from the flow's destination."""
@@ -261,20 +260,16 @@ class Ways:
         peers = self._peers[switch]
         return tuple(peers[port] for port in self._table[switch][self.hosts[dst]])
 
-    def _farthest_first(self, last: str) -> list[str]:
-        """Return all switches, in the order in which every route to `last` meets them."""
-        distance = distances(self.fabric, last)
-        return sorted(distance, key=distance.__getitem__, reverse=True)
-
-    def _remaining_ps(self, dst: int, packet_bytes: int = 0) -> dict[str, int]:
+    def _remaining_ps(self, dst: int, packet_bytes: int = 0) -> TimesTo:
         """Return the least time of a packet to a host, by the switch at which it is."""
-        left = {self.hosts[dst]: 0}
-        for switch in reversed(self._farthest_first(self.access[dst])):
-            left[switch] = min(
-                self.hop_ps(switch, peer, packet_bytes) + left[peer]
-                for peer in self._next(switch, dst)
-            )
-        return left
+        column = self._times_ps(packet_bytes)[:, dst]
+        return TimesTo(self.hosts[dst], self._table.arrays.number, column)
+
+    def _times_ps(self, packet_bytes: int) -> Numbers:
+        if packet_bytes not in self._left_ps:
+            hop_ps = partial(self.hop_ps, packet_bytes=packet_bytes)
+            self._left_ps[packet_bytes] = remaining_ps(self._table, hop_ps)
+        return self._left_ps[packet_bytes]
 
     def _remaining_along(self, nodes: tuple[str, ...], packet_bytes: int = 0) -> dict[str, int]:
         """Return the remaining time of a packet on a detour, by the node at which it is."""
@@ -282,6 +277,27 @@ class Ways:
         for node, peer in reversed(list(pairwise(nodes))):
             left[node] = self.hop_ps(node, peer, packet_bytes) + left[peer]
         return left
+
+
+class _Meeting:
+    """Flows to one host, at the switches where they are joined."""
+
+    def __init__(self, arrays: SwitchArrays, dst: int) -> None:
+        self._number = arrays.number
+        self._distance = arrays.distances[:, arrays.leaf[dst]]
+        self._at: dict[int, dict[str, list[Flow]]] = {}  # by distance, then by switch
+
+    def add(self, node: str, flow: Flow) -> None:
+        """Add a flow at a switch; flows that have come to the host are forgotten."""
+        if node in self._number:
+            distance = int(self._distance[self._number[node]])
+            self._at.setdefault(distance, {}).setdefault(node, []).append(flow)
+
+    def farthest_first(self) -> Iterator[tuple[str, Flow]]:
+        """Yield switches with all that meets there; meanwhile flows are added at nearer ones."""
+        while self._at:
+            for switch, flows in self._at.pop(max(self._at)).items():
+                yield switch, together(flows)
 
 
 def together(flows: list[Flow]) -> Flow:

@@ -66,7 +66,7 @@ class Bounds:
         self._servers = servers
         self._alone_ps: dict[tuple[Way, int], int] = {}
         rates = [self.ways.access_bps(rank) for rank in range(len(self.ways.hosts))]
-        self.fabric = AlphaBeta(rate_bps=max(rates), alpha_ps=self.ways.delays_ps)
+        self.fabric = AlphaBeta(rate_bps=max(rates), alpha_ps=self.ways.delay_ps)
 
     def least_ps(
         self,

@@ -156,10 +156,9 @@ def test_omnireduces_aggregators_share_their_hosts_links() -> None:
 
 
 def test_latency_of_a_fat_tree_is_that_of_its_routes() -> None:
-    alpha_ps = bounds("fattree,k=4").fabric.alpha_ps
-    assert isinstance(alpha_ps, list)
+    fabric = bounds("fattree,k=4").fabric
 
-    assert [alpha_ps[0][rank] // PS_PER_US for rank in (0, 1, 2, 4, 15)] == [0, 2, 4, 6, 6]
+    assert [fabric.latency_ps(0, rank) // PS_PER_US for rank in (0, 1, 2, 4, 15)] == [0, 2, 4, 6, 6]
 
 
 def test_oversubscribed_uplinks_bound_what_crosses_them() -> None:

@@ -1,0 +1,106 @@
+"""The least times of packets from every switch to every host, computed for all hosts at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from ringleaf.topologies.arrays import Numbers
+from ringleaf.topologies.route_table import RouteTable
+
+HopTime = Callable[[str, str], int]
+"""A function that returns the time from one node to a neighbour, in ps."""
+
+
+class TimesTo(Mapping[str, int]):
+    """The least times to one host, in ps, by the switch where a packet is; 0 at the host itself."""
+
+    def __init__(self, host: str, number: Mapping[str, int], column: Numbers) -> None:
+        self._host = host
+        self._number = number
+        self._column = column
+
+    def __getitem__(self, node: str) -> int:
+        return 0 if node == self._host else int(self._column[self._number[node]])
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (self._host, *self._number)
+
+    def __len__(self) -> int:
+        return 1 + len(self._number)
+
+
+def remaining_ps(table: RouteTable, hop_ps: HopTime) -> Numbers:
+    """Return the least times from all switches to all hosts, (switches + 1, hosts), in ps.
+
+    The last row, of zeros, stands for being there.
+
+    Args:
+        table: Routes; each leads nearer to its host with each link.
+        hop_ps: The time of each link, which includes that of the node behind it.
+    """
+    arrays = table.arrays
+    links = _Links(table, hop_ps)
+    left = np.zeros((len(arrays.switches) + 1, len(arrays.hosts)), np.int64)
+    for distance in range(int(arrays.distances.max(initial=0)) + 1):
+        near = np.flatnonzero((arrays.distances == distance).any(axis=1))
+        at, host = np.nonzero(arrays.distances[near][:, arrays.leaf] == distance)
+        at = near[at]
+        chosen = links.choice[at, host]
+        least = np.full(len(at), np.iinfo(np.int64).max)
+        for column in links.choices.T:
+            link = column[chosen]
+            np.minimum(least, links.time_ps[link] + left[links.to[link], host], out=least)
+        left[at, host] = least
+    return left
+
+
+class _Links:
+    """Directed links from switches, and the sets of them that routes may take.
+
+    Attributes:
+        to: (links,) the row of the switch at the other end; of a host, the last row.
+        time_ps: (links,) the time of each.
+        choices: (sets, most) the links of each set, the first one repeated to the end.
+        choice: (switches, hosts) each switch's set for each host.
+    """
+
+    def __init__(self, table: RouteTable, hop_ps: HopTime) -> None:
+        arrays = table.arrays
+        behind = _behind(table)
+        number = {
+            (switch, port): place
+            for place, (switch, port) in enumerate(
+                (switch, port) for switch, near in behind.items() for port in near
+            )
+        }
+        rows = {name: row for row, name in enumerate(arrays.switches)}
+        ends = [(switch, peer) for switch, near in behind.items() for peer in near.values()]
+        self.to = np.array([rows.get(peer, len(rows)) for _, peer in ends], np.int64)
+        self.time_ps = np.array([hop_ps(*pair) for pair in ends], np.int64)
+        sets: list[list[int]] = []
+        self.choice: npt.NDArray[np.int32] = np.zeros((len(rows), len(arrays.hosts)), np.int32)
+        for switch, row in rows.items():
+            found = table.port_sets(switch)
+            self.choice[row] = len(sets) + found.of_host
+            sets += [[number[switch, port] for port in ports] for ports in found.sets]
+        most = max(map(len, sets), default=0)
+        padded = [links + links[:1] * (most - len(links)) for links in sets]
+        self.choices = np.array(padded, np.int64).reshape(len(sets), most)
+
+
+def _behind(table: RouteTable) -> dict[str, dict[int, str]]:
+    """Return the node behind each port of each switch."""
+    arrays = table.arrays
+    behind: dict[str, dict[int, str]] = {}
+    edges = zip(arrays.first.tolist()[:-1], arrays.first.tolist()[1:], strict=True)
+    ports, peers = arrays.port.tolist(), arrays.peer.tolist()
+    for switch, (start, stop) in zip(arrays.switches, edges, strict=True):
+        near = zip(ports[start:stop], peers[start:stop], strict=True)
+        behind[switch] = {port: arrays.switches[peer] for port, peer in near}
+    own = zip(arrays.hosts, arrays.at.tolist(), arrays.host_port.tolist(), strict=True)
+    for host, at, port in own:
+        behind[arrays.switches[at]][port] = host
+    return behind
