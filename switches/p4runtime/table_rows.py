@@ -118,7 +118,7 @@ class RowReader:
             return None
         keys = _plan_keys(table, named.keys, rows.match)
         calls = [_plan_call(table, *call) for call in named.calls]
-        if keys is None or None in calls:
+        if not keys or None in calls:
             return None
         return _Plan(table.name, table.shape.prioritized, keys, [c for c in calls if c is not None])
 

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.marking import Marking, from_depth, parse_marking
-from ringleaf.networks.forwarding import forwarding_entities, salt
+from ringleaf.networks.forwarding import forwarding_entities, forwarding_rows, salt
+from ringleaf.switches.program import Program
+from ringleaf.switches.switch import Switch
 from ringleaf.topologies.addresses import ipv4, mac
 from ringleaf.topologies.detours import detours, with_detours
 from ringleaf.topologies.graph import hosts, neighbors, port, switches
@@ -23,6 +25,7 @@ from ringleaf.topologies.registry import build
 from ringleaf.topologies.routing import dealt, path, routes
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
+PROGRAM = Program.load(BUILD / "forward.json")
 SPECS = ["fattree,k=4", "leafspine,leaves=3,spines=2,hosts=2", "torus2d,x=3,y=4", "bcube,n=3,k=1"]
 
 
@@ -202,3 +205,35 @@ def test_red_draws_for_the_probability_that_was_asked_for(
     marking = Marking(least, least + width, most)
     assert width / (marking.last_draw + 1) == pytest.approx(most, rel=0.5 / width)
     assert parse_marking(f"{least}:{least + width}:{most!r}", "ecn") == marking
+
+
+def memory(switch: Switch) -> list[bytes]:
+    arena = switch.store.arena
+    return [part.tobytes() for part in (arena.words, arena.fields, arena.lanes, arena.bytes)]
+
+
+MORE = ["fattree,k=6", "bcube,n=2,k=3", "hammingmesh,a=3,b=2,x=2,y=2", "torus3d,x=3,y=2,z=2"]
+
+
+@pytest.mark.parametrize("turned", [True, False])
+@pytest.mark.parametrize("ecmp", [True, False])
+@pytest.mark.parametrize("spec", [*SPECS, *MORE])
+def test_switches_filled_by_rows_and_by_messages_are_the_same(
+    spec: str, ecmp: bool, turned: bool
+) -> None:
+    graph = build(spec)
+    if turned:
+        ways = [("h0", "h3"), ("h1", "h5"), ("h5", "h2")]
+        graph = with_detours(graph, [(src, some_way(graph, src, dst), dst) for src, dst in ways])
+    told = forwarding_rows(graph, ecmp=ecmp)
+    messages = forwarding_entities(graph, ecmp=ecmp)
+
+    for switch in switches(graph)[:: 1 + len(told) // 4]:
+        ports = len(neighbors(graph, switch))
+        one, other = (Switch.alone(PROGRAM, ports, switch) for _ in range(2))
+        one.write(told[switch])
+        other.write(messages[switch])
+        assert memory(one) == memory(other)
+        for table in ("ipv4_lpm", "ecmp_nexthop", "detours"):
+            name = next(full for full in PROGRAM.schema.tables_by_name if full.endswith(table))
+            assert one.entries(name) == other.entries(name)
