@@ -93,8 +93,12 @@ def make_graph(spec: NetworkSpec) -> nx.Graph[str]:
     graph = build_topology(
         spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
     )
+    if spec.scale != 1:  # each of these copies the graph
+        graph = scale_rates(graph, spec.scale)
+    if spec.detours:
+        graph = with_detours(graph, spec.detours)
     return with_delays(
-        with_detours(scale_rates(graph, spec.scale), spec.detours),
+        graph,
         switch_delay_ps=spec.switch_delay_ps,
         host_delay_ps=spec.host_delay_ps,
     )

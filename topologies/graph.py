@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ringleaf.errors import TopologyError
@@ -132,6 +133,7 @@ def connect(graph: nx.Graph[str], a: str, b: str, link: Link) -> None:
     graph.add_edge(a, b, link=link, ports={node: graph.degree[node] + 1 for node in (a, b)})
 
 
+@lru_cache(maxsize=1 << 16)
 def natural(name: str) -> tuple[str, int]:
     """Return a key that sorts names by number: h0, h2, h10."""
     match = re.fullmatch(r"(\D*)(\d+)", name)

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import networkx as nx
+import numpy as np
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store, Words
 from ringleaf.compiled import address_of
-from ringleaf.hosts.agent import HostAgent
+from ringleaf.hosts.agent import HostAgent, HostProtocol
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual.drops import watch_drops
 from ringleaf.networks.virtual.state import NetworkState, make_network, open_network, watch_queues
@@ -18,7 +19,9 @@ from ringleaf.switches.engine.schedulers import make_port_queues
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 from ringleaf.topologies.delays import host_delay_ps, node_delay_ps, switch_delay_ps
-from ringleaf.topologies.graph import hosts, link, neighbors, port, switches
+from ringleaf.topologies.graph import hosts, link, neighbors, switches
+
+Handlers = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ def places(graph: nx.Graph[str]) -> list[PortPlace]:
 
 def lay_out(
     graph: nx.Graph[str],
+    ports: Sequence[PortPlace],
     store: Store,
     options: NetworkOptions,
     program: Program,
@@ -51,8 +55,10 @@ def lay_out(
     seed: int,
     owners: int = 1,
 ) -> int:
-    """Lay the network out in `store`, with each host's agents; return its block's offset."""
-    ports = places(graph)
+    """Lay the network out in `store`, with each host's agents; return its block's offset.
+
+    `ports` are the graph's `places`.
+    """
     queues = [
         make_port_queues(store, options.queue_bytes, options.scheduler)
         if place.node in by_name
@@ -89,18 +95,21 @@ def lay_out(
 def _fill_ports(
     net: NetworkState, graph: nx.Graph[str], ports: Sequence[PortPlace], nodes: Sequence[str]
 ) -> None:
+    number = {(place.node, place.peer): here for here, place in enumerate(ports)}
+    peers = [number[place.peer, place.node] for place in ports]
+    wires = [link(graph, place.node, place.peer) for place in ports]
     index = {node: number for number, node in enumerate(nodes)}
-    number = {(place.node, place.port): here for here, place in enumerate(ports)}
-    senders = frozenset(hosts(graph))
-    for row, place in zip(net.ports, ports, strict=True):
-        wire = link(graph, place.node, place.peer)
-        row[s.PEER] = number[place.peer, port(graph, place.peer, place.node)]
-        row[s.NODE], row[s.LOCAL_PORT] = index[place.node], place.port
-        row[s.INWARD_PS] = node_delay_ps(graph, place.node)
-        row[s.OUTWARD_PS] = host_delay_ps(graph) if place.node in senders else 0
-        row[s.RATE_BPS] = wire.rate_bps
-        row[s.DELAY_PS] = row[s.OUTWARD_PS] + wire.delay_ps + node_delay_ps(graph, place.peer)
-    net.nodes[:, s.FIRST_PORT] = [number[node, 1] for node in nodes]
+    node = np.array([index[place.node] for place in ports])
+    inward_ps = np.array([node_delay_ps(graph, name) for name in nodes])[node]
+    is_host = np.isin(nodes, hosts(graph))[node]
+    net.ports[:, s.PEER], net.ports[:, s.NODE] = peers, node
+    net.ports[:, s.LOCAL_PORT] = [place.port for place in ports]
+    net.ports[:, s.INWARD_PS] = inward_ps
+    net.ports[:, s.OUTWARD_PS] = np.where(is_host, host_delay_ps(graph), 0)
+    net.ports[:, s.RATE_BPS] = [wire.rate_bps for wire in wires]
+    net.ports[:, s.DELAY_PS] = [wire.delay_ps for wire in wires]
+    net.ports[:, s.DELAY_PS] += net.ports[:, s.OUTWARD_PS] + inward_ps[peers]
+    net.nodes[node[::-1], s.FIRST_PORT] = np.arange(len(ports))[::-1]
 
 
 def _fill_switches(net: NetworkState, program: Program, blocks: Sequence[int]) -> None:
@@ -116,17 +125,31 @@ def _fill_hosts(
 ) -> None:
     """Give each host its agents, which have consecutive rows."""
     first = 0
+    known: dict[HostProtocol, Handlers] = {}
     for node, own in enumerate(agents, first_node):
         net.nodes[node, s.KIND] = s.HOST
         net.nodes[node, s.FIRST_AGENT], net.nodes[node, s.AGENT_COUNT] = first, len(own)
         for row, agent in zip(net.agents[first : first + len(own)], own, strict=True):
-            fill_agent(row, agent, node)
+            if agent.protocol not in known:
+                known[agent.protocol] = _handlers(agent.protocol)
+            _fill_agent(row, agent, node, known[agent.protocol])
         first += len(own)
 
 
 def fill_agent(row: Words, agent: HostAgent, node: int) -> None:
     """Enter an agent that is on a node into the network's table."""
+    _fill_agent(row, agent, node, _handlers(agent.protocol))
+
+
+def _fill_agent(row: Words, agent: HostAgent, node: int, handlers: Handlers) -> None:
     row[s.AGENT_AT], row[s.AGENT_NODE], row[s.AGENT_OWNER] = agent.block, node, agent.owner
-    row[s.RECEIVE] = address_of(agent.protocol.receive)
-    row[s.TRANSMIT] = address_of(agent.protocol.transmit)
-    row[s.FIRE_TIMER] = address_of(agent.protocol.fire_timer)
+    row[s.RECEIVE], row[s.TRANSMIT], row[s.FIRE_TIMER] = handlers
+
+
+def _handlers(protocol: HostProtocol) -> Handlers:
+    """Return the addresses of a protocol's handlers: receive, transmit, fire_timer."""
+    return (
+        address_of(protocol.receive),
+        address_of(protocol.transmit),
+        address_of(protocol.fire_timer),
+    )

@@ -104,8 +104,9 @@ class VirtualNetwork:
         self._rtt_ps = longest_rtt_ps(graph, options.mtu, table=table)
         self.endpoints = Endpoints(graph, self.store, options, self.groups, rtt_ps=self._rtt_ps)
         self._tell_aggregation()
+        self._places = places(graph)
         self._network = self._lay_out(seed)
-        self._links = [(place.node, place.peer) for place in places(graph)]
+        self._links = [(place.node, place.peer) for place in self._places]
         number_agents(self.store.arena, self._network)
         consumers = self._consumers(seed)
         self._capture: Capture | Watch | None = None
@@ -129,11 +130,11 @@ class VirtualNetwork:
         Switches and tensors are then as that event has left them. It can't be used while recording.
         """
         assert self._capture is None, "a network that captures can't be watched"
-        self._capture = Watch(self.store, self._network, places(self.graph), see)
+        self._capture = Watch(self.store, self._network, self._places, see)
 
     def _consumers(self, seed: int) -> list[Consumer]:
         """Return the consumers of the packets that the loop captures."""
-        options, ports = self.options, places(self.graph)
+        options, ports = self.options, self._places
         consumers: list[Consumer] = []
         if options.capture is not None:
             named = interfaces(self.graph)
@@ -172,6 +173,7 @@ class VirtualNetwork:
     def _lay_out(self, seed: int) -> int:
         return lay_out(
             self.graph,
+            self._places,
             self.store,
             self.options,
             self.program,

@@ -6,6 +6,8 @@ from its own on.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ringleaf.arena import Fields, Words
@@ -27,14 +29,13 @@ def lay_groups(rows: Fields, masks: Fields, start: int) -> tuple[int, Fields]:
     """Return the number of groups; and their descriptions, followed by their hash tables.
 
     Args:
-        rows: (rows, row words) the rows, best first; of equal ones under one mask the first counts.
-        masks: (rows, key words) each row's mask. A mask with a row of rank 0 alone has a group
-            without rows.
+        rows: (rows, row words) at least one row, best first. Of rows with equal keys under one mask
+            the first counts.
+        masks: (rows, key words) each row's mask.
         start: Place of the first description in the image.
     """
     group, groups = _number_groups(rows, masks)
-    kept = np.flatnonzero(rows[:, RANK])
-    kept = kept[_first_of_equals(group[kept], rows[kept, KEYS : KEYS + masks.shape[1]])]
+    kept = _first_of_equals(group, rows[:, KEYS : KEYS + masks.shape[1]])
     rows, group = rows[kept], group[kept]
     counts = np.bincount(group, minlength=len(groups))
     slots = np.array([_slots_for(count) for count in counts.tolist()], np.int64)
@@ -50,12 +51,21 @@ def lay_groups(rows: Fields, masks: Fields, start: int) -> tuple[int, Fields]:
     return len(groups), np.concatenate([heads.ravel(), table.ravel()])
 
 
+def empty_group(mask: Sequence[int], start: int, row_words: int) -> Fields:
+    """Return the description of a group without rows at `start`, and its hash table."""
+    slots = _slots_for(0)
+    group = np.zeros(GROUP_KEYS + len(mask) + slots * row_words, np.uint64)
+    group[GROUP_MASK], group[GROUP_ROWS] = slots - 1, start + GROUP_KEYS + len(mask)
+    group[GROUP_KEYS : GROUP_KEYS + len(mask)] = mask
+    return group
+
+
 def _number_groups(rows: Fields, masks: Fields) -> tuple[Words, Fields]:
     """Return the number of each row's group, and the groups' masks, in falling order of rank.
 
     Among groups of equal rank the one that has the first row comes first.
     """
-    if not len(masks) or (masks == masks[0]).all():
+    if (masks == masks[0]).all():
         return np.zeros(len(masks), np.int64), masks[:1]
     found, first, group = np.unique(masks, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)  # rows come best first, so each group's first row has its rank

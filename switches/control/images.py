@@ -8,7 +8,7 @@ import numpy as np
 
 from ringleaf.arena import Fields
 from ringleaf.switches.control.bulk import rows_of
-from ringleaf.switches.control.hashed import lay_groups
+from ringleaf.switches.control.hashed import empty_group, lay_groups
 from ringleaf.switches.control.profiles import Profile
 from ringleaf.switches.engine.columns import EntryColumns
 from ringleaf.switches.engine.lookup import (
@@ -65,14 +65,16 @@ class Image:
     def _groups(self, records_at: int) -> tuple[int, Fields]:
         """Return the number of groups of equal mask, and all of them."""
         shape = self._shape
+        start = DEFAULT_ROW + shape.row_words
+        if not self._entries:
+            if shape.kind != "exact":
+                return 0, np.zeros(0, np.uint64)
+            return 1, empty_group(self._masks_of_exact(), start, shape.row_words)
         if isinstance(self._entries, EntryColumns):
             rows, masks = rows_of(self._entries, shape, records_at)
         else:
             rows, masks = self._rows_and_masks(self._entries, records_at)
-        if shape.kind == "exact" and not len(rows):
-            rows = np.zeros((1, shape.row_words), np.uint64)  # of rank 0: an empty group
-            masks = np.array([self._masks_of_exact()], np.uint64)
-        return lay_groups(rows, masks, DEFAULT_ROW + shape.row_words)
+        return lay_groups(rows, masks, start)
 
     def _rows_and_masks(self, entries: Sequence[Entry], records_at: int) -> tuple[Fields, Fields]:
         """Return the entries' rows and the masks of their keys, best first."""
