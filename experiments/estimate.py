@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 # Bytes.
 BASE_BYTES = 450 << 20  # Python, PyTorch, Numba and the code that they have compiled
 COPIES = 2.1  # of all ranks' tensors: as given, and in registered memory
-PAIR_BYTES = 150  # per pair of hosts: delays and rates of the paths between them
+PAIR_BYTES = 20  # per pair of hosts: rates of the paths between those that talk to one another
 PORT_BYTES = 16 << 10  # per port: queues, and the bytes it carried, by time
-ROUTE_BYTES = 700  # per switch and host: a table entry, as P4Runtime has it, and compiled
+ROUTE_BYTES = 100  # per switch and host: the route, the time on it, and its table entry
 SWITCH_BYTES = 64 << 10  # registers, if switches just forward
 ROW_BYTES = 1200  # per row of a schedule: as data, in bounds, in hosts' plans
 SERIES_BYTES = 4 << 10  # per direction of a link and row of the table: bytes carried, by time
@@ -37,10 +37,9 @@ SERIES_BYTES = 4 << 10  # per direction of a link and row of the table: bytes ca
 START_S = 5.0  # imports, and loading compiled code
 DRAW_S = 6.0
 HOPS_PER_S = 7e5  # queue pairs' packets
-ROUTE_S = 25e-6  # per switch and host
-PAIR_S = 15e-6  # per pair of hosts
+ROUTE_S = 8e-7  # per switch and host
 ROW_S = 180e-6  # per row of a schedule
-SWITCH_S = 10e-3  # per switch
+SWITCH_S = 3e-3  # per switch
 BYTES_PER_S = 1.2e9  # of all ranks' tensors: to make them, and to check results
 
 HOSTS_ADD = Costs(switch_bytes=SWITCH_BYTES, hops_per_s=HOPS_PER_S)
@@ -180,10 +179,9 @@ def need(spec: CollectiveSpec, counts: Counts, distance: float) -> Need:
         for name in spec.algos
     ]
     series = 2 * SERIES_BYTES * counts.links * len(found)
-    once_s = START_S + DRAW_S + PAIR_S * counts.hosts**2
     return Need(
         max(each.memory_bytes for each in found) + series,
-        once_s + sum(each.time_s for each in found),
+        START_S + DRAW_S + sum(each.time_s for each in found),
     )
 
 
