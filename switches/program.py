@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property, wraps
 from pathlib import Path
 from types import ModuleType
@@ -154,9 +156,12 @@ class Program:
     @cached_property
     def _handlers(self) -> tuple[Handler, Handler]:
         text = self.module.text
-        module = _import(_store(text, self._title), text, str(self.source.path))
+        path = _store(text, self._title)
         if numba.config.DISABLE_JIT:
+            module = _import(path, text, str(self.source.path))
             return _quiet(module.ingress), _quiet(module.egress)
+        with _one_at_a_time(path):
+            module = _import(path, text, str(self.source.path))
         return module.ingress, module.egress
 
 
@@ -174,6 +179,19 @@ def _store(text: str, name: str) -> Path:
             file.write(text)
         Path(temporary).replace(path)
     return path
+
+
+@contextmanager
+def _one_at_a_time(path: Path) -> Iterator[None]:
+    """Let one process at a time compile this file; the others then find its machine code.
+
+    Whoever holds the lock and ends, in whatever way, gives it back.
+    """
+    with ExitStack() as stack:
+        with suppress(OSError):  # a cache that is only read has it all
+            lock = stack.enter_context(path.with_suffix(".lock").open("w"))
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _file_of(text: str, name: str) -> Path:
