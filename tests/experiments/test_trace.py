@@ -9,10 +9,12 @@ import shutil
 import struct
 import subprocess
 import sys
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from forked import Forked
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.walk.examples import EXAMPLES, example
@@ -24,26 +26,49 @@ TABLES = ROOT / "tests" / "switches" / "programs" / "tables.json"
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 
 
-def trace(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(scope="module")
+def forked() -> Iterator[Forked]:
+    with Forked() as copies:
+        yield copies
+
+
+class Trace:
+    """`ringleaf trace`, in the repository."""
+
+    def __init__(self, forked: Forked) -> None:
+        self._forked = forked
+
+    def __call__(self, *words: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+        return self._forked.run("trace", *words, at=ROOT, variables=variables)
+
+    def lines(self, *words: str | Path, columns: int = 100) -> list[str]:
+        done = self(*words, COLUMNS=str(columns))
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def trace(forked: Forked) -> Trace:
+    return Trace(forked)
+
+
+def freshly(*command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own, which may compile."""
     environment = {name: os.environ[name] for name in os.environ if name != "NUMBA_DISABLE_JIT"}
     return subprocess.run(
-        [sys.executable, "-m", "ringleaf.experiments.commands.cli", "trace", *map(str, arguments)],
+        [sys.executable, *command],
         cwd=ROOT,
-        env=environment | variables,
+        env=environment | {"COLUMNS": "100"},
         capture_output=True,
         text=True,
         check=False,
     )
 
 
-def lines(*arguments: str | Path, columns: int = 100) -> list[str]:
-    done = trace(*arguments, COLUMNS=str(columns))
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
-
-
 def test_a_route_is_followed_line_by_line() -> None:
-    found = lines("forward", "--example")
+    done = freshly("-m", "ringleaf.experiments.commands.cli", "trace", "forward", "--example")
+    assert done.returncode == 0, done.stderr
+    found = done.stdout.splitlines()
     text = "\n".join(" ".join(line.split()) for line in found)
 
     for expected in (
@@ -61,8 +86,8 @@ def test_a_route_is_followed_line_by_line() -> None:
         assert expected in text
 
 
-def test_lanes_are_one_step_and_the_sum_goes_to_all() -> None:
-    text = "\n".join(" ".join(line.split()) for line in lines("switchml-64", "--example"))
+def test_lanes_are_one_step_and_the_sum_goes_to_all(trace: Trace) -> None:
+    text = "\n".join(" ".join(line.split()) for line in trace.lines("switchml-64", "--example"))
 
     assert "for 64 lanes: r0.read(sum, index); hdr.lanes.d0 = hdr.lanes.d0 + sum;" in text
     assert "hdr.lanes.d0..d63 (64) 100, 200, 300, 400, ... -> 111, 222, 333, 444, ..." in text
@@ -70,30 +95,30 @@ def test_lanes_are_one_step_and_the_sum_goes_to_all() -> None:
     assert "out: 308 bytes on port 1, 308 bytes on port 2, 308 bytes on port 3" in text
 
 
-def test_the_last_gradient_takes_the_sum_to_the_parameter_server() -> None:
-    text = "\n".join(" ".join(line.split()) for line in lines("atp-64", "--example"))
+def test_the_last_gradient_takes_the_sum_to_the_parameter_server(trace: Trace) -> None:
+    text = "\n".join(" ".join(line.split()) for line in trace.lines("atp-64", "--example"))
 
     assert "hdr.lanes.d0..d63 (64) 100, 200, 300, 400, ... -> 111, 222, 333, 444, ..." in text
     assert "outcome 0 -> 2" in text  # COMPLETED
     assert "out: 320 bytes on port 4" in text
 
 
-def test_a_job_s_tensor_gets_its_queue() -> None:
-    text = "\n".join(" ".join(line.split()) for line in lines("tensorexpress", "--example"))
+def test_a_job_s_tensor_gets_its_queue(trace: Trace) -> None:
+    text = "\n".join(" ".join(line.split()) for line in trace.lines("tensorexpress", "--example"))
 
     assert "use_queue(queue = 6)" in text
     assert "standard_metadata.priority 2 -> 6" in text
 
 
 @pytest.mark.parametrize("columns", [80, 140])
-def test_lines_fit_the_terminal_and_pipes_get_no_colours(columns: int) -> None:
-    found = lines("switchml-64", "--example", columns=columns)
+def test_lines_fit_the_terminal_and_pipes_get_no_colours(columns: int, trace: Trace) -> None:
+    found = trace.lines("switchml-64", "--example", columns=columns)
 
     assert max(map(len, found)) <= columns
     assert "\x1b" not in "".join(found)
 
 
-def test_json_has_all_steps_and_the_bytes() -> None:
+def test_json_has_all_steps_and_the_bytes(trace: Trace) -> None:
     done = trace("forward", "--example", "--json")
     record = json.loads(done.stdout)
 
@@ -110,7 +135,7 @@ def test_json_has_all_steps_and_the_bytes() -> None:
     assert ttl == {"name": "hdr.ipv4.ttl", "old": 64, "new": 63, "width": 8}
 
 
-def test_entries_are_read_from_text(tmp_path: Path) -> None:
+def test_entries_are_read_from_text(trace: Trace, tmp_path: Path) -> None:
     group = tmp_path / "entries.txtpb"
     group.write_text(
         "updates { type: INSERT entity { packet_replication_engine_entry {"
@@ -173,7 +198,7 @@ def test_what_is_no_packet_is_refused(
         (["forward", "--packet", "00", "--entries", "no.txtpb"], "no.txtpb: can't be read"),
     ],
 )
-def test_errors_say_what_to_do(arguments: list[str | Path], message: str) -> None:
+def test_errors_say_what_to_do(arguments: list[str | Path], message: str, trace: Trace) -> None:
     done = trace(*arguments)
 
     assert done.returncode == 2
@@ -216,9 +241,9 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("page") / "new" / "walk.html"
-    assert f"# page: {file}" in lines("switchml-64", "--example", "--html", file)
+    assert f"# page: {file}" in trace.lines("switchml-64", "--example", "--html", file)
     return file
 
 
@@ -257,14 +282,10 @@ def browse(address: str, profile: Path) -> str:
     return done.stdout
 
 
-def test_a_process_with_compiled_code_starts_again(tmp_path: Path) -> None:
+def test_a_process_with_compiled_code_starts_again() -> None:
     """The command may be called where Numba has been imported already."""
     script = "import sys, numba; from ringleaf.experiments.commands.cli import main; main()"
-    command = [sys.executable, "-c", script, "trace", "forward", "--example"]
-    environment = {name: os.environ[name] for name in os.environ if name != "NUMBA_DISABLE_JIT"}
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
+    done = freshly("-c", script, "trace", "forward", "--example")
 
     assert done.returncode == 0, done.stderr
     assert "out: 58 bytes on port 4" in done.stdout
