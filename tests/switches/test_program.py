@@ -47,7 +47,7 @@ def test_generated_module_is_written_once(tmp_path: Path, monkeypatch: pytest.Mo
 def is_free(file: Path) -> bool:
     with file.with_suffix(".lock").open() as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
     return True
