@@ -107,9 +107,10 @@ def become(request: dict[str, Any]) -> int:
     os.environ.update(request["variables"])
     sys.argv = ["ringleaf", *request["words"]]
     if not request["drawn"]:
-        from ringleaf.experiments import session
+        from ringleaf.experiments import beside, drawing
 
-        session.draw = lambda *_: []
+        beside.drawer = lambda: None
+        drawing.draw = lambda *_: []
     from ringleaf.experiments.commands import cli
 
     code = 0
