@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import warnings
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from numba.extending import intrinsic, overload, register_jitable
 from numba.np.arrayobj import make_array
 
 from ringleaf.arena import Arena
+from ringleaf.callbacks import FUNCTION
 from ringleaf.private import private_folder
 from ringleaf.shipped import PACKAGE
 from ringleaf.sources import digest
@@ -175,39 +175,6 @@ def _compiled_handler_at(address: Any) -> Callable[[Any], Any]:
     return lambda address: _function_at(address)
 
 
-_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
-
-
-class Callback:
-    """A Python function that compiled code may call: `call_back(callback.address, number)`.
-
-    An exception can't pass through compiled code: it is kept, and the caller gets `failed`.
-
-    Args:
-        function: Takes an integer and returns one.
-        failed: The result of a call that raised an exception.
-    """
-
-    def __init__(self, function: Callable[[int], int], *, failed: int) -> None:
-        self._error: BaseException | None = None
-
-        def guarded(number: int) -> int:
-            try:
-                return function(number)
-            except BaseException as exc:  # noqa: BLE001 - `check` raises it
-                self._error = self._error or exc
-                return failed
-
-        self._kept = _CALLBACK(guarded)  # the address is valid as long as this is
-        self.address = int(ctypes.cast(self._kept, ctypes.c_void_p).value or 0)
-
-    def check(self) -> None:
-        """Raise the exception that a call has ended with, if one has."""
-        if self._error is not None:
-            error, self._error = self._error, None
-            raise error
-
-
 @intrinsic
 def _call_at(_typing: Any, address: types.Type, number: types.Type) -> Any:
     """Call a C function of an integer, which returns one, by its address."""
@@ -222,7 +189,7 @@ def _call_at(_typing: Any, address: types.Type, number: types.Type) -> Any:
 
 def call_back(address: int, number: int) -> int:
     """Call the function of a `Callback`, whose address this is."""
-    result: int = _CALLBACK(int(address))(int(number))
+    result: int = FUNCTION(int(address))(int(number))
     return result
 
 

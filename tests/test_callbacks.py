@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from numba import types
 
-from ringleaf.compiled import Callback, call_back, compiled
+from ringleaf.callbacks import Callback
+from ringleaf.compiled import call_back, compiled
 
 
 @compiled(types.int64(types.int64, types.int64))

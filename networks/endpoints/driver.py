@@ -6,9 +6,11 @@ message takes time of its host's processor (`overhead`), it waits for that in a 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import ringleaf.hosts.executor.layout as x
 from ringleaf.arena import Arena, Words
-from ringleaf.compiled import call_back, handler, handler_at, inline
+from ringleaf.compiled import address_of, call_back, handler, handler_at, inline
 from ringleaf.heap import COUNT, first_time_ps, pop_event, push_event
 from ringleaf.hosts.agent import COMPLETION_WORDS, HOST_FREE_PS, RING_HEADER
 from ringleaf.hosts.executor import walk
@@ -294,3 +296,11 @@ def drive(arena: Arena, at: int, what: int, now_ps: int) -> int:
         return act(arena, at)
     begin(arena, at, what, now_ps)
     return 0
+
+
+def set_wake(words: Words, at: int, wake: Callable[..., int]) -> None:
+    """Have a handler `wake(arena, network, agent, now_ps)` serve agents from now on.
+
+    It returns 0, or a number if it needs a pause before another agent.
+    """
+    words[at + WAKE], words[at + DRIVE] = address_of(wake), address_of(drive)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import ringleaf.hosts.executor.layout as x
 from ringleaf.arena import Store
-from ringleaf.compiled import address_of
 from ringleaf.errors import BackendError
 from ringleaf.heap import CAPACITY, grow_heap, make_heap
 from ringleaf.hosts.executor import walk
@@ -18,6 +18,8 @@ from ringleaf.networks.endpoints.operation import Operation
 if TYPE_CHECKING:
     from ringleaf.networks.endpoints.endpoints import Endpoints
 
+Wake = Callable[..., int]
+
 
 class Execution:
     """Drives operations: all of a network's, or only one host's part of them.
@@ -25,15 +27,15 @@ class Execution:
     Args:
         endpoints: The hosts.
         store: The store of the hosts.
-        wake: Address of a handler `wake(arena, network, agent, now_ps)`, which serves an agent that
-            has been given something to do, and returns 0, or a number if it needs a pause.
+        wake: The handler by which the network serves an agent that was given something to do
+            (`driver.set_wake`).
         network: The network's block.
         overhead_ps: Time of a host's processor for each message that it sends or receives; a
             tensor given to an aggregation agent, and its sum, are such messages.
     """
 
     def __init__(
-        self, endpoints: Endpoints, store: Store, *, wake: int, network: int, overhead_ps: int = 0
+        self, endpoints: Endpoints, store: Store, *, wake: Wake, network: int, overhead_ps: int = 0
     ) -> None:
         self._endpoints = endpoints
         self._store = store
@@ -44,7 +46,6 @@ class Execution:
         words[self.at + d.RING_AT] = endpoints.ring
         words[self.at + d.NETWORK_AT], words[self.at + d.CALENDAR_AT] = network, calendar
         words[self.at + d.OVERHEAD_PS] = overhead_ps
-        words[self.at + d.DRIVE] = address_of(d.drive)
         self.set_wake(wake)
 
     @property
@@ -57,9 +58,9 @@ class Execution:
         """The number of agents' reports so far."""
         return int(self._store.arena.words[self.at + d.REPORTS])
 
-    def set_wake(self, wake: int) -> None:
+    def set_wake(self, wake: Wake) -> None:
         """Have another handler serve agents from now on."""
-        self._store.arena.words[self.at + d.WAKE] = wake
+        d.set_wake(self._store.arena.words, self.at, wake)
 
     def note(self, journal: Journal | None) -> None:
         """Have the messages of the operations to come noted in a journal, or in none."""

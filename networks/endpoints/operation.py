@@ -11,7 +11,7 @@ import torch
 
 import ringleaf.hosts.executor.layout as x
 from ringleaf.arena import Store
-from ringleaf.compiled import Callback
+from ringleaf.callbacks import Callback
 from ringleaf.hosts.executor import walk
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.plan import RECEIVE, SEND

@@ -27,7 +27,6 @@ import torch
 import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
-from ringleaf.compiled import address_of
 from ringleaf.errors import BackendError, RingleafError
 from ringleaf.hosts.agent import PROGRESS, REFUSALS, RETRANSMISSIONS
 from ringleaf.networks.endpoints.endpoints import Endpoints
@@ -134,7 +133,7 @@ class _Host:
         self._engine = Engine(job.store, ring=job.endpoints.ring, seed=job.seed + number)
         self._engine.build([Node(place.name, [place.line], agents=agents)])
         self._execution = Execution(
-            job.endpoints, job.store, wake=address_of(loop.hold), network=self._engine.at
+            job.endpoints, job.store, wake=loop.hold, network=self._engine.at
         )
         self._node = job.endpoints.node_of(job.operation.group, number)
         self._operation = job.operation
@@ -159,7 +158,7 @@ class _Host:
 
     def _start(self, start_ps: int) -> None:
         """Let agents send the requests they have been given so far."""
-        self._execution.set_wake(address_of(loop.wake))
+        self._execution.set_wake(loop.wake)
         for block in self._blocks:
             loop.wake(self._job.store.arena, self._engine.at, block, start_ps)
 

@@ -14,7 +14,6 @@ import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.compiled import address_of
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.hosts.agent import take_completions
 from ringleaf.ina.registry import program_of
@@ -115,7 +114,7 @@ class VirtualNetwork:
         self._execution = Execution(
             self.endpoints,
             self.store,
-            wake=address_of(loop.wake),
+            wake=loop.wake,
             network=self._network,
             overhead_ps=options.message_overhead_ps,
         )

@@ -12,7 +12,8 @@ from typed import typed
 from typer.testing import CliRunner
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import session
+from ringleaf.experiments import drawing
+from ringleaf.experiments.commands import run as run_command
 from ringleaf.experiments.commands.cli import make_app
 from ringleaf.experiments.compare import Change, compare, failed, read, table
 
@@ -161,7 +162,8 @@ def test_code_as_it_is_takes_as_long_as_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two runs of this code, by name and by folder."""
-    monkeypatch.setattr(session, "draw", lambda *_: [])
+    monkeypatch.setattr(run_command, "drawer", lambda: None)
+    monkeypatch.setattr(drawing, "draw", lambda *_: [])
     options = ["--topo", "leafspine,leaves=1,spines=1,hosts=3", "--algo", "ring", "--size", "1K"]
     typed("run", *options, "--out", tmp_path).check_returncode()
     done = typed("compare", tmp_path, ".", "--", *options)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ringleaf.experiments import session
+from ringleaf.experiments import drawing
 from ringleaf.experiments.commands import cli
+from ringleaf.experiments.commands import run as run_command
 
 COURSE = Path(__file__).resolve().parents[3] / "docs" / "course"
 BLOCK = re.compile(r"^```text\n\$ ringleaf (.*)\n((?:.*\n)*?)```$", re.MULTILINE)
@@ -58,7 +59,8 @@ def test_a_command_prints_what_the_page_shows(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     # Figures take longer than all else, and are tested elsewhere.
-    monkeypatch.setattr(session, "draw", write_nothing)
+    monkeypatch.setattr(run_command, "drawer", lambda: None)
+    monkeypatch.setattr(drawing, "draw", write_nothing)
 
     with pytest.raises(SystemExit) as exited:
         cli.make_app()(shlex.split(command))
