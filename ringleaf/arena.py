@@ -8,7 +8,7 @@ its range as a NamedTuple of views; that costs nothing once compiled.
 from __future__ import annotations
 
 import mmap
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,16 @@ class Arena(NamedTuple):
     lanes: Lanes  # uint32: P4 fields and registers that come in runs of equal width
     bytes: Bytes  # uint8: packet heads, pcap buffers
     memory: Bytes  # uint8: hosts' registered memory; tensors and payloads live here
+    addresses: Words  # (5,), of the arrays above, for compiled code (`ringleaf/flat.py`)
+
+    @property
+    def address(self) -> int:
+        """The address of `addresses`."""
+        return self.addresses.ctypes.data
+
+
+def _with_addresses(*arrays: npt.NDArray[Any]) -> Arena:
+    return Arena(*arrays, np.array([array.ctypes.data for array in arrays], np.int64))
 
 
 class Store:
@@ -44,12 +54,12 @@ class Store:
         self._shared = shared
         self._used = {"words": 0, "fields": 0, "lanes": 0, "bytes": 0}
         self._memory_used = 0
-        self.arena = Arena(
-            words=np.zeros(1024, np.int64),
-            fields=np.zeros(1024, np.uint64),
-            lanes=np.zeros(1024, np.uint32),
-            bytes=np.zeros(1024, np.uint8),
-            memory=self._new_memory(memory_bytes),
+        self.arena = _with_addresses(
+            np.zeros(1024, np.int64),
+            np.zeros(1024, np.uint64),
+            np.zeros(1024, np.uint32),
+            np.zeros(1024, np.uint8),
+            self._new_memory(memory_bytes),
         )
 
     def allocate(self, array: str, count: int) -> int:
@@ -64,7 +74,7 @@ class Store:
         if self._used[array] > old.size:
             new = np.zeros(max(self._used[array], 2 * old.size), old.dtype)
             new[: old.size] = old
-            self.arena = self.arena._replace(**{array: new})
+            self._put(array, new)
         return offset
 
     def register_memory(self, count: int) -> int:
@@ -78,8 +88,12 @@ class Store:
         if self._memory_used > old.size:
             new = self._new_memory(max(self._memory_used, 2 * old.size))
             new[: old.size] = old
-            self.arena = self.arena._replace(memory=new)
+            self._put("memory", new)
         return offset
+
+    def _put(self, name: str, array: npt.NDArray[Any]) -> None:
+        arrays = self.arena._replace(**{name: array})
+        self.arena = _with_addresses(*arrays[:-1])
 
     def _new_memory(self, count: int) -> Bytes:
         """Bytes of whatever value; pages that nobody touches cost nothing."""

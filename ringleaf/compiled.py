@@ -9,7 +9,6 @@ import os
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,10 +19,9 @@ from numba import types
 from numba.core import cgutils
 from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import intrinsic, overload, register_jitable
-from numba.np.arrayobj import make_array
 
-from ringleaf.arena import Arena
 from ringleaf.callbacks import FUNCTION
+from ringleaf.flat import ARENA, data_of
 from ringleaf.private import private_folder
 from ringleaf.shipped import PACKAGE
 from ringleaf.sources import digest
@@ -50,19 +48,6 @@ def cache_folder() -> Path:
 
 if not os.environ.get("NUMBA_CACHE_DIR"):
     numba.config.CACHE_DIR = str(cache_folder() / "numba" / digest(PACKAGE, _COMPILED_FOLDERS))
-
-_array = partial(types.Array, ndim=1, layout="C")
-
-ARENA = types.NamedTuple(
-    (
-        _array(types.int64),
-        _array(types.uint64),
-        _array(types.uint32),
-        _array(types.uint8),
-        _array(types.uint8),
-    ),
-    Arena,
-)
 
 HANDLER = types.int64(ARENA, types.int64, types.int64, types.int64)
 """`handler(arena, at, packet, now_ps) -> int`: what the event loop calls on every component."""
@@ -136,8 +121,7 @@ def _copy_memory(
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointers = []
         for kind, array, at in ((target, *args[0:2]), (source, *args[2:4])):
-            data = make_array(kind)(context, builder, array).data
-            pointers.append(builder.gep(data, [at]))
+            pointers.append(builder.gep(data_of(context, builder, kind, array), [at]))
         size = context.get_abi_sizeof(context.get_data_type(target.dtype))
         cgutils.raw_memcpy(builder, *pointers, args[4], size)
         return context.get_dummy_value()

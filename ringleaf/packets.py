@@ -82,7 +82,8 @@ def allocate_packet(arena: Arena) -> int:
     assert words[POOL_FREE] >= 0
     packet = words[words[FREE_AT] + words[POOL_FREE]]
     row = words[ROWS_AT] + packet * ROW_WORDS
-    words[row : row + ROW_WORDS] = 0
+    for word in range(row, row + ROW_WORDS):
+        words[word] = 0
     return packet
 
 

@@ -16,12 +16,14 @@ from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array, populate_array
 
+from ringleaf.flat import Flat, data_of
+
 VECTOR_ITEMS = 16  # 32-bit items that are swapped at once: one AVX-512 register, or several smaller
 
 
 def _data(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
     """Return a pointer to an array's item."""
-    return builder.gep(make_array(kind)(context, builder, array).data, [at])
+    return builder.gep(data_of(context, builder, kind, array), [at])
 
 
 def window(array: Any, start: int, count: int) -> Any:
@@ -31,13 +33,14 @@ def window(array: Any, start: int, count: int) -> Any:
 
 @type_callable(window)
 def _type_window(_context: Any) -> Any:
-    return lambda array, start, count: array
+    return lambda array, start, count: types.Array(array.dtype, 1, "C")
 
 
 @lower_builtin(window, types.Array, types.Integer, types.Integer)
+@lower_builtin(window, Flat, types.Integer, types.Integer)
 def _lower_window(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     array = signature.args[0]
-    view = make_array(array)(context, builder)
+    view = make_array(signature.return_type)(context, builder)
     item = context.get_constant(
         types.intp, context.get_abi_sizeof(context.get_data_type(array.dtype))
     )
@@ -67,7 +70,7 @@ def _type_swap_items(_context: Any) -> Any:
     return lambda target, to, source, start, count: types.none
 
 
-@lower_builtin(swap_items, types.Array, types.Integer, types.Array, types.Integer, types.Integer)
+@lower_builtin(swap_items, types.Any, types.Integer, types.Any, types.Integer, types.Integer)
 def _lower_swap_items(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     target, _, source, *_ = signature.args
     into = _data(context, builder, target, args[0], args[1])

@@ -256,7 +256,7 @@ def set_priority(arena: Arena, at: int, number: int, priority: int) -> None:
     start = int(arena.words[at + QPS_AT]) + number * QP_WORDS
     arena.words[start + PRIORITY] = priority
     template_at = int(arena.words[start + TEMPLATE_AT])
-    write_priority(arena.bytes[template_at : template_at + HEAD_BYTES], priority)
+    write_priority(window(arena.bytes, template_at, HEAD_BYTES), priority)
 
 
 def set_rate(arena: Arena, at: int, numbers: Sequence[int], rate_bps: int) -> None:

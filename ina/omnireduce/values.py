@@ -8,12 +8,13 @@ from ringleaf.arena import Arena, Bytes
 from ringleaf.compiled import copy_items, inline
 from ringleaf.ina.tensors import FLOAT32
 from ringleaf.packets import HEAD_LEN, PAYLOAD_AT, PAYLOAD_LEN, Packet
+from ringleaf.views import window
 
 
 @inline
 def is_zero(memory: Bytes, start: int, end: int) -> bool:
     """Return whether no bit is set: -0.0 and NaN are not zero."""
-    words = memory[start:end].view(np.uint32)
+    words = window(memory, start, end - start).view(np.uint32)
     bits = np.uint32(0)
     for i in range(words.size):
         bits |= words[i]
@@ -52,12 +53,12 @@ def clear(memory: Bytes, start: int, end: int) -> None:
 def add_block(memory: Bytes, target: int, source: int, count_bytes: int, dtype: int) -> None:
     """Add values to others: float32 rounded to nearest, or int32 that wraps around."""
     if dtype == FLOAT32:
-        sums = memory[target : target + count_bytes].view(np.float32)
-        terms = memory[source : source + count_bytes].view(np.float32)
+        sums = window(memory, target, count_bytes).view(np.float32)
+        terms = window(memory, source, count_bytes).view(np.float32)
         for i in range(sums.size):
             sums[i] = sums[i] + terms[i]
     else:
-        whole = memory[target : target + count_bytes].view(np.uint32)
-        parts = memory[source : source + count_bytes].view(np.uint32)
+        whole = window(memory, target, count_bytes).view(np.uint32)
+        parts = window(memory, source, count_bytes).view(np.uint32)
         for i in range(whole.size):
             whole[i] = np.uint32((np.int64(whole[i]) + np.int64(parts[i])) & 0xFFFFFFFF)

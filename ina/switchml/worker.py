@@ -100,6 +100,7 @@ from ringleaf.ina.tensors import (
     tensor_row,
 )
 from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
+from ringleaf.views import window
 
 
 @inline
@@ -181,7 +182,7 @@ def own_exponent(arena: Arena, worker: Worker, tensor: int, position: int) -> in
         return 0
     source = rows[tensor + SOURCE_AT]
     start, end = block_start(worker, position), block_end(worker, tensor, position)
-    return max_exponent(arena.memory[source + start : source + end].view(np.float32))
+    return max_exponent(window(arena.memory, source + start, end - start).view(np.float32))
 
 
 @inline
@@ -192,7 +193,7 @@ def write_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
     position, exponent = worker.slots[row + POSITION], worker.slots[row + EXPONENT]
     start, end = block_start(worker, position), block_end(worker, tensor, position)
     source = worker.tensors.rows[tensor + SOURCE_AT]
-    block = arena.memory[source + start : source + end]
+    block = window(arena.memory, source + start, end - start)
     size = block.size
     if exponent == SPECIAL:
         size = 0
@@ -212,7 +213,7 @@ def read_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
     position, exponent = worker.slots[row + POSITION], worker.slots[row + EXPONENT]
     start, end = block_start(worker, position), block_end(worker, tensor, position)
     target = worker.tensors.rows[tensor + TARGET_AT]
-    block = arena.memory[target + start : target + end]
+    block = window(arena.memory, target + start, end - start)
     if exponent == SPECIAL:
         fill_nan(block.view(np.float32))
     elif worker.tensors.rows[tensor + DTYPE] == FLOAT32:

@@ -216,7 +216,7 @@ def received(words: Words, live: int) -> int:
     return total
 
 
-@compiled(types.int64(ARENA, types.int64, types.int64, ARENA[3], types.int64), nogil=True)
+@compiled(types.int64(ARENA, types.int64, types.int64, types.uint8[::1], types.int64), nogil=True)
 def serve(arena: Arena, at: int, live: int, rings: Bytes, until_ps: int) -> int:
     """Serve the sockets until an agent reports, a thread asks or time is up; return the reason.
 

@@ -27,6 +27,7 @@ from ringleaf.packets import (
     row_of,
 )
 from ringleaf.units import PS_PER_S
+from ringleaf.views import window
 
 
 @inline
@@ -54,10 +55,11 @@ def capture(arena: Arena, at: int, port: int, packet: int, now_ps: int, order: i
     row = view.row
     head, body, tail = row[HEAD_LEN], row[PAYLOAD_LEN], row[TAIL_LEN]
     start = words[at + s.CAPTURE_BYTES_AT] + words[at + s.CAPTURE_USED]
-    buffer = arena.bytes[start : start + head + body + tail]
+    buffer = window(arena.bytes, start, head + body + tail)
     copy_items(buffer, 0, view.head, 0, head)
     copy_items(buffer, head, arena.memory, row[PAYLOAD_AT], body)
-    buffer[head + body :] = 0
+    for place in range(head + body, head + body + tail):
+        buffer[place] = 0
     entry = words[at + s.CAPTURE_AT] + s.CAPTURE_ROW_WORDS * words[at + s.CAPTURE_COUNT]
     words[entry] = now_ps
     words[entry + 1] = port
@@ -91,7 +93,7 @@ def send(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
             capture(arena, at, port, packet, on_line_ps, s.SENT)
         if words[here + s.CAPTURE] & s.PIN:
             pin_payload(arena, packet)
-    random = arena.fields[words[at + s.RANDOM_AT] :]
+    random = window(arena.fields, words[at + s.RANDOM_AT], 1)
     if happens(random, words[here + s.LOSS]):
         words[here + s.LOST] += 1
         free_packet(arena, packet)

@@ -1,0 +1,152 @@
+"""How compiled code sees an `Arena`: one pointer, and flat arrays without bounds.
+
+Numba passes an array by value, as seven words, and treats a negative index as one that counts from
+the end. So a call of a handler pushed 35 words, and each access to an arena had two instructions
+more. Here an arena is the address of a table of its arrays' addresses, and an array of it is an
+address. Offsets are trusted. A slice of such an array does not compile: see `window`.
+
+Uncompiled, arenas and arrays are as they are.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.typing.templates import AttributeTemplate, infer_getattr, signature
+from numba.extending import (
+    NativeValue,
+    lower_builtin,
+    lower_getattr_generic,
+    models,
+    register_model,
+    type_callable,
+    typeof_impl,
+    unbox,
+)
+
+from ringleaf.arena import Arena
+
+
+class Flat(types.Type):
+    """Numba's type of an arena's array.
+
+    Args:
+        dtype: Numba's type of its items.
+    """
+
+    def __init__(self, dtype: types.Type) -> None:
+        self.dtype = dtype
+        super().__init__(name=f"ringleaf.Flat({dtype})")
+
+
+class ArenaType(types.Type):
+    """Numba's type of an `Arena`."""
+
+    def __init__(self) -> None:
+        super().__init__(name="ringleaf.Arena")
+
+
+ARENA = ArenaType()
+
+_FLATS = {
+    "words": Flat(types.int64),
+    "fields": Flat(types.uint64),
+    "lanes": Flat(types.uint32),
+    "bytes": Flat(types.uint8),
+    "memory": Flat(types.uint8),
+}
+
+
+@register_model(Flat)
+class _FlatModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, kind: Flat) -> None:
+        item = manager.lookup(kind.dtype).get_data_type()
+        super().__init__(manager, kind, item.as_pointer())
+
+
+@register_model(ArenaType)
+class _ArenaModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, kind: ArenaType) -> None:
+        super().__init__(manager, kind, ir.IntType(64).as_pointer())
+
+
+@typeof_impl.register(Arena)
+def _typeof_arena(_value: Arena, _context: Any) -> ArenaType:
+    return ARENA
+
+
+@unbox(ArenaType)
+def _unbox_arena(kind: ArenaType, item: Any, c: Any) -> NativeValue:
+    """Read `Arena.address`; without it, the exception that Python has raised is passed on."""
+    number = c.pyapi.object_getattr_string(item, "address")
+    failed = cgutils.is_null(c.builder, number)
+    table = cgutils.alloca_once_value(c.builder, c.context.get_constant(types.int64, 0))
+    with c.builder.if_then(c.builder.not_(failed)):
+        c.builder.store(c.pyapi.long_as_longlong(number), table)
+        c.pyapi.decref(number)
+    pointer = c.builder.inttoptr(c.builder.load(table), c.context.get_value_type(kind))
+    return NativeValue(pointer, is_error=failed)
+
+
+@infer_getattr
+class _ArenaAttributes(AttributeTemplate):  # type: ignore[misc]
+    key = ArenaType
+
+    def generic_resolve(self, _arena: ArenaType, name: str) -> Flat | None:
+        return _FLATS.get(name)
+
+
+@lower_getattr_generic(ArenaType)
+def _lower_attribute(context: Any, builder: Any, _kind: Any, table: Any, name: str) -> Any:
+    """Load an array's address, which stays as it is for as long as a compiled function runs."""
+    place = context.get_constant(types.intp, list(_FLATS).index(name))
+    address = builder.load(builder.gep(table, [place]))
+    address.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return builder.inttoptr(address, context.get_value_type(_FLATS[name]))
+
+
+@type_callable(operator.getitem)
+def _type_getitem(_context: Any) -> Any:
+    def typer(flat: types.Type, index: types.Type) -> Any:
+        if isinstance(flat, Flat) and isinstance(index, types.Integer):
+            return flat.dtype
+        return None
+
+    return typer
+
+
+@type_callable(operator.setitem)
+def _type_setitem(_context: Any) -> Any:
+    def typer(flat: types.Type, index: types.Type, _value: types.Type) -> Any:
+        if isinstance(flat, Flat) and isinstance(index, types.Integer):
+            return signature(types.none, flat, index, flat.dtype)
+        return None
+
+    return typer
+
+
+def _item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    index = context.cast(builder, args[1], signature.args[1], types.intp)
+    return builder.gep(args[0], [index])
+
+
+@lower_builtin(operator.getitem, Flat, types.Integer)
+def _lower_getitem(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return builder.load(_item(context, builder, signature, args))
+
+
+@lower_builtin(operator.setitem, Flat, types.Integer, types.Any)
+def _lower_setitem(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    builder.store(args[2], _item(context, builder, signature, args))
+    return context.get_dummy_value()
+
+
+def data_of(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    """Return a pointer to the first item of a `Flat` or an array of Numba's."""
+    if isinstance(kind, Flat):
+        return array
+    return context.make_array(kind)(context, builder, array).data
