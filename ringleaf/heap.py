@@ -1,94 +1,131 @@
-"""The event heap: a 4-ary heap of rows (time_ps, sequence, event) in the arena.
+"""The event heap: a 4-ary heap of rows (time_ps, sequence and event) in the arena.
 
-Events order by (time, sequence), so events of one instant keep the order they were made in.
+Events order by (time, sequence), so events of one instant keep the order they were made in. The
+four children of a row are one cache line, and the least of them is found without a branch: which
+one it is can't be predicted. Behind the last row all times are `NEVER`, so there are always four.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from ringleaf.arena import Store, Words
 from ringleaf.compiled import inline
 
-ROW = 3
+ROW = 2
 COUNT = 0
-SEQUENCE = 1
+SEQUENCE = 1  # of the next event
 CAPACITY = 2
 ROWS_AT = 3
 HEAP_WORDS = 8
 
+EVENT_BITS = 36  # an event is a number of so many bits; its sequence is above them, in one word
+FIRST_SEQUENCE = -(1 << 63 - EVENT_BITS)
+LAST_SEQUENCE = (1 << 63 - EVENT_BITS) - (1 << 20)  # some may still be made
+
+_EVENT = (1 << EVENT_BITS) - 1
+_NEVER = (1 << 63) - 1
+_LINE = 8  # words
+_FIRST = _LINE - ROW  # from the start of the first line, so that rows 1 to 4 are the second
+
 
 def make_heap(store: Store, capacity: int) -> int:
+    """Return the offset of an empty heap with room for `capacity` events."""
     at = store.allocate("words", HEAP_WORDS)
+    store.arena.words[at + SEQUENCE] = FIRST_SEQUENCE
     grow_heap(store, at, capacity)
     return at
 
 
 def grow_heap(store: Store, at: int, capacity: int) -> None:
-    rows_at = store.allocate("words", capacity * ROW)
+    """Move a heap to where there is room for `capacity` events."""
+    size = _FIRST + (capacity + 4) * ROW
+    rows_at = store.allocate("words", size) + _FIRST
     words = store.arena.words
     used = int(words[at + COUNT]) * ROW
     old = int(words[at + ROWS_AT])
+    words[rows_at : rows_at + size - _FIRST] = _NEVER
     words[rows_at : rows_at + used] = words[old : old + used]
     words[at + ROWS_AT] = rows_at
     words[at + CAPACITY] = capacity
 
 
-@inline
-def _before(words: Words, a: int, b: int) -> bool:
-    if words[a] != words[b]:
-        return words[a] < words[b]
-    return words[a + 1] < words[b + 1]
+def renumber(words: Words, at: int) -> None:
+    """Number a heap's events anew, from the first sequence on, in their order."""
+    rows_at, count = int(words[at + ROWS_AT]), int(words[at + COUNT])
+    rows = words[rows_at : rows_at + count * ROW].reshape(count, ROW)
+    rows[:] = rows[np.lexsort((rows[:, 1], rows[:, 0]))]  # which is a heap as well
+    sequence = FIRST_SEQUENCE + np.arange(count)
+    rows[:, 1] = sequence << EVENT_BITS | rows[:, 1] & _EVENT
+    words[at + SEQUENCE] = FIRST_SEQUENCE + count
 
 
 @inline
-def _move(words: Words, target: int, source: int) -> None:
-    words[target] = words[source]
-    words[target + 1] = words[source + 1]
-    words[target + 2] = words[source + 2]
+def _is_before(words: Words, a: int, time_ps: int, word: int) -> bool:
+    """Return whether a row's event comes before another one; there is no branch in it."""
+    other_ps = words[a]
+    return (other_ps < time_ps) | ((other_ps == time_ps) & (words[a + 1] < word))
+
+
+@inline
+def _first(words: Words, a: int, b: int) -> int:
+    return b if _is_before(words, b, words[a], words[a + 1]) else a
+
+
+@inline
+def _place(words: Words, rows: int, hole: int, time_ps: int, word: int) -> None:
+    """Write an event to a hole among the rows, or above it."""
+    while hole > 0:
+        parent = (hole - 1) >> 2
+        above = rows + parent * ROW
+        if _is_before(words, above, time_ps, word):
+            break
+        words[rows + hole * ROW] = words[above]
+        words[rows + hole * ROW + 1] = words[above + 1]
+        hole = parent
+    words[rows + hole * ROW] = time_ps
+    words[rows + hole * ROW + 1] = word
 
 
 @inline
 def push_event(words: Words, at: int, time_ps: int, event: int) -> None:
-    rows = words[at + ROWS_AT]
-    hole = words[at + COUNT]
-    sequence = words[at + SEQUENCE]
-    words[at + COUNT] = hole + 1
+    """Add an event, a number of EVENT_BITS; the caller keeps CAPACITY and LAST_SEQUENCE."""
+    count, sequence = words[at + COUNT], words[at + SEQUENCE]
+    words[at + COUNT] = count + 1
     words[at + SEQUENCE] = sequence + 1
-    while hole > 0:
-        parent = (hole - 1) >> 2
-        if words[rows + parent * ROW] <= time_ps:  # on a tie the parent is older
-            break
-        _move(words, rows + hole * ROW, rows + parent * ROW)
-        hole = parent
-    words[rows + hole * ROW] = time_ps
-    words[rows + hole * ROW + 1] = sequence
-    words[rows + hole * ROW + 2] = event
+    _place(words, words[at + ROWS_AT], count, time_ps, sequence << EVENT_BITS | event)
 
 
 @inline
 def pop_event(words: Words, at: int) -> int:
-    """Remove the first event and return it; its time is read before, with `first_time_ps`."""
+    """Remove the first event and return it; its time is read before, with `first_time_ps`.
+
+    The hole sinks to the bottom, where the last event, mostly a late one, takes its place.
+    """
     rows = words[at + ROWS_AT]
-    event = words[rows + 2]
+    event = words[rows + 1] & _EVENT
     count = words[at + COUNT] - 1
     words[at + COUNT] = count
     last = rows + count * ROW
-    hole = rows
-    child = 1  # the hole's first child, as an index
+    time_ps, word = words[last], words[last + 1]
+    words[last] = _NEVER
+    if count == 0:
+        return event
+    hole, child = 0, 1
     while child < count:
-        best = rows + child * ROW
-        end = rows + min(child + 4, count) * ROW
-        for other in range(best + ROW, end, ROW):
-            if _before(words, other, best):
-                best = other
-        if not _before(words, best, last):
-            break
-        _move(words, hole, best)
-        hole = best
-        child = 4 * ((hole - rows) // ROW) + 1
-    _move(words, hole, last)
+        line = rows + child * ROW
+        left = _first(words, line, line + ROW)
+        right = _first(words, line + 2 * ROW, line + 3 * ROW)
+        best = _first(words, left, right)
+        words[rows + hole * ROW] = words[best]
+        words[rows + hole * ROW + 1] = words[best + 1]
+        hole = (best - rows) >> 1
+        child = 4 * hole + 1
+    _place(words, rows, hole, time_ps, word)
     return event
 
 
 @inline
 def first_time_ps(words: Words, at: int) -> int:
+    """Return the time of the first event; later than any, if there is none."""
     return words[words[at + ROWS_AT]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import ringleaf.hosts.executor.layout as x
 from ringleaf.arena import Store
 from ringleaf.errors import BackendError
-from ringleaf.heap import CAPACITY, grow_heap, make_heap
+from ringleaf.heap import CAPACITY, SEQUENCE, grow_heap, make_heap, renumber
 from ringleaf.hosts.executor import walk
 from ringleaf.hosts.plan import SEND
 from ringleaf.networks.endpoints import driver as d
@@ -116,3 +116,5 @@ class Execution:
             wanted = sum(len(each.executors.plans.message) for each in self._active.values())
             if wanted > self._store.arena.words[calendar + CAPACITY]:
                 grow_heap(self._store, calendar, 2 * wanted)
+            if self._store.arena.words[calendar + SEQUENCE] > 0:
+                renumber(self._store.arena.words, calendar)

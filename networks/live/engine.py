@@ -10,7 +10,6 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
 from ringleaf.compiled import address_of
 from ringleaf.errors import ConfigError
-from ringleaf.heap import push_event
 from ringleaf.hosts.agent import (
     AGENT_WORDS,
     COMPLETIONS_AT,
@@ -23,6 +22,7 @@ from ringleaf.networks.live.loop import discard, emit, hand_over, now_of, serve
 from ringleaf.networks.live.sockets import Sockets
 from ringleaf.networks.virtual.events import ARRIVAL
 from ringleaf.networks.virtual.fabric import fill_agent
+from ringleaf.networks.virtual.lines import push_packet
 from ringleaf.networks.virtual.loop import NEEDS_ROOM, lacks_room
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import NetworkState, make_network, number_agents, open_network
@@ -151,8 +151,8 @@ class Engine:
         if lacks_room(self.store.arena.words, self.at) == NEEDS_ROOM:
             make_room(self.store, self.at)
         arena = self.store.arena
-        event = ARRIVAL | self._desks[index] << 3 | write_packet(arena, data) << 32
-        push_event(arena.words, int(arena.words[self.at + s.HEAP_AT]), self.now_ps, event)
+        packet = write_packet(arena, data)
+        push_packet(arena.words, self.at, self.now_ps, ARRIVAL, self._desks[index], packet)
 
     def take_packets(self) -> list[tuple[int, bytes]]:
         """Return the packets to controllers from switches, as (index of the switch, bytes)."""

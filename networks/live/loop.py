@@ -27,6 +27,7 @@ from ringleaf.packets import (
     HEADS_AT,
     PAYLOAD_AT,
     PAYLOAD_LEN,
+    PLACE,
     TAIL_LEN,
     allocate_packet,
     free_packet,
@@ -155,7 +156,8 @@ def receive(arena: Arena, at: int, socket: int, rings: Bytes, now_ps: int) -> in
         words[socket + v.FRAME] = (words[socket + v.FRAME] + 1) % words[socket + v.FRAMES]
         words[socket + v.RECEIVED] += 1
         if packet >= 0:
-            handle(arena, at, ARRIVAL | words[socket + v.PORT] << 3 | packet << 32, now_ps)
+            words[row_of(words, packet) + PLACE] = words[socket + v.PORT]
+            handle(arena, at, ARRIVAL | packet << 3, now_ps)
     return 0
 
 

@@ -7,11 +7,10 @@ import numpy as np
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Words
 from ringleaf.compiled import handler_at, inline, signed
-from ringleaf.heap import push_event
 from ringleaf.networks.virtual.bins import note_queues
 from ringleaf.networks.virtual.drops import note_drop
 from ringleaf.networks.virtual.events import AGAIN, CLONED
-from ringleaf.networks.virtual.lines import await_idle, send
+from ringleaf.networks.virtual.lines import await_idle, push_packet, send
 from ringleaf.networks.virtual.state import node_row, port_row
 from ringleaf.packets import (
     ENQUEUED_PS,
@@ -56,7 +55,7 @@ def arrive_again(words: Words, at: int, node: int, packet: int, now_ps: int) -> 
     """Let a packet pass ingress once more, which takes time again, from the port it came by."""
     port = find_port(words, node, words[row_of(words, packet) + IN_PORT])
     due_ps = now_ps + words[node + s.PASS_PS]
-    push_event(words, words[at + s.HEAP_AT], due_ps, AGAIN | port << 3 | packet << 32)
+    push_packet(words, at, due_ps, AGAIN, port, packet)
 
 
 @inline
@@ -69,8 +68,7 @@ def split_off(arena: Arena, at: int, port: int, packet: int, flags: int, now_ps:
     words = arena.words
     node = node_row(words, at, words[port_row(words, at, port) + s.NODE])
     if flags & CLONE:
-        event = CLONED | port << 3 | words[row_of(words, packet) + TWIN] << 32
-        push_event(words, words[at + s.HEAP_AT], now_ps, event)
+        push_packet(words, at, now_ps, CLONED, port, words[row_of(words, packet) + TWIN])
     if flags & SEND:
         send(arena, at, port, packet, now_ps)
         return True

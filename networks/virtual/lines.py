@@ -18,6 +18,7 @@ from ringleaf.packets import (
     OWNER,
     PAYLOAD_AT,
     PAYLOAD_LEN,
+    PLACE,
     TAIL_LEN,
     copy_packet,
     free_packet,
@@ -71,6 +72,13 @@ def capture(arena: Arena, at: int, port: int, packet: int, now_ps: int, order: i
 
 
 @inline
+def push_packet(words: Words, at: int, time_ps: int, kind: int, port: int, packet: int) -> None:
+    """Add the event of a packet at a port."""
+    words[row_of(words, packet) + PLACE] = port
+    push_event(words, words[at + s.HEAP_AT], time_ps, kind | packet << 3)
+
+
+@inline
 def send(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
     """Put a packet on the line of an idle port.
 
@@ -99,15 +107,14 @@ def send(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
         free_packet(arena, packet)
         return
     at_ps = done_ps + words[here + s.DELAY_PS]
-    target = ARRIVAL | words[here + s.PEER] << 3
-    heap = words[at + s.HEAP_AT]
+    peer = words[here + s.PEER]
     if happens(random, words[at + s.DUPLICATE]):
         twin = copy_packet(arena, packet)
         late_ps = at_ps + draw(random) % (words[at + s.JITTER_PS] + 1)
-        push_event(words, heap, late_ps, target | twin << 32)
+        push_packet(words, at, late_ps, ARRIVAL, peer, twin)
     if happens(random, words[at + s.REORDER]):
         at_ps += draw(random) % (words[at + s.JITTER_PS] + 1)
-    push_event(words, heap, at_ps, target | packet << 32)
+    push_packet(words, at, at_ps, ARRIVAL, peer, packet)
 
 
 @inline

@@ -14,7 +14,14 @@ from numba import types
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Words
 from ringleaf.compiled import ARENA, compiled, handler, handler_at, inline
-from ringleaf.heap import CAPACITY, COUNT, first_time_ps, pop_event
+from ringleaf.heap import (
+    CAPACITY,
+    COUNT,
+    LAST_SEQUENCE,
+    SEQUENCE,
+    first_time_ps,
+    pop_event,
+)
 from ringleaf.hosts.agent import NUMBER
 from ringleaf.networks.endpoints.driver import (
     ACT,
@@ -25,11 +32,12 @@ from ringleaf.networks.endpoints.driver import (
     is_pending,
 )
 from ringleaf.networks.virtual.crossing import cross_switch, drain, forward
-from ringleaf.networks.virtual.events import AGAIN, ARRIVAL, CLONED, TIMER
+from ringleaf.networks.virtual.events import AGAIN, ARRIVAL, CLONED, IDLE, TIMER
 from ringleaf.networks.virtual.lines import capture
+from ringleaf.networks.virtual.room import EVENTS_AT_ONCE
 from ringleaf.networks.virtual.state import agent_row, node_row, port_row
 from ringleaf.networks.virtual.stations import arm_timer, reach_host, ring_timer, serve_agents
-from ringleaf.packets import OUTBOX_ROWS, POOL_FREE
+from ringleaf.packets import OUTBOX_ROWS, PLACE, POOL_FREE, row_of
 from ringleaf.switches.engine.replication import send_twin
 from ringleaf.units import FOREVER_PS
 
@@ -59,11 +67,11 @@ def note_busied(words: Words, node: int, now_ps: int) -> None:
 @inline
 def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
     words = arena.words
-    kind = event & 7
-    number = (event >> 3) & 0x1FFFFFFF
+    kind, index = event & 7, event >> 3
     if kind == TIMER:
-        ring_timer(arena, at, number, now_ps)
+        ring_timer(arena, at, index, now_ps)
         return
+    number = index if kind == IDLE else words[row_of(words, index) + PLACE]
     here = port_row(words, at, number)
     node = node_row(words, at, words[here + s.NODE])
     is_switch = words[node + s.KIND] == s.SWITCH
@@ -71,22 +79,22 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
         words[at + s.HOPS] += 1
         if words[here + s.CAPTURE] & s.CAPTURE_RECEIVED:
             order = busied(words, node, now_ps)
-            capture(arena, at, number, event >> 32, now_ps - words[here + s.INWARD_PS], order)
+            capture(arena, at, number, index, now_ps - words[here + s.INWARD_PS], order)
         if is_switch:
-            cross_switch(arena, at, node, number, event >> 32, now_ps)
+            cross_switch(arena, at, node, number, index, now_ps)
         elif words[node + s.KIND] == s.OUTSIDE:
             handler_at(words[node + s.INGRESS])(
-                arena, words[node + s.BLOCK_AT], event >> 32, now_ps
+                arena, words[node + s.BLOCK_AT], index, now_ps
             )
         else:
-            reach_host(arena, at, node, event >> 32, now_ps)
+            reach_host(arena, at, node, index, now_ps)
     elif kind == AGAIN:
         words[at + s.HOPS] += 1
         note_busied(words, node, now_ps)
-        cross_switch(arena, at, node, number, event >> 32, now_ps)
+        cross_switch(arena, at, node, number, index, now_ps)
     elif kind == CLONED:
         note_busied(words, node, now_ps)
-        count = send_twin(arena, words[node + s.BLOCK_AT], event >> 32)
+        count = send_twin(arena, words[node + s.BLOCK_AT], index)
         forward(arena, at, node, count, now_ps)
     else:
         words[here + s.DRAINING] = 0
@@ -103,7 +111,9 @@ def lacks_room(words: Words, at: int) -> int:
     heap = words[at + s.HEAP_AT]
     if words[POOL_FREE] < 2 * OUTBOX_ROWS:
         return NEEDS_ROOM
-    if words[heap + COUNT] + 4 * OUTBOX_ROWS > words[heap + CAPACITY]:
+    if words[heap + COUNT] + EVENTS_AT_ONCE > words[heap + CAPACITY]:
+        return NEEDS_ROOM
+    if words[heap + SEQUENCE] > LAST_SEQUENCE:
         return NEEDS_ROOM
     if words[at + s.CAPTURE_ROOM] > 0:
         rows_left = words[at + s.CAPTURE_ROWS] - words[at + s.CAPTURE_COUNT]

@@ -10,8 +10,8 @@ import pytest
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Store
 from ringleaf.compiled import address_of, handler
-from ringleaf.heap import push_event
 from ringleaf.networks.virtual.events import ARRIVAL
+from ringleaf.networks.virtual.lines import push_packet
 from ringleaf.networks.virtual.loop import EMPTY, run
 from ringleaf.networks.virtual.state import make_network, open_network
 from ringleaf.packets import (
@@ -86,8 +86,7 @@ class World:
         arena = self.store.arena
         free = arena.words[POOL_FREE]
         packet = write_packet(arena, data)
-        heap = arena.words[self.at + s.HEAP_AT]
-        push_event(arena.words, heap, 0, ARRIVAL | (port - 1) << 3 | packet << 32)
+        push_packet(arena.words, self.at, 0, ARRIVAL, port - 1, packet)
         assert run(arena, self.at, FOREVER_PS) == EMPTY
         count = arena.words[self.kept]
         numbers = arena.words[self.kept + 1 : self.kept + 1 + count].tolist()
