@@ -129,3 +129,9 @@ def pop_event(words: Words, at: int) -> int:
 def first_time_ps(words: Words, at: int) -> int:
     """Return the time of the first event; later than any, if there is none."""
     return words[words[at + ROWS_AT]]
+
+
+@inline
+def first_event(words: Words, at: int) -> int:
+    """Return the first event; any, if there is none."""
+    return words[words[at + ROWS_AT] + 1] & _EVENT

@@ -56,6 +56,26 @@ def _lower_window(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return view._getvalue()
 
 
+def prefetch(array: Any, at: int) -> None:
+    """Have the processor fetch the cache line of an item that will soon be needed."""
+
+
+@type_callable(prefetch)
+def _type_prefetch(_context: Any) -> Any:
+    return lambda array, at: types.none
+
+
+@lower_builtin(prefetch, types.Any, types.Integer)
+def _lower_prefetch(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+    place = builder.bitcast(_data(context, builder, signature.args[0], *args), byte)
+    to_write, all_caches, data = (ir.Constant(number, each) for each in (1, 3, 1))
+    builder.call(function, [place, to_write, all_caches, data])
+    return context.get_dummy_value()
+
+
 def swap_items(target: Any, to: int, source: Any, start: int, count: int) -> None:
     """Copy `count` 32-bit items, their bytes reversed.
 

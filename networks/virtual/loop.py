@@ -19,6 +19,7 @@ from ringleaf.heap import (
     COUNT,
     LAST_SEQUENCE,
     SEQUENCE,
+    first_event,
     first_time_ps,
     pop_event,
 )
@@ -37,9 +38,19 @@ from ringleaf.networks.virtual.lines import capture
 from ringleaf.networks.virtual.room import EVENTS_AT_ONCE
 from ringleaf.networks.virtual.state import agent_row, node_row, port_row
 from ringleaf.networks.virtual.stations import arm_timer, reach_host, ring_timer, serve_agents
-from ringleaf.packets import OUTBOX_ROWS, PLACE, POOL_FREE, row_of
+from ringleaf.packets import (
+    FIELD_COUNT,
+    FIELDS_AT,
+    HEAD_BYTES,
+    HEADS_AT,
+    OUTBOX_ROWS,
+    PLACE,
+    POOL_FREE,
+    row_of,
+)
 from ringleaf.switches.engine.replication import send_twin
 from ringleaf.units import FOREVER_PS
+from ringleaf.views import prefetch
 
 # Reasons for `run` to return.
 REPORTED = 1  # collectives are done, or agents have reported that no driver looks after
@@ -83,9 +94,7 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
         if is_switch:
             cross_switch(arena, at, node, number, index, now_ps)
         elif words[node + s.KIND] == s.OUTSIDE:
-            handler_at(words[node + s.INGRESS])(
-                arena, words[node + s.BLOCK_AT], index, now_ps
-            )
+            handler_at(words[node + s.INGRESS])(arena, words[node + s.BLOCK_AT], index, now_ps)
         else:
             reach_host(arena, at, node, index, now_ps)
     elif kind == AGAIN:
@@ -169,6 +178,25 @@ def go_on(arena: Arena, at: int, time_ps: int, until_ps: int) -> int:
     return pause if pause else -1
 
 
+@inline
+def look_ahead(arena: Arena, at: int, heap: int) -> None:
+    """Fetch the packet of the next event, and its port: others have pushed them out of caches."""
+    words = arena.words
+    event = first_event(words, heap)
+    if event & 7 == ARRIVAL:
+        packet = event >> 3
+        row = row_of(words, packet)
+        prefetch(words, row)
+        prefetch(words, row + 8)
+        head = words[HEADS_AT] + packet * words[HEAD_BYTES]
+        prefetch(arena.bytes, head)
+        prefetch(arena.bytes, head + 64)
+        fields = words[FIELDS_AT] + packet * words[FIELD_COUNT]
+        for place in range(fields, fields + words[FIELD_COUNT], 8):
+            prefetch(arena.fields, place)
+        prefetch(words, port_row(words, at, words[row + PLACE]))
+
+
 @compiled(types.int64(ARENA, types.int64, types.int64))
 def run(arena: Arena, at: int, until_ps: int) -> int:
     """Handle events until Python is needed; return the reason why it stopped.
@@ -195,7 +223,9 @@ def run(arena: Arena, at: int, until_ps: int) -> int:
             return reason
         now_ps = time_ps
         words[at + s.EVENTS] += 1
-        handle(arena, at, pop_event(words, heap), now_ps)
+        event = pop_event(words, heap)
+        look_ahead(arena, at, heap)
+        handle(arena, at, event, now_ps)
 
 
 @handler
