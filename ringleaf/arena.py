@@ -27,7 +27,7 @@ class Arena(NamedTuple):
     lanes: Lanes  # uint32: P4 fields and registers that come in runs of equal width
     bytes: Bytes  # uint8: packet heads, pcap buffers
     memory: Bytes  # uint8: hosts' registered memory; tensors and payloads live here
-    addresses: Words  # (5,), of the arrays above, for compiled code (`ringleaf/flat.py`)
+    addresses: Words  # (5,), of the arrays above, for compiled code (`ringleaf/native.py`)
 
     @property
     def address(self) -> int:
@@ -35,7 +35,10 @@ class Arena(NamedTuple):
         return self.addresses.ctypes.data
 
 
-def _with_addresses(*arrays: npt.NDArray[Any]) -> Arena:
+def _with_addresses(
+    words: Words, fields: Fields, lanes: Lanes, bytes_: Bytes, memory: Bytes
+) -> Arena:
+    arrays = (words, fields, lanes, bytes_, memory)
     return Arena(*arrays, np.array([array.ctypes.data for array in arrays], np.int64))
 
 

@@ -21,7 +21,7 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import intrinsic, overload, register_jitable
 
 from ringleaf.callbacks import FUNCTION
-from ringleaf.flat import ARENA, data_of
+from ringleaf.native import ARENA, data_of
 from ringleaf.private import private_folder
 from ringleaf.shipped import PACKAGE
 from ringleaf.sources import digest

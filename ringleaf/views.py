@@ -16,7 +16,7 @@ from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array, populate_array
 
-from ringleaf.flat import Flat, data_of
+from ringleaf.native import ArenaArray, data_of
 
 VECTOR_ITEMS = 16  # 32-bit items that are swapped at once: one AVX-512 register, or several smaller
 
@@ -37,7 +37,7 @@ def _type_window(_context: Any) -> Any:
 
 
 @lower_builtin(window, types.Array, types.Integer, types.Integer)
-@lower_builtin(window, Flat, types.Integer, types.Integer)
+@lower_builtin(window, ArenaArray, types.Integer, types.Integer)
 def _lower_window(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     array = signature.args[0]
     view = make_array(signature.return_type)(context, builder)

@@ -18,9 +18,10 @@ import numpy as np
 from numba import types
 
 from ringleaf.arena import Arena, Store
-from ringleaf.compiled import ARENA, address_of, compiled, copy_items, handler_at
+from ringleaf.compiled import address_of, compiled, copy_items, handler_at
 from ringleaf.errors import ConfigError
 from ringleaf.headers import get32, put32
+from ringleaf.native import ARENA
 from ringleaf.packets import (
     FIELD_COUNT,
     FIELDS_AT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numba import types
 
 from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import ARENA, compiled, copy_items, inline
+from ringleaf.compiled import compiled, copy_items, inline
 from ringleaf.headers import UDP_LENGTH_AT, UDP_PAYLOAD_AT, get16, get24, put24, write_ip_checksum
 from ringleaf.hosts.agent import REFUSALS, complete
 from ringleaf.hosts.congestion.control import CNP_DUE
@@ -54,6 +54,7 @@ from ringleaf.hosts.rc.wire import (
     credit_code,
     full_number,
 )
+from ringleaf.native import ARENA
 from ringleaf.packets import HEAD_LEN, PAYLOAD_AT, PAYLOAD_LEN, Packet, allocate_packet, open_packet
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from numba import types
 
 from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import ARENA, compiled, copy_items, inline
+from ringleaf.compiled import compiled, copy_items, inline
 from ringleaf.headers import (
     IP_LENGTH_AT,
     UDP_LENGTH_AT,
@@ -78,6 +78,7 @@ from ringleaf.hosts.rc.wire import (
     full_number,
     opcode_of,
 )
+from ringleaf.native import ARENA
 from ringleaf.packets import (
     HEAD_LEN,
     PAYLOAD_AT,

@@ -8,15 +8,15 @@ the time at which it was due, so that a process that is scheduled late still kee
 
 from __future__ import annotations
 
-import numpy as np
 from numba import types
 
 import ringleaf.networks.live.state as v
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Bytes, Words
-from ringleaf.compiled import ARENA, compiled, copy_items, handler, inline, signed
+from ringleaf.compiled import compiled, copy_items, handler, inline, signed
 from ringleaf.heap import COUNT, first_time_ps, pop_event
 from ringleaf.hosts.agent import complete
+from ringleaf.native import ARENA
 from ringleaf.networks.live.state import socket_row
 from ringleaf.networks.live.syscalls import address_in, await_input, clock_ps, send_batch
 from ringleaf.networks.virtual.events import ARRIVAL
@@ -94,10 +94,10 @@ def emit(arena: Arena, socket: int, packet: int, _now_ps: int) -> int:
     words = arena.words
     number = words[socket + v.PENDING]
     row = row_of(words, packet)
-    head = np.int64(arena.bytes.ctypes.data) + words[HEADS_AT] + packet * words[HEAD_BYTES]
+    head = address_in(arena.bytes, words[HEADS_AT] + packet * words[HEAD_BYTES])
     vectors = words[socket + v.VECTORS_AT] + number * v.PARTS * v.VECTOR_WORDS
     set_vector(words, vectors, head, words[row + HEAD_LEN])
-    payload = np.int64(arena.memory.ctypes.data) + words[row + PAYLOAD_AT]
+    payload = address_in(arena.memory, words[row + PAYLOAD_AT])
     set_vector(words, vectors + v.VECTOR_WORDS, payload, words[row + PAYLOAD_LEN])
     zeros = address_in(words, words[socket + v.ZEROS_AT])
     set_vector(words, vectors + 2 * v.VECTOR_WORDS, zeros, words[row + TAIL_LEN])

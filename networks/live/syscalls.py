@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from ringleaf.arena import Words
+from ringleaf.arena import Bytes, Words
 from ringleaf.compiled import compiled_as, inline
 from ringleaf.units import PS_PER_NS, PS_PER_S
+from ringleaf.views import window
 
 CLOCK_MONOTONIC = 1
 POLLIN = 1
@@ -63,9 +64,9 @@ def _compiled_read_clock(timespec: Any) -> Callable[[Any], int]:
 
 
 @inline
-def address_in(words: Words, at: int) -> int:
-    """Return the address of an item of `arena.words`, for the calls above."""
-    return np.int64(words.ctypes.data) + 8 * at  # type: ignore[return-value]
+def address_in(array: Words | Bytes, at: int) -> int:
+    """Return the address of an item of an arena's array, for the calls above."""
+    return np.int64(window(array, at, 1).ctypes.data)  # type: ignore[return-value]
 
 
 @inline

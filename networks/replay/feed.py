@@ -10,8 +10,9 @@ from numba import types
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Store, Words
-from ringleaf.compiled import ARENA, compiled, copy_items, inline
+from ringleaf.compiled import compiled, copy_items, inline
 from ringleaf.heap import COUNT, first_time_ps, pop_event
+from ringleaf.native import ARENA
 from ringleaf.networks.virtual.crossing import cross_switch
 from ringleaf.networks.virtual.loop import EMPTY, UNTIL, busied, handle, lacks_room
 from ringleaf.networks.virtual.state import node_row, port_row

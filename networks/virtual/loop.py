@@ -13,7 +13,7 @@ from numba import types
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Words
-from ringleaf.compiled import ARENA, compiled, handler, handler_at, inline
+from ringleaf.compiled import compiled, handler, handler_at, inline
 from ringleaf.heap import (
     CAPACITY,
     COUNT,
@@ -24,6 +24,7 @@ from ringleaf.heap import (
     pop_event,
 )
 from ringleaf.hosts.agent import NUMBER
+from ringleaf.native import ARENA
 from ringleaf.networks.endpoints.driver import (
     ACT,
     DISPATCH,

@@ -31,7 +31,7 @@ from numba.extending import (
 from ringleaf.arena import Arena
 
 
-class Flat(types.Type):
+class ArenaArray(types.Type):  # type: ignore[misc]
     """Numba's type of an arena's array.
 
     Args:
@@ -40,10 +40,10 @@ class Flat(types.Type):
 
     def __init__(self, dtype: types.Type) -> None:
         self.dtype = dtype
-        super().__init__(name=f"ringleaf.Flat({dtype})")
+        super().__init__(name=f"ringleaf.ArenaArray({dtype})")
 
 
-class ArenaType(types.Type):
+class ArenaType(types.Type):  # type: ignore[misc]
     """Numba's type of an `Arena`."""
 
     def __init__(self) -> None:
@@ -52,18 +52,18 @@ class ArenaType(types.Type):
 
 ARENA = ArenaType()
 
-_FLATS = {
-    "words": Flat(types.int64),
-    "fields": Flat(types.uint64),
-    "lanes": Flat(types.uint32),
-    "bytes": Flat(types.uint8),
-    "memory": Flat(types.uint8),
+_ARRAYS = {
+    "words": ArenaArray(types.int64),
+    "fields": ArenaArray(types.uint64),
+    "lanes": ArenaArray(types.uint32),
+    "bytes": ArenaArray(types.uint8),
+    "memory": ArenaArray(types.uint8),
 }
 
 
-@register_model(Flat)
-class _FlatModel(models.PrimitiveModel):  # type: ignore[misc]
-    def __init__(self, manager: Any, kind: Flat) -> None:
+@register_model(ArenaArray)
+class _ArrayModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, kind: ArenaArray) -> None:
         item = manager.lookup(kind.dtype).get_data_type()
         super().__init__(manager, kind, item.as_pointer())
 
@@ -96,24 +96,24 @@ def _unbox_arena(kind: ArenaType, item: Any, c: Any) -> NativeValue:
 class _ArenaAttributes(AttributeTemplate):  # type: ignore[misc]
     key = ArenaType
 
-    def generic_resolve(self, _arena: ArenaType, name: str) -> Flat | None:
-        return _FLATS.get(name)
+    def generic_resolve(self, _arena: ArenaType, name: str) -> ArenaArray | None:
+        return _ARRAYS.get(name)
 
 
 @lower_getattr_generic(ArenaType)
 def _lower_attribute(context: Any, builder: Any, _kind: Any, table: Any, name: str) -> Any:
     """Load an array's address, which stays as it is for as long as a compiled function runs."""
-    place = context.get_constant(types.intp, list(_FLATS).index(name))
+    place = context.get_constant(types.intp, list(_ARRAYS).index(name))
     address = builder.load(builder.gep(table, [place]))
     address.set_metadata("invariant.load", builder.module.add_metadata([]))
-    return builder.inttoptr(address, context.get_value_type(_FLATS[name]))
+    return builder.inttoptr(address, context.get_value_type(_ARRAYS[name]))
 
 
 @type_callable(operator.getitem)
 def _type_getitem(_context: Any) -> Any:
-    def typer(flat: types.Type, index: types.Type) -> Any:
-        if isinstance(flat, Flat) and isinstance(index, types.Integer):
-            return flat.dtype
+    def typer(array: types.Type, index: types.Type) -> Any:
+        if isinstance(array, ArenaArray) and isinstance(index, types.Integer):
+            return array.dtype
         return None
 
     return typer
@@ -121,9 +121,9 @@ def _type_getitem(_context: Any) -> Any:
 
 @type_callable(operator.setitem)
 def _type_setitem(_context: Any) -> Any:
-    def typer(flat: types.Type, index: types.Type, _value: types.Type) -> Any:
-        if isinstance(flat, Flat) and isinstance(index, types.Integer):
-            return signature(types.none, flat, index, flat.dtype)
+    def typer(array: types.Type, index: types.Type, _value: types.Type) -> Any:
+        if isinstance(array, ArenaArray) and isinstance(index, types.Integer):
+            return signature(types.none, array, index, array.dtype)
         return None
 
     return typer
@@ -134,19 +134,19 @@ def _item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return builder.gep(args[0], [index])
 
 
-@lower_builtin(operator.getitem, Flat, types.Integer)
+@lower_builtin(operator.getitem, ArenaArray, types.Integer)
 def _lower_getitem(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return builder.load(_item(context, builder, signature, args))
 
 
-@lower_builtin(operator.setitem, Flat, types.Integer, types.Any)
+@lower_builtin(operator.setitem, ArenaArray, types.Integer, types.Any)
 def _lower_setitem(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     builder.store(args[2], _item(context, builder, signature, args))
     return context.get_dummy_value()
 
 
 def data_of(context: Any, builder: Any, kind: Any, array: Any) -> Any:
-    """Return a pointer to the first item of a `Flat` or an array of Numba's."""
-    if isinstance(kind, Flat):
+    """Return a pointer to the first item of a `ArenaArray` or an array of Numba's."""
+    if isinstance(kind, ArenaArray):
         return array
     return context.make_array(kind)(context, builder, array).data
