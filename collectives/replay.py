@@ -89,7 +89,8 @@ def _find_clashes(groups: Column, src: Column, dst: Column, last: Column, togeth
 
 def add_items(target: Any, at: int, source: Any, source_at: int, count: int) -> None:
     """Add `count` items to others of the same type; the ranges must not overlap."""
-    target[at : at + count] += source[source_at : source_at + count]
+    with np.errstate(all="ignore"):
+        target[at : at + count] += source[source_at : source_at + count]
 
 
 @compiled_as(add_items)

@@ -61,8 +61,8 @@ def differ(a: Bits, a_at: int, b: Bits, b_at: int, count: int) -> bool:
 
 
 @compiled_as(differ)
-def _compiled_differ(a: Any, a_at: Any, b: Any, b_at: Any, count: Any) -> Callable[..., bool]:
-    def differ(a: Any, a_at: Any, b: Any, b_at: Any, count: Any) -> bool:
+def _compiled_differ(a: Any, a_at: Any, b: Any, b_at: Any, count: Any) -> Callable[..., Any]:
+    def differ(a: Any, a_at: Any, b: Any, b_at: Any, count: Any) -> Any:
         one, other = window(a, a_at, count), window(b, b_at, count)
         found = np.int32(0)
         for i in range(count):  # without a branch, so that it is vectorised
