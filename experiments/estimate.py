@@ -155,7 +155,7 @@ def estimate(
         SWITCH_S * counts.switches
         + ROUTE_S * routes
         + ROW_S * count
-        + ranks * size_bytes / BYTES_PER_S
+        + ranks * size_bytes * spec.has_data / BYTES_PER_S
     )
     packet_hops = hops(spec, algorithm, ranks, size_bytes, distance)
     packets_s = packet_hops / costs.hops_per_s
@@ -164,6 +164,8 @@ def estimate(
 
 def _copies(spec: CollectiveSpec, algorithm: Algorithm) -> float:
     """Return the number of copies of all ranks' tensors that are in memory at a time."""
+    if not spec.has_data:
+        return 0
     is_kept = spec.density < 1 or bool(spec.compress)
     return COPIES + STAGED.get(algorithm.name, 0) + KEPT * is_kept
 

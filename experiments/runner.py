@@ -210,10 +210,13 @@ class Experiment:
             record=self._folder(self.spec.record, algorithm, size_bytes),
         )
         tensors = network.tensors(inputs.elements, inputs.dtype, schedule)
-        fill_all(inputs, tensors)
+        if self.spec.has_data:
+            fill_all(inputs, tensors)
         outcome = network.run(schedule, tensors, tell)
         network.close()
-        verdict = self._judge.judge(schedule, inputs, tensors, self._tolerance(algorithm))
+        verdict = None
+        if self.spec.has_data:
+            verdict = self._judge.judge(schedule, inputs, tensors, self._tolerance(algorithm))
         bound_ps = self._bounds.least_ps(
             schedule,
             size_bytes,
@@ -278,7 +281,7 @@ class Experiment:
         size_bytes: int,
         outcome: RunResult,
         *,
-        verdict: Verdict,
+        verdict: Verdict | None,
         bound_ps: int,
         floor_ps: int,
     ) -> CollectiveRow:
@@ -296,7 +299,7 @@ class Experiment:
             bound_percent=100 * bound_ps / max(outcome.time_ps, 1),
             floor_ps=floor_ps,
             floor_percent=100 * floor_ps / max(outcome.time_ps, 1),
-            wrong=verdict.wrong,
+            wrong=verdict.wrong if verdict else None,
             wire_bytes=max(outcome.wire_bytes[: self.ranks]),
             retransmissions=outcome.retransmissions,
             drops=outcome.drops,
@@ -304,7 +307,7 @@ class Experiment:
             packet_hops=outcome.packet_hops,
             events=outcome.events,
             limit=outcome.usage.limit if outcome.usage else "",
-            reason=verdict.reason,
+            reason=verdict.reason if verdict else "",
         )
 
 
