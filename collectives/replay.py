@@ -1,14 +1,13 @@
 """The results of a schedule, computed fast by compiled code, to compare with those of a run.
 
-`oracle` is the reference, row by row in Python. Here the same additions are done in the same order,
-some chunks of all nodes at a time, so that a thousand ranks take seconds. Where a difference is
-found, the reference has the last word.
+`oracle` is the reference, row by row in Python. Here the same additions are done in the same order
+on any piece of the elements: a piece of all nodes stays in a core's cache, and several threads can
+replay different pieces at a time. Where a difference is found, the reference has the last word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,138 +15,141 @@ import numpy.typing as npt
 import torch
 from numba import types
 
-from ringleaf.collectives.rows import REDUCE, Column, Columns
+from ringleaf.collectives.rows import REDUCE, Column
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
-from ringleaf.compiled import compiled
+from ringleaf.compiled import compiled, compiled_as, copy_items, inline
+from ringleaf.views import window
 
-_BLOCK_BYTES = 1 << 25
-"""Contents that are held at once, so that they stay near the processor."""
-
-_NUMPY = {torch.float32: np.float32, torch.int32: np.int32}
-
-_columns = [types.int64[::1]] * 5
-
-
-def agrees(
-    schedule: Schedule, inputs: Sequence[torch.Tensor], results: Sequence[torch.Tensor]
-) -> bool:
-    """Return whether results are those of the schedule, bit for bit; False if that is unknown.
-
-    It is unknown where a codec loses something, switches add, or elements are of another type.
-
-    Args:
-        schedule: One whose rows make sense.
-        inputs: Each rank's tensor, flat, before it.
-        results: Likewise, after it.
-    """
-    if not fits(schedule, inputs[0].dtype):
-        return False
-    blocks = replayed(
-        schedule, inputs[0].numel(), inputs[0].dtype, lambda rank, a, b: inputs[rank][a:b]
-    )
-    return all(
-        torch.equal(value.view(torch.int32), result[start:stop].view(torch.int32))
-        for start, stop, values in blocks
-        for value, result in zip(values, results, strict=True)
-    )
+_TYPES = (torch.float32, torch.int32)
 
 
 def fits(schedule: Schedule, dtype: torch.dtype) -> bool:
-    """Return whether `replayed` can run a schedule: only hosts add, and nothing is lost."""
+    """Return whether a schedule can be replayed: only hosts add, and nothing is lost."""
     lossless = schedule.codec is None or schedule.codec.is_lossless
-    return dtype in _NUMPY and lossless and not schedule.columns.groups
+    return dtype in _TYPES and lossless and not schedule.columns.groups
 
 
-def replayed(
-    schedule: Schedule,
-    elements: int,
-    dtype: torch.dtype,
-    read: Callable[[int, int, int], torch.Tensor],
-) -> Iterator[tuple[int, int, torch.Tensor]]:
-    """Yield the ranks' results for some elements after others.
+class Replay:
+    """A schedule's rows, sorted so that those of any piece of the elements are found at once.
 
     Args:
         schedule: One that `fits`, whose rows make sense.
         elements: Elements of each rank's tensor.
-        dtype: Their type.
-        read: `read(rank, start, stop)` returns these elements of a rank's input.
-
-    Yields:
-        The first element, the one after the last, and (ranks, elements) results, valid until the
-        next ones are asked for.
     """
-    edges = np.array([0, *(stop for _, stop in chunk_ranges(elements, schedule.chunks))])
-    most = max(_BLOCK_BYTES // (4 * schedule.nodes), 1)
-    for first, last in pairwise(_blocks(edges, most)):
-        start, stop = int(edges[first]), int(edges[last])
-        values = torch.zeros((schedule.nodes, stop - start), dtype=dtype)
-        for rank in range(schedule.ranks):
-            values[rank] = read(rank, start, stop)
-        _run(schedule.columns, first, last, edges - start, values.numpy())
-        yield start, stop, values[: schedule.ranks]
+
+    def __init__(self, schedule: Schedule, elements: int) -> None:
+        self.nodes = schedule.nodes
+        self._edges = np.array([0, *(stop for _, stop in chunk_ranges(elements, schedule.chunks))])
+        rows = schedule.columns.by_chunk()
+        order = np.argsort(rows.start, kind="stable")
+        chunk, step = rows.start[order], rows.step[order]
+        self._first = np.searchsorted(chunk, np.arange(schedule.chunks + 1))
+        self._src, self._dst = rows.src[order], rows.dst[order]
+        self._adds = rows.op[order] == REDUCE
+        begins = (np.diff(chunk, prepend=-1) != 0) | (np.diff(step, prepend=-1) != 0)
+        groups = np.append(np.flatnonzero(begins), len(order))
+        self._together = np.ones(len(order), np.int64)
+        _find_clashes(groups, self._src, self._dst, np.full(self.nodes, -1), self._together)
+        self.staged = int(self._together.max(initial=1))
+        """Rows whose data must be held at once: none may see the result of another."""
+
+    def run(self, start: int, values: npt.NDArray[Any], arriving: npt.NDArray[Any]) -> None:
+        """Replace the nodes' inputs by their results, for the elements from `start` on.
+
+        Args:
+            start: The first element.
+            values: (nodes, count), contiguous, float32 or int32; at least one element.
+            arriving: Room for `staged` times count elements, of the same type.
+        """
+        kernel = _float32 if values.dtype == np.float32 else _int32
+        chunk = int(np.searchsorted(self._edges, start, side="right")) - 1
+        columns = self._edges, self._first, self._src, self._dst, self._adds, self._together
+        kernel(*columns, chunk, start, values.shape[1], values.reshape(-1), arriving)
 
 
-def _blocks(edges: Column, most: int) -> list[int]:
-    """Return the first chunks of blocks of at most `most` elements, or one chunk, and the end."""
-    found = [0]
-    while found[-1] < len(edges) - 1:
-        fitting = int(np.searchsorted(edges, edges[found[-1]] + most, side="right")) - 1
-        found.append(max(fitting, found[-1] + 1))
-    return found
+@compiled(types.void(*[types.int64[::1]] * 5))
+def _find_clashes(groups: Column, src: Column, dst: Column, last: Column, together: Column) -> None:
+    """Write the size of each group of concurrent rows of which one reads where another writes.
+
+    Args:
+        groups: The first row of each group, and the number of rows.
+        src: (rows,) sending nodes.
+        dst: (rows,) receiving nodes.
+        last: (nodes,) -1: room for the last group that writes to each.
+        together: (rows,) 1; at the first row of each such group, its size is written.
+    """
+    for group in range(len(groups) - 1):
+        start, stop = groups[group], groups[group + 1]
+        for row in range(start, stop):
+            last[dst[row]] = group
+        for row in range(start, stop):
+            if last[src[row]] == group:
+                together[start] = stop - start
 
 
-def _run(
-    rows: Columns,
-    first: int,
-    last: int,
-    edges: npt.NDArray[np.int64],
-    values: npt.NDArray[Any],
-) -> None:
-    """Run the rows of the chunks from `first` to `last` (excluded) on the values of all nodes."""
-    here = rows.take((rows.start < last) & (rows.stop > first))
-    begin = edges[np.maximum(here.start, first)]
-    end = edges[np.minimum(here.stop, last)]
-    steps = np.append(np.flatnonzero(np.diff(here.step, prepend=-1)), len(here))
-    sizes = np.concatenate(([0], np.cumsum(end - begin)))
-    most = int(np.diff(sizes[steps]).max(initial=0))
-    arriving = np.empty(most, values.dtype)
-    kernel = _float32 if values.dtype == np.float32 else _int32
-    adds = here.op == REDUCE
-    kernel(steps, here.src, here.dst, begin, end, adds, values, arriving)
+def add_items(target: Any, at: int, source: Any, source_at: int, count: int) -> None:
+    """Add `count` items to others of the same type; the ranges must not overlap."""
+    with np.errstate(all="ignore"):
+        target[at : at + count] += source[source_at : source_at + count]
 
 
-def _apply(
-    steps: Column,
+@compiled_as(add_items)
+def _compiled_add_items(
+    target: Any, at: Any, source: Any, source_at: Any, count: Any
+) -> Callable[..., None]:
+    def add(target: Any, at: Any, source: Any, source_at: Any, count: Any) -> None:
+        sums, addends = window(target, at, count), window(source, source_at, count)
+        for i in range(count):
+            sums[i] += addends[i]
+
+    return add
+
+
+@inline
+def _land(values: Any, to: int, source: Any, at: int, count: int, adds: bool) -> None:
+    if adds:
+        add_items(values, to, source, at, count)
+    else:
+        copy_items(values, to, source, at, count)
+
+
+def _replay(
+    edges: Column,
+    first: Column,
     src: Column,
     dst: Column,
-    begin: Column,
-    end: Column,
     adds: npt.NDArray[np.bool_],
+    together: Column,
+    chunk: int,
+    start: int,
+    count: int,
     values: npt.NDArray[Any],
     arriving: npt.NDArray[Any],
 ) -> None:
-    """Run rows step by step: those of a step read the contents from before it."""
-    for step in range(len(steps) - 1):
-        at = 0
-        for row in range(steps[step], steps[step + 1]):
-            for element in range(begin[row], end[row]):
-                arriving[at] = values[src[row], element]
-                at += 1
-        at = 0
-        for row in range(steps[step], steps[step + 1]):
-            if adds[row]:
-                for element in range(begin[row], end[row]):
-                    values[dst[row], element] += arriving[at]
-                    at += 1
-            else:
-                for element in range(begin[row], end[row]):
-                    values[dst[row], element] = arriving[at]
-                    at += 1
+    """Run the rows of all chunks, from `chunk` on, that have elements in the piece."""
+    while chunk < len(first) - 1 and edges[chunk] < start + count:
+        begin = max(edges[chunk] - start, 0)
+        size = min(edges[chunk + 1] - start, count) - begin
+        row = first[chunk]
+        while size > 0 and row < first[chunk + 1]:
+            group = together[row]
+            for i in range(group if group > 1 else 0):
+                copy_items(arriving, i * size, values, src[row + i] * count + begin, size)
+            for i in range(group):
+                to, at = dst[row + i] * count + begin, src[row + i] * count + begin
+                if group > 1:
+                    _land(values, to, arriving, i * size, size, adds[row + i])
+                else:
+                    _land(values, to, values, at, size, adds[row + i])
+            row += group
+        chunk += 1
 
 
 def _signature(item: types.Type) -> types.Signature:
-    return types.void(*_columns, types.boolean[::1], item[:, ::1], item[::1])
+    column, number = types.int64[::1], types.int64
+    rows = (column, column, column, column, types.boolean[::1], column)
+    return types.void(*rows, number, number, number, item[::1], item[::1])
 
 
-_float32 = compiled(_signature(types.float32))(_apply)
-_int32 = compiled(_signature(types.int32))(_apply)
+_float32 = compiled(_signature(types.float32), nogil=True)(_replay)
+_int32 = compiled(_signature(types.int32), nogil=True)(_replay)

@@ -38,8 +38,13 @@ def sum_error_bound(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     """
     if not tensors[0].is_floating_point():
         return torch.zeros(tensors[0].shape, dtype=torch.float64)
-    growth, fine = (_growth(len(tensors), unit) for unit in (UNIT, _FINE_UNIT))
-    return _magnitudes(tensors) * ((growth + fine) / (1 - growth) * (1 + 2.0**-40))
+    return _magnitudes(tensors) * sum_growth(len(tensors))
+
+
+def sum_growth(addends: int) -> float:
+    """Return the allowed error of a float32 sum, as a share of the sum of magnitudes in float32."""
+    growth, fine = (_growth(addends, unit) for unit in (UNIT, _FINE_UNIT))
+    return (growth + fine) / (1 - growth) * (1 + 2.0**-40)
 
 
 def _magnitudes(tensors: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -90,7 +90,7 @@ def read(folder: Path) -> Found:
         if key in found.times_ps:
             raise ConfigError(f"compare: {path} has two rows of {', '.join(key)}; run it again")
         try:
-            found.times_ps[key], found.wrong[key] = int(row[time]), int(row["wrong"])
+            found.times_ps[key], found.wrong[key] = int(row[time]), int(row["wrong"] or 0)
         except (TypeError, ValueError) as error:
             raise ConfigError(f"compare: {path}: {error}; run it again") from error
     return found

@@ -1,24 +1,136 @@
-"""The tensors that an experiment reduces."""
+"""The tensors that an experiment reduces: made by place, or given."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
 
+import numpy.typing as npt
 import torch
 
-_INTEGERS = 1 << 20  # magnitudes below this, so that no sum of 2,000 ranks overflows
+from ringleaf.experiments import noise
+from ringleaf.experiments.flat import Flat
+from ringleaf.experiments.threads import ranges, spread
+
+TYPES = {"float32": torch.float32, "int32": torch.int32}
+
+_TOGETHER = 1 << 20  # elements that a thread writes at a time
+
+
+class Inputs(Protocol):
+    """The ranks' tensors before a collective, of which parts can be had at any time."""
+
+    @property
+    def ranks(self) -> int:
+        """The number of ranks."""
+
+    @property
+    def elements(self) -> int:
+        """The number of elements of each rank's tensor."""
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of the elements."""
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether whole tensors are in memory, and may have zeros."""
+
+    def read(self, start: int, out: npt.NDArray[Any]) -> None:
+        """Write the elements of all ranks from `start` on to `out`: (ranks, count), contiguous."""
+
+    def fill(self, rank: int, start: int, out: torch.Tensor) -> None:
+        """Write a rank's elements from `start` on to a contiguous tensor of shape (count,)."""
+
+    def part(self, rank: int, start: int, stop: int) -> torch.Tensor:
+        """Return a rank's elements from `start` to `stop` (excluded); it must not be changed."""
+
+
+class Given:
+    """Inputs that are whole tensors in memory: a user's, sparse ones, or compressed ones.
+
+    Args:
+        tensors: One per rank, of one type and of shape (elements,).
+    """
+
+    is_kept = True
+
+    def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
+        self.tensors = tensors
+        self.ranks = len(tensors)
+        self.elements = tensors[0].numel()
+        self.dtype = tensors[0].dtype
+
+    @cached_property
+    def _flat(self) -> Flat:
+        return Flat(self.tensors)
+
+    def read(self, start: int, out: npt.NDArray[Any]) -> None:
+        self._flat.read(start, out)
+
+    def fill(self, rank: int, start: int, out: torch.Tensor) -> None:
+        out.copy_(self.part(rank, start, start + out.numel()))
+
+    def part(self, rank: int, start: int, stop: int) -> torch.Tensor:
+        return self.tensors[rank][start:stop]
+
+
+class Noise:
+    """Inputs that are random, dense, and made where and when they are needed (`noise`).
+
+    Args:
+        seed: Their seed.
+        ranks: Number of ranks.
+        elements: Elements of each rank's tensor.
+        dtype: float32 or int32.
+    """
+
+    is_kept = False
+
+    def __init__(self, seed: int, ranks: int, elements: int, dtype: torch.dtype) -> None:
+        self.ranks = ranks
+        self.elements = elements
+        self.dtype = dtype
+        self._keys = noise.make_keys(seed, ranks, elements)
+
+    def read(self, start: int, out: npt.NDArray[Any]) -> None:
+        noise.fill(self._keys, start, out)
+
+    def fill(self, rank: int, start: int, out: torch.Tensor) -> None:
+        noise.fill(self._keys[:, rank : rank + 1], start, out.numpy().reshape(1, -1))
+
+    def part(self, rank: int, start: int, stop: int) -> torch.Tensor:
+        made = torch.empty(stop - start, dtype=self.dtype)
+        self.fill(rank, start, made)
+        return made
+
+
+def fill_all(inputs: Inputs, tensors: Sequence[torch.Tensor]) -> None:
+    """Write the ranks' inputs to tensors, which may be where a network has its hosts' memory."""
+    parts = [
+        (rank, start, stop)
+        for rank in range(inputs.ranks)
+        for start, stop in ranges(inputs.elements, _TOGETHER)
+    ]
+
+    def fill(part: tuple[int, int, int]) -> None:
+        rank, start, stop = part
+        inputs.fill(rank, start, tensors[rank][start:stop])
+
+    for _ in spread(fill, parts):
+        pass
+
+
+def whole(inputs: Inputs) -> list[torch.Tensor]:
+    """Return all ranks' inputs as tensors, for code that needs them whole."""
+    return [inputs.part(rank, 0, inputs.elements) for rank in range(inputs.ranks)]
 
 
 def make_tensors(seed: int, ranks: int, count: int, dtype: str) -> list[torch.Tensor]:
-    """Return a tensor of `count` elements per rank: normal floats, or uniform integers."""
-    generators = [torch.Generator().manual_seed(seed * 1_000_003 + rank) for rank in range(ranks)]
-    if dtype == "float32":
-        return [torch.randn(count, generator=generator) for generator in generators]
-    return [
-        torch.randint(-_INTEGERS, _INTEGERS, (count,), generator=generator, dtype=torch.int32)
-        for generator in generators
-    ]
+    """Return a tensor of `count` elements per rank: nearly normal floats, or uniform integers."""
+    return whole(Noise(seed, ranks, count, TYPES[dtype]))
 
 
 @dataclass(frozen=True, slots=True)

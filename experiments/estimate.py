@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 # Bytes.
 BASE_BYTES = 450 << 20  # Python, PyTorch, Numba and the code that they have compiled
-COPIES = 2.1  # of all ranks' tensors: as given, and in registered memory
+COPIES = 1.15  # of all ranks' tensors: in registered memory, and pieces of them
+STAGED = {"halvingdoubling": 1.7, "blueconnect": 1.7}  # more, where messages are large
+KEPT = 1.0  # one more, of inputs that can't be made again
 PAIR_BYTES = 20  # per pair of hosts: rates of the paths between those that talk to one another
 PORT_BYTES = 16 << 10  # per port: queues, and the bytes it carried, by time
 ROUTE_BYTES = 100  # per switch and host: the route, the time on it, and its table entry
@@ -40,7 +42,7 @@ HOPS_PER_S = 7e5  # queue pairs' packets
 ROUTE_S = 8e-7  # per switch and host
 ROW_S = 180e-6  # per row of a schedule
 SWITCH_S = 3e-3  # per switch
-BYTES_PER_S = 1.2e9  # of all ranks' tensors: to make them, and to check results
+BYTES_PER_S = 2e9  # of all ranks' tensors: to make them, and to check results
 
 HOSTS_ADD = Costs(switch_bytes=SWITCH_BYTES, hops_per_s=HOPS_PER_S)
 
@@ -142,7 +144,7 @@ def estimate(
     routes, pairs = counts.switches * counts.hosts, counts.hosts**2
     memory = (
         BASE_BYTES
-        + COPIES * counts.hosts * size_bytes
+        + _copies(spec, algorithm) * counts.hosts * size_bytes
         + PAIR_BYTES * pairs
         + 2 * PORT_BYTES * counts.links
         + ROUTE_BYTES * routes
@@ -153,11 +155,19 @@ def estimate(
         SWITCH_S * counts.switches
         + ROUTE_S * routes
         + ROW_S * count
-        + ranks * size_bytes / BYTES_PER_S
+        + ranks * size_bytes * spec.has_data / BYTES_PER_S
     )
     packet_hops = hops(spec, algorithm, ranks, size_bytes, distance)
     packets_s = packet_hops / costs.hops_per_s
     return Estimate(round(memory), packet_hops, setup_s, packets_s)
+
+
+def _copies(spec: CollectiveSpec, algorithm: Algorithm) -> float:
+    """Return the number of copies of all ranks' tensors that are in memory at a time."""
+    if not spec.has_data:
+        return 0
+    is_kept = spec.density < 1 or bool(spec.compress)
+    return COPIES + STAGED.get(algorithm.name, 0) + KEPT * is_kept
 
 
 @dataclass(frozen=True, slots=True)

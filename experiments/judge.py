@@ -13,6 +13,9 @@ most (n - 1) u / (1 - (n - 1) u) times the sum of magnitudes, with u = 2^-24 (Hi
 and stability of numerical algorithms", 2nd edition, section 4.2). Integers are exact modulo 2^32.
 Sums of switches may be off by the error that their system documents, and results of a lossy codec
 by the error that the codec allows (`ringleaf.collectives.codec.Lossy`).
+
+Results are mostly right, which `confirm` tells fast. Only where it does not, results are looked at
+element by element, to say which are wrong, and why.
 """
 
 from __future__ import annotations
@@ -28,9 +31,10 @@ import torch
 from ringleaf.collectives.codec import is_lossy
 from ringleaf.collectives.definition import EVERYONE, Demands, Faults, demands, find_faults
 from ringleaf.collectives.oracle import execute_chunks
-from ringleaf.collectives.replay import agrees
 from ringleaf.collectives.rounding import codec_slack, sum_error_bound, wrapped_or_exact_sum
 from ringleaf.collectives.schedule import Collective, Schedule, chunk_ranges
+from ringleaf.experiments.confirm import confirms
+from ringleaf.experiments.data import Given, Inputs, whole
 
 Tensors = Sequence[torch.Tensor]
 
@@ -100,7 +104,7 @@ class Judge:
     def judge(
         self,
         schedule: Schedule,
-        inputs: Tensors,
+        inputs: Inputs | Tensors,
         results: Tensors,
         tolerance: Tolerance | None = None,
     ) -> Verdict:
@@ -108,20 +112,27 @@ class Judge:
 
         Args:
             schedule: The one that ran.
-            inputs: Each rank's tensor, flat, before it.
-            results: Likewise, after it.
+            inputs: The ranks' inputs, or their tensors, flat, as they were before it.
+            results: Each rank's tensor, flat, after it.
             tolerance: Tolerance of the system that added, if hosts did not add.
 
         Raises:
             ScheduleError: If the schedule's rows make no sense.
         """
-        elements = inputs[0].numel()
-        failures = chain(
-            self._by_schedule(schedule, elements),
-            self._by_values(schedule, inputs, results, tolerance),
-            () if tolerance else _by_replay(schedule, inputs, results),
-        )
-        return _tally(failures, elements)
+        given = Given(inputs) if isinstance(inputs, Sequence) else inputs
+        failures = self._by_schedule(schedule, given.elements)
+        wanted = self._wanted(given.ranks)
+        if tolerance or not confirms(schedule, wanted, given, results):
+            failures = chain(
+                failures,
+                _by_values(schedule, wanted, given, results, tolerance),
+                () if tolerance else _by_replay(schedule, given, results),
+            )
+        return _tally(failures, given.elements)
+
+    def _wanted(self, ranks: int) -> Demands:
+        blocks = 1 if self._collective in _WHOLE else ranks
+        return demands(self._collective, ranks, blocks, self._root)
 
     def _by_schedule(self, schedule: Schedule, elements: int) -> Iterator[_Failure]:
         """Yield the chunks that the schedule does not bring the right ranks' inputs to."""
@@ -142,18 +153,6 @@ class Judge:
         self._faults[id(schedule)] = weakref.ref(schedule), faults
         return faults
 
-    def _by_values(
-        self, schedule: Schedule, inputs: Tensors, results: Tensors, tolerance: Tolerance | None
-    ) -> Iterator[_Failure]:
-        """Yield the elements that are not the sum, or the copy, that they must be."""
-        ranks = len(inputs)
-        blocks = 1 if self._collective in _WHOLE else ranks
-        wanted = demands(self._collective, ranks, blocks, self._root)
-        slack = codec_slack(schedule, inputs) if is_lossy(schedule.codec) else None
-        if (wanted == EVERYONE).any():
-            return _wrong_sums(wanted, inputs, results, tolerance, slack)
-        return _wrong_copies(wanted, inputs, results, slack)
-
 
 def _tally(failures: Iterable[_Failure], elements: int) -> Verdict:
     marks: dict[int, torch.Tensor] = {}
@@ -168,23 +167,36 @@ def _tally(failures: Iterable[_Failure], elements: int) -> Verdict:
     return Verdict(sum(int(mark.sum()) for mark in marks.values()), reason)
 
 
+def _by_values(
+    schedule: Schedule,
+    wanted: Demands,
+    inputs: Inputs,
+    results: Tensors,
+    tolerance: Tolerance | None,
+) -> Iterator[_Failure]:
+    """Yield the elements that are not the sum, or the copy, that they must be."""
+    slack = codec_slack(schedule, whole(inputs)) if is_lossy(schedule.codec) else None
+    if (wanted == EVERYONE).any():
+        return _wrong_sums(wanted, inputs, results, tolerance, slack)
+    return _wrong_copies(wanted, inputs, results, slack)
+
+
 def _wrong_sums(
     wanted: Demands,
-    inputs: Tensors,
+    inputs: Inputs,
     results: Tensors,
     tolerance: Tolerance | None,
     slack: torch.Tensor | None,
 ) -> Iterator[_Failure]:
-    elements = inputs[0].numel()
-    ranges = chunk_ranges(elements, wanted.shape[1])
+    ranges = chunk_ranges(inputs.elements, wanted.shape[1])
     holders = [(rank, *ranges[block]) for rank, block in np.argwhere(wanted == EVERYONE).tolist()]
     block = tolerance.block if tolerance else 1
     part = -(-_PART // block) * block
-    for start in range(0, elements, part):
-        given = [tensor[start : start + part] for tensor in inputs]
-        off = None if slack is None else slack[start : start + part]
+    for start in range(0, inputs.elements, part):
+        stop = min(start + part, inputs.elements)
+        given = [inputs.part(rank, start, stop) for rank in range(inputs.ranks)]
+        off = None if slack is None else slack[start:stop]
         total = _Sum(given, tolerance.bound if tolerance else None, off)
-        stop = start + given[0].numel()
         for rank, first, last in holders:
             a, b = max(first, start), min(last, stop)
             if a < b and (mask := total.far(results[rank][a:b], a - start)) is not None:
@@ -262,15 +274,15 @@ def _is_special(result: torch.Tensor, exact: torch.Tensor, given: torch.Tensor) 
 
 
 def _wrong_copies(
-    wanted: Demands, inputs: Tensors, results: Tensors, slack: torch.Tensor | None
+    wanted: Demands, inputs: Inputs, results: Tensors, slack: torch.Tensor | None
 ) -> Iterator[_Failure]:
-    ranges = chunk_ranges(inputs[0].numel(), wanted.shape[1])
-    row, original = b"", inputs[0]
+    ranges = chunk_ranges(inputs.elements, wanted.shape[1])
+    row, original = b"", torch.empty(0)
     for rank, result in enumerate(results):
         if wanted[rank].tobytes() != row:
             row = wanted[rank].tobytes()
             cut = zip(wanted[rank].tolist(), ranges, strict=True)
-            original = torch.cat([inputs[whose][start:stop] for whose, (start, stop) in cut])
+            original = torch.cat([inputs.part(whose, *place) for whose, place in cut])
         if _same_bits(original, result):
             continue
         mask = _differing_bits(original, result)
@@ -282,12 +294,9 @@ def _wrong_copies(
             yield _Failure(rank, 0, mask, f"rank {rank}, element {at}: got {got}, must be {right}")
 
 
-def _by_replay(schedule: Schedule, inputs: Tensors, results: Tensors) -> Iterator[_Failure]:
+def _by_replay(schedule: Schedule, inputs: Inputs, results: Tensors) -> Iterator[_Failure]:
     """Yield the elements that differ in any bit from the schedule's results for `inputs`."""
-    if agrees(schedule, inputs, results):
-        return
-    elements = inputs[0].numel()
-    for chunk in execute_chunks(schedule, elements, lambda rank, a, b: inputs[rank][a:b]):
+    for chunk in execute_chunks(schedule, inputs.elements, inputs.part):
         for rank, (value, result) in enumerate(zip(chunk.values, results, strict=True)):
             part = result[chunk.start : chunk.stop]
             if _same_bits(part, value):

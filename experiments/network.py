@@ -269,6 +269,7 @@ def network_options(
     return replace(
         common_options(spec),
         slots=spec.slots,
+        has_data=spec.has_data,
         switch_entries=switch_entries,
         servers=spec.servers,
         capture=capture,

@@ -110,8 +110,8 @@ class Result:
 
     @property
     def wrong(self) -> int:
-        """The number of wrong values."""
-        return sum(row.wrong for row in self.rows)
+        """The number of wrong values; those of runs without data (data="none") don't count."""
+        return sum(row.wrong or 0 for row in self.rows)
 
     def fastest(self) -> CollectiveRow | JobRow:
         """Return the row that took the least time; for jobs, by completion time."""
@@ -348,8 +348,8 @@ def _shape(tensors: Sequence[torch.Tensor], case: Mapping[str, Any]) -> Case:
     [((elements,), dtype)] = kinds
     if dtype not in DTYPES:
         raise ConfigError(f"tensors: must be of {' or '.join(DTYPES)}, got {dtype}")
-    said = [n for n in ("size", "min", "max", "factor", "dtype", "density", "compress", JOBS)
-            if n in case]  # fmt: skip
+    fixed = ("size", "min", "max", "factor", "dtype", "data", "density", "compress", JOBS)
+    said = [name for name in fixed if name in case]
     if said:
         raise ConfigError(f"tensors: can't go with {', '.join(said)}, got both; leave one out")
     count = len(tensors) + int(case.get("servers", 0))

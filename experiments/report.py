@@ -106,7 +106,7 @@ def _time(time_ps: int) -> str:
 
 
 def _facts(run: Run) -> Iterator[str]:
-    wrong = sum(row.wrong for row in run.rows)
+    wrong = run.wrong
     values = sum(row.count for row in run.rows) * run.ranks
     yield '<ul class="facts">'
     if not run.complete:
@@ -117,6 +117,8 @@ def _facts(run: Run) -> Iterator[str]:
             f'<li class="bad"><b>{wrong:,} wrong</b><span>of {values:,} values. '
             f"{escape(said)}</span></li>"
         )
+    elif wrong is None:
+        yield "<li><b>not checked</b><span>there was no data: data=none</span></li>"
     else:
         yield f'<li class="good"><b>0 wrong</b><span>of {values:,} values, each checked</span></li>'
     if run.cpu_bound:
@@ -203,7 +205,11 @@ def _table_row(row: CollectiveRow, *, best: bool) -> str:
         bandwidth(row.algbw_gb_s), bandwidth(row.busbw_gb_s), f"{row.bound_ps / PS_PER_US:,.2f}",
     )  # fmt: skip
     floor = (f"{row.floor_ps / PS_PER_US:,.2f}",)
-    tail = (f"{row.wrong}", f"{row.wire_bytes:,}", f"{row.retransmissions:,}")
+    tail = (
+        "-" if row.wrong is None else f"{row.wrong}",
+        f"{row.wire_bytes:,}",
+        f"{row.retransmissions:,}",
+    )
     shares = _share(row.bound_percent) + _cells(floor) + _share(row.floor_percent)
     return f"<tr{kind}>{_cells(cells)}{shares}{_cells(tail)}</tr>"
 

@@ -26,6 +26,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments import drops
 from ringleaf.experiments.conditions import injection, inside_nodes
 from ringleaf.experiments.folder import write_bytes, write_text
+from ringleaf.experiments.spec.collective import NONE
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.networks.outcome import Drop
 from ringleaf.topologies.kinds import LinkKind, reference
@@ -57,7 +58,7 @@ class CollectiveRow:
     bound_percent: float  # bound / time
     floor_ps: int  # least time of any algorithm with the same adders, hosts or switches
     floor_percent: float  # floor / time
-    wrong: int  # elements, over all ranks, that differ from the collective's demand
+    wrong: int | None  # elements, over all ranks, that differ from the collective's demand
     wire_bytes: int  # that the busiest rank sent, headers included
     retransmissions: int
     drops: int  # packets that found a queue full
@@ -94,6 +95,13 @@ class Run:
     drops: dict[drops.Key, list[Drop]] = field(default_factory=dict)
     tensors: dict[tuple[str, int], list[torch.Tensor]] = field(default_factory=dict)
     complete: bool = False
+
+    @property
+    def wrong(self) -> int | None:
+        """The number of wrong elements; None if the run had no data, so nothing was checked."""
+        if self.options.get("data") == NONE:
+            return None
+        return sum(row.wrong or 0 for row in self.rows)
 
     @property
     def is_virtual(self) -> bool:
@@ -242,7 +250,7 @@ def write_rows(folder: Path, run: Run) -> None:
             "schema_version": SCHEMA_VERSION,
             "time": "virtual" if run.is_virtual else "wall clock",
             "complete": run.complete,
-            "wrong": sum(row.wrong for row in run.rows),
+            "wrong": run.wrong,
             **described(run),
             "rows": [asdict(row) for row in run.rows],
         },

@@ -23,7 +23,7 @@ from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.bounds.busbw import busbw_factor
 from ringleaf.experiments.bounds.floor import Floor, Held, Task
 from ringleaf.experiments.checks import count_nodes, count_ranks, one_collective
-from ringleaf.experiments.data import Sparsity, make_tensors
+from ringleaf.experiments.data import TYPES, Given, Inputs, Noise, Sparsity, fill_all, whole
 from ringleaf.experiments.estimate import Estimate, Need, estimate, need
 from ringleaf.experiments.judge import Judge, Tolerance, Verdict
 from ringleaf.experiments.network import (
@@ -155,24 +155,31 @@ class Experiment:
             tell = _teller(progress, expected)
             yield self.measure(connect, algorithm, size_bytes, inputs, tell)
 
-    def tasks(self) -> Iterator[tuple[int, Algorithm, list[torch.Tensor]]]:
+    def tasks(self) -> Iterator[tuple[int, Algorithm, Inputs]]:
         """Yield each measurement's size, algorithm and inputs, in the order of `run`."""
         for size_bytes in self.spec.sizes_bytes:
             inputs = self._inputs(size_bytes // DTYPES[self.spec.dtype])
             for algorithm in self.algorithms:
                 yield size_bytes, algorithm, inputs
 
-    def _inputs(self, count: int) -> list[torch.Tensor]:
+    def _inputs(self, count: int) -> Inputs:
         """Return the ranks' inputs: as sparse as asked for, and then compressed, if asked for."""
         spec = self.spec
         if self._given is not None:
-            return list(self._given)
-        inputs = make_tensors(spec.seed, self.ranks, count, spec.dtype)
-        Sparsity(spec.density, spec.cluster, spec.overlap).thin(spec.seed, inputs)
-        if not spec.compress:
-            return inputs
-        compressor = parse_compressor(spec.compress)
-        return [Feedback(compressor).before(tensor, spec.seed) for tensor in inputs]
+            return Given(self._given)
+        made = Noise(spec.seed, self.ranks, count, TYPES[spec.dtype])
+        if self._is_dense:
+            return made
+        tensors = whole(made)
+        Sparsity(spec.density, spec.cluster, spec.overlap).thin(spec.seed, tensors)
+        if spec.compress:
+            compressor = parse_compressor(spec.compress)
+            tensors = [Feedback(compressor).before(tensor, spec.seed) for tensor in tensors]
+        return Given(tensors)
+
+    @property
+    def _is_dense(self) -> bool:
+        return self.spec.density == 1 and not self.spec.compress
 
     def schedule(self, algorithm: Algorithm, size_bytes: int) -> Schedule:
         """Return an algorithm's schedule for this topology, at one size."""
@@ -189,7 +196,7 @@ class Experiment:
         connect: Connect,
         algorithm: Algorithm,
         size_bytes: int,
-        inputs: list[torch.Tensor],
+        inputs: Inputs,
         tell: Callable[[int], None] | None = None,
     ) -> Measurement:
         """Run one algorithm once on a network that `connect` makes, and judge the result."""
@@ -202,19 +209,21 @@ class Experiment:
             capture=self._folder(self._pcaps, algorithm, size_bytes),
             record=self._folder(self.spec.record, algorithm, size_bytes),
         )
-        tensors = network.tensors(inputs[0].numel(), inputs[0].dtype, schedule)
-        for tensor, given in zip(tensors, inputs, strict=True):
-            tensor.copy_(given)
+        tensors = network.tensors(inputs.elements, inputs.dtype, schedule)
+        if self.spec.has_data:
+            fill_all(inputs, tensors)
         outcome = network.run(schedule, tensors, tell)
         network.close()
-        verdict = self._judge.judge(schedule, inputs, tensors, self._tolerance(algorithm))
+        verdict = None
+        if self.spec.has_data:
+            verdict = self._judge.judge(schedule, inputs, tensors, self._tolerance(algorithm))
         bound_ps = self._bounds.least_ps(
             schedule,
             size_bytes,
             DTYPES[self.spec.dtype],
             is_float=self.spec.dtype == "float32",
-            moved_bytes=message_bytes(schedule, inputs) if schedule.codec is not None else None,
-            inputs=inputs,
+            moved_bytes=None if schedule.codec is None else message_bytes(schedule, whole(inputs)),
+            inputs=whole(inputs) if inputs.is_kept else None,
             slots=network.slots,
         )
         floor_ps = self._floor_ps(algorithm, schedule, size_bytes, inputs)
@@ -231,16 +240,16 @@ class Experiment:
         algorithm: Algorithm,
         schedule: Schedule,
         size_bytes: int,
-        inputs: list[torch.Tensor],
+        inputs: Inputs,
     ) -> int:
         """Return the least time of any algorithm with the same adders: switches, or only hosts."""
-        is_dense = self.spec.density == 1 and not self.spec.compress
+        dense = Held.dense(self.ranks, size_bytes)
         return self._floor.least_ps(
             Task(
                 self.collective,
-                inputs[0].numel(),
+                inputs.elements,
                 DTYPES[self.spec.dtype],
-                Held.dense(self.ranks, size_bytes) if is_dense else Held.of(inputs),
+                dense if self._is_dense else Held.of(whole(inputs)),
                 hosts_add=self._hosts_add(algorithm),
                 root=schedule.root,
             )
@@ -272,7 +281,7 @@ class Experiment:
         size_bytes: int,
         outcome: RunResult,
         *,
-        verdict: Verdict,
+        verdict: Verdict | None,
         bound_ps: int,
         floor_ps: int,
     ) -> CollectiveRow:
@@ -290,7 +299,7 @@ class Experiment:
             bound_percent=100 * bound_ps / max(outcome.time_ps, 1),
             floor_ps=floor_ps,
             floor_percent=100 * floor_ps / max(outcome.time_ps, 1),
-            wrong=verdict.wrong,
+            wrong=verdict.wrong if verdict else None,
             wire_bytes=max(outcome.wire_bytes[: self.ranks]),
             retransmissions=outcome.retransmissions,
             drops=outcome.drops,
@@ -298,7 +307,7 @@ class Experiment:
             packet_hops=outcome.packet_hops,
             events=outcome.events,
             limit=outcome.usage.limit if outcome.usage else "",
-            reason=verdict.reason,
+            reason=verdict.reason if verdict else "",
         )
 
 

@@ -24,12 +24,12 @@ def render(
         names: The names of these options.
         svg: The figure of the sweep.
     """
-    wrong = sum(int(str(line["wrong"])) for line in lines)
+    wrong = sum(int(str(line["wrong"] or 0)) for line in lines)
     kind = "bad" if wrong else "good"
     parts = (
         f'<p class="soft">{len(places)} runs that differ in {escape(", ".join(names))}</p>',
         '<ul class="facts">',
-        f'<li class="{kind}"><b>{wrong:,} wrong</b><span>values of all runs</span></li>',
+        f'<li class="{kind}"><b>{wrong:,} wrong</b><span>{_checked(lines)}</span></li>',
         "</ul>",
         figure(svg, "Times", "Of each run, against the option with most values."),
         "<h2>Results</h2>",
@@ -44,6 +44,12 @@ def render(
     return document(f"Sweep {name}", parts)
 
 
+def _checked(lines: Sequence[Line]) -> str:
+    """Return the runs that were checked, as text."""
+    unchecked = any(line["wrong"] is None for line in lines)
+    return "values of the runs with data" if unchecked else "values of all runs"
+
+
 def _table(lines: Sequence[Line], names: Sequence[str]) -> Iterator[str]:
     jobs, swept = of_jobs(lines), told_apart(lines, names)
     columns = [*swept, *(_JOBS if jobs else _COLLECTIVES)]
@@ -52,7 +58,7 @@ def _table(lines: Sequence[Line], names: Sequence[str]) -> Iterator[str]:
     yield "</tr></thead><tbody>"
     for line in lines:
         told = {name: str(line[name]) for name in swept} | (_job(line) if jobs else _row(line))
-        kind = ' class="wrong"' if int(str(line["wrong"])) else ""
+        kind = ' class="wrong"' if line["wrong"] else ""
         cells = "".join(f"<td>{escape(told[column])}</td>" for column in columns)
         yield f"<tr{kind}>{cells}</tr>"
     yield "</tbody></table></div>"
@@ -84,7 +90,7 @@ def _job(line: Line) -> dict[str, str]:
 
 def _counts(line: Line) -> dict[str, str]:
     return {
-        "#wrong": str(line["wrong"]),
+        "#wrong": "-" if line["wrong"] is None else str(line["wrong"]),
         "retx": f"{int(str(line['retransmissions'])):,}",
         "drops": f"{int(str(line['drops'])):,}",
     }

@@ -101,7 +101,7 @@ def line(row: CollectiveRow, width: int = _COLUMNS[0][2]) -> str:
             f"{row.bound_percent:.1f}",
             f"{row.floor_ps / PS_PER_US:.2f}",
             f"{row.floor_percent:.1f}",
-            str(row.wrong),
+            "-" if row.wrong is None else str(row.wrong),
             str(row.wire_bytes),
             str(row.retransmissions),
         ),
@@ -118,8 +118,11 @@ def bandwidth(gb_s: float) -> str:
 
 def foot(run: Run) -> Iterator[str]:
     """Yield the lines after the last row: whether all values were right, and which was fastest."""
-    wrong = sum(row.wrong for row in run.rows)
-    yield f"# wrong values: {wrong} {'OK' if not wrong else 'FAILED'}"
+    wrong = run.wrong
+    if wrong is None:
+        yield "# wrong values: not checked, as there was no data (data=none)"
+    else:
+        yield f"# wrong values: {wrong} {'OK' if not wrong else 'FAILED'}"
     for reason in reasons(run):
         yield f"# {reason}"
     if run.cpu_bound:

@@ -50,6 +50,7 @@ class NetworkOptions:
     capture: Path | None = None  # folder for a capture
     record: Path | None = None  # folder for traces, one per switch
     ahead_bytes: int | None = None  # of receives posted ahead per peer; None: two windows
+    has_data: bool = True  # False: messages have sizes only, and nothing is added up or copied
     message_overhead_ps: int = 0  # of a host's processor, per message: LogGP's o
 
     def __post_init__(self) -> None:
@@ -66,6 +67,8 @@ class NetworkOptions:
             raise ConfigError(f"options: mtu must be 1 to {MAX_MTU}, got {self.mtu}")
         if self.bins < 2 or self.bins % 2:
             raise ConfigError(f"options: bins must be even, got {self.bins}")
+        if self.system is not None and not self.has_data:
+            raise ConfigError("options: packets must have data where switches add it up, got none")
         for name in ("jitter_ps", "message_overhead_ps"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"options: {name} must be >= 0, got {getattr(self, name)}")

@@ -8,10 +8,14 @@ its range as a NamedTuple of views; that costs nothing once compiled.
 from __future__ import annotations
 
 import mmap
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+_MAP_NORESERVE = 0x4000 if sys.platform == "linux" else 0
+"""Linux's flag for memory that may be larger than the machine's; Python has no name for it yet."""
 
 Words = npt.NDArray[np.int64]
 Fields = npt.NDArray[np.uint64]
@@ -51,10 +55,15 @@ class Store:
     Args:
         memory_bytes: Registered memory to begin with.
         shared: Whether processes that are forked later share what is registered by then.
+        has_data: Whether registered memory is written to. If not, it is a range of addresses that
+            reads as zeros and takes no memory, however large.
     """
 
-    def __init__(self, memory_bytes: int = 0, *, shared: bool = False) -> None:
+    def __init__(
+        self, memory_bytes: int = 0, *, shared: bool = False, has_data: bool = True
+    ) -> None:
         self._shared = shared
+        self._has_data = has_data
         self._used = {"words": 0, "fields": 0, "lanes": 0, "bytes": 0}
         self._memory_used = 0
         self.arena = _with_addresses(
@@ -90,7 +99,8 @@ class Store:
         old = self.arena.memory
         if self._memory_used > old.size:
             new = self._new_memory(max(self._memory_used, 2 * old.size))
-            new[: old.size] = old
+            if self._has_data:
+                new[: old.size] = old
             self._put("memory", new)
         return offset
 
@@ -100,6 +110,9 @@ class Store:
 
     def _new_memory(self, count: int) -> Bytes:
         """Bytes of whatever value; pages that nobody touches cost nothing."""
+        if not self._has_data and count:
+            flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
+            return np.frombuffer(mmap.mmap(-1, count, flags=flags), np.uint8)
         if self._shared and count:
             return np.frombuffer(mmap.mmap(-1, count), np.uint8)
         return np.empty(count, np.uint8)

@@ -63,11 +63,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 # `copy_items`. `error_model` drops the check for division by zero. Nothing of ours is called by
 # C code, and wrappers for that took a tenth of the time to compile.
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
+_HELPER_OPTIONS = _OPTIONS | {"no_cpython_wrapper": True}
 
 
 def inline(function: F) -> F:
     """Mark a helper: part of any compiled caller, plain Python to Python."""
-    result: F = register_jitable(**_OPTIONS)(function)
+    result: F = register_jitable(**_HELPER_OPTIONS)(function)
     return result
 
 
@@ -131,7 +132,7 @@ def _copy_memory(
 
 def compiled_as(function: Callable[..., Any]) -> Callable[[F], F]:
     """Mark the maker of what compiled code calls instead of `function` (Numba's `overload`)."""
-    decorator: Callable[[F], F] = overload(function, jit_options=_OPTIONS, strict=False)
+    decorator: Callable[[F], F] = overload(function, jit_options=_HELPER_OPTIONS, strict=False)
     return decorator
 
 

@@ -145,7 +145,7 @@ def summarise(measurements: Sequence[Measurement], virtual_ps: int) -> Fidelity:
         refusals=middle("refusals"),
         overflows=middle("overflows"),
         drops=middle("drops"),
-        wrong=sum(each.row.wrong for each in measurements),
+        wrong=sum(each.row.wrong or 0 for each in measurements),
         cpu_share=share("busy_s"),
         hosts_share=share("hosts_s"),
         switches_share=share("switches_s"),

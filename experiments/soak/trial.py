@@ -15,6 +15,7 @@ import torch
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import BackendError, RingleafError
+from ringleaf.experiments.data import Inputs
 from ringleaf.experiments.network import connect
 from ringleaf.experiments.runner import Experiment, Measurement
 from ringleaf.experiments.soak.cases import SoakCase
@@ -177,7 +178,7 @@ def _measure(
     networks: Networks,
     algorithm: Algorithm,
     size_bytes: int,
-    inputs: list[torch.Tensor],
+    inputs: Inputs,
     where: str,
 ) -> Finding:
     measurement = experiment.measure(networks, algorithm, size_bytes, inputs)

@@ -12,7 +12,7 @@ from ringleaf.collectives.registry import ALGORITHMS as KNOWN
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import Text, option
-from ringleaf.experiments.spec.network import MAX_HOSTS, NetworkSpec
+from ringleaf.experiments.spec.network import MAX_HOSTS, VIRTUAL, NetworkSpec
 from ringleaf.units import parse_size
 
 ALGORITHMS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "switchml")
@@ -20,6 +20,8 @@ ALGORITHMS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "s
 
 DTYPES = {"float32": 4, "int32": 4}
 """Element types and their bytes."""
+
+RANDOM, NONE = DATA = ("random", "none")
 
 _SWEEP = {"smallest": "min", "largest": "max", "factor": "factor"}
 
@@ -57,6 +59,11 @@ class CollectiveSpec(NetworkSpec):
     )
     dtype: Annotated[str, kinds.one_of("element type", DTYPES)] = option(
         "float32", "Element type of the tensors: float32 or int32", flags="--dtype"
+    )
+    data: Annotated[str, kinds.one_of("data", DATA)] = option(
+        RANDOM,
+        "Data of the tensors: random; or none: sizes only, nothing is added up or checked",
+        flags="--data",
     )
     density: kinds.Share = option(
         "100%", "Share of each rank's elements that are not zero: 1%", flags="--density"
@@ -113,6 +120,24 @@ class CollectiveSpec(NetworkSpec):
                 f"size: can't go with {', '.join(swept)}, got {','.join(self.sizes)!r}; give either"
             )
         self.sizes_bytes  # noqa: B018 - which says what is wrong with them
+        return self
+
+    @property
+    def has_data(self) -> bool:
+        """Whether tensors have contents, which are checked in the end."""
+        return self.data != NONE
+
+    @model_validator(mode="after")
+    def _check_data(self) -> Self:
+        if self.has_data:
+            return self
+        needing = [f"algo={name}" for name in self.algos if KNOWN[name].in_network]
+        needing += ["density"] * (self.density < 1) + ["compress"] * bool(self.compress)
+        needing += [f"net={self.net}"] * (self.net != VIRTUAL)
+        if needing:
+            raise ConfigError(
+                f"data: can't be none with {needing[0]}, got {self.data!r}; take data={RANDOM}"
+            )
         return self
 
     def plain(self) -> dict[str, Any]:

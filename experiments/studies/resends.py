@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError, RingleafError
-from ringleaf.experiments.data import make_tensors
+from ringleaf.experiments.data import TYPES, Noise, fill_all
 from ringleaf.experiments.jobs.results import JobRow
 from ringleaf.experiments.jobs.runner import JobsExperiment
 from ringleaf.experiments.network import connect
@@ -77,10 +77,9 @@ def run_case(case: Tried) -> RunResult:
     )
     spec, schedule = experiment.spec, experiment.schedule(algorithm, size_bytes)
     count = size_bytes // DTYPES[spec.dtype]
-    inputs = make_tensors(spec.seed, experiment.ranks, count, spec.dtype)
-    tensors = network.tensors(count, inputs[0].dtype, schedule)
-    for tensor, given_tensor in zip(tensors, inputs, strict=True):
-        tensor.copy_(given_tensor)
+    inputs = Noise(spec.seed, experiment.ranks, count, TYPES[spec.dtype])
+    tensors = network.tensors(count, inputs.dtype, schedule)
+    fill_all(inputs, tensors)
     outcome = network.run(schedule, tensors)
     network.close()
     return outcome

@@ -13,6 +13,9 @@ FLOAT32, INT32 = range(2)
 OTHER = 2
 """Elements of a type that only torch adds here, called back for each message."""
 
+NOTHING = 3
+"""Elements that are not in memory: there is nothing to add or copy."""
+
 _KINDS = {torch.float32: FLOAT32, torch.int32: INT32}
 
 

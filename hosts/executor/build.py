@@ -11,7 +11,7 @@ import torch
 import ringleaf.hosts.executor.layout as x
 from ringleaf.arena import Store, Words
 from ringleaf.collectives.rows import REDUCE, Column
-from ringleaf.hosts.executor.arithmetic import kind_of
+from ringleaf.hosts.executor.arithmetic import NOTHING, kind_of
 from ringleaf.hosts.plan import RECEIVE, SEND, SUM, Plans
 from ringleaf.hosts.staging import Staging
 
@@ -27,6 +27,7 @@ class Executors:
         staging: The buffers of its streams.
         dtype: Type of the elements.
         at: A place for `words_of(plans, staging)` words; None: a new one is allocated.
+        has_data: Whether messages are added up and copied.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class Executors:
         dtype: torch.dtype,
         *,
         at: int | None = None,
+        has_data: bool = True,
     ) -> None:
         self.plans = plans
         self._store = store
@@ -47,7 +49,7 @@ class Executors:
         words[:] = 0
         item = torch.empty(0, dtype=dtype).element_size()
         places, start = self._places, self.at
-        words[x.ITEM_BYTES], words[x.ELEMENT] = item, kind_of(dtype)
+        words[x.ITEM_BYTES], words[x.ELEMENT] = item, kind_of(dtype) if has_data else NOTHING
         words[x.EDGES_AT], words[x.STACK_AT] = start + places.edges, start + places.stack
         words[places.edges : places.edges + plans.chunks + 1] = plans.edges
         words[places.after : places.after + len(plans.after)] = plans.after

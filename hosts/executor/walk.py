@@ -10,7 +10,7 @@ from __future__ import annotations
 import ringleaf.hosts.executor.layout as x
 from ringleaf.arena import Arena, Words
 from ringleaf.compiled import call_back, inline
-from ringleaf.hosts.executor.arithmetic import OTHER, add, copy
+from ringleaf.hosts.executor.arithmetic import NOTHING, OTHER, add, copy
 from ringleaf.hosts.plan import MAX_POSTED, RECEIVE, SEND, SUM
 
 
@@ -229,7 +229,7 @@ def apply(arena: Arena, at: int, part: int) -> None:
     element = words[operation + x.ELEMENT]
     if flags & x.IS_CODED or element == OTHER:
         call_codec(words, at, x.APPLY, part)
-    else:
+    elif element != NOTHING:
         source, size = words[slot + x.BUFFER], bytes_of(words, part)
         first = words[words[operation + x.EDGES_AT] + words[part + x.START]]
         target = words[at + x.ADDRESS] + first * words[operation + x.ITEM_BYTES]

@@ -19,6 +19,7 @@ from ringleaf.hosts.rc.state import (
     CONTROL_AT,
     EXPECTED_PSN,
     GAP_REPORTED,
+    HAS_DATA,
     OVERRUN,
     PLACED_BYTES,
     RECEIVED,
@@ -140,7 +141,7 @@ def is_whole(view: Packet) -> bool:
 
 
 @inline
-def place(arena: Arena, qp: Qp, view: Packet, opcode: int) -> bool:
+def place(arena: Arena, at: int, qp: Qp, view: Packet, opcode: int) -> bool:
     """Copy a packet's data to the memory of its message; return False if it does not fit there.
 
     The data may lie in the head, or in the payload, or begin in one and go on in the other.
@@ -152,11 +153,12 @@ def place(arena: Arena, qp: Qp, view: Packet, opcode: int) -> bool:
     length = data_bytes(view.head)
     if state[PLACED_BYTES] + length > qp.receives[row + 1]:
         return False
-    target = qp.receives[row] + state[PLACED_BYTES]
-    in_head = min(length, view.row[HEAD_LEN] - HEAD_BYTES)
-    copy_items(arena.memory, target, view.head, HEAD_BYTES, in_head)
-    payload = view.row[PAYLOAD_AT]
-    copy_items(arena.memory, target + in_head, arena.memory, payload, length - in_head)
+    if arena.words[at + HAS_DATA]:
+        target = qp.receives[row] + state[PLACED_BYTES]
+        in_head = min(length, view.row[HEAD_LEN] - HEAD_BYTES)
+        copy_items(arena.memory, target, view.head, HEAD_BYTES, in_head)
+        payload = view.row[PAYLOAD_AT]
+        copy_items(arena.memory, target + in_head, arena.memory, payload, length - in_head)
     state[PLACED_BYTES] += length
     return True
 
@@ -198,7 +200,7 @@ def receive_data(arena: Arena, at: int, number: int, qp: Qp, packet: int, now_ps
         state[GAP_REPORTED] = 0
         state[SYNDROME] = min(state[SYNDROME], ACK)  # a NAK not yet sent has no object any more
         tag = qp.receives[(state[RECEIVES_FIRST] % RING) * REQUEST_WORDS + 2]
-        if not place(arena, qp, view, opcode):
+        if not place(arena, at, qp, view, opcode):
             complete(arena, at, OVERRUN, number, tag, now_ps)
         if opcode in (SEND_LAST, SEND_ONLY):
             state[RECEIVES_FIRST] += 1

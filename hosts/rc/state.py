@@ -36,6 +36,7 @@ QPS_AT = AGENT_WORDS
 QP_COUNT = AGENT_WORDS + 1
 MTU = AGENT_WORDS + 2  # payload bytes per packet
 WINDOW = AGENT_WORDS + 3  # packets in flight per QP, at most
+HAS_DATA = AGENT_WORDS + 4  # 0: messages have sizes only, and none is written to memory
 MIN_TIMEOUT_PS = AGENT_WORDS + 5
 RNR_WAIT_PS = AGENT_WORDS + 6
 ANSWERS_AT = AGENT_WORDS + 7  # fifo of QPs that owe an acknowledgement
@@ -110,6 +111,7 @@ def make_rc(
     window: int,
     min_timeout_ps: int,
     rnr_wait_ps: int,
+    has_data: bool = True,
 ) -> int:
     """Return the offset of an rc agent without queue pairs; `add_qps` makes them.
 
@@ -121,6 +123,7 @@ def make_rc(
         window: Packets in flight per queue pair, at most.
         min_timeout_ps: Floor of the timeout; twice as much is its value before any sample.
         rnr_wait_ps: Time that a sender waits when no receive was posted.
+        has_data: Whether messages that arrive are written to memory.
 
     Raises:
         ProtocolError: If a number is out of range.
@@ -130,6 +133,7 @@ def make_rc(
     at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(UDP_PORT, UDP_PORT))
     words = store.arena.words
     words[at + MTU], words[at + WINDOW] = mtu, window
+    words[at + HAS_DATA] = has_data
     words[at + MIN_TIMEOUT_PS], words[at + RNR_WAIT_PS] = min_timeout_ps, rnr_wait_ps
     return at
 

@@ -96,6 +96,7 @@ class Connections:
             window=window,
             min_timeout_ps=2 * rtt_ps + 4 * window * full_ps,
             rnr_wait_ps=rtt_ps,
+            has_data=options.has_data,
         )
 
     def _window(self, rate_bps: int) -> int:

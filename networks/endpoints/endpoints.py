@@ -69,6 +69,7 @@ class Endpoints:
             {index(host): node for node, host in enumerate(group.nodes)} for group in groups
         ]
         self._lanes = options.lanes
+        self._has_data = options.has_data
         self._ahead_bytes = options.ahead_bytes or 2 * self.connections.window_bytes
         self._planned: tuple[Schedule, Plans] | None = None
         self._room = (0, 0)  # words of the last collective's executors: where, how many
@@ -175,7 +176,7 @@ class Endpoints:
             channel: A channel that no other operation of the group uses at a time.
             at: A place for their words; None: a new one.
         """
-        made = Executors(self._store, parts, staging, dtype, at=at)
+        made = Executors(self._store, parts, staging, dtype, at=at, has_data=self._has_data)
         members = [index(host) for host in self.groups[group].nodes[: parts.nodes]]
         agents = [self.connections.agents[host] for host in members]
         numbers = [
@@ -209,7 +210,7 @@ class Endpoints:
             priority: Priority of its packets: 0 to 7, the most urgent.
             rate_bps: Rate of each host's messages, on the line; 0: as fast as possible.
         """
-        for tensor in tensors[schedule.ranks :]:
+        for tensor in tensors[schedule.ranks :] if self._has_data else ():
             tensor.zero_()
         assert all(tensor.numel() == executors.plans.elements for tensor in tensors)
         executors.prepare([self.memory.address(tensor) for tensor in tensors], staging)
@@ -259,6 +260,11 @@ class Endpoints:
         if schedule.servers > servers:
             raise ConfigError(
                 f"run: the schedule must do with {servers} servers, got {schedule.servers}"
+            )
+        if schedule.codec is not None and not self._has_data:
+            raise ConfigError(
+                f"run: messages must have data where a codec writes them, got "
+                f"{schedule.codec.name!r} and none"
             )
         if schedule.columns.groups and group not in self.aggregators:
             raise ConfigError(

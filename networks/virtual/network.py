@@ -84,7 +84,7 @@ class VirtualNetwork:
     ) -> None:
         self.graph = graph
         self.options = options
-        self.store = Store()
+        self.store = Store(has_data=options.has_data)
         self.now_ps = 0
         self.groups = groups or [whole(graph, options.system, options.servers)]
         systems = [group.system for group in self.groups if group.system is not None]

@@ -105,7 +105,7 @@ def test_a_plan_says_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("run", "--topo", "fattree", "--size", "256MiB", "--algo", "ring", "--dry-run") == 0
 
     said = json.loads(capsys.readouterr().out)["estimate"]
-    assert 2 * 16 << 28 < said["memory_bytes"] < 3 * 16 << 28  # as given, and registered
+    assert 16 << 28 < said["memory_bytes"] < 2 * 16 << 28  # registered, but not as given
     assert said["free_bytes"] > 0
     assert said["time_s"] > 10
 

@@ -1,0 +1,88 @@
+"""Tensors' memory as compiled code sees it: one array, and where in it each tensor begins."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from numba import types
+
+from ringleaf.compiled import compiled, compiled_as, copy_items
+from ringleaf.views import window
+
+Bits = npt.NDArray[np.int32]
+
+
+class Flat:
+    """Tensors of four-byte elements, wherever they are in memory.
+
+    Args:
+        tensors: At least one; of one type, and of shape (elements,). They are kept alive.
+    """
+
+    def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
+        self._kept = [_aligned(tensor) for tensor in tensors]
+        places = [tensor.data_ptr() for tensor in self._kept]
+        lowest, size = min(places), self._kept[0].numel()
+        items = (max(places) - lowest) // 4 + size
+        # Memory between the tensors is part of the array, but of no tensor: it is never touched.
+        whole = (ctypes.c_int32 * items).from_address(lowest) if size else (ctypes.c_int32 * 0)()
+        self._memory: Bits = np.ctypeslib.as_array(whole)
+        self._at = (np.array(places, np.int64) - lowest) // 4
+
+    def read(self, start: int, out: npt.NDArray[Any]) -> None:
+        """Copy all tensors' elements from `start` on to `out`: (tensors, count), contiguous."""
+        _read(self._memory, self._at + start, out.shape[1], out.view(np.int32).reshape(-1))
+
+    def equals(self, start: int, values: npt.NDArray[Any]) -> bool:
+        """Return whether all tensors' elements from `start` on have the same bits as `values`.
+
+        Args:
+            start: The first element.
+            values: (tensors, count), contiguous.
+        """
+        bits = values.view(np.int32).reshape(-1)
+        return bool(_equals(self._memory, self._at + start, values.shape[1], bits))
+
+
+def _aligned(tensor: torch.Tensor) -> torch.Tensor:
+    assert tensor.element_size() == 4
+    tensor = tensor.contiguous()
+    return tensor.clone() if tensor.data_ptr() % 4 else tensor
+
+
+def differ(a: Bits, a_at: int, b: Bits, b_at: int, count: int) -> bool:
+    """Return whether any of `count` items differ."""
+    return bool((a[a_at : a_at + count] != b[b_at : b_at + count]).any())
+
+
+@compiled_as(differ)
+def _compiled_differ(a: Any, a_at: Any, b: Any, b_at: Any, count: Any) -> Callable[..., Any]:
+    def differ(a: Any, a_at: Any, b: Any, b_at: Any, count: Any) -> Any:
+        one, other = window(a, a_at, count), window(b, b_at, count)
+        found = np.int32(0)
+        for i in range(count):  # without a branch, so that it is vectorised
+            found |= one[i] ^ other[i]
+        return found != 0
+
+    return differ
+
+
+@compiled(types.void(types.int32[::1], types.int64[::1], types.int64, types.int32[::1]), nogil=True)
+def _read(memory: Bits, at: npt.NDArray[np.int64], count: int, out: Bits) -> None:
+    for number in range(len(at)):
+        copy_items(out, number * count, memory, at[number], count)
+
+
+@compiled(
+    types.boolean(types.int32[::1], types.int64[::1], types.int64, types.int32[::1]), nogil=True
+)
+def _equals(memory: Bits, at: npt.NDArray[np.int64], count: int, values: Bits) -> bool:
+    for number in range(len(at)):
+        if differ(memory, at[number], values, number * count, count):
+            return False
+    return True

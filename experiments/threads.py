@@ -1,0 +1,29 @@
+"""Work on parts of large tensors, by as many threads as there are cores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def ranges(elements: int, together: int) -> list[tuple[int, int]]:
+    """Return the first and the last (excluded) element of parts of at most `together` elements."""
+    return [(at, min(at + together, elements)) for at in range(0, elements, together)]
+
+
+def spread(work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+    """Yield the results of `work` for all items, in their order; it must release the GIL to gain.
+
+    Threads end with the iteration. Work that has not begun by then is not done.
+    """
+    crew = min(len(os.sched_getaffinity(0)), len(items))
+    if crew < 2:
+        yield from map(work, items)
+        return
+    with ThreadPoolExecutor(crew) as pool:
+        yield from pool.map(work, items)
