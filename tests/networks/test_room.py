@@ -1,0 +1,52 @@
+"""Room is made for what is lacking, and for nothing else."""
+
+from __future__ import annotations
+
+import ringleaf.networks.virtual.state as s
+from ringleaf.arena import Store
+from ringleaf.heap import CAPACITY, FIRST_SEQUENCE, LAST_SEQUENCE, SEQUENCE, push_event
+from ringleaf.networks.virtual.loop import NEEDS_ROOM, lacks_room
+from ringleaf.networks.virtual.room import make_room
+from ringleaf.packets import OUTBOX_ROWS, POOL_FREE, POOL_SIZE, make_pool
+
+
+def _network(store: Store, packets: int) -> tuple[int, int]:
+    """Return the offsets of a network with so many packets, and of its heap."""
+    make_pool(store, size=packets, head_bytes=64, field_count=8, lane_count=16)
+    at = s.make_network(store, ports=1, nodes=1, agents=1, ring=0, bins=2, seed=1)
+    return at, int(store.arena.words[at + s.HEAP_AT])
+
+
+def test_few_packets_become_more() -> None:
+    store = Store()
+    at, heap = _network(store, OUTBOX_ROWS)
+    capacity = store.arena.words[heap + CAPACITY]
+    assert lacks_room(store.arena.words, at) == NEEDS_ROOM
+    make_room(store, at)
+    assert lacks_room(store.arena.words, at) == 0
+    words = store.arena.words
+    assert words[POOL_FREE] == words[POOL_SIZE] == 2 * OUTBOX_ROWS
+    assert words[heap + CAPACITY] == capacity
+
+
+def test_a_heap_that_is_nearly_full_grows() -> None:
+    store = Store()
+    at, heap = _network(store, 2 * OUTBOX_ROWS)
+    capacity = int(store.arena.words[heap + CAPACITY])
+    for number in range(capacity - OUTBOX_ROWS):
+        push_event(store.arena.words, heap, number, number)
+    assert lacks_room(store.arena.words, at) == NEEDS_ROOM
+    make_room(store, at)
+    assert lacks_room(store.arena.words, at) == 0
+    assert store.arena.words[heap + CAPACITY] == 2 * capacity
+
+
+def test_sequences_begin_anew_before_they_run_out() -> None:
+    store = Store()
+    at, heap = _network(store, 2 * OUTBOX_ROWS)
+    push_event(store.arena.words, heap, 5, 1)
+    store.arena.words[heap + SEQUENCE] = LAST_SEQUENCE + 1
+    assert lacks_room(store.arena.words, at) == NEEDS_ROOM
+    make_room(store, at)
+    assert lacks_room(store.arena.words, at) == 0
+    assert store.arena.words[heap + SEQUENCE] == FIRST_SEQUENCE + 1
