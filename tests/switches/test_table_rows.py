@@ -99,7 +99,10 @@ RANKED = ("TERNARY", "RANGE", "OPTIONAL")
 
 
 def memory(switch: Switch) -> list[bytes]:
-    return [array.tobytes() for array in switch.store.arena]
+    """Return the arrays of a switch's arena, but for where they lie."""
+    arena = switch.store.arena
+    arrays = (arena.words, arena.fields, arena.lanes, arena.bytes, arena.memory)
+    return [array.tobytes() for array in arrays]
 
 
 def read(switch: Switch) -> list[Any]:
