@@ -28,7 +28,7 @@ def _touch(arena: Arena, at: int) -> int:
     view = window(arena.words, at, 2)
     view[1] = view[0] * 10
     prefetch(arena.words, at)
-    return arena.words[at]
+    return arena.words[at]  # type: ignore[no-any-return]
 
 
 def test_arrays_are_read_and_written_in_place() -> None:
@@ -61,7 +61,7 @@ def test_slices_do_not_compile() -> None:
 
         @compiled(types.int64(ARENA))
         def _sliced(arena: Arena) -> int:
-            return arena.words[2:4][0]
+            return arena.words[2:4][0]  # type: ignore[no-any-return]
 
 
 def test_what_is_no_arena_is_refused() -> None:
