@@ -10,8 +10,10 @@ from __future__ import annotations
 import ringleaf.hosts.executor.layout as x
 from ringleaf.arena import Arena, Words
 from ringleaf.compiled import call_back, inline
-from ringleaf.hosts.executor.arithmetic import NOTHING, OTHER, add, copy
+from ringleaf.hosts.executor.arithmetic import NOTHING, OTHER
 from ringleaf.hosts.plan import MAX_POSTED, RECEIVE, SEND, SUM
+from ringleaf.hosts.rc.landing import COPY, ELEMENT_BYTES, land
+from ringleaf.hosts.rc.state import MTU
 
 
 @inline
@@ -81,7 +83,7 @@ def received(arena: Arena, part: int, size_bytes: int) -> None:
     words = arena.words
     at = executor_of(words, part)
     words[part + x.SIZE_BYTES] = size_bytes
-    if words[part + x.FLAGS] & x.IS_STAGED:
+    if words[part + x.HELD]:
         apply(arena, at, part)
     else:
         end_write(words, at, part)
@@ -190,7 +192,9 @@ def post_receives(words: Words, stream: int) -> None:
         part = words[stream + x.NEXT_PART]
         if words[stream + x.UNDER_WAY] >= words[stream + x.DEPTH]:
             return
-        if words[part + x.FLAGS] & x.IS_STAGED:
+        if lands_in_place(words, at, part):
+            words[part + x.HELD] = 0
+        elif words[part + x.FLAGS] & x.IS_STAGED:
             if words[stream + x.FREE] == 0:
                 return  # a buffer comes back when a held write is applied
             words[part + x.HELD] = take_slot(words, stream, part)
@@ -199,6 +203,27 @@ def post_receives(words: Words, stream: int) -> None:
         words[stream + x.NEXT_PART] = part + x.PART_WORDS
         words[stream + x.UNDER_WAY] += 1
         request(words, at, part)
+
+
+@inline
+def lands_in_place(words: Words, at: int, part: int) -> bool:
+    """Return whether a message is added to the tensor as its packets come, without a buffer.
+
+    So it is if its turn has come before it was sent. Packets must hold whole elements.
+    """
+    if (words[part + x.FLAGS] & (x.IS_REDUCED | x.IS_CODED)) != x.IS_REDUCED:
+        return False
+    if words[words[at + x.OPERATION] + x.ELEMENT] in (OTHER, NOTHING):
+        return False
+    return words[words[at + x.AGENT] + MTU] % ELEMENT_BYTES == 0 and missing(words, at, part) == 0
+
+
+@inline
+def landing_of(words: Words, part: int) -> int:
+    """Return how a message's data lands where it is received."""
+    if words[part + x.HELD] or not words[part + x.FLAGS] & x.IS_REDUCED:
+        return COPY
+    return words[words[executor_of(words, part) + x.OPERATION] + x.ELEMENT]
 
 
 @inline
@@ -233,10 +258,8 @@ def apply(arena: Arena, at: int, part: int) -> None:
         source, size = words[slot + x.BUFFER], bytes_of(words, part)
         first = words[words[operation + x.EDGES_AT] + words[part + x.START]]
         target = words[at + x.ADDRESS] + first * words[operation + x.ITEM_BYTES]
-        if flags & x.IS_REDUCED:
-            add(arena, element, target, source, size)
-        else:
-            copy(arena, target, source, size)
+        how = element if flags & x.IS_REDUCED else COPY
+        land(arena, how, target, arena.memory, source, size)
     free_slot(words, words[part + x.STREAM], slot)
     end_write(words, at, part)
 

@@ -12,6 +12,7 @@ Packet sequence numbers (PSN) are 64-bit counters here and 24 bits on the wire.
 """
 
 from ringleaf.hosts.rc.agent import fire_timer, receive, transmit
+from ringleaf.hosts.rc.landing import COPY
 from ringleaf.hosts.rc.receiver import post_receive
 from ringleaf.hosts.rc.sender import post_send
 from ringleaf.hosts.rc.state import (
@@ -32,6 +33,7 @@ from ringleaf.hosts.rc.state import (
 from ringleaf.hosts.rc.wire import DEFAULT_PARTITION, FULL_MEMBER, PACKET_OVERHEAD_BYTES
 
 __all__ = [
+    "COPY",
     "DEFAULT_PARTITION",
     "FULL_MEMBER",
     "MTU",

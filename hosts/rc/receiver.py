@@ -5,12 +5,13 @@ from __future__ import annotations
 from numba import types
 
 from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import compiled, copy_items, inline
+from ringleaf.compiled import compiled, inline
 from ringleaf.headers import UDP_LENGTH_AT, UDP_PAYLOAD_AT, get16, get24, put24, write_ip_checksum
 from ringleaf.hosts.agent import REFUSALS, complete
 from ringleaf.hosts.congestion.control import CNP_DUE
 from ringleaf.hosts.fifo import fifo_pop, fifo_push, open_fifo
 from ringleaf.hosts.rc.congestion import count_mark, write_notices
+from ringleaf.hosts.rc.landing import land_packet
 from ringleaf.hosts.rc.queue import owe
 from ringleaf.hosts.rc.sender import write_head
 from ringleaf.hosts.rc.state import (
@@ -56,14 +57,17 @@ from ringleaf.hosts.rc.wire import (
     full_number,
 )
 from ringleaf.native import ARENA
-from ringleaf.packets import HEAD_LEN, PAYLOAD_AT, PAYLOAD_LEN, Packet, allocate_packet, open_packet
+from ringleaf.packets import HEAD_LEN, PAYLOAD_LEN, Packet, allocate_packet, open_packet
 
 
-@compiled(types.boolean(ARENA, *[types.int64] * 5))
+@compiled(types.boolean(ARENA, *[types.int64] * 6))
 def post_receive(
-    arena: Arena, at: int, number: int, address: int, size_bytes: int, tag: int
+    arena: Arena, at: int, number: int, address: int, size_bytes: int, tag: int, how: int
 ) -> bool:
-    """Post memory for the QP's next message; return False if the ring of requests is full."""
+    """Post memory for the QP's next message; return False if the ring of requests is full.
+
+    `how` says how its data lands (`landing.py`); where it is added, each packet has whole elements.
+    """
     qp = open_qp(arena, at, number)
     state = qp.state
     if state[RECEIVES_END] - state[RECEIVES_FIRST] == RING:
@@ -72,6 +76,7 @@ def post_receive(
     qp.receives[row] = address
     qp.receives[row + 1] = size_bytes
     qp.receives[row + 2] = tag
+    qp.receives[row + 3] = how
     state[RECEIVES_END] += 1
     posted = state[RECEIVES_END] - state[RECEIVES_FIRST]
     known = state[ADVERTISED] - state[RECEIVES_FIRST]
@@ -142,10 +147,7 @@ def is_whole(view: Packet) -> bool:
 
 @inline
 def place(arena: Arena, at: int, qp: Qp, view: Packet, opcode: int) -> bool:
-    """Copy a packet's data to the memory of its message; return False if it does not fit there.
-
-    The data may lie in the head, or in the payload, or begin in one and go on in the other.
-    """
+    """Let a packet's data land in the memory of its message; return False if it has no room."""
     state = qp.state
     row = (state[RECEIVES_FIRST] % RING) * REQUEST_WORDS
     if opcode in (SEND_FIRST, SEND_ONLY):
@@ -155,10 +157,7 @@ def place(arena: Arena, at: int, qp: Qp, view: Packet, opcode: int) -> bool:
         return False
     if arena.words[at + HAS_DATA]:
         target = qp.receives[row] + state[PLACED_BYTES]
-        in_head = min(length, view.row[HEAD_LEN] - HEAD_BYTES)
-        copy_items(arena.memory, target, view.head, HEAD_BYTES, in_head)
-        payload = view.row[PAYLOAD_AT]
-        copy_items(arena.memory, target + in_head, arena.memory, payload, length - in_head)
+        land_packet(arena, view, qp.receives[row + 3], target, length)
     state[PLACED_BYTES] += length
     return True
 

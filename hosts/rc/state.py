@@ -88,7 +88,7 @@ UNANSWERED = 37  # probes sent since the last answer of any kind
 QP_WORDS = 38
 
 RING = 256  # work requests per QP and direction
-REQUEST_WORDS = 4  # address, length, tag, first PSN
+REQUEST_WORDS = 4  # address, length, tag; of a send the first PSN, of a receive how it lands
 TEMPLATE_BYTES = -(-HEAD_BYTES // 64) * 64
 MOST_WINDOW = (1 << 23) - 1
 MAX_BACKOFF = 256  # times the least timeout

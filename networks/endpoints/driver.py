@@ -175,7 +175,8 @@ def post(arena: Arena, at: int, part: int, now_ps: int) -> None:
             note_posted(words, words[at + JOURNAL_AT], part, now_ps)
         assert post_send(arena, agent, words[stream + x.QP], address, size, part, now_ps)
     else:
-        assert post_receive(arena, agent, words[stream + x.QP], address, size, part)
+        how = walk.landing_of(words, part)
+        assert post_receive(arena, agent, words[stream + x.QP], address, size, part, how)
     here = at + WOKEN
     while words[here] not in (0, agent):
         here += 1

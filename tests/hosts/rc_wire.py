@@ -91,7 +91,7 @@ class Wire:
         )
 
     def expect(self, end: int, address: int, size: int, tag: int) -> None:
-        assert rc.post_receive(self.store.arena, self.ends[end], 0, address, size, tag)
+        assert rc.post_receive(self.store.arena, self.ends[end], 0, address, size, tag, rc.COPY)
 
     def _fly(self, end: int, packet: int) -> None:
         self.sent.append(read_packet(self.store.arena, packet))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
 
 import pytest
@@ -19,6 +19,7 @@ from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.hosts.executor import walk
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.plan import RECEIVE, SEND, plans
+from ringleaf.hosts.rc.landing import COPY, FLOAT32, land
 from ringleaf.hosts.staging import lay_out
 from ringleaf.networks.endpoints.memory import Memory, aligned
 from ringleaf.networks.endpoints.operation import Operation
@@ -63,6 +64,7 @@ class Mesh:
         self.receives: dict[tuple[int, int, Op], deque[Request]] = defaultdict(deque)
         self.acks: list[Request] = []
         self.sizes: dict[int, int] = {}  # of messages, by number
+        self.landed: Counter[int] = Counter()  # messages by how they landed
         self.streams = {
             (stream.peer, rank, stream.op)
             for rank in range(parts.nodes)
@@ -85,11 +87,12 @@ class Mesh:
 
     def _deliver(self, src: int, dst: int, op: Op) -> None:
         send, receive = self.sends[src, dst, op].popleft(), self.receives[src, dst, op].popleft()
-        size, memory = send.size_bytes, self.store.arena.memory
+        size, arena = send.size_bytes, self.store.arena
         assert send.message == receive.message
         assert size <= receive.size_bytes if self.encodes else size == receive.size_bytes
-        source, target = send.address, receive.address
-        memory[target : target + size] = memory[source : source + size].copy()
+        how = int(walk.landing_of(arena.words, receive.part))
+        self.landed[how] += 1
+        land(arena, how, receive.address, arena.memory, send.address, size)
         self.sizes[send.message] = size
         self.acks.append(send)
         walk.received(self.store.arena, receive.part, size)
@@ -157,6 +160,18 @@ def test_swap_within_a_step_reads_what_was_there_before() -> None:
 def test_exchange_within_a_step_adds_what_was_there_before() -> None:
     rows = (Transfer(0, 0, 1, 0, Op.REDUCE), Transfer(0, 1, 0, 0, Op.REDUCE))
     check(Schedule(Collective.ALLREDUCE, "recursive doubling", 2, 1, rows), 5, seed=1)
+
+
+def test_a_ring_s_sums_need_no_buffer() -> None:
+    """A chunk's turn has come when its receive is posted: nothing writes to it before.
+
+    Each of four ranks receives three chunks to add, and three to copy.
+    """
+    schedule = ALGORITHMS["ring"].build(4, size_bytes=160)
+    mesh = Mesh(schedule, [torch.ones(40) for _ in range(4)], seed=1)
+    mesh.run()
+    assert mesh.landed == {FLOAT32: 12, COPY: 12}
+    assert all(torch.equal(tensor, torch.full((40,), 4.0)) for tensor in mesh.tensors)
 
 
 def test_sums_keep_the_order_of_rows() -> None:

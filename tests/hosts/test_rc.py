@@ -101,7 +101,7 @@ def test_full_ring_of_requests_is_refused() -> None:
     wire = Wire()
     for tag in range(rc.RING):
         wire.expect(1, 0, 8, tag)
-    assert not rc.post_receive(wire.store.arena, wire.ends[1], 0, 0, 8, 0)
+    assert not rc.post_receive(wire.store.arena, wire.ends[1], 0, 0, 8, 0, rc.COPY)
 
 
 def test_bad_window_is_refused() -> None:

@@ -52,7 +52,7 @@ def test_queue_pairs_share_a_rate_in_turn(sizes: list[int], rate_bps: int) -> No
     arena = wire.store.arena
     rc.set_rate(arena, wire.ends[0], range(len(sizes)), rate_bps)
     for number, size in enumerate(sizes):
-        assert rc.post_receive(arena, wire.ends[1], number, 0, size, number)
+        assert rc.post_receive(arena, wire.ends[1], number, 0, size, number, rc.COPY)
         assert rc.post_send(arena, wire.ends[0], number, 0, size, number, 0)
     wire.run()
 

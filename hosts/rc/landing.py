@@ -1,0 +1,61 @@
+"""Data that lands in registered memory: it replaces the elements there, or is added to them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ringleaf.arena import Arena, Bytes
+from ringleaf.compiled import copy_items, inline
+from ringleaf.hosts.rc.wire import HEAD_BYTES
+from ringleaf.packets import HEAD_LEN, PAYLOAD_AT, Packet
+from ringleaf.views import window
+
+COPY, FLOAT32, INT32 = range(3)
+"""How data lands: as it is, or added to elements of a type, as torch adds them."""
+
+ELEMENT_BYTES = 4  # of both types
+
+
+@inline
+def land(arena: Arena, how: int, target: int, source: Bytes, at: int, size_bytes: int) -> None:
+    """Let data from `source`, from `at` on, land at a target that does not overlap it.
+
+    What is added are whole elements.
+    """
+    if how == COPY:
+        copy_items(arena.memory, target, source, at, size_bytes)
+        return
+    a = window(arena.memory, target, size_bytes)
+    b = window(source, at, size_bytes)
+    if how == FLOAT32:
+        a_float32, b_float32 = a.view(np.float32), b.view(np.float32)
+        for i in range(size_bytes >> 2):
+            a_float32[i] += b_float32[i]
+    else:
+        a_int32, b_int32 = a.view(np.int32), b.view(np.int32)
+        for i in range(size_bytes >> 2):
+            a_int32[i] += b_int32[i]
+
+
+@inline
+def land_packet(arena: Arena, view: Packet, how: int, target: int, size_bytes: int) -> None:
+    """Let a packet's data land; it is the packet's last use.
+
+    The data may lie in the head, or in the payload, or begin in one and go on in the other, where
+    an element may be in both.
+    """
+    head, payload = view.head, view.row[PAYLOAD_AT]
+    in_head = min(size_bytes, view.row[HEAD_LEN] - HEAD_BYTES)
+    split = 0 if how == COPY else in_head % ELEMENT_BYTES
+    done = in_head - split
+    land(arena, how, target, head, HEAD_BYTES, done)
+    if split > 0:
+        for i in range(ELEMENT_BYTES):  # the start of the data is not needed any more
+            byte = head[HEAD_BYTES + done + i]
+            if i >= split:
+                byte = arena.memory[payload + i - split]
+            head[HEAD_BYTES + i] = byte
+        land(arena, how, target + done, head, HEAD_BYTES, ELEMENT_BYTES)
+        payload += ELEMENT_BYTES - split
+        done += ELEMENT_BYTES
+    land(arena, how, target + done, arena.memory, payload, size_bytes - done)
