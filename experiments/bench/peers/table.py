@@ -70,8 +70,9 @@ def run(emit: Emit, *, case: RingCase = CASE, peers: Sequence[Peer] = PEERS) -> 
 
 def _head(case: RingCase) -> Iterator[str]:
     """Yield the lines above the table's rows."""
-    yield f"#\n# ring allreduce of {format_size(case.size_bytes)}: {case.ranks} hosts, one switch,"
-    yield f"# {case.rate_bps / 1e9:g} Gbit/s and {case.delay_ns / 1000:g} us per link"
+    links = f"{case.rate_bps / 1e9:g} Gbit/s and {case.delay_ns / 1000:g} us each"
+    size = format_size(case.size_bytes)
+    yield f"#\n# ring allreduce of {size} among {case.ranks} hosts; links to one switch: {links}"
     yield f"# whole processes, {ROUNDS} rounds in turn, after one small run each; medians"
     yield f"# x: multiple of {BASE}, of the same round"
     yield "# Ringleaf's processes also draw figures and write a report"
