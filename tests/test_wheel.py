@@ -81,6 +81,11 @@ def test_the_wheel_has_one_package(commands: Path, elsewhere: Path) -> None:
     assert other == "None"
 
 
+def test_the_wheel_has_the_program_for_ns3(commands: Path, elsewhere: Path) -> None:
+    code = "from ringleaf.experiments.bench.peers.ns3_star import SOURCE; print(SOURCE.read_text())"
+    assert "int\nmain(" in run(commands / "python", "-c", code, at=elsewhere)
+
+
 def test_an_installed_ringleaf_runs_collectives(commands: Path, elsewhere: Path) -> None:
     topo = "leafspine,leaves=2,spines=1,hosts=2"
     options = ("--topo", topo, "--size", "1K", "--algo", "ring,switchml", "--out", "out")

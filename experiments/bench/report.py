@@ -12,13 +12,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import BackendError, ConfigError, choose
 from ringleaf.experiments.bench.case import BenchCase, Timing
-from ringleaf.units import PS_PER_S, PS_PER_US, format_size
+from ringleaf.units import format_size
 
 Emit = Callable[[str], None]
 Figures = dict[str, Any]
@@ -26,58 +26,6 @@ Figures = dict[str, Any]
 _MIB = 1 << 20
 _BMV2_PACKETS = 50_000
 
-
-@dataclass(frozen=True, slots=True)
-class Rival:
-    """Another simulator that computed the same case, and its time and memory."""
-
-    name: str
-    simulated_us: float
-    wall_s: float | None = None
-    peak_bytes: int | None = None
-
-    def __str__(self) -> str:
-        """Return a row of the table."""
-        wall = "-" if self.wall_s is None else f"{self.wall_s:.2f}"
-        memory = "-" if self.peak_bytes is None else _size(self.peak_bytes)
-        return f"{self.name:>26} {self.simulated_us:>15.1f} {wall:>9} {memory:>9}"
-
-
-@dataclass(frozen=True, slots=True)
-class Peer:
-    """A case that others have run, too; `_PEERS` says where their figures are from."""
-
-    case: BenchCase
-    rivals: tuple[Rival, ...]
-
-
-_STAR = "leafspine,leaves=1,spines=1,hosts=8"
-_PEERS = (
-    # Ring allreduce at 100 Gbit/s, measured earlier on a like machine (2 shared cores), one core
-    # each: SimGrid 4 with SMPI (CM02, a star, 1 us between neighbours, no crosstraffic; the figure
-    # for 16 is with its default crosstraffic, 5 % more), htsim (NDP, fat-tree, 1 us links, 4 KB
-    # packets), ns-3 (TCP, a star). ASTRA-sim's analytical network has no packets: left out.
-    Peer(
-        BenchCase(_STAR, "ring", 100 * _MIB, delay_ps=500_000),
-        (
-            Rival("SimGrid", 14_696.1, 0.66),
-            Rival("ns-3", 14_877.3, 11.4, 178_000_000),
-            Rival("htsim", 15_317.2, 1.08, 15_000_000),
-        ),
-    ),
-    Peer(
-        BenchCase("fattree,k=4", "ring", 100 * _MIB),
-        (
-            Rival("SimGrid", 16_547.2, 1.19),
-            Rival("ns-3", 15_944.6, 28.0, 322_000_000),
-            Rival("htsim", 16_533.0, 2.69, 28_000_000),
-        ),
-    ),
-    Peer(
-        BenchCase("fattree,k=8", "ring", 100 * _MIB),
-        (Rival("SimGrid", 16_902.8, 9.8), Rival("htsim", 18_793.4, 284.0, 286_000_000)),
-    ),
-)
 
 _NETWORK_CASES = tuple(
     BenchCase(topo, algo, size_bytes, lanes=lanes)
@@ -229,27 +177,9 @@ def _network(emit: Emit) -> Figures:
 
 
 def _peers(emit: Emit) -> Figures:
-    emit(
-        "#\n# ring allreduce of 100 MiB beside other simulators, measured earlier on a like machine"
-    )
-    emit("# (they carry no data; Ringleaf carries, adds up and checks real tensors)")
-    emit(f"{'ranks':>6} {'simulator':>26} {'simulated (us)':>15} {'wall (s)':>9} {'memory':>9}")
-    figures: Figures = {}
-    for peer in _PEERS:
-        timing = time_case(peer.case)
-        formula_us = ring_us(timing.ranks, peer.case)
-        rows = [
-            Rival("alpha-beta", formula_us),
-            Rival("with_headers,_own_latency", timing.bound_ps / PS_PER_US),
-            Rival("Ringleaf", timing.time_ps / PS_PER_US, timing.wall_s, timing.peak_bytes),
-            *peer.rivals,
-        ]
-        for row in rows:
-            emit(f"{timing.ranks:>6} {row}")
-        figures[f"{timing.ranks} ranks"] = {
-            **asdict(peer), **asdict(timing), "alpha_beta_us": formula_us,
-        }  # fmt: skip
-    return figures
+    from ringleaf.experiments.bench.peers import table
+
+    return table.run(emit)
 
 
 def _jobs(emit: Emit) -> Figures:
@@ -272,12 +202,6 @@ def _refusals(emit: Emit) -> Figures:
     from ringleaf.experiments.bench import refusals as bench_refusals
 
     return bench_refusals.run(emit)
-
-
-def ring_us(ranks: int, case: BenchCase) -> float:
-    """Return a ring allreduce's time by 2(n-1)(alpha + S/(nB)), alpha 1 us as in peers' runs."""
-    part_us = case.size_bytes / ranks * 8 / case.rate_bps * (PS_PER_S / PS_PER_US)
-    return 2 * (ranks - 1) * (1 + part_us)
 
 
 SECTIONS: dict[str, Callable[[Emit], Figures]] = {

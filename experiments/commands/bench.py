@@ -18,7 +18,9 @@ def register(app: typer.Typer) -> None:
 def bench_command(
     sections: Annotated[
         list[str] | None,
-        typer.Argument(help="Sections: engine, startup, network, peers, jobs, pps; default: all."),
+        typer.Argument(
+            help="Sections: engine, startup, network, peers, jobs, pps, refusals; default: all."
+        ),
     ] = None,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="JSON file for the measurements.")

@@ -8,6 +8,7 @@ from ringleaf.experiments.bench import engine as bench_engine
 from ringleaf.experiments.bench import loads as bench_loads
 from ringleaf.experiments.bench import report as bench
 from ringleaf.experiments.bench.case import BenchCase
+from ringleaf.experiments.bench.peers.peer import RingCase
 
 MIB = 1 << 20
 
@@ -22,7 +23,8 @@ MIB = 1 << 20
     ],
 )
 def test_formula_gives_the_known_reference_times(ranks: int, size_bytes: int, us: float) -> None:
-    assert bench.ring_us(ranks, BenchCase("any", "ring", size_bytes)) == pytest.approx(us, abs=0.06)
+    case = RingCase(ranks, size_bytes, delay_ns=500)  # 1 us from host to host
+    assert case.alpha_beta_us == pytest.approx(us, abs=0.06)
 
 
 def test_sections_are_written_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
