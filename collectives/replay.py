@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from numba import types
 
 from ringleaf.collectives.rows import REDUCE, Column
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
 from ringleaf.compiled import compiled, compiled_as, copy_items, inline
+from ringleaf.tensors import FLOAT32, INT32, ElementType
 from ringleaf.views import window
 
-_TYPES = (torch.float32, torch.int32)
+_TYPES = (FLOAT32, INT32)
 
 
-def fits(schedule: Schedule, dtype: torch.dtype) -> bool:
+def fits(schedule: Schedule, dtype: ElementType) -> bool:
     """Return whether a schedule can be replayed: only hosts add, and nothing is lost."""
     lossless = schedule.codec is None or schedule.codec.is_lossless
     return dtype in _TYPES and lossless and not schedule.columns.groups

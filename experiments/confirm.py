@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from numba import types
 
 from ringleaf.collectives.definition import EVERYONE, Demands
@@ -24,6 +23,8 @@ from ringleaf.compiled import compiled, compiled_as
 from ringleaf.experiments.data import Inputs
 from ringleaf.experiments.flat import Bits, Flat, differ
 from ringleaf.experiments.threads import ranges, spread
+from ringleaf.experiments.verdict import Bound, Tolerance
+from ringleaf.tensors import FLOAT32, INT32, Array, ElementType
 
 Floats = npt.NDArray[np.float32]
 
@@ -37,25 +38,42 @@ _EVERYONE = EVERYONE
 
 
 def confirms(
-    schedule: Schedule, wanted: Demands, inputs: Inputs, results: Sequence[torch.Tensor]
+    schedule: Schedule,
+    wanted: Demands,
+    inputs: Inputs,
+    results: Sequence[Array],
+    tolerance: Tolerance | None = None,
 ) -> bool:
     """Return whether all results are right; False if that is unknown, or any is not.
 
-    It is unknown where a codec loses something, switches add, or elements are of another type;
-    and sums that are infinite or no numbers are left to the judge.
+    It is unknown where a codec loses something, switches add and none of their error is known, or
+    elements are of another type; and sums that are infinite or no numbers are left to the judge.
 
     Args:
         schedule: One whose rows make sense.
         wanted: The data that each rank must hold, by block of the tensor.
         inputs: The ranks' inputs.
-        results: Each rank's tensor, flat, after the schedule has run.
+        results: Each rank's elements, flat, after the schedule has run.
+        tolerance: Tolerance of the system that added, if hosts did not add.
     """
-    alike = all((each.dtype, each.numel()) == (inputs.dtype, inputs.elements) for each in results)
-    if not fits(schedule, inputs.dtype) or not alike:
+    alike = all((each.dtype, each.size) == (inputs.dtype, inputs.elements) for each in results)
+    if not alike:
         return False
     width = max(_PIECE_BYTES // (4 * schedule.nodes), _LEAST)
-    check = _Check(schedule, wanted, inputs, results, width)
+    if tolerance is not None:
+        if schedule.codec is not None or inputs.dtype not in _KERNELS or (wanted != EVERYONE).any():
+            return False
+        width = -(-width // tolerance.block) * tolerance.block
+        check: _Check | _SumCheck = _SumCheck(inputs, results, tolerance.bound, width)
+    elif fits(schedule, inputs.dtype):
+        check = _Check(schedule, wanted, inputs, results, width)
+    else:
+        return False
     return all(spread(check.are_right, ranges(inputs.elements, _TOGETHER * width)))
+
+
+def _is_float(inputs: Inputs) -> bool:
+    return bool(inputs.dtype.kind == "f")
 
 
 class _Check:
@@ -66,7 +84,7 @@ class _Check:
         schedule: Schedule,
         wanted: Demands,
         inputs: Inputs,
-        results: Sequence[torch.Tensor],
+        results: Sequence[Array],
         width: int,
     ) -> None:
         self._inputs = inputs
@@ -74,7 +92,7 @@ class _Check:
         self._copies = bool((wanted >= 0).any())  # a collective either copies or adds up
         stops = (stop for _, stop in chunk_ranges(inputs.elements, wanted.shape[1]))
         self._edges = np.array([0, *stops])
-        self._growth = sum_growth(inputs.ranks) if inputs.dtype.is_floating_point else 0.0
+        self._growth = sum_growth(inputs.ranks) if _is_float(inputs) else 0.0
         self._replay = Replay(schedule, inputs.elements)
         self._results = Flat(results)
         self._width = width
@@ -109,16 +127,58 @@ class _Check:
         return bool(hold(*places, results, given, exact, magnitudes, self._growth))
 
 
+class _SumCheck:
+    """The check of sums that switches have made, piece by piece; threads may share it.
+
+    Args:
+        inputs: The ranks' inputs.
+        results: Each rank's elements.
+        bound: The bound on floats' errors; integers must be exact.
+        width: Elements of a piece, of which `bound` may be asked.
+    """
+
+    def __init__(self, inputs: Inputs, results: Sequence[Array], bound: Bound, width: int) -> None:
+        self._inputs = inputs
+        self._results = Flat(results)
+        self._bound = bound
+        self._width = width
+
+    def are_right(self, part: tuple[int, int]) -> bool:
+        """Return whether all ranks' elements in a range are right."""
+        start, stop = part
+        return all(
+            self._is_right(at, min(self._width, stop - at))
+            for at in range(start, stop, self._width)
+        )
+
+    def _is_right(self, start: int, count: int) -> bool:
+        given = np.empty((self._inputs.ranks, count), self._inputs.dtype)
+        self._inputs.read(start, given)
+        is_float = _is_float(self._inputs)
+        exact = np.empty(count, np.float64 if is_float else np.int32)
+        add_up, _ = _KERNELS[self._inputs.dtype]
+        add_up(given, exact, np.zeros(count, np.float32))
+        allowed = np.zeros(count)
+        if is_float:
+            with np.errstate(all="ignore"):
+                allowed = self._bound(given)
+        self._results.read(start, given)
+        known = given[0].view(np.int32)
+        with np.errstate(all="ignore"):
+            off = np.abs(given[0].astype(np.float64) - exact)
+            near = (off <= allowed) & (allowed < np.inf)
+        return bool(near.all() and (given.view(np.int32) == known).all())
+
+
 class _Room:
     """Memory for a piece of all nodes' values, and for sums of the ranks' inputs."""
 
     def __init__(self, inputs: Inputs, replay: Replay, width: int) -> None:
-        is_float = inputs.dtype.is_floating_point
-        item = np.float32 if is_float else np.int32
+        item = inputs.dtype
         self.given = np.empty(inputs.ranks * width, item)
         self.values = np.empty(replay.nodes * width, item)
         self.arriving = np.empty(replay.staged * width, item)
-        self.exact = np.empty(width, np.float64 if is_float else np.int32)
+        self.exact = np.empty(width, np.float64 if _is_float(inputs) else np.int32)
         self.magnitudes = np.zeros(width, np.float32)
 
 
@@ -238,12 +298,12 @@ def _holds(item: types.Type, wide: types.Type) -> types.Signature:
     return types.boolean(demands, number[::1], number, number, item[:, ::1], item[:, ::1], *sums)
 
 
-_KERNELS: dict[torch.dtype, tuple[Callable[..., None], Callable[..., bool]]] = {
-    torch.float32: (
+_KERNELS: dict[ElementType, tuple[Callable[..., None], Callable[..., bool]]] = {
+    FLOAT32: (
         compiled(_sums(types.float32, types.float64), nogil=True)(_add_up_floats),
         compiled(_holds(types.float32, types.float64), nogil=True)(_hold),
     ),
-    torch.int32: (
+    INT32: (
         compiled(_sums(types.int32, types.int32), nogil=True)(_add_up_integers),
         compiled(_holds(types.int32, types.int32), nogil=True)(_hold),
     ),

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import numpy.typing as npt
-import torch
+import numpy as np
 
 from ringleaf.experiments import noise
 from ringleaf.experiments.flat import Flat
 from ringleaf.experiments.threads import ranges, spread
+from ringleaf.tensors import FLOAT32, INT32, Array, ElementType, as_arrays, as_tensors
 
-TYPES = {"float32": torch.float32, "int32": torch.int32}
+if TYPE_CHECKING:
+    import torch
+
+TYPES = {"float32": FLOAT32, "int32": INT32}
 
 _TOGETHER = 1 << 20  # elements that a thread writes at a time
 
@@ -31,20 +34,20 @@ class Inputs(Protocol):
         """The number of elements of each rank's tensor."""
 
     @property
-    def dtype(self) -> torch.dtype:
+    def dtype(self) -> ElementType:
         """The type of the elements."""
 
     @property
     def is_kept(self) -> bool:
         """Whether whole tensors are in memory, and may have zeros."""
 
-    def read(self, start: int, out: npt.NDArray[Any]) -> None:
+    def read(self, start: int, out: Array) -> None:
         """Write the elements of all ranks from `start` on to `out`: (ranks, count), contiguous."""
 
-    def fill(self, rank: int, start: int, out: torch.Tensor) -> None:
-        """Write a rank's elements from `start` on to a contiguous tensor of shape (count,)."""
+    def fill(self, rank: int, start: int, out: Array) -> None:
+        """Write a rank's elements from `start` on to a contiguous array of shape (count,)."""
 
-    def part(self, rank: int, start: int, stop: int) -> torch.Tensor:
+    def part(self, rank: int, start: int, stop: int) -> Array:
         """Return a rank's elements from `start` to `stop` (excluded); it must not be changed."""
 
 
@@ -57,24 +60,24 @@ class Given:
 
     is_kept = True
 
-    def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
-        self.tensors = tensors
+    def __init__(self, tensors: Sequence[torch.Tensor | Array]) -> None:
+        self.arrays = as_arrays(tensors)
         self.ranks = len(tensors)
-        self.elements = tensors[0].numel()
-        self.dtype = tensors[0].dtype
+        self.elements = self.arrays[0].size
+        self.dtype = self.arrays[0].dtype
 
     @cached_property
     def _flat(self) -> Flat:
-        return Flat(self.tensors)
+        return Flat(self.arrays)
 
-    def read(self, start: int, out: npt.NDArray[Any]) -> None:
+    def read(self, start: int, out: Array) -> None:
         self._flat.read(start, out)
 
-    def fill(self, rank: int, start: int, out: torch.Tensor) -> None:
-        out.copy_(self.part(rank, start, start + out.numel()))
+    def fill(self, rank: int, start: int, out: Array) -> None:
+        out[:] = self.part(rank, start, start + out.size)
 
-    def part(self, rank: int, start: int, stop: int) -> torch.Tensor:
-        return self.tensors[rank][start:stop]
+    def part(self, rank: int, start: int, stop: int) -> Array:
+        return self.arrays[rank][start:stop]
 
 
 class Noise:
@@ -89,26 +92,26 @@ class Noise:
 
     is_kept = False
 
-    def __init__(self, seed: int, ranks: int, elements: int, dtype: torch.dtype) -> None:
+    def __init__(self, seed: int, ranks: int, elements: int, dtype: ElementType) -> None:
         self.ranks = ranks
         self.elements = elements
         self.dtype = dtype
         self._keys = noise.make_keys(seed, ranks, elements)
 
-    def read(self, start: int, out: npt.NDArray[Any]) -> None:
+    def read(self, start: int, out: Array) -> None:
         noise.fill(self._keys, start, out)
 
-    def fill(self, rank: int, start: int, out: torch.Tensor) -> None:
-        noise.fill(self._keys[:, rank : rank + 1], start, out.numpy().reshape(1, -1))
+    def fill(self, rank: int, start: int, out: Array) -> None:
+        noise.fill(self._keys[:, rank : rank + 1], start, out.reshape(1, -1))
 
-    def part(self, rank: int, start: int, stop: int) -> torch.Tensor:
-        made = torch.empty(stop - start, dtype=self.dtype)
+    def part(self, rank: int, start: int, stop: int) -> Array:
+        made = np.empty(stop - start, self.dtype)
         self.fill(rank, start, made)
         return made
 
 
-def fill_all(inputs: Inputs, tensors: Sequence[torch.Tensor]) -> None:
-    """Write the ranks' inputs to tensors, which may be where a network has its hosts' memory."""
+def fill_all(inputs: Inputs, arrays: Sequence[Array]) -> None:
+    """Write the ranks' inputs to arrays, which may be where a network has its hosts' memory."""
     parts = [
         (rank, start, stop)
         for rank in range(inputs.ranks)
@@ -117,20 +120,20 @@ def fill_all(inputs: Inputs, tensors: Sequence[torch.Tensor]) -> None:
 
     def fill(part: tuple[int, int, int]) -> None:
         rank, start, stop = part
-        inputs.fill(rank, start, tensors[rank][start:stop])
+        inputs.fill(rank, start, arrays[rank][start:stop])
 
     for _ in spread(fill, parts):
         pass
 
 
-def whole(inputs: Inputs) -> list[torch.Tensor]:
-    """Return all ranks' inputs as tensors, for code that needs them whole."""
+def whole(inputs: Inputs) -> list[Array]:
+    """Return all ranks' inputs, for code that needs them whole."""
     return [inputs.part(rank, 0, inputs.elements) for rank in range(inputs.ranks)]
 
 
 def make_tensors(seed: int, ranks: int, count: int, dtype: str) -> list[torch.Tensor]:
     """Return a tensor of `count` elements per rank: nearly normal floats, or uniform integers."""
-    return whole(Noise(seed, ranks, count, TYPES[dtype]))
+    return as_tensors(whole(Noise(seed, ranks, count, TYPES[dtype])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,18 +151,20 @@ class Sparsity:
     cluster: int = 1
     overlap: float = 0.0
 
-    def thin(self, seed: int, tensors: Sequence[torch.Tensor]) -> None:
+    def thin(self, seed: int, arrays: Sequence[Array]) -> None:
         """Set the elements outside the pattern to zero, in place."""
-        if self.density == 1 or not tensors[0].numel():
+        if self.density == 1 or not arrays[0].size:
             return
-        runs = -(-tensors[0].numel() // self.cluster)
+        import torch  # a generator whose numbers stay the same
+
+        runs = -(-arrays[0].size // self.cluster)
         kept = round(self.density * runs)
         common = round(self.overlap * kept)
         order = torch.randperm(runs, generator=torch.Generator().manual_seed(seed))
-        for rank, tensor in enumerate(tensors):
+        for rank, array in enumerate(arrays):
             generator = torch.Generator().manual_seed(seed * 1_000_003 + rank + 1_000_000)
             others = order[common:][torch.randperm(runs - common, generator=generator)]
             is_zero = torch.ones(runs, dtype=torch.bool)
             is_zero[order[:common]] = False
             is_zero[others[: kept - common]] = False
-            tensor[is_zero.repeat_interleave(self.cluster)[: tensor.numel()]] = 0
+            array[np.repeat(is_zero.numpy(), self.cluster)[: array.size]] = 0

@@ -1,4 +1,4 @@
-"""Tensors' memory as compiled code sees it: one array, and where in it each tensor begins."""
+"""Arrays' memory as compiled code sees it: one array, and where in it each of them begins."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from numba import types
 
 from ringleaf.compiled import compiled, compiled_as, copy_items
+from ringleaf.tensors import Array
 from ringleaf.views import window
 
 Bits = npt.NDArray[np.int32]
 
 
 class Flat:
-    """Tensors of four-byte elements, wherever they are in memory.
+    """Arrays of four-byte elements, wherever they are in memory.
 
     Args:
-        tensors: At least one; of one type, and of shape (elements,). They are kept alive.
+        arrays: At least one; of one type, and of shape (elements,). They are kept alive.
     """
 
-    def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
-        self._kept = [_aligned(tensor) for tensor in tensors]
-        places = [tensor.data_ptr() for tensor in self._kept]
-        lowest, size = min(places), self._kept[0].numel()
+    def __init__(self, arrays: Sequence[Array]) -> None:
+        self._kept = [_aligned(array) for array in arrays]
+        places = [array.ctypes.data for array in self._kept]
+        lowest, size = min(places), self._kept[0].size
         items = (max(places) - lowest) // 4 + size
-        # Memory between the tensors is part of the array, but of no tensor: it is never touched.
+        # Memory between them is part of the whole, but of none of them: it is never touched.
         whole = (ctypes.c_int32 * items).from_address(lowest) if size else (ctypes.c_int32 * 0)()
         self._memory: Bits = np.ctypeslib.as_array(whole)
         self._at = (np.array(places, np.int64) - lowest) // 4
 
     def read(self, start: int, out: npt.NDArray[Any]) -> None:
-        """Copy all tensors' elements from `start` on to `out`: (tensors, count), contiguous."""
+        """Copy all arrays' elements from `start` on to `out`: (tensors, count), contiguous."""
         _read(self._memory, self._at + start, out.shape[1], out.view(np.int32).reshape(-1))
 
     def equals(self, start: int, values: npt.NDArray[Any]) -> bool:
-        """Return whether all tensors' elements from `start` on have the same bits as `values`.
+        """Return whether all arrays' elements from `start` on have the same bits as `values`.
 
         Args:
             start: The first element.
@@ -49,10 +49,9 @@ class Flat:
         return bool(_equals(self._memory, self._at + start, values.shape[1], bits))
 
 
-def _aligned(tensor: torch.Tensor) -> torch.Tensor:
-    assert tensor.element_size() == 4
-    tensor = tensor.contiguous()
-    return tensor.clone() if tensor.data_ptr() % 4 else tensor
+def _aligned(array: Array) -> Array:
+    assert array.itemsize == 4
+    return np.require(array, requirements=["C", "A"])
 
 
 def differ(a: Bits, a_at: int, b: Bits, b_at: int, count: int) -> bool:

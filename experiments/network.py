@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -24,11 +24,10 @@ from ringleaf.topologies.injection import divide_ports
 from ringleaf.units import PS_PER_S
 
 if TYPE_CHECKING:
-    import torch
-
     from ringleaf.collectives.schedule import Schedule
     from ringleaf.networks.options import NetworkOptions
     from ringleaf.networks.outcome import RunResult
+    from ringleaf.tensors import Array, ElementType
 
 
 SomeSpec = TypeVar("SomeSpec", bound=NetworkSpec)
@@ -44,14 +43,14 @@ class Network(Protocol):
     @property
     def slots(self) -> int | None: ...
 
-    def tensors(
-        self, elements: int, dtype: torch.dtype = ..., schedule: Schedule | None = None
-    ) -> list[torch.Tensor]: ...
+    def arrays(
+        self, elements: int, dtype: ElementType = ..., schedule: Schedule | None = None
+    ) -> list[Array]: ...
 
     def run(
         self,
         schedule: Schedule,
-        tensors: list[torch.Tensor],
+        arrays: Sequence[Array],
         tell: Callable[[int], None] | None = None,
     ) -> RunResult: ...
 

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
-import torch
 
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.algorithm import Request as Asked
@@ -43,12 +42,14 @@ from ringleaf.experiments.spec.collective import DTYPES
 from ringleaf.experiments.spec.file import Case, expand, swept
 from ringleaf.experiments.spec.options import JOBS, file_name
 from ringleaf.experiments.workers import Crew
+from ringleaf.tensors import Array
 from ringleaf.topologies.family import Counts, Family
 from ringleaf.topologies.graph import hosts, switches
 from ringleaf.topologies.registry import TOPOLOGIES
 
 if TYPE_CHECKING:
     import pandas as pd
+    import torch
 
 SUMMARY = "summary.json"
 
@@ -171,7 +172,7 @@ def run(
     *,
     topo: str | Family | nx.Graph[str] = "fattree",
     algo: str | Sequence[str] | Algorithm | Schedule | None = None,
-    tensors: Sequence[torch.Tensor] | None = None,
+    tensors: Sequence[torch.Tensor | Array] | None = None,
     out: str | Path | None = None,
     show: bool = False,
     **options: Any,
@@ -336,7 +337,7 @@ def _algorithm_of(schedule: Schedule) -> Algorithm:
     return Algorithm(name, schedule.collective, schedule.algorithm, schedule_for, cost_of)
 
 
-def _shape(tensors: Sequence[torch.Tensor], case: Mapping[str, Any]) -> Case:
+def _shape(tensors: Sequence[torch.Tensor | Array], case: Mapping[str, Any]) -> Case:
     """Return the options that follow from tensors.
 
     Raises:

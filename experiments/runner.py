@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.compress.compressor import Feedback
 from ringleaf.collectives.compress.registry import parse_compressor
 from ringleaf.collectives.cost import AlphaBeta
-from ringleaf.collectives.oracle import message_bytes
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Schedule
 from ringleaf.experiments import results
@@ -25,7 +23,7 @@ from ringleaf.experiments.bounds.floor import Floor, Held, Task
 from ringleaf.experiments.checks import count_nodes, count_ranks, one_collective
 from ringleaf.experiments.data import TYPES, Given, Inputs, Noise, Sparsity, fill_all, whole
 from ringleaf.experiments.estimate import Estimate, Need, estimate, need
-from ringleaf.experiments.judge import Judge, Tolerance, Verdict
+from ringleaf.experiments.judge import Judge
 from ringleaf.experiments.network import (
     Connect,
     connect,
@@ -37,14 +35,18 @@ from ringleaf.experiments.network import (
 from ringleaf.experiments.progress import Progress
 from ringleaf.experiments.results import CollectiveRow, LinkSeries, Run
 from ringleaf.experiments.spec.collective import DTYPES, CollectiveSpec
+from ringleaf.experiments.verdict import Tolerance, Verdict
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import FORWARD
+from ringleaf.tensors import Array, as_tensor, as_tensors
 from ringleaf.topologies.graph import hosts, switches
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import link_kinds
 from ringleaf.units import PS_PER_S, format_size
 
 if TYPE_CHECKING:
+    import torch
+
     from ringleaf.networks.outcome import RunResult
 
 _REDUCING = (Collective.ALLREDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER)
@@ -71,7 +73,9 @@ class Experiment:
         TopologyError: If there is no such topology.
     """
 
-    def __init__(self, spec: CollectiveSpec, inputs: Sequence[torch.Tensor] | None = None) -> None:
+    def __init__(
+        self, spec: CollectiveSpec, inputs: Sequence[torch.Tensor | Array] | None = None
+    ) -> None:
         self.spec = spec = divide_injection(spec)
         self._given = inputs
         self.algorithms = [ALGORITHMS[name] for name in spec.algos]
@@ -170,12 +174,13 @@ class Experiment:
         made = Noise(spec.seed, self.ranks, count, TYPES[spec.dtype])
         if self._is_dense:
             return made
-        tensors = whole(made)
-        Sparsity(spec.density, spec.cluster, spec.overlap).thin(spec.seed, tensors)
-        if spec.compress:
-            compressor = parse_compressor(spec.compress)
-            tensors = [Feedback(compressor).before(tensor, spec.seed) for tensor in tensors]
-        return Given(tensors)
+        arrays = whole(made)
+        Sparsity(spec.density, spec.cluster, spec.overlap).thin(spec.seed, arrays)
+        if not spec.compress:
+            return Given(arrays)
+        compressor = parse_compressor(spec.compress)
+        tensors = as_tensors(arrays)
+        return Given([Feedback(compressor).before(tensor, spec.seed) for tensor in tensors])
 
     @property
     def _is_dense(self) -> bool:
@@ -209,20 +214,20 @@ class Experiment:
             capture=self._folder(self._pcaps, algorithm, size_bytes),
             record=self._folder(self.spec.record, algorithm, size_bytes),
         )
-        tensors = network.tensors(inputs.elements, inputs.dtype, schedule)
+        arrays = network.arrays(inputs.elements, inputs.dtype, schedule)
         if self.spec.has_data:
-            fill_all(inputs, tensors)
-        outcome = network.run(schedule, tensors, tell)
+            fill_all(inputs, arrays)
+        outcome = network.run(schedule, arrays, tell)
         network.close()
         verdict = None
         if self.spec.has_data:
-            verdict = self._judge.judge(schedule, inputs, tensors, self._tolerance(algorithm))
+            verdict = self._judge.judge(schedule, inputs, arrays, self._tolerance(algorithm))
         bound_ps = self._bounds.least_ps(
             schedule,
             size_bytes,
             DTYPES[self.spec.dtype],
             is_float=self.spec.dtype == "float32",
-            moved_bytes=None if schedule.codec is None else message_bytes(schedule, whole(inputs)),
+            moved_bytes=None if schedule.codec is None else _message_bytes(schedule, inputs),
             inputs=whole(inputs) if inputs.is_kept else None,
             slots=network.slots,
         )
@@ -232,7 +237,7 @@ class Experiment:
         )
         pcaps = self._folder(self._pcaps, algorithm, size_bytes)
         files = sorted(pcaps.glob("*.pcapng")) if pcaps else []
-        kept = None if self._given is None else [tensor.clone() for tensor in tensors]
+        kept = None if self._given is None else [as_tensor(array.copy()) for array in arrays]
         return Measurement(row, _series(outcome), outcome.wall_s, outcome, files, schedule, kept)
 
     def _floor_ps(
@@ -309,6 +314,13 @@ class Experiment:
             limit=outcome.usage.limit if outcome.usage else "",
             reason=verdict.reason if verdict else "",
         )
+
+
+def _message_bytes(schedule: Schedule, inputs: Inputs) -> list[int]:
+    """Return the size of each message of a schedule whose codec decides it."""
+    from ringleaf.collectives.oracle import message_bytes  # loads torch
+
+    return message_bytes(schedule, as_tensors(whole(inputs)))
 
 
 def _teller(progress: Progress, expected: Estimate) -> Callable[[int], None]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import networkx as nx
-import torch
 
 from ringleaf.experiments import loading, results, table, timeline
 from ringleaf.experiments.beside import Drawer
@@ -19,6 +19,10 @@ from ringleaf.experiments.results import Run
 from ringleaf.experiments.runner import Experiment, Measurement
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.options import make_command, resolve
+from ringleaf.tensors import Array
+
+if TYPE_CHECKING:
+    import torch
 
 Emit = Callable[[str], None]
 
@@ -30,7 +34,7 @@ def run(
     connect: Connect | None = None,
     drawn: bool = True,
     beside: Drawer | None = None,
-    inputs: Sequence[torch.Tensor] | None = None,
+    inputs: Sequence[torch.Tensor | Array] | None = None,
 ) -> Run:
     """Run the experiment of the options; write all results to the run directory.
 
@@ -44,9 +48,6 @@ def run(
     """
     spec = resolve(given)
     check(spec, live=connect is None)
-    torch.set_num_threads(
-        1
-    )  # additions are short: waking a second thread takes longer than they do
     experiment = Experiment(spec, inputs)
     run = experiment.new_run()
     folder = RunFolder(spec.out, emit)

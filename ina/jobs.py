@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
+import numpy as np
 
 from ringleaf.arena import Arena
 from ringleaf.errors import ConfigError, ProtocolError
@@ -19,8 +19,9 @@ from ringleaf.ina.tensors import (
     post_tensor,
     raise_priority,
 )
+from ringleaf.tensors import ElementType
 
-DTYPES = {torch.float32: FLOAT32, torch.int32: INT32}
+DTYPES = {np.dtype(np.float32): FLOAT32, np.dtype(np.int32): INT32}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class WorkersJob:
         address: int,
         elements: int,
         tag: int,
-        dtype: torch.dtype,
+        dtype: ElementType,
         now_ps: int,
         priority: int = 0,
     ) -> int:

@@ -16,7 +16,7 @@ from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
 from ringleaf.topologies.ways import Loads, Ways
 
 if TYPE_CHECKING:
-    import torch
+    from ringleaf.tensors import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Aggregation:
     is_float: bool
     lanes: int
     slots: int | None = None
-    inputs: Sequence[torch.Tensor] | None = None
+    inputs: Sequence[Array] | None = None
 
 
 @dataclass(frozen=True, slots=True)

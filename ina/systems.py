@@ -19,12 +19,14 @@ from ringleaf.shipped import Target
 
 if TYPE_CHECKING:
     import networkx as nx
-    import torch
+    import numpy as np
+    import numpy.typing as npt
 
     from ringleaf.arena import Arena, Store
     from ringleaf.collectives.algorithm import Algorithm, Look
     from ringleaf.hosts.agent import HostAgent
     from ringleaf.ina.loads import Aggregation, Demand
+    from ringleaf.tensors import Array, ElementType
     from ringleaf.topologies.ways import Ways
 
 
@@ -132,7 +134,7 @@ class Aggregator(Protocol):
         address: int,
         elements: int,
         tag: int,
-        dtype: torch.dtype,
+        dtype: ElementType,
         now_ps: int,
         priority: int = 0,
     ) -> int:
@@ -208,12 +210,16 @@ class System(ABC):
         """
 
     @abstractmethod
-    def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
-        """Return how far each element of the result may be from the exact sum (float64).
+    def error_bound(self, parts: Array, lanes: int) -> npt.NDArray[np.float64]:
+        """Return how far each float of the result may be from the exact sum; integers are exact.
 
         Args:
-            tensors: The workers' tensors, alike in shape and type.
+            parts: (workers, elements) float32: their tensors, or a part of them that starts at a
+                multiple of `lanes`.
             lanes: Values in a full packet.
+
+        Returns:
+            (elements,)
         """
 
     def demand(self, ways: Ways, what: Aggregation) -> Demand:

@@ -48,13 +48,10 @@ class Timing:
 
 def measure(path: Path, index: int, began_s: float) -> Timing:
     """Run one of a spec's cases, given by its index."""
-    import torch
-
     from ringleaf.experiments.jobs.runner import JobsExperiment
     from ringleaf.experiments.jobs.session import JobsProgress
     from ringleaf.experiments.progress import to_terminal
 
-    torch.set_num_threads(1)
     experiment = JobsExperiment(read_jobs(path))
     progress = JobsProgress(len(experiment.combinations), to_terminal(), done=index)
     combination = experiment.combinations[index]

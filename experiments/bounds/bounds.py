@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import networkx as nx
 import numpy as np
@@ -30,11 +29,9 @@ from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
 from ringleaf.experiments.bounds.moves import Times, least_times
 from ringleaf.ina.loads import Aggregation, Demand, least_demand
 from ringleaf.ina.registry import SYSTEMS
+from ringleaf.tensors import Array
 from ringleaf.topologies.ways import Flow, Loads, Way, Ways
 from ringleaf.units import FOREVER_PS
-
-if TYPE_CHECKING:
-    import torch
 
 RC_OVERHEAD_BYTES = 58 + LINE_OVERHEAD_BYTES  # Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4
 LEAST_LINE_BYTES = MIN_FRAME_BYTES + LINE_OVERHEAD_BYTES
@@ -76,7 +73,7 @@ class Bounds:
         *,
         is_float: bool = True,
         moved_bytes: Sequence[int] | None = None,
-        inputs: Sequence[torch.Tensor] | None = None,
+        inputs: Sequence[Array] | None = None,
         slots: int | None = None,
     ) -> int:
         """Return the largest of the bounds, in ps.

@@ -32,7 +32,7 @@ from ringleaf.collectives.schedule import Collective, chunk_ranges
 from ringleaf.topologies.ways import Ways, least_ps
 
 if TYPE_CHECKING:
-    import torch
+    from ringleaf.tensors import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +48,15 @@ class Held:
         return Held((size_bytes,) * ranks, size_bytes)
 
     @staticmethod
-    def of(tensors: Sequence[torch.Tensor]) -> Held:
+    def of(tensors: Sequence[Array]) -> Held:
         """Return the bytes of the elements that are not zero."""
         anywhere = tensors[0] != 0
         counts = []
         for tensor in tensors:
             filled = tensor != 0
-            counts.append(int(filled.sum()) * tensor.element_size())
+            counts.append(int(filled.sum()) * tensor.itemsize)
             anywhere |= filled
-        return Held(tuple(counts), int(anywhere.sum()) * tensors[0].element_size())
+        return Held(tuple(counts), int(anywhere.sum()) * tensors[0].itemsize)
 
 
 @dataclass(frozen=True)

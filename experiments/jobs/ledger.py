@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
-
 from ringleaf.collectives.schedule import Collective, Schedule
-from ringleaf.experiments.judge import Judge, Tolerance
+from ringleaf.experiments.data import Noise
+from ringleaf.experiments.judge import Judge
+from ringleaf.experiments.verdict import Tolerance
 from ringleaf.hosts.training.pieces import Piece
 from ringleaf.ina.systems import System
+from ringleaf.tensors import FLOAT32, Array
 
 SHIFT = 17  # elements between the starts of ranks' gradients
 
@@ -38,8 +39,8 @@ class GradientLedger:
         lanes: int,
         check: bool,
     ) -> None:
-        generator = torch.Generator().manual_seed(seed)
-        self._long = torch.randn(elements + SHIFT * (ranks + 1), generator=generator)
+        length = elements + SHIFT * (ranks + 1)
+        self._long = Noise(seed, 1, length, FLOAT32).part(0, 0, length)
         self._systems = systems
         self._lanes = lanes
         self._check = check
@@ -49,19 +50,17 @@ class GradientLedger:
         self.reasons = [""] * len(systems)  # why the first of them is wrong, by job
         self.checked = [0] * len(systems)  # pieces, by job
 
-    def _inputs(self, piece: Piece, ranks: int) -> list[torch.Tensor]:
+    def _inputs(self, piece: Piece, ranks: int) -> list[Array]:
         return [
             self._long[piece.start + SHIFT * rank : piece.stop + SHIFT * rank]
             for rank in range(ranks)
         ]
 
-    def fill(self, job: int, piece: Piece, tensors: Sequence[torch.Tensor]) -> None:
+    def fill(self, job: int, piece: Piece, tensors: Sequence[Array]) -> None:
         for tensor, values in zip(tensors, self._inputs(piece, len(tensors)), strict=True):
-            tensor.copy_(values)
+            tensor[:] = values
 
-    def check(
-        self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[torch.Tensor]
-    ) -> None:
+    def check(self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[Array]) -> None:
         known = (job, piece.elements) in self._seen
         self._seen.add((job, piece.elements))
         if known and not self._check:

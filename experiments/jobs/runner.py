@@ -9,8 +9,6 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-import torch
-
 from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
@@ -30,6 +28,7 @@ from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.pieces import cut
 from ringleaf.ina.registry import SYSTEMS
+from ringleaf.tensors import FLOAT32
 from ringleaf.topologies.graph import hosts
 
 if TYPE_CHECKING:
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
     from ringleaf.networks.endpoints.assignment import Assignment
     from ringleaf.networks.groups import Group
     from ringleaf.networks.options import NetworkOptions
-
-DTYPE = torch.float32
 
 
 class Watcher(Protocol):
@@ -176,7 +173,7 @@ class JobsExperiment:
         return Assignment(
             TrainingJob(job.model, pieces, iterations=job.iterations, start_ps=job.start_ps),
             partial(self._schedule, algo, job.ranks),
-            DTYPE,
+            FLOAT32,
             weight=job.weight,
             endless=job.iterations is None,
         )

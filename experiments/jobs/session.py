@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
 import yaml
 
 from ringleaf.experiments import loading
@@ -43,7 +42,6 @@ def run(
     Raises:
         RingleafError: If an option, the topology or the network does not allow it.
     """
-    torch.set_num_threads(1)  # additions are short: waking a second thread takes longer
     experiment = JobsExperiment(resolve_jobs(given))
     folder = experiment.spec.out
     text = yaml.safe_dump({name: given[name] for name in given if name != "out"}, sort_keys=False)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from random import Random
 
-import torch
-
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
 from ringleaf.errors import RingleafError
@@ -28,6 +26,7 @@ from ringleaf.networks.endpoints.training import TrainingDirector
 from ringleaf.networks.groups import Group
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
+from ringleaf.tensors import FLOAT32
 from ringleaf.topologies.graph import attachment, hosts, link, switches
 from ringleaf.units import PS_PER_S
 
@@ -129,7 +128,7 @@ class _Fabric:
         return Assignment(
             TrainingJob(model, pieces, iterations=job.iterations, start_ps=start_ps),
             partial(self._schedule, job.algo, self._case.teams[number]),
-            torch.float32,
+            FLOAT32,
             weight=job.weight,
             endless=job.iterations is None,
         )

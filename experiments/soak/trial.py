@@ -10,7 +10,6 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
-import torch
 
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.schedule import Schedule
@@ -24,6 +23,7 @@ from ringleaf.experiments.spec.options import resolve
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
+from ringleaf.tensors import FLOAT32, Array, ElementType
 from ringleaf.topologies.graph import switches
 
 if TYPE_CHECKING:
@@ -73,25 +73,22 @@ class Worn:
     def slots(self) -> Any:
         return self._network.slots
 
-    def tensors(
-        self,
-        elements: int,
-        dtype: torch.dtype = torch.float32,
-        schedule: Schedule | None = None,
-    ) -> list[torch.Tensor]:
-        return self._network.tensors(elements, dtype, schedule)
+    def arrays(
+        self, elements: int, dtype: ElementType = FLOAT32, schedule: Schedule | None = None
+    ) -> list[Array]:
+        return self._network.arrays(elements, dtype, schedule)
 
     def run(
         self,
         schedule: Schedule,
-        tensors: list[torch.Tensor],
+        arrays: Sequence[Array],
         tell: Callable[[int], None] | None = None,
     ) -> RunResult:
         self.runs += 1
         graph = self._network.graph
         links = [pair for edge in graph.edges for pair in (edge, edge[::-1])]
         self.disturbed = self._case.trouble.draw(links, switches(graph), self._random)
-        outcome = self._network.run(schedule, tensors, tell, disturbances=self.disturbed)
+        outcome = self._network.run(schedule, arrays, tell, disturbances=self.disturbed)
         self.leaked = self._network.drain()
         return outcome
 

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.hosts.congestion.registry import CONTROLLERS
@@ -23,6 +22,7 @@ from ringleaf.marking import Marking, parse_marking
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
+from ringleaf.tensors import INT32
 from ringleaf.topologies.registry import build
 from ringleaf.units import PS_PER_S, PS_PER_US, parse_rate, parse_size
 
@@ -81,11 +81,11 @@ def run_incast(
     )
     network = VirtualNetwork(graph, options)
     schedule = incast_schedule(senders)
-    tensors = network.tensors(size_bytes // 4, torch.int32, schedule)
-    for rank, tensor in enumerate(tensors):
-        tensor.fill_(rank)
-    result = network.run(schedule, tensors)
-    assert bool((tensors[0] == senders * (senders + 1) // 2).all()), "the sum is wrong"
+    arrays = network.arrays(size_bytes // 4, INT32, schedule)
+    for rank, array in enumerate(arrays):
+        array[:] = rank
+    result = network.run(schedule, arrays)
+    assert bool((arrays[0] == senders * (senders + 1) // 2).all()), "the sum is wrong"
     return _summarise(result, senders, parse_rate(rate, "rate"))
 
 

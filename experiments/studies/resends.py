@@ -78,9 +78,9 @@ def run_case(case: Tried) -> RunResult:
     spec, schedule = experiment.spec, experiment.schedule(algorithm, size_bytes)
     count = size_bytes // DTYPES[spec.dtype]
     inputs = Noise(spec.seed, experiment.ranks, count, TYPES[spec.dtype])
-    tensors = network.tensors(count, inputs.dtype, schedule)
-    fill_all(inputs, tensors)
-    outcome = network.run(schedule, tensors)
+    arrays = network.arrays(count, inputs.dtype, schedule)
+    fill_all(inputs, arrays)
+    outcome = network.run(schedule, arrays)
     network.close()
     return outcome
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import torch
-
 from ringleaf.collectives.aggregate import in_network_allreduce
 from ringleaf.experiments.console import say
 from ringleaf.hosts.plan import plans
@@ -21,6 +19,7 @@ from ringleaf.networks.endpoints.memory import aligned
 from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.networks.groups import Group
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
+from ringleaf.tensors import FLOAT32
 from ringleaf.topologies.registry import build
 from ringleaf.units import FOREVER_PS
 
@@ -88,22 +87,22 @@ def share(names: tuple[str, str], entries: int, *, elements: int = ELEMENTS) -> 
     schedule = in_network_allreduce(WORKERS)
     endpoints = network.endpoints
     endpoints.memory.make_room(2 * WORKERS * aligned(4 * elements))
-    tensors = [
-        [endpoints.memory.take(elements, torch.float32).fill_(rank + 1) for rank in range(WORKERS)]
-        for _ in groups
-    ]
+    arrays = [[endpoints.memory.take(elements, FLOAT32) for _ in range(WORKERS)] for _ in groups]
+    for each in arrays:
+        for rank, array in enumerate(each):
+            array[:] = rank + 1
     parts = plans(schedule, elements)
-    staging = endpoints.staging(parts, torch.float32)
+    staging = endpoints.staging(parts, FLOAT32)
     director = AtOnce(
         [
             endpoints.operate(
                 schedule,
-                endpoints.executors(parts, staging, torch.float32, group=group),
+                endpoints.executors(parts, staging, FLOAT32, group=group),
                 each,
                 staging.nodes.tolist(),
                 group=group,
             )
-            for group, each in enumerate(tensors)
+            for group, each in enumerate(arrays)
         ]
     )
     meter = network.meter()
@@ -114,7 +113,7 @@ def share(names: tuple[str, str], entries: int, *, elements: int = ELEMENTS) -> 
         tuple(32e12 * elements / each_ps for each_ps in done),
         _collisions(network) if "atp" in names else 0,
         meter.result(done).retransmissions,
-        sum(int((tensor != TOTAL).sum()) for each in tensors for tensor in each),
+        sum(int((array != TOTAL).sum()) for each in arrays for array in each),
     )
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import torch
+import numpy as np
 
 from ringleaf.hosts.rc.landing import FLOAT32, INT32
+from ringleaf.tensors import ElementType
 
 OTHER = 3
-"""Elements of a type that only torch adds here, called back for each message."""
+"""Elements of a type that only NumPy adds here, called back for each message."""
 
 NOTHING = 4
 """Elements that are not in memory: there is nothing to add or copy."""
 
-_KINDS = {torch.float32: FLOAT32, torch.int32: INT32}
+_KINDS = {np.dtype(np.float32): FLOAT32, np.dtype(np.int32): INT32}
 
 
-def kind_of(dtype: torch.dtype) -> int:
+def kind_of(dtype: ElementType) -> int:
     """Return the number of a type of elements."""
     return _KINDS.get(dtype, OTHER)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 import ringleaf.hosts.executor.layout as x
 from ringleaf.arena import Store, Words
@@ -14,6 +13,7 @@ from ringleaf.collectives.rows import REDUCE, Column
 from ringleaf.hosts.executor.arithmetic import NOTHING, kind_of
 from ringleaf.hosts.plan import RECEIVE, SEND, SUM, Plans
 from ringleaf.hosts.staging import Staging
+from ringleaf.tensors import ElementType
 
 Rows = npt.NDArray[np.int64]
 
@@ -35,7 +35,7 @@ class Executors:
         store: Store,
         plans: Plans,
         staging: Staging,
-        dtype: torch.dtype,
+        dtype: ElementType,
         *,
         at: int | None = None,
         has_data: bool = True,
@@ -47,9 +47,9 @@ class Executors:
         self.at = store.allocate("words", self._places.total) if at is None else at
         words = self._words()
         words[:] = 0
-        item = torch.empty(0, dtype=dtype).element_size()
         places, start = self._places, self.at
-        words[x.ITEM_BYTES], words[x.ELEMENT] = item, kind_of(dtype) if has_data else NOTHING
+        words[x.ITEM_BYTES] = dtype.itemsize
+        words[x.ELEMENT] = kind_of(dtype) if has_data else NOTHING
         words[x.EDGES_AT], words[x.STACK_AT] = start + places.edges, start + places.stack
         words[places.edges : places.edges + plans.chunks + 1] = plans.edges
         words[places.after : places.after + len(plans.after)] = plans.after

@@ -87,6 +87,6 @@ def _filled(what: Aggregation, worker: int, blocks: int, room: int) -> npt.NDArr
         filled[:blocks] = True
         return filled
     bits = np.zeros(blocks * BLOCK, np.int32)
-    bits[: what.elements] = what.inputs[worker].numpy().view(np.int32)
+    bits[: what.elements] = what.inputs[worker].view(np.int32)
     filled[:blocks] = bits.reshape(-1, BLOCK).any(axis=1)
     return filled

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Look
@@ -10,11 +9,13 @@ from ringleaf.ina.systems import FORWARD, Costs, JobRequest, System
 
 if TYPE_CHECKING:
     import networkx as nx
-    import torch
+    import numpy as np
+    import numpy.typing as npt
 
     from ringleaf.arena import Store
     from ringleaf.ina.jobs import WorkersJob
     from ringleaf.ina.loads import Aggregation, Demand
+    from ringleaf.tensors import Array
     from ringleaf.topologies.ways import Ways
 
 
@@ -49,20 +50,18 @@ class OmniReduce(System):
 
         return job.join(graph, store, request)
 
-    def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
-        """Return how far each element of the result may be from the exact sum (float64).
+    def error_bound(self, parts: Array, lanes: int) -> npt.NDArray[np.float64]:
+        """Return how far each float of the result may be from the exact sum.
 
         Values are added one after the other: with n of them and u = 2^-24, the error is
         at most (n - 1) u / (1 - (n - 1) u) times the sum of magnitudes (Higham, "Accuracy and
         stability of numerical algorithms", 4.2).
         """
-        import torch
+        import numpy as np
 
         del lanes  # values are added as they are
-        if tensors[0].dtype == torch.int32:
-            return torch.zeros(tensors[0].shape, dtype=torch.float64)
-        rounding = (len(tensors) - 1) * 2.0**-24
-        magnitudes = torch.stack([tensor.double().abs() for tensor in tensors]).sum(dim=0)
+        rounding = (len(parts) - 1) * 2.0**-24
+        magnitudes: npt.NDArray[np.float64] = np.abs(parts).sum(axis=0, dtype=np.float64)
         return magnitudes * (rounding / (1 - rounding))
 
     def demand(self, ways: Ways, what: Aggregation) -> Demand:

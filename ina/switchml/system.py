@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Look
@@ -11,11 +10,13 @@ from ringleaf.shipped import Target
 
 if TYPE_CHECKING:
     import networkx as nx
-    import torch
+    import numpy as np
+    import numpy.typing as npt
 
     from ringleaf.arena import Store
     from ringleaf.ina.jobs import WorkersJob
     from ringleaf.ina.loads import Aggregation, Demand
+    from ringleaf.tensors import Array
     from ringleaf.topologies.ways import Ways
 
 LANES = (64, 256)
@@ -54,17 +55,11 @@ class SwitchML(System):
         self.program(request.lanes)
         return job.join(graph, store, request)
 
-    def error_bound(self, tensors: Sequence[torch.Tensor], lanes: int) -> torch.Tensor:
-        """Return how far each element of the result may be from the exact sum (float64)."""
-        import numpy as np
-        import torch
-
+    def error_bound(self, parts: Array, lanes: int) -> npt.NDArray[np.float64]:
+        """Return how far each float of the result may be from the exact sum."""
         from ringleaf.ina.switchml.scaling import error_bounds
 
-        if tensors[0].dtype == torch.int32:
-            return torch.zeros(tensors[0].shape, dtype=torch.float64)
-        parts = np.stack([tensor.numpy() for tensor in tensors])
-        return torch.from_numpy(error_bounds(parts, lanes))
+        return error_bounds(parts, lanes)
 
     def demand(self, ways: Ways, what: Aggregation) -> Demand:
         """Return the least bytes that it sends over each link, and its least times."""

@@ -6,22 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import torch
-
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.pieces import Piece
+from ringleaf.tensors import Array, ElementType
 
 
 class Ledger(Protocol):
     """A source of gradients, which also checks their sums."""
 
-    def fill(self, job: int, piece: Piece, tensors: Sequence[torch.Tensor]) -> None:
+    def fill(self, job: int, piece: Piece, tensors: Sequence[Array]) -> None:
         """Write each rank's contribution."""
 
-    def check(
-        self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[torch.Tensor]
-    ) -> None:
+    def check(self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[Array]) -> None:
         """Check each rank's result."""
 
 
@@ -39,6 +36,6 @@ class Assignment:
 
     job: TrainingJob
     schedule_for: Callable[[int], Schedule]
-    dtype: torch.dtype
+    dtype: ElementType
     weight: float = 1.0
     endless: bool = False

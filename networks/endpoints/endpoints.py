@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import networkx as nx
-import torch
 
 from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
@@ -19,10 +18,11 @@ from ringleaf.hosts.plan import Plans, plans
 from ringleaf.hosts.staging import Staging, lay_out
 from ringleaf.ina.systems import Aggregator, JobRequest, Share
 from ringleaf.networks.endpoints.connections import Connections, Flow
-from ringleaf.networks.endpoints.memory import Memory, aligned, item_bytes
+from ringleaf.networks.endpoints.memory import Memory, aligned
 from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.networks.groups import Group, check_groups
 from ringleaf.networks.options import NetworkOptions
+from ringleaf.tensors import FLOAT32, Array, ElementType
 from ringleaf.topologies.graph import hosts, index
 
 RING_ROWS = 1 << 16
@@ -98,17 +98,17 @@ class Endpoints:
         """Return the number of a host's node in a group."""
         return self._node_of[group][host]
 
-    def tensors(
+    def arrays(
         self,
         elements: int,
-        dtype: torch.dtype = torch.float32,
+        dtype: ElementType = FLOAT32,
         schedule: Schedule | None = None,
         *,
         group: int = 0,
-    ) -> list[torch.Tensor]:
-        """Return one uninitialised tensor per rank of a group, in registered memory.
+    ) -> list[Array]:
+        """Return one uninitialised array per rank of a group, in registered memory.
 
-        Tensors that were given out before lose their memory to these. With the schedule that
+        Arrays that were given out before lose their memory to these. With the schedule that
         will run, there is room for the memory it needs besides, and nothing will have to be copied.
         """
         spare = 0
@@ -117,19 +117,19 @@ class Endpoints:
             self._planned = (schedule, parts)
             spare = _spare(schedule, self.staging(parts, dtype), elements, dtype)
         self.memory.make_room(
-            len(self.groups[group].hosts) * aligned(elements * item_bytes(dtype)) + spare
+            len(self.groups[group].hosts) * aligned(elements * dtype.itemsize) + spare
         )
         return [self.memory.take(elements, dtype) for _ in self.groups[group].hosts]
 
     @contextmanager
     def operation(
-        self, schedule: Schedule, tensors: list[torch.Tensor], *, group: int = 0
+        self, schedule: Schedule, tensors: Sequence[Array], *, group: int = 0
     ) -> Iterator[Operation]:
         """Connect the nodes that will exchange data, and yield an operation for one start.
 
         Args:
             schedule: For as many ranks, and at most as many servers, as the group has.
-            tensors: One per rank, of shape (elements,) and one type. Those that `tensors`
+            tensors: One per rank, of shape (elements,) and one type. Those that `arrays`
                 gave are not copied.
             group: The group that takes part.
 
@@ -137,7 +137,7 @@ class Endpoints:
             ConfigError: If schedule, tensors and group don't fit one another.
         """
         self.check(schedule, tensors, group=group)
-        elements, dtype = tensors[0].numel(), tensors[0].dtype
+        elements, dtype = tensors[0].size, tensors[0].dtype
         parts = self._take_plans(schedule, elements)
         self.connect(parts, group=group)
         staging = self.staging(parts, dtype)
@@ -152,15 +152,15 @@ class Endpoints:
         """Make the queue pairs that these plans need; all agents must be idle."""
         self.connections.connect(group, channel, parts.ends)
 
-    def staging(self, parts: Plans, dtype: torch.dtype) -> Staging:
+    def staging(self, parts: Plans, dtype: ElementType) -> Staging:
         """Return the buffers that executors of these plans need."""
-        return lay_out(parts, item_bytes(dtype), ahead_bytes=self._ahead_bytes)
+        return lay_out(parts, dtype.itemsize, ahead_bytes=self._ahead_bytes)
 
     def executors(
         self,
         parts: Plans,
         staging: Staging,
-        dtype: torch.dtype,
+        dtype: ElementType,
         *,
         group: int = 0,
         channel: int = 0,
@@ -190,7 +190,7 @@ class Endpoints:
         self,
         schedule: Schedule,
         executors: Executors,
-        tensors: Sequence[torch.Tensor],
+        tensors: Sequence[Array],
         staging: Sequence[int],
         *,
         group: int = 0,
@@ -211,8 +211,8 @@ class Endpoints:
             rate_bps: Rate of each host's messages, on the line; 0: as fast as possible.
         """
         for tensor in tensors[schedule.ranks :] if self._has_data else ():
-            tensor.zero_()
-        assert all(tensor.numel() == executors.plans.elements for tensor in tensors)
+            tensor[:] = 0
+        assert all(tensor.size == executors.plans.elements for tensor in tensors)
         executors.prepare([self.memory.address(tensor) for tensor in tensors], staging)
         return Operation(
             self._store,
@@ -233,7 +233,7 @@ class Endpoints:
             for rank in range(len(self.groups[group].hosts)):
                 self.aggregators[group].raise_priority(self._store.arena, rank, priority)
 
-    def check(self, schedule: Schedule, tensors: Sequence[torch.Tensor], *, group: int = 0) -> None:
+    def check(self, schedule: Schedule, tensors: Sequence[Array], *, group: int = 0) -> None:
         """Check that a group can run a schedule on these tensors.
 
         Raises:
@@ -246,7 +246,7 @@ class Endpoints:
                 f"got {schedule.ranks} and {len(tensors)}"
             )
         kinds = sorted({f"{tuple(tensor.shape)} {tensor.dtype}" for tensor in tensors})
-        if len(kinds) > 1 or tensors[0].dim() != 1:
+        if len(kinds) > 1 or tensors[0].ndim != 1:
             raise ConfigError(f"run: tensors must be alike and of one dimension, got {kinds}")
         self.check_group(schedule, group=group)
 
@@ -321,7 +321,7 @@ class Endpoints:
         return by_host
 
     def _take_plans(self, schedule: Schedule, elements: int) -> Plans:
-        """Return the nodes' plans: those of `tensors`, if they were just made there."""
+        """Return the nodes' plans: those of `arrays`, if they were just made there."""
         planned, self._planned = self._planned, None
         if planned is not None and planned[0] is schedule and planned[1].elements == elements:
             return planned[1]
@@ -336,7 +336,7 @@ class Endpoints:
         return at
 
 
-def _spare(schedule: Schedule, staging: Staging, elements: int, dtype: torch.dtype) -> int:
+def _spare(schedule: Schedule, staging: Staging, elements: int, dtype: ElementType) -> int:
     """Return the bytes of memory that an operation takes besides its ranks' tensors."""
-    servers = schedule.servers * aligned(elements * item_bytes(dtype))
+    servers = schedule.servers * aligned(elements * dtype.itemsize)
     return servers + sum(aligned(size) for size in staging.nodes.tolist())

@@ -1,19 +1,16 @@
-"""Tensors in the hosts' registered memory."""
+"""Arrays in the hosts' registered memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-import torch
+import numpy as np
 
 from ringleaf.arena import Store
+from ringleaf.tensors import Array, ElementType
 
 PAGE_BYTES = 4096
-
-
-def item_bytes(dtype: torch.dtype) -> int:
-    return torch.empty(0, dtype=dtype).element_size()
 
 
 def aligned(size_bytes: int) -> int:
@@ -22,9 +19,9 @@ def aligned(size_bytes: int) -> int:
 
 
 class Memory:
-    """Registered memory: hands out tensors that network interfaces can read and write by address.
+    """Registered memory: hands out arrays that network interfaces can read and write by address.
 
-    Memory moves when it must grow; tensors that were given out before are no longer in it then.
+    Memory moves when it must grow; arrays that were given out before are no longer in it then.
     So call `make_room` first, for all that will be taken.
     """
 
@@ -45,58 +42,51 @@ class Memory:
         """Return the address of `size_bytes` of memory."""
         return self._store.register_memory(aligned(size_bytes))
 
-    def take(self, elements: int, dtype: torch.dtype) -> torch.Tensor:
-        """Return an uninitialised tensor of shape (elements,)."""
-        return self.view(self.take_bytes(elements * item_bytes(dtype)), elements, dtype)
+    def take(self, elements: int, dtype: ElementType) -> Array:
+        """Return an uninitialised array of shape (elements,)."""
+        return self.view(self.take_bytes(elements * dtype.itemsize), elements, dtype)
 
-    def view(self, address: int, elements: int, dtype: torch.dtype) -> torch.Tensor:
-        """Return the tensor of `elements` elements at an address."""
-        end = address + elements * item_bytes(dtype)
-        return torch.from_numpy(self._store.arena.memory[address:end]).view(dtype)
+    def view(self, address: int, elements: int, dtype: ElementType) -> Array:
+        """Return the array of `elements` elements at an address."""
+        end = address + elements * dtype.itemsize
+        return self._store.arena.memory[address:end].view(dtype)
 
-    def address(self, tensor: torch.Tensor) -> int:
-        """Return the address of a tensor that was given out, or of a part of one."""
-        found = self._find(tensor)
-        assert found is not None, "the tensor must be in registered memory"
+    def address(self, array: Array) -> int:
+        """Return the address of an array that was given out, or of a part of one."""
+        found = self._find(array)
+        assert found is not None, "the array must be in registered memory"
         return found
 
-    def _find(self, tensor: torch.Tensor) -> int | None:
-        if not tensor.numel():
-            return 0  # an empty tensor has no address
+    def _find(self, array: Array) -> int | None:
+        if not array.size:
+            return 0  # an empty array has no address
         memory = self._store.arena.memory
-        offset = tensor.data_ptr() - memory.ctypes.data
-        end = offset + tensor.numel() * tensor.element_size()
-        inside = offset >= 0 and end <= memory.size and tensor.is_contiguous()
-        return offset if inside else None
+        offset: int = array.ctypes.data - memory.ctypes.data
+        inside = offset >= 0 and offset + array.nbytes <= memory.size
+        return offset if inside and array.flags.c_contiguous else None
 
     @contextmanager
-    def registered(
-        self, tensors: Sequence[torch.Tensor], spare_bytes: int
-    ) -> Iterator[list[torch.Tensor]]:
-        """Yield the tensors in registered memory, with room to take `spare_bytes` besides.
+    def registered(self, arrays: Sequence[Array], spare_bytes: int) -> Iterator[list[Array]]:
+        """Yield the arrays in registered memory, with room to take `spare_bytes` besides.
 
-        Tensors that lie elsewhere are copied there, and back at the end. Memory that was taken
+        Arrays that lie elsewhere are copied there, and back at the end. Memory that was taken
         meanwhile is released then.
         """
         mark = self._store.memory_used
-        if any(self._find(tensor) is None for tensor in tensors):
-            spare_bytes += sum(aligned(t.numel() * t.element_size()) for t in tensors)
+        if any(self._find(array) is None for array in arrays):
+            spare_bytes += sum(aligned(array.nbytes) for array in arrays)
         self._store.register_memory(spare_bytes)
         self._store.release_memory(mark)
-        if all(self._find(tensor) is not None for tensor in tensors):
-            copies = list(tensors)
+        if all(self._find(array) is not None for array in arrays):
+            copies = list(arrays)
         else:
-            given = [self.take_bytes(t.numel() * t.element_size()) for t in tensors]
-            copies = [
-                self.view(address, tensor.numel(), tensor.dtype)
-                for address, tensor in zip(given, tensors, strict=True)
-            ]
-            for copy, tensor in zip(copies, tensors, strict=True):
-                copy.copy_(tensor)
+            copies = [self.take(array.size, array.dtype) for array in arrays]
+            for copy, array in zip(copies, arrays, strict=True):
+                np.copyto(copy, array)
         try:
             yield list(copies)
         finally:
-            for copy, tensor in zip(copies, tensors, strict=True):
-                if copy is not tensor:
-                    tensor.copy_(copy)
+            for copy, array in zip(copies, arrays, strict=True):
+                if copy is not array:
+                    np.copyto(array, copy)
             self._store.release_memory(mark)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 import ringleaf.hosts.executor.layout as x
 from ringleaf.arena import Store
@@ -16,9 +15,12 @@ from ringleaf.hosts.executor import walk
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.plan import RECEIVE, SEND
 from ringleaf.networks.endpoints.memory import Memory
+from ringleaf.tensors import Array, as_array, as_tensor, torch_type, use_one_thread
 
 if TYPE_CHECKING:
     from ringleaf.ina.systems import Aggregator
+
+_BYTES = np.dtype(np.uint8)
 
 
 class Operation:
@@ -42,7 +44,7 @@ class Operation:
         store: Store,
         memory: Memory,
         executors: Executors,
-        tensors: Sequence[torch.Tensor],
+        tensors: Sequence[Array],
         *,
         aggregator: Aggregator | None = None,
         group: int,
@@ -58,6 +60,8 @@ class Operation:
         self._store, self._memory = store, memory
         self._tensors = tensors
         self._aggregator = aggregator
+        if any(executors.plans.codecs):
+            use_one_thread()
         self._callbacks = {
             word: Callback(function, failed=-1)
             for word, function in (
@@ -114,7 +118,7 @@ class Operation:
         words = self._store.arena.words
         return int(words[walk.executor_of(words, part) + x.NODE])
 
-    def _elements(self, part: int) -> torch.Tensor:
+    def _elements(self, part: int) -> Array:
         """Return a part's chunks of its node's tensor."""
         start, stop = self._store.arena.words[[part + x.START, part + x.STOP]]
         edges = self.executors.plans.edges
@@ -126,10 +130,10 @@ class Operation:
         reduces = words[part + x.FLAGS] & x.IS_REDUCED
         codec = self.executors.plans.codecs[0 if reduces else 1]
         assert codec is not None
-        data = codec.encode(self._elements(part))
+        data = as_array(codec.encode(as_tensor(self._elements(part))))
         buffer = int(walk.address_of(words, part))
-        self._memory.view(buffer, data.numel(), torch.uint8).copy_(data)
-        return data.numel()
+        self._memory.view(buffer, data.size, _BYTES)[:] = data
+        return data.size
 
     def _apply(self, part: int) -> int:
         """Move the message in a part's buffer into the tensor."""
@@ -138,15 +142,16 @@ class Operation:
         codec = self.executors.plans.codecs[0 if reduces else 1]
         target, buffer = self._elements(part), int(walk.address_of(words, part))
         if codec is None:
-            source = self._memory.view(buffer, target.numel(), target.dtype)
+            source = self._memory.view(buffer, target.size, target.dtype)
         else:
             size = int(words[part + x.SIZE_BYTES])
-            data = self._memory.view(buffer, size, torch.uint8)
-            source = codec.decode(data, target.numel(), target.dtype)
+            data = as_tensor(self._memory.view(buffer, size, _BYTES))
+            source = as_array(codec.decode(data, target.size, torch_type(target.dtype)))
         if reduces:
-            target.add_(source)
+            with np.errstate(all="ignore"):
+                target += source
         else:
-            target.copy_(source)
+            target[:] = source
         return 0
 
     def _aggregate(self, part: int) -> int:
@@ -158,7 +163,7 @@ class Operation:
             self._store.arena,
             self._node(part),
             int(walk.address_of(words, part)),
-            target.numel(),
+            target.size,
             part,
             target.dtype,
             int(words[part + x.HELD]) - 1,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-import torch
-
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.plan import Plans, plans
@@ -23,8 +21,9 @@ from ringleaf.networks.endpoints.assignment import Assignment, Ledger
 from ringleaf.networks.endpoints.credit import credit_bytes
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.knowledge import first_standing, places
-from ringleaf.networks.endpoints.memory import aligned, item_bytes
+from ringleaf.networks.endpoints.memory import aligned
 from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.tensors import Array
 from ringleaf.units import FOREVER_PS
 
 
@@ -32,10 +31,10 @@ from ringleaf.units import FOREVER_PS
 class _Ready:
     """The memory, schedules and plans of a job's collectives, made before time begins."""
 
-    gradients: list[torch.Tensor]  # by rank
+    gradients: list[Array]  # by rank
     schedules: dict[int, Schedule]  # by elements
     plans: dict[int, Plans]  # likewise
-    servers: list[list[torch.Tensor]]  # by channel and server
+    servers: list[list[Array]]  # by channel and server
     staging: list[list[int]]  # by channel and node
     credit_bytes: int | None
     channels: dict[int, Release] = field(default_factory=dict)  # in use
@@ -187,7 +186,7 @@ class TrainingDirector:
     def _collect(self) -> None:
         """Collect the pieces that have become ready."""
         for number, each in enumerate(self.assignments):
-            item = item_bytes(each.dtype)
+            item = each.dtype.itemsize
             for piece in each.job.take_ready():
                 self._waiting.append(Item(number, piece, piece.elements * item, self._now_ps))
 
@@ -246,7 +245,7 @@ class TrainingDirector:
         """Connect a job's nodes on all channels, and return the memory it needs."""
         each = self.assignments[number]
         group = self.endpoints.groups[number]
-        item = item_bytes(each.dtype)
+        item = each.dtype.itemsize
         staging = [0] * len(group.nodes)
         for elements, schedule in schedules.items():
             self.endpoints.check_group(schedule, group=number)

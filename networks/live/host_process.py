@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
@@ -104,7 +103,6 @@ def be_host(
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         hurry()
         gc.disable()
-        torch.set_num_threads(1)
         enter_namespace(place.namespace)
         _Host(place, number, job, control).run()
     except RingleafError as exc:

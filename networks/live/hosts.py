@@ -5,22 +5,26 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
-import torch
 
 from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.networks.endpoints.endpoints import Endpoints
+from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.groups import whole
 from ringleaf.networks.live.crew import STALL_S, Crew
 from ringleaf.networks.live.host_process import LivePlace
 from ringleaf.networks.live.processor import Clock, Stopwatch
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.packets import OUTBOX_ROWS, make_pool
+from ringleaf.tensors import FLOAT32, Array, ElementType, as_arrays
 from ringleaf.topologies.routing import longest_rtt_ps
 from ringleaf.units import PS_PER_MS
+
+if TYPE_CHECKING:
+    import torch
 
 POOL_PACKETS = 4 * OUTBOX_ROWS
 HEADERS_BYTES = 128  # more than any of our packets has before and behind its payload
@@ -37,7 +41,7 @@ class LiveOutcome:
     stopwatch: Stopwatch
 
 
-class LiveHosts:
+class LiveHosts(GivesTensors):
     """The hosts of a topology, each of which will be a process of its own.
 
     Args:
@@ -77,16 +81,15 @@ class LiveHosts:
         """Packets that a worker of the aggregation system has in flight; None without one."""
         return self._endpoints.slots
 
-    def tensors(
-        self, elements: int, dtype: torch.dtype = torch.float32, schedule: Schedule | None = None
-    ) -> list[torch.Tensor]:
-        """Return one uninitialised tensor per rank, in registered memory, for `run`."""
-        return self._endpoints.tensors(elements, dtype, schedule)
+    def arrays(
+        self, elements: int, dtype: ElementType = FLOAT32, schedule: Schedule | None = None
+    ) -> list[Array]:
+        return self._endpoints.arrays(elements, dtype, schedule)
 
     def run(
         self,
         schedule: Schedule,
-        tensors: list[torch.Tensor],
+        tensors: Sequence[torch.Tensor | Array],
         places: Sequence[LivePlace],
         *,
         watched: Mapping[int, str] | None = None,
@@ -113,7 +116,7 @@ class LiveHosts:
             BackendError: If a process ends too early, or there is no progress any more.
         """
         with (
-            self._endpoints.operation(schedule, tensors) as operation,
+            self._endpoints.operation(schedule, as_arrays(tensors)) as operation,
             Crew(
                 places,
                 self._endpoints,

@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import networkx as nx
 import numpy as np
-import torch
 
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.ina.registry import program_of
+from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.networks.live.crew import STALL_S
 from ringleaf.networks.live.engine import LinkEnd
@@ -25,7 +25,11 @@ from ringleaf.networks.mininet.recording import Folders
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import Drop, RunResult, Usage
 from ringleaf.networks.virtual.fabric import places
+from ringleaf.tensors import FLOAT32, Array, ElementType
 from ringleaf.topologies.graph import attachment, hosts, link, switches
+
+if TYPE_CHECKING:
+    import torch
 
 ECN_FIELDS = ("IP.tos", "IP.chksum")  # the fields that a switch changes to mark a packet
 
@@ -83,7 +87,7 @@ class Testbed:
         return self._fabric
 
 
-class MininetNetwork:
+class MininetNetwork(GivesTensors):
     """The hosts of a testbed, for one collective after the other.
 
     A run without any progress for `stall_s` ends with an error.
@@ -124,16 +128,15 @@ class MininetNetwork:
         """Packets that a worker of the aggregation system has in flight; None without one."""
         return self._hosts.slots
 
-    def tensors(
-        self, elements: int, dtype: torch.dtype = torch.float32, schedule: Schedule | None = None
-    ) -> list[torch.Tensor]:
-        """Return one uninitialised tensor per rank, in registered memory, for `run`."""
-        return self._hosts.tensors(elements, dtype, schedule)
+    def arrays(
+        self, elements: int, dtype: ElementType = FLOAT32, schedule: Schedule | None = None
+    ) -> list[Array]:
+        return self._hosts.arrays(elements, dtype, schedule)
 
     def run(
         self,
         schedule: Schedule,
-        tensors: list[torch.Tensor],
+        tensors: Sequence[torch.Tensor | Array],
         tell: Callable[[int], None] | None = None,
     ) -> RunResult:
         """Run a collective on the ranks' tensors, in place, and return its result.

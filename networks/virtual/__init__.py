@@ -13,7 +13,7 @@ __all__ = ["NetworkOptions", "VirtualNetwork"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import modules that need torch on first use: the switches' process never needs them."""
+    """Import the network on first use: the switches' process never needs it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from ringleaf.networks.virtual import network

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import networkx as nx
-import torch
 
 import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
@@ -22,6 +22,7 @@ from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.execution import Execution
 from ringleaf.networks.endpoints.journal import Journal
 from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
 from ringleaf.networks.forwarding import forwarding_rows
 from ringleaf.networks.groups import Group, whole
@@ -42,11 +43,15 @@ from ringleaf.switches.engine.schedulers import free_all
 from ringleaf.switches.p4runtime.table_rows import Item
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
+from ringleaf.tensors import FLOAT32, Array, ElementType, as_arrays
 from ringleaf.topologies.addresses import ipv4
 from ringleaf.topologies.graph import hosts, neighbors, switches
 from ringleaf.topologies.route_table import RouteTable
 from ringleaf.topologies.routing import longest_rtt_ps, routes
 from ringleaf.units import FOREVER_PS, PS_PER_US, format_time
+
+if TYPE_CHECKING:
+    import torch
 
 POOL_PACKETS = 8192
 LEAST_HEAD_BYTES = 128  # the size of hosts' headers
@@ -61,7 +66,7 @@ def load_program(path: Path) -> Program:
     return Program.load(path)
 
 
-class VirtualNetwork:
+class VirtualNetwork(GivesTensors):
     """Hosts, switches and links of a topology, in virtual time.
 
     Args:
@@ -193,20 +198,15 @@ class VirtualNetwork:
         """Packets that a worker of the first group's system has in flight; None without one."""
         return self.endpoints.slots
 
-    def tensors(
-        self, elements: int, dtype: torch.dtype = torch.float32, schedule: Schedule | None = None
-    ) -> list[torch.Tensor]:
-        """Return one uninitialised tensor per rank, in registered memory, for `run`.
-
-        Tensors that were given out before lose their memory to these. With the schedule that
-        will run, there is room for the memory it needs besides, and nothing will have to be copied.
-        """
-        return self.endpoints.tensors(elements, dtype, schedule)
+    def arrays(
+        self, elements: int, dtype: ElementType = FLOAT32, schedule: Schedule | None = None
+    ) -> list[Array]:
+        return self.endpoints.arrays(elements, dtype, schedule)
 
     def run(
         self,
         schedule: Schedule,
-        tensors: list[torch.Tensor],
+        tensors: Sequence[torch.Tensor | Array],
         tell: Tell | None = None,
         *,
         disturbances: Sequence[Disturbance] = (),
@@ -216,7 +216,7 @@ class VirtualNetwork:
         Args:
             schedule: For as many ranks as there are hosts.
             tensors: One per rank, of shape (elements,) and one type. Those that `tensors`
-                gave are not copied.
+                gave, or `arrays`, are not copied.
             tell: Called with the network's packet-hops so far, many times a second.
             disturbances: Links that fail and switches that restart meanwhile.
 
@@ -227,7 +227,7 @@ class VirtualNetwork:
         """
         self._tell = tell
         self._agenda = Agenda(disturbances, self.now_ps)
-        with self.endpoints.operation(schedule, tensors) as operation:
+        with self.endpoints.operation(schedule, as_arrays(tensors)) as operation:
             meter, patience = self.meter(), self._patience()
             journal = self._watch_run(schedule)
             self._execution.start(operation, self.now_ps)

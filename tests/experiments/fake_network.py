@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import networkx as nx
@@ -13,6 +13,7 @@ from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.networks.outcome import RunResult
+from ringleaf.tensors import FLOAT32, Array, ElementType, as_tensors
 from ringleaf.topologies.graph import hosts
 from ringleaf.units import serialize_ps
 
@@ -34,17 +35,18 @@ class FakeNetwork:
     def slots(self) -> int | None:
         return None
 
-    def tensors(
-        self, elements: int, dtype: torch.dtype = torch.float32, schedule: Schedule | None = None
-    ) -> list[torch.Tensor]:
-        return [torch.empty(elements, dtype=dtype) for _ in hosts(self._graph)]
+    def arrays(
+        self, elements: int, dtype: ElementType = FLOAT32, schedule: Schedule | None = None
+    ) -> list[Array]:
+        return [np.empty(elements, dtype) for _ in hosts(self._graph)]
 
     def run(
         self,
         schedule: Schedule,
-        tensors: list[torch.Tensor],
+        arrays: Sequence[Array],
         tell: Callable[[int], None] | None = None,
     ) -> RunResult:
+        tensors = as_tensors(arrays)
         execute(schedule, tensors, in_place=True)
         self._spoil(tensors)
         size_bytes = tensors[0].numel() * tensors[0].element_size()

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
 from hypothesis import given
@@ -16,22 +18,32 @@ from ringleaf.collectives.definition import demands
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Schedule
-from ringleaf.experiments import confirm, judge
+from ringleaf.experiments import confirm, scrutiny
 from ringleaf.experiments.confirm import confirms
 from ringleaf.experiments.data import TYPES, Given, Inputs, Noise, make_tensors, whole
 from ringleaf.experiments.judge import Judge
+from ringleaf.experiments.verdict import Tolerance
+from ringleaf.tensors import (
+    FLOAT32,
+    INT32,
+    Array,
+    ElementType,
+    as_arrays,
+    as_tensors,
+)
 
 NAMES = [name for name, algorithm in ALGORITHMS.items() if not algorithm.in_network]
 WHOLE = (Collective.ALLREDUCE, Collective.REDUCE, Collective.BROADCAST)
 
 
-def is_sure(schedule: Schedule, inputs: Inputs, results: Sequence[torch.Tensor]) -> bool:
+def is_sure(schedule: Schedule, inputs: Inputs, results: Sequence[torch.Tensor | Array]) -> bool:
     blocks = 1 if schedule.collective in WHOLE else inputs.ranks
-    return confirms(schedule, demands(schedule.collective, inputs.ranks, blocks), inputs, results)
+    wanted = demands(schedule.collective, inputs.ranks, blocks)
+    return confirms(schedule, wanted, inputs, as_arrays(results))
 
 
 def results_of(schedule: Schedule, inputs: Inputs) -> list[torch.Tensor]:
-    return [tensor.clone() for tensor in execute(schedule, whole(inputs))]
+    return [tensor.clone() for tensor in execute(schedule, as_tensors(whole(inputs)))]
 
 
 @given(
@@ -82,7 +94,7 @@ def test_the_last_element_of_many_pieces_is_looked_at(monkeypatch: pytest.Monkey
     monkeypatch.setattr(confirm, "_PIECE_BYTES", 1 << 9)
     monkeypatch.setattr(confirm, "_TOGETHER", 4)
     schedule, elements = ALGORITHMS["ring"].build(2), 10_001
-    inputs = Noise(1, 2, elements, torch.float32)
+    inputs = Noise(1, 2, elements, FLOAT32)
     results = results_of(schedule, inputs)
     assert is_sure(schedule, inputs, results)
 
@@ -95,7 +107,7 @@ def test_a_sum_that_is_no_number_is_left_to_the_judge() -> None:
     schedule = ALGORITHMS["ring"].build(2)
     for value in (math.nan, math.inf, -math.inf, 3e38):
         inputs = Given([torch.tensor([1.0, 2.0, value])] * 2)
-        results = execute(schedule, whole(inputs))
+        results = execute(schedule, as_tensors(whole(inputs)))
         assert not is_sure(schedule, inputs, results), value
         assert Judge(schedule.collective).judge(schedule, inputs, results).wrong == 0, value
 
@@ -104,7 +116,7 @@ def test_a_sum_that_is_no_number_is_left_to_the_judge() -> None:
 def test_results_of_a_wrong_schedule_are_not_the_promised_ones(name: str) -> None:
     """They have all bits of the replay, which does the same wrong additions."""
     schedule = ALGORITHMS[name].build(4, hierarchy=(4,))
-    inputs = Noise(1, 4, 100, torch.float32)
+    inputs = Noise(1, 4, 100, FLOAT32)
     for left_out in range(len(schedule.rows)):
         rows = (*schedule.rows[:left_out], *schedule.rows[left_out + 1 :])
         lacking = replace(schedule, rows=rows)
@@ -130,15 +142,15 @@ def test_sums_far_off_are_refused_where_the_replay_makes_them(
         assert is_sure(schedule, inputs, right) == is_near, off
 
 
-def _summing_to(exact: float) -> dict[torch.dtype, Any]:
+def _summing_to(exact: float) -> dict[ElementType, Any]:
     """Return the check's kernels, with other sums than those of the inputs."""
-    add_up, hold = confirm._KERNELS[torch.float32]
+    add_up, hold = confirm._KERNELS[FLOAT32]
 
     def spoilt(given: Any, sums: Any, magnitudes: Any) -> None:
         add_up(given, sums, magnitudes)
         sums[:] = exact
 
-    return {torch.float32: (spoilt, hold)}
+    return {FLOAT32: (spoilt, hold)}
 
 
 def test_ranks_with_other_bits_are_checked_by_themselves() -> None:
@@ -153,9 +165,9 @@ def test_ranks_with_other_bits_are_checked_by_themselves() -> None:
 
 def test_results_of_another_type_or_size_are_unknown() -> None:
     schedule = ALGORITHMS["ring"].build(2)
-    inputs = Noise(1, 2, 10, torch.float32)
-    doubles = [tensor.double() for tensor in whole(inputs)]
-    assert not is_sure(schedule, Given(doubles), execute(schedule, doubles))
+    inputs = Noise(1, 2, 10, FLOAT32)
+    doubles = [array.astype(np.float64) for array in whole(inputs)]
+    assert not is_sure(schedule, Given(doubles), execute(schedule, as_tensors(doubles)))
     assert not is_sure(schedule, inputs, [torch.zeros(9)] * 2)
 
 
@@ -163,11 +175,10 @@ def test_the_judge_takes_the_quick_way(monkeypatch: pytest.MonkeyPatch) -> None:
     def slow(*_: object) -> object:
         raise AssertionError
 
-    monkeypatch.setattr(judge, "_by_replay", slow)
-    monkeypatch.setattr(judge, "_by_values", slow)
+    monkeypatch.setattr(scrutiny, "scrutinise", slow)
     for name in NAMES:
         schedule = ALGORITHMS[name].build(4, hierarchy=(4,))
-        inputs = Noise(1, 4, 100, torch.int32)
+        inputs = Noise(1, 4, 100, INT32)
         results = results_of(schedule, inputs)
         assert Judge(schedule.collective).judge(schedule, inputs, results).wrong == 0, name
 
@@ -177,3 +188,51 @@ def test_tensors_that_are_apart_or_strided_are_read() -> None:
     long = torch.arange(40, dtype=torch.float32)
     inputs = Given([long[::2], make_tensors(1, 1, 20, "float32")[0]])
     assert is_sure(schedule, inputs, results_of(schedule, inputs))
+
+
+def sums_are_sure(inputs: Inputs, results: Sequence[Array], allowed: float = 0.5) -> bool:
+    """Return whether a system's sums are confirmed, in blocks of 8 and off by `allowed` at most."""
+
+    def bound(parts: Array) -> npt.NDArray[np.float64]:
+        assert parts.shape[1] % 8 in (0, inputs.elements % 8)
+        return np.full(parts.shape[1], allowed)
+
+    schedule = ALGORITHMS["switchml"].build(inputs.ranks)
+    wanted = demands(schedule.collective, inputs.ranks, 1)
+    return confirms(schedule, wanted, inputs, results, Tolerance(bound, 8))
+
+
+@given(
+    ranks=st.integers(1, 5),
+    elements=st.integers(1, 100),
+    width=st.integers(1, 40),
+    data=st.data(),
+)
+def test_sums_of_switches_are_confirmed_within_their_error(
+    ranks: int, elements: int, width: int, data: st.DataObject
+) -> None:
+    """Whole numbers, whose sums are exact, and half of one is allowed."""
+    given_ = [np.full(elements, rank + 1, np.float32) for rank in range(ranks)]
+    total = ranks * (ranks + 1) / 2
+    offs = st.lists(st.floats(-0.5, 0.5, width=16), min_size=elements, max_size=elements)
+    result = np.array(data.draw(offs), np.float32) + np.float32(total)
+    place, beyond = data.draw(st.integers(0, elements - 1)), result.copy()
+    beyond[place] = total + data.draw(st.sampled_from((0.5625, -0.5625, math.nan, math.inf)))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(confirm, "_PIECE_BYTES", 4 * width * ranks)
+        patch.setattr(confirm, "_LEAST", 1)
+        patch.setattr(confirm, "_TOGETHER", 2)
+        assert sums_are_sure(Given(given_), [result] * ranks)
+        assert not sums_are_sure(Given(given_), [beyond] * ranks)
+        assert not sums_are_sure(Given(given_), [result] * (ranks - 1) + [beyond])
+
+
+def test_integers_of_switches_must_be_exact_and_errors_finite() -> None:
+    given_ = Given([np.full(20, 2**30, np.int32)] * 2)
+    right = [np.full(20, -(2**31), np.int32)] * 2
+    off = [each + np.int32(1) for each in right]
+    assert sums_are_sure(given_, right)
+    assert not sums_are_sure(given_, off)
+    ones = Given([np.ones(20, np.float32)])
+    assert not sums_are_sure(ones, ones.arrays, allowed=math.inf)

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.experiments.data import Sparsity, make_tensors
+from ringleaf.tensors import as_arrays
 
 
 def test_same_seed_same_tensors_and_ranks_differ() -> None:
@@ -32,7 +33,7 @@ def test_tensors_are_as_sparse_as_asked_for(
     density: float, cluster: int, overlap: float, count: int
 ) -> None:
     tensors = [torch.ones(count) for _ in range(3)]
-    Sparsity(density, cluster, overlap).thin(7, tensors)
+    Sparsity(density, cluster, overlap).thin(7, as_arrays(tensors))
     runs = -(-count // cluster)
     kept = round(density * runs)
     padded = [torch.nn.functional.pad(t, (0, runs * cluster - count)) for t in tensors]
@@ -47,5 +48,5 @@ def test_tensors_are_as_sparse_as_asked_for(
 
 def test_dense_tensors_stay_as_they_are() -> None:
     tensors = make_tensors(1, 2, 100, "float32")
-    Sparsity().thin(1, tensors)
+    Sparsity().thin(1, as_arrays(tensors))
     assert torch.equal(torch.stack(tensors), torch.stack(make_tensors(1, 2, 100, "float32")))

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
 from hypothesis import given
@@ -17,11 +19,13 @@ from ringleaf.collectives.definition import Faults, find_faults
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.ring import ring_allreduce
-from ringleaf.collectives.rounding import codec_slack, sum_error_bound
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
-from ringleaf.experiments import judge
+from ringleaf.collectives.slack import codec_slack, sum_error_bound
+from ringleaf.experiments import judge, scrutiny
 from ringleaf.experiments.data import make_tensors
-from ringleaf.experiments.judge import Judge, Tolerance
+from ringleaf.experiments.judge import Judge
+from ringleaf.experiments.verdict import Tolerance
+from ringleaf.tensors import Array
 
 NAN, INF = math.nan, math.inf
 LARGEST = float(torch.finfo(torch.float32).max)
@@ -94,8 +98,8 @@ def test_ranks_that_keep_what_they_had_are_wrong_where_it_matters(name: str) -> 
 
 def test_values_are_judged_without_the_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the schedule and its replay say, a sum is a sum, and a copy is a copy."""
-    monkeypatch.setattr(Judge, "_by_schedule", lambda *_: iter(()))
-    monkeypatch.setattr(judge, "_by_replay", lambda *_: iter(()))
+    monkeypatch.setattr(scrutiny, "_by_schedule", lambda *_: iter(()))
+    monkeypatch.setattr(scrutiny, "_by_replay", lambda *_: iter(()))
     inputs = of([1, 2, 3, 4], [5, 6, 7, 8])
     right = {
         "ring": of([6, 8, 10, 12], [6, 8, 10, 12]),
@@ -210,7 +214,7 @@ def test_integers_wrap_around() -> None:
 def test_numbers_that_are_none_and_overflow(
     monkeypatch: pytest.MonkeyPatch, addends: tuple[float, ...], result: float, is_right: bool
 ) -> None:
-    monkeypatch.setattr(judge, "_by_replay", lambda *_: iter(()))
+    monkeypatch.setattr(scrutiny, "_by_replay", lambda *_: iter(()))
     inputs = [torch.tensor([1.0, value, 1.0]) for value in addends]
     schedule = ALGORITHMS["ring"].build(len(addends))
     ones = float(len(addends))
@@ -250,9 +254,9 @@ def test_errors_within_a_system_s_bound_are_right_and_beyond_wrong() -> None:
     results[1][70_001] = NAN
     asked: list[int] = []
 
-    def bound(parts: Sequence[torch.Tensor]) -> torch.Tensor:
-        asked.append(parts[0].numel())
-        return torch.full(parts[0].shape, 0.5, dtype=torch.float64)
+    def bound(parts: Array) -> npt.NDArray[np.float64]:
+        asked.append(parts.shape[1])
+        return np.full(parts.shape[1], 0.5)
 
     schedule = ALGORITHMS["switchml"].build(2)
     found = Judge(Collective.ALLREDUCE).judge(schedule, inputs, results, Tolerance(bound, 100))
@@ -260,13 +264,12 @@ def test_errors_within_a_system_s_bound_are_right_and_beyond_wrong() -> None:
     assert (found.wrong, found.reason) == (
         2, "rank 1, element 70000: got 2.5999999, the sum is 2, give or take 0.5",
     )  # fmt: skip
-    assert sum(asked) == 200_000
     assert all(count % 100 == 0 for count in asked)
 
 
 def test_a_system_is_held_to_its_schedule_and_its_integers() -> None:
-    def exact(parts: Sequence[torch.Tensor]) -> torch.Tensor:
-        return torch.zeros(parts[0].shape, dtype=torch.float64)
+    def exact(parts: Array) -> npt.NDArray[np.float64]:
+        raise AssertionError("sums of integers have no error to ask for")
 
     schedule = ALGORITHMS["switchml"].build(2)
     inputs = [torch.full((4,), 2**30, dtype=torch.int32)] * 2

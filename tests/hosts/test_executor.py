@@ -23,6 +23,7 @@ from ringleaf.hosts.rc.landing import COPY, FLOAT32, land
 from ringleaf.hosts.staging import lay_out
 from ringleaf.networks.endpoints.memory import Memory, aligned
 from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.tensors import as_array, as_tensors
 
 HOST_TO_HOST = [name for name, algorithm in ALGORITHMS.items() if not algorithm.in_network]
 
@@ -46,19 +47,20 @@ class Mesh:
         self.rng = random.Random(seed)
         self.store = Store()
         memory = Memory(self.store)
-        elements, dtype = tensors[0].numel(), tensors[0].dtype
+        elements, dtype = tensors[0].numel(), as_array(tensors[0]).dtype
         parts = plans(schedule, elements)
         staging = lay_out(parts, 4, ahead_bytes=AHEAD)
         sizes = staging.nodes.tolist()
         memory.make_room(len(tensors) * aligned(4 * elements) + sum(map(aligned, sizes)))
-        self.tensors = [memory.take(elements, dtype) for _ in tensors]
-        for tensor, values in zip(self.tensors, tensors, strict=True):
-            tensor.copy_(values)
+        arrays = [memory.take(elements, dtype) for _ in tensors]
+        for array, values in zip(arrays, tensors, strict=True):
+            array[:] = as_array(values)
+        self.tensors = as_tensors(arrays)
         buffers = [memory.take_bytes(size) for size in sizes]
         self.executors = Executors(self.store, parts, staging, dtype)
-        self.executors.prepare([memory.address(tensor) for tensor in self.tensors], buffers)
+        self.executors.prepare([memory.address(array) for array in arrays], buffers)
         self.operation = Operation(
-            self.store, memory, self.executors, self.tensors, group=0, channel=0, ranks=len(tensors)
+            self.store, memory, self.executors, arrays, group=0, channel=0, ranks=len(tensors)
         )
         self.sends: dict[tuple[int, int, Op], deque[Request]] = defaultdict(deque)
         self.receives: dict[tuple[int, int, Op], deque[Request]] = defaultdict(deque)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
 import pytest
-import torch
 
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
@@ -25,6 +25,7 @@ from ringleaf.networks.endpoints.training import Stretch, TrainingDirector
 from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
+from ringleaf.tensors import INT32, Array, as_arrays, as_tensors
 from ringleaf.topologies import registry
 from ringleaf.units import PS_PER_S, PS_PER_US
 
@@ -41,8 +42,8 @@ MODEL = Model(
 )
 
 
-def value(rank: int, count: int) -> torch.Tensor:
-    return torch.arange(count, dtype=torch.int32) % 97 * (rank + 1)
+def value(rank: int, count: int) -> Array:
+    return np.arange(count, dtype=np.int32) % 97 * np.int32(rank + 1)
 
 
 class Ledger:
@@ -51,15 +52,14 @@ class Ledger:
     def __init__(self) -> None:
         self.checked: list[tuple[int, int]] = []
 
-    def fill(self, job: int, piece: Piece, tensors: Sequence[torch.Tensor]) -> None:
-        for rank, tensor in enumerate(tensors):
-            tensor.copy_(value(rank, tensor.numel()))
+    def fill(self, job: int, piece: Piece, arrays: Sequence[Array]) -> None:
+        for rank, array in enumerate(arrays):
+            array[:] = value(rank, array.size)
 
-    def check(
-        self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[torch.Tensor]
-    ) -> None:
-        wanted = execute(schedule, [value(r, t.numel()) for r, t in enumerate(tensors)])
-        assert all(torch.equal(a, b) for a, b in zip(tensors, wanted, strict=True))
+    def check(self, job: int, piece: Piece, schedule: Schedule, arrays: Sequence[Array]) -> None:
+        given = as_tensors(value(rank, array.size) for rank, array in enumerate(arrays))
+        wanted = as_arrays(execute(schedule, given))
+        assert all(np.array_equal(a, b) for a, b in zip(arrays, wanted, strict=True))
         self.checked.append((job, piece.number))
 
 
@@ -107,7 +107,7 @@ def direct(
                 start_ps=i * second_ps,
             ),
             partial(schedule_for, algorithm),
-            torch.int32,
+            INT32,
             weight=weights[i],
         )
         for i, algorithm in enumerate(algorithms)

@@ -1,0 +1,38 @@
+"""The outcome of a check of results, and what it may allow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ringleaf.tensors import Array
+
+Bound = Callable[[Array], npt.NDArray[np.float64]]
+"""A function from the ranks' float32 inputs, (ranks, elements), to each sum's allowed error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """The allowed error of an aggregation system's sums; those of integers are exact.
+
+    Attributes:
+        bound: The bound on the error that the system documents.
+        block: `bound` may be called with parts that start at multiples of so many elements.
+    """
+
+    bound: Bound
+    block: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The number of wrong elements over all ranks, and why the first one is wrong, in words."""
+
+    wrong: int
+    reason: str = ""
+
+
+RIGHT = Verdict(0)
