@@ -32,10 +32,6 @@ FORWARD = "forward"
 """The program of switches that do not aggregate."""
 
 
-AIMD = "aimd"
-"""The published way in which ATP's congestion window changes."""
-
-
 def program_for(system: str, program: str, lanes: int, known: Sequence[int]) -> str:
     """Return the name of a program that is built once for each of some numbers of lanes: `atp-64`.
 
@@ -95,7 +91,8 @@ class JobRequest:
         slots: Packets in flight per worker; None: the system's choice, twice a path's capacity.
         rtt_ps: The longest round trip.
         ecmp: Whether flows are hashed to paths; if not, each host is reached by one path.
-        congestion: The name of the workers' congestion control, for systems that have a choice.
+        congestion: The name of the workers' congestion control, for systems that have a choice;
+            None: the system's choice.
     """
 
     number: int
@@ -107,7 +104,7 @@ class JobRequest:
     slots: int | None
     rtt_ps: int
     ecmp: bool
-    congestion: str = AIMD
+    congestion: str | None = None
 
 
 class Aggregator(Protocol):
