@@ -8,7 +8,7 @@ and figures ask it for its loads, costs, errors and look.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ringleaf.collectives.algorithm import Algorithm, Look
     from ringleaf.hosts.agent import HostAgent
     from ringleaf.ina.loads import Aggregation, Demand
+    from ringleaf.ina.samples import Example, Round
     from ringleaf.topologies.ways import Ways
 
 
@@ -229,3 +230,14 @@ class System(ABC):
         (`ina/occupancy.py`), both, or neither.
         """
         return None
+
+    def examples(self) -> Mapping[str, Callable[[], Example]]:
+        """Return functions that make the packet to follow through a program, by program.
+
+        A program's name is as `program` has it.
+        """
+        return {}
+
+    def rounds(self) -> Mapping[str, Callable[[], Round]]:
+        """Return functions that make the packets to measure a program with, by program."""
+        return {}
