@@ -5,14 +5,17 @@ A new one is a folder, or an entry point of a package. The folder's `system.py` 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from typing import cast
+from pathlib import PurePath
+from typing import TypeVar, cast
 
 from ringleaf.collectives import registry
 from ringleaf.errors import ConfigError
 from ringleaf.ina.systems import FORWARD, System
 from ringleaf.registry import Registry
+
+T = TypeVar("T")
 
 SYSTEMS = cast("Registry[System]", registry.SYSTEMS)
 """Their agents are compiled, or loaded compiled, when a job is made (`System.prepare`)."""
@@ -55,3 +58,16 @@ def program_of(systems: Iterable[System], lanes: int, plain: str = FORWARD) -> s
         if programs in system.joint:
             return system.joint[programs]
     raise ConfigError(f"program: no P4 program serves several systems, got {sorted(needed)}")
+
+
+def of_programs(brought: Callable[[System], Mapping[str, T]]) -> dict[str, tuple[str, T]]:
+    """Return what systems bring for their P4 programs: name -> the program, and what is brought.
+
+    A program that is a path has the name of its file. Where several systems bring something for
+    one name, as those that have our programs do, ours goes first.
+    """
+    found: dict[str, tuple[str, T]] = {}
+    for system in (*SYSTEMS.shipped(), *SYSTEMS):
+        for program, item in brought(SYSTEMS[system]).items():
+            found.setdefault(PurePath(program).name, (program, item))
+    return found

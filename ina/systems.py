@@ -8,7 +8,7 @@ and figures ask it for its loads, costs, errors and look.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -26,16 +26,13 @@ if TYPE_CHECKING:
     from ringleaf.collectives.algorithm import Algorithm, Look
     from ringleaf.hosts.agent import HostAgent
     from ringleaf.ina.loads import Aggregation, Demand
+    from ringleaf.ina.samples import Example, Round
     from ringleaf.tensors import Array, ElementType
     from ringleaf.topologies.ways import Ways
 
 
 FORWARD = "forward"
 """The program of switches that do not aggregate."""
-
-
-AIMD = "aimd"
-"""The published way in which ATP's congestion window changes."""
 
 
 def program_for(system: str, program: str, lanes: int, known: Sequence[int]) -> str:
@@ -97,7 +94,8 @@ class JobRequest:
         slots: Packets in flight per worker; None: the system's choice, twice a path's capacity.
         rtt_ps: The longest round trip.
         ecmp: Whether flows are hashed to paths; if not, each host is reached by one path.
-        congestion: The name of the workers' congestion control, for systems that have a choice.
+        congestion: The name of the workers' congestion control, for systems that have a choice;
+            None: the system's choice.
     """
 
     number: int
@@ -109,7 +107,7 @@ class JobRequest:
     slots: int | None
     rtt_ps: int
     ecmp: bool
-    congestion: str = AIMD
+    congestion: str | None = None
 
 
 class Aggregator(Protocol):
@@ -238,3 +236,14 @@ class System(ABC):
         (`ina/occupancy.py`), both, or neither.
         """
         return None
+
+    def examples(self) -> Mapping[str, Callable[[], Example]]:
+        """Return functions that make the packet to follow through a program, by program.
+
+        A program's name is as `program` has it.
+        """
+        return {}
+
+    def rounds(self) -> Mapping[str, Callable[[], Round]]:
+        """Return functions that make the packets to measure a program with, by program."""
+        return {}

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ringleaf.disciplines import parse_scheduler
-from ringleaf.errors import ConfigError, choose
+from ringleaf.errors import ConfigError
 from ringleaf.hosts.congestion.registry import find_controller
-from ringleaf.ina.atp.registry import WINDOWS
-from ringleaf.ina.systems import AIMD, System
+from ringleaf.ina.systems import System
 from ringleaf.marking import NEVER, Marking
 from ringleaf.shipped import P4_BUILD
 
@@ -41,7 +40,7 @@ class NetworkOptions:
     switch_entries: int | None = None  # of all jobs together; None: all that there are
     program: str = "forward"  # of switches that aggregate nothing
     programs: Path = P4_BUILD  # folder of the switches' programs, as BMv2 JSON
-    ina_congestion: str = AIMD  # of the system's workers: a window of `ina/atp/windows`
+    ina_congestion: str | None = None  # of the system's workers, if it has a choice; None: its own
     servers: int = 0  # of the hosts, the last ones
     bins: int = 512  # of the link utilisation series, at most
     watch_queues: bool = False  # note queues' contents over time, too
@@ -56,7 +55,6 @@ class NetworkOptions:
     def __post_init__(self) -> None:
         parse_scheduler(self.scheduler)
         find_controller(self.congestion)
-        choose("ina_cc", "window", self.ina_congestion, WINDOWS)
         for name in ("loss", "duplicate", "reorder"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"options: {name} must be in [0, 1), got {getattr(self, name)}")

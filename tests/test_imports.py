@@ -152,3 +152,18 @@ def test_a_forbidden_import_would_be_found() -> None:
 
     assert "ringleaf.experiments.commands.cli" in set(imported(tree, when_loaded=False))
     assert set(imported(tree, when_loaded=True)) == set()
+
+
+def test_no_system_is_known_to_networks_or_to_what_systems_share() -> None:
+    """A system of another package must find there all that ours do."""
+    systems = {path.parent.name for path in (ROOT / "ina").glob("*/system.py")}
+    wrong = [
+        f"{module} imports {name}"
+        for module, path in MODULES.items()
+        if package_of(module) == "networks" or path.parent == ROOT / "ina"
+        for name in imported(ast.parse(path.read_text()), when_loaded=False)
+        if name.startswith("ringleaf.ina.") and name.split(".")[2] in systems
+    ]
+
+    assert "atp" in systems
+    assert wrong == []

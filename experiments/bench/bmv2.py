@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ringleaf.errors import BackendError
-from ringleaf.experiments.bench.loads import Load, Packet
+from ringleaf.experiments.bench.loads import Load
+from ringleaf.ina.samples import Packet
 from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.switches.bmv2.process import Bmv2
 

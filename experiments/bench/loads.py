@@ -6,37 +6,30 @@ Everything is drawn from fixed seeds, so every run, and BMv2 beside it, has the 
 from __future__ import annotations
 
 import random
-import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import finsy as fy
 import networkx as nx
-import numpy as np
 
-from ringleaf.ethernet import group_mac
-from ringleaf.ina.atp import control as atp_control
-from ringleaf.ina.atp import wire as atp_wire
-from ringleaf.ina.switchml import control, wire
+from ringleaf.headers import UDP_PAYLOAD_AT
+from ringleaf.ina.registry import of_programs
+from ringleaf.ina.samples import Packet, Round, star
 from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.shipped import built_program
-from ringleaf.topologies import registry
 from ringleaf.topologies.addresses import ipv4, mac
-from ringleaf.topologies.graph import hosts, port
-from ringleaf.topologies.trees import aggregation_tree
-
-Packet = tuple[int, bytes]
-"""A packet: the port at which it arrives, and its bytes."""
+from ringleaf.topologies.frames import host_frame, udp_frame
+from ringleaf.topologies.graph import attachment, hosts, port
 
 ENTRIES = 1000  # in the router's and the filter's table
 PACKETS = 4096  # per round of the router and the filter
 
 _HOSTS = 8
-_SLOTS = 64
-_JOB = 1
-_SWITCH = "s0"
+_UDP_PORT = 4791
+_BODY = bytes(16)
 _PREFIXES = (8, *[16] * 3, *range(17, 24), *[24] * 12)
 """Prefix lengths, about as often as in the Internet's tables, where /24 is more than half."""
 
@@ -62,63 +55,50 @@ def build_path(name: str) -> Path:
     return built_program(name)
 
 
-def udp_frame(graph: nx.Graph[str], sender: str, receiver: str, size_bytes: int) -> bytes:
+def sized_frame(graph: nx.Graph[str], sender: str, receiver: str, size_bytes: int) -> bytes:
     """Return a UDP packet from host to host; `size_bytes` is its frame's length without FCS."""
     to = mac(graph, receiver, 1), ipv4(graph, receiver)
-    return _udp(graph, sender, to, body=bytes(i % 251 for i in range(size_bytes - 42)))
+    body = bytes(i % 251 for i in range(size_bytes - UDP_PAYLOAD_AT))
+    return host_frame(graph, sender, to, _UDP_PORT, body)
+
+
+def names() -> list[str]:
+    """Return the names of the programs that are measured, those of no system first."""
+    return list(dict.fromkeys((*PLAIN, *_of_systems())))
 
 
 def load(name: str) -> Load:
-    """Return the load named in `LOADS`."""
-    return LOADS[name](name)
+    """Return the load of one of the programs that are measured."""
+    if name in PLAIN:
+        return PLAIN[name](name)
+    program, make = _of_systems()[name]
+    return _of_round(program, make())
+
+
+def _of_systems() -> dict[str, tuple[str, Callable[[], Round]]]:
+    return of_programs(lambda system: system.rounds())
+
+
+def _of_round(program: str, found: Round) -> Load:
+    return Load(
+        build_path(program),
+        found.graph.degree[found.switch],
+        [*forwarding_entities(found.graph)[found.switch], *found.entities],
+        found.packets,
+        found.number_at,
+        found.number_step,
+    )
 
 
 def _forward(name: str) -> Load:
-    graph = _star()
-    packets = [
-        (port(graph, _SWITCH, host), _udp(graph, host, (mac(graph, peer, 1), ipv4(graph, peer))))
-        for host in hosts(graph)
-        for peer in hosts(graph)
-        if peer != host
-    ]
-    return Load(build_path(name), graph.degree[_SWITCH], _routes(graph), packets)
-
-
-def _switchml(name: str) -> Load:
-    """Return the load of SwitchML: two rounds of all slots, as 8 workers send them."""
-    graph = _star()
-    lanes = int(name.rpartition("-")[2])
-    job = control.SwitchmlJob(_JOB, _SLOTS, lanes=lanes)
-    tree = aggregation_tree(graph, hosts(graph))
-    return Load(
-        build_path(name),
-        graph.degree[_SWITCH],
-        [*_routes(graph), *control.entities(graph, tree, job)[_SWITCH]],
-        list(_updates(graph, lanes)),
-        number_at=wire.BLOCK_AT,
-        number_step=2 * _SLOTS,  # a packet's slot and version are right for every such block
-    )
-
-
-def _atp(name: str) -> Load:
-    """Return the load of ATP: two windows of blocks from 8 workers of the server's rack.
-
-    Their results follow. Eight gradients go on as one sum, and one result goes to eight workers.
-    """
-    graph = _star()
-    lanes = int(name.rpartition("-")[2])
-    names = tuple(hosts(graph))
-    job = atp_control.AtpJob(
-        _JOB, names, names[-1:], aggregators=2 * _SLOTS, window=_SLOTS, lanes=lanes
-    )
-    return Load(
-        build_path(name),
-        graph.degree[_SWITCH],
-        [*_routes(graph), *atp_control.entities(graph, job)[_SWITCH]],
-        list(_blocks(graph, lanes)),
-        number_at=atp_wire.SEQUENCE_AT,
-        number_step=2 * _SLOTS,
-    )
+    graph = star(_HOSTS)
+    switch = attachment(graph, hosts(graph)[0])
+    packets = []
+    for host, peer in permutations(hosts(graph), 2):
+        to = mac(graph, peer, 1), ipv4(graph, peer)
+        frame = host_frame(graph, host, to, _UDP_PORT, _BODY)
+        packets.append((port(graph, switch, host), frame))
+    return _of_round(name, Round(graph, switch, [], packets))
 
 
 def _router(name: str) -> Load:
@@ -146,7 +126,8 @@ def _router(name: str) -> Load:
     for number in range(PACKETS):
         address, length = rng.choice(list(prefixes))
         destination = address | rng.getrandbits(32 - length)
-        packets.append((1 + number % _HOSTS, _frame((1, 2), (rng.getrandbits(32), destination))))
+        addresses, ports = (rng.getrandbits(32), destination), (_UDP_PORT, _UDP_PORT)
+        packets.append((1 + number % _HOSTS, udp_frame((1, 2), addresses, ports, _BODY)))
     return Load(build_path(name), _HOSTS, entities, packets)
 
 
@@ -202,112 +183,14 @@ def _acl(name: str) -> Load:
     packets = []
     for number in range(PACKETS):
         src, dst, protocol, *ports = rng.choice(rules).packet(rng)
-        frame = _frame((1, 2), (src, dst), protocol=protocol, ports=(ports[0], ports[1]))
+        frame = udp_frame((1, 2), (src, dst), (ports[0], ports[1]), _BODY, protocol=protocol)
         packets.append((1 + number % _HOSTS, frame))
     return Load(build_path(name), _HOSTS, entities, packets)
 
 
-LOADS: dict[str, Callable[[str], Load]] = {
+PLAIN: Mapping[str, Callable[[str], Load]] = {
     "forward": _forward,
-    "switchml-64": _switchml,
-    "switchml-256": _switchml,
-    "atp-64": _atp,
-    "atp-256": _atp,
     "router": _router,
     "acl": _acl,
 }
-"""The loads that are measured: a program's name -> the function that makes its load."""
-
-
-def _star() -> nx.Graph[str]:
-    return registry.build(f"leafspine,leaves=1,spines=1,hosts={_HOSTS}")
-
-
-def _routes(graph: nx.Graph[str]) -> list[Any]:
-    return list(forwarding_entities(graph)[_SWITCH])
-
-
-def _frame(
-    macs: tuple[int, int],
-    addresses: tuple[int, int],
-    *,
-    protocol: int = 17,
-    ports: tuple[int, int] = (4791, 4791),
-    body: bytes = bytes(16),
-) -> bytes:
-    """Return a UDP packet, or one like it; each pair is (source, destination)."""
-    ethernet = macs[1].to_bytes(6, "big") + macs[0].to_bytes(6, "big") + b"\x08\x00"
-    words = (0x4500, 28 + len(body), 0, 0x4000, 64 << 8 | protocol, 0)
-    header = struct.pack("!6HII", *words, *addresses)
-    total = sum(struct.unpack("!10H", header))
-    total = (total & 0xFFFF) + (total >> 16)
-    checksum = ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF  # RFC 1071
-    header = header[:10] + struct.pack("!H", checksum) + header[12:]
-    return ethernet + header + struct.pack("!4H", *ports, 8 + len(body), 0) + body
-
-
-def _udp(
-    graph: nx.Graph[str],
-    host: str,
-    to: tuple[int, int],
-    udp_port: int = 4791,
-    body: bytes = bytes(16),
-) -> bytes:
-    """Return a host's UDP packet to `to`, a (MAC, address) pair."""
-    macs, addresses = (mac(graph, host, 1), to[0]), (ipv4(graph, host), to[1])
-    return _frame(macs, addresses, ports=(udp_port, udp_port), body=body)
-
-
-def _updates(graph: nx.Graph[str], lanes: int) -> Iterator[Packet]:
-    to = group_mac(wire.group_address(_JOB)), wire.group_address(_JOB)
-    values = np.random.default_rng(1).integers(-1000, 1000, (_HOSTS, lanes))
-    bodies: Sequence[bytes] = [row.astype(">i4").tobytes() for row in values]
-    for block in range(2 * _SLOTS):
-        version, slot = divmod(block, _SLOTS)
-        for host, body in zip(hosts(graph), bodies, strict=True):
-            head = struct.pack(
-                "!BBIHBB",
-                wire.UPDATE << 4 | wire.SIZES[lanes],
-                _JOB,
-                block,
-                version << wire.VERSION_SHIFT | slot,
-                127,
-                0,
-            )
-            frame = _udp(graph, host, to, wire.udp_port(_JOB), head + body)
-            yield port(graph, _SWITCH, host), frame
-
-
-def _blocks(graph: nx.Graph[str], lanes: int) -> Iterator[Packet]:
-    """Yield gradients of all hosts, of which the last one is the server, and then the result."""
-    *_, server = hosts(graph)
-    to = mac(graph, server, 1), ipv4(graph, server)
-    address = atp_wire.group_address(_JOB, 0)
-    group = group_mac(address), address
-    values = np.random.default_rng(1).integers(-1000, 1000, (_HOSTS, lanes))
-    bodies: Sequence[bytes] = [row.astype(">i4").tobytes() for row in values]
-    upward, downward = atp_wire.gradient_port(_JOB), atp_wire.parameter_port(_JOB)
-    for block in range(2 * _SLOTS):
-        for number, (host, body) in enumerate(zip(hosts(graph), bodies, strict=True)):
-            head = _atp_header(atp_wire.GRADIENT, lanes, block, number)
-            yield port(graph, _SWITCH, host), _udp(graph, host, to, upward, head + body)
-        head = _atp_header(atp_wire.PARAMETER, lanes, block, 0)
-        frame = _udp(graph, server, group, downward, head + bodies[0])
-        yield port(graph, _SWITCH, server), frame
-
-
-def _atp_header(message: int, lanes: int, block: int, worker: int) -> bytes:
-    """Return the header of a block's packet; its aggregator has the block's number."""
-    return struct.pack(
-        "!BBBBIHHQBB",
-        message << 4,
-        _JOB,
-        0,
-        atp_wire.SIZES[lanes],
-        block,
-        block,
-        atp_wire.NO_PROPOSAL,
-        1 << worker,
-        worker,
-        0,
-    )
+"""The programs of no system that are measured, and the functions that make their loads."""

@@ -26,7 +26,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.experiments.bench.loads import build_path, udp_frame
+from ringleaf.experiments.bench.loads import build_path, sized_frame
 from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.switches.bmv2.build import beside, build_name
 from ringleaf.topologies.registry import build
@@ -307,7 +307,7 @@ def measure(known: Mapping[str, Any], *, seconds: float) -> dict[tuple[str, int]
         for name, make in known.items():
             with make(wires, program, entities, Path(folder)):
                 for size in SIZES_BYTES:
-                    frame = udp_frame(graph, "h0", "h1", size)
+                    frame = sized_frame(graph, "h0", "h1", size)
                     await_forwarding(wires, frame)
                     speeds[name, size] = search(partial(try_load, wires, frame, seconds=seconds))
     return speeds

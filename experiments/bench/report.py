@@ -108,7 +108,7 @@ def _size(size_bytes: int) -> str:
 def _engine(emit: Emit) -> Figures:
     from ringleaf.experiments.bench.bmv2 import measure_bmv2
     from ringleaf.experiments.bench.engine import measure_engine
-    from ringleaf.experiments.bench.loads import LOADS, load
+    from ringleaf.experiments.bench.loads import load, names
     from ringleaf.experiments.bench.switch import measure_compile
     from ringleaf.switches.bmv2.binaries import BINARY, is_there
     from ringleaf.switches.bmv2.build import beside, build_name
@@ -123,7 +123,7 @@ def _engine(emit: Emit) -> Figures:
         f"{'cold (s)':>9} {'cached (s)':>10}"
     )
     figures: Figures = {"bmv2": build_name()} if is_there() else {}
-    for name in LOADS:
+    for name in names():
         work = load(name)
         bmv2_per_s = measure_bmv2(work, packets=_BMV2_PACKETS) if is_there() else None
         speed, compiling = measure_engine(work), measure_compile(work.path)

@@ -39,7 +39,7 @@ def trace_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the walk as JSON.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Print without colours.")] = False,
     example: Annotated[
-        bool, typer.Option("--example", help="Use the example of a program of ours.")
+        bool, typer.Option("--example", help="Use the example that the program has.")
     ] = False,
     debug: Debug = False,
 ) -> None:

@@ -14,8 +14,7 @@ from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import label, option
 from ringleaf.hosts.congestion.registry import CONTROLLERS
-from ringleaf.ina.atp.registry import WINDOWS
-from ringleaf.ina.systems import AIMD
+from ringleaf.ina.atp.registry import AIMD, WINDOWS
 from ringleaf.marking import NEVER, Marking
 from ringleaf.topologies.registry import TOPOLOGIES
 from ringleaf.units import exact_rate, exact_time

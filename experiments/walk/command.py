@@ -91,9 +91,10 @@ def _prepare(path: Path, options: TraceOptions) -> tuple[Any, int, bytes, str]:
     if options.example:
         given = example(program.name)
         switch.write(given.entities)
-        for earlier_port, earlier in given.before:
+        *before, (port, last) = given.packets
+        for earlier_port, earlier in before:
             switch.process(earlier_port, earlier)
-        port, data, story = given.port, data or given.data, given.story
+        data, story = data or last, given.story
     if options.entries is not None:
         _write_entries(switch, options.entries)
     return switch, port if options.port is None else options.port, data, story

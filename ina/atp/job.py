@@ -11,7 +11,7 @@ from ringleaf.ina.atp import server, worker
 from ringleaf.ina.atp.congestion import Window
 from ringleaf.ina.atp.control import AGGREGATORS, AtpJob, block_loads, entities, first_aggregators
 from ringleaf.ina.atp.ledger import make_server
-from ringleaf.ina.atp.registry import find_window
+from ringleaf.ina.atp.registry import AIMD, find_window
 from ringleaf.ina.atp.state import TENSORS, Address, make_worker
 from ringleaf.ina.atp.wire import VALUES_AT
 from ringleaf.ina.jobs import WorkersJob
@@ -55,7 +55,7 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
         min_timeout_ps=2 * request.rtt_ps,  # queues may take longer; then only probes are sent
         quiet_ps=request.rtt_ps,
         ecmp=request.ecmp,
-        window=find_window(request.congestion),
+        window=find_window(AIMD if request.congestion is None else request.congestion),
     )
     return WorkersJob(
         "atp",

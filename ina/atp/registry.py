@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 WINDOWS: Registry[Window] = Registry("windows", "window", "ina/atp/windows", "ATP_WINDOW")
 
+AIMD = "aimd"
+"""The published one, which is taken if none is named."""
+
 
 def find_window(name: str) -> Window:
     """Return the window of that name.

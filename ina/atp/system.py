@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Look
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ringleaf.arena import Store
     from ringleaf.ina.jobs import WorkersJob
     from ringleaf.ina.loads import Aggregation, Demand
+    from ringleaf.ina.samples import Example, Round
     from ringleaf.tensors import Array
     from ringleaf.topologies.ways import Ways
 
@@ -82,6 +84,18 @@ class Atp(System):
         from ringleaf.ina.atp import reading
 
         return reading
+
+    def examples(self) -> Mapping[str, Callable[[], Example]]:
+        """Return functions that make the packet to follow through a program, by program."""
+        from ringleaf.ina.atp import samples
+
+        return samples.EXAMPLES
+
+    def rounds(self) -> Mapping[str, Callable[[], Round]]:
+        """Return functions that make the packets to measure a program with, by program."""
+        from ringleaf.ina.atp import samples
+
+        return samples.ROUNDS
 
 
 SYSTEM = Atp()

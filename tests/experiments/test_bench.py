@@ -51,7 +51,7 @@ def test_unknown_sections_are_refused(tmp_path: Path) -> None:
         bench.run(["all"], tmp_path / "bench.json", emit=print)
 
 
-@pytest.mark.parametrize("name", bench_loads.LOADS)
+@pytest.mark.parametrize("name", bench_loads.names())
 def test_the_engine_is_given_packets_that_it_forwards_or_adds_up(name: str) -> None:
     """Dropped packets would be fast, and prove nothing: 8 updates must give 8 results."""
     speed = bench_engine.measure_engine(bench_loads.load(name), seconds=0.05)

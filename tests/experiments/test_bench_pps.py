@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.experiments.bench import pps as bench_pps
-from ringleaf.experiments.bench.loads import build_path, udp_frame
+from ringleaf.experiments.bench.loads import build_path, sized_frame
 from ringleaf.experiments.bench.pps import (
     LEAST_PPS,
     Speed,
@@ -62,7 +62,7 @@ def test_bmv2_is_told_the_same_entities() -> None:
 @pytest.mark.live
 def test_packets_go_from_namespace_to_namespace(tmp_path: Path) -> None:
     graph = build("leafspine,leaves=1,spines=1,hosts=2")
-    frame = udp_frame(graph, "h0", "h1", 300)
+    frame = sized_frame(graph, "h0", "h1", 300)
     entities = list(forwarding_entities(graph)["s0"])
     with (
         Wires() as wires,

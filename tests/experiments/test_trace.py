@@ -17,7 +17,7 @@ import pytest
 from forked import Forked
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.walk.examples import EXAMPLES, example
+from ringleaf.experiments.walk.examples import example, examples
 from ringleaf.experiments.walk.highlight import highlight
 from ringleaf.experiments.walk.packets import read_packet
 
@@ -192,7 +192,7 @@ def test_what_is_no_packet_is_refused(
         (["forwad", "--example"], "unknown program, got 'forwad'; valid: acl, atp-256,"),
         (["forward"], "a packet is needed, got none"),
         (["forward", "--packet", "00", "--port", "600"], "ports are 0 to 510, got 600"),
-        ([TABLES, "--example"], "there are examples for forward, switchml-64"),
+        ([TABLES, "--example"], "there are examples for forward, tensorexpress, atp-64, atp-256, "),
         (["missing.json", "--packet", "00"], "trace: no such file, got 'missing.json'"),
         (["forward", "--packet", "00", "--entries", "README.md"], "not a p4.v1.WriteRequest"),
         (["forward", "--packet", "00", "--entries", "no.txtpb"], "no.txtpb: can't be read"),
@@ -206,10 +206,10 @@ def test_errors_say_what_to_do(arguments: list[str | Path], message: str, trace:
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", examples())
 def test_examples_are_of_our_programs(name: str) -> None:
     assert (ROOT / "p4" / "build" / f"{name}.json").exists()
-    assert example(name).data
+    assert example(name).packets
 
 
 def test_highlighting_keeps_lines_and_text() -> None:

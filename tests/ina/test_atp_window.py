@@ -9,7 +9,7 @@ import torch
 
 from ringleaf.arena import Arena, Store
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.compiled import handler
+from ringleaf.compiled import address_of, handler
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.agent import AGENT_WORDS
 from ringleaf.ina.atp.congestion import (
@@ -17,6 +17,7 @@ from ringleaf.ina.atp.congestion import (
     GROWTH,
     MARKED,
     MOST_WINDOW,
+    ON_ROUND,
     OWN,
     WINDOW,
     Window,
@@ -95,5 +96,17 @@ def test_a_window_is_told_of_rounds_and_losses_and_kept_within_bounds(greedy: st
 
 
 def test_unknown_windows_are_refused() -> None:
+    graph = build("leafspine,leaves=1,spines=1,hosts=3")
+    options = NetworkOptions(system=find_system("atp"), lanes=64, ina_congestion="x")
     with pytest.raises(ConfigError, match="ina_cc: unknown window, got 'x'; valid: aimd"):
-        NetworkOptions(ina_congestion="x")
+        VirtualNetwork(graph, options)
+
+
+def test_the_published_window_is_taken_if_none_is_named() -> None:
+    graph = build("leafspine,leaves=1,spines=1,hosts=3")
+    network = VirtualNetwork(graph, NetworkOptions(system=find_system("atp"), lanes=64))
+    agent, *_ = network.endpoints.aggregators[0].agents
+    block = network.store.arena.words[agent.block + AGENT_WORDS + CONTROL :]
+
+    assert block[ON_ROUND] == address_of(find_window("aimd").on_round)
+    network.close()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +18,7 @@ from ringleaf.ina.atp.system import Atp
 from ringleaf.ina.registry import SYSTEMS, layer_modules, program_of
 from ringleaf.ina.switchml.system import SwitchML
 from ringleaf.ina.systems import Costs, Share, System
-from ringleaf.shipped import P4, built_programs
+from ringleaf.shipped import P4, built_program, built_programs
 from ringleaf.topologies.registry import build
 from ringleaf.topologies.ways import Ways
 
@@ -98,6 +102,7 @@ def test_the_least_system_has_an_answer_to_all() -> None:
     assert bare.algorithm is bare.algorithm
     assert bare.costs == Costs()
     assert bare.reader() is None
+    assert (bare.examples(), bare.rounds()) == ({}, {})
     from ringleaf.ina.loads import Aggregation
 
     # 1,000 float32 take 320 ns at 100 Gbit/s, and the way from host to host 2 us.
@@ -116,6 +121,47 @@ def test_ours_bring_programs_layers_and_algorithms() -> None:
             assert target.name in built_programs()
             assert (P4 / target.source).is_file()
         assert set(system.joint.values()) <= {target.name for target in system.builds}
+        assert set(system.examples()) == {target.name for target in system.builds}
+        assert set(system.rounds()) == set(system.examples()) - set(system.joint.values())
+
+
+class Brought(Bare):
+    """A system of another package, with a P4 program of its own."""
+
+    name = "a-brought-one"
+
+    def __init__(self, program: str) -> None:
+        self.own = program
+
+    def examples(self) -> Any:
+        mine = SwitchML().examples()["switchml-64"]
+        return {self.own: mine, "switchml-64": lambda: replace(mine(), story="no")}
+
+    def rounds(self) -> Any:
+        return {self.own: SwitchML().rounds()["switchml-64"]}
+
+
+@pytest.fixture
+def brought(tmp_path: Path) -> Iterator[Path]:
+    """The path of a P4 program of another package's system."""
+    path = tmp_path / "mine.json"
+    shutil.copy(built_program("switchml-64"), path)
+    SYSTEMS.added["a-brought-one"] = Brought(str(path.with_suffix("")))
+    yield path
+    del SYSTEMS.added["a-brought-one"]
+
+
+def test_a_system_brings_its_programs_examples_and_loads(brought: Path) -> None:
+    from ringleaf.experiments.bench import loads
+    from ringleaf.experiments.walk.examples import example
+
+    ours = example("switchml-64")
+    assert ours.story.endswith("this one completes the sum")  # no other package replaces ours
+    found = example("mine")
+    assert (found.packets, found.entities) == (ours.packets, ours.entities)
+    assert {"mine", "switchml-64"} <= set(loads.names())
+    mine, load = loads.load("mine"), loads.load("switchml-64")
+    assert mine == replace(load, path=brought)
 
 
 def test_systems_are_described_without_anything_that_takes_long() -> None:

@@ -1,0 +1,80 @@
+"""SwitchML's packets for examples and measurements of its P4 programs."""
+
+from __future__ import annotations
+
+import struct
+from functools import partial
+
+import networkx as nx
+
+from ringleaf.ethernet import group_mac
+from ringleaf.headers import ECN_CAPABLE
+from ringleaf.ina.samples import Example, Packet, Round, drawn_values, star, told_values
+from ringleaf.ina.switchml import wire
+from ringleaf.ina.switchml.control import SwitchmlJob, entities
+from ringleaf.topologies.frames import host_frame
+from ringleaf.topologies.graph import attachment, hosts, port
+from ringleaf.topologies.trees import aggregation_tree
+
+_JOB = 1
+_TO = group_mac(wire.group_address(_JOB)), wire.group_address(_JOB)
+_UDP_PORT = wire.udp_port(_JOB)
+_SLOTS = 64
+
+
+def _example(lanes: int) -> Example:
+    """Return the last of three workers' updates, which completes slot 0's sum."""
+    graph = star(3)
+    workers = hosts(graph)
+    root = attachment(graph, workers[0])
+    job = SwitchmlJob(_JOB, slots=4, lanes=lanes)
+    updates = []
+    for rank, worker in enumerate(workers):
+        body = _update(lanes, 0, 0, 127 + rank) + told_values(rank, lanes)
+        frame = host_frame(graph, worker, _TO, _UDP_PORT, body, tos=ECN_CAPABLE, identification=1)
+        updates.append((port(graph, root, worker), frame))
+    return Example(
+        graph,
+        root,
+        list(entities(graph, aggregation_tree(graph, workers), job)[root]),
+        updates,
+        f"{root} has the updates of {len(workers) - 1} workers; this one completes the sum",
+    )
+
+
+def _round(lanes: int) -> Round:
+    """Return two rounds of all slots, as 8 workers send them."""
+    graph = star(8)
+    root = attachment(graph, hosts(graph)[0])
+    job = SwitchmlJob(_JOB, _SLOTS, lanes=lanes)
+    return Round(
+        graph,
+        root,
+        list(entities(graph, aggregation_tree(graph, hosts(graph)), job)[root]),
+        _updates(graph, root, lanes),
+        number_at=wire.BLOCK_AT,
+        number_step=2 * _SLOTS,  # a packet's slot and version are right for every such block
+    )
+
+
+def _updates(graph: nx.Graph[str], root: str, lanes: int) -> list[Packet]:
+    workers = hosts(graph)
+    values = drawn_values(len(workers), lanes)
+    updates = []
+    for block in range(2 * _SLOTS):
+        version, slot = divmod(block, _SLOTS)
+        head = _update(lanes, block, version << wire.VERSION_SHIFT | slot, 127)
+        for worker, own in zip(workers, values, strict=True):
+            frame = host_frame(graph, worker, _TO, _UDP_PORT, head + own)
+            updates.append((port(graph, root, worker), frame))
+    return updates
+
+
+def _update(lanes: int, block: int, pool_index: int, exponent: int) -> bytes:
+    """Return the header of a block's update."""
+    first = wire.UPDATE << 4 | wire.SIZES[lanes]
+    return struct.pack(">BBIHBB", first, _JOB, block, pool_index, exponent, 0)
+
+
+EXAMPLES = {f"switchml-{lanes}": partial(_example, lanes) for lanes in wire.SIZES}
+ROUNDS = {f"switchml-{lanes}": partial(_round, lanes) for lanes in wire.SIZES}
