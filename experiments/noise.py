@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from ringleaf.chance import spread64
 from ringleaf.compiled import compiled, inline, signed
 from ringleaf.views import window
 
@@ -41,8 +42,6 @@ LARGEST = 1 << 20  # magnitude of integers
 
 _SEGMENT_BITS = 32
 _SEGMENT = 1 << _SEGMENT_BITS
-
-_WORD = (1 << 64) - 1
 
 # Of the quantile function.
 _A, _B, _C, _D, _E = map(np.float32, (1.28716, -2.11226, 0.82754, -1.81436, 0.81498))
@@ -56,19 +55,11 @@ def make_keys(seed: int, ranks: int, elements: int) -> Keys:
     """Return the keys of all ranks for tensors of so many elements."""
     segments = max(-(-elements // _SEGMENT), 1)
     words = [
-        [_mixed(_mixed(_mixed(seed) ^ rank) ^ segment) for rank in range(ranks)]
+        [spread64(spread64(spread64(seed) ^ rank) ^ segment) for rank in range(ranks)]
         for segment in range(segments)
     ]
     halves = [[(word >> 32, word & 0xFFFFFFFF) for word in row] for row in words]
     return np.array(halves, np.uint32).reshape(segments, ranks, 2)
-
-
-def _mixed(word: int) -> int:
-    """Return the next output of splitmix64 in state `word`."""
-    word = (word + 0x9E3779B97F4A7C15) & _WORD
-    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 & _WORD
-    word = (word ^ word >> 27) * 0x94D049BB133111EB & _WORD
-    return word ^ word >> 31
 
 
 def fill(keys: Keys, start: int, out: npt.NDArray[Any]) -> None:

@@ -51,6 +51,7 @@ class NetworkOptions:
     ahead_bytes: int | None = None  # of receives posted ahead per peer; None: two windows
     has_data: bool = True  # False: messages have sizes only, and nothing is added up or copied
     message_overhead_ps: int = 0  # of a host's processor, per message: LogGP's o
+    threads: int = 1  # that may handle the events of a single collective
 
     def __post_init__(self) -> None:
         parse_scheduler(self.scheduler)
@@ -58,7 +59,8 @@ class NetworkOptions:
         for name in ("loss", "duplicate", "reorder"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"options: {name} must be in [0, 1), got {getattr(self, name)}")
-        for name in ("queue_bytes", "window", "slots", "switch_entries", "ahead_bytes"):
+        positive = ("queue_bytes", "window", "slots", "switch_entries", "ahead_bytes", "threads")
+        for name in positive:
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise ConfigError(f"options: {name} must be >= 1, got {getattr(self, name)}")
         if not 1 <= self.mtu <= MAX_MTU:

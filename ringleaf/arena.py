@@ -17,6 +17,8 @@ import numpy.typing as npt
 _MAP_NORESERVE = 0x4000 if sys.platform == "linux" else 0
 """Linux's flag for memory that may be larger than the machine's; Python has no name for it yet."""
 
+OWN_WORDS = 64
+
 Words = npt.NDArray[np.int64]
 Fields = npt.NDArray[np.uint64]
 Lanes = npt.NDArray[np.uint32]
@@ -31,7 +33,8 @@ class Arena(NamedTuple):
     lanes: Lanes  # uint32: P4 fields and registers that come in runs of equal width
     bytes: Bytes  # uint8: packet heads, pcap buffers
     memory: Bytes  # uint8: hosts' registered memory; tensors and payloads live here
-    addresses: Words  # (5,), of the arrays above, for compiled code (`ringleaf/native.py`)
+    own: Words  # (OWN_WORDS,), int64: what each thread has for itself
+    addresses: Words  # (6,), of the arrays above, for compiled code (`ringleaf/native.py`)
 
     @property
     def address(self) -> int:
@@ -39,11 +42,9 @@ class Arena(NamedTuple):
         return self.addresses.ctypes.data
 
 
-def _with_addresses(
-    words: Words, fields: Fields, lanes: Lanes, bytes_: Bytes, memory: Bytes
-) -> Arena:
-    arrays = (words, fields, lanes, bytes_, memory)
-    return Arena(*arrays, np.array([array.ctypes.data for array in arrays], np.int64))
+def _with_addresses(*arrays: npt.NDArray[Any]) -> Arena:
+    addresses = np.array([array.ctypes.data for array in arrays], np.int64)
+    return Arena._make((*arrays, addresses))
 
 
 class Store:
@@ -66,13 +67,28 @@ class Store:
         self._has_data = has_data
         self._used = {"words": 0, "fields": 0, "lanes": 0, "bytes": 0}
         self._memory_used = 0
-        self.arena = _with_addresses(
-            np.zeros(1024, np.int64),
-            np.zeros(1024, np.uint64),
-            np.zeros(1024, np.uint32),
-            np.zeros(1024, np.uint8),
-            self._new_memory(memory_bytes),
-        )
+        self.arenas = [
+            _with_addresses(
+                np.zeros(1024, np.int64),
+                np.zeros(1024, np.uint64),
+                np.zeros(1024, np.uint32),
+                np.zeros(1024, np.uint8),
+                self._new_memory(memory_bytes),
+                np.zeros(OWN_WORDS, np.int64),
+            )
+        ]
+        """The arena as each of the threads sees it that may work on it at the same time."""
+
+    @property
+    def arena(self) -> Arena:
+        """The arena as the first thread sees it, which is mostly the only one."""
+        return self.arenas[0]
+
+    def share(self, threads: int) -> None:
+        """Have arenas for so many threads."""
+        while len(self.arenas) < threads:
+            own = np.zeros(OWN_WORDS, np.int64)
+            self.arenas.append(_with_addresses(*self.arena[:5], own))
 
     def allocate(self, array: str, count: int) -> int:
         """Return the offset of `count` new zeroed items of `words`, `fields`, `lanes` or `bytes`.
@@ -105,8 +121,9 @@ class Store:
         return offset
 
     def _put(self, name: str, array: npt.NDArray[Any]) -> None:
-        arrays = self.arena._replace(**{name: array})
-        self.arena = _with_addresses(*arrays[:-1])
+        self.arenas = [
+            _with_addresses(*arena._replace(**{name: array})[:-1]) for arena in self.arenas
+        ]
 
     def _new_memory(self, count: int) -> Bytes:
         """Bytes of whatever value; pages that nobody touches cost nothing."""

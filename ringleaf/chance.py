@@ -7,6 +7,16 @@ import numpy as np
 from ringleaf.arena import Fields
 from ringleaf.compiled import inline
 
+_WORD = (1 << 64) - 1
+
+
+def spread64(number: int) -> int:
+    """Return 64 bits that look unlike those of any near number: splitmix64's first output."""
+    word = (number + 0x9E3779B97F4A7C15) & _WORD
+    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 & _WORD
+    word = (word ^ word >> 27) * 0x94D049BB133111EB & _WORD
+    return word ^ word >> 31
+
 
 @inline
 def draw64(fields: Fields, at: int) -> np.uint64:

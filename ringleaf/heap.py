@@ -1,8 +1,10 @@
-"""The event heap: a 4-ary heap of rows (time_ps, sequence and event) in the arena.
+"""The event heap: a 4-ary heap of rows (time_ps, order and event) in the arena.
 
-Events order by (time, sequence), so events of one instant keep the order they were made in. The
-four children of a row are one cache line, and the least of them is found without a branch: which
-one it is can't be predicted. Behind the last row all times are `NEVER`, so there are always four.
+Events order by time, then by the order that they are given: by the port at which a packet arrives,
+say, so that it does not matter when they were made. Those that have nothing else to go by have a
+`next_tie`. The four children of a row are one cache line, and the least of them is found without a
+branch: which one it is can't be predicted. Behind the last row all times are `NEVER`, so there are
+always four.
 """
 
 from __future__ import annotations
@@ -14,16 +16,19 @@ from ringleaf.compiled import inline
 
 ROW = 2
 COUNT = 0
-SEQUENCE = 1  # of the next event
+TIES = 1  # the last tie given
 CAPACITY = 2
 ROWS_AT = 3
 HEAP_WORDS = 8
 
-EVENT_BITS = 36  # an event is a number of so many bits; its sequence is above them, in one word
-FIRST_SEQUENCE = -(1 << 63 - EVENT_BITS)
-LAST_SEQUENCE = (1 << 63 - EVENT_BITS) - (1 << 20)  # some may still be made
+# A row's second word: a place among the events of a time, a tie, and the event.
+EVENT_BITS = 32
+TIE_BITS = 17
+PLACE_BITS = 14
+LAST_TIE = (1 << TIE_BITS) - (1 << 13)  # some may still be made
 
 _EVENT = (1 << EVENT_BITS) - 1
+_TIE = (1 << TIE_BITS) - 1
 _NEVER = (1 << 63) - 1
 _LINE = 8  # words
 _FIRST = _LINE - ROW  # from the start of the first line, so that rows 1 to 4 are the second
@@ -32,7 +37,6 @@ _FIRST = _LINE - ROW  # from the start of the first line, so that rows 1 to 4 ar
 def make_heap(store: Store, capacity: int) -> int:
     """Return the offset of an empty heap with room for `capacity` events."""
     at = store.allocate("words", HEAP_WORDS)
-    store.arena.words[at + SEQUENCE] = FIRST_SEQUENCE
     grow_heap(store, at, capacity)
     return at
 
@@ -51,13 +55,27 @@ def grow_heap(store: Store, at: int, capacity: int) -> None:
 
 
 def renumber(words: Words, at: int) -> None:
-    """Number a heap's events anew, from the first sequence on, in their order."""
+    """Number the ties of a heap's events anew, in their order."""
     rows_at, count = int(words[at + ROWS_AT]), int(words[at + COUNT])
     rows = words[rows_at : rows_at + count * ROW].reshape(count, ROW)
     rows[:] = rows[np.lexsort((rows[:, 1], rows[:, 0]))]  # which is a heap as well
-    sequence = FIRST_SEQUENCE + np.arange(count)
-    rows[:, 1] = sequence << EVENT_BITS | rows[:, 1] & _EVENT
-    words[at + SEQUENCE] = FIRST_SEQUENCE + count
+    tied = (rows[:, 1] >> EVENT_BITS & _TIE) > 0
+    ties = np.cumsum(tied) * tied
+    rows[:, 1] = rows[:, 1] & ~(_TIE << EVENT_BITS) | ties << EVENT_BITS
+    words[at + TIES] = int(tied.sum())
+
+
+@inline
+def next_tie(words: Words, at: int) -> int:
+    """Return a tie later than all before; the caller keeps LAST_TIE."""
+    words[at + TIES] += 1
+    return words[at + TIES]
+
+
+@inline
+def order_at(place: int, tie: int) -> int:
+    """Return the order of an event at a place, below 2^PLACE_BITS, with a tie or 0."""
+    return place << TIE_BITS | tie
 
 
 @inline
@@ -88,12 +106,11 @@ def _place(words: Words, rows: int, hole: int, time_ps: int, word: int) -> None:
 
 
 @inline
-def push_event(words: Words, at: int, time_ps: int, event: int) -> None:
-    """Add an event, a number of EVENT_BITS; the caller keeps CAPACITY and LAST_SEQUENCE."""
-    count, sequence = words[at + COUNT], words[at + SEQUENCE]
+def push_event(words: Words, at: int, time_ps: int, event: int, order: int) -> None:
+    """Add an event, a number of EVENT_BITS, in this order; the caller keeps CAPACITY."""
+    count = words[at + COUNT]
     words[at + COUNT] = count + 1
-    words[at + SEQUENCE] = sequence + 1
-    _place(words, words[at + ROWS_AT], count, time_ps, sequence << EVENT_BITS | event)
+    _place(words, words[at + ROWS_AT], count, time_ps, order << EVENT_BITS | event)
 
 
 @inline

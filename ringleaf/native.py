@@ -58,6 +58,7 @@ _ARRAYS = {
     "lanes": ArenaArray(types.uint32),
     "bytes": ArenaArray(types.uint8),
     "memory": ArenaArray(types.uint8),
+    "own": ArenaArray(types.int64),
 }
 
 

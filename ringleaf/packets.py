@@ -33,8 +33,6 @@ ROW_WORDS = 16
 
 # Pool geometry, at fixed places in `arena.words`, so that any component finds it.
 POOL_SIZE = 0
-POOL_FREE = 1  # packets free now
-FREE_AT = 2  # stack of free packets
 ROWS_AT = 3
 HEADS_AT = 4
 HEAD_BYTES = 5  # room for a head
@@ -42,8 +40,12 @@ FIELDS_AT = 6
 FIELD_COUNT = 7  # room for a P4 program's scalar fields
 LANES_AT = 8
 LANE_COUNT = 9  # room for a P4 program's lanes
-OUTBOX_AT = 10  # what left a pipeline just now: rows (packet, egress port)
 HEADER_WORDS = 64
+
+# What each thread has for itself, in `arena.own`.
+POOL_FREE = 0  # packets free now, for this thread
+FREE_AT = 1  # stack of free packets
+OUTBOX_AT = 2  # what left a pipeline just now: rows (packet, egress port)
 OUTBOX_ROWS = 1024  # also the packets that must be free when a pipeline runs
 
 
@@ -77,10 +79,11 @@ def allocate_packet(arena: Arena) -> int:
 
     The caller keeps enough packets free (`POOL_FREE`): running out is our bug.
     """
-    words = arena.words
-    words[POOL_FREE] -= 1
-    assert words[POOL_FREE] >= 0
-    packet = words[words[FREE_AT] + words[POOL_FREE]]
+    words, own = arena.words, arena.own
+    free = own[POOL_FREE] - 1
+    assert free >= 0
+    own[POOL_FREE] = free
+    packet = words[own[FREE_AT] + free]
     row = words[ROWS_AT] + packet * ROW_WORDS
     for word in range(row, row + ROW_WORDS):
         words[word] = 0
@@ -89,9 +92,10 @@ def allocate_packet(arena: Arena) -> int:
 
 @inline
 def free_packet(arena: Arena, packet: int) -> None:
-    words = arena.words
-    words[words[FREE_AT] + words[POOL_FREE]] = packet
-    words[POOL_FREE] += 1
+    own = arena.own
+    free = own[POOL_FREE]
+    arena.words[own[FREE_AT] + free] = packet
+    own[POOL_FREE] = free + 1
 
 
 @inline
@@ -136,9 +140,8 @@ def make_pool(
     """Lay the pool out in `store`, which must be new; rows get these fixed widths."""
     at = store.allocate("words", HEADER_WORDS)
     assert at == 0, "the pool's geometry lies at the start of the arena"
-    outbox = store.allocate("words", 2 * OUTBOX_ROWS)
+    store.arena.own[OUTBOX_AT] = store.allocate("words", 2 * OUTBOX_ROWS)
     words = store.arena.words
-    words[OUTBOX_AT] = outbox
     words[HEAD_BYTES] = -(-head_bytes // 64) * 64
     words[FIELD_COUNT] = -(-field_count // 8) * 8
     words[LANE_COUNT] = -(-lane_count // 16) * 16
@@ -155,19 +158,53 @@ def grow_pool(store: Store, size: int) -> None:
         ("bytes", HEADS_AT, int(header[HEAD_BYTES])),
         ("fields", FIELDS_AT, int(header[FIELD_COUNT])),
         ("lanes", LANES_AT, int(header[LANE_COUNT])),
-        ("words", FREE_AT, 1),
     ):
         at = store.allocate(array, size * width)
         flat = getattr(store.arena, array)
         came = int(header[at_word])
         flat[at : at + old * width] = flat[came : came + old * width]
         store.arena.words[at_word] = at
+    free = _free_packets(store)
+    for arena in store.arenas:
+        arena.own[FREE_AT] = store.allocate("words", size)
+    store.arena.words[POOL_SIZE] = size
+    _deal(store, np.concatenate((free, np.arange(size - 1, old - 1, -1))))
+
+
+def share_pool(store: Store, threads: int) -> None:
+    """Have so many threads take packets from the pool, and free them, at the same time."""
+    store.share(threads)
+    size = int(store.arena.words[POOL_SIZE])
+    for arena in store.arenas:
+        if not arena.own[OUTBOX_AT]:
+            arena.own[OUTBOX_AT] = store.allocate("words", 2 * OUTBOX_ROWS)
+            arena.own[FREE_AT] = store.allocate("words", size)
+    deal_packets(store)
+
+
+def deal_packets(store: Store) -> None:
+    """Give each thread as many free packets as any other; they leave them where they end."""
+    _deal(store, _free_packets(store))
+
+
+def free_packets(store: Store) -> int:
+    """Return the number of packets that are free."""
+    return sum(int(arena.own[POOL_FREE]) for arena in store.arenas)
+
+
+def _free_packets(store: Store) -> Words:
+    """Return the free packets, of all threads."""
     words = store.arena.words
-    free_at, free = int(words[FREE_AT]), int(words[POOL_FREE])
-    fresh = np.arange(size - 1, old - 1, -1)
-    words[free_at + free : free_at + free + fresh.size] = fresh
-    words[POOL_FREE] = free + fresh.size
-    words[POOL_SIZE] = size
+    stacks = [(int(arena.own[FREE_AT]), int(arena.own[POOL_FREE])) for arena in store.arenas]
+    return np.concatenate([words[start : start + count] for start, count in stacks])
+
+
+def _deal(store: Store, free: Words) -> None:
+    words = store.arena.words
+    for arena, packets in zip(store.arenas, np.array_split(free, len(store.arenas)), strict=True):
+        start = int(arena.own[FREE_AT])
+        words[start : start + len(packets)] = packets
+        arena.own[POOL_FREE] = len(packets)
 
 
 def widen_pool(store: Store, *, head_bytes: int, field_count: int, lane_count: int) -> None:
@@ -191,10 +228,7 @@ def widen_pool(store: Store, *, head_bytes: int, field_count: int, lane_count: i
 
 def empty_pool(store: Store) -> None:
     """Make all packets free; nobody may hold one any more."""
-    words = store.arena.words
-    size, free_at = int(words[POOL_SIZE]), int(words[FREE_AT])
-    words[free_at : free_at + size] = np.arange(size - 1, -1, -1)
-    words[POOL_FREE] = size
+    _deal(store, np.arange(int(store.arena.words[POOL_SIZE]) - 1, -1, -1))
 
 
 def read_packet(arena: Arena, packet: int) -> bytes:

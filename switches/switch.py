@@ -16,10 +16,10 @@ from ringleaf.packets import (
     OUTBOX_ROWS,
     PAYLOAD_AT,
     PAYLOAD_LEN,
-    POOL_FREE,
     POOL_SIZE,
     TWIN,
     free_packet,
+    free_packets,
     grow_pool,
     make_pool,
     open_packet,
@@ -122,9 +122,9 @@ class Switch(ControlPlane):
 
     def _outbox(self, count: int) -> list[list[int]]:
         """Return the rows (packet, egress port) that the traffic manager has just written."""
-        words = self.store.arena.words
-        start = int(words[OUTBOX_AT])
-        rows: list[list[int]] = words[start : start + 2 * count].reshape(count, 2).tolist()
+        arena = self.store.arena
+        start = int(arena.own[OUTBOX_AT])
+        rows: list[list[int]] = arena.words[start : start + 2 * count].reshape(count, 2).tolist()
         return rows
 
     def _leave(
@@ -144,7 +144,7 @@ class Switch(ControlPlane):
         if flags & CLONE:
             twin = int(arena.words[row_of(arena.words, packet) + TWIN])
             queued.extend(self._outbox(send_twin(arena, self.at, twin)))
-        if flags & ROUND and may_pass(arena.words, self.at, packet):
+        if flags & ROUND and may_pass(arena, self.at, packet):
             arrived.append(packet)
             return
         if flags & SEND:
@@ -153,9 +153,9 @@ class Switch(ControlPlane):
 
     def _make_room(self) -> None:
         """Let the pool grow with the packets under way, up to `MOST_PACKETS`."""
-        words = self.store.arena.words
-        if words[POOL_FREE] < 2 * OUTBOX_ROWS and words[POOL_SIZE] < MOST_PACKETS:
-            grow_pool(self.store, int(words[POOL_SIZE]) + 2 * OUTBOX_ROWS)
+        size = int(self.store.arena.words[POOL_SIZE])
+        if free_packets(self.store) < 2 * OUTBOX_ROWS and size < MOST_PACKETS:
+            grow_pool(self.store, size + 2 * OUTBOX_ROWS)
 
     def _receive(self, port: int, data: bytes) -> int:
         """Return a new packet; its bytes beyond the headers lie in registered memory."""

@@ -54,7 +54,7 @@ def test_packets_keep_what_they_hold_when_the_pool_grows_and_widens(
         view = open_packet(store.arena, packet)
         assert (view.fields[:8] == number + 1).all()
         assert (view.lanes[:16] == number + 7).all()
-    assert store.arena.words[POOL_FREE] == size - len(frames)
+    assert store.arena.own[POOL_FREE] == size - len(frames)
 
 
 def test_an_emptied_pool_gives_each_packet_once() -> None:

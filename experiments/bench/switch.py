@@ -86,7 +86,7 @@ def _run(arena: Arena, at: int, rounds: int) -> int:
     """Put all frames through the switch, `rounds` times; return how many packets were sent."""
     words = arena.words
     block = window(words, at, MEASURE_WORDS)
-    outbox = words[OUTBOX_AT]
+    outbox = arena.own[OUTBOX_AT]
     number_at = block[NUMBER_AT]
     sent = 0
     for _ in range(rounds):

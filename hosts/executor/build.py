@@ -17,6 +17,8 @@ from ringleaf.tensors import ElementType
 
 Rows = npt.NDArray[np.int64]
 
+_LINE = 8  # words of a line of the cache
+
 
 class Executors:
     """The executors of all nodes of an operation, which can be started again and again.
@@ -26,8 +28,9 @@ class Executors:
         plans: The nodes' parts of the schedule.
         staging: The buffers of its streams.
         dtype: Type of the elements.
-        at: A place for `words_of(plans, staging)` words; None: a new one is allocated.
+        at: A place for `words_of(plans, staging, regions)` words; None: a new one is allocated.
         has_data: Whether messages are added up and copied.
+        regions: By node, the region of the network that has it; None: there is only one.
     """
 
     def __init__(
@@ -39,18 +42,23 @@ class Executors:
         *,
         at: int | None = None,
         has_data: bool = True,
+        regions: Sequence[int] | None = None,
     ) -> None:
         self.plans = plans
         self._store = store
         self._staging = staging
-        self._places = _Places(plans, staging)
+        self._regions = np.array([0] * plans.nodes if regions is None else regions, np.int64)
+        self._places = _Places(plans, staging, int(self._regions.max(initial=0)) + 1)
         self.at = store.allocate("words", self._places.total) if at is None else at
         words = self._words()
         words[:] = 0
         places, start = self._places, self.at
-        words[x.ITEM_BYTES] = dtype.itemsize
-        words[x.ELEMENT] = kind_of(dtype) if has_data else NOTHING
-        words[x.EDGES_AT], words[x.STACK_AT] = start + places.edges, start + places.stack
+        blocks = self._table(0, places.regions, x.OPERATION_WORDS)
+        blocks[:, x.ITEM_BYTES] = dtype.itemsize
+        blocks[:, x.ELEMENT] = kind_of(dtype) if has_data else NOTHING
+        blocks[:, x.EDGES_AT] = start + places.edges
+        stacks = np.arange(places.regions) * places.stack_words
+        blocks[:, x.STACK_AT] = start + places.stack + stacks
         words[places.edges : places.edges + plans.chunks + 1] = plans.edges
         words[places.after : places.after + len(plans.after)] = plans.after
         self._write_executors()
@@ -61,6 +69,15 @@ class Executors:
     def nodes(self) -> int:
         """The number of nodes."""
         return self.plans.nodes
+
+    @property
+    def blocks(self) -> list[int]:
+        """The addresses of the operation's blocks, by region."""
+        return [self.at + number * x.OPERATION_WORDS for number in range(self._places.regions)]
+
+    def region(self, node: int) -> int:
+        """Return the region that has a node."""
+        return int(self._regions[node])
 
     def executor(self, node: int) -> int:
         """Return the address of a node's executor."""
@@ -83,9 +100,10 @@ class Executors:
             addresses: By node, the address of its tensor in registered memory.
             staging: By node, the address of memory for its buffers.
         """
-        words, places = self._words(), self._places
-        words[[x.LEFT_NODES, x.NEXT_DONE, x.FAILED]] = 0
-        words[x.TOP] = words[x.STACK_AT]
+        places = self._places
+        blocks = self._table(0, places.regions, x.OPERATION_WORDS)
+        blocks[:, [x.LEFT_NODES, x.NEXT_DONE, x.FAILED]] = 0
+        blocks[:, x.TOP] = blocks[:, x.STACK_AT]
         self._prepare_executors(np.asarray(addresses, np.int64))
         self._prepare_streams(np.asarray(staging, np.int64))
         chunks = self._table(places.chunks, self.nodes * self.plans.chunks, x.CHUNK_WORDS)
@@ -114,7 +132,8 @@ class Executors:
     def _write_executors(self) -> None:
         plans, places, start = self.plans, self._places, self.at
         table = self._table(places.executors, self.nodes, x.EXECUTOR_WORDS)
-        table[:, x.KIND], table[:, x.OPERATION] = SUM, start
+        table[:, x.KIND] = SUM
+        table[:, x.OPERATION] = start + self._regions * x.OPERATION_WORDS
         table[:, x.OWNER] = self._addresses(places.executors, table)
         table[:, x.NODE] = np.arange(self.nodes)
         table[:, x.WRITES] = _count(plans.node[plans.kind != SEND], self.nodes)
@@ -184,11 +203,12 @@ class Executors:
 class _Places:
     """Where the tables of an operation begin, counted from its block."""
 
-    def __init__(self, plans: Plans, staging: Staging) -> None:
+    def __init__(self, plans: Plans, staging: Staging, regions: int) -> None:
         parts = len(plans.message)
+        self.regions = regions
         self.stream_of_slot = np.repeat(np.arange(len(staging.slots)), staging.slots)
         self.first_slot = np.cumsum(staging.slots) - staging.slots
-        self.executors = x.OPERATION_WORDS
+        self.executors = regions * x.OPERATION_WORDS
         self.streams = self.executors + plans.nodes * x.EXECUTOR_WORDS
         self.slots = self.streams + len(plans.streams) * x.STREAM_WORDS
         self.chunks = self.slots + len(self.stream_of_slot) * x.SLOT_WORDS
@@ -199,12 +219,13 @@ class _Places:
         self.stack = self.sums + parts - plans.first_sum
         held = np.bincount(plans.streams.node, staging.slots, plans.nodes).max(initial=0)
         frames = 2 * int(held) + 4  # each message that is held, or encoded, is counted once
-        self.total = self.stack + frames * x.FRAME_WORDS
+        self.stack_words = -(-frames * x.FRAME_WORDS // _LINE) * _LINE
+        self.total = self.stack + regions * self.stack_words
 
 
-def words_of(plans: Plans, staging: Staging) -> int:
+def words_of(plans: Plans, staging: Staging, regions: int) -> int:
     """Return the words that executors take."""
-    return _Places(plans, staging).total
+    return _Places(plans, staging, regions).total
 
 
 def _count(nodes: Column, most: int) -> Column:

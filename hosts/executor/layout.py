@@ -3,7 +3,7 @@
 References between parts are addresses, places in `arena.words`; 0 stands for none.
 """
 
-# An operation's block.
+# An operation's block; where the network has regions, that of its nodes in one of them.
 LEFT_NODES = 0  # nodes that run here and are not done
 NEXT_DONE = 1  # the next operation that is done and not yet taken
 ITEM_BYTES = 2  # of an element
@@ -15,7 +15,7 @@ ENCODE = 7  # callbacks: write the message of a part, and return its bytes
 APPLY = 8  # move a part's message into the tensor
 AGGREGATE = 9  # give a part's sum to the switches, and return the agent
 FAILED = 10  # a callback has raised an exception
-OPERATION_WORDS = 11
+OPERATION_WORDS = 16  # threads have a block each, in a line of the cache of its own
 
 # A wait: whoever waits for a chunk is in its list. It begins streams, slots, and executors, whose
 # sums wait together. Chunks, and frames, begin with the first two words: the ends of their lists.
@@ -29,7 +29,7 @@ WAIT_WORDS = 5
 SLOT = 3
 
 # An executor: one node's part of an operation.
-OPERATION = 5
+OPERATION = 5  # block
 AGENT = 6  # the block of its host's rc agent
 NODE = 7
 ADDRESS = 8  # of the tensor, in arena.memory

@@ -45,7 +45,7 @@ NOTES_AT = 0  # rows of NOTE_WORDS
 NOTES = 1
 MOST_NOTES = 2
 LEFT_OUT = 3
-POSTED_AT = 4  # by message, when its sender gave it to its agent, plus 1; 0: that is not noted
+POSTED_AT = 4  # by message, when its sender gave it to its agent
 JOURNAL_WORDS = 5
 NOTE_WORDS = 6  # kind, node, peer, message, start_ps, end_ps
 
@@ -82,7 +82,7 @@ def engage(words: Words, at: int, part: int, event: int, now_ps: int) -> None:
     agent = words[walk.executor_of(words, part) + x.AGENT]
     done_ps = max(now_ps, words[agent + HOST_FREE_PS]) + words[at + OVERHEAD_PS]
     words[agent + HOST_FREE_PS] = done_ps
-    push_event(words, words[at + CALENDAR_AT], done_ps, event)
+    push_event(words, words[at + CALENDAR_AT], done_ps, event, 0)
 
 
 @inline
@@ -201,8 +201,7 @@ def wake_all(arena: Arena, at: int, now_ps: int) -> int:
 @inline
 def note_posted(words: Words, journal: int, part: int, now_ps: int) -> None:
     """Note that a node's agent has been given a message to send."""
-    if words[journal + NOTES] < words[journal + MOST_NOTES]:
-        words[words[journal + POSTED_AT] + words[part + x.MESSAGE]] = now_ps + 1
+    words[words[journal + POSTED_AT] + words[part + x.MESSAGE]] = now_ps
 
 
 @inline
@@ -211,10 +210,10 @@ def note(words: Words, journal: int, part: int, now_ps: int) -> None:
     stream = words[part + x.STREAM]
     kind = words[stream + x.KIND]
     message = words[part + x.MESSAGE]
-    start_ps = words[part + x.HELD]
+    start_ps = words[part + x.HELD] - 1
     if kind != SUM:
         start_ps = words[words[journal + POSTED_AT] + message]
-    if start_ps == 0 or words[journal + NOTES] == words[journal + MOST_NOTES]:
+    if words[journal + NOTES] == words[journal + MOST_NOTES]:
         words[journal + LEFT_OUT] += 1
         return
     row = words[journal + NOTES_AT] + words[journal + NOTES] * NOTE_WORDS
@@ -223,7 +222,7 @@ def note(words: Words, journal: int, part: int, now_ps: int) -> None:
     words[row + 1] = words[words[stream + x.OWNER] + x.NODE]
     words[row + 2] = -1 if kind == SUM else words[stream + x.PEER]
     words[row + 3] = message
-    words[row + 4] = start_ps - 1
+    words[row + 4] = start_ps
     words[row + 5] = now_ps
 
 

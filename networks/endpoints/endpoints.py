@@ -12,7 +12,7 @@ from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError
 from ringleaf.hosts import rc
-from ringleaf.hosts.agent import HostAgent, make_ring
+from ringleaf.hosts.agent import COMPLETIONS_AT, HostAgent, make_ring
 from ringleaf.hosts.executor.build import Executors, words_of
 from ringleaf.hosts.plan import Plans, plans
 from ringleaf.hosts.staging import Staging, lay_out
@@ -71,8 +71,22 @@ class Endpoints:
         self._lanes = options.lanes
         self._has_data = options.has_data
         self._ahead_bytes = options.ahead_bytes or 2 * self.connections.window_bytes
+        self.rings: Sequence[int] = [self.ring]
+        self._region_of: Sequence[int] = [0] * len(self._agents)
         self._planned: tuple[Schedule, Plans] | None = None
         self._room = (0, 0)  # words of the last collective's executors: where, how many
+
+    def divide(self, region_of: Sequence[int], rings: Sequence[int]) -> None:
+        """Divide the hosts into regions, whose agents report to rings of their own."""
+        self._region_of, self.rings = region_of, rings
+        for host, agents in enumerate(self._agents):
+            for agent in agents:
+                self._store.arena.words[agent.block + COMPLETIONS_AT] = rings[region_of[host]]
+
+    @property
+    def regions(self) -> int:
+        """The number of regions of the network, whose hosts work at the same time."""
+        return len(self.rings)
 
     @property
     def hosts(self) -> int:
@@ -144,7 +158,7 @@ class Endpoints:
         with self.memory.registered(tensors, _spare(schedule, staging, elements, dtype)) as known:
             nodes = known + [self.memory.take(elements, dtype) for _ in range(schedule.servers)]
             buffers = [self.memory.take_bytes(size) for size in staging.nodes.tolist()]
-            at = self._take_room(words_of(parts, staging))
+            at = self._take_room(words_of(parts, staging, self.regions))
             executors = self.executors(parts, staging, dtype, group=group, at=at)
             yield self.operate(schedule, executors, nodes, buffers, group=group)
 
@@ -176,8 +190,16 @@ class Endpoints:
             channel: A channel that no other operation of the group uses at a time.
             at: A place for their words; None: a new one.
         """
-        made = Executors(self._store, parts, staging, dtype, at=at, has_data=self._has_data)
         members = [index(host) for host in self.groups[group].nodes[: parts.nodes]]
+        made = Executors(
+            self._store,
+            parts,
+            staging,
+            dtype,
+            at=at,
+            has_data=self._has_data,
+            regions=[self._region_of[host] for host in members],
+        )
         agents = [self.connections.agents[host] for host in members]
         numbers = [
             self.connections.qp(members[node], Flow(group, channel, stream))

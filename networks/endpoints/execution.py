@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import ringleaf.hosts.executor.layout as x
 from ringleaf.arena import Store
 from ringleaf.errors import BackendError
-from ringleaf.heap import CAPACITY, SEQUENCE, grow_heap, make_heap, renumber
+from ringleaf.heap import CAPACITY, grow_heap, make_heap
 from ringleaf.hosts.executor import walk
 from ringleaf.hosts.plan import SEND
 from ringleaf.networks.endpoints import driver as d
@@ -29,62 +29,84 @@ class Execution:
         store: The store of the hosts.
         wake: The handler by which the network serves an agent that was given something to do
             (`driver.set_wake`).
-        network: The network's block.
+        networks: The network's blocks, one for each region of the hosts.
         overhead_ps: Time of a host's processor for each message that it sends or receives; a
             tensor given to an aggregation agent, and its sum, are such messages.
     """
 
     def __init__(
-        self, endpoints: Endpoints, store: Store, *, wake: Wake, network: int, overhead_ps: int = 0
+        self,
+        endpoints: Endpoints,
+        store: Store,
+        *,
+        wake: Wake,
+        networks: Sequence[int],
+        overhead_ps: int = 0,
     ) -> None:
         self._endpoints = endpoints
         self._store = store
-        self._active: dict[int, Operation] = {}  # by block
-        self.at = store.allocate("words", d.DRIVER_WORDS)
-        calendar = make_heap(store, 1) if overhead_ps else 0
+        self._active: dict[int, Operation] = {}  # by its blocks
+        self.drivers = [store.allocate("words", d.DRIVER_WORDS) for _ in networks]
+        """The blocks of the drivers, one for each region."""
+        self._calendars = [make_heap(store, 1) if overhead_ps else 0 for _ in networks]
         words = store.arena.words
-        words[self.at + d.RING_AT] = endpoints.ring
-        words[self.at + d.NETWORK_AT], words[self.at + d.CALENDAR_AT] = network, calendar
-        words[self.at + d.OVERHEAD_PS] = overhead_ps
+        rows = zip(self.drivers, networks, endpoints.rings, self._calendars, strict=True)
+        for at, network, ring, calendar in rows:
+            words[at + d.RING_AT] = ring
+            words[at + d.NETWORK_AT], words[at + d.CALENDAR_AT] = network, calendar
+            words[at + d.OVERHEAD_PS] = overhead_ps
         self.set_wake(wake)
 
     @property
     def now_ps(self) -> int:
         """The time of the last report."""
-        return int(self._store.arena.words[self.at + d.NOW_PS])
+        return self._most(d.NOW_PS)
 
     @property
     def reports(self) -> int:
         """The number of agents' reports so far."""
-        return int(self._store.arena.words[self.at + d.REPORTS])
+        return sum(int(self._store.arena.words[at + d.REPORTS]) for at in self.drivers)
+
+    def _most(self, word: int) -> int:
+        return max(int(self._store.arena.words[at + word]) for at in self.drivers)
 
     def set_wake(self, wake: Wake) -> None:
         """Have another handler serve agents from now on."""
-        d.set_wake(self._store.arena.words, self.at, wake)
+        for at in self.drivers:
+            d.set_wake(self._store.arena.words, at, wake)
 
     def note(self, journal: Journal | None) -> None:
         """Have the messages of the operations to come noted in a journal, or in none."""
-        self._store.arena.words[self.at + d.JOURNAL_AT] = journal.at if journal else 0
+        blocks = journal.blocks if journal else [0] * len(self.drivers)
+        for at, block in zip(self.drivers, blocks, strict=True):
+            self._store.arena.words[at + d.JOURNAL_AT] = block
 
     def start(self, operation: Operation, now_ps: int) -> None:
         """Start an operation's executors; the driver's next `dispatch` posts their requests."""
-        assert operation.at not in self._active
+        executors = operation.executors
+        assert not self._active.keys() & executors.blocks
         place = operation.group, operation.channel
-        self._active[operation.at] = operation
+        self._active |= dict.fromkeys(executors.blocks, operation)
         self._make_room()
-        connections, executors = self._endpoints.connections, operation.executors
-        self._store.arena.words[self.at + d.NOW_PS] = now_ps
+        connections = self._endpoints.connections
+        for at in self.drivers:
+            self._store.arena.words[at + d.NOW_PS] = now_ps
         for node in operation.nodes:
             connections.prioritise(*place, node, operation.priority)
             paced = executors.plans.streams_of(node, SEND) if operation.rate_bps else []
             connections.pace(*place, node, paced, operation.rate_bps)
-            d.drive(self._store.arena, self.at, executors.executor(node), now_ps)
+            driver = self.drivers[executors.region(node)]
+            d.drive(self._store.arena, driver, executors.executor(node), now_ps)
         if not operation.left:
-            del self._active[operation.at]
+            self._forget(operation)
+
+    def _forget(self, operation: Operation) -> None:
+        for block in operation.executors.blocks:
+            del self._active[block]
 
     def dispatch(self) -> int:
-        """Have the driver take reports and post requests; return why it needs a pause, or 0."""
-        return int(d.drive(self._store.arena, self.at, d.DISPATCH, 0))
+        """Have the first driver take reports and post requests; return why it pauses, or 0."""
+        return int(d.drive(self._store.arena, self.drivers[0], d.DISPATCH, 0))
 
     def take_done(self) -> list[Operation]:
         """Return the operations that have been done since the last call.
@@ -93,28 +115,30 @@ class Execution:
             BackendError: If a message was longer than what its schedule says.
         """
         words = self._store.arena.words
-        for operation in self._active.values() if words[self.at + d.FAILED] else ():
+        for operation in set(self._active.values()) if self._most(d.FAILED) else ():
             operation.check()
-        if part := int(words[self.at + d.OVERLONG]):
+        if part := self._most(d.OVERLONG):
             peer, message = words[words[part + x.STREAM] + x.PEER], words[part + x.MESSAGE]
             node = words[walk.executor_of(words, part) + x.NODE]
             raise BackendError(
                 f"node {node}: too long a message from node {peer}, got row {message}"
             )
         done = []
-        at = int(words[self.at + d.FIRST_DONE])
-        while at:
-            done.append(self._active.pop(at))
-            at = int(words[at + x.NEXT_DONE])
-        words[self.at + d.FIRST_DONE] = 0
+        for driver in self.drivers:
+            at = int(words[driver + d.FIRST_DONE])
+            words[driver + d.FIRST_DONE] = 0
+            while at:
+                ended = self._active.get(at)  # None: it ended with another region's nodes
+                if ended is not None and not ended.left:
+                    done.append(ended)
+                    self._forget(ended)
+                at = int(words[at + x.NEXT_DONE])
         return done
 
     def _make_room(self) -> None:
-        """Make room in the calendar for all messages under way."""
-        calendar = int(self._store.arena.words[self.at + d.CALENDAR_AT])
-        if calendar:
-            wanted = sum(len(each.executors.plans.message) for each in self._active.values())
+        """Make room in the calendars for all messages under way."""
+        for calendar in filter(None, self._calendars):
+            operations = set(self._active.values())
+            wanted = sum(len(each.executors.plans.message) for each in operations)
             if wanted > self._store.arena.words[calendar + CAPACITY]:
                 grow_heap(self._store, calendar, 2 * wanted)
-            if self._store.arena.words[calendar + SEQUENCE] > 0:
-                renumber(self._store.arena.words, calendar)

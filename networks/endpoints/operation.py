@@ -71,17 +71,17 @@ class Operation:
             )
         }
         for word, callback in self._callbacks.items():
-            store.arena.words[executors.at + word] = callback.address
+            store.arena.words[np.array(executors.blocks) + word] = callback.address
 
     @property
     def at(self) -> int:
-        """The address of its block."""
+        """The address of its first block."""
         return self.executors.at
 
     @property
     def left(self) -> int:
         """The number of nodes here that have not done their parts."""
-        return int(self._store.arena.words[self.at + x.LEFT_NODES])
+        return int(self._store.arena.words[np.array(self.executors.blocks) + x.LEFT_NODES].sum())
 
     def finish_ps(self, node: int) -> int:
         """Return the time at which a node had its result."""

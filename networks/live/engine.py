@@ -148,7 +148,7 @@ class Engine:
         if len(data) > self.store.arena.words[HEAD_BYTES]:
             most = int(self.store.arena.words[HEAD_BYTES])
             raise ConfigError(f"packet_out: at most {most} bytes with its header, got {len(data)}")
-        if lacks_room(self.store.arena.words, self.at) == NEEDS_ROOM:
+        if lacks_room(self.store.arena, self.at) == NEEDS_ROOM:
             make_room(self.store, self.at)
         arena = self.store.arena
         packet = write_packet(arena, data)

@@ -131,7 +131,7 @@ class _Host:
         self._engine = Engine(job.store, ring=job.endpoints.ring, seed=job.seed + number)
         self._engine.build([Node(place.name, [place.line], agents=agents)])
         self._execution = Execution(
-            job.endpoints, job.store, wake=loop.hold, network=self._engine.at
+            job.endpoints, job.store, wake=loop.hold, networks=[self._engine.at]
         )
         self._node = job.endpoints.node_of(job.operation.group, number)
         self._operation = job.operation

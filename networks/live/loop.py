@@ -148,7 +148,7 @@ def receive(arena: Arena, at: int, socket: int, rings: Bytes, now_ps: int) -> in
             break
         if words[words[at + s.RING_AT]] > 0:
             break  # Python first: the next frame may be for a receive that it is about to post
-        reason = lacks_room(words, at)
+        reason = lacks_room(arena, at)
         if reason:
             return reason
         packet = take_frame(arena, socket, rings, frame)
@@ -169,7 +169,7 @@ def run_due(arena: Arena, at: int, now_ps: int) -> int:
     while words[heap + COUNT] > 0 and first_time_ps(words, heap) <= now_ps:
         if words[words[at + s.RING_AT]] > 0:
             break  # as in `receive`
-        reason = lacks_room(words, at)
+        reason = lacks_room(arena, at)
         if reason:
             return reason
         words[at + s.EVENTS] += 1

@@ -84,7 +84,7 @@ def run(arena: Arena, at: int, feed: int, until_ps: int) -> int:
             return EMPTY
         if now_ps > until_ps:
             return UNTIL
-        reason = lacks_room(words, at)
+        reason = lacks_room(arena, at)
         if reason:
             return reason
         words[at + s.EVENTS] += 1

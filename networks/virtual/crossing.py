@@ -72,7 +72,7 @@ def split_off(arena: Arena, at: int, port: int, packet: int, flags: int, now_ps:
     if flags & SEND:
         send(arena, at, port, packet, now_ps)
         return True
-    if flags & ROUND and may_pass(words, words[node + s.BLOCK_AT], packet):
+    if flags & ROUND and may_pass(arena, words[node + s.BLOCK_AT], packet):
         arrive_again(words, at, node, packet, now_ps)
     else:
         free_packet(arena, packet)
@@ -147,7 +147,7 @@ def drain(arena: Arena, at: int, port: int, now_ps: int) -> None:
 def forward(arena: Arena, at: int, node: int, count: int, now_ps: int) -> None:
     """Take `count` packets from the outbox to the queues of their ports, or to ingress again."""
     words = arena.words
-    outbox = words[OUTBOX_AT]
+    outbox = arena.own[OUTBOX_AT]
     for row in range(outbox, outbox + 2 * count, 2):
         packet, out = words[row], words[row + 1]
         port = find_port(words, node, out)

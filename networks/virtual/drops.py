@@ -7,6 +7,7 @@ own, so that totals are always right.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import ringleaf.networks.virtual.state as s
@@ -97,9 +98,9 @@ def clear_drops(net: NetworkState) -> None:
     net.state[s.DROP_KEYS] = 0
 
 
-def read_drops(net: NetworkState) -> list[DropCount]:
-    """Return the counts, by port, class and source."""
-    taken = sorted(net.drops[net.drops[:, PACKETS] > 0].tolist())
+def read_drops(nets: Iterable[NetworkState]) -> list[DropCount]:
+    """Return the counts of all regions, by port, class and source."""
+    taken = sorted(row for net in nets for row in net.drops[net.drops[:, PACKETS] > 0].tolist())
     return [
         DropCount(
             port=(row[KEY] - 1) >> 3,

@@ -9,10 +9,10 @@ from ringleaf.arena import Arena, Fields, Words
 from ringleaf.chance import draw64
 from ringleaf.compiled import copy_items, inline, signed
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
-from ringleaf.heap import push_event
+from ringleaf.heap import EVENT_BITS, PLACE_BITS, next_tie, order_at, push_event
 from ringleaf.networks.virtual.bins import count_bin
 from ringleaf.networks.virtual.events import ARRIVAL, IDLE
-from ringleaf.networks.virtual.state import port_row
+from ringleaf.networks.virtual.state import box_of, port_row
 from ringleaf.packets import (
     HEAD_LEN,
     OWNER,
@@ -73,9 +73,37 @@ def capture(arena: Arena, at: int, port: int, packet: int, now_ps: int, order: i
 
 @inline
 def push_packet(words: Words, at: int, time_ps: int, kind: int, port: int, packet: int) -> None:
-    """Add the event of a packet at a port."""
+    """Add an event of a packet at a port of its own node, after those before of the same time."""
+    heap = words[at + s.HEAP_AT]
     words[row_of(words, packet) + PLACE] = port
-    push_event(words, words[at + s.HEAP_AT], time_ps, kind | packet << 3)
+    push_event(words, heap, time_ps, kind | packet << 3, order_at(0, next_tie(words, heap)))
+
+
+@inline
+def deliver(words: Words, at: int, time_ps: int, here: int, packet: int, may_tie: bool) -> None:
+    """Let a packet arrive at the other end of the link of a port, whose row is `here`.
+
+    Packets at one time are handled in the order of the ports at which they arrive, after all else
+    at that node. Only where packets may overtake others (`may_tie`) can two arrive at one port.
+    """
+    heap, towards = words[at + s.HEAP_AT], words[here + s.TOWARDS]
+    words[row_of(words, packet) + PLACE] = words[here + s.PEER]
+    place, region = towards & s.LAST_PLACE, towards >> PLACE_BITS
+    if region != words[at + s.REGION]:
+        mail(words, at, region, time_ps, place << EVENT_BITS | packet << 3 | ARRIVAL)
+        return
+    tie = next_tie(words, heap) if may_tie else 0
+    push_event(words, heap, time_ps, ARRIVAL | packet << 3, order_at(place, tie))
+
+
+@inline
+def mail(words: Words, at: int, region: int, time_ps: int, event: int) -> None:
+    """Leave a packet for another region; the caller keeps BOX_ROWS."""
+    box = box_of(words, at, region, words[at + s.HALF])
+    row = box + s.BOX_HEADER + 2 * words[box]
+    words[row], words[row + 1] = time_ps, event
+    words[box] += 1
+    words[at + s.MAIL_PS] = min(words[at + s.MAIL_PS], time_ps)
 
 
 @inline
@@ -101,20 +129,20 @@ def send(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
             capture(arena, at, port, packet, on_line_ps, s.SENT)
         if words[here + s.CAPTURE] & s.PIN:
             pin_payload(arena, packet)
-    random = window(arena.fields, words[at + s.RANDOM_AT], 1)
+    random = window(arena.fields, words[at + s.RANDOM_AT] + port, 1)
     if happens(random, words[here + s.LOSS]):
         words[here + s.LOST] += 1
         free_packet(arena, packet)
         return
     at_ps = done_ps + words[here + s.DELAY_PS]
-    peer = words[here + s.PEER]
+    may_tie = words[at + s.DUPLICATE] > 0 or words[at + s.REORDER] > 0
     if happens(random, words[at + s.DUPLICATE]):
         twin = copy_packet(arena, packet)
         late_ps = at_ps + draw(random) % (words[at + s.JITTER_PS] + 1)
-        push_packet(words, at, late_ps, ARRIVAL, peer, twin)
+        deliver(words, at, late_ps, here, twin, may_tie)
     if happens(random, words[at + s.REORDER]):
         at_ps += draw(random) % (words[at + s.JITTER_PS] + 1)
-    push_packet(words, at, at_ps, ARRIVAL, peer, packet)
+    deliver(words, at, at_ps, here, packet, may_tie)
 
 
 @inline
@@ -123,4 +151,5 @@ def await_idle(words: Words, at: int, port: int) -> None:
     here = port_row(words, at, port)
     if not words[here + s.DRAINING]:
         words[here + s.DRAINING] = 1
-        push_event(words, words[at + s.HEAP_AT], words[here + s.BUSY_UNTIL_PS], IDLE | port << 3)
+        idle_ps = words[here + s.BUSY_UNTIL_PS]
+        push_event(words, words[at + s.HEAP_AT], idle_ps, IDLE | port << 3, 0)

@@ -17,8 +17,8 @@ from ringleaf.compiled import compiled, handler, handler_at, inline
 from ringleaf.heap import (
     CAPACITY,
     COUNT,
-    LAST_SEQUENCE,
-    SEQUENCE,
+    LAST_TIE,
+    TIES,
     first_event,
     first_time_ps,
     pop_event,
@@ -116,14 +116,17 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
 
 
 @inline
-def lacks_room(words: Words, at: int) -> int:
+def lacks_room(arena: Arena, at: int) -> int:
     """Return why the next event can't be handled yet, or 0; it may send and clone OUTBOX_ROWS."""
+    words = arena.words
     heap = words[at + s.HEAP_AT]
-    if words[POOL_FREE] < 2 * OUTBOX_ROWS:
+    if arena.own[POOL_FREE] < 2 * OUTBOX_ROWS:
         return NEEDS_ROOM
     if words[heap + COUNT] + EVENTS_AT_ONCE > words[heap + CAPACITY]:
         return NEEDS_ROOM
-    if words[heap + SEQUENCE] > LAST_SEQUENCE:
+    if words[heap + TIES] > LAST_TIE:
+        return NEEDS_ROOM
+    if words[at + s.TEAM] and is_box_full(words, at):
         return NEEDS_ROOM
     if words[at + s.CAPTURE_ROOM] > 0:
         rows_left = words[at + s.CAPTURE_ROWS] - words[at + s.CAPTURE_COUNT]
@@ -136,8 +139,19 @@ def lacks_room(words: Words, at: int) -> int:
 
 
 @inline
-def lacks_room_to_wake(words: Words, at: int) -> int:
+def is_box_full(words: Words, at: int) -> bool:
+    """Return whether one event might leave more packets for another region than there is room."""
+    full = False
+    for region in range(words[words[at + s.TEAM]]):
+        box = s.box_of(words, at, region, words[at + s.HALF])
+        full |= words[box] + EVENTS_AT_ONCE > s.BOX_ROWS
+    return full
+
+
+@inline
+def lacks_room_to_wake(arena: Arena, at: int) -> int:
     """Return why the next agent can't be woken yet, or 0; it sends one packet at most."""
+    words = arena.words
     if words[at + s.CAPTURE_ROOM] > 0:
         longest = words[at + s.CAPTURE_RESERVE] // words[at + s.CAPTURE_RESERVE_ROWS]
         if words[at + s.CAPTURE_ROWS] - words[at + s.CAPTURE_COUNT] < 2:
@@ -145,7 +159,9 @@ def lacks_room_to_wake(words: Words, at: int) -> int:
         if words[at + s.CAPTURE_ROOM] - words[at + s.CAPTURE_USED] < 2 * longest:
             return CAPTURED
     heap = words[at + s.HEAP_AT]
-    if words[POOL_FREE] < OUTBOX_ROWS or words[heap + COUNT] + OUTBOX_ROWS > words[heap + CAPACITY]:
+    if arena.own[POOL_FREE] < OUTBOX_ROWS or (words[at + s.TEAM] and is_box_full(words, at)):
+        return NEEDS_ROOM
+    if words[heap + COUNT] + OUTBOX_ROWS > words[heap + CAPACITY]:
         return NEEDS_ROOM
     return 0
 
@@ -219,7 +235,7 @@ def run(arena: Arena, at: int, until_ps: int) -> int:
                 return EMPTY
             if time_ps > until_ps:
                 return UNTIL
-        reason = lacks_room(words, at)
+        reason = lacks_room(arena, at)
         if reason:
             return reason
         now_ps = time_ps
@@ -237,7 +253,7 @@ def wake(arena: Arena, at: int, agent: int, now_ps: int) -> int:
     arm_timer(words, at, number, now_ps)
     node = words[agent_row(words, at, number) + s.AGENT_NODE]
     serve_agents(arena, at, node_row(words, at, node), now_ps)
-    return lacks_room_to_wake(words, at)
+    return lacks_room_to_wake(arena, at)
 
 
 @handler

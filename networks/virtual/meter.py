@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,63 +29,66 @@ class Meter:
     def __init__(
         self,
         store: Store,
-        network: int,
+        networks: Sequence[int],
         links: list[Direction],
         hosts: int,
         now_ps: int,
         sources: Mapping[int, str],
     ) -> None:
         self._store = store
-        self._network = network
+        self._networks = networks  # blocks of the regions
         self._links = links
         self._hosts = hosts
         self._sources = sources  # IPv4 address -> host
         self._start_ps = now_ps
         self._wall_s = time.perf_counter()
-        net = self._net()
-        net.bins[:] = 0
-        net.state[s.BIN_PS], net.state[s.BINS_FROM_PS] = FIRST_BIN_PS, now_ps
-        net.queue_bins[:] = 0
-        net.state[s.QUEUE_BIN_PS] = FIRST_QUEUE_BIN_PS
-        clear_drops(net)
-        self._before = self._counters(net)
-        self._bytes_before = net.ports[:, s.TX_BYTES].copy()
+        nets = self._nets()
+        for net in nets:
+            net.bins[:] = 0
+            net.state[s.BIN_PS], net.state[s.BINS_FROM_PS] = FIRST_BIN_PS, now_ps
+            net.queue_bins[:] = 0
+            net.state[s.QUEUE_BIN_PS] = FIRST_QUEUE_BIN_PS
+            clear_drops(net)
+        self._before = self._counters(nets)
+        self._bytes_before = nets[0].ports[:, s.TX_BYTES].copy()
 
-    def _net(self) -> NetworkState:
-        return open_network(self._store.arena, self._network)
+    def _nets(self) -> list[NetworkState]:
+        return [open_network(self._store.arena, at) for at in self._networks]
 
     def _queues(self, net: NetworkState) -> npt.NDArray[np.int64]:
         """Return the state of all switch ports' queues, a row each."""
         queued = net.ports[net.ports[:, s.QUEUES_AT] > 0, s.QUEUES_AT]
         return self._store.arena.words[queued[:, None] + np.arange(QUEUE_WORDS)]
 
-    def _counters(self, net: NetworkState) -> dict[str, int]:
-        words = self._store.arena.words
+    def _counters(self, nets: Sequence[NetworkState]) -> dict[str, int]:
+        words, net = self._store.arena.words, nets[0]
         return {
             "retransmissions": int(words[net.agents[:, s.AGENT_AT] + RETRANSMISSIONS].sum()),
             "refusals": int(words[net.agents[:, s.AGENT_AT] + REFUSALS].sum()),
             "drops": int(self._queues(net)[:, DROPPED].sum()),
             "lost": int(net.ports[:, s.LOST].sum()),
-            "packet_hops": int(net.state[s.HOPS]),
-            "events": int(net.state[s.EVENTS]),
+            "packet_hops": sum(int(each.state[s.HOPS]) for each in nets),
+            "events": sum(int(each.state[s.EVENTS]) for each in nets),
         }
 
-    def _queue_series(self, net: NetworkState) -> dict[Direction, npt.NDArray[np.int64]]:
+    def _queue_series(
+        self, net: NetworkState, bins: npt.NDArray[np.int64]
+    ) -> dict[Direction, npt.NDArray[np.int64]]:
         """Return each switch port's series up to the last bin in which any queue held packets."""
-        if not len(net.queue_bins):
+        if not len(bins):
             return {}
-        used = int(np.flatnonzero(net.queue_bins.any(axis=0)).max(initial=0)) + 1
-        series = net.queue_bins.reshape(len(self._links), CLASSES, -1)[:, :, :used]
+        used = int(np.flatnonzero(bins.any(axis=0)).max(initial=0)) + 1
+        series = bins.reshape(len(self._links), CLASSES, -1)[:, :, :used]
         return {
             name: series[i].copy()
             for i, name in enumerate(self._links)
             if net.ports[i, s.QUEUES_AT] > 0
         }
 
-    def _drops(self, net: NetworkState) -> list[Drop]:
+    def _drops(self, nets: Sequence[NetworkState]) -> list[Drop]:
         """Return the drops of queues since the start, with the names of nodes."""
-        found = []
-        for count in read_drops(net):
+        found, net = [], nets[0]
+        for count in read_drops(nets):
             is_one = count.port >= 0
             node, peer = self._links[count.port] if is_one else ("", "")
             found.append(
@@ -105,20 +108,24 @@ class Meter:
 
     def result(self, finish_ps: list[int]) -> RunResult:
         """Return the result of the run, given the times at which ranks were done."""
-        net = self._net()
-        now = self._counters(net)
+        nets = self._nets()
+        net, now = nets[0], self._counters(nets)
+        bins, bin_ps = _together([(each.bins, int(each.state[s.BIN_PS])) for each in nets], np.add)
+        queue_bins, queue_bin_ps = _together(
+            [(each.queue_bins, int(each.state[s.QUEUE_BIN_PS])) for each in nets], np.maximum
+        )
         sent = net.ports[:, s.TX_BYTES] - self._bytes_before
         hosts = net.nodes[-self._hosts :, s.FIRST_PORT]
         finish = [done - self._start_ps for done in finish_ps]
-        used = int(np.flatnonzero(net.bins.any(axis=0)).max(initial=0)) + 1  # last acks come later
-        loads = net.bins.reshape(len(self._links), -1, net.bins.shape[1])[:, :, :used]
+        used = int(np.flatnonzero(bins.any(axis=0)).max(initial=0)) + 1  # last acks come later
+        loads = bins.reshape(len(self._links), -1, bins.shape[1])[:, :, :used]
         moved: dict[str, Any] = {name: now[name] - old for name, old in self._before.items()}
         return RunResult(
             time_ps=max(finish),
             finish_ps=finish,
             wire_bytes=sent[hosts].tolist(),
             link_bytes=dict(zip(self._links, sent.tolist(), strict=True)),
-            bin_ps=int(net.state[s.BIN_PS]),
+            bin_ps=bin_ps,
             link_series={name: loads[i].sum(axis=0) for i, name in enumerate(self._links)},
             owner_series={name: loads[i].copy() for i, name in enumerate(self._links)},
             peak_queue_bytes=int(self._queues(net)[:, PEAK_BYTES].max(initial=0)),
@@ -126,8 +133,30 @@ class Meter:
             peak_class_bytes=self._queues(net)[:, CLASS_PEAKS : CLASS_PEAKS + CLASSES]
             .max(axis=0, initial=0)
             .tolist(),
-            queue_bin_ps=int(net.state[s.QUEUE_BIN_PS]),
-            queue_series=self._queue_series(net),
-            drop_counts=self._drops(net),
+            queue_bin_ps=queue_bin_ps,
+            queue_series=self._queue_series(net, queue_bins),
+            drop_counts=self._drops(nets),
             **moved,
         )
+
+
+Table = npt.NDArray[np.int64]
+
+
+def _together(regions: Sequence[tuple[Table, int]], join: np.ufunc) -> tuple[Table, int]:
+    """Return all regions' bins as one table, with the width of the widest.
+
+    Args:
+        regions: By region, its bins (rows, bins) and their width.
+        join: How two values of a bin become one.
+    """
+    widest = max(width for _, width in regions)
+    whole: Table | None = None
+    for bins, width in regions:
+        while width < widest:
+            width *= 2
+            pairs = join(bins[:, ::2], bins[:, 1::2])
+            bins = np.concatenate((pairs, np.zeros_like(pairs)), axis=1)
+        whole = bins if whole is None else join(whole, bins)
+    assert whole is not None
+    return whole, widest

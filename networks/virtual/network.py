@@ -15,10 +15,10 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.hosts.agent import take_completions
+from ringleaf.hosts.agent import make_ring, take_completions
 from ringleaf.ina.registry import program_of
 from ringleaf.networks.endpoints.director import Director
-from ringleaf.networks.endpoints.endpoints import Endpoints
+from ringleaf.networks.endpoints.endpoints import RING_ROWS, Endpoints
 from ringleaf.networks.endpoints.execution import Execution
 from ringleaf.networks.endpoints.journal import Journal
 from ringleaf.networks.endpoints.operation import Operation
@@ -35,10 +35,11 @@ from ringleaf.networks.virtual.occupancy import FEW_SAMPLES, Occupancy, watch
 from ringleaf.networks.virtual.patience import Patience, limit_ps
 from ringleaf.networks.virtual.pcap import PortCapture, interfaces
 from ringleaf.networks.virtual.record import TraceRecorder
+from ringleaf.networks.virtual.regions import LEAST_GRID_PS, Regions, divide, grid_ps
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import number_agents, open_network
 from ringleaf.networks.virtual.watch import Sight, Watch
-from ringleaf.packets import POOL_FREE, POOL_SIZE, make_pool
+from ringleaf.packets import POOL_SIZE, free_packets, make_pool
 from ringleaf.switches.engine.schedulers import free_all
 from ringleaf.switches.p4runtime.table_rows import Item
 from ringleaf.switches.program import Program
@@ -110,6 +111,7 @@ class VirtualNetwork(GivesTensors):
         self._tell_aggregation()
         self._places = places(graph)
         self._network = self._lay_out(seed)
+        self._regions = self._divide()
         self._links = [(place.node, place.peer) for place in self._places]
         number_agents(self.store.arena, self._network)
         consumers = self._consumers(seed)
@@ -120,13 +122,27 @@ class VirtualNetwork(GivesTensors):
             self.endpoints,
             self.store,
             wake=loop.wake,
-            network=self._network,
+            networks=self._regions.blocks,
             overhead_ps=options.message_overhead_ps,
         )
-        self._net().state[s.DRIVER] = self._execution.at
+        for at, driver in zip(self._regions.blocks, self._execution.drivers, strict=True):
+            self.store.arena.words[at + s.DRIVER] = driver
         self._occupancy: Occupancy | None = None
         self._agenda = Agenda((), 0)
         self._tell: Tell | None = None
+
+    def _divide(self) -> Regions:
+        """Divide the network among threads, if its packets are not to be seen one by one."""
+        options, names = self.options, hosts(self.graph)
+        wide = grid_ps(self.store, self._network) >= LEAST_GRID_PS
+        seen = options.capture is not None or options.record is not None
+        threads = min(options.threads, len(names)) if wide and not seen else 1
+        region = divide(self.graph, threads)
+        rings = [self.endpoints.ring]
+        rings += [make_ring(self.store, RING_ROWS) for _ in range(1, threads)]
+        self.endpoints.divide([region[name] for name in names], rings)
+        nodes = [*switches(self.graph), *names]
+        return Regions(self.store, self._network, [region[name] for name in nodes], rings)
 
     def watch(self, see: Callable[[Sequence[Sight]], None]) -> None:
         """Have `see` called after each event in which packets came or left, before the next one.
@@ -134,6 +150,7 @@ class VirtualNetwork(GivesTensors):
         Switches and tensors are then as that event has left them. It can't be used while recording.
         """
         assert self._capture is None, "a network that captures can't be watched"
+        assert len(self._regions.blocks) == 1, "a network of several threads can't be watched"
         self._capture = Watch(self.store, self._network, self._places, see)
 
     def _consumers(self, seed: int) -> list[Consumer]:
@@ -235,12 +252,20 @@ class VirtualNetwork(GivesTensors):
                 self._advance(patience.deadline_ps)
                 if operation.left:
                     self._check_progress(patience, [operation])
+            self._end_window()
             self._settle()
             finish_ps = [operation.finish_ps(rank) for rank in range(schedule.ranks)]
         result = self._with_memory(meter.result(finish_ps))
         if journal is None:
             return result
         return replace(result, notes=journal.notes, left_out=journal.left_out)
+
+    def _end_window(self) -> None:
+        """Go on to the end of the last window, for counters do not depend on threads then."""
+        end_ps = self._regions.end_of_window(self.now_ps)
+        while (reason := self._run(end_ps)) not in (loop.UNTIL, loop.EMPTY):
+            self._go_on(reason)
+        self.now_ps = end_ps
 
     def _watch_run(self, schedule: Schedule) -> Journal | None:
         """Begin to watch a single collective, as far as the options say; return its journal."""
@@ -251,7 +276,8 @@ class VirtualNetwork(GivesTensors):
         journal = None
         if options.watch_messages:
             most, messages = options.watch_messages, len(schedule.columns)
-            journal = Journal(self.store, messages, most=most, start_ps=now_ps)
+            regions = len(self._regions.blocks)
+            journal = Journal(self.store, messages, most=most, start_ps=now_ps, regions=regions)
         self._execution.note(journal)
         return journal
 
@@ -269,6 +295,7 @@ class VirtualNetwork(GivesTensors):
         Raises:
             BackendError: If nothing gets through any more and collectives are not done.
         """
+        assert len(self._regions.blocks) == 1, "a director decides between any two events"
         self._tell = tell
         self._agenda = Agenda(disturbances, self.now_ps)
         under_way: list[Operation] = []
@@ -309,7 +336,7 @@ class VirtualNetwork(GivesTensors):
         """Return a meter of all that happens from now on."""
         return Meter(
             self.store,
-            self._network,
+            self._regions.blocks,
             self._links,
             self.endpoints.hosts,
             self.now_ps,
@@ -328,17 +355,21 @@ class VirtualNetwork(GivesTensors):
             self.now_ps = until_ps
             return []
         self.now_ps = max(self.now_ps, self._execution.now_ps)
+        self._go_on(reason)
+        return self._execution.take_done()
+
+    def _go_on(self, reason: int) -> None:
+        """Do what the loop has stopped for, as far as it is not for executors."""
         if reason == loop.NEEDS_ROOM:
-            make_room(self.store, self._network)
+            make_room(self.store, *self._regions.blocks)
         elif reason == loop.CAPTURED and self._capture is not None:
             self._capture.flush()
-        return self._execution.take_done()
 
     def _run(self, until_ps: int) -> int:
         """Run the loop, with stops for samples and disturbances; return the reason why it ended."""
         while True:
             stop_ps = min(until_ps, self._look())
-            reason = loop.run(self.store.arena, self._network, stop_ps)
+            reason = self._regions.run(stop_ps)
             if stop_ps == until_ps or reason not in (loop.UNTIL, loop.EMPTY):
                 return reason
             if reason == loop.EMPTY and self._agenda.next_ps > stop_ps:
@@ -353,7 +384,7 @@ class VirtualNetwork(GivesTensors):
             self._occupancy.sample(self.now_ps)
             next_ps = min(next_ps, self._occupancy.next_ps)
         if self._tell is not None:
-            self._tell(int(self._net().state[s.HOPS]))
+            self._tell(sum(int(self.store.arena.words[at + s.HOPS]) for at in self._regions.blocks))
             next_ps = min(next_ps, self.now_ps + TELL_PS)
         return next_ps
 
@@ -404,16 +435,13 @@ class VirtualNetwork(GivesTensors):
         """
         deadline_ps = self.now_ps + limit_ps(self._rtt_ps)
         while True:
-            take_completions(self.store.arena, self.endpoints.ring)
+            for ring in self.endpoints.rings:
+                take_completions(self.store.arena, ring)
             reason = self._run(deadline_ps)
-            if reason == loop.NEEDS_ROOM:
-                make_room(self.store, self._network)
-            elif reason == loop.CAPTURED and self._capture is not None:
-                self._capture.flush()
-            elif reason == loop.EMPTY:
-                words = self.store.arena.words
-                return int(words[POOL_SIZE] - words[POOL_FREE])
-            elif reason == loop.UNTIL:
+            self._go_on(reason)
+            if reason == loop.EMPTY:
+                return int(self.store.arena.words[POOL_SIZE]) - free_packets(self.store)
+            if reason == loop.UNTIL:
                 raise BackendError(
                     "drain: nothing may happen any more after a collective, got events for "
                     f"{format_time(deadline_ps - self.now_ps)}"

@@ -2,22 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Store
-from ringleaf.heap import CAPACITY, COUNT, LAST_SEQUENCE, SEQUENCE, grow_heap, renumber
-from ringleaf.packets import OUTBOX_ROWS, POOL_FREE, POOL_SIZE, grow_pool
+from ringleaf.arena import Store, Words
+from ringleaf.compiled import inline
+from ringleaf.heap import CAPACITY, COUNT, LAST_TIE, TIES, grow_heap, renumber
+from ringleaf.packets import (
+    OUTBOX_ROWS,
+    POOL_FREE,
+    POOL_SIZE,
+    deal_packets,
+    free_packets,
+    grow_pool,
+)
 
 EVENTS_AT_ONCE = 4 * OUTBOX_ROWS  # that one event may lead to
 
 
-def make_room(store: Store, network: int) -> None:
-    """Make room for more packets and events, as far as they are few."""
-    words = store.arena.words
-    if words[POOL_FREE] < 2 * OUTBOX_ROWS:
-        grow_pool(store, 2 * int(words[POOL_SIZE]))
-    heap_at = int(store.arena.words[network + s.HEAP_AT])
-    words = store.arena.words
-    if words[heap_at + COUNT] + EVENTS_AT_ONCE > words[heap_at + CAPACITY]:
-        grow_heap(store, heap_at, 2 * int(words[heap_at + CAPACITY]))
-    if store.arena.words[heap_at + SEQUENCE] > LAST_SEQUENCE:
-        renumber(store.arena.words, heap_at)
+@inline
+def lacks_room_for_mail(words: Words, at: int) -> bool:
+    """Return whether a region's heap may be too small for what others leave in two windows."""
+    heap, team = words[at + s.HEAP_AT], words[at + s.TEAM]
+    if team == 0:
+        return False
+    most = 2 * (words[team] - 1) * s.BOX_ROWS + EVENTS_AT_ONCE
+    return words[heap + COUNT] + most > words[heap + CAPACITY]
+
+
+def make_room(store: Store, *networks: int) -> None:
+    """Make room for more packets and events in all regions, as far as they are few."""
+    least = 2 * OUTBOX_ROWS
+    if any(arena.own[POOL_FREE] < least for arena in store.arenas):
+        if free_packets(store) < 2 * least * len(store.arenas) or len(store.arenas) == 1:
+            grow_pool(store, 2 * int(store.arena.words[POOL_SIZE]))
+        deal_packets(store)
+    _make_room_for_events(store, networks)
+
+
+def _make_room_for_events(store: Store, networks: Sequence[int]) -> None:
+    for network in networks:
+        heap = int(store.arena.words[network + s.HEAP_AT])
+        words = store.arena.words
+        while words[heap + COUNT] + EVENTS_AT_ONCE > words[heap + CAPACITY] or lacks_room_for_mail(
+            words, network
+        ):
+            grow_heap(store, heap, 2 * int(words[heap + CAPACITY]))
+            words = store.arena.words
+        if words[heap + TIES] > LAST_TIE:
+            renumber(words, heap)

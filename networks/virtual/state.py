@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.arena import Arena, Store, Words
+from ringleaf.chance import spread64
 from ringleaf.compiled import inline
 from ringleaf.disciplines import CLASSES
-from ringleaf.heap import make_heap
+from ringleaf.heap import PLACE_BITS, make_heap
 from ringleaf.hosts.agent import NUMBER
 from ringleaf.units import FOREVER_PS
 
@@ -23,7 +24,7 @@ NODES_AT = 4
 AGENTS_AT = 5
 HEAP_AT = 6
 RING_AT = 7  # completion ring of all agents
-RANDOM_AT = 8  # in arena.fields
+RANDOM_AT = 8  # in arena.fields, one for each port
 DUPLICATE = 9  # probabilities are in units of 2**-53
 REORDER = 10
 JITTER_PS = 11  # a reordered or duplicated packet is late by up to this
@@ -49,7 +50,17 @@ DROPS_AT = 30  # rows of `networks/virtual/drops.py`; 0: not wanted
 DROP_ROWS = 31
 DROP_KEYS = 32  # rows that are taken
 DRIVER = 33  # block of the driver of executors; 0: Python looks after agents' reports
+REGION = 34  # number of the region that this block is of
+TEAM = 35  # block of the team that shares the work (`team`); 0: there is only one region
+MAIL_AT = 36  # boxes for packets to other regions: two halves for each, used in turn
+HALF = 37  # that is written now
+MAIL_PS = 38  # time of the first packet in it
+MEETINGS = 39  # of the team, so far
 NETWORK_WORDS = 40
+
+BOX_HEADER = 8  # before a box's rows: their number
+BOX_ROWS = 1 << 14  # time_ps; place above EVENT_BITS, and event
+BOX_WORDS = BOX_HEADER + 2 * BOX_ROWS
 
 # A port's row. Its number is global; its switch knows it by LOCAL_PORT.
 PEER = 0  # port at the other end of the link
@@ -67,6 +78,7 @@ LOST = 11  # packets
 CAPTURE = 12  # CAPTURE_SENT | CAPTURE_RECEIVED | PIN
 INWARD_PS = 13  # of the peer's DELAY_PS: time of this port's node per packet received
 OUTWARD_PS = 14  # of DELAY_PS: time of this port's node per packet sent, before it is on the line
+TOWARDS = 15  # where the link leads: the peer's region above PLACE_BITS, and its LOCAL_PORT
 PORT_WORDS = 16
 
 # A node's row.
@@ -109,6 +121,8 @@ DROP_WORDS = 8  # in a row of drops
 
 # A row of the capture buffer: time_ps, port, offset, length, order.
 CAPTURE_ROW_WORDS = 5
+LAST_PLACE = (1 << PLACE_BITS) - 1
+
 SENT = -1  # the order of a packet that was sent; that of a received one is BUSIED at its time
 
 Rows = npt.NDArray[np.int64]
@@ -145,14 +159,15 @@ def make_network(
         AGENTS_AT: store.allocate("words", agents * AGENT_ROW_WORDS),
         BINS_AT: store.allocate("words", ports * owners * bins),
         HEAP_AT: make_heap(store, 1 << 16),
-        RANDOM_AT: store.allocate("fields", 1),
+        RANDOM_AT: store.allocate("fields", ports),
     }
     state = store.arena.words[at : at + NETWORK_WORDS]
     for word, offset in tables.items():
         state[word] = offset
     state[PORTS], state[NODES], state[AGENTS], state[BINS] = ports, nodes, agents, bins
     state[RING_AT], state[OWNERS] = ring, owners
-    store.arena.fields[tables[RANDOM_AT]] = np.uint64(seed)
+    random = store.arena.fields[tables[RANDOM_AT] : tables[RANDOM_AT] + ports]
+    random[:] = [spread64(spread64(seed) ^ port) for port in range(ports)]
     open_network(store.arena, at).agents[:, TIMER_PS] = FOREVER_PS
     return at
 
@@ -188,6 +203,12 @@ def number_agents(arena: Arena, at: int) -> None:
     """Tell all agents their numbers."""
     rows = open_network(arena, at).agents
     arena.words[rows[:, AGENT_AT] + NUMBER] = np.arange(len(rows))
+
+
+@inline
+def box_of(words: Words, at: int, region: int, half: int) -> int:
+    """Return the box of packets from one region to another."""
+    return words[at + MAIL_AT] + (2 * region + half) * BOX_WORDS
 
 
 @inline

@@ -81,7 +81,7 @@ def arm_timer(words: Words, at: int, number: int, now_ps: int) -> None:
     timer_ps = max(words[words[agent + s.AGENT_AT] + TIMER_AT_PS], now_ps)
     if timer_ps < words[agent + s.TIMER_PS]:
         words[agent + s.TIMER_PS] = timer_ps
-        push_event(words, words[at + s.HEAP_AT], timer_ps, TIMER | number << 3)
+        push_event(words, words[at + s.HEAP_AT], timer_ps, TIMER | number << 3, 0)
 
 
 @inline

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.arena import Arena, Words
+from ringleaf.arena import Arena
 from ringleaf.compiled import inline, signed
 from ringleaf.packets import (
     AGAIN,
@@ -62,7 +62,7 @@ _REPLICATION = np.uint64(REPLICATION)
 
 @inline
 def put_out(arena: Arena, count: int, packet: int, port: int) -> int:
-    row = arena.words[OUTBOX_AT] + 2 * count
+    row = arena.own[OUTBOX_AT] + 2 * count
     arena.words[row] = packet
     arena.words[row + 1] = port
     return count + 1
@@ -111,21 +111,22 @@ def send_twin(arena: Arena, at: int, twin: int) -> int:
     words = arena.words
     fields = window(arena.fields, words[FIELDS_AT] + twin * words[FIELD_COUNT], STANDARD_FIELDS)
     session = signed(fields[REQUESTS] & _CLONE_BITS) - 1
-    if not may_pass(words, at, twin):
+    if not may_pass(arena, at, twin):
         free_packet(arena, twin)
         return 0
     return send_clone(arena, at, twin, session, _EGRESS_CLONE, 0)
 
 
 @inline
-def may_pass(words: Words, at: int, packet: int) -> bool:
+def may_pass(arena: Arena, at: int, packet: int) -> bool:
     """Count that a packet comes round once more; return whether it may.
 
     BMv2 has no limit; here a packet that never leaves would stop the clock.
     """
+    words = arena.words
     row = row_of(words, packet)
     words[row + PASSES] += 1
-    passes = words[row + PASSES] <= MOST_PASSES and words[POOL_FREE] >= OUTBOX_ROWS
+    passes = words[row + PASSES] <= MOST_PASSES and arena.own[POOL_FREE] >= OUTBOX_ROWS
     if not passes:
         words[at + LOOPED] += 1
     return passes
@@ -151,7 +152,7 @@ def multicast(arena: Arena, at: int, packet: int, group: int, count: int) -> int
 @inline
 def resubmit(arena: Arena, at: int, packet: int, field_list: int, count: int) -> int:
     """Put the packet, with its bytes as they came, into the outbox for ingress."""
-    if not may_pass(arena.words, at, packet):
+    if not may_pass(arena, at, packet):
         free_packet(arena, packet)
         return count
     arena.words[row_of(arena.words, packet) + AGAIN] = RESUBMITTED | field_list << 8

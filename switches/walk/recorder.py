@@ -133,9 +133,9 @@ class StepRecorder:
         self._reason = f"mcast_grp is {group}" if group else f"egress_spec is {spec}{dropped}"
 
     def managed(self, frame: FrameType, count: int) -> None:
-        words = frame.f_locals["arena"].words
-        outbox = int(words[OUTBOX_AT])
-        rows = words[outbox : outbox + 2 * count].reshape(count, 2).tolist()
+        arena = frame.f_locals["arena"]
+        outbox = int(arena.own[OUTBOX_AT])
+        rows = arena.words[outbox : outbox + 2 * count].reshape(count, 2).tolist()
         copies = tuple(self._copy(packet, port) for packet, port in rows)
         self.steps.append(Managed(copies=copies, reason=self._reason))
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleaf.chance import spread64
 from ringleaf.experiments import noise
 from ringleaf.experiments.noise import fill, make_keys, scrambled
 
@@ -45,8 +46,8 @@ def test_bits_are_those_of_the_published_mixer(
 
 def test_keys_are_those_of_splitmix64() -> None:
     """Its first outputs for states 0 and 1234567, as other implementations have them."""
-    assert noise._mixed(0) == 0xE220A8397B1DCDAF
-    assert noise._mixed(1234567) == 6457827717110365317
+    assert spread64(0) == 0xE220A8397B1DCDAF
+    assert spread64(1234567) == 6457827717110365317
 
 
 def test_values_of_given_bits() -> None:

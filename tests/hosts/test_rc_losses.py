@@ -187,4 +187,4 @@ def test_messages_arrive_exactly_once_in_order(
             c.b for c in wire.completions if (c.agent, c.kind) == (wire.ends[1 - end], rc.RECEIVED)
         ]
         assert sent == got == list(range(len(lengths)))
-    assert arena.words[POOL_FREE] == arena.words[POOL_SIZE], "a packet was leaked"
+    assert arena.own[POOL_FREE] == arena.words[POOL_SIZE], "a packet was leaked"

@@ -136,7 +136,7 @@ class Echo:
         raise AssertionError("the worker does not come to an end")
 
     def finish(self) -> list[Completion]:
-        assert self.arena.words[POOL_FREE] == self.arena.words[POOL_SIZE], "a packet leaked"
+        assert self.arena.own[POOL_FREE] == self.arena.words[POOL_SIZE], "a packet leaked"
         return take_completions(self.arena, self.ring)
 
     def reduce(self, values: np.ndarray, dtype: int = FLOAT32) -> np.ndarray:

@@ -77,8 +77,8 @@ def test_more_keys_than_there_are_rows_for_are_counted_together() -> None:
     assert net.drops[:, PACKETS].sum() == 4 * rows
     assert np.count_nonzero(net.drops[:-1, KEY]) == rows // 2
     assert len(np.unique(net.drops[:-1, SOURCE])) == rows // 2
-    others, *known = read_drops(net)
+    others, *known = read_drops([net])
     assert (others.port, others.packets) == (-1, 3 * rows)
     assert {(each.port, each.level, each.packets) for each in known} == {(2, 0, 2)}
     clear_drops(net)
-    assert read_drops(net) == []
+    assert read_drops([net]) == []

@@ -84,13 +84,13 @@ class World:
     def process(self, port: int, data: bytes) -> list[bytes]:
         """Return what leaves."""
         arena = self.store.arena
-        free = arena.words[POOL_FREE]
+        free = arena.own[POOL_FREE]
         packet = write_packet(arena, data)
         push_packet(arena.words, self.at, 0, ARRIVAL, port - 1, packet)
         assert run(arena, self.at, FOREVER_PS) == EMPTY
         count = arena.words[self.kept]
         numbers = arena.words[self.kept + 1 : self.kept + 1 + count].tolist()
-        assert free - arena.words[POOL_FREE] == count
+        assert free - arena.own[POOL_FREE] == count
         return [read_packet(arena, number) for number in numbers]
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
-from ringleaf.heap import CAPACITY, FIRST_SEQUENCE, LAST_SEQUENCE, SEQUENCE, push_event
+from ringleaf.heap import CAPACITY, LAST_TIE, TIES, next_tie, order_at, push_event
 from ringleaf.networks.virtual.loop import NEEDS_ROOM, lacks_room
 from ringleaf.networks.virtual.room import make_room
-from ringleaf.packets import OUTBOX_ROWS, POOL_FREE, POOL_SIZE, make_pool
+from ringleaf.packets import OUTBOX_ROWS, POOL_SIZE, free_packets, make_pool
 
 
 def _network(store: Store, packets: int) -> tuple[int, int]:
@@ -21,11 +21,11 @@ def test_few_packets_become_more() -> None:
     store = Store()
     at, heap = _network(store, OUTBOX_ROWS)
     capacity = store.arena.words[heap + CAPACITY]
-    assert lacks_room(store.arena.words, at) == NEEDS_ROOM
+    assert lacks_room(store.arena, at) == NEEDS_ROOM
     make_room(store, at)
-    assert lacks_room(store.arena.words, at) == 0
+    assert lacks_room(store.arena, at) == 0
     words = store.arena.words
-    assert words[POOL_FREE] == words[POOL_SIZE] == 2 * OUTBOX_ROWS
+    assert free_packets(store) == words[POOL_SIZE] == 2 * OUTBOX_ROWS
     assert words[heap + CAPACITY] == capacity
 
 
@@ -34,19 +34,20 @@ def test_a_heap_that_is_nearly_full_grows() -> None:
     at, heap = _network(store, 2 * OUTBOX_ROWS)
     capacity = int(store.arena.words[heap + CAPACITY])
     for number in range(capacity - OUTBOX_ROWS):
-        push_event(store.arena.words, heap, number, number)
-    assert lacks_room(store.arena.words, at) == NEEDS_ROOM
+        push_event(store.arena.words, heap, number, number, 0)
+    assert lacks_room(store.arena, at) == NEEDS_ROOM
     make_room(store, at)
-    assert lacks_room(store.arena.words, at) == 0
+    assert lacks_room(store.arena, at) == 0
     assert store.arena.words[heap + CAPACITY] == 2 * capacity
 
 
-def test_sequences_begin_anew_before_they_run_out() -> None:
+def test_ties_begin_anew_before_they_run_out() -> None:
     store = Store()
     at, heap = _network(store, 2 * OUTBOX_ROWS)
-    push_event(store.arena.words, heap, 5, 1)
-    store.arena.words[heap + SEQUENCE] = LAST_SEQUENCE + 1
-    assert lacks_room(store.arena.words, at) == NEEDS_ROOM
+    store.arena.words[heap + TIES] = LAST_TIE
+    tie = next_tie(store.arena.words, heap)
+    push_event(store.arena.words, heap, 5, 1, order_at(0, tie))
+    assert lacks_room(store.arena, at) == NEEDS_ROOM
     make_room(store, at)
-    assert lacks_room(store.arena.words, at) == 0
-    assert store.arena.words[heap + SEQUENCE] == FIRST_SEQUENCE + 1
+    assert lacks_room(store.arena, at) == 0
+    assert store.arena.words[heap + TIES] == 1

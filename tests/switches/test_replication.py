@@ -30,15 +30,15 @@ def switch() -> Switch:
 def send(switch: Switch, **fields: int) -> list[Out]:
     """Return what a packet with these standard fields leads to."""
     arena = switch.store.arena
-    free = arena.words[POOL_FREE]
+    free = arena.own[POOL_FREE]
     packet = write_packet(arena, b"data")
     view = open_packet(arena, packet)
     view.fields[:] = 0
     for name, value in fields.items():
         view.fields[getattr(layout, name)] = value
     count = replicate(arena, switch.at, packet, 0)
-    assert free - arena.words[POOL_FREE] == count  # what goes nowhere is free again
-    at = arena.words[OUTBOX_AT]
+    assert free - arena.own[POOL_FREE] == count  # what goes nowhere is free again
+    at = arena.own[OUTBOX_AT]
     out = []
     for row in range(at, at + 2 * count, 2):
         copy = open_packet(arena, arena.words[row]).fields

@@ -56,13 +56,13 @@ def op(op: int, rounds: int = 0, session: int = 0, length: int = 0) -> bytes:
 
 def send(switch: Switch, data: bytes) -> list[Trail]:
     """Return what a packet that comes in by port 3 leads to."""
-    free = int(switch.store.arena.words[POOL_FREE] - switch.store.arena.words[POOL_SIZE])
+    free = int(switch.store.arena.own[POOL_FREE] - switch.store.arena.words[POOL_SIZE])
     out = []
     for port, sent in switch.process(3, data):
         assert sent[8:] == data[: len(sent) - 8]  # whatever its way, the packet has not changed
         fields = *sent[:4], int.from_bytes(sent[4:6], "big"), *sent[6:8]
         out.append(Trail(port, fields[0] & 0x7F, *fields[1:]))
-    assert free == switch.store.arena.words[POOL_FREE] - switch.store.arena.words[POOL_SIZE]
+    assert free == switch.store.arena.own[POOL_FREE] - switch.store.arena.words[POOL_SIZE]
     return out
 
 

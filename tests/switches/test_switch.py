@@ -16,7 +16,7 @@ from program_cases import CASES, PROGRAMS, make_switch
 
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
-from ringleaf.packets import POOL_FREE, make_pool
+from ringleaf.packets import free_packets, make_pool
 from ringleaf.switches.engine.updates import Count
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
@@ -281,11 +281,10 @@ def test_long_packets_keep_their_payload(stateful: Switch) -> None:
 
 
 def test_packets_leave_no_packets_behind(stateful: Switch) -> None:
-    words = stateful.store.arena.words
-    free = int(words[POOL_FREE])
+    free = free_packets(stateful.store)
     for packet in BY_NAME["stateful"].packets(100, seed=9):
         stateful.process(*packet)
-    assert words[POOL_FREE] == free
+    assert free_packets(stateful.store) == free
 
 
 def test_random_numbers_depend_on_the_seed_alone() -> None:
