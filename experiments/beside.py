@@ -18,7 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from ringleaf.experiments.figures.tasks import by_all_cores, count_cores
+from ringleaf.experiments.figures.tasks import by_all_cores
+from ringleaf.experiments.threads import count_cores
 
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # so that it can be forked
 

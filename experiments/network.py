@@ -269,6 +269,7 @@ def network_options(
         common_options(spec),
         slots=spec.slots,
         has_data=spec.has_data,
+        threads=spec.threads or 1,
         switch_entries=switch_entries,
         servers=spec.servers,
         capture=capture,

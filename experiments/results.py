@@ -39,6 +39,7 @@ FILES = ("config.json", "results.csv", "summary.json", "links.npz", "log.txt", d
 _RUN_KEYS = (
     *("collective", "topology", "ranks", "switches", "injection_bps", "options", "versions"),
 )
+_ASIDE = ("out", "threads")  # options that results do not depend on
 _PACKAGES = ("numpy", "numba", "torch", "networkx", "finsy", "matplotlib")
 
 
@@ -204,7 +205,7 @@ def write_config(
             "started": started,
             "git_commit": git_commit(Path(__file__).parent),
             "machine": {"system": platform.platform(), "processor": platform.machine()},
-            "given": {name: value for name, value in given.items() if name != "out"},
+            "given": {name: value for name, value in given.items() if name not in _ASIDE},
             **resolved,
         },
     )

@@ -35,6 +35,8 @@ from ringleaf.experiments.network import (
 from ringleaf.experiments.progress import Progress
 from ringleaf.experiments.results import CollectiveRow, LinkSeries, Run
 from ringleaf.experiments.spec.collective import DTYPES, CollectiveSpec
+from ringleaf.experiments.spec.options import ASIDE
+from ringleaf.experiments.threads import count_cores
 from ringleaf.experiments.verdict import Tolerance, Verdict
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import FORWARD
@@ -113,7 +115,8 @@ class Experiment:
     def new_run(self) -> Run:
         """Return the run that will hold the measurements, still without rows."""
         options = self.spec.plain()
-        del options["out"], options["record"]  # where results lie is no part of them
+        for name in ASIDE:
+            del options[name]
         return Run(
             collective=self.collective.value,
             topology=self.graph.graph["name"],
@@ -208,7 +211,7 @@ class Experiment:
         schedule = self.schedule(algorithm, size_bytes)
         self._judge.examine(schedule)
         network = connect(
-            self.spec,
+            self.spec.model_copy(update={"threads": self._threads(algorithm, size_bytes)}),
             self.graph,
             in_network=algorithm.name if algorithm.in_network else None,
             capture=self._folder(self._pcaps, algorithm, size_bytes),
@@ -239,6 +242,13 @@ class Experiment:
         files = sorted(pcaps.glob("*.pcapng")) if pcaps else []
         kept = None if self._given is None else [as_tensor(array.copy()) for array in arrays]
         return Measurement(row, _series(outcome), outcome.wall_s, outcome, files, schedule, kept)
+
+    def _threads(self, algorithm: Algorithm, size_bytes: int) -> int:
+        """Return how many threads simulate a measurement: all cores, if that takes a while."""
+        if self.spec.threads is not None:
+            return self.spec.threads
+        is_long = self.estimate(algorithm, size_bytes).packets_s > 1
+        return count_cores() if is_long else 1
 
     def _floor_ps(
         self,

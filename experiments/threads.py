@@ -11,6 +11,13 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+def count_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def ranges(elements: int, together: int) -> list[tuple[int, int]]:
     """Return the first and the last (excluded) element of parts of at most `together` elements."""
     return [(at, min(at + together, elements)) for at in range(0, elements, together)]
@@ -21,7 +28,7 @@ def spread(work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
 
     Threads end with the iteration. Work that has not begun by then is not done.
     """
-    crew = min(len(os.sched_getaffinity(0)), len(items))
+    crew = min(count_cores(), len(items))
     if crew < 2:
         yield from map(work, items)
         return

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ringleaf.errors import BackendError, ConfigError
+from ringleaf.experiments.spec.options import JOBS
 from ringleaf.extras import require
 
 if TYPE_CHECKING:
@@ -73,13 +74,18 @@ def run_apart(given: Mapping[str, Any]) -> Leavings:
     with tempfile.TemporaryDirectory(prefix="ringleaf-") as name:
         folder = Path(name)
         with redirect_stderr(io.StringIO()):  # a terminal has room for one line of progress
-            run_one({**given, "out": name}, lines.append, drawn=False)
+            run_one({**_alone(given), "out": name}, lines.append, drawn=False)
         files = {
             str(path.relative_to(folder)): path.read_bytes()
             for path in sorted(folder.rglob("*"))
             if path.is_file()
         }
     return Leavings(lines, files)
+
+
+def _alone(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a run's options for a worker beside others, which has a core for itself."""
+    return dict(given) if JOBS in given else {"threads": "1", **given}
 
 
 def run_all(cases: Mapping[str, Mapping[str, Any]], crew: Crew) -> Iterator[tuple[str, Leavings]]:

@@ -6,6 +6,8 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 
+from ringleaf.experiments.threads import count_cores
+
 Task = Callable[[], str]
 """Draws a figure into its files, and returns its SVG."""
 
@@ -45,13 +47,6 @@ def by_all_cores(tasks: Mapping[str, Task]) -> dict[str, str]:
         for helper in helpers:
             found |= _collect(*helper)
     return {name: found[name] if name in found else task() for name, task in tasks.items()}
-
-
-def count_cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _work(tasks: Mapping[str, Task], names: Sequence[str], queue: int) -> dict[str, str]:

@@ -21,6 +21,9 @@ from ringleaf.experiments.spec.network import NetworkSpec
 JOBS = "jobs"
 """The key that makes an experiment one of jobs."""
 
+ASIDE = ("record", "out", "threads")
+"""Options that results do not depend on: where they lie, and who works on them."""
+
 MOST_LETTERS = 120  # of a run directory's name; some file systems end at 255 bytes
 
 
@@ -102,7 +105,7 @@ def run_name(given: Mapping[str, str]) -> str:
     parts += [
         f"{name}={given[name].replace(' ', '')}"
         for name in OPTIONS
-        if name not in ("topo", "record", "out")
+        if name not in ("topo", *ASIDE)
         and given.get(name, OPTIONS[name].default) != OPTIONS[name].default
     ]
     text = file_name("-".join(parts))
@@ -119,6 +122,5 @@ def file_name(text: str) -> str:
 
 def make_command(given: Mapping[str, str]) -> str:
     """Return the command that runs these options again, without the places of results."""
-    left = ("record", "out")
-    values = (f"{OPTIONS[k].variable}={shlex.quote(v)}" for k, v in given.items() if k not in left)
+    values = (f"{OPTIONS[k].variable}={shlex.quote(v)}" for k, v in given.items() if k not in ASIDE)
     return " ".join(("make exp", *values))

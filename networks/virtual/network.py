@@ -144,13 +144,18 @@ class VirtualNetwork(GivesTensors):
         nodes = [*switches(self.graph), *names]
         return Regions(self.store, self._network, [region[name] for name in nodes], rings)
 
+    @property
+    def threads(self) -> int:
+        """The number of threads that handle the events of a single collective."""
+        return len(self._regions.blocks)
+
     def watch(self, see: Callable[[Sequence[Sight]], None]) -> None:
         """Have `see` called after each event in which packets came or left, before the next one.
 
         Switches and tensors are then as that event has left them. It can't be used while recording.
         """
         assert self._capture is None, "a network that captures can't be watched"
-        assert len(self._regions.blocks) == 1, "a network of several threads can't be watched"
+        assert self.threads == 1, "a network of several threads can't be watched"
         self._capture = Watch(self.store, self._network, self._places, see)
 
     def _consumers(self, seed: int) -> list[Consumer]:
@@ -276,8 +281,9 @@ class VirtualNetwork(GivesTensors):
         journal = None
         if options.watch_messages:
             most, messages = options.watch_messages, len(schedule.columns)
-            regions = len(self._regions.blocks)
-            journal = Journal(self.store, messages, most=most, start_ps=now_ps, regions=regions)
+            journal = Journal(
+                self.store, messages, most=most, start_ps=now_ps, regions=self.threads
+            )
         self._execution.note(journal)
         return journal
 
@@ -295,7 +301,7 @@ class VirtualNetwork(GivesTensors):
         Raises:
             BackendError: If nothing gets through any more and collectives are not done.
         """
-        assert len(self._regions.blocks) == 1, "a director decides between any two events"
+        assert self.threads == 1, "a director decides between any two events"
         self._tell = tell
         self._agenda = Agenda(disturbances, self.now_ps)
         under_way: list[Operation] = []
