@@ -1,10 +1,10 @@
 """The event heap: a 4-ary heap of rows (time_ps, order and event) in the arena.
 
-Events order by time, then by the order that they are given: by the port at which a packet arrives,
-say, so that it does not matter when they were made. Those that have nothing else to go by have a
-`next_tie`. The four children of a row are one cache line, and the least of them is found without a
-branch: which one it is can't be predicted. Behind the last row all times are `NEVER`, so there are
-always four.
+Events order by time, then by the order that they are given. A node's own come first, in the order
+in which they were made (`order_own`); then packets, by the port at which they arrive (`order_at`),
+so that it does not matter which of two nodes has sent first. The four children of a row are one
+cache line, and the least of them is found without a branch: which one it is can't be predicted.
+Behind the last row all times are `NEVER`, so there are always four.
 """
 
 from __future__ import annotations
@@ -16,16 +16,20 @@ from ringleaf.compiled import inline
 
 ROW = 2
 COUNT = 0
-TIES = 1  # the last tie given
+TIES = 1  # the last tie given among arrivals at a port
 CAPACITY = 2
 ROWS_AT = 3
+OWN = 4  # the last number given to a node's own events
 HEAP_WORDS = 8
 
-# A row's second word: a place among the events of a time, a tie, and the event.
+# A row's second word: the event; above it, either the number of a node's own event, or ARRIVES, the
+# port, and a tie for arrivals at one time at one port.
 EVENT_BITS = 32
-TIE_BITS = 17
 PLACE_BITS = 14
+TIE_BITS = 16
+ARRIVES = 1 << PLACE_BITS + TIE_BITS
 LAST_TIE = (1 << TIE_BITS) - (1 << 13)  # some may still be made
+LAST_OWN = ARRIVES - (1 << 20)
 
 _EVENT = (1 << EVENT_BITS) - 1
 _TIE = (1 << TIE_BITS) - 1
@@ -55,27 +59,43 @@ def grow_heap(store: Store, at: int, capacity: int) -> None:
 
 
 def renumber(words: Words, at: int) -> None:
-    """Number the ties of a heap's events anew, in their order."""
+    """Number a heap's own events, and its ties, anew, in their order."""
     rows_at, count = int(words[at + ROWS_AT]), int(words[at + COUNT])
     rows = words[rows_at : rows_at + count * ROW].reshape(count, ROW)
     rows[:] = rows[np.lexsort((rows[:, 1], rows[:, 0]))]  # which is a heap as well
-    tied = (rows[:, 1] >> EVENT_BITS & _TIE) > 0
-    ties = np.cumsum(tied) * tied
-    rows[:, 1] = rows[:, 1] & ~(_TIE << EVENT_BITS) | ties << EVENT_BITS
-    words[at + TIES] = int(tied.sum())
+    order = rows[:, 1] >> EVENT_BITS
+    own = (order > 0) & (order < ARRIVES)
+    tied = (order >= ARRIVES) & (order & _TIE > 0)
+    order = np.where(own, np.cumsum(own), order)
+    order = np.where(tied, order & ~_TIE | np.cumsum(tied), order)
+    rows[:, 1] = rows[:, 1] & _EVENT | order << EVENT_BITS
+    words[at + OWN], words[at + TIES] = int(own.sum()), int(tied.sum())
 
 
 @inline
-def next_tie(words: Words, at: int) -> int:
-    """Return a tie later than all before; the caller keeps LAST_TIE."""
-    words[at + TIES] += 1
-    return words[at + TIES]
+def order_own(words: Words, at: int) -> int:
+    """Return the order of a node's next own event; the caller keeps LAST_OWN."""
+    words[at + OWN] += 1
+    return words[at + OWN]
 
 
 @inline
-def order_at(place: int, tie: int) -> int:
-    """Return the order of an event at a place, below 2^PLACE_BITS, with a tie or 0."""
-    return place << TIE_BITS | tie
+def order_at(words: Words, at: int, place: int, may_tie: bool) -> int:
+    """Return the order of an arrival at a port, below 2^PLACE_BITS; the caller keeps LAST_TIE.
+
+    Only where packets may overtake others can two arrive at one time at one port.
+    """
+    order = ARRIVES | place << TIE_BITS
+    if may_tie:
+        words[at + TIES] += 1
+        order |= words[at + TIES]
+    return order
+
+
+@inline
+def must_renumber(words: Words, at: int) -> bool:
+    """Return whether numbers of events are about to run out."""
+    return words[at + TIES] > LAST_TIE or words[at + OWN] > LAST_OWN
 
 
 @inline

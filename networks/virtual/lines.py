@@ -9,7 +9,7 @@ from ringleaf.arena import Arena, Fields, Words
 from ringleaf.chance import draw64
 from ringleaf.compiled import copy_items, inline, signed
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
-from ringleaf.heap import EVENT_BITS, PLACE_BITS, next_tie, order_at, push_event
+from ringleaf.heap import EVENT_BITS, PLACE_BITS, order_at, order_own, push_event
 from ringleaf.networks.virtual.bins import count_bin
 from ringleaf.networks.virtual.events import ARRIVAL, IDLE
 from ringleaf.networks.virtual.state import box_of, port_row
@@ -73,18 +73,17 @@ def capture(arena: Arena, at: int, port: int, packet: int, now_ps: int, order: i
 
 @inline
 def push_packet(words: Words, at: int, time_ps: int, kind: int, port: int, packet: int) -> None:
-    """Add an event of a packet at a port of its own node, after those before of the same time."""
+    """Add an event of a packet that its own node makes, at one of its ports."""
     heap = words[at + s.HEAP_AT]
     words[row_of(words, packet) + PLACE] = port
-    push_event(words, heap, time_ps, kind | packet << 3, order_at(0, next_tie(words, heap)))
+    push_event(words, heap, time_ps, kind | packet << 3, order_own(words, heap))
 
 
 @inline
 def deliver(words: Words, at: int, time_ps: int, here: int, packet: int, may_tie: bool) -> None:
     """Let a packet arrive at the other end of the link of a port, whose row is `here`.
 
-    Packets at one time are handled in the order of the ports at which they arrive, after all else
-    at that node. Only where packets may overtake others (`may_tie`) can two arrive at one port.
+    Packets of one time are handled in the order of the ports at which they arrive (`order_at`).
     """
     heap, towards = words[at + s.HEAP_AT], words[here + s.TOWARDS]
     words[row_of(words, packet) + PLACE] = words[here + s.PEER]
@@ -92,8 +91,8 @@ def deliver(words: Words, at: int, time_ps: int, here: int, packet: int, may_tie
     if region != words[at + s.REGION]:
         mail(words, at, region, time_ps, place << EVENT_BITS | packet << 3 | ARRIVAL)
         return
-    tie = next_tie(words, heap) if may_tie else 0
-    push_event(words, heap, time_ps, ARRIVAL | packet << 3, order_at(place, tie))
+    order = order_at(words, heap, place, may_tie)
+    push_event(words, heap, time_ps, ARRIVAL | packet << 3, order)
 
 
 @inline
@@ -151,5 +150,5 @@ def await_idle(words: Words, at: int, port: int) -> None:
     here = port_row(words, at, port)
     if not words[here + s.DRAINING]:
         words[here + s.DRAINING] = 1
-        idle_ps = words[here + s.BUSY_UNTIL_PS]
-        push_event(words, words[at + s.HEAP_AT], idle_ps, IDLE | port << 3, 0)
+        heap, idle_ps = words[at + s.HEAP_AT], words[here + s.BUSY_UNTIL_PS]
+        push_event(words, heap, idle_ps, IDLE | port << 3, order_own(words, heap))

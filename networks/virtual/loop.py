@@ -17,10 +17,9 @@ from ringleaf.compiled import compiled, handler, handler_at, inline
 from ringleaf.heap import (
     CAPACITY,
     COUNT,
-    LAST_TIE,
-    TIES,
     first_event,
     first_time_ps,
+    must_renumber,
     pop_event,
 )
 from ringleaf.hosts.agent import NUMBER
@@ -124,7 +123,7 @@ def lacks_room(arena: Arena, at: int) -> int:
         return NEEDS_ROOM
     if words[heap + COUNT] + EVENTS_AT_ONCE > words[heap + CAPACITY]:
         return NEEDS_ROOM
-    if words[heap + TIES] > LAST_TIE:
+    if must_renumber(words, heap):
         return NEEDS_ROOM
     if words[at + s.TEAM] and is_box_full(words, at):
         return NEEDS_ROOM

@@ -110,8 +110,8 @@ class Meter:
         """Return the result of the run, given the times at which ranks were done."""
         nets = self._nets()
         net, now = nets[0], self._counters(nets)
-        bins, bin_ps = _together([(each.bins, int(each.state[s.BIN_PS])) for each in nets], np.add)
-        queue_bins, queue_bin_ps = _together(
+        bins, bin_ps = join_bins([(each.bins, int(each.state[s.BIN_PS])) for each in nets], np.add)
+        queue_bins, queue_bin_ps = join_bins(
             [(each.queue_bins, int(each.state[s.QUEUE_BIN_PS])) for each in nets], np.maximum
         )
         sent = net.ports[:, s.TX_BYTES] - self._bytes_before
@@ -143,7 +143,7 @@ class Meter:
 Table = npt.NDArray[np.int64]
 
 
-def _together(regions: Sequence[tuple[Table, int]], join: np.ufunc) -> tuple[Table, int]:
+def join_bins(regions: Sequence[tuple[Table, int]], join: np.ufunc) -> tuple[Table, int]:
     """Return all regions' bins as one table, with the width of the widest.
 
     Args:

@@ -35,7 +35,7 @@ from ringleaf.networks.virtual.occupancy import FEW_SAMPLES, Occupancy, watch
 from ringleaf.networks.virtual.patience import Patience, limit_ps
 from ringleaf.networks.virtual.pcap import PortCapture, interfaces
 from ringleaf.networks.virtual.record import TraceRecorder
-from ringleaf.networks.virtual.regions import LEAST_GRID_PS, Regions, divide, grid_ps
+from ringleaf.networks.virtual.regions import LEAST_GRID_PS, Note, Regions, divide, grid_ps
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import number_agents, open_network
 from ringleaf.networks.virtual.watch import Sight, Watch
@@ -143,6 +143,10 @@ class VirtualNetwork(GivesTensors):
         self.endpoints.divide([region[name] for name in names], rings)
         nodes = [*switches(self.graph), *names]
         return Regions(self.store, self._network, [region[name] for name in nodes], rings)
+
+    def count_windows(self, note: Note) -> None:
+        """Have regions take turns, and `note` called with the events of each in each window."""
+        self._regions.note = note
 
     @property
     def threads(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import networkx as nx
 import numba
@@ -22,6 +22,9 @@ from ringleaf.networks.virtual.state import open_network, watch_queues
 from ringleaf.packets import share_pool
 from ringleaf.topologies.graph import hosts, natural, neighbors, switches
 from ringleaf.units import FOREVER_PS, PS_PER_NS, PS_PER_S
+
+Note = Callable[[list[int]], None]
+"""Called with the number of events that each region has handled in a window."""
 
 LEAST_GRID_PS = 200 * PS_PER_NS
 """The shortest window that is worth a meeting."""
@@ -69,6 +72,7 @@ class Regions:
     Attributes:
         blocks: The regions' network blocks.
         grid_ps: Width of the windows of time that threads handle without meeting.
+        note: If set, regions take turns in one thread, and this is called after each window.
     """
 
     def __init__(
@@ -77,6 +81,7 @@ class Regions:
         self._store = store
         self.grid_ps = grid_ps(store, network)
         self.blocks = [network]
+        self.note: Note | None = None
         count = len(rings)
         self._pool = ThreadPoolExecutor(count - 1) if count > 1 else None
         if count == 1:
@@ -107,20 +112,29 @@ class Regions:
         """
         if self._pool is None:
             return int(loop.run(self._store.arena, self.blocks[0], until_ps))
-        if numba.config.DISABLE_JIT:
+        if self.note or numba.config.DISABLE_JIT:
             return self._run_in_turn(until_ps)
-        others = [
-            self._pool.submit(self._run_region, region, until_ps)
-            for region in range(1, len(self.blocks))
-        ]
-        return _agreed([_done(self._run_region, 0, until_ps), *others])
+        try:
+            others = [
+                self._pool.submit(self._run_region, region, until_ps)
+                for region in range(1, len(self.blocks))
+            ]
+            reasons = {self._run_region(0, until_ps), *(other.result() for other in others)}
+        except BaseException:
+            self._abort()  # whoever waits for this thread goes on
+            raise
+        assert len(reasons) == 1, f"threads must agree, got {reasons}"
+        return reasons.pop()
 
     def _run_region(self, region: int, until_ps: int) -> int:
         try:
             return int(t.run_region(self._store.arenas[region], self.blocks[region], until_ps))
         except BaseException:
-            self._store.arena.words[self._team + t.IS_ABORTED] = 1
+            self._abort()
             raise
+
+    def _abort(self) -> None:
+        self._store.arena.words[self._team + t.IS_ABORTED] = 1
 
     def _run_in_turn(self, until_ps: int) -> int:
         """Do the same in one thread: a window of one region after the other's."""
@@ -135,31 +149,18 @@ class Regions:
             if ends[0] < 0:
                 return int(-ends[0])
             rows = zip(self._store.arenas, self.blocks, strict=True)
+            before = self._events()
             reasons = [t.run_window(arena, at, ends[0]) for arena, at in rows]
+            if self.note:
+                self.note([now - then for now, then in zip(self._events(), before, strict=True)])
+
+    def _events(self) -> list[int]:
+        """Return the number of events that each region has handled so far."""
+        return [int(self._store.arena.words[at + s.EVENTS]) for at in self.blocks]
 
     def end_of_window(self, now_ps: int) -> int:
         """Return the last picosecond of the window that a time is in."""
         return (now_ps // self.grid_ps + 1) * self.grid_ps - 1
-
-
-def _done(function: Callable[[int, int], int], *arguments: int) -> Future[int]:
-    """Call a function here, and return its outcome as those of other threads are."""
-    future: Future[int] = Future()
-    try:
-        future.set_result(function(*arguments))
-    except BaseException as error:  # noqa: BLE001 - whoever asks for the result raises it
-        future.set_exception(error)
-    return future
-
-
-def _agreed(outcomes: Sequence[Future[int]]) -> int:
-    """Return what all threads have returned, or raise what one of them has."""
-    errors = [error for outcome in outcomes if (error := outcome.exception()) is not None]
-    if errors:
-        raise errors[0]
-    reasons = {outcome.result() for outcome in outcomes}
-    assert len(reasons) == 1, f"threads must agree, got {reasons}"
-    return reasons.pop()
 
 
 def _add_region(store: Store, network: int, ring: int) -> int:

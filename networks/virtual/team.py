@@ -21,7 +21,7 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Words
 from ringleaf.atomic import add_atomically, load_atomically, sleep_while, wake_sleepers
 from ringleaf.compiled import compiled, inline
-from ringleaf.heap import EVENT_BITS, next_tie, order_at, push_event
+from ringleaf.heap import EVENT_BITS, order_at, push_event
 from ringleaf.native import ARENA
 from ringleaf.networks.endpoints.driver import NOW_PS, due_ps, is_noteworthy, is_pending
 from ringleaf.networks.virtual.loop import EMPTY, NEEDS_ROOM, REPORTED, UNTIL, next_time_ps, run
@@ -115,9 +115,8 @@ def take_mail(words: Words, at: int, half: int) -> None:
         box = s.box_of(words, block_of(words, team, region), words[at + s.REGION], half)
         for row in range(box + s.BOX_HEADER, box + s.BOX_HEADER + 2 * words[box], 2):
             place = words[row + 1] >> EVENT_BITS
-            tie = next_tie(words, heap) if may_tie else 0
             event = words[row + 1] & ((1 << EVENT_BITS) - 1)
-            push_event(words, heap, words[row], event, order_at(place, tie))
+            push_event(words, heap, words[row], event, order_at(words, heap, place, may_tie))
         words[box] = 0
 
 

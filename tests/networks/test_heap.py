@@ -1,4 +1,4 @@
-"""Events come by their times, and at one time by place, then tie, then number."""
+"""Events come by their times; at one time, own ones as they were made, then arrivals by port."""
 
 from __future__ import annotations
 
@@ -7,84 +7,98 @@ from hypothesis import strategies as st
 
 from ringleaf.arena import Store
 from ringleaf.heap import (
+    ARRIVES,
     CAPACITY,
     COUNT,
     EVENT_BITS,
+    LAST_OWN,
     LAST_TIE,
+    OWN,
     PLACE_BITS,
     TIES,
     first_event,
     first_time_ps,
     grow_heap,
     make_heap,
-    next_tie,
+    must_renumber,
     order_at,
+    order_own,
     pop_event,
     push_event,
     renumber,
 )
 
+Step = tuple[int, int]
+"""Time, and port: 0 for an own event, otherwise that of an arrival."""
 
-@given(
-    st.lists(
-        st.one_of(
-            st.none(),
-            st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 2), st.integers(0, 3)),
-        ),
-        max_size=60,
-    )
-)
-def test_events_come_in_order(steps: list[tuple[int, int, int, int] | None]) -> None:
-    """A step is an event's time, place, tie and number; None takes the first."""
+steps_of = st.tuples(st.integers(0, 3), st.integers(0, 2))
+
+
+def push(store: Store, at: int, step: Step, number: int) -> None:
+    time_ps, port = step
+    words = store.arena.words
+    if words[at + COUNT] == words[at + CAPACITY]:
+        grow_heap(store, at, 2 * int(words[at + CAPACITY]))
+        words = store.arena.words
+    order = order_at(words, at, port, True) if port else order_own(words, at)
+    push_event(words, at, time_ps, number, order)
+
+
+@given(st.lists(st.one_of(st.none(), steps_of), max_size=60))
+def test_events_come_in_order(steps: list[Step | None]) -> None:
+    """None takes the first; those of one time and port come as they were made."""
     store = Store()
     at = make_heap(store, 2)
-    waiting: list[tuple[int, int, int, int]] = []
-    for step in [*steps, *[None] * len(steps)]:
-        words = store.arena.words
+    waiting: list[tuple[int, int, int]] = []  # time, port and number, in the order made
+    for number, step in enumerate([*steps, *[None] * len(steps)]):
         if step is not None:
-            if words[at + COUNT] == words[at + CAPACITY]:
-                grow_heap(store, at, 2 * int(words[at + CAPACITY]))
-            time_ps, place, tie, number = step
-            push_event(store.arena.words, at, time_ps, number, order_at(place, tie))
-            waiting.append(step)
+            push(store, at, step, number)
+            waiting.append((*step, number))
         elif waiting:
             first = min(waiting)
             waiting.remove(first)
-            assert first_event(words, at) == first[3]
-            assert (first_time_ps(words, at), pop_event(words, at)) == (first[0], first[3])
+            words = store.arena.words
+            assert first_event(words, at) == first[2]
+            assert (first_time_ps(words, at), pop_event(words, at)) == (first[0], first[2])
     assert not waiting
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.booleans()), max_size=60),
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.booleans()), max_size=60),
-)
-def test_renumbering_keeps_the_order(
-    before: list[tuple[int, int, bool]], after: list[tuple[int, int, bool]]
-) -> None:
-    """Each is a time, a place, and whether there is a tie: those without one come first."""
+@given(st.lists(steps_of, max_size=60), st.lists(steps_of, max_size=60))
+def test_renumbering_keeps_the_order(before: list[Step], after: list[Step]) -> None:
     store = Store()
     at = make_heap(store, 120)
     words = store.arena.words
-    words[at + TIES] = LAST_TIE - 60
-    wanted = []
-    for number, (time_ps, place, is_tied) in enumerate([*before, *after]):
-        if number == len(before):
-            renumber(words, at)
-            assert words[at + TIES] == sum(tied for _, _, tied in before)
-        tie = next_tie(words, at) if is_tied else 0
-        push_event(words, at, time_ps, number, order_at(place, tie))
-        wanted.append((time_ps, place, is_tied, number))
-    for time_ps, _, _, number in sorted(wanted):
+    words[at + TIES], words[at + OWN] = LAST_TIE - 60, LAST_OWN - 60
+    for number, step in enumerate(before):
+        push(store, at, step, number)
+    renumber(words, at)
+    arrivals = sum(port > 0 for _, port in before)
+    assert (words[at + TIES], words[at + OWN]) == (arrivals, len(before) - arrivals)
+    for number, step in enumerate(after, len(before)):
+        push(store, at, step, number)
+    for time_ps, _, number in sorted((*s, n) for n, s in enumerate([*before, *after])):
         assert (first_time_ps(words, at), pop_event(words, at)) == (time_ps, number)
+
+
+def test_numbers_are_given_anew_before_they_run_out() -> None:
+    store = Store()
+    at = make_heap(store, 4)
+    words = store.arena.words
+    assert not must_renumber(words, at)
+    for word, last in ((TIES, LAST_TIE), (OWN, LAST_OWN)):
+        words[at + word] = last + 1
+        assert must_renumber(words, at)
+        words[at + word] = 0
 
 
 def test_the_largest_of_all_fit_beside_one_another() -> None:
     store = Store()
     at = make_heap(store, 4)
-    place, event = (1 << PLACE_BITS) - 1, (1 << EVENT_BITS) - 1
-    push_event(store.arena.words, at, 7, event, order_at(place, LAST_TIE))
-    push_event(store.arena.words, at, 7, event - 1, order_at(place, LAST_TIE - 1))
-    push_event(store.arena.words, at, 7, event, order_at(place - 1, LAST_TIE))
-    found = [pop_event(store.arena.words, at) for _ in range(3)]
-    assert found == [event, event - 1, event]
+    words = store.arena.words
+    port, event = (1 << PLACE_BITS) - 1, (1 << EVENT_BITS) - 1
+    words[at + TIES], words[at + OWN] = LAST_TIE, LAST_OWN
+    push_event(words, at, 7, event, order_at(words, at, port, True))
+    push_event(words, at, 7, event - 1, order_at(words, at, port, False))
+    push_event(words, at, 7, event - 2, order_own(words, at))
+    assert order_own(words, at) < ARRIVES
+    assert [pop_event(words, at) for _ in range(3)] == [event - 2, event - 1, event]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
-from ringleaf.heap import CAPACITY, LAST_TIE, TIES, next_tie, order_at, push_event
+from ringleaf.heap import CAPACITY, LAST_TIE, TIES, order_at, push_event
 from ringleaf.networks.virtual.loop import NEEDS_ROOM, lacks_room
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.packets import OUTBOX_ROWS, POOL_SIZE, free_packets, make_pool
@@ -45,8 +45,7 @@ def test_ties_begin_anew_before_they_run_out() -> None:
     store = Store()
     at, heap = _network(store, 2 * OUTBOX_ROWS)
     store.arena.words[heap + TIES] = LAST_TIE
-    tie = next_tie(store.arena.words, heap)
-    push_event(store.arena.words, heap, 5, 1, order_at(0, tie))
+    push_event(store.arena.words, heap, 5, 1, order_at(store.arena.words, heap, 1, True))
     assert lacks_room(store.arena, at) == NEEDS_ROOM
     make_room(store, at)
     assert lacks_room(store.arena, at) == 0
