@@ -16,23 +16,21 @@ from ringleaf.compiled import inline
 
 ROW = 2
 COUNT = 0
-TIES = 1  # the last tie given among arrivals at a port
+OWN = 1  # the last number given to a node's own events
 CAPACITY = 2
 ROWS_AT = 3
-OWN = 4  # the last number given to a node's own events
 HEAP_WORDS = 8
 
 # A row's second word: the event; above it, either the number of a node's own event, or ARRIVES, the
-# port, and a tie for arrivals at one time at one port.
+# port, and the last bits of the packet's number on its link.
 EVENT_BITS = 32
-PLACE_BITS = 14
-TIE_BITS = 16
-ARRIVES = 1 << PLACE_BITS + TIE_BITS
-LAST_TIE = (1 << TIE_BITS) - (1 << 13)  # some may still be made
-LAST_OWN = ARRIVES - (1 << 20)
+PORT_BITS = 20
+NUMBER_BITS = 10
+ARRIVES = 1 << PORT_BITS + NUMBER_BITS
+LAST_OWN = ARRIVES - (1 << 20)  # some may still be made
 
 _EVENT = (1 << EVENT_BITS) - 1
-_TIE = (1 << TIE_BITS) - 1
+_NUMBER = (1 << NUMBER_BITS) - 1
 _NEVER = (1 << 63) - 1
 _LINE = 8  # words
 _FIRST = _LINE - ROW  # from the start of the first line, so that rows 1 to 4 are the second
@@ -59,17 +57,15 @@ def grow_heap(store: Store, at: int, capacity: int) -> None:
 
 
 def renumber(words: Words, at: int) -> None:
-    """Number a heap's own events, and its ties, anew, in their order."""
+    """Number a heap's own events anew, in their order."""
     rows_at, count = int(words[at + ROWS_AT]), int(words[at + COUNT])
     rows = words[rows_at : rows_at + count * ROW].reshape(count, ROW)
     rows[:] = rows[np.lexsort((rows[:, 1], rows[:, 0]))]  # which is a heap as well
     order = rows[:, 1] >> EVENT_BITS
     own = (order > 0) & (order < ARRIVES)
-    tied = (order >= ARRIVES) & (order & _TIE > 0)
     order = np.where(own, np.cumsum(own), order)
-    order = np.where(tied, order & ~_TIE | np.cumsum(tied), order)
     rows[:, 1] = rows[:, 1] & _EVENT | order << EVENT_BITS
-    words[at + OWN], words[at + TIES] = int(own.sum()), int(tied.sum())
+    words[at + OWN] = int(own.sum())
 
 
 @inline
@@ -80,22 +76,12 @@ def order_own(words: Words, at: int) -> int:
 
 
 @inline
-def order_at(words: Words, at: int, place: int, may_tie: bool) -> int:
-    """Return the order of an arrival at a port, below 2^PLACE_BITS; the caller keeps LAST_TIE.
+def order_at(port: int, number: int) -> int:
+    """Return the order of a packet that arrives at a port, below 2^PORT_BITS.
 
-    Only where packets may overtake others can two arrive at one time at one port.
+    Two of a link may arrive at one time where one is late. Then their numbers on the link decide.
     """
-    order = ARRIVES | place << TIE_BITS
-    if may_tie:
-        words[at + TIES] += 1
-        order |= words[at + TIES]
-    return order
-
-
-@inline
-def must_renumber(words: Words, at: int) -> bool:
-    """Return whether numbers of events are about to run out."""
-    return words[at + TIES] > LAST_TIE or words[at + OWN] > LAST_OWN
+    return ARRIVES | port << NUMBER_BITS | number & _NUMBER
 
 
 @inline

@@ -104,7 +104,6 @@ def _fill_ports(
     is_host = np.isin(nodes, hosts(graph))[node]
     net.ports[:, s.PEER], net.ports[:, s.NODE] = peers, node
     net.ports[:, s.LOCAL_PORT] = [place.port for place in ports]
-    net.ports[:, s.TOWARDS] = net.ports[peers, s.LOCAL_PORT]
     net.ports[:, s.INWARD_PS] = inward_ps
     net.ports[:, s.OUTWARD_PS] = np.where(is_host, host_delay_ps(graph), 0)
     net.ports[:, s.RATE_BPS] = [wire.rate_bps for wire in wires]

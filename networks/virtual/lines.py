@@ -9,7 +9,7 @@ from ringleaf.arena import Arena, Fields, Words
 from ringleaf.chance import draw64
 from ringleaf.compiled import copy_items, inline, signed
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
-from ringleaf.heap import EVENT_BITS, PLACE_BITS, order_at, order_own, push_event
+from ringleaf.heap import EVENT_BITS, order_at, order_own, push_event
 from ringleaf.networks.virtual.bins import count_bin
 from ringleaf.networks.virtual.events import ARRIVAL, IDLE
 from ringleaf.networks.virtual.state import box_of, port_row
@@ -80,27 +80,24 @@ def push_packet(words: Words, at: int, time_ps: int, kind: int, port: int, packe
 
 
 @inline
-def deliver(words: Words, at: int, time_ps: int, here: int, packet: int, may_tie: bool) -> None:
-    """Let a packet arrive at the other end of the link of a port, whose row is `here`.
-
-    Packets of one time are handled in the order of the ports at which they arrive (`order_at`).
-    """
-    heap, towards = words[at + s.HEAP_AT], words[here + s.TOWARDS]
-    words[row_of(words, packet) + PLACE] = words[here + s.PEER]
-    place, region = towards & s.LAST_PLACE, towards >> PLACE_BITS
-    if region != words[at + s.REGION]:
-        mail(words, at, region, time_ps, place << EVENT_BITS | packet << 3 | ARRIVAL)
-        return
-    order = order_at(words, heap, place, may_tie)
-    push_event(words, heap, time_ps, ARRIVAL | packet << 3, order)
+def deliver(words: Words, at: int, time_ps: int, here: int, packet: int) -> None:
+    """Let a packet arrive at the other end of the link of a port, whose row is `here`."""
+    peer, region = words[here + s.PEER], words[here + s.PEER_REGION]
+    words[row_of(words, packet) + PLACE] = peer
+    order = order_at(peer, words[here + s.TX_PACKETS])
+    event = ARRIVAL | packet << 3
+    if region == words[at + s.REGION]:
+        push_event(words, words[at + s.HEAP_AT], time_ps, event, order)
+    else:
+        mail(words, at, region, time_ps, order << EVENT_BITS | event)
 
 
 @inline
-def mail(words: Words, at: int, region: int, time_ps: int, event: int) -> None:
-    """Leave a packet for another region; the caller keeps BOX_ROWS."""
+def mail(words: Words, at: int, region: int, time_ps: int, word: int) -> None:
+    """Leave a packet's order and event for another region; the caller keeps BOX_ROWS."""
     box = box_of(words, at, region, words[at + s.HALF])
     row = box + s.BOX_HEADER + 2 * words[box]
-    words[row], words[row + 1] = time_ps, event
+    words[row], words[row + 1] = time_ps, word
     words[box] += 1
     words[at + s.MAIL_PS] = min(words[at + s.MAIL_PS], time_ps)
 
@@ -134,14 +131,13 @@ def send(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
         free_packet(arena, packet)
         return
     at_ps = done_ps + words[here + s.DELAY_PS]
-    may_tie = words[at + s.DUPLICATE] > 0 or words[at + s.REORDER] > 0
     if happens(random, words[at + s.DUPLICATE]):
         twin = copy_packet(arena, packet)
         late_ps = at_ps + draw(random) % (words[at + s.JITTER_PS] + 1)
-        deliver(words, at, late_ps, here, twin, may_tie)
+        deliver(words, at, late_ps, here, twin)
     if happens(random, words[at + s.REORDER]):
         at_ps += draw(random) % (words[at + s.JITTER_PS] + 1)
-    deliver(words, at, at_ps, here, packet, may_tie)
+    deliver(words, at, at_ps, here, packet)
 
 
 @inline

@@ -17,9 +17,10 @@ from ringleaf.compiled import compiled, handler, handler_at, inline
 from ringleaf.heap import (
     CAPACITY,
     COUNT,
+    LAST_OWN,
+    OWN,
     first_event,
     first_time_ps,
-    must_renumber,
     pop_event,
 )
 from ringleaf.hosts.agent import NUMBER
@@ -123,7 +124,7 @@ def lacks_room(arena: Arena, at: int) -> int:
         return NEEDS_ROOM
     if words[heap + COUNT] + EVENTS_AT_ONCE > words[heap + CAPACITY]:
         return NEEDS_ROOM
-    if must_renumber(words, heap):
+    if words[heap + OWN] > LAST_OWN:
         return NEEDS_ROOM
     if words[at + s.TEAM] and is_box_full(words, at):
         return NEEDS_ROOM

@@ -15,7 +15,7 @@ import ringleaf.networks.virtual.state as s
 import ringleaf.networks.virtual.team as t
 from ringleaf.arena import Store
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
-from ringleaf.heap import PLACE_BITS, make_heap
+from ringleaf.heap import make_heap
 from ringleaf.networks.virtual.drops import watch_drops
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import open_network, watch_queues
@@ -101,8 +101,7 @@ class Regions:
             words[at + s.REGION], words[at + s.TEAM] = region, self._team
             words[at + s.MAIL_AT], words[at + s.MAIL_PS] = mail_at, FOREVER_PS
         ports = open_network(store.arena, network).ports
-        towards = np.array(region_of)[ports[ports[:, s.PEER], s.NODE]]
-        ports[:, s.TOWARDS] += towards << PLACE_BITS
+        ports[:, s.PEER_REGION] = np.array(region_of)[ports[ports[:, s.PEER], s.NODE]]
         make_room(store, *self.blocks)
 
     def run(self, until_ps: int) -> int:

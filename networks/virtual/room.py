@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store, Words
 from ringleaf.compiled import inline
-from ringleaf.heap import CAPACITY, COUNT, grow_heap, must_renumber, renumber
+from ringleaf.heap import CAPACITY, COUNT, LAST_OWN, OWN, grow_heap, renumber
 from ringleaf.packets import (
     OUTBOX_ROWS,
     POOL_FREE,
@@ -49,5 +49,5 @@ def _make_room_for_events(store: Store, networks: Sequence[int]) -> None:
         ):
             grow_heap(store, heap, 2 * int(words[heap + CAPACITY]))
             words = store.arena.words
-        if must_renumber(words, heap):
+        if words[heap + OWN] > LAST_OWN:
             renumber(words, heap)

@@ -11,7 +11,7 @@ from ringleaf.arena import Arena, Store, Words
 from ringleaf.chance import spread64
 from ringleaf.compiled import inline
 from ringleaf.disciplines import CLASSES
-from ringleaf.heap import PLACE_BITS, make_heap
+from ringleaf.heap import PORT_BITS, make_heap
 from ringleaf.hosts.agent import NUMBER
 from ringleaf.units import FOREVER_PS
 
@@ -59,7 +59,7 @@ MEETINGS = 39  # of the team, so far
 NETWORK_WORDS = 40
 
 BOX_HEADER = 8  # before a box's rows: their number
-BOX_ROWS = 1 << 14  # time_ps; place above EVENT_BITS, and event
+BOX_ROWS = 1 << 14  # as those of a heap
 BOX_WORDS = BOX_HEADER + 2 * BOX_ROWS
 
 # A port's row. Its number is global; its switch knows it by LOCAL_PORT.
@@ -78,7 +78,7 @@ LOST = 11  # packets
 CAPTURE = 12  # CAPTURE_SENT | CAPTURE_RECEIVED | PIN
 INWARD_PS = 13  # of the peer's DELAY_PS: time of this port's node per packet received
 OUTWARD_PS = 14  # of DELAY_PS: time of this port's node per packet sent, before it is on the line
-TOWARDS = 15  # where the link leads: the peer's region above PLACE_BITS, and its LOCAL_PORT
+PEER_REGION = 15  # of PEER's node
 PORT_WORDS = 16
 
 # A node's row.
@@ -121,8 +121,6 @@ DROP_WORDS = 8  # in a row of drops
 
 # A row of the capture buffer: time_ps, port, offset, length, order.
 CAPTURE_ROW_WORDS = 5
-LAST_PLACE = (1 << PLACE_BITS) - 1
-
 SENT = -1  # the order of a packet that was sent; that of a received one is BUSIED at its time
 
 Rows = npt.NDArray[np.int64]
@@ -152,6 +150,7 @@ def make_network(
     owners: int = 1,
 ) -> int:
     """Lay out an empty network with these numbers of rows; return its block's offset."""
+    assert ports <= 1 << PORT_BITS, "the order of events has no room for more"
     at = store.allocate("words", NETWORK_WORDS)
     tables = {
         PORTS_AT: store.allocate("words", ports * PORT_WORDS),

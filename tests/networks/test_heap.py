@@ -12,15 +12,13 @@ from ringleaf.heap import (
     COUNT,
     EVENT_BITS,
     LAST_OWN,
-    LAST_TIE,
+    NUMBER_BITS,
     OWN,
-    PLACE_BITS,
-    TIES,
+    PORT_BITS,
     first_event,
     first_time_ps,
     grow_heap,
     make_heap,
-    must_renumber,
     order_at,
     order_own,
     pop_event,
@@ -40,7 +38,7 @@ def push(store: Store, at: int, step: Step, number: int) -> None:
     if words[at + COUNT] == words[at + CAPACITY]:
         grow_heap(store, at, 2 * int(words[at + CAPACITY]))
         words = store.arena.words
-    order = order_at(words, at, port, True) if port else order_own(words, at)
+    order = order_at(port, number) if port else order_own(words, at)
     push_event(words, at, time_ps, number, order)
 
 
@@ -68,37 +66,26 @@ def test_renumbering_keeps_the_order(before: list[Step], after: list[Step]) -> N
     store = Store()
     at = make_heap(store, 120)
     words = store.arena.words
-    words[at + TIES], words[at + OWN] = LAST_TIE - 60, LAST_OWN - 60
+    words[at + OWN] = LAST_OWN - 60
     for number, step in enumerate(before):
         push(store, at, step, number)
     renumber(words, at)
-    arrivals = sum(port > 0 for _, port in before)
-    assert (words[at + TIES], words[at + OWN]) == (arrivals, len(before) - arrivals)
+    assert words[at + OWN] == sum(port == 0 for _, port in before)
     for number, step in enumerate(after, len(before)):
         push(store, at, step, number)
     for time_ps, _, number in sorted((*s, n) for n, s in enumerate([*before, *after])):
         assert (first_time_ps(words, at), pop_event(words, at)) == (time_ps, number)
 
 
-def test_numbers_are_given_anew_before_they_run_out() -> None:
-    store = Store()
-    at = make_heap(store, 4)
-    words = store.arena.words
-    assert not must_renumber(words, at)
-    for word, last in ((TIES, LAST_TIE), (OWN, LAST_OWN)):
-        words[at + word] = last + 1
-        assert must_renumber(words, at)
-        words[at + word] = 0
-
-
 def test_the_largest_of_all_fit_beside_one_another() -> None:
     store = Store()
     at = make_heap(store, 4)
     words = store.arena.words
-    port, event = (1 << PLACE_BITS) - 1, (1 << EVENT_BITS) - 1
-    words[at + TIES], words[at + OWN] = LAST_TIE, LAST_OWN
-    push_event(words, at, 7, event, order_at(words, at, port, True))
-    push_event(words, at, 7, event - 1, order_at(words, at, port, False))
-    push_event(words, at, 7, event - 2, order_own(words, at))
+    port, number, event = (1 << bits for bits in (PORT_BITS, NUMBER_BITS, EVENT_BITS))
+    words[at + OWN] = LAST_OWN
+    push_event(words, at, 7, event - 1, order_at(port - 1, number - 1))
+    push_event(words, at, 7, event - 2, order_at(port - 1, number - 2))
+    push_event(words, at, 7, event - 3, order_at(port - 2, number - 1))
+    push_event(words, at, 7, event - 4, order_own(words, at))
     assert order_own(words, at) < ARRIVES
-    assert [pop_event(words, at) for _ in range(3)] == [event - 2, event - 1, event]
+    assert [event - pop_event(words, at) for _ in range(4)] == [4, 3, 2, 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
-from ringleaf.heap import CAPACITY, LAST_TIE, TIES, order_at, push_event
+from ringleaf.heap import CAPACITY, LAST_OWN, OWN, order_own, push_event
 from ringleaf.networks.virtual.loop import NEEDS_ROOM, lacks_room
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.packets import OUTBOX_ROWS, POOL_SIZE, free_packets, make_pool
@@ -41,12 +41,12 @@ def test_a_heap_that_is_nearly_full_grows() -> None:
     assert store.arena.words[heap + CAPACITY] == 2 * capacity
 
 
-def test_ties_begin_anew_before_they_run_out() -> None:
+def test_numbers_of_events_begin_anew_before_they_run_out() -> None:
     store = Store()
     at, heap = _network(store, 2 * OUTBOX_ROWS)
-    store.arena.words[heap + TIES] = LAST_TIE
-    push_event(store.arena.words, heap, 5, 1, order_at(store.arena.words, heap, 1, True))
+    store.arena.words[heap + OWN] = LAST_OWN
+    push_event(store.arena.words, heap, 5, 1, order_own(store.arena.words, heap))
     assert lacks_room(store.arena, at) == NEEDS_ROOM
     make_room(store, at)
     assert lacks_room(store.arena, at) == 0
-    assert store.arena.words[heap + TIES] == 1
+    assert store.arena.words[heap + OWN] == 1
