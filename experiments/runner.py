@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 
     from ringleaf.networks.outcome import RunResult
 
+MOST_THREADS = 16
+"""The most threads that are taken unasked: each has boxes of mail for every other."""
+
 _REDUCING = (Collective.ALLREDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER)
 
 
@@ -248,7 +251,7 @@ class Experiment:
         if self.spec.threads is not None:
             return self.spec.threads
         is_long = self.estimate(algorithm, size_bytes).packets_s > 1
-        return count_cores() if is_long else 1
+        return min(count_cores(), MOST_THREADS) if is_long else 1
 
     def _floor_ps(
         self,
