@@ -28,7 +28,7 @@ from ringleaf.experiments.figures.style import DOTS_PER_INCH, matplotlib_style
 from ringleaf.experiments.progress import Progress, progress
 from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.threads import count_cores
-from ringleaf.units import format_size
+from ringleaf.units import format_size, parse_size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -171,18 +171,19 @@ def growth(found: Sequence[Scaled]) -> Iterator[str]:
     for name, rows in _by_workload(found).items():
         if len(rows) > 1:
             small, large = rows[-2:]
-            time, memory = powers(small, large)
+            wall, cpu, memory = powers(small, large)
             yield (
-                f"# {name}, {small.case.hosts} to {large.case.hosts} hosts: time grows as "
-                f"packet-hops to the power of {time:.2f}, memory {memory:.2f}; 1 is linear"
+                f"# {name}, {small.case.hosts} to {large.case.hosts} hosts: as powers of "
+                f"packet-hops, wall clock {wall:.2f}, CPU {cpu:.2f}, memory {memory:.2f}; 1: linear"
             )
 
 
-def powers(small: Scaled, large: Scaled) -> tuple[float, float]:
-    """Return the powers of packet-hops as which wall clock and memory grow between two cases."""
+def powers(small: Scaled, large: Scaled) -> tuple[float, float, float]:
+    """Return as which powers of packet-hops wall clock, CPU and memory grow between two cases."""
     more = math.log(large.packet_hops / small.packet_hops)
     return (
         math.log(large.used.wall_s / small.used.wall_s) / more,
+        math.log(large.used.cpu_s / small.used.cpu_s) / more,
         math.log(large.used.peak_bytes / small.used.peak_bytes) / more,
     )
 
@@ -201,7 +202,7 @@ def draw(found: Sequence[Scaled], path: Path) -> None:
         figure, (times, memories) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
         _draw_panel(times, found, "wall clock of the command (s)", lambda used: used.wall_s)
         _draw_panel(memories, found, "memory (MiB)", lambda used: used.peak_bytes / MIB)
-        memories.legend()
+        figure.legend(*memories.get_legend_handles_labels(), loc="outside upper center", ncols=3)
         figure.savefig(path, format="png", dpi=DOTS_PER_INCH)
         plt.close(figure)
 
@@ -210,6 +211,8 @@ def _draw_panel(
     axes: Axes, found: Sequence[Scaled], label: str, value: Callable[[Used], float]
 ) -> None:
     """Draw a line for each workload, and beside it one of slope 1 through its last point."""
+    from matplotlib.ticker import LogLocator
+
     for rows, mark in zip(_by_workload(found).values(), "os^v", strict=False):
         hops, values = [each.packet_hops for each in rows], [value(each.used) for each in rows]
         (line,) = axes.plot(hops, values, marker=mark, markersize=5, label=_title(rows[0].case))
@@ -218,11 +221,15 @@ def _draw_panel(
     axes.plot([], [], color="gray", linestyle=":", label="slope 1")
     axes.set(xscale="log", yscale="log", xlabel="packet-hops", ylabel=label)
     axes.set_ylim(bottom=0.5 * min(value(each.used) for each in found))
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("")
 
 
 def _title(case: Case) -> str:
     data = ", without data" if case.options.get("data") == "none" else ""
-    return f"{case.options['algo']}, {case.options['size']} per host{data}"
+    size = format_size(parse_size(case.options["size"], "size"))
+    return f"{case.options['algo']}, {size} per host{data}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
