@@ -1,7 +1,7 @@
 """An estimate of the memory and time that a run will need, before anything large is made.
 
-The figures are for one processor core, and hold within a factor of two where they were measured;
-`experiments/machine.py` says how much memory is free.
+It is of the run as it will go: long ones are simulated by all cores. The figures hold within a
+factor of two where they were measured; `experiments/machine.py` says how much memory is free.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.cost import FEW_ROWS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.threads import count_cores
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import Costs
 from ringleaf.topologies.family import Counts
@@ -23,26 +24,53 @@ from ringleaf.units import format_size
 if TYPE_CHECKING:
     from ringleaf.experiments.spec.collective import CollectiveSpec
 
+NEAR = (
+    *("ring", "allgather", "reducescatter", "halvingdoubling", "blueconnect"),
+    *("tree", "doubletree"),
+)
+"""Algorithms whose ranks send most to ranks with numbers, and thus places, near their own."""
+LEAST_LINKS = 2  # between hosts of one switch
+FARTHER = 0.25  # of the links that the mean distance has more
+
 # Bytes.
-BASE_BYTES = 450 << 20  # Python, PyTorch, Numba and the code that they have compiled
+BASE_BYTES = 225 << 20  # Python, Numba and the code that they have compiled
+TORCH_BYTES = 250 << 20  # more, if codecs or compressors load PyTorch
 COPIES = 1.15  # of all ranks' tensors: in registered memory, and pieces of them
-STAGED = {"halvingdoubling": 1.7, "blueconnect": 1.7}  # more, where messages are large
+STAGED = {"halvingdoubling": 2.0, "blueconnect": 2.0, "alltoall": 2.5}
+"""More copies, where messages are large or many arrive at once."""
 KEPT = 1.0  # one more, of inputs that can't be made again
 PAIR_BYTES = 20  # per pair of hosts: rates of the paths between those that talk to one another
 PORT_BYTES = 16 << 10  # per port: queues, and the bytes it carried, by time
 ROUTE_BYTES = 100  # per switch and host: the route, the time on it, and its table entry
 SWITCH_BYTES = 64 << 10  # registers, if switches just forward
-ROW_BYTES = 1200  # per row of a schedule: as data, in bounds, in hosts' plans
+ROW_BYTES = 220  # per row of a schedule: its columns, and those of bounds and checks
+MESSAGE_BYTES = 550  # per message: in hosts' plans, and in the timeline
 SERIES_BYTES = 4 << 10  # per direction of a link and row of the table: bytes carried, by time
 
-# Seconds.
-START_S = 5.0  # imports, and loading compiled code
-DRAW_S = 6.0
-HOPS_PER_S = 7e5  # queue pairs' packets
+# Seconds, of packets.
+HOPS_PER_S = 2.5e6  # queue pairs' packets
+SYSTEMS_GAIN = 2.0  # packets of systems take half of what their costs say, which are older
+SEND_S = 2.2e-6  # per message: when it is posted, and when it has come
+SENT_BYTES_PER_S = 2.5e9  # of all messages: copied and added
+STAGED_BYTES_PER_S = 4e8  # likewise, where messages are large and go through memory of their own
+LONG_S = 1.0  # for packets: more is done by several threads
+MOST_THREADS = 16  # unasked: each has boxes of mail for every other
+THREAD_GAIN = 0.7  # of each thread after the first
+
+# Seconds, before and after the packets.
+START_S = 1.5  # imports, and loading compiled code
+TORCH_S = 3.0  # more, if PyTorch is loaded
+DRAW_S = 2.0
 ROUTE_S = 8e-7  # per switch and host
-ROW_S = 180e-6  # per row of a schedule
+ROW_S = 5e-7  # per row of a schedule
+MESSAGE_S = 2.8e-6  # per message
 SWITCH_S = 3e-3  # per switch
-BYTES_PER_S = 2e9  # of all ranks' tensors: to make them, and to check results
+CHOICE_S = 7e-6  # per pair of ranks: to choose the number of segments
+BYTES_PER_S = 7e8  # of all ranks' tensors: to make them, and to check results
+
+THROUGH_STAGING = ("halvingdoubling", "blueconnect")
+CHOOSING = ("tree", "doubletree", "broadcast", "reduce")  # the number of segments, by their cost
+CODED = ("ssar-double", "ssar-split", "dsar-split")
 
 HOSTS_ADD = Costs(switch_bytes=SWITCH_BYTES, hops_per_s=HOPS_PER_S)
 
@@ -53,13 +81,20 @@ class Estimate:
 
     memory_bytes: int
     packet_hops: int
-    setup_s: float  # on one core
-    packets_s: float  # likewise
+    setup_s: float
+    packets_s: float  # by one thread
+    threads: int = 1  # that simulate it
+    cores: int = 1
+
+    @property
+    def run_s(self) -> float:
+        """The time of packets, by all threads."""
+        return self.packets_s / (1 + THREAD_GAIN * (min(self.threads, self.cores) - 1))
 
     @property
     def time_s(self) -> float:
-        """The time on one core."""
-        return self.setup_s + self.packets_s
+        """The time of the row as it will run."""
+        return self.setup_s + self.run_s
 
 
 def messages(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
@@ -131,35 +166,67 @@ def hops(
         return round(costs_of(algorithm).packets * packets * distance)
     count = messages(algorithm, ranks, size_bytes)
     packets = max(count, sent / spec.mtu_bytes)
-    return round((1.05 * packets + count) * distance)
+    links = LEAST_LINKS + FARTHER * (distance - LEAST_LINKS) if algorithm.name in NEAR else distance
+    return round((1.05 * packets + count) * links)
 
 
 def estimate(
     spec: CollectiveSpec, algorithm: Algorithm, counts: Counts, size_bytes: int, distance: float
 ) -> Estimate:
     """Estimate the memory and time of one row on a network of a given size."""
-    costs = costs_of(algorithm)
     ranks = counts.hosts - spec.servers
-    count = rows(algorithm, ranks, size_bytes)
+    count, sent = rows(algorithm, ranks, size_bytes), messages(algorithm, ranks, size_bytes)
     routes, pairs = counts.switches * counts.hosts, counts.hosts**2
     memory = (
         BASE_BYTES
+        + TORCH_BYTES * _loads_torch(spec)
         + _copies(spec, algorithm) * counts.hosts * size_bytes
         + PAIR_BYTES * pairs
         + 2 * PORT_BYTES * counts.links
         + ROUTE_BYTES * routes
-        + costs.switch_bytes * counts.switches
+        + costs_of(algorithm).switch_bytes * counts.switches
         + ROW_BYTES * count
+        + MESSAGE_BYTES * sent
     )
     setup_s = (
         SWITCH_S * counts.switches
         + ROUTE_S * routes
         + ROW_S * count
+        + MESSAGE_S * sent
+        + CHOICE_S * ranks**2 * (algorithm.name in CHOOSING)
         + ranks * size_bytes * spec.has_data / BYTES_PER_S
     )
     packet_hops = hops(spec, algorithm, ranks, size_bytes, distance)
-    packets_s = packet_hops / costs.hops_per_s
-    return Estimate(round(memory), packet_hops, setup_s, packets_s)
+    packets_s = _packets_s(spec, algorithm, ranks, size_bytes, packet_hops)
+    cores = count_cores()
+    threads = count_threads(spec, packets_s, cores)
+    return Estimate(round(memory), packet_hops, setup_s, packets_s, threads, cores)
+
+
+def count_threads(spec: CollectiveSpec, packets_s: float, cores: int) -> int:
+    """Return how many threads simulate a measurement: all cores, if that takes a while."""
+    if spec.threads is not None:
+        return spec.threads
+    return min(cores, MOST_THREADS) if packets_s > LONG_S else 1
+
+
+def _packets_s(
+    spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: int, packet_hops: int
+) -> float:
+    """Return the time of packets, by one thread."""
+    if algorithm.in_network:
+        return packet_hops / (SYSTEMS_GAIN * costs_of(algorithm).hops_per_s)
+    per_s = STAGED_BYTES_PER_S if algorithm.name in THROUGH_STAGING else SENT_BYTES_PER_S
+    return (
+        packet_hops / HOPS_PER_S
+        + SEND_S * messages(algorithm, ranks, size_bytes)
+        + sent_bytes(algorithm, ranks, size_bytes) * spec.has_data / per_s
+    )
+
+
+def _loads_torch(spec: CollectiveSpec) -> bool:
+    """Return whether a run loads PyTorch: for a compressor, or a codec."""
+    return bool(spec.compress) or any(name in CODED for name in spec.algos)
 
 
 def _copies(spec: CollectiveSpec, algorithm: Algorithm) -> float:
@@ -191,7 +258,7 @@ def need(spec: CollectiveSpec, counts: Counts, distance: float) -> Need:
     series = 2 * SERIES_BYTES * counts.links * len(found)
     return Need(
         max(each.memory_bytes for each in found) + series,
-        START_S + DRAW_S + sum(each.time_s for each in found),
+        START_S + TORCH_S * _loads_torch(spec) + DRAW_S + sum(each.time_s for each in found),
     )
 
 

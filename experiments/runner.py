@@ -36,7 +36,6 @@ from ringleaf.experiments.progress import Progress
 from ringleaf.experiments.results import CollectiveRow, LinkSeries, Run
 from ringleaf.experiments.spec.collective import DTYPES, CollectiveSpec
 from ringleaf.experiments.spec.options import ASIDE
-from ringleaf.experiments.threads import count_cores
 from ringleaf.experiments.verdict import Tolerance, Verdict
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import FORWARD
@@ -50,9 +49,6 @@ if TYPE_CHECKING:
     import torch
 
     from ringleaf.networks.outcome import RunResult
-
-MOST_THREADS = 16
-"""The most threads that are taken unasked: each has boxes of mail for every other."""
 
 _REDUCING = (Collective.ALLREDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER)
 
@@ -214,7 +210,7 @@ class Experiment:
         schedule = self.schedule(algorithm, size_bytes)
         self._judge.examine(schedule)
         network = connect(
-            self.spec.model_copy(update={"threads": self._threads(algorithm, size_bytes)}),
+            self.spec.model_copy(update={"threads": self.estimate(algorithm, size_bytes).threads}),
             self.graph,
             in_network=algorithm.name if algorithm.in_network else None,
             capture=self._folder(self._pcaps, algorithm, size_bytes),
@@ -245,13 +241,6 @@ class Experiment:
         files = sorted(pcaps.glob("*.pcapng")) if pcaps else []
         kept = None if self._given is None else [as_tensor(array.copy()) for array in arrays]
         return Measurement(row, _series(outcome), outcome.wall_s, outcome, files, schedule, kept)
-
-    def _threads(self, algorithm: Algorithm, size_bytes: int) -> int:
-        """Return how many threads simulate a measurement: all cores, if that takes a while."""
-        if self.spec.threads is not None:
-            return self.spec.threads
-        is_long = self.estimate(algorithm, size_bytes).packets_s > 1
-        return min(count_cores(), MOST_THREADS) if is_long else 1
 
     def _floor_ps(
         self,
@@ -344,7 +333,7 @@ def _teller(progress: Progress, expected: Estimate) -> Callable[[int], None]:
 
     def tell(hops: int) -> None:
         share = min(hops / max(expected.packet_hops, 1), 1.0)
-        progress.tell((expected.setup_s + expected.packets_s * share) / expected.time_s)
+        progress.tell((expected.setup_s + expected.run_s * share) / expected.time_s)
 
     return tell
 

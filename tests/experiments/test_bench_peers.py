@@ -15,7 +15,14 @@ import pytest
 
 from ringleaf.errors import BackendError
 from ringleaf.experiments.bench import report as bench
-from ringleaf.experiments.bench.peers import htsim, ns3_star, simgrid_ring, simgrid_star, table
+from ringleaf.experiments.bench.peers import (
+    htsim,
+    ns3_star,
+    process,
+    simgrid_ring,
+    simgrid_star,
+    table,
+)
 from ringleaf.experiments.bench.peers.ours import WITH_DATA, WITHOUT_DATA
 from ringleaf.experiments.bench.peers.peer import STDOUT, Peer, RingCase, positive, read_time_us
 from ringleaf.experiments.bench.peers.table import Whole
@@ -155,7 +162,7 @@ def test_a_ratio_is_of_one_round_and_the_table_has_their_median(
 def test_a_process_that_takes_too_long_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(process, "PATIENCE_S", 0.5)
     program = f"import os, time; open({str(tmp_path / 'id')!r}, 'w').write(str(os.getpid())); "
     with pytest.raises(BackendError, match=r"fake: took more than 0.5 s"):
         table.run_whole(Fake(program + "time.sleep(100)"), CASE, tmp_path)

@@ -6,26 +6,20 @@ same neighbours as the others. A ratio is one of a round, and the table has the 
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from ringleaf.errors import BackendError
-from ringleaf.experiments.bench.peers import whole
 from ringleaf.experiments.bench.peers.htsim import Htsim
 from ringleaf.experiments.bench.peers.ns3_star import Ns3
 from ringleaf.experiments.bench.peers.ours import WITH_DATA, WITHOUT_DATA
-from ringleaf.experiments.bench.peers.peer import STDERR, Peer, RingCase, read_end
+from ringleaf.experiments.bench.peers.peer import Peer, RingCase
+from ringleaf.experiments.bench.peers.process import run_command
 from ringleaf.experiments.bench.peers.simgrid_star import SimGrid
 from ringleaf.units import format_size
 
@@ -33,10 +27,8 @@ CASE = RingCase(ranks=16, size_bytes=16 << 20)
 PEERS: tuple[Peer, ...] = (WITH_DATA, WITHOUT_DATA, SimGrid(), Ns3(), Htsim())
 BASE = WITHOUT_DATA.name  # others carry no data either, so ratios are to this one
 ROUNDS = 3
-PATIENCE_S = 900  # for a whole process
 
 _FIRST_BYTES = 64  # of each rank, in the run that is not counted
-_LONGEST_LINE = 160  # characters of an error's last line
 
 Emit = Callable[[str], None]
 
@@ -128,41 +120,8 @@ def run_whole(peer: Peer, case: RingCase, home: Path) -> Whole:
     at = home / "run"
     shutil.rmtree(at, ignore_errors=True)
     at.mkdir()
-    command = [sys.executable, "-I", "-S", whole.__file__, *peer.command(case, home)]
-    with _session(command, at) as timer:
-        try:
-            printed, said = timer.communicate(timeout=PATIENCE_S)
-        except subprocess.TimeoutExpired as error:
-            raise BackendError(f"{peer.name}: took more than {PATIENCE_S} s") from error
-    if timer.returncode:
-        raise BackendError(f"{peer.name}: must start, got {_last_line(said)}")
-    used = json.loads(printed)
-    status = used.pop("status")
-    if status:
-        last = _last_line(read_end(at / STDERR))
-        raise BackendError(f"{peer.name}: must end with exit code 0, got {status}: {last}")
-    return Whole(time_us=peer.time_us(case, at), **used)
-
-
-@contextmanager
-def _session(command: Sequence[str], at: Path) -> Iterator[subprocess.Popen[str]]:
-    """Start a command in a session of its own, of which nothing is left in the end."""
-    timer = subprocess.Popen(
-        command,
-        cwd=at,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    with timer:
-        try:
-            yield timer
-        finally:
-            if timer.poll() is None:  # it took too long, or Ctrl-C, which does not reach it
-                os.killpg(timer.pid, signal.SIGKILL)
+    used = run_command(peer.name, peer.command(case, home), at)
+    return Whole(peer.time_us(case, at), used.wall_s, used.cpu_s, used.peak_bytes)
 
 
 def _columns(runs: Sequence[Whole], found: Found, peer: Peer) -> str:
@@ -182,10 +141,3 @@ def _columns(runs: Sequence[Whole], found: Found, peer: Peer) -> str:
         f"{cpu_s:>8.2f} {ratio(lambda each: each.cpu_s):>6} "
         f"{memory:>9} {ratio(lambda each: each.peak_bytes):>6}  {peer.carries}"
     )
-
-
-def _last_line(text: str) -> str:
-    """Return the last line of a text that says something, as a terminal may show it."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    last = lines[-1] if lines else "nothing on stderr"
-    return "".join(each if each.isprintable() else "?" for each in last[:_LONGEST_LINE])
