@@ -63,6 +63,7 @@ TORCH_S = 3.0  # more, if PyTorch is loaded
 DRAW_S = 2.0
 ROUTE_S = 8e-7  # per switch and host
 ROW_S = 5e-7  # per row of a schedule
+CHECK_S = 2.5e-10  # per row and rank: whose inputs are in it
 MESSAGE_S = 2.8e-6  # per message
 SWITCH_S = 3e-3  # per switch
 CHOICE_S = 7e-6  # per pair of ranks: to choose the number of segments
@@ -128,7 +129,9 @@ _ROOTED = (Collective.BROADCAST, Collective.REDUCE)
 
 def rows(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
     """Estimate the rows of a schedule: a message of several chunks has a row for each chunk."""
-    if algorithm.name in ("halvingdoubling", "blueconnect", "ssar-split", "dsar-split"):
+    if algorithm.name == "halvingdoubling":  # surplus ranks send theirs to others, and get all back
+        return 2 * (1 << max(ranks.bit_length() - 1, 0)) * (ranks - 1)
+    if algorithm.name in ("blueconnect", "ssar-split", "dsar-split"):
         return 2 * ranks * (ranks - 1)
     return messages(algorithm, ranks, size_bytes)
 
@@ -191,7 +194,7 @@ def estimate(
     setup_s = (
         SWITCH_S * counts.switches
         + ROUTE_S * routes
-        + ROW_S * count
+        + (ROW_S + CHECK_S * ranks) * count
         + MESSAGE_S * sent
         + CHOICE_S * ranks**2 * (algorithm.name in CHOOSING)
         + ranks * size_bytes * spec.has_data / BYTES_PER_S

@@ -16,7 +16,7 @@ from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.options import resolve
 
 MB = 1_000_000
-DISTANCES = {4: 5.333, 8: 5.732, 12: 5.847, 16: 5.898}
+DISTANCES = {4: 5.333, 8: 5.732, 12: 5.847, 16: 5.898, 24: 5.931}
 """Mean number of links between two hosts of a fat-tree."""
 
 
@@ -52,6 +52,7 @@ MEASURED = (
     Measured("halvingdoubling 4M 1 random", 8, 9.1, 1925, 716_800),
     Measured("halvingdoubling 1M 1 random", 16, 15.4, 4355, 1_413_120),
     Measured("halvingdoubling 64K 1 none", 12, 4.3, 405, 86_816),
+    Measured("halvingdoubling 64K 1 none", 24, 34.6, 2892, 817_280),
     Measured("blueconnect 4M random", 8, 7.3, 1481, 725_248),
     Measured("tree 16M 1 random", 4, 4.7, 544, 559_290),
     Measured("tree 4M 1 random", 8, 7.0, 988, 874_096),
@@ -84,6 +85,14 @@ def test_packet_hops_are_within_a_factor_of_little_more_than_two(run: Measured) 
     (name,), (size_bytes,) = run.spec.algos, run.spec.sizes_bytes
     found = estimates.hops(run.spec, ALGORITHMS[name], run.k**3 // 4, size_bytes, DISTANCES[run.k])
     assert run.packet_hops / 2.2 < found < 2.2 * run.packet_hops
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 16, 54, 100])
+@pytest.mark.parametrize("name", ["halvingdoubling", "ring", "alltoall", "blueconnect"])
+def test_rows_are_those_of_the_schedule(name: str, ranks: int) -> None:
+    algorithm = ALGORITHMS[name]
+    schedule = algorithm.build(ranks, size_bytes=1 << 20, hierarchy=(ranks,))
+    assert estimates.rows(algorithm, ranks, 1 << 20) == len(schedule.rows)
 
 
 def ring(**options: str) -> Estimate:
