@@ -9,7 +9,7 @@ algorithms; `critical_path` gives the time of any schedule.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.units import PS_PER_S, PS_PER_US
@@ -40,6 +40,7 @@ class AlphaBeta:
     wire_bytes: Callable[[int], int] = _same
     aggregate_wire_bytes: Callable[[int], int] = _same
     aggregate_ps: int | None = None
+    _worst_ps: dict[int, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def latency_ps(self, src: int, dst: int) -> int:
         """Return alpha from `src` to `dst`."""
@@ -53,8 +54,10 @@ class AlphaBeta:
         """Return the largest alpha between any two of `ranks` ranks."""
         if isinstance(self.alpha_ps, int):
             return self.alpha_ps if ranks > 1 else 0
-        pairs = ((a, b) for a in range(ranks) for b in range(ranks) if a != b)
-        return max((self.latency_ps(*pair) for pair in pairs), default=0)
+        if ranks not in self._worst_ps:  # builders that choose a number of segments ask again
+            pairs = ((a, b) for a in range(ranks) for b in range(ranks) if a != b)
+            self._worst_ps[ranks] = max((self.latency_ps(*pair) for pair in pairs), default=0)
+        return self._worst_ps[ranks]
 
     def port_ps(self, payload_bytes: float) -> int:
         """Return the time that a message keeps a port busy."""

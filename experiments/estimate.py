@@ -66,7 +66,7 @@ ROW_S = 5e-7  # per row of a schedule
 CHECK_S = 2.5e-10  # per row and rank: whose inputs are in it
 MESSAGE_S = 2.8e-6  # per message
 SWITCH_S = 3e-3  # per switch
-CHOICE_S = 7e-6  # per pair of ranks: to choose the number of segments
+CHOICE_S = 1e-6  # per pair of ranks: to choose the number of segments
 BYTES_PER_S = 7e8  # of all ranks' tensors: to make them, and to check results
 
 THROUGH_STAGING = ("halvingdoubling", "blueconnect")
