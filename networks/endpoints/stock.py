@@ -44,7 +44,7 @@ class Stock:
         )
 
     def take(self, elements: int) -> list[Array]:
-        """Return an array of a class of sizes for each rank; its first `elements` are to be used."""
+        """Return an array for each rank, of which the first `elements` are to be used."""
         kind = _class_of(elements)
         if self._free[kind]:
             return self._free[kind].pop()

@@ -404,7 +404,8 @@ class VirtualNetwork(GivesTensors):
             reason = self._regions.run(stop_ps)
             if stop_ps == until_ps or reason not in (loop.UNTIL, loop.EMPTY):
                 return reason
-            if reason == loop.EMPTY and self._agenda.next_ps > stop_ps:
+            if reason == loop.EMPTY:  # and so will it be, whatever is disturbed
+                self._disturb(self._agenda.take_due(until_ps))
                 return reason
             self.now_ps = stop_ps
             self._disturb(self._agenda.take_due(stop_ps))
