@@ -167,7 +167,7 @@ class _SumCheck:
             return False
         known = self._known[start : start + count]
         with np.errstate(all="ignore"):
-            off = np.abs(known.astype(np.float64) - exact)
+            off = np.abs(np.subtract(known, exact, dtype=np.float64))
             near = (off <= allowed) & (allowed < np.inf)
         return bool(near.all())
 
