@@ -4,7 +4,7 @@
  * The including program defines headers_t with `ethernet`, `ipv4`, `ports`, and metadata_t
  * with `ecmp_group`. */
 
-#define ROUTES 4096
+#define ROUTES 8192
 #define NEXTHOPS 4096
 #define DETOURS 4096
 
