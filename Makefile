@@ -101,12 +101,12 @@ TAKES_bench := ONLY OUT
 bench: $(STAMP)  ## Measure Ringleaf's own speed (ONLY=engine|startup|network|peers|jobs|pps|refusals)
 	@$(BIN)/ringleaf bench $(foreach t,$(ONLY),$(call q,$(t))) $(if $(OUT),--out $(call q,$(OUT)))
 
-TAKES_net := TOPO SWITCH HOSTS RATE DELAY LOSS OUT INJECT SWITCH_DELAY HOST_DELAY MESSAGE_OVERHEAD ARGS
+TAKES_net := TOPO SWITCH HOSTS RATE DELAY LOSS OUT INJECT SWITCH_DELAY HOST_DELAY MESSAGE_OVERHEAD PROGRAM CONTROL ARGS
 net: $(STAMP)  ## Start a live network (root): make net TOPO=fattree,k=4 [SWITCH=bmv2]
 	@$(BIN)/ringleaf net $(call q,$(or $(TOPO),fattree)) $(if $(SWITCH),--switch $(call q,$(SWITCH))) \
 	  $(if $(HOSTS),--hosts $(call q,$(HOSTS))) $(if $(RATE),--rate $(call q,$(RATE))) $(if $(DELAY),--delay $(call q,$(DELAY))) \
 	  $(if $(LOSS),--loss $(call q,$(LOSS))) $(if $(OUT),--out $(call q,$(OUT))) \
-	  $(call flags,INJECT SWITCH_DELAY HOST_DELAY MESSAGE_OVERHEAD) $(ARGS)
+	  $(call flags,INJECT SWITCH_DELAY HOST_DELAY MESSAGE_OVERHEAD PROGRAM CONTROL) $(ARGS)
 
 TAKES_clean-net := ALL
 clean-net: $(STAMP)  ## Remove the remains of killed live networks (ALL=1: running ones, too)

@@ -10,9 +10,11 @@ from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.experiments.estimate import check_memory, need
 from ringleaf.experiments.folder import check_out
 from ringleaf.experiments.machine import free_bytes
+from ringleaf.experiments.programs.names import ALL, P4_SUFFIX, is_path, read_paths
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.network import VIRTUAL, NetworkSpec
+from ringleaf.switches.stf.compiling import find_compiler
 from ringleaf.topologies import registry
 from ringleaf.topologies.family import Counts
 
@@ -29,6 +31,7 @@ def check(spec: CollectiveSpec | JobsSpec, *, live: bool = True) -> None:
     """
     counts = count_nodes(spec)
     _check_names(spec, counts)
+    _check_programs(spec, counts)
     if isinstance(spec, CollectiveSpec):
         _check_collective(spec, counts)
     else:
@@ -67,6 +70,19 @@ def _check_names(spec: NetworkSpec, counts: Counts) -> None:
             what, most = ("host", counts.hosts) if node[0] == "h" else ("switch", counts.switches)
             if int(node[1:]) >= most:
                 raise TopologyError(f"detour: no such {what}, got {node!r} in {'-'.join(way)}")
+
+
+def _check_programs(spec: NetworkSpec, counts: Counts) -> None:
+    """Check that the user's programs are for switches that there are, and can be compiled."""
+    if not is_path(spec.program):
+        return
+    paths = read_paths(spec.program, "program")
+    for what, text in (("program", spec.program), ("control", spec.control)):
+        for switch in read_paths(text, what) if text else ():
+            if switch != ALL and int(switch[1:]) >= counts.switches:
+                raise ConfigError(f"{what}: no such switch, got {switch!r} in {spec.topo}")
+    if any(path.suffix == P4_SUFFIX for path in paths.values()):
+        find_compiler(spec.program)
 
 
 def _check_topology(spec: NetworkSpec) -> None:

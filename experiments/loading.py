@@ -12,6 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ringleaf.experiments.programs.names import is_for_all, is_path
+from ringleaf.ina.systems import FORWARD
 from ringleaf.shipped import built_program
 
 if TYPE_CHECKING:
@@ -33,10 +35,13 @@ def stage() -> str:
 
 def load(spec: CollectiveSpec) -> None:
     """Load or compile all code that a virtual run needs, so that no measurement waits for it."""
+    from ringleaf.experiments.network import assigned_programs
+
     arguments = _arguments(spec)
     with _compiling_beside(arguments):
         from ringleaf.networks.virtual.network import load_program
-    for path in _programs(*json.loads(arguments)):
+    own = dict.fromkeys(each.program for each in assigned_programs(spec).values())
+    for path in (*_programs(*json.loads(arguments)), *own):
         load_program(path).prepare()
 
 
@@ -45,6 +50,8 @@ def _arguments(spec: CollectiveSpec) -> str:
     from ringleaf.collectives.registry import ALGORITHMS
 
     served: list[list[str]] = [[name] if ALGORITHMS[name].in_network else [] for name in spec.algos]
+    if is_path(spec.program):
+        return json.dumps([[] if is_for_all(spec.program) else served, spec.lanes, FORWARD])
     return json.dumps([served, spec.lanes, spec.program])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import networkx as nx
 
+from ringleaf.experiments.programs.names import is_path
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.network import VIRTUAL, NetworkSpec
+from ringleaf.ina.systems import FORWARD
 from ringleaf.topologies import registry
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.detours import with_detours
@@ -25,7 +27,7 @@ from ringleaf.units import PS_PER_S
 
 if TYPE_CHECKING:
     from ringleaf.collectives.schedule import Schedule
-    from ringleaf.networks.options import NetworkOptions
+    from ringleaf.networks.options import Assigned, NetworkOptions
     from ringleaf.networks.outcome import RunResult
     from ringleaf.tensors import Array, ElementType
 
@@ -277,6 +279,20 @@ def network_options(
     )
 
 
+def assigned_programs(spec: NetworkSpec) -> Mapping[str, Assigned]:
+    """Return the user's programs for switches, by switch.
+
+    Raises:
+        ConfigError: If a file is not understood, or does not fit the program or the topology.
+        BackendError: If a P4 program is to be compiled, and there is no compiler.
+    """
+    if not is_path(spec.program):
+        return {}
+    from ringleaf.experiments.programs.assign import assign
+
+    return assign(make_graph(spec), spec.program, spec.control, lanes=spec.lanes)
+
+
 def common_options(spec: NetworkSpec) -> NetworkOptions:
     """Return the network options that all experiments have, whatever their workload."""
     from ringleaf.networks.options import NetworkOptions
@@ -289,7 +305,8 @@ def common_options(spec: NetworkSpec) -> NetworkOptions:
         window=spec.window,
         ecmp=spec.routes == "ecmp",
         scheduler=spec.scheduler,
-        program=spec.program,
+        program=FORWARD if is_path(spec.program) else spec.program,
+        assigned=assigned_programs(spec),
         congestion=spec.cc,
         ina_congestion=spec.ina_cc,
         ecn=spec.ecn,

@@ -9,6 +9,7 @@ from ringleaf.collectives.schedule import Collective
 from ringleaf.experiments import drops
 from ringleaf.experiments.bounds.busbw import busbw_formula
 from ringleaf.experiments.estimate import Need
+from ringleaf.experiments.programs.names import is_path
 from ringleaf.experiments.results import CollectiveRow, Run
 from ringleaf.topologies.kinds import describe
 from ringleaf.units import PS_PER_US, format_size
@@ -47,6 +48,8 @@ def head(run: Run, needed: Need | None = None) -> Iterator[str]:
     )
     yield f"# {run.conduct}; {trouble or 'no losses'}; seed {options['seed']}"
     yield f"# {run.inside_nodes}; {run.injection}"
+    if is_path(options["program"]):
+        yield f"# switches run {options['program']}"
     yield from _sparsity(options)
     factor = busbw_formula(Collective(run.collective))
     yield f"# algbw = size/time; busbw = algbw x {factor}"

@@ -23,6 +23,7 @@ from ringleaf.topologies.graph import index, neighbors, port
 from ringleaf.topologies.route_table import Ports, PortSets, RouteTable
 from ringleaf.topologies.routing import dealt, routes
 
+FORWARDING_TABLES = ("ipv4_lpm", "ecmp_nexthop", "detours", "ecn_threshold")
 FORWARD, ECMP = 0, 1
 CALLS = (("forward", ("port", "dmac")), ("ecmp", ("base", "count", "salt")))
 """The actions of routes, with their parameters."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ringleaf.disciplines import parse_scheduler
 from ringleaf.errors import ConfigError
@@ -13,6 +15,20 @@ from ringleaf.marking import NEVER, Marking
 from ringleaf.shipped import P4_BUILD
 
 MAX_MTU = 9000  # payload of a jumbo frame
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """A P4 program that a switch runs in place of the network's own.
+
+    Attributes:
+        program: BMv2 JSON; P4Info lies beside it.
+        entities: The P4Runtime entities to write, as finsy's objects; None: the forwarding entries
+            of `networks/forwarding.py`, which the program must have tables for.
+    """
+
+    program: Path
+    entities: Sequence[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +56,7 @@ class NetworkOptions:
     switch_entries: int | None = None  # of all jobs together; None: all that there are
     program: str = "forward"  # of switches that aggregate nothing
     programs: Path = P4_BUILD  # folder of the switches' programs, as BMv2 JSON
+    assigned: Mapping[str, Assigned] = field(default_factory=dict)  # programs by switch's name
     ina_congestion: str | None = None  # of the system's workers, if it has a choice; None: its own
     servers: int = 0  # of the hosts, the last ones
     bins: int = 512  # of the link utilisation series, at most

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,11 +12,16 @@ import typer
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.console import Debug, guard, say
+from ringleaf.experiments.programs.names import check_control, check_programs
+from ringleaf.experiments.spec.network import LANES
 from ringleaf.shipped import built_program
+from ringleaf.topologies.graph import switches
 from ringleaf.topologies.registry import parse
 from ringleaf.units import parse_fraction, parse_rate, parse_time
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from ringleaf.networks.mininet.fabric import Fabric
 
 CLEAN = "clean"
@@ -46,6 +52,16 @@ def net_command(
     hosts: Annotated[int | None, typer.Option("--hosts", help="Number of hosts.")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for the switches' logs.")
+    ] = None,
+    program: Annotated[
+        str | None,
+        typer.Option(
+            "--program", help="Your P4 program: my.p4, my.json; or of some switches: s0=my.p4."
+        ),
+    ] = None,
+    control: Annotated[
+        str | None,
+        typer.Option("--control", help="Entries of its tables, as for ringleaf run."),
     ] = None,
     cpu_port: Annotated[
         int, typer.Option("--cpu-port", help="Port for packets from and to controllers.")
@@ -81,8 +97,12 @@ def net_command(
         return
     _refuse(switch_delay=switch_delay, host_delay=host_delay, message_overhead=message_overhead)
     parse(topo)  # report errors before all else is loaded
+    if program is not None:
+        check_programs(program, "program")
+    check_control(control or "", "control")
+    if control and program is None:
+        raise ConfigError(f"control: is for a program of yours, got {control!r} and no program")
     from ringleaf.experiments.network import build_topology
-    from ringleaf.networks.forwarding import forwarding_entities
     from ringleaf.networks.live.processes import ended_like_interrupts
     from ringleaf.networks.mininet.fabric import Fabric, Settings
     from ringleaf.networks.mininet.preflight import check_machine
@@ -98,16 +118,31 @@ def net_command(
         run_dir=out,
     )
     check_machine(bmv2=switch == "bmv2", interactive=True)
+    programs, entities = _programs(graph, program, control or "")
     with (
         ended_like_interrupts(),
-        Fabric(
-            graph, settings, program=built_program("forward"), entities=forwarding_entities(graph)
-        ) as fabric,
+        Fabric(graph, settings, program=programs, entities=entities) as fabric,
     ):
         say(f"# {fabric.name}: {len(fabric.net.hosts)} hosts, {len(fabric.net.switches)} switches")
         say(f"# logs: {fabric.run_dir}; make shell SWITCH=s0 opens a switch")
         talk(fabric)
         fabric.check()
+
+
+def _programs(
+    graph: nx.Graph[str], program: str | None, control: str
+) -> tuple[dict[str, Path], dict[str, Sequence[Any]]]:
+    """Return each switch's program, and the entities to write to it."""
+    from ringleaf.experiments.programs.assign import assign
+    from ringleaf.networks.forwarding import forwarding_entities
+
+    programs = dict.fromkeys(switches(graph), built_program("forward"))
+    entities: dict[str, Sequence[Any]] = dict(forwarding_entities(graph))
+    own = assign(graph, program, control, lanes=LANES[0]) if program else {}
+    for switch, assigned in own.items():
+        programs[switch] = assigned.program
+        entities[switch] = entities[switch] if assigned.entities is None else assigned.entities
+    return programs, entities
 
 
 def _refuse(**times: str) -> None:

@@ -11,8 +11,9 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
 from ringleaf.errors import ConfigError, choose
+from ringleaf.experiments.programs.names import check_control, check_programs, is_path
 from ringleaf.experiments.spec import kinds
-from ringleaf.experiments.spec.kinds import label, option
+from ringleaf.experiments.spec.kinds import Text, label, option
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.ina.atp.registry import AIMD, WINDOWS
 from ringleaf.marking import NEVER, Marking
@@ -80,6 +81,12 @@ class Checked(BaseModel):
             choose(where.rstrip(": ") or "options", "option", str(name), names.values())
         labels = {field: f"{where}{name}" for field, name in names.items()} | {WHERE: where}
         return cls.model_validate(dict(given), context=labels)
+
+
+def _program(text: str, where: str) -> str:
+    return (
+        check_programs(text, where) if is_path(text) else choose(where, "program", text, PROGRAMS)
+    )
 
 
 class NetworkSpec(Checked):
@@ -184,10 +191,17 @@ class NetworkSpec(Checked):
         "Discipline of each port's 8 queues: strict, wrr or drr; weights: drr:1,1,1,1,2,2,4,4",
         flags="--scheduler",
     )
-    program: Annotated[str, kinds.one_of("program", PROGRAMS)] = option(
+    program: Annotated[str, Text(_program)] = option(
         "forward",
-        "P4 program of switches that do not aggregate: forward, or tensorexpress (queues by job)",
+        "P4 program of switches that do not aggregate: forward, or tensorexpress (queues by job); "
+        "or your own of all switches: my.p4, my.json; or of some: s0=my.p4,s3=other.json",
         flags="--program",
+    )
+    control: Annotated[str, Text(check_control)] = option(
+        "",
+        "Entries of your program's tables: a file of Python, P4Runtime text, JSON or commands, or "
+        "a folder with one for each switch; default: routes, as for forward.p4",
+        flags="--control",
     )
     threads: kinds.AnyCount = option(
         "",
@@ -253,6 +267,11 @@ class NetworkSpec(Checked):
         if self.inject_bps is not None and "rate_bps" in self.model_fields_set:
             got = exact_rate(self.inject_bps)
             raise ConfigError(f"{where}inject: can't go with rate, got {got}; give either")
+        if self.control and not is_path(self.program):
+            raise ConfigError(
+                f"{where}control: is for a program of yours, got {self.control!r} and program "
+                f"{self.program!r}"
+            )
         if self.net == VIRTUAL:
             if self.switch != SWITCHES[0]:
                 raise ConfigError(f"switch: needs net={MININET}, got {self.switch!r}")

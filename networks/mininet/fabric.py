@@ -24,7 +24,7 @@ from ringleaf.networks.mininet.runtime import Runtime
 from ringleaf.networks.mininet.shaping import netem_options
 from ringleaf.networks.mininet.state import INTERFACES, clean_stale
 from ringleaf.networks.mininet.switches import Bmv2Switch, EmbeddedSwitch, P4Switch
-from ringleaf.networks.mininet.topo import GraphTopo
+from ringleaf.networks.mininet.topo import GraphTopo, Programs
 from ringleaf.networks.traces.writer import check_folder
 from ringleaf.topologies.graph import link, neighbors, switches
 
@@ -79,7 +79,7 @@ class Fabric:
     Args:
         graph: A topology.
         settings: Settings of switches and links.
-        program: BMv2 JSON.
+        program: BMv2 JSON of all switches, or of each by name.
         p4info: P4Info as text; by default the file beside the program.
         entities: Switch -> entities written to it, as `forwarding_entities` returns them.
 
@@ -93,7 +93,7 @@ class Fabric:
         graph: nx.Graph[str],
         settings: Settings,
         *,
-        program: Path,
+        program: Programs,
         p4info: Path | None = None,
         entities: Mapping[str, Sequence[Any]],
     ) -> None:
@@ -156,7 +156,7 @@ class Fabric:
 
     def program(
         self,
-        program: Path,
+        program: Programs,
         p4info: Path | None = None,
         *,
         entities: Mapping[str, Sequence[Any]],
@@ -170,7 +170,8 @@ class Fabric:
         """
         self.check()
         for switch in self.net.switches:
-            switch.run_program(program, p4info, entities.get(switch.name, ()))
+            own = program[switch.name] if isinstance(program, Mapping) else program
+            switch.run_program(own, p4info, entities.get(switch.name, ()))
         program_switches(filter(None, (switch.target() for switch in self.net.switches)))
 
     def record(self, folder: Path, *, mask: Sequence[str] = ()) -> None:

@@ -22,6 +22,7 @@ from ringleaf.networks.live.host_process import LivePlace
 from ringleaf.networks.live.hosts import LiveHosts, LiveOutcome
 from ringleaf.networks.mininet.fabric import Fabric, Settings
 from ringleaf.networks.mininet.recording import Folders
+from ringleaf.networks.mininet.topo import Programs
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import Drop, RunResult, Usage
 from ringleaf.networks.virtual.fabric import places
@@ -66,7 +67,7 @@ class Testbed:
 
     def program(
         self,
-        path: Path,
+        path: Programs,
         entities: Mapping[str, Sequence[Any]],
         *,
         record: Path | None = None,
@@ -105,7 +106,12 @@ class MininetNetwork(GivesTensors):
         self._options = options
         self._stall_s = stall_s
         self._hosts = LiveHosts(self.graph, options, seed=seed)
-        written = forwarding_entities(self.graph, ecmp=options.ecmp, ecn=options.ecn)
+        written: dict[str, Sequence[Any]] = dict(
+            forwarding_entities(self.graph, ecmp=options.ecmp, ecn=options.ecn)
+        )
+        for switch, assigned in options.assigned.items():
+            if assigned.entities is not None:
+                written[switch] = assigned.entities
         told = self._hosts.entities
         entities = {name: [*written[name], *told.get(name, [])] for name in switches(self.graph)}
         systems = [group.system for group in self._hosts.groups if group.system is not None]
@@ -113,8 +119,12 @@ class MininetNetwork(GivesTensors):
         self._folders = None
         if options.record is not None or options.capture is not None:
             self._folders = Folders(options.record, options.capture)
+        common = options.programs / f"{name}.json"
         self._fabric = testbed.program(
-            options.programs / f"{name}.json",
+            {
+                switch: options.assigned[switch].program if switch in options.assigned else common
+                for switch in switches(self.graph)
+            },
             entities,
             record=self._folders.traces if self._folders else None,
             mask=(

@@ -50,6 +50,10 @@ def _ip_batch(host: Any, rows: str) -> None:
         raise BackendError(f"{host.name}: ip: {done.stderr.strip()}")
 
 
+Programs = Path | Mapping[str, Path]
+"""A program of all switches, or programs by switch's name, as BMv2 JSON."""
+
+
 class GraphTopo(Topo):
     """Hosts, switches and links of a graph of `topologies`.
 
@@ -63,7 +67,7 @@ class GraphTopo(Topo):
         scheduler: Scheduler of each switch port, in the form that
             `switches/engine/schedulers.py` reads.
         mtu_bytes: MTU of all interfaces.
-        program: Program of all switches, as BMv2 JSON.
+        program: Program of all switches, or of each by name, as BMv2 JSON.
         p4info: P4Info as text; by default the file beside the program.
         entities: Switch -> entities written to it.
         name_of: Node and port -> an interface's name; None for Mininet's own.
@@ -79,7 +83,7 @@ class GraphTopo(Topo):
         queue_bytes: int = 4 << 20,
         scheduler: str = "strict",
         mtu_bytes: int = MTU_BYTES,
-        program: Path | None = None,
+        program: Programs | None = None,
         p4info: Path | None = None,
         entities: Mapping[str, Sequence[Any]] | None = None,
         name_of: Namer = lambda node, port: None,
@@ -96,7 +100,7 @@ class GraphTopo(Topo):
         for switch in switches(graph):
             self.addSwitch(
                 switch,
-                program=program,
+                program=program.get(switch) if isinstance(program, Mapping) else program,
                 p4info=p4info,
                 entities=(entities or {}).get(switch, ()),
                 **(switch_options or {}),

@@ -16,7 +16,6 @@ from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual.drops import watch_drops
 from ringleaf.networks.virtual.state import NetworkState, make_network, open_network, watch_queues
 from ringleaf.switches.engine.schedulers import make_port_queues
-from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 from ringleaf.topologies.delays import host_delay_ps, node_delay_ps, switch_delay_ps
 from ringleaf.topologies.graph import hosts, link, neighbors, switches
@@ -47,7 +46,6 @@ def lay_out(
     ports: Sequence[PortPlace],
     store: Store,
     options: NetworkOptions,
-    program: Program,
     by_name: Mapping[str, Switch],
     agents: Sequence[Sequence[HostAgent]],
     *,
@@ -86,7 +84,7 @@ def lay_out(
     _fill_ports(net, graph, ports, nodes)
     net.ports[:, s.QUEUES_AT] = queues
     net.ports[:, s.LOSS] = round(options.loss * s.PROBABILITY_ONE)
-    _fill_switches(net, program, [by_name[name].at for name in switches(graph)])
+    _fill_switches(net, [by_name[name] for name in switches(graph)])
     net.nodes[: len(by_name), s.PASS_PS] = switch_delay_ps(graph)
     _fill_hosts(net, agents, first_node=len(by_name))
     return at
@@ -112,12 +110,14 @@ def _fill_ports(
     net.nodes[node[::-1], s.FIRST_PORT] = np.arange(len(ports))[::-1]
 
 
-def _fill_switches(net: NetworkState, program: Program, blocks: Sequence[int]) -> None:
-    rows = net.nodes[: len(blocks)]
+def _fill_switches(net: NetworkState, made: Sequence[Switch]) -> None:
+    rows = net.nodes[: len(made)]
     rows[:, s.KIND] = s.SWITCH
-    rows[:, s.BLOCK_AT] = blocks
-    rows[:, s.INGRESS] = address_of(program.ingress)
-    rows[:, s.EGRESS] = address_of(program.egress)
+    rows[:, s.BLOCK_AT] = [switch.at for switch in made]
+    programs = {switch.program for switch in made}
+    addresses = {each: (address_of(each.ingress), address_of(each.egress)) for each in programs}
+    for row, switch in zip(rows, made, strict=True):
+        row[[s.INGRESS, s.EGRESS]] = addresses[switch.program]
 
 
 def _fill_hosts(

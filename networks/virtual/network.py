@@ -95,14 +95,15 @@ class VirtualNetwork(GivesTensors):
         self.groups = groups or [whole(graph, options.system, options.servers)]
         systems = [group.system for group in self.groups if group.system is not None]
         name = program_of(systems, options.lanes, options.program)
-        self.program = load_program(options.programs / f"{name}.json")
+        self.programs = self._load_programs(options.programs / f"{name}.json")
+        loaded = set(self.programs.values())
         make_pool(
             self.store,
             size=POOL_PACKETS,
-            head_bytes=max(self.program.head_bytes, LEAST_HEAD_BYTES)
+            head_bytes=max(LEAST_HEAD_BYTES, *(each.head_bytes for each in loaded))
             + (max(options.mtu, 4 * options.lanes) if options.record else 0),  # payloads are pinned
-            field_count=self.program.field_count,
-            lane_count=self.program.lane_count,
+            field_count=max(each.field_count for each in loaded),
+            lane_count=max(each.lane_count for each in loaded),
         )
         table = routes(graph)
         self.switches = self._make_switches(seed, table)
@@ -176,22 +177,34 @@ class VirtualNetwork(GivesTensors):
                 self.store,
                 self._network,
                 ports,
-                self.program,
+                self.programs,
                 self._items,
                 seed=seed,
             )
             consumers.append(record)
         return consumers
 
+    def _load_programs(self, path: Path) -> dict[str, Program]:
+        """Return each switch's program: the one assigned to it, or else that at `path`."""
+        assigned = self.options.assigned
+        if unknown := assigned.keys() - set(switches(self.graph)):
+            raise ConfigError(f"program: no such switch, got {min(unknown)!r}")
+        return {
+            name: load_program(assigned[name].program if name in assigned else path)
+            for name in switches(self.graph)
+        }
+
     def _make_switches(self, seed: int, table: RouteTable) -> dict[str, Switch]:
         options = self.options
-        items = forwarding_rows(self.graph, ecmp=options.ecmp, ecn=options.ecn, table=table)
-        self._items: dict[str, list[Item]] = {name: items[name] for name in switches(self.graph)}
+        rows = forwarding_rows(self.graph, ecmp=options.ecmp, ecn=options.ecn, table=table)
+        self._items: dict[str, list[Item]] = {}
         made = {}
-        for number, (name, rows) in enumerate(self._items.items()):
+        for number, (name, program) in enumerate(self.programs.items()):
+            own = options.assigned[name].entities if name in options.assigned else None
+            self._items[name] = list(rows[name] if own is None else own)
             ports = len(neighbors(self.graph, name))
-            switch = Switch(self.program, self.store, ports=ports, name=name, seed=seed + number)
-            switch.write(rows)
+            switch = Switch(program, self.store, ports=ports, name=name, seed=seed + number)
+            switch.write(self._items[name])
             made[name] = switch
         return made
 
@@ -207,7 +220,6 @@ class VirtualNetwork(GivesTensors):
             self._places,
             self.store,
             self.options,
-            self.program,
             self.switches,
             [self.endpoints.agents(host) for host in range(self.endpoints.hosts)],
             ring=self.endpoints.ring,
@@ -448,7 +460,7 @@ class VirtualNetwork(GivesTensors):
         if self.options.record is not None:
             raise ConfigError(f"restart: not while traces are recorded, got {name!r}")
         old = self.switches[name]
-        switch = Switch(self.program, self.store, ports=len(old.ports), name=name)
+        switch = Switch(old.program, self.store, ports=len(old.ports), name=name)
         switch.write(self._items[name])
         switch.commit()
         self.switches[name] = switch

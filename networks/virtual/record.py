@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from finsy import P4Schema
+
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Bytes, Store
 from ringleaf.networks.traces.entries import load_schema, write_entries
@@ -34,7 +36,7 @@ class TraceRecorder:
         store: Store,
         network: int,
         places: Sequence[PortPlace],
-        program: Program,
+        programs: Mapping[str, Program],
         items: Mapping[str, Sequence[Item]],
         *,
         seed: int,
@@ -42,7 +44,7 @@ class TraceRecorder:
         self._folder = folder
         self._store = store
         self._network = network
-        self._program = program
+        self._programs = programs
         self._items = items  # written to each switch; in the switches' order in the network
         self._seed = seed
         self._places = places
@@ -68,14 +70,17 @@ class TraceRecorder:
 
     def close(self, now_ps: int) -> None:
         """Complete the traces; all events up to `now_ps` must have been handled."""
-        source = self._program.source.path
-        p4info = source.with_name(source.stem + P4INFO_SUFFIX)
-        schema = load_schema(source, p4info)
+        schemas: dict[Path, P4Schema] = {}
         net = open_network(self._store.arena, self._network)
         ports, nodes = net.ports, net.nodes
         for number, (name, writer) in enumerate(self._writers.items()):
+            source = self._programs[name].source.path
+            p4info = source.with_name(source.stem + P4INFO_SUFFIX)
+            if source not in schemas:
+                schemas[source] = load_schema(source, p4info)
             write_program(writer.folder, source.read_text(), p4info.read_text())
-            write_entries(writer.folder / ENTRIES, entities_of(self._items[name]), schema)
+            entities = entities_of(self._items[name])
+            write_entries(writer.folder / ENTRIES, entities, schemas[source])
             own = [i for i, place in enumerate(self._places) if place.node == name]
             writer.finish(
                 Manifest(

@@ -8,7 +8,8 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from ringleaf.compiled import cache_folder
@@ -21,34 +22,48 @@ V1MODEL = "v1model.p4"
 _INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
-def compile_program(source: Path) -> Path:
+def compile_program(source: Path, options: Sequence[str] = ()) -> Path:
     """Return the BMv2 JSON of a P4 program; P4Info lies beside it.
+
+    Args:
+        source: The program.
+        options: Options for p4c: `-DLANES=64`, `-I FOLDER`.
 
     Raises:
         ConfigError: If p4c does not accept the program.
         BackendError: If there is no p4c here.
     """
-    compiler = shutil.which(COMPILER)
-    if compiler is None:
-        raise BackendError(f"{source}: can't be compiled, got no {COMPILER}; give its BMv2 JSON")
-    folder = cache_folder() / "p4c" / _digest(source, Path(compiler))
+    compiler = find_compiler(str(source))
+    folder = cache_folder() / "p4c" / _digest(source, Path(compiler), options)
     built = folder / f"{source.stem}.json"
     complaint = folder / "error.txt"
     if not built.exists() and not complaint.exists():
-        _compile(compiler, source, folder)
+        _compile(compiler, source, folder, options)
     if complaint.exists():
         raise ConfigError(f"{source}: p4c: {_first_error(complaint.read_text())}")
     return built
 
 
-def _compile(compiler: str, source: Path, folder: Path) -> None:
+def find_compiler(where: str) -> str:
+    """Return the path of the P4 compiler.
+
+    Raises:
+        BackendError: If it is not on PATH; the message begins with `where`.
+    """
+    compiler = shutil.which(COMPILER)
+    if compiler is None:
+        raise BackendError(f"{where}: can't be compiled, got no {COMPILER}; give its BMv2 JSON")
+    return compiler
+
+
+def _compile(compiler: str, source: Path, folder: Path, options: Sequence[str]) -> None:
     """Create a folder with the JSON and P4Info, or with p4c's error messages, in one move."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         made = Path(temporary, "made")
         made.mkdir()
         files = made / f"{source.stem}.json", made / f"{source.stem}.p4info.txtpb"
-        command = [compiler, "--arch", "v1model", "-o", str(files[0])]
+        command = [compiler, "--arch", "v1model", *options, "-o", str(files[0])]
         command += ["--p4runtime-files", str(files[1]), str(source)]
         try:
             done = subprocess.run(
@@ -67,7 +82,7 @@ def architecture(source: Path) -> str:
 
     It is `v1model.p4`, another such as `psa.p4`, or `core.p4` if the program declares its own.
     """
-    own = [source, *_included(source, set())]
+    own = [source, *_included(source, set(), ())]
     texts = [path.read_text(errors="replace") for path in own]
     names = [Path(name).name for text in texts for _, name in _INCLUDE.findall(text)]
     ours = {"core.p4", *(path.name for path in own)}
@@ -75,24 +90,27 @@ def architecture(source: Path) -> str:
     return V1MODEL if V1MODEL in names else (others or ["core.p4"])[0]
 
 
-def _digest(source: Path, compiler: Path) -> str:
-    """Return a digest of a program, the files that it includes, and the compiler."""
+def _digest(source: Path, compiler: Path, options: Sequence[str]) -> str:
+    """Return a digest of a program, the files that it includes, the compiler and its options."""
     at = compiler.resolve()
-    digest = hashlib.sha256(f"{at} {at.stat().st_size} {at.stat().st_mtime_ns}".encode())
-    for path in dict.fromkeys([source, *_included(source, set())]):
+    told = [str(at), str(at.stat().st_size), str(at.stat().st_mtime_ns), *options]
+    digest = hashlib.sha256(" ".join(told).encode())
+    folders = [Path(each) for flag, each in pairwise(options) if flag == "-I"]
+    for path in dict.fromkeys([source, *_included(source, set(), folders)]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:24]
 
 
-def _included(path: Path, seen: set[Path]) -> Iterator[Path]:
+def _included(path: Path, seen: set[Path], others: Sequence[Path]) -> Iterator[Path]:
     """Yield the files that a program includes; p4c's own are left out: its date covers them."""
-    folders = [path.parent, *map(Path, os.environ.get("P4C_16_INCLUDE_PATH", "").split(":"))]
+    named = os.environ.get("P4C_16_INCLUDE_PATH", "").split(":")
+    folders = [path.parent, *others, *map(Path, named)]
     for _, name in _INCLUDE.findall(path.read_text(errors="replace")):
         found = next((f / name for f in folders if (f / name).is_file()), None)
         if found is not None and found.resolve() not in seen:
             seen.add(found.resolve())
             yield found
-            yield from _included(found, seen)
+            yield from _included(found, seen, others)
 
 
 def _first_error(text: str) -> str:

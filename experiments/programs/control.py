@@ -1,0 +1,154 @@
+"""Files with the entries of switches' tables, in the forms in which people have them.
+
+| file | form |
+|---|---|
+| `NAME.py` | Python: a function `entities(graph, switch)`, which returns finsy's entities |
+| `NAME.txtpb` | P4Runtime (v1): a `WriteRequest` in protobuf's text format |
+| `NAME.json` | the P4 tutorials' `sX-runtime.json` |
+| `NAME.txt` | commands of BMv2's `simple_switch_CLI` |
+| a folder | files of these forms, for switches by name: `s0.txt`, `s1-runtime.json` |
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import networkx as nx
+from finsy import P4Schema
+from finsy.p4entity import decode_entity
+from finsy.proto import p4r
+from google.protobuf import text_format  # type: ignore[import-untyped]
+
+from ringleaf.errors import ConfigError, RingleafError
+from ringleaf.experiments.programs import commands, runtime_json
+from ringleaf.networks.traces.entries import load_schema
+from ringleaf.switches.p4runtime.finsy_entities import UNREADABLE
+
+MOST_BYTES = 64 << 20
+"""The longest file."""
+
+Entities = Sequence[Any]
+
+
+class Control(Protocol):
+    """The entries of a program's tables."""
+
+    def entities(self, graph: nx.Graph[str], switch: str) -> Entities:
+        """Return the P4Runtime entities to write to a switch, as finsy's objects."""
+
+
+class _Same:
+    """The same entities for all switches."""
+
+    def __init__(self, entities: Entities) -> None:
+        self._entities = entities
+
+    def entities(self, graph: nx.Graph[str], switch: str) -> Entities:
+        return self._entities
+
+
+class _Python:
+    """A user's function of topology and switch."""
+
+    def __init__(self, path: Path) -> None:
+        spec = importlib.util.spec_from_file_location("ringleaf_control", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+            self._function: Callable[..., Any] = module.entities
+        except RingleafError:
+            raise
+        except Exception as exc:  # the user's own code
+            raise ConfigError(
+                f"{path}: must define entities(graph, switch), got {type(exc).__name__}: {exc}"
+            ) from exc
+        self._path = path
+
+    def entities(self, graph: nx.Graph[str], switch: str) -> Entities:
+        try:
+            return list(self._function(graph, switch))
+        except RingleafError:
+            raise
+        except Exception as exc:  # the user's own code
+            raise ConfigError(
+                f"{self._path}: entities(graph, {switch!r}) failed, got {type(exc).__name__}: {exc}"
+            ) from exc
+
+
+class _Folder:
+    """A folder with a file for each switch; switches without one get no entries."""
+
+    def __init__(self, folder: Path, program: Path) -> None:
+        self._folder, self._program = folder, program
+
+    def entities(self, graph: nx.Graph[str], switch: str) -> Entities:
+        named = re.compile(rf"{re.escape(switch)}(?!\d)")
+        found = [each for each in sorted(self._folder.iterdir()) if named.match(each.name)]
+        if len(found) > 1:
+            raise ConfigError(
+                f"{self._folder}: a switch must have one file, got "
+                f"{[each.name for each in found]} for {switch!r}"
+            )
+        return open_control(found[0], self._program).entities(graph, switch) if found else ()
+
+
+def open_control(path: Path, program: Path) -> Control:
+    """Return the entries of a file, or of a folder's files, for a program (BMv2 JSON).
+
+    Raises:
+        ConfigError: If a file is of another form, or does not fit the program.
+    """
+    if path.is_dir():
+        return _Folder(path, program)
+    if path.suffix == ".py":
+        return _Python(path)
+    if path.suffix not in READERS:
+        raise ConfigError(
+            f"control: must be a folder or end with .py, {', '.join(READERS)}, got {str(path)!r}"
+        )
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ConfigError(
+                f"{path}: must be of {MOST_BYTES} bytes at most, got {path.stat().st_size}"
+            )
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ConfigError(f"{path}: can't be read, got {exc}") from exc
+    return _Same(READERS[path.suffix](text, str(path), load_schema(program, None)))
+
+
+def read_write_request(text: str, where: str, schema: P4Schema) -> Entities:
+    """Return the entities of a P4Runtime `WriteRequest` as text (P4Runtime 1.4, section 11).
+
+    Raises:
+        ConfigError: If it is no such text, deletes something, or does not fit the program.
+    """
+    try:
+        request = text_format.Parse(text, p4r.WriteRequest())
+    except UNREADABLE as exc:
+        raise ConfigError(f"{where}: not a WriteRequest of P4Runtime as text, got {exc}") from exc
+    found = []
+    for number, update in enumerate(request.updates):
+        if update.type not in (p4r.Update.INSERT, p4r.Update.MODIFY):
+            kind = p4r.Update.Type.Name(update.type)
+            raise ConfigError(f"{where}: update {number}: must be INSERT or MODIFY, got {kind!r}")
+        try:
+            entity = decode_entity(update.entity, schema)
+        except (ValueError, KeyError, TypeError) as exc:
+            raise ConfigError(f"{where}: update {number}: {exc}, got {update.entity}") from exc
+        found.append(entity)
+    return found
+
+
+READERS: Mapping[str, Callable[[str, str, P4Schema], Entities]] = {
+    ".txtpb": read_write_request,
+    ".json": runtime_json.read,
+    ".txt": commands.read,
+}
+"""Readers of text, by the ending of the file's name: of text, its place and the P4Info."""

@@ -1,0 +1,80 @@
+"""Names and values of tables as people write them, as finsy's objects want them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from finsy import P4Schema, P4TableAction, P4TableEntry, P4TableMatch
+from finsy.p4schema import P4MatchType
+
+from ringleaf.errors import ConfigError, choose
+
+NO_ACTION = "NoAction"
+
+
+def full_name(where: str, what: str, name: str, known: Iterable[str]) -> str:
+    """Return the full name that a name, or the end of one, stands for.
+
+    Raises:
+        ConfigError: If there is none, or more than one.
+    """
+    names = list(known)
+    if name in names:
+        return name
+    found = [each for each in names if each.endswith(f".{name}")]
+    if len(found) > 1:
+        raise ConfigError(f"{where}: {what} must be unambiguous, got {name!r} for {sorted(found)}")
+    return found[0] if found else choose(where, what, name, names)
+
+
+def table_entry(
+    where: str,
+    schema: P4Schema,
+    table: str,
+    *,
+    action: str,
+    arguments: Sequence[Any] | Mapping[str, Any],
+    keys: Sequence[Any] | Mapping[str, Any] | None,
+    priority: int | None = None,
+) -> P4TableEntry:
+    """Return a table's entry, or its default action.
+
+    Args:
+        where: The beginning of messages.
+        schema: The program's P4Info.
+        table: The table's name, or the end of it.
+        action: Likewise, the action's.
+        arguments: The action's arguments, in order or by name.
+        keys: Values in the order of the table's keys, or by name; a value of two is a prefix, mask
+            or range, by the kind of match, and None matches all. None: the entry is the default.
+        priority: Priority of the entry, where keys are ternary or ranges: the highest wins.
+
+    Raises:
+        ConfigError: If the program has no such table or action, or another number of values.
+    """
+    known = {each.name: each for each in schema.tables}
+    found = known[full_name(where, "table", table, known)]
+    actions = {each.name: each for each in found.actions}
+    chosen = actions[full_name(where, "action", action, actions)]
+    wanted = [each.name for each in chosen.params]
+    call = P4TableAction(chosen.name, **_by_name(where, "arguments", wanted, arguments))
+    if keys is None:
+        return P4TableEntry(found.name, action=call, is_default_action=True)
+    fields = {each.name: each for each in found.match_fields}
+    given = _by_name(where, "keys", list(fields), keys)
+    match = {name: value for name, value in given.items() if value is not None}
+    for name, value in match.items():
+        if fields[name].match_type == P4MatchType.EXACT and isinstance(value, tuple):
+            raise ConfigError(f"{where}: key {name!r} is matched exactly, got {value!r}")
+    return P4TableEntry(found.name, match=P4TableMatch(match), action=call, priority=priority or 0)
+
+
+def _by_name(
+    where: str, what: str, names: Sequence[str], given: Sequence[Any] | Mapping[str, Any]
+) -> dict[str, Any]:
+    if isinstance(given, Mapping):
+        return {full_name(where, what, name, names): value for name, value in given.items()}
+    if len(given) != len(names):
+        raise ConfigError(f"{where}: {what} must be {list(names)}, got {list(given)}")
+    return dict(zip(names, given, strict=True))

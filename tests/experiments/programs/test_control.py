@@ -1,0 +1,183 @@
+"""Entries of tables in the forms in which people have them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from finsy import (
+    P4CloneSessionEntry,
+    P4MulticastGroupEntry,
+    P4TableAction,
+    P4TableEntry,
+    P4TableMatch,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringleaf.errors import ConfigError, RingleafError
+from ringleaf.experiments.programs import commands, runtime_json
+from ringleaf.experiments.programs.control import open_control, read_write_request
+from ringleaf.networks.traces.entries import load_schema
+from ringleaf.topologies.registry import build
+
+ROOT = Path(__file__).resolve().parents[3]
+BASIC = ROOT / "examples" / "p4" / "build" / "basic.json"
+SCHEMA = load_schema(BASIC, None)
+FORWARD_SCHEMA = load_schema(ROOT / "p4" / "build" / "forward.json", None)
+GRAPH = build("leafspine,leaves=2,spines=1,hosts=2")
+
+ROUTE = P4TableEntry(
+    "MyIngress.ipv4_lpm",
+    match=P4TableMatch({"hdr.ipv4.dst": ("10.0.1.0", 24)}),
+    action=P4TableAction("MyIngress.ipv4_forward", dst_mac="00:00:00:00:00:07", port=2),
+)
+
+
+def encoded(entities: Any, schema: Any = SCHEMA) -> list[str]:
+    return [str(entity.encode(schema)) for entity in entities]
+
+
+def test_commands_are_entries() -> None:
+    text = """
+    # routes
+    table_set_default ipv4_lpm drop
+    table_add MyIngress.ipv4_lpm ipv4_forward 10.0.1.0/24 => 00:00:00:00:00:07 2  # a comment
+    mc_mgrp_create 5
+    mc_node_create 9 1 2
+    mc_node_create 8 3
+    mc_node_associate 5 1
+    mc_node_associate 5 0
+    mirroring_add 7 4
+    """
+    default = P4TableEntry(
+        "MyIngress.ipv4_lpm", action=P4TableAction("MyIngress.drop"), is_default_action=True
+    )
+    group = P4MulticastGroupEntry(5, replicas=[(3, 8), (1, 9), (2, 9)])
+    session = P4CloneSessionEntry(7, replicas=[(4, 0)])
+    assert encoded(commands.read(text, "s0.txt", SCHEMA)) == encoded(
+        [group, session, default, ROUTE]
+    )
+
+
+def test_the_tutorials_json_has_the_same_entries() -> None:
+    text = """{"target": "bmv2", "table_entries": [
+      {"table": "MyIngress.ipv4_lpm", "match": {"hdr.ipv4.dst": ["10.0.1.0", 24]},
+       "action_name": "MyIngress.ipv4_forward",
+       "action_params": {"dst_mac": "00:00:00:00:00:07", "port": 2}}],
+     "multicast_group_entries": [
+      {"multicast_group_id": 5, "replicas": [{"egress_port": 3, "instance": 8}]}]}"""
+    group = P4MulticastGroupEntry(5, replicas=[(3, 8)])
+    assert encoded(runtime_json.read(text, "s0.json", SCHEMA)) == encoded([group, ROUTE])
+
+
+def test_text_of_p4runtime_has_the_same_entries() -> None:
+    table = SCHEMA.tables["ipv4_lpm"]
+    action = SCHEMA.actions["ipv4_forward"]
+    text = f"""updates {{ type: INSERT entity {{ table_entry {{ table_id: {table.id}
+      match {{ field_id: 1 lpm {{ value: "\\x0a\\x00\\x01\\x00" prefix_len: 24 }} }}
+      action {{ action {{ action_id: {action.id}
+        params {{ param_id: 1 value: "\\x07" }} params {{ param_id: 2 value: "\\x02" }} }} }}
+    }} }} }}"""
+    assert encoded(read_write_request(text, "s0.txtpb", SCHEMA)) == encoded([ROUTE])
+
+
+def test_priorities_of_bmv2_are_turned_round() -> None:
+    """BMv2's smallest number wins, P4Runtime's largest."""
+    text = "table_add tensor_queues use_queue 0x40&&&0xc0 3&&&0xffff => 5 {}"
+    schema = load_schema(ROOT / "p4" / "build" / "tensorexpress.json", None)
+    table = next(each for each in schema.tables if each.alias == "tensor_queues")
+    keys = [each.name for each in table.match_fields]
+    assert len(keys) == 2
+    first, later = (commands.read(text.format(number), "", schema)[0].priority for number in (1, 2))
+    assert first > later > 0
+
+
+def test_a_folder_has_a_file_for_each_switch(tmp_path: Path) -> None:
+    line = "table_add ipv4_lpm ipv4_forward 10.0.1.0/24 => 00:00:00:00:00:07 2\n"
+    (tmp_path / "s1-commands.txt").write_text(line)
+    (tmp_path / "s10.txt").write_text(line + line)
+    control = open_control(tmp_path, BASIC)
+    assert encoded(control.entities(GRAPH, "s1")) == encoded([ROUTE])
+    assert encoded(control.entities(GRAPH, "s0")) == []
+    (tmp_path / "s1.txt").write_text("")
+    with pytest.raises(ConfigError, match=r"must have one file, got \['s1-commands.txt', 's1.txt"):
+        control.entities(GRAPH, "s1")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.txt", "table_add\n", r"a.txt:1: must be table_add TABLE ACTION"),
+        ("a.txt", "\ntable_ad x\n", r"a.txt:2: no command 'table_ad'|a.txt:2: .*table_ad"),
+        ("a.txt", "table_add nowhere drop 1 =>\n", r"a.txt:1: .*'nowhere'"),
+        ("a.txt", "table_add ipv4_lpm drop => \n", r"a.txt:1: table ipv4_lpm has 1 keys, got \[\]"),
+        (
+            "a.txt",
+            "table_add ipv4_lpm ipv4_forward 1/8 => 3\n",
+            r"a.txt:1: arguments must be \['dst_mac', 'port'\], got \['3'\]",
+        ),
+        ("a.txt", "mc_node_associate 1 0\n", r"a.txt:1: group and node must have been created"),
+        ("a.txt", "mirroring_add 1\n", r"a.txt:1: must have 2 numbers, got \['1'\]"),
+        ("a.txt", "mc_mgrp_create x\n", r"a.txt:1: must be a whole number, got 'x'"),
+        ("a.json", "{", r"a.json: not JSON"),
+        ("a.json", "[]", r"a.json: must be an object"),
+        ("a.json", '{"table_entries": [{}]}', r"a.json: table_entries\[0\]: KeyError: 'table'"),
+        ("a.json", '{"table_entries": 3}', r"a.json: table_entries must be a list, got 3"),
+        ("a.txtpb", "updates {", r"a.txtpb: not a WriteRequest"),
+        (
+            "a.txtpb",
+            "updates { type: DELETE }",
+            r"update 0: must be INSERT or MODIFY, got 'DELETE'",
+        ),
+        ("a.py", "1 / 0", r"a.py: must define entities\(graph, switch\), got ZeroDivisionError"),
+        ("a.py", "x = 1", r"a.py: must define entities\(graph, switch\), got AttributeError"),
+        (
+            "a.py",
+            "def entities(graph, switch): return [][1]",
+            r"a.py: entities\(graph, 's0'\) failed, got IndexError",
+        ),
+        ("a.xml", "", r"control: must be a folder or end with .py"),
+    ],
+)
+def test_what_is_wrong_is_said(name: str, text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        open_control(path, BASIC).entities(GRAPH, "s0")
+
+
+@given(st.text(alphabet="table_add ipv4_lpm drop mc_node_create 0123456789./=>&:\n", max_size=200))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    for read in (commands.read, runtime_json.read, read_write_request):
+        try:
+            read(text, "x", SCHEMA)
+        except RingleafError as exc:
+            said = str(exc)
+            assert said.startswith("x")
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    ("table_entries", "table", "match", "action_name", "action_params", "replicas")
+                ),
+                inner,
+                max_size=4,
+            )
+        ),
+        max_leaves=12,
+    )
+)
+def test_any_json_is_read_or_refused(document: Any) -> None:
+    try:
+        runtime_json.read(json.dumps(document), "x", SCHEMA)
+    except RingleafError as exc:
+        said = str(exc)
+        assert said.startswith("x")
