@@ -14,7 +14,7 @@ from ringleaf.experiments.programs.names import ALL, P4_SUFFIX, is_path, read_pa
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.network import VIRTUAL, NetworkSpec
-from ringleaf.switches.stf.compiling import find_compiler
+from ringleaf.p4c import find_compiler
 from ringleaf.topologies import registry
 from ringleaf.topologies.family import Counts
 
@@ -82,7 +82,7 @@ def _check_programs(spec: NetworkSpec, counts: Counts) -> None:
             if switch != ALL and int(switch[1:]) >= counts.switches:
                 raise ConfigError(f"{what}: no such switch, got {switch!r} in {spec.topo}")
     if any(path.suffix == P4_SUFFIX for path in paths.values()):
-        find_compiler(spec.program)
+        find_compiler(f"program: {spec.program}", "give its BMv2 JSON")
 
 
 def _check_topology(spec: NetworkSpec) -> None:

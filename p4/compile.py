@@ -7,19 +7,19 @@ program needs the compiler, and a test notices when the two no longer belong tog
 from __future__ import annotations
 
 import hashlib
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 from ringleaf.errors import BackendError, RingleafError
 from ringleaf.ina.registry import SYSTEMS
+from ringleaf.p4c import find_compiler
 from ringleaf.shipped import Target
 
 FOLDER = Path(__file__).resolve().parent
 BUILD = FOLDER / "build"
 MANIFEST = BUILD / "sources.sha256"
-COMPILER = "p4c-bm2-ss"
+INSTALL = "install the P4 project's package p4lang-p4c (https://github.com/p4lang/p4c)"
 
 
 _SOME_HEADERS = ("--Wdisable=unused",)  # of those that include/headers.p4 has for all
@@ -42,21 +42,6 @@ def manifest() -> str:
     )
 
 
-def find_compiler() -> str:
-    """Path of the P4 compiler.
-
-    Raises:
-        BackendError: If it is not on PATH.
-    """
-    path = shutil.which(COMPILER)
-    if path is None:
-        raise BackendError(
-            f"p4: no compiler on PATH, got no {COMPILER!r}; "
-            "install the P4 project's package p4lang-p4c (https://github.com/p4lang/p4c)"
-        )
-    return path
-
-
 def compile_target(target: Target, folder: Path) -> None:
     """Write the target's JSON and P4Info to `folder`.
 
@@ -65,7 +50,7 @@ def compile_target(target: Target, folder: Path) -> None:
     """
     info = folder / f"{target.name}.p4info.txtpb"
     command = [
-        find_compiler(),
+        find_compiler("p4", INSTALL),
         *("--p4v", "16", "--Werror", *target.options),
         *("--p4runtime-files", str(info), "-o", str(folder / f"{target.name}.json")),
         f"{FOLDER.name}/{target.source}",

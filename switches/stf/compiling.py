@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -13,9 +12,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from ringleaf.compiled import cache_folder
-from ringleaf.errors import BackendError, ConfigError
+from ringleaf.errors import ConfigError
+from ringleaf.p4c import find_compiler
 
-COMPILER = "p4c-bm2-ss"
 TIMEOUT_S = 300
 V1MODEL = "v1model.p4"
 
@@ -33,7 +32,7 @@ def compile_program(source: Path, options: Sequence[str] = ()) -> Path:
         ConfigError: If p4c does not accept the program.
         BackendError: If there is no p4c here.
     """
-    compiler = find_compiler(str(source))
+    compiler = find_compiler(str(source), "give its BMv2 JSON")
     folder = cache_folder() / "p4c" / _digest(source, Path(compiler), options)
     built = folder / f"{source.stem}.json"
     complaint = folder / "error.txt"
@@ -42,18 +41,6 @@ def compile_program(source: Path, options: Sequence[str] = ()) -> Path:
     if complaint.exists():
         raise ConfigError(f"{source}: p4c: {_first_error(complaint.read_text())}")
     return built
-
-
-def find_compiler(where: str) -> str:
-    """Return the path of the P4 compiler.
-
-    Raises:
-        BackendError: If it is not on PATH; the message begins with `where`.
-    """
-    compiler = shutil.which(COMPILER)
-    if compiler is None:
-        raise BackendError(f"{where}: can't be compiled, got no {COMPILER}; give its BMv2 JSON")
-    return compiler
 
 
 def _compile(compiler: str, source: Path, folder: Path, options: Sequence[str]) -> None:

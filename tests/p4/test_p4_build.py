@@ -75,12 +75,12 @@ def test_every_target_has_its_outputs() -> None:
 
 
 def test_missing_compiler_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", "")
 
-    with pytest.raises(BackendError, match="no compiler on PATH, got no 'p4c-bm2-ss'; install"):
-        p4_compile.find_compiler()
+    with pytest.raises(BackendError, match="no P4 compiler on PATH, got no 'p4c-bm2-ss'; install"):
+        p4_compile.compile_target(p4_compile.TARGETS[0], tmp_path)
     assert p4_compile.main() == 1
     assert "p4lang-p4c" in capsys.readouterr().err
 

@@ -119,7 +119,8 @@ def test_a_program_is_compiled_once_for_all_it_includes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A compiler that counts its calls stands in for p4c: this is about what is kept."""
-    from ringleaf.switches.stf.compiling import COMPILER, compile_program
+    from ringleaf.p4c import COMPILER
+    from ringleaf.switches.stf.compiling import compile_program
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
@@ -156,5 +157,7 @@ def test_without_a_compiler_only_json_runs(tmp_path: Path, monkeypatch: pytest.M
     shutil.copy(PROGRAMS / "flows.p4", tmp_path)
     job = StfTest(tmp_path / "flows.p4", TESTS / "flows.stf")
 
-    with pytest.raises(BackendError, match="can't be compiled, got no p4c-bm2-ss; give its BMv2"):
+    with pytest.raises(
+        BackendError, match="no P4 compiler on PATH, got no 'p4c-bm2-ss'; give its BMv2"
+    ):
         suite.run_in_time(job, 60)
