@@ -21,6 +21,7 @@ from matplotlib.text import Text
 
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.topologies.graph import Point, Role, hosts, kind, natural, switches
+from ringleaf.topologies.layout import placed
 
 FORMATS = ("png", "svg", "pdf")
 DOTS_PER_INCH = 150
@@ -118,6 +119,7 @@ def make_figure(
     `width` is the width of the nodes together in inches, if their names fit into that.
     """
     _check(graph, node_colors or {}, edge_values or {})
+    graph = placed(graph)
     sheet = _lay_out(graph, width, bar=edge_values is not None)
     figure = Figure(figsize=(sheet.width, sheet.height))
     axes = figure.add_axes((0, 0, 1, 1))

@@ -1,0 +1,46 @@
+"""JSON and YAML as plain values, whose mappings know the line on which they begin."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from json import decoder, scanner
+from typing import Any
+
+from ringleaf.errors import ConfigError
+
+
+class Located(dict[str, Any]):
+    """A mapping of a file, and its line, from 1."""
+
+    line = 0
+
+
+class _Decoder(json.JSONDecoder):
+    """A decoder that notes the line of each object; the standard library's uses these hooks."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._starts = [i + 1 for i, letter in enumerate(text) if letter == "\n"]
+        self.parse_object = self._parse_object
+        self.scan_once = scanner.py_make_scanner(self)
+
+    def _parse_object(self, place: tuple[str, int], *rest: Any) -> tuple[Located, int]:
+        values, end = decoder.JSONObject(place, *rest)  # type: ignore[operator]
+        found = Located(values)
+        found.line = 1 + bisect_right(self._starts, place[1] - 1)
+        return found, end
+
+
+def read_json(text: str, where: str) -> Any:
+    """Return what a text holds.
+
+    Raises:
+        ConfigError: If it is no JSON, or too deep.
+    """
+    try:
+        return _Decoder(text).decode(text)
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"{where} line {error.lineno}: not JSON: {error.msg}") from error
+    except (RecursionError, ValueError) as error:
+        raise ConfigError(f"{where}: not JSON that can be read: {error}") from error
