@@ -8,6 +8,7 @@ from json import decoder, scanner
 from typing import Any
 
 from ringleaf.errors import ConfigError
+from ringleaf.yaml_file import parse_yaml
 
 
 class Located(dict[str, Any]):
@@ -44,3 +45,26 @@ def read_json(text: str, where: str) -> Any:
         raise ConfigError(f"{where} line {error.lineno}: not JSON: {error.msg}") from error
     except (RecursionError, ValueError) as error:
         raise ConfigError(f"{where}: not JSON that can be read: {error}") from error
+
+
+def read_yaml(text: str, where: str) -> Any:
+    """Return what a text holds, all scalars as texts.
+
+    Raises:
+        ConfigError: If it is no YAML, too large or too deep.
+    """
+    return parse_yaml(text.encode(), where, lambda loader, node: _plain(node, {}))
+
+
+def _plain(node: Any, known: dict[int, Any]) -> Any:
+    """Return the values of a YAML node; `known` has those that aliases may mean again."""
+    if id(node) not in known:
+        if node.id == "mapping":
+            found = Located((str(_plain(key, known)), _plain(v, known)) for key, v in node.value)
+            found.line = node.start_mark.line + 1
+            known[id(node)] = found
+        elif node.id == "sequence":
+            known[id(node)] = [_plain(each, known) for each in node.value]
+        else:
+            known[id(node)] = None if node.tag.endswith(":null") else node.value
+    return known[id(node)]
