@@ -15,7 +15,7 @@ from ringleaf.topologies.routing import longest_rtt_ps
 from topology_specs import ANY_SPEC, SPECS
 
 EXAMPLES = Path("examples/topologies")
-GENERAL = ("edgelist", "graphml", "nodelink")
+ALL = tuple(FORMATS)
 RATES = ("", ",rate=50G,delay=2us", ",host_rate=25G,host_delay=300ns")
 
 
@@ -40,8 +40,8 @@ def facts(graph: nx.Graph) -> dict[str, object]:
     }
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(ANY_SPEC, st.sampled_from(RATES), st.sampled_from(GENERAL))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ANY_SPEC, st.sampled_from(RATES), st.sampled_from(ALL))
 def test_a_file_keeps_all_of_a_family(tmp_path: Path, spec: str, rates: str, name: str) -> None:
     graph = build(spec + rates)
     if len(hosts(graph)) < 2:
