@@ -21,6 +21,7 @@ from ringleaf.topologies.detours import with_detours
 from ringleaf.topologies.graph import attachment, distances, switch_graph, with_links
 from ringleaf.topologies.graph import hosts as all_hosts
 from ringleaf.topologies.injection import divide_ports
+from ringleaf.topologies.k_shortest import with_k_shortest
 from ringleaf.units import PS_PER_S
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ def make_graph(spec: NetworkSpec) -> nx.Graph[str]:
         graph = scale_rates(graph, spec.scale)
     if spec.detours:
         graph = with_detours(graph, spec.detours)
+    if spec.shortest_paths is not None:
+        graph = with_k_shortest(graph, spec.shortest_paths)
     return with_delays(
         graph,
         switch_delay_ps=spec.switch_delay_ps,

@@ -290,8 +290,12 @@ def links_towards(
     They include those of every port where several are allowed; `table` is from `routes`, or
     `dealt`.
     """
+    turned = detours(graph)
     found = {(src, attachment(graph, src)) for src in sources if src != dst}
-    met = list({switch for _, switch in found})
+    met = list({switch for src, switch in found if (src, dst) not in turned})
+    for src in sources:
+        if (src, dst) in turned:
+            found |= set(pairwise(turned[src, dst].nodes))
     for switch in met:  # it grows
         for number in table[switch][dst]:
             peer = neighbor_at(graph, switch, number)
