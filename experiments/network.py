@@ -121,9 +121,7 @@ def divide_injection(spec: SomeSpec) -> SomeSpec:
 
 def scale_rates(graph: nx.Graph[str], factor: int) -> nx.Graph[str]:
     """Return the topology with its links' rates divided by a factor, and delays unchanged."""
-    return with_links(
-        graph, lambda each: replace(each, rate_bps=max(each.rate_bps // factor, 1))
-    )
+    return with_links(graph, lambda each: replace(each, rate_bps=max(each.rate_bps // factor, 1)))
 
 
 def keep_hosts(graph: nx.Graph[str], count: int) -> nx.Graph[str]:

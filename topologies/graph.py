@@ -13,7 +13,7 @@ A topology is an `nx.Graph`. Hosts are `h0, h1, ...` in rank order, switches `s0
   `servers` (whether each host `h{i}` forwards for others, through a switch `s{i}` of its own)
   and `layout` (`tiers` if `pos` counts hosts by tiers, `grid` if both axes have one scale);
   `detours`, if there are any (`ringleaf.topologies.detours`); `uneven`, if the first host may
-  be nearer to others than some hosts are to each other.
+  be nearer to others than some hosts are to each other; `named`, if labels are a file's names.
 - Hints for drawings: a switch's `rail` (two ends of a line that stands for it), a link's `stubs`
   (node -> vector; the link is drawn as these instead) and the graph's `frames` (corners).
 """
@@ -134,9 +134,7 @@ def join_servers(graph: nx.Graph[str], link: Link, host_link: Link | None) -> No
         join_server(graph, host, link.rate_bps, host_link)
 
 
-def join_server(
-    graph: nx.Graph[str], host: str, alone_bps: int, inner: Link | None = None
-) -> None:
+def join_server(graph: nx.Graph[str], host: str, alone_bps: int, inner: Link | None = None) -> None:
     """Give a server's inner link `inner`, or as much each way as all its other links together.
 
     `alone_bps` is the rate of a server that has no other links.
@@ -151,9 +149,7 @@ def join_server(
         edge["back"] = {switch: Link(in_bps, LOCAL_DELAY_PS)}
 
 
-def connect(
-    graph: nx.Graph[str], a: str, b: str, link: Link, *, back: Link | None = None
-) -> None:
+def connect(graph: nx.Graph[str], a: str, b: str, link: Link, *, back: Link | None = None) -> None:
     """Join two nodes by the next free port of each.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     import networkx as nx
 
 INNER = "server's inner"
+
+MOST_KINDS = 4
+"""The most kinds of links, and pairs of nodes of a kind, that one line names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,11 @@ def describe(kinds: Iterable[LinkKind]) -> str:
     kinds = list(kinds)
     if len(kinds) == 1:
         return f"{_terms(kinds[0])} per link"
-    return "; ".join(f"{_terms(each)} per {' and '.join(each.joins)} link" for each in kinds)
+    if len(kinds) > MOST_KINDS:
+        rates = _range(format_rate, [each.rate_bps for each in kinds])
+        delays = _range(format_time, [each.delay_ps for each in kinds])
+        return f"links of {len(kinds)} kinds, {rates} and {delays}"
+    return "; ".join(f"{_terms(each)} per {_named(each.joins)} link" for each in kinds)
 
 
 def reference(kinds: Sequence[LinkKind]) -> LinkKind:
@@ -71,13 +78,24 @@ def reference(kinds: Sequence[LinkKind]) -> LinkKind:
     return max(own or kinds, key=lambda each: each.count)
 
 
+def _named(joins: Sequence[str]) -> str:
+    shown = joins[:MOST_KINDS]
+    more = [f"{len(joins) - len(shown)} other"] if len(joins) > len(shown) else []
+    return " and ".join([*shown, *more])
+
+
+def _range(show: Callable[[int], str], values: Sequence[int]) -> str:
+    least, most = show(min(values)), show(max(values))
+    return least if least == most else f"{least} to {most}"
+
+
 def _terms(each: LinkKind) -> str:
-    terms = f"{format_rate(each.rate_bps)} and {format_time(each.delay_ps)}"
+    terms = [format_rate(each.rate_bps), format_time(each.delay_ps)]
     if each.loss is not None:
-        terms += f", {100 * each.loss:g} % lost,"
+        terms.append(f"{100 * each.loss:g} % loss")
     if each.queue_bytes is not None:
-        terms += f" with queues of {format_size(each.queue_bytes)}"
-    return terms
+        terms.append(f"{format_size(each.queue_bytes)} of queue")
+    return f"{', '.join(terms[:-1])} and {terms[-1]}"
 
 
 def _inner_links(graph: nx.Graph[str]) -> dict[str, bool]:

@@ -8,7 +8,7 @@ from math import ceil, hypot, sqrt
 
 import networkx as nx
 
-from ringleaf.topologies.graph import Point, Role, attachment, hosts, natural, switches
+from ringleaf.topologies.graph import Point, attachment, hosts, natural, switches
 
 MOST_BY_FORCES = 300
 """Nodes; forces between more take seconds."""
@@ -34,18 +34,14 @@ def placed(graph: nx.Graph[str]) -> nx.Graph[str]:
 
 
 def _has_tiers(graph: nx.Graph[str]) -> bool:
-    """Return whether hosts have one link, and all other links join neighbouring tiers."""
-    if graph.graph["servers"]:
-        return False
+    """Return whether all links between switches join neighbouring tiers."""
     tier = nx.get_node_attributes(graph, "tier")
-    return all(
-        abs(tier[a] - tier[b]) == 1 for a, b in graph.edges if a in tier and b in tier
-    )
+    return all(abs(tier[a] - tier[b]) == 1 for a, b in graph.edges if a in tier and b in tier)
 
 
 def _by_tiers(graph: nx.Graph[str]) -> dict[str, Point]:
     """Place each tier above the one below, each switch near the middle of those below it."""
-    names = hosts(graph)
+    names, servers = hosts(graph), graph.graph["servers"]
     places: dict[str, Point] = {name: (float(rank), 0.3) for rank, name in enumerate(names)}
     tiers: dict[int, list[str]] = {}
     for name in switches(graph):
@@ -57,11 +53,12 @@ def _by_tiers(graph: nx.Graph[str]) -> dict[str, Point]:
         for number, name in enumerate(order):
             x = (number + 0.5) * width / len(order) - 0.5
             places[name] = (x, tier + 1.0)
-    shift = (width - len(names)) / 2
-    return {
-        name: (x + shift, y) if graph.nodes[name]["role"] is Role.HOST else (x, y)
-        for name, (x, y) in places.items()
-    }
+    for name in names:
+        x, y = places[attachment(graph, name)]
+        places[name] = (
+            (x + 0.4, y) if servers else (places[name][0] + (width - len(names)) / 2, 0.3)
+        )
+    return places
 
 
 def _middle(graph: nx.Graph[str], name: str, places: Mapping[str, Point]) -> float:
@@ -88,14 +85,20 @@ def _by_forces(graph: nx.Graph[str]) -> dict[str, Point]:
         places = {node: (float(i % side), -float(i // side)) for i, node in enumerate(order)}
     else:
         places = _spread(free)
-    beside = {host: (places[switch][0] + 0.26, places[switch][1] - 0.26) for host, switch in inside.items()}
-    return places | beside
+    for host, switch in inside.items():
+        x, y = places[switch]
+        places[host] = (x + 0.26, y - 0.26)
+    return places
 
 
 def _spread(graph: nx.Graph[str]) -> dict[str, Point]:
-    """Return places by forces, in units in which the nearest two nodes are 1 apart."""
+    """Return places by forces, in units in which the nearest two nodes are 1 apart.
+
+    Heights are multiples of 1/2, so that a terminal has few rows.
+    """
     found = nx.spring_layout(graph, seed=SEED, iterations=200)
     places = {node: (float(x), float(y)) for node, (x, y) in found.items()}
-    least = min((hypot(a[0] - b[0], a[1] - b[1]) for a, b in combinations(places.values(), 2)), default=1.0)
-    unit = max(least, 0.5 / max(len(places), 1))
-    return {node: (x / unit, y / unit) for node, (x, y) in places.items()}
+    pairs = combinations(places.values(), 2)
+    least = min((hypot(a[0] - b[0], a[1] - b[1]) for a, b in pairs), default=1.0)
+    unit = max(least, 0.5 / len(places))
+    return {node: (x / unit, round(2 * y / unit) / 2) for node, (x, y) in places.items()}

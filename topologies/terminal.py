@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from textwrap import fill
 
 import networkx as nx
 
@@ -14,6 +15,9 @@ from ringleaf.units import format_rate, format_size, format_time
 
 WIDTH = 100
 """Number of columns of the drawing."""
+
+MOST_NAMES = 60
+"""Number of nodes whose names in a file are printed."""
 
 _LINK_HEAD = ("links", "count", "rate", "delay", "loss", "queue")
 
@@ -28,6 +32,8 @@ def terminal(graph: nx.Graph[str]) -> str:
         _table(_LINK_HEAD, _link_rows(graph)),
         _figures(graph),
     ]
+    if names := _names(graph):
+        parts.append(names)
     return "\n\n".join(parts) + "\n"
 
 
@@ -112,6 +118,20 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         ).rstrip()
         for line in lines
     )
+
+
+def _names(graph: nx.Graph[str]) -> str:
+    """Return the names that nodes have in the file that they come from, if they do."""
+    if not graph.graph.get("named", False):
+        return ""
+    told = [
+        f"{node} {graph.nodes[node]['label']}"
+        for node in (*hosts(graph), *switches(graph))
+        if graph.nodes[node].get("kind") != "server" and graph.nodes[node]["label"] != node
+    ]
+    shown = told[:MOST_NAMES]
+    more = [f"and {len(told) - len(shown)} more"] if len(told) > len(shown) else []
+    return fill(f"names in the file: {', '.join([*shown, *more])}", WIDTH) if told else ""
 
 
 def _figures(graph: nx.Graph[str]) -> str:

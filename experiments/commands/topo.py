@@ -12,7 +12,9 @@ from ringleaf.experiments.folder import write_text
 from ringleaf.experiments.spec.options import OPTIONS, resolve
 from ringleaf.topologies.files.format import FORMATS, choose_format
 
-topo_app = typer.Typer(help="List topologies, draw one, or write one to a file.", no_args_is_help=True)
+topo_app = typer.Typer(
+    help="List topologies, draw one, or write one to a file.", no_args_is_help=True
+)
 
 
 def register(app: typer.Typer) -> None:

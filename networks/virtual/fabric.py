@@ -61,9 +61,7 @@ def lay_out(
     """
     wires = [link(graph, place.node, place.peer) for place in ports]
     queues = [
-        make_port_queues(
-            store, wire.queue_bytes_or(options.queue_bytes), options.scheduler
-        )
+        make_port_queues(store, wire.queue_bytes_or(options.queue_bytes), options.scheduler)
         if place.node in by_name
         else 0
         for place, wire in zip(ports, wires, strict=True)
@@ -88,9 +86,7 @@ def lay_out(
     net.state[s.JITTER_PS] = options.jitter_ps
     _fill_ports(net, graph, ports, nodes)
     net.ports[:, s.QUEUES_AT] = queues
-    net.ports[:, s.LOSS] = [
-        round(wire.loss_or(options.loss) * s.PROBABILITY_ONE) for wire in wires
-    ]
+    net.ports[:, s.LOSS] = [round(wire.loss_or(options.loss) * s.PROBABILITY_ONE) for wire in wires]
     _fill_switches(net, program, [by_name[name].at for name in switches(graph)])
     net.nodes[: len(by_name), s.PASS_PS] = switch_delay_ps(graph)
     _fill_hosts(net, agents, first_node=len(by_name))

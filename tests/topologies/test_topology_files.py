@@ -6,27 +6,27 @@ import networkx as nx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from topology_specs import ANY_SPEC, SPECS
 
 from ringleaf.topologies.files.export import rows_of
 from ringleaf.topologies.files.format import FORMATS
 from ringleaf.topologies.graph import directions, hosts, kind, switches
 from ringleaf.topologies.registry import build, count
 from ringleaf.topologies.routing import longest_rtt_ps
-from topology_specs import ANY_SPEC, SPECS
 
 EXAMPLES = Path("examples/topologies")
 ALL = tuple(FORMATS)
 RATES = ("", ",rate=50G,delay=2us", ",host_rate=25G,host_delay=300ns")
 
 
-def write(graph: nx.Graph, name: str, folder: Path) -> Path:
+def write(graph: nx.Graph[str], name: str, folder: Path) -> Path:
     form = FORMATS[name]
     path = folder / f"net{form.endings[0]}"
     path.write_text(form.write(rows_of(graph)))
     return path
 
 
-def facts(graph: nx.Graph) -> dict[str, object]:
+def facts(graph: nx.Graph[str]) -> dict[str, object]:
     """Return all of a topology that results depend on."""
     return {
         "nodes": sorted(graph),
@@ -40,7 +40,9 @@ def facts(graph: nx.Graph) -> dict[str, object]:
     }
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(ANY_SPEC, st.sampled_from(RATES), st.sampled_from(ALL))
 def test_a_file_keeps_all_of_a_family(tmp_path: Path, spec: str, rates: str, name: str) -> None:
     graph = build(spec + rates)

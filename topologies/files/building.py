@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from ringleaf.topologies.files.description import Cable, Description, Node, Way
 from ringleaf.topologies.graph import (
-    LOCAL_DELAY_PS,
     Link,
     Point,
     add_host,
@@ -45,6 +44,7 @@ def build(found: Description, link: Link, host_link: Link | None = None) -> nx.G
         (),
         routing=found.routing,
         uneven=True,
+        named=True,
         servers=all(host.is_server for host in found.hosts),
         **({"shape": found.shape} if found.shape else {}),
     )
@@ -52,8 +52,8 @@ def build(found: Description, link: Link, host_link: Link | None = None) -> nx.G
     for cable in found.cables:
         own = cable.a in host or cable.b in host
         there, back = _links(cable, (host_link if own else None) or link)
-        ends = (host.get(end) or switch[end] for end in (cable.a, cable.b))
-        connect(graph, *ends, there, back=back)
+        a, b = (host.get(end) or switch[end] for end in (cable.a, cable.b))
+        connect(graph, a, b, there, back=back)
     for rank, each in enumerate(found.hosts):
         if each.is_server:
             _join(graph, f"h{rank}", each, link, host_link)
@@ -64,9 +64,7 @@ def build(found: Description, link: Link, host_link: Link | None = None) -> nx.G
     return graph
 
 
-def _add_nodes(
-    graph: nx.Graph[str], found: Description
-) -> tuple[dict[str, str], dict[str, str]]:
+def _add_nodes(graph: nx.Graph[str], found: Description) -> tuple[dict[str, str], dict[str, str]]:
     """Add all nodes; return the switch and the plain host of each name in the file."""
     switch: dict[str, str] = {}
     host: dict[str, str] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import networkx as nx
 
@@ -107,7 +108,7 @@ def _in_port_order(graph: nx.Graph[str]) -> Iterator[tuple[str, str]]:
     order.add_nodes_from(ends)
     for node in graph:
         mine = [frozenset((node, peer)) for peer in neighbors(graph, node).values()]
-        order.add_edges_from(zip(mine, mine[1:], strict=False))
+        order.add_edges_from(pairwise(mine))
     place = {each: number for number, each in enumerate(ends)}
     for each in nx.lexicographical_topological_sort(order, key=place.__getitem__):
         yield ends[each]

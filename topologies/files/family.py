@@ -42,9 +42,7 @@ def file_family(name: str) -> Family:
 
 def _count(found: Description) -> Counts:
     servers = sum(host.is_server for host in found.hosts)
-    return Counts(
-        len(found.hosts), servers + len(found.switches), servers + len(found.cables)
-    )
+    return Counts(len(found.hosts), servers + len(found.switches), servers + len(found.cables))
 
 
 def has_rates(name: str) -> bool:

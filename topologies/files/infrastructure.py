@@ -84,7 +84,9 @@ def read_infrastructure(data: Any, where: str) -> Infrastructure:
         _text(each, "name", where): Device(
             {
                 _text(part, "name", where): (
-                    choose(f"{where} line {part.line}", "choice", _text(part, "choice", where), KINDS),
+                    choose(
+                        f"{where} line {part.line}", "choice", _text(part, "choice", where), KINDS
+                    ),
                     _count(part, where),
                 )
                 for part in _list(each, "components", where)
@@ -148,7 +150,9 @@ class _Inside:
     def _components(self, device: str, prefix: str, depth: int) -> Iterator[tuple[str, str]]:
         """Yield the components of a device, those of devices in it too, and add their edges."""
         if depth > DEEPEST:
-            raise TopologyError(f"{self.where}: at most {DEEPEST} devices in devices, got {prefix!r}")
+            raise TopologyError(
+                f"{self.where}: at most {DEEPEST} devices in devices, got {prefix!r}"
+            )
         found = self.data.devices[device]
         for name, (kind, count) in found.components.items():
             for index in range(count):
@@ -180,9 +184,7 @@ def _endpoints(data: Infrastructure, edge: Located, end: str, place: str) -> Ite
         yield from _paths(data, device, f"{name}.{index}", path, place)
 
 
-def _paths(
-    data: Infrastructure, device: str, prefix: str, path: str, place: str
-) -> Iterator[str]:
+def _paths(data: Infrastructure, device: str, prefix: str, path: str, place: str) -> Iterator[str]:
     """Yield the full names of the components that a path with slices means."""
     first, _, rest = path.partition(".")
     name, indices = _step(first, place)
@@ -279,6 +281,10 @@ def _number(item: Located, name: str, place: str) -> float:
     if not 0 <= value < 1e9:
         raise ConfigError(f"{place}: {name} must be a number from 0 on, got {item[name]!r:.60}")
     return value
+
+
+def _at(item: Located, where: str) -> str:
+    return f"{where} line {item.line}"
 
 
 def _list(item: Located, name: str, where: str) -> list[Located]:

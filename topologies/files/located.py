@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import json.decoder
+import json.scanner
 from bisect import bisect_right
-from json import decoder, scanner
 from typing import Any
 
 from ringleaf.errors import ConfigError
 from ringleaf.yaml_file import parse_yaml
+
+
+_read_object: Any = json.decoder.JSONObject  # type: ignore[attr-defined]  # not in typeshed
+_make_scanner: Any = json.scanner.py_make_scanner  # type: ignore[attr-defined]
 
 
 class Located(dict[str, Any]):
@@ -24,10 +29,10 @@ class _Decoder(json.JSONDecoder):
         super().__init__()
         self._starts = [i + 1 for i, letter in enumerate(text) if letter == "\n"]
         self.parse_object = self._parse_object
-        self.scan_once = scanner.py_make_scanner(self)
+        self.scan_once = _make_scanner(self)
 
     def _parse_object(self, place: tuple[str, int], *rest: Any) -> tuple[Located, int]:
-        values, end = decoder.JSONObject(place, *rest)  # type: ignore[operator]
+        values, end = _read_object(place, *rest)
         found = Located(values)
         found.line = 1 + bisect_right(self._starts, place[1] - 1)
         return found, end

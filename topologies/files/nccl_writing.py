@@ -48,39 +48,51 @@ class _Writer:
             self._links[link.a].append((order, link))
             self._links[link.b].append((order, link))
         self._order = {each.name: number for number, each in enumerate(rows.nodes)}
-        self._done: set[str] = set()
+        self._below: dict[str, list[tuple[_Link, str]]] = {each.name: [] for each in rows.nodes}
+        self._tops = list(self._grow())
 
     def lines(self) -> Iterator[str]:
         yield '<system version="1" ' + _noted(NOTE, self._rows.about.values) + ">"
         yield '  <cpu numaid="0" arch="x86_64" vendor="AuthenticAMD" familyid="143" ' + (
             f'modelid="49" affinity="ffff" {_noted(NOTE, {"role": "none"})}>'
         )
-        for name in self._nodes:
-            if name not in self._done and self._role(name) == SWITCH:
-                yield from self._switch(name, None, 2)
-        for name in self._nodes:
-            if name not in self._done:
-                yield from self._gpu(name, None, 2)
+        for name in self._tops:
+            lines = self._switch if self._role(name) == SWITCH else self._gpu
+            yield from lines(name, None, 2)
         yield "  </cpu>"
         yield "</system>"
 
     def _role(self, name: str) -> str:
         return self._nodes[name].row.values["role"]
 
+    def _grow(self) -> Iterator[str]:
+        """Yield the tops of trees of switches, with plain hosts, and the servers, which have none.
+
+        Trees are found breadth first, so that chains are short.
+        """
+        done: set[str] = set()
+        for top in sorted(self._nodes, key=lambda name: self._role(name) != SWITCH):
+            if top in done:
+                continue
+            yield top
+            done.add(top)
+            waiting = [top] if self._role(top) == SWITCH else []
+            for name in waiting:  # it grows
+                for each in self._links[name]:
+                    peer = _other(each[1], name)
+                    if peer not in done and self._role(peer) in (SWITCH, HOST):
+                        done.add(peer)
+                        self._below[name].append((each, peer))
+                        waiting += [peer] if self._role(peer) == SWITCH else []
+
     def _switch(self, name: str, up: _Link | None, depth: int) -> Iterator[str]:
-        """Yield a switch with all below it, breadth first so that chains stay short."""
+        """Yield a switch with all below it."""
         if depth > DEEPEST:
-            raise TopologyError(f"nccl: at most {DEEPEST} switches in a chain, got more at {name!r}")
-        self._done.add(name)
-        node = self._nodes[name]
+            raise TopologyError(
+                f"nccl: at most {DEEPEST} switches in a chain, got more at {name!r}"
+            )
+        node, below = self._nodes[name], self._below[name]
         yield "  " * depth + self._pci(node, up, _BRIDGE_CLASS, self._note(node))
-        below = [
-            (each, peer)
-            for each in self._links[name]
-            if (peer := _other(each[1], name)) not in self._done
-            and self._role(peer) in (SWITCH, HOST)
-        ]
-        self._done |= {peer for _, peer in below}
         for each, peer in below:
             lines = self._gpu if self._role(peer) == HOST else self._switch
             yield from lines(peer, each, depth + 1)
@@ -93,7 +105,6 @@ class _Writer:
         yield "  " * depth + "</pci>"
 
     def _gpu(self, name: str, up: _Link | None, depth: int) -> Iterator[str]:
-        self._done.add(name)
         node = self._nodes[name]
         number = node.row.values.get("rank", "0")
         yield "  " * depth + self._pci(node, up, _GPU_CLASS, "")

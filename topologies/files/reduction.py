@@ -38,9 +38,7 @@ class Edge:
 def split(values: Mapping[str, str]) -> tuple[Terms, Terms]:
     """Return the terms of both directions of a link's attributes."""
     there = {name: value for name, value in values.items() if not name.endswith(BACK)}
-    back = {
-        name.removesuffix(BACK): value for name, value in values.items() if name.endswith(BACK)
-    }
+    back = {name.removesuffix(BACK): value for name, value in values.items() if name.endswith(BACK)}
     return there, there | back
 
 

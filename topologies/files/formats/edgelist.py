@@ -1,10 +1,10 @@
 """A plain edge list, to be typed: a line per link, with attributes if it needs any.
 
-    # what a file says of itself has no name, a node has one, a link two
-    hierarchy=2x2
-    gpu0 role=host rank=0
-    gpu0 leaf0 rate=100G delay=1us
-    leaf0 spine0 rate=400G rate_back=200G loss=0.1% buffer=1MiB
+# what a file says of itself has no name, a node has one, a link two
+hierarchy=2x2
+gpu0 role=host rank=0
+gpu0 leaf0 rate=100G delay=1us
+leaf0 spine0 rate=400G rate_back=200G loss=0.1% buffer=1MiB
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def _split(content: str, where: str) -> tuple[list[str], dict[str, str]]:
             values[key] = value
     if len(names) > 2:
         raise ConfigError(
-            f"{where}: must have two names and attributes like rate=100G, got {content.strip()!r:.60}"
+            f"{where}: must have two names and attributes like rate=100G, "
+            f"got {content.strip()!r:.60}"
         )
     return names, values
 

@@ -125,4 +125,6 @@ def _data(
     ]
 
 
-FORMAT = Format("GraphML, of NetworkX, yEd and others", (".graphml", ".xml"), "<graphml", read, write)
+FORMAT = Format(
+    "GraphML, of NetworkX, yEd and others", (".graphml", ".xml"), "<graphml", read, write
+)

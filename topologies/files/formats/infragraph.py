@@ -126,9 +126,7 @@ def write(rows: Rows) -> str:
             component = PORT if roles[node] == SWITCH else NIC
             ends.append({"instance": f"{node}[0]", "component": f"{component}[{used[node]}]"})
             used[node] += 1
-        edges.append(
-            {"ep1": ends[0], "ep2": ends[1], "scheme": "one2one", "link": made["name"]}
-        )
+        edges.append({"ep1": ends[0], "ep2": ends[1], "scheme": "one2one", "link": made["name"]})
     shapes = {each.name: (roles[each.name] == SWITCH, used[each.name]) for each in rows.nodes}
     data = {
         "name": "network",
@@ -146,7 +144,9 @@ def write(rows: Rows) -> str:
         ],
         "edges": edges,
     }
-    text: str = yaml.dump(data, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False)
+    text: str = yaml.dump(
+        data, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False
+    )
     return text
 
 
@@ -180,7 +180,10 @@ def _link(name: str, values: Mapping[str, str]) -> dict[str, Any]:
     other = dict(values)
     if "rate" in values:
         rate_bps = parse_rate(other.pop("rate"))
-        physical["bandwidth"] = {"choice": "gigabits_per_second", "gigabits_per_second": _short(Decimal(rate_bps) / 10**9)}
+        physical["bandwidth"] = {
+            "choice": "gigabits_per_second",
+            "gigabits_per_second": _short(Decimal(rate_bps) / 10**9),
+        }
     if "delay" in values:
         delay_ps = parse_time(other.pop("delay"))
         physical["latency"] = {"choice": "ns", "ns": _short(Decimal(delay_ps) / PS_PER_NS)}

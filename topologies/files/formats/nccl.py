@@ -149,7 +149,9 @@ class _Machine:
                 back = pairs.pop((other, name), None)
                 there, _ = self._terms(element, mbps)
                 if (name, other) in pairs:
-                    raise ConfigError(f"{self._place(element)}: {name} has it twice, got {target!r}")
+                    raise ConfigError(
+                        f"{self._place(element)}: {name} has it twice, got {target!r}"
+                    )
                 if back is None:
                     order = self._order(element)
                     pairs[name, other] = Edge(name, other, there, there, element.line, order)

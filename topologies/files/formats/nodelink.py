@@ -31,7 +31,7 @@ def read(text: str, where: str) -> Rows:
     about = data.get("graph", {})
     return Rows(
         tuple(NodeRow(name, row) for (name,), row in nodes),
-        tuple(LinkRow(*ends, row) for ends, row in links),
+        tuple(LinkRow(a, b, row) for (a, b), row in links),
         _row(about) if isinstance(about, Located) else Row(data.line, {}),
         data.get("directed") is True,
     )
