@@ -1,5 +1,7 @@
 """Topology files: what every format keeps, and how broken files are refused."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import networkx as nx

@@ -11,7 +11,6 @@ from typing import Any
 from ringleaf.errors import ConfigError
 from ringleaf.yaml_file import parse_yaml
 
-
 _read_object: Any = json.decoder.JSONObject  # type: ignore[attr-defined]  # not in typeshed
 _make_scanner: Any = json.scanner.py_make_scanner  # type: ignore[attr-defined]
 

@@ -25,7 +25,7 @@ from ringleaf.topologies.files.rows import NodeRow, Row, Rows
 from ringleaf.units import PS_PER_NS, parse_rate, parse_time
 
 XPU, NIC, PORT = "xpu", "nic", "port"
-THROUGH = (NIC, PORT, "custom", "memory")
+THROUGH = (PORT, "custom", "memory")
 """The kinds of components that have no choice where to send, so they are part of a link."""
 
 
@@ -33,8 +33,8 @@ def read(text: str, where: str) -> Rows:
     """Return hosts, switches and links of an infrastructure.
 
     Each `xpu` is a host; if there is none, each device with a `nic` and without a `port` is. A
-    device without an `xpu` is one node. Other components of devices are switches if they join
-    three links or more, or are a `switch` or `cpu` with two.
+    device without an `xpu` is one node. Other components of devices are switches, as far as
+    anything passes through them.
 
     Raises:
         ConfigError: If it is no infrastructure, or has names or slices that mean nothing.
@@ -55,7 +55,7 @@ def read(text: str, where: str) -> Rows:
             for each in edges
         ),
     )
-    network.reduce(hosts, (name for name, part in parts.items() if part.kind in THROUGH))
+    network.reduce(hosts, _passive(parts.values()))
     nodes = [
         NodeRow(node, _row(node, names[node], where, is_host=node in hosts))
         for node in dict.fromkeys(node_of.values())
@@ -63,6 +63,20 @@ def read(text: str, where: str) -> Rows:
     ]
     about = Row(data.line, read_note(data.note, f"{where} line {data.line}"))
     return Rows(tuple(nodes), network.links(), about)
+
+
+def _passive(parts: Collection[Part]) -> list[str]:
+    """Return the components that are part of a link.
+
+    A `nic` is one only beside an `xpu` alone: where a server has switches, the way out by a `nic`
+    must be longer than the way inside, so that accelerators of one server take that.
+    """
+    branching = {part.unit for part in parts if part.kind in ("switch", "cpu")}
+    return [
+        part.name
+        for part in parts
+        if part.kind in THROUGH or (part.kind == NIC and part.unit not in branching)
+    ]
 
 
 def _nodes(parts: Collection[Part]) -> dict[str, str]:

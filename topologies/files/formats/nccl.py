@@ -150,7 +150,7 @@ class _Machine:
                 there, _ = self._terms(element, mbps)
                 if (name, other) in pairs:
                     raise ConfigError(
-                        f"{self._place(element)}: {name} has it twice, got {target!r}"
+                        f"{self._place(element)}: {name} has this link twice, got {target!r}"
                     )
                 if back is None:
                     order = self._order(element)
