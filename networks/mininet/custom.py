@@ -5,7 +5,8 @@ As root, and in one line:
     mn --custom networks/mininet/custom.py --controller none
        --topo leafspine,leaves=2,spines=2,hosts=2 --switch embedded
 
-`--switch bmv2` takes BMv2, and `--topo file,path=rack.graphml` a topology file. The switches run `p4/forward.p4` with routes to all hosts.
+`--switch bmv2` takes BMv2, and `--topo file,path=rack.graphml` a topology file. The switches run
+`p4/forward.p4` with routes to all hosts.
 """
 
 from __future__ import annotations

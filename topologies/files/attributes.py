@@ -18,6 +18,8 @@ OF_FILE = ("hierarchy", "routing", "shape", "layout")
 OF_NODE = ("role", "rank", "tier", "label", "kind", "x", "y", "inner_rate", "inner_delay")
 _OF_WAY = ("rate", "delay", "loss", "buffer")
 BACK = "_back"
+USUAL = "usual"
+"""The value of an attribute that the direction back shall not have in common with the other."""
 OF_LINK = (*_OF_WAY, *(f"{name}{BACK}" for name in _OF_WAY))
 
 LONGEST_NAME = 80
@@ -60,25 +62,25 @@ def check_name(name: str, where: str) -> str:
 _NO_WAY = Way()
 
 
-def read_way(values: Mapping[str, str], where: str, ending: str = "") -> Way:
-    """Return the direction that attributes with this ending describe.
+def read_way(values: Mapping[str, str], where: str) -> Way:
+    """Return the direction of a link that attributes describe; USUAL is as good as no value.
 
     Raises:
         ConfigError: If a value is wrong.
     """
-    rate, delay, loss, buffer = (values.get(f"{name}{ending}") for name in _OF_WAY)
+    rate, delay, loss, buffer = (
+        None if values.get(name) == USUAL else values.get(name) for name in _OF_WAY
+    )
     if rate is delay is loss is buffer is None:
         return _NO_WAY
     way = Way(
-        None if rate is None else parse_rate(rate, f"{where}: rate{ending}"),
-        None if delay is None else read_delay(delay, f"{where}: delay{ending}"),
-        None if loss is None else parse_fraction(loss, f"{where}: loss{ending}"),
-        None if buffer is None else parse_size(buffer, f"{where}: buffer{ending}"),
+        None if rate is None else parse_rate(rate, f"{where}: rate"),
+        None if delay is None else read_delay(delay, f"{where}: delay"),
+        None if loss is None else parse_fraction(loss, f"{where}: loss"),
+        None if buffer is None else parse_size(buffer, f"{where}: buffer"),
     )
     if way.buffer_bytes is not None and way.buffer_bytes < LEAST_BUFFER_BYTES:
-        raise ConfigError(
-            f"{where}: buffer{ending}: must be at least {LEAST_BUFFER_BYTES}, got {buffer!r}"
-        )
+        raise ConfigError(f"{where}: buffer: must be at least {LEAST_BUFFER_BYTES}, got {buffer!r}")
     return way
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ringleaf.errors import TopologyError
 from ringleaf.topologies.files.attributes import BACK, OF_LINK, check_names, read_way
-from ringleaf.topologies.files.description import Cable, Way
+from ringleaf.topologies.files.description import Cable
 from ringleaf.topologies.files.rows import LinkRow, Rows
 
 
@@ -36,8 +37,7 @@ def read_cables(rows: Rows, where: str) -> tuple[Cable, ...]:
                 f"{place}: they are joined already, got another link on line {line}; "
                 "give one link with both rates added"
             )
-        own = read_way(link.row.values, place, BACK)
-        found[ends] = Cable(*ends, link.row.line, there, _filled(own, there))
+        found[ends] = Cable(*ends, link.row.line, there, read_way(_back(link.row.values), place))
         if rows.is_directed:
             half.add(ends)
     for ends, cable in found.items():
@@ -57,11 +57,7 @@ def _check_ends(link: LinkRow, names: set[str], place: str) -> None:
         raise TopologyError(f"{place}: must join two nodes, got one")
 
 
-def _filled(way: Way, other: Way) -> Way:
-    """Return a direction that has the other's values where it has none of its own."""
-    return Way(
-        other.rate_bps if way.rate_bps is None else way.rate_bps,
-        other.delay_ps if way.delay_ps is None else way.delay_ps,
-        other.loss if way.loss is None else way.loss,
-        other.buffer_bytes if way.buffer_bytes is None else way.buffer_bytes,
-    )
+def _back(values: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the attributes of the direction back: its own, and those of both directions."""
+    own = {name.removesuffix(BACK): values[name] for name in values if name.endswith(BACK)}
+    return {**values, **own} if own else values

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import networkx as nx
 
-from ringleaf.topologies.files.attributes import BACK, HOST, SERVER, SWITCH
+from ringleaf.topologies.files.attributes import BACK, HOST, SERVER, SWITCH, USUAL
 from ringleaf.topologies.files.building import kind_of
 from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows
 from ringleaf.topologies.graph import (
@@ -88,8 +88,8 @@ def _inner(graph: nx.Graph[str], host: str, switch: str) -> dict[str, str]:
 
 def _link_values(graph: nx.Graph[str], a: str, b: str) -> dict[str, str]:
     there, back = _way_values(link(graph, a, b)), _way_values(link(graph, b, a))
-    differing = {f"{name}{BACK}": value for name, value in back.items() if there.get(name) != value}
-    return there | differing
+    names = [name for name in {**there, **back} if there.get(name) != back.get(name)]
+    return there | {f"{name}{BACK}": back.get(name, USUAL) for name in names}
 
 
 def _way_values(way: Link) -> dict[str, str]:

@@ -15,6 +15,7 @@ from itertools import product
 from typing import Any
 
 from ringleaf.errors import ConfigError, TopologyError, choose
+from ringleaf.topologies.files.attributes import read_way
 from ringleaf.topologies.files.located import Located
 from ringleaf.topologies.files.notes import read_note
 from ringleaf.topologies.files.reduction import Edge, Terms, split
@@ -255,14 +256,17 @@ def _links(item: Located, where: str) -> dict[str, tuple[Terms, Terms]]:
             values |= _bandwidth(physical.get("bandwidth"), place)
             values |= _latency(physical.get("latency"), place)
         note = read_note(each.get("description"), place)
-        found[_text(each, "name", where)] = split(values | note)
+        terms = split(values | note)
+        for way in terms:
+            read_way(way, f"{place} {each.get('name')!r:.60}")
+        found[_text(each, "name", where)] = terms
     return found
 
 
 def _bandwidth(given: Any, place: str) -> dict[str, str]:
     for unit, factor in _BANDWIDTHS.items():
         if isinstance(given, Located) and given.get(unit) is not None:
-            return {"rate": f"{_number(given, unit, place) * factor:.12g}G"}
+            return {"rate": str(round(_number(given, unit, place) * factor * 10**9))}
     return {}  # transfers per second say no rate without the number of lanes
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ringleaf.errors import TopologyError
-from ringleaf.topologies.files.attributes import BACK, HOST, SWITCH
+from ringleaf.topologies.files.attributes import BACK, HOST, SWITCH, USUAL
 from ringleaf.topologies.files.markup import quoted
 from ringleaf.topologies.files.notes import write_note
 from ringleaf.topologies.files.rows import LinkRow, NodeRow, Rows
@@ -156,8 +156,7 @@ def _from(each: _Link, name: str) -> dict[str, str]:
         names = {key.removesuffix(BACK) for key in values if key.endswith(BACK)}
         for key in names:
             back = values.pop(f"{key}{BACK}")
-            if key in values:
-                values[f"{key}{BACK}"] = values[key]
+            values[f"{key}{BACK}"] = values.get(key, USUAL)
             values[key] = back
     return {"order": str(order), **values}
 

@@ -15,13 +15,18 @@ def write_note(values: Mapping[str, str]) -> str:
     return " ".join([_SIGN, *(shlex.quote(f"{name}={value}") for name, value in values.items())])
 
 
+def is_note(text: str | None) -> bool:
+    """Return whether a text is one of ours."""
+    return text is not None and text.split(maxsplit=1)[:1] == [_SIGN]
+
+
 def read_note(text: str | None, where: str) -> dict[str, str]:
     """Return the attributes of a text; other texts have none.
 
     Raises:
         ConfigError: If a text that begins as ours does is not understood.
     """
-    if text is None or text.split()[:1] != [_SIGN]:
+    if text is None or not is_note(text):
         return {}
     try:
         parts = [word.partition("=") for word in shlex.split(text)[1:]]

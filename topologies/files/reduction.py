@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ringleaf.topologies.files.attributes import BACK
+from ringleaf.topologies.files.attributes import BACK, USUAL
 from ringleaf.topologies.files.rows import LinkRow, Row
 from ringleaf.units import exact_rate, exact_time, parse_fraction, parse_rate, parse_time
 
@@ -38,8 +38,8 @@ class Edge:
 def split(values: Mapping[str, str]) -> tuple[Terms, Terms]:
     """Return the terms of both directions of a link's attributes."""
     there = {name: value for name, value in values.items() if not name.endswith(BACK)}
-    back = {name.removesuffix(BACK): value for name, value in values.items() if name.endswith(BACK)}
-    return there, there | back
+    own = {name.removesuffix(BACK): value for name, value in values.items() if name not in there}
+    return there, {name: value for name, value in {**there, **own}.items() if value != USUAL}
 
 
 @dataclass(slots=True)
@@ -137,7 +137,8 @@ def _row(edges: list[Edge]) -> LinkRow:
     same = [each.leaving(first.a) for each in edges]
     there = _side_by_side([each.there for each in same])
     back = _side_by_side([each.back for each in same])
-    differing = {f"{key}{BACK}": value for key, value in back.items() if there.get(key) != value}
+    names = [name for name in {**there, **back} if there.get(name) != back.get(name)]
+    differing = {f"{name}{BACK}": back.get(name, USUAL) for name in names}
     return LinkRow(first.a, first.b, Row(first.line, {**there, **differing}))
 
 

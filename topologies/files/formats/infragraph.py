@@ -19,7 +19,7 @@ from ringleaf.topologies.files.attributes import HOST, SWITCH
 from ringleaf.topologies.files.format import Format
 from ringleaf.topologies.files.infrastructure import Part, expand, read_infrastructure
 from ringleaf.topologies.files.located import read_json, read_yaml
-from ringleaf.topologies.files.notes import read_note, write_note
+from ringleaf.topologies.files.notes import is_note, read_note, write_note
 from ringleaf.topologies.files.reduction import Edge, Parts
 from ringleaf.topologies.files.rows import NodeRow, Row, Rows
 from ringleaf.units import PS_PER_NS, parse_rate, parse_time
@@ -55,7 +55,8 @@ def read(text: str, where: str) -> Rows:
             for each in edges
         ),
     )
-    network.reduce(hosts, _passive(parts.values()))
+    ours = {node for node, part in names.items() if node == _name(part) and is_note(part.note)}
+    network.reduce(hosts | ours, _passive(parts.values()))
     nodes = [
         NodeRow(node, _row(node, names[node], where, is_host=node in hosts))
         for node in dict.fromkeys(node_of.values())

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ringleaf.errors import ConfigError
-from ringleaf.topologies.files.attributes import HOST, SWITCH
+from ringleaf.topologies.files.attributes import HOST, SWITCH, read_way
 from ringleaf.topologies.files.format import Format
 from ringleaf.topologies.files.markup import Element, read_xml
 from ringleaf.topologies.files.nccl_writing import LINK_NOTE, NOTE, write
@@ -60,7 +60,7 @@ def read(text: str, where: str) -> Rows:
     if about or not machine.is_joined(chosen):
         chosen = [*chosen, *machine.edges[PCI]]
     network = Parts.of(machine.rows, chosen)
-    network.reduce(machine.gpus, ())
+    network.reduce(machine.rows if about else machine.gpus, ())
     gpus = sorted(machine.gpus, key=machine.gpus.__getitem__)  # stable: equal ranks keep order
     others = sorted(machine.rows.keys() - gpus, key=machine.order.__getitem__)
     names = [name for name in (*gpus, *others) if name in network.edges]
@@ -186,6 +186,8 @@ class _Machine:
     def _terms(self, element: Element, mbps: int) -> tuple[Terms, Terms]:
         note = self._note(element, LINK_NOTE)
         note.pop("order", None)
+        for way in split(note):
+            read_way(way, self._place(element))
         return split(note or {"rate": exact_rate(mbps * 10**6)})
 
     def _order(self, element: Element) -> int:
