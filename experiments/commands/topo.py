@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.console import Debug, guard, say
 from ringleaf.experiments.folder import write_text
 from ringleaf.experiments.spec.options import OPTIONS, resolve
-from ringleaf.topologies.files.format import FORMATS, choose_format
+from ringleaf.topologies.files.format import FORMATS, choose_format, find_format
 
 topo_app = typer.Typer(
     help="List topologies, draw one, or write one to a file.", no_args_is_help=True
@@ -88,5 +89,9 @@ def topo_export_command(
     if out is None:
         say(text.rstrip("\n"))
     else:
+        if find_format(str(out), text) is not form:
+            raise ConfigError(
+                f"format: files of {name} end in {form.endings[0]}, got {str(out)!r}; rename it"
+            )
         write_text(out, text)
         say(str(out))

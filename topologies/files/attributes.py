@@ -42,7 +42,7 @@ def check_names(
             continue
         if is_strict:
             choose(where, "attribute", name, known)
-        if near := get_close_matches(name, known, n=1, cutoff=0.85):
+        if near := get_close_matches(name, known, n=1, cutoff=0.8):
             raise ConfigError(f"{where}: no attribute {name!r}; did you mean {near[0]!r}?")
 
 

@@ -85,14 +85,16 @@ def _roles(
         other = HOST if set(given.values()) == {SWITCH} else SWITCH
         others = {each.name: other for each in nodes}
     roles = others | given
+    if not given and HOST not in others.values():
+        raise TopologyError(
+            f"{where}: must say which nodes are hosts, got no role and no node with one link"
+        )
     joined = {
         end
         for cable in cables
         for end in (cable.a, cable.b)
         if SWITCH not in (roles[cable.a], roles[cable.b])
     }
-    if not given and len(joined) == len(nodes) > 2:
-        raise TopologyError(f"{where}: must say which nodes are hosts, got no role=host")
     forwards = {name for name in roles if degree[name] > 1 or name in joined}
     return {
         name: SERVER if role == HOST and name in forwards else role for name, role in roles.items()
