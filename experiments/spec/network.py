@@ -89,7 +89,7 @@ class NetworkSpec(Checked):
 
     topo: kinds.Topology = option(
         "fattree",
-        f"Topology: {', '.join(TOPOLOGIES)}; with parameters: fattree,k=8",
+        f"Topology: {', '.join(TOPOLOGIES)}; with parameters: fattree,k=8; or a file: net.graphml",
         flags="--topo",
     )
     hosts: Annotated[int | None, kinds.whole(2, MAX_HOSTS, empty=True)] = option(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import networkx as nx
 import pytest
 
+from ringleaf.topologies.files.format import FORMATS, find_format
 from ringleaf.topologies.graph import Role, attachment, hosts, kind, link, switches
 from ringleaf.topologies.registry import build
 
@@ -130,3 +132,10 @@ def test_graphml_defaults_are_values() -> None:
     assert {frozenset((f"gpu{number}", f"leaf{number // 2}")) for number in range(4)} < {
         *rates(graph)
     }
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_has_a_page_with_an_example(name: str) -> None:
+    text = Path(f"docs/reference/topology-files/{name}.md").read_text()
+    [example] = set(re.findall(r"`(examples/topologies/\S+)`", text))
+    assert find_format(example, Path(example).read_text()) is FORMATS[name]
