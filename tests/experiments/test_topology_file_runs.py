@@ -9,11 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from test_cli import ROOT, call, ringleaf
 
 import ringleaf as package
 from ringleaf.experiments import drawing
 from ringleaf.experiments.commands import run as run_command
+from ringleaf.experiments.runner import Experiment
+from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.sweep import _finished
 from ringleaf.topologies.files.format import FORMATS
 
@@ -170,3 +174,39 @@ def test_a_format_that_can_not_be_read_back_is_refused(tmp_path: Path) -> None:
     done = ringleaf("topo", "export", "--format", "infragraph", "-o", tmp_path / "net.json")
     assert done.returncode == 2
     assert "format" in done.stderr
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> str:
+    """Return an edge list: a tree of switches with some links more, and hosts anywhere."""
+    switches, hosts = draw(st.integers(1, 5)), draw(st.integers(2, 6))
+    pairs = {(draw(st.integers(0, number - 1)), number) for number in range(1, switches)}
+    more = st.tuples(st.integers(0, switches - 1), st.integers(0, switches - 1))
+    pairs |= {(a, b) for a, b in draw(st.lists(more, max_size=4)) if a < b}
+    ends = [(f"s{a}", f"s{b}") for a, b in sorted(pairs)]
+    ends += [(f"h{rank}", f"s{draw(st.integers(0, switches - 1))}") for rank in range(hosts)]
+    rate, delay = st.integers(1, 100), st.integers(0, 5000)
+    links = [
+        f"{a} {b} rate={draw(rate)}G rate_back={draw(rate)}G "
+        f"delay={draw(delay)}ns delay_back={draw(delay)}ns\n"
+        for a, b in ends
+    ]
+    roles = [f"h{rank} role=host\n" for rank in range(hosts)]
+    used = {end for pair in ends for end in pair}
+    return "".join(
+        [*roles, *(f"s{n} role=switch\n" for n in range(switches) if f"s{n}" in used), *links]
+    )
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(networks(), st.sampled_from(["dealt", "ecmp", "ksp:3"]))
+def test_nothing_is_faster_than_its_bounds_on_any_network(
+    tmp_path: Path, text: str, ways: str
+) -> None:
+    (tmp_path / "net.edges").write_text(text)
+    algos = "ring,tree,halvingdoubling,switchml,atp"
+    options = {"topo": str(tmp_path / "net.edges"), "algo": algos, "size": "20000", "routes": ways}
+    for measured in Experiment(resolve(options)).run():
+        assert measured.row.wrong == 0
+        assert measured.row.time_ps >= measured.row.bound_ps > 0
+        assert measured.row.time_ps >= measured.row.floor_ps
