@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_cli import ROOT, call, ringleaf
+from test_cli import call, ringleaf
+from typed import ROOT
 
 import ringleaf as package
 from ringleaf.experiments import drawing
@@ -117,6 +118,7 @@ def test_figures_are_drawn_from_the_copy(tmp_path: Path) -> None:
     assert (folder / "report.html") in drawing.redraw(folder)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_sweep_repeats_runs_of_a_file_that_has_changed(tmp_path: Path) -> None:
     file = tmp_path / "net.edges"
     file.write_text("a s\nb s\n")
@@ -125,7 +127,7 @@ def test_a_sweep_repeats_runs_of_a_file_that_has_changed(tmp_path: Path) -> None
         for size in ("1K", "2K")
     }
     for case in cases.values():
-        package.run(**case)
+        call("run", *(word for name, value in case.items() for word in (f"--{name}", value)))
     both = cases | {"4K": {**cases["2K"], "size": "4K", "out": str(tmp_path / "4K")}}
     assert _finished(both) == ["1K", "2K"]
     file.write_text("a s\nb s rate=1G\n")
