@@ -17,6 +17,7 @@ from ringleaf.experiments.spec.network import VIRTUAL, NetworkSpec
 from ringleaf.p4c import find_compiler
 from ringleaf.topologies import registry
 from ringleaf.topologies.family import Counts
+from ringleaf.topologies.k_shortest import MOST_HOSTS, too_many_hosts
 
 FEW_LINKS = 10_000
 """Detours and injection rates are checked at once in a topology of at most this many links."""
@@ -32,6 +33,8 @@ def check(spec: CollectiveSpec | JobsSpec, *, live: bool = True) -> None:
     counts = count_nodes(spec)
     _check_names(spec, counts)
     _check_programs(spec, counts)
+    if spec.shortest_paths is not None and counts.hosts > MOST_HOSTS:
+        raise too_many_hosts(spec.topo, counts.hosts)
     if isinstance(spec, CollectiveSpec):
         _check_collective(spec, counts)
     else:

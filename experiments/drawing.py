@@ -17,6 +17,7 @@ from ringleaf.experiments.jobs import drawing as jobs
 from ringleaf.experiments.jobs.results import KIND
 from ringleaf.experiments.network import build_topology, scale_rates
 from ringleaf.experiments.spec.options import make_command
+from ringleaf.experiments.topology_copy import kept_topology
 
 if TYPE_CHECKING:
     from ringleaf.experiments.results import Run
@@ -48,6 +49,8 @@ def redraw(folder: Path, perform: Perform = in_turn) -> list[Path]:
             f"plot: nothing was measured in this run, got {str(folder)!r}; run it again"
         )
     names = ("rate_bps", "delay_ps", "hosts")
-    graph = build_topology(run.options["topo"], **{name: run.options[name] for name in names})
+    topo = kept_topology(run.options["topo"], folder)
+    graph = build_topology(topo, **{name: run.options[name] for name in names})
     graph = scale_rates(graph, run.options["scale"])
+    graph.graph["name"] = run.topology
     return draw(folder, run, graph, make_command(results.read_given(folder)), perform)

@@ -20,9 +20,10 @@ from ringleaf.ina.systems import FORWARD
 from ringleaf.topologies import registry
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.detours import with_detours
-from ringleaf.topologies.graph import attachment, distances, switch_graph
+from ringleaf.topologies.graph import attachment, distances, switch_graph, with_links
 from ringleaf.topologies.graph import hosts as all_hosts
 from ringleaf.topologies.injection import divide_ports
+from ringleaf.topologies.k_shortest import with_k_shortest
 from ringleaf.units import PS_PER_S
 
 if TYPE_CHECKING:
@@ -98,6 +99,8 @@ def make_graph(spec: NetworkSpec) -> nx.Graph[str]:
         graph = scale_rates(graph, spec.scale)
     if spec.detours:
         graph = with_detours(graph, spec.detours)
+    if spec.shortest_paths is not None:
+        graph = with_k_shortest(graph, spec.shortest_paths)
     return with_delays(
         graph,
         switch_delay_ps=spec.switch_delay_ps,
@@ -120,10 +123,7 @@ def divide_injection(spec: SomeSpec) -> SomeSpec:
 
 def scale_rates(graph: nx.Graph[str], factor: int) -> nx.Graph[str]:
     """Return the topology with its links' rates divided by a factor, and delays unchanged."""
-    slower = graph.copy()
-    for _, _, edge in slower.edges(data=True):
-        edge["link"] = replace(edge["link"], rate_bps=max(edge["link"].rate_bps // factor, 1))
-    return slower
+    return with_links(graph, lambda each: replace(each, rate_bps=max(each.rate_bps // factor, 1)))
 
 
 def keep_hosts(graph: nx.Graph[str], count: int) -> nx.Graph[str]:

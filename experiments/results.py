@@ -219,7 +219,11 @@ def now() -> str:
 def described(run: Run) -> dict[str, Any]:
     """Return a description of the run: its workload, options, topology and links."""
     said = {key: getattr(run, key) for key in _RUN_KEYS}
-    return said | {"links": [asdict(each) for each in run.links]}
+    links = [
+        {name: value for name, value in asdict(each).items() if value is not None}
+        for each in run.links
+    ]
+    return said | {"links": links}
 
 
 def write_results(folder: Path, run: Run) -> None:

@@ -19,6 +19,7 @@ from ringleaf.experiments.results import Run
 from ringleaf.experiments.runner import Experiment, Measurement
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.options import make_command, resolve
+from ringleaf.experiments.topology_copy import keep_topology
 from ringleaf.tensors import Array
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def run(
     run = experiment.new_run()
     folder = RunFolder(spec.out, emit)
     folder.note(results.FILES)
+    keep_topology(spec.topo, folder)
     folder.keep(
         partial(
             results.write_config,

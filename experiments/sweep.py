@@ -35,6 +35,7 @@ from ringleaf.experiments.spec.options import (
     file_name,
     resolve_any,
 )
+from ringleaf.experiments.topology_copy import has_changed
 from ringleaf.experiments.workers import ALONE, Crew, run_all
 
 FILE = "sweep.csv"
@@ -170,6 +171,7 @@ def _finished(cases: Mapping[str, Case]) -> list[str]:
         except RingleafError:
             continue
         is_same = config["given"] == _asked(case) and config["versions"] == results.versions()
+        is_same = is_same and not has_changed(str(case.get("topo", "")), folder)
         if summary["complete"] and is_same and config["git_commit"] == commit:
             found.append(place)
     return [] if len(found) == len(cases) else found

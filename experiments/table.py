@@ -41,11 +41,14 @@ def head(run: Run, needed: Need | None = None) -> Iterator[str]:
         f"# Ringleaf {run.versions['ringleaf']}: {run.collective} of {run.ranks} ranks on "
         f"{run.topology}, {describe(run.links)}"
     )
-    trouble = ", ".join(
+    troubles = [
         f"{name} {100 * options[name]:g} %"
         for name in ("loss", "duplicate", "reorder")
         if options[name]
-    )
+    ]
+    if any(each.loss for each in run.links):
+        troubles.append("losses of links' own")
+    trouble = ", ".join(troubles)
     yield f"# {run.conduct}; {trouble or 'no losses'}; seed {options['seed']}"
     yield f"# {run.inside_nodes}; {run.injection}"
     if is_path(options["program"]):

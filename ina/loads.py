@@ -85,13 +85,15 @@ class Tree:
         root: The highest switch of the tree.
         children: Switch -> nodes below it.
         packet_bytes: Size of a packet on the line.
+        begin_ps: The time at which each host can send first; 0 if it is not there.
     """
 
     ways: Ways
     root: str
     children: Mapping[str, Sequence[str]]
     packet_bytes: int
-    up_ps: dict[str, int] = field(default_factory=dict)  # from all hosts below
+    begin_ps: Mapping[str, int] = field(default_factory=dict)
+    up_ps: dict[str, int] = field(default_factory=dict)  # when all hosts below have arrived
     down_ps: dict[str, int] = field(default_factory=dict)  # to all hosts below
     from_root_ps: dict[str, int] = field(default_factory=dict)
     to_root_ps: dict[str, int] = field(default_factory=dict)
@@ -101,7 +103,7 @@ class Tree:
         self._measure(self.root)
 
     def _measure(self, node: str) -> None:
-        self.up_ps[node] = self.down_ps[node] = 0
+        self.up_ps[node], self.down_ps[node] = self.begin_ps.get(node, 0), 0
         for child in self.children.get(node, ()):
             down_ps = self.ways.hop_ps(node, child, self.packet_bytes)
             up_ps = self.ways.hop_ps(child, node, self.packet_bytes)
@@ -121,8 +123,8 @@ class Tree:
             after_ps = self.ways.hop_ps(above, below) + self.down_ps[below]
             loads.add((above, (below,)), size_bytes, begin_ps + self.from_root_ps[above], after_ps)
 
-    def add_up(self, loads: Loads, size_bytes: int, begin_ps: int, after_ps: int) -> None:
+    def add_up(self, loads: Loads, size_bytes: int, after_ps: int) -> None:
         """Add the loads of all hosts sending to the root; switches forward the joined bytes."""
         for above, below in self.edges():
             rest_ps = self.ways.hop_ps(below, above) + self.to_root_ps[above] + after_ps
-            loads.add((below, (above,)), size_bytes, begin_ps + self.up_ps[below], rest_ps)
+            loads.add((below, (above,)), size_bytes, self.up_ps[below], rest_ps)

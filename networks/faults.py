@@ -22,7 +22,7 @@ class LinkLoss:
     Attributes:
         after_ps: Time since the run's start.
         link: The direction.
-        loss: Probability, 0 to 1; None restores that of the network's options.
+        loss: Probability, 0 to 1; None restores that of the link.
     """
 
     after_ps: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,12 @@ MOST_DIGITS = 100  # of a whole number: Python can't write one of thousands, hex
 
 _INTEGER = "tag:yaml.org,2002:int"
 
+Construct = Callable[[Any, Any], Any]
+
+
+def _construct(loader: Any, node: Any) -> Any:
+    return loader.construct_document(node)
+
 
 def read_yaml(path: Path, what: str) -> Any:
     """Return what a file holds.
@@ -26,8 +32,6 @@ def read_yaml(path: Path, what: str) -> Any:
     Raises:
         ConfigError: If it can't be read, is not YAML, or is too large or too deep.
     """
-    import yaml
-
     where = f"{what} {path}"
     try:
         with path.open("rb") as file:
@@ -35,6 +39,17 @@ def read_yaml(path: Path, what: str) -> Any:
     except (OSError, ValueError) as error:  # the latter of a name with a zero in it
         problem = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"{what}: can't read, got {str(path)!r}: {problem}") from error
+    return parse_yaml(data, where)
+
+
+def parse_yaml(data: bytes, where: str, construct: Construct = _construct) -> Any:
+    """Return what YAML holds, as `construct` makes it of the loader and its root node.
+
+    Raises:
+        ConfigError: If it is not YAML, or is too large or too deep.
+    """
+    import yaml
+
     if len(data) > MOST_BYTES:
         raise ConfigError(f"{where}: at most {MOST_BYTES} bytes, got more")
     try:
@@ -47,7 +62,7 @@ def read_yaml(path: Path, what: str) -> Any:
         if node is None:
             return None
         _check_size(node, where)
-        return loader.construct_document(node)
+        return construct(loader, node)
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         raise ConfigError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:

@@ -23,7 +23,10 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Detour:
-    """The switches that were asked for, in order, and all nodes of the way, hosts included."""
+    """The switches that were asked for, in order, and all nodes of the way, hosts included.
+
+    None are asked for where a path of several was chosen (`ringleaf.topologies.k_shortest`).
+    """
 
     via: tuple[str, ...]
     nodes: tuple[str, ...]

@@ -21,6 +21,7 @@ from matplotlib.text import Text
 
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.topologies.graph import Point, Role, hosts, kind, natural, switches
+from ringleaf.topologies.layout import placed
 
 FORMATS = ("png", "svg", "pdf")
 DOTS_PER_INCH = 150
@@ -118,6 +119,7 @@ def make_figure(
     `width` is the width of the nodes together in inches, if their names fit into that.
     """
     _check(graph, node_colors or {}, edge_values or {})
+    graph = placed(graph)
     sheet = _lay_out(graph, width, bar=edge_values is not None)
     figure = Figure(figsize=(sheet.width, sheet.height))
     axes = figure.add_axes((0, 0, 1, 1))
@@ -362,14 +364,17 @@ def _write_titles(
         notes.append("a line per direction, keeping to the right; grey where nothing went")
     axes.text(0.3, y - 0.14, "\n".join(notes), fontsize=8, color=LINE_COLOR, va="top")
     if graph.graph["layout"] == "tiers":
-        rows = _first_of_tiers(graph)
-        for node in rows if graph.graph["servers"] else [members[0], *rows]:
-            row = sheet.at[node][1]
-            axes.text(0.15, row, kind(graph, node), fontsize=8, va="center", color=INK)
+        tiers = _kinds_of_tiers(graph)
+        for node, kinds in tiers if graph.graph["servers"] else [(members[0], ["host"]), *tiers]:
+            row, name = sheet.at[node][1], "\n".join(kinds[:3])
+            axes.text(0.15, row, name, fontsize=8, va="center", color=INK)
 
 
-def _first_of_tiers(graph: nx.Graph[str]) -> list[str]:
-    first: dict[int, str] = {}
+def _kinds_of_tiers(graph: nx.Graph[str]) -> list[tuple[str, list[str]]]:
+    """Return the first switch of each tier, and the kinds of all."""
+    tiers: dict[int, list[str]] = {}
     for switch in switches(graph):
-        first.setdefault(graph.nodes[switch]["tier"], switch)
-    return list(first.values())
+        tiers.setdefault(graph.nodes[switch]["tier"], []).append(switch)
+    return [
+        (own[0], list(dict.fromkeys(kind(graph, each) for each in own))) for own in tiers.values()
+    ]

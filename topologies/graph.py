@@ -2,15 +2,18 @@
 
 A topology is an `nx.Graph`. Hosts are `h0, h1, ...` in rank order, switches `s0, s1, ...`.
 
-- Node attributes: `role` (Role), `label` (its name in a drawing), `pos` (x, y, for drawing)
-  and, for switches, `tier` (0 next to hosts).
-- Edge attributes: `link` (Link) and `ports` (node name -> its port, from 1; a host's is 1).
+- Node attributes: `role` (Role), `label` (its name in a drawing or file), `pos` (x, y, for
+  drawing; `placed` finds places where a file has none) and, for switches, `tier` (0 next to
+  hosts) and perhaps `kind` (the name of its kind, if `label` does not begin with it).
+- Edge attributes: `link` (Link, of both directions) and `ports` (node name -> its port, from 1;
+  a host's is 1); if the directions differ, `back` (node name -> Link, by which that node sends).
 - Graph attributes: `name` (a spec that builds it again, with the rates and delays
   that it was given), `hierarchy` (group sizes, innermost first,
   their product is the number of hosts), `routing` (a name of `routing.ROUTERS`),
   `servers` (whether each host `h{i}` forwards for others, through a switch `s{i}` of its own)
   and `layout` (`tiers` if `pos` counts hosts by tiers, `grid` if both axes have one scale);
-  `detours`, if there are any (`ringleaf.topologies.detours`).
+  `detours`, if there are any (`ringleaf.topologies.detours`); `uneven`, if the first host may
+  be nearer to others than some hosts are to each other; `named`, if labels are a file's names.
 - Hints for drawings: a switch's `rail` (two ends of a line that stands for it), a link's `stubs`
   (node -> vector; the link is drawn as these instead) and the graph's `frames` (corners).
 """
@@ -18,6 +21,7 @@ A topology is an `nx.Graph`. Hosts are `h0, h1, ...` in rank order, switches `s0
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -45,16 +49,34 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A full-duplex cable: each direction has all of `rate_bps`."""
+    """One direction of a full-duplex cable, or either of both if they are equal.
+
+    `loss` is the probability that a packet is lost, and `queue_bytes` the size of the queue at the
+    port of the switch that sends; None: as the experiment has it for all links.
+    """
 
     rate_bps: int
     delay_ps: int
+    loss: float | None = None
+    queue_bytes: int | None = None
 
     def __post_init__(self) -> None:
         if self.rate_bps < 1:
             raise TopologyError(f"link: rate_bps must be >= 1, got {self.rate_bps!r}")
         if self.delay_ps < 0:
             raise TopologyError(f"link: delay_ps must be >= 0, got {self.delay_ps!r}")
+        if self.loss is not None and not 0 <= self.loss < 1:
+            raise TopologyError(f"link: loss must be in [0, 1), got {self.loss!r}")
+        if self.queue_bytes is not None and self.queue_bytes < 1:
+            raise TopologyError(f"link: queue_bytes must be >= 1, got {self.queue_bytes!r}")
+
+    def loss_or(self, usual: float) -> float:
+        """Return the loss of this link, or the experiment's."""
+        return usual if self.loss is None else self.loss
+
+    def queue_bytes_or(self, usual: int) -> int:
+        """Return the size of this link's queue, or the experiment's."""
+        return usual if self.queue_bytes is None else self.queue_bytes
 
 
 def new_graph(
@@ -109,18 +131,33 @@ def join_servers(graph: nx.Graph[str], link: Link, host_link: Link | None) -> No
     `link` is for a server that has no other links.
     """
     for host in hosts(graph):
-        switch = attachment(graph, host)
-        rates = [
-            data["link"].rate_bps
-            for _, peer, data in graph.edges(switch, data=True)
-            if peer != host
-        ]
-        rate_bps = sum(rates) or link.rate_bps
-        graph.edges[host, switch]["link"] = host_link or Link(rate_bps, LOCAL_DELAY_PS)
+        join_server(graph, host, link.rate_bps, host_link)
 
 
-def connect(graph: nx.Graph[str], a: str, b: str, link: Link) -> None:
+def join_server(graph: nx.Graph[str], host: str, alone_bps: int, inner: Link | None = None) -> None:
+    """Give a server's inner link `inner`, or as much each way as all its other links together.
+
+    `alone_bps` is the rate of a server that has no other links.
+    """
+    switch = attachment(graph, host)
+    peers = [peer for peer in graph.adj[switch] if peer != host]
+    out_bps = sum(link(graph, switch, peer).rate_bps for peer in peers) or alone_bps
+    in_bps = sum(link(graph, peer, switch).rate_bps for peer in peers) or alone_bps
+    edge = graph.edges[host, switch]
+    edge["link"] = inner or Link(out_bps, LOCAL_DELAY_PS)
+    if inner is None and in_bps != out_bps:
+        edge["back"] = {switch: Link(in_bps, LOCAL_DELAY_PS)}
+
+
+def connect(graph: nx.Graph[str], a: str, b: str, link: Link, *, back: Link | None = None) -> None:
     """Join two nodes by the next free port of each.
+
+    Args:
+        graph: A topology.
+        a: A node.
+        b: Another one.
+        link: The link, both ways unless there is `back`.
+        back: The direction from `b` to `a`.
 
     Raises:
         TopologyError: If they are joined already, or either is missing.
@@ -131,6 +168,8 @@ def connect(graph: nx.Graph[str], a: str, b: str, link: Link) -> None:
     if graph.has_edge(a, b):
         raise TopologyError(f"{graph.name}: {a} and {b} are joined already")
     graph.add_edge(a, b, link=link, ports={node: graph.degree[node] + 1 for node in (a, b)})
+    if back is not None and back != link:
+        graph.edges[a, b]["back"] = {b: back}
 
 
 @lru_cache(maxsize=1 << 16)
@@ -151,8 +190,9 @@ def kind(graph: nx.Graph[str], node: str) -> str:
     """Return `host`, `server`, or a switch's label without its number: `edge` for `edge 0.1`."""
     if graph.nodes[node]["role"] is Role.HOST:
         return "host"
+    given: str = graph.nodes[node].get("kind", "")
     label: str = graph.nodes[node]["label"]
-    return label.rpartition(" ")[0] or "server"
+    return given or label.rpartition(" ")[0] or "server"
 
 
 def hosts(graph: nx.Graph[str]) -> list[str]:
@@ -170,13 +210,37 @@ def _of_role(graph: nx.Graph[str], role: Role) -> list[str]:
 
 
 def link(graph: nx.Graph[str], a: str, b: str) -> Link:
-    """Return the link that joins two nodes.
+    """Return the direction from `a` to `b` of the link that joins them.
 
     Raises:
         TopologyError: If there is none.
     """
-    found: Link = _edge(graph, a, b)["link"]
+    edge = _edge(graph, a, b)
+    found: Link = edge.get("back", {}).get(a, edge["link"])
     return found
+
+
+def directions(graph: nx.Graph[str]) -> Iterator[tuple[str, str, Link]]:
+    """Yield both directions of all links: from, to, and the link that way."""
+    for a, b, edge in graph.edges(data=True):
+        back = edge.get("back", {})
+        yield a, b, back.get(a, edge["link"])
+        yield b, a, back.get(b, edge["link"])
+
+
+def is_even(graph: nx.Graph[str]) -> bool:
+    """Return whether the two directions of every link are equal."""
+    return not any("back" in edge for _, _, edge in graph.edges(data=True))
+
+
+def with_links(graph: nx.Graph[str], change: Callable[[Link], Link]) -> nx.Graph[str]:
+    """Return the same topology with every direction of every link changed by a function."""
+    changed = graph.copy()
+    for _, _, edge in changed.edges(data=True):
+        edge["link"] = change(edge["link"])
+        if "back" in edge:
+            edge["back"] = {node: change(each) for node, each in edge["back"].items()}
+    return changed
 
 
 def port(graph: nx.Graph[str], node: str, peer: str) -> int:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ringleaf.errors import ConfigError
+from ringleaf.topologies.files.family import has_rates
+from ringleaf.topologies.files.format import is_file
 from ringleaf.topologies.graph import attachment, hosts, link
 from ringleaf.topologies.registry import build, parse
 
@@ -49,7 +51,7 @@ def divide_ports(topo: str, inject_bps: int, *, hosts: int | None = None) -> tup
         The text that builds it, `bcube,n=4,rate=50G`, and the links' rate in bit/s, rounded down.
 
     Raises:
-        ConfigError: If the text is not understood, or has rates already.
+        ConfigError: If the text is not understood, or it or its file's links have rates already.
         TopologyError: If there is no such instance.
     """
     given = [key for key in parse(topo).links if key.endswith("rate")]
@@ -57,6 +59,8 @@ def divide_ports(topo: str, inject_bps: int, *, hosts: int | None = None) -> tup
         raise ConfigError(
             f"inject: can't go with a topology's own {given[0]}, got {topo!r}; give either"
         )
+    if is_file(parse(topo).family) and has_rates(parse(topo).family):
+        raise ConfigError(f"inject: can't go with rates of a file's links, got {topo!r}")
     ports = injections_bps(build(topo, rate_bps=_UNIT_BPS, hosts=hosts))[1] // _UNIT_BPS
     rate_bps = inject_bps // ports
     if rate_bps < 1:

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ringleaf.topologies.graph import Role, attachment, hosts, index, kind
-from ringleaf.units import format_rate, format_time
+from ringleaf.topologies.graph import Link, Role, attachment, hosts, index, kind, link
+from ringleaf.units import format_rate, format_size, format_time
 
 if TYPE_CHECKING:
     import networkx as nx
 
 INNER = "server's inner"
 
+MOST_KINDS = 4
+"""The most kinds of links, and pairs of nodes of a kind, that one line names."""
+
 
 @dataclass(frozen=True, slots=True)
 class LinkKind:
-    """Links with one rate and delay; `joins` are pairs of kinds of nodes, like `host-edge`."""
+    """Links with equal terms; `joins` are pairs of kinds of nodes, like `host-edge`.
+
+    A link whose directions differ counts as two, `host-edge` and `edge-host`. `loss` and
+    `queue_bytes` are None where the experiment's are meant.
+    """
 
     joins: tuple[str, ...]
     rate_bps: int
     delay_ps: int
     count: int
+    loss: float | None = None
+    queue_bytes: int | None = None
 
     @property
     def is_of_hosts(self) -> bool:
@@ -38,13 +47,16 @@ def link_kinds(graph: nx.Graph[str]) -> list[LinkKind]:
     do together, as it does unless it was given a rate.
     """
     inner = _inner_links(graph)
-    counts: Counter[tuple[str, int, int]] = Counter()
-    for a, b, data in graph.edges(data=True):
+    counts: Counter[tuple[str, Link]] = Counter()
+    for a, b in graph.edges:
         host = next((node for node in (a, b) if graph.nodes[node]["role"] is Role.HOST), None)
         if host in inner and not inner[host]:
             continue
-        wire = data["link"]
-        counts[_pair(graph, a, b, host in inner), wire.rate_bps, wire.delay_ps] += 1
+        low, high = sorted((a, b), key=lambda node: (_tier(graph, node), index(node)))
+        there, back = link(graph, low, high), link(graph, high, low)
+        counts[_pair(graph, low, high, host in inner), there] += 1
+        if back != there:
+            counts[_pair(graph, high, low, host in inner), back] += 1
     return _join(counts)
 
 
@@ -53,7 +65,11 @@ def describe(kinds: Iterable[LinkKind]) -> str:
     kinds = list(kinds)
     if len(kinds) == 1:
         return f"{_terms(kinds[0])} per link"
-    return "; ".join(f"{_terms(each)} per {' and '.join(each.joins)} link" for each in kinds)
+    if len(kinds) > MOST_KINDS:
+        rates = _range(format_rate, [each.rate_bps for each in kinds])
+        delays = _range(format_time, [each.delay_ps for each in kinds])
+        return f"links of {len(kinds)} kinds, {rates} and {delays}"
+    return "; ".join(f"{_terms(each)} per {_named(each.joins)} link" for each in kinds)
 
 
 def reference(kinds: Sequence[LinkKind]) -> LinkKind:
@@ -62,8 +78,24 @@ def reference(kinds: Sequence[LinkKind]) -> LinkKind:
     return max(own or kinds, key=lambda each: each.count)
 
 
+def _named(joins: Sequence[str]) -> str:
+    shown = joins[:MOST_KINDS]
+    more = [f"{len(joins) - len(shown)} other"] if len(joins) > len(shown) else []
+    return " and ".join([*shown, *more])
+
+
+def _range(show: Callable[[int], str], values: Sequence[int]) -> str:
+    least, most = show(min(values)), show(max(values))
+    return least if least == most else f"{least} to {most}"
+
+
 def _terms(each: LinkKind) -> str:
-    return f"{format_rate(each.rate_bps)} and {format_time(each.delay_ps)}"
+    terms = [format_rate(each.rate_bps), format_time(each.delay_ps)]
+    if each.loss is not None:
+        terms.append(f"{100 * each.loss:g} % loss")
+    if each.queue_bytes is not None:
+        terms.append(f"{format_size(each.queue_bytes)} of queue")
+    return f"{', '.join(terms[:-1])} and {terms[-1]}"
 
 
 def _inner_links(graph: nx.Graph[str]) -> dict[str, bool]:
@@ -73,17 +105,16 @@ def _inner_links(graph: nx.Graph[str]) -> dict[str, bool]:
     limits = {}
     for host in hosts(graph):
         switch = attachment(graph, host)
-        rates = {peer: data["link"].rate_bps for peer, data in graph.adj[switch].items()}
-        own_bps = rates.pop(host)
-        limits[host] = own_bps < sum(rates.values())
+        peers = [peer for peer in graph.adj[switch] if peer != host]
+        sent_bps = sum(link(graph, switch, peer).rate_bps for peer in peers)
+        limits[host] = link(graph, host, switch).rate_bps < sent_bps
     return limits
 
 
 def _pair(graph: nx.Graph[str], a: str, b: str, is_inner: bool) -> str:
     if is_inner:
         return INNER
-    ends = sorted((a, b), key=lambda node: (_tier(graph, node), index(node)))
-    return "-".join(kind(graph, node) for node in ends)
+    return f"{kind(graph, a)}-{kind(graph, b)}"
 
 
 def _tier(graph: nx.Graph[str], node: str) -> int:
@@ -91,13 +122,17 @@ def _tier(graph: nx.Graph[str], node: str) -> int:
     return -1 if data["role"] is Role.HOST else int(data["tier"])
 
 
-def _join(counts: Counter[tuple[str, int, int]]) -> list[LinkKind]:
+def _join(counts: Counter[tuple[str, Link]]) -> list[LinkKind]:
     """Return the kinds, those with equal links joined into one."""
-    joins: dict[tuple[int, int], list[str]] = {}
-    sizes: Counter[tuple[int, int]] = Counter()
-    for (pair, *terms), count in counts.items():
-        rate_bps, delay_ps = terms
-        joins.setdefault((rate_bps, delay_ps), []).append(pair)
-        sizes[rate_bps, delay_ps] += count
-    found = [LinkKind(tuple(pairs), *terms, sizes[terms]) for terms, pairs in joins.items()]
+    joins: dict[Link, list[str]] = {}
+    sizes: Counter[Link] = Counter()
+    for (pair, each), count in counts.items():
+        joins.setdefault(each, []).append(pair)
+        sizes[each] += count
+    found = [
+        LinkKind(
+            tuple(pairs), each.rate_bps, each.delay_ps, sizes[each], each.loss, each.queue_bytes
+        )
+        for each, pairs in joins.items()
+    ]
     return sorted(found, key=lambda each: (not each.is_of_hosts, each.joins))

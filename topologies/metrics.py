@@ -8,7 +8,7 @@ from math import prod
 import networkx as nx
 
 from ringleaf.errors import TopologyError
-from ringleaf.topologies.graph import attachment, distances, hosts, link, switch_graph
+from ringleaf.topologies.graph import attachment, distances, hosts, is_even, link, switch_graph
 
 
 def link_count(graph: nx.Graph[str]) -> dict[str, int]:
@@ -53,7 +53,10 @@ def _halves(graph: nx.Graph[str]) -> Iterator[list[str]]:
     for level, size in enumerate(sizes):
         stride = prod(sizes[:level])
         order = sorted(range(len(members)), key=lambda rank: (rank // stride % size, rank))
-        yield [members[rank] for rank in order[: len(members) // 2]]
+        half = len(members) // 2
+        yield [members[rank] for rank in order[:half]]
+        if not is_even(graph):
+            yield [members[rank] for rank in order[half:]]
 
 
 def max_flow_bps(graph: nx.Graph[str], senders: Collection[str]) -> int:
@@ -66,7 +69,8 @@ def max_flow_bps(graph: nx.Graph[str], senders: Collection[str]) -> int:
             flow.add_edge(switch, peer, capacity=link(graph, switch, peer).rate_bps)
     for host in hosts(graph):
         switch = attachment(graph, host)
-        rate_bps = link(graph, host, switch).rate_bps
+        ends = (host, switch) if host in sending else (switch, host)
+        rate_bps = link(graph, *ends).rate_bps
         edge = ("from", switch) if host in sending else (switch, "to")
         already = flow.edges[edge]["capacity"] if flow.has_edge(*edge) else 0
         flow.add_edge(*edge, capacity=already + rate_bps)

@@ -1,4 +1,4 @@
-"""Topologies by name: `fattree,k=4`, in mininet's name,key=value form.
+"""Topologies by name: `fattree,k=4`, in mininet's name,key=value form; or a file: `rack.graphml`.
 
 A new family is a file in `families` with a `Family` called TOPOLOGY, or an entry point of a
 package.
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.registry import Registry
 from ringleaf.topologies.family import Counts, Family
+from ringleaf.topologies.files.family import file_family
+from ringleaf.topologies.files.format import is_file
 from ringleaf.topologies.graph import Link
 from ringleaf.topologies.graph import hosts as all_hosts
 from ringleaf.units import PS_PER_US, exact_rate, exact_time, is_whole, parse_rate, parse_time
@@ -33,21 +35,36 @@ LINK_KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class ParsedName:
-    """A parsed text: the family, some of its sizes, and some rates (bit/s) and delays (ps)."""
+    """A parsed text: the family or file, some sizes, and some rates (bit/s) and delays (ps)."""
 
     family: str
     sizes: Mapping[str, int] = field(default_factory=dict)
     links: Mapping[str, int] = field(default_factory=dict)
 
 
+def find_family(name: str) -> Family:
+    """Return the family of a name, or of a file.
+
+    Raises:
+        ConfigError: If there is none, or the file is wrong.
+        TopologyError: If there can be no such network.
+    """
+    if is_file(name):
+        return file_family(name)
+    return TOPOLOGIES[choose("topology", "name", name, TOPOLOGIES)]
+
+
 def parse(text: str) -> ParsedName:
     """Parse a text like `fattree,k=4` or `leafspine,leaves=8,host_rate=25G,delay=2us`.
 
+    Rates and delays after a file's name are those of its links that have none of their own.
+
     Raises:
-        ConfigError: If a name, key or value is not valid.
+        ConfigError: If a name, key or value is not valid, or a file is wrong.
+        TopologyError: If there can be no such network as a file describes.
     """
     name, *options = (part.strip() for part in text.split(","))
-    family = TOPOLOGIES[choose("topology", "name", name, TOPOLOGIES)]
+    family = find_family(name)
     sizes: dict[str, int] = {}
     links: dict[str, int] = {}
     for option in options:
@@ -93,7 +110,7 @@ def build(
         TopologyError: If there is no such instance, or it is too small.
     """
     spec = parse(text)
-    family = TOPOLOGIES[spec.family]
+    family = find_family(spec.family)
     sizes = _sizes(text, spec, hosts)
     graph = family.generate(**sizes, **_links(spec.links, int(rate_bps), delay_ps))
     found = len(all_hosts(graph))
@@ -114,14 +131,14 @@ def count(text: str, *, hosts: int | None = None) -> Counts:
     """
     spec = parse(text)
     sizes = _sizes(text, spec, hosts)
-    found = TOPOLOGIES[spec.family].count(**sizes)
+    found = find_family(spec.family).count(**sizes)
     if hosts is not None and found.hosts < hosts:
         raise _too_small(spec.family, sizes, found.hosts, hosts)
     return found
 
 
 def _sizes(text: str, spec: ParsedName, hosts: int | None) -> dict[str, int]:
-    family = TOPOLOGIES[spec.family]
+    family = find_family(spec.family)
     if hosts is None:
         return {**family.defaults, **spec.sizes}
     if hosts < 1:

@@ -32,7 +32,7 @@ class TimesTo(Mapping[str, int]):
         return 1 + len(self._number)
 
 
-def remaining_ps(table: RouteTable, hop_ps: HopTime) -> Numbers:
+def remaining_ps(table: RouteTable, hop_ps: HopTime, *, longest: bool = False) -> Numbers:
     """Return the least times from all switches to all hosts, (switches + 1, hosts), in ps.
 
     The last row, of zeros, stands for being there.
@@ -40,7 +40,9 @@ def remaining_ps(table: RouteTable, hop_ps: HopTime) -> Numbers:
     Args:
         table: Routes; each leads nearer to its host with each link.
         hop_ps: The time of each link, which includes that of the node behind it.
+        longest: Return the longest times that routes allow instead.
     """
+    better, worst = (np.maximum, -1) if longest else (np.minimum, np.iinfo(np.int64).max)
     arrays = table.arrays
     links = _Links(table, hop_ps)
     left = np.zeros((len(arrays.switches) + 1, len(arrays.hosts)), np.int64)
@@ -49,10 +51,10 @@ def remaining_ps(table: RouteTable, hop_ps: HopTime) -> Numbers:
         at, host = np.nonzero(arrays.distances[near][:, arrays.leaf] == distance)
         at = near[at]
         chosen = links.choice[at, host]
-        least = np.full(len(at), np.iinfo(np.int64).max)
+        least = np.full(len(at), worst)
         for column in links.choices.T:
             link = column[chosen]
-            np.minimum(least, links.time_ps[link] + left[links.to[link], host], out=least)
+            better(least, links.time_ps[link] + left[links.to[link], host], out=least)
         left[at, host] = least
     return left
 

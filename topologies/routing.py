@@ -15,10 +15,11 @@ from itertools import pairwise
 from math import prod
 
 import networkx as nx
+import numpy as np
 
 from ringleaf.errors import TopologyError, choose
 from ringleaf.topologies.arrays import UNREACHED, SwitchArrays
-from ringleaf.topologies.delays import inside_ps
+from ringleaf.topologies.delays import inside_ps, node_delay_ps
 from ringleaf.topologies.detours import detours
 from ringleaf.topologies.graph import (
     Link,
@@ -32,6 +33,7 @@ from ringleaf.topologies.graph import (
     port,
     switch_graph,
 )
+from ringleaf.topologies.remaining import remaining_ps
 from ringleaf.topologies.route_table import (
     Ports,
     PortSets,
@@ -45,6 +47,8 @@ from ringleaf.units import serialize_ps
 
 Table = Mapping[str, Mapping[str, Ports]]
 """Switch -> host -> ports, as `routes` returns it."""
+MOST_RANKS = 1 << 40
+"""More than there can be; powers of ports beyond it, in high tiers, mean the same."""
 Choice = Callable[[str, Ports], int]
 """A function that picks the port by which a packet leaves a switch, from the allowed ones."""
 
@@ -93,7 +97,7 @@ def dealt(graph: nx.Graph[str], table: RouteTable) -> RouteTable:
     def deal(number: int) -> PortSets:
         switch = arrays.switches[number]
         tier = graph.nodes[switch]["tier"]
-        return dealt_sets(arrays, table.find(number), lambda ports: int(ports**tier))
+        return dealt_sets(arrays, table.find(number), lambda ports: min(ports**tier, MOST_RANKS))
 
     return RouteTable(arrays, deal)
 
@@ -240,12 +244,18 @@ def base_rtt_ps(
     return there + one_way_ps(graph, path(graph, dst, src, table=table), reply)
 
 
-def longest_rtt_ps(graph: nx.Graph[str], size_bytes: int, *, table: Table | None = None) -> int:
+def longest_rtt_ps(
+    graph: nx.Graph[str], size_bytes: int, *, table: RouteTable | None = None
+) -> int:
     """Return `base_rtt_ps` of the first host to the farthest, or of a detour that takes longer.
 
-    Callers that have the graph's `routes` pass them as `table`.
+    Families are made so that no hosts are farther from one another; an `uneven` graph's hosts
+    are all looked at. Callers that have the graph's `routes` pass them as `table`.
     """
     ways = routes(graph) if table is None else table
+    if graph.graph.get("uneven", False):
+        turned_ps = (base_rtt_ps(graph, *pair, size_bytes, table=ways) for pair in detours(graph))
+        return max([_longest_of_all_ps(graph, size_bytes, ways), *turned_ps])
     here, *others = hosts(graph)
     turned = {pair for ends in detours(graph) for pair in (ends, ends[::-1])}
     alike: dict[tuple[str, Link], str] = {}  # hosts of one switch with equal links are as far
@@ -257,6 +267,21 @@ def longest_rtt_ps(graph: nx.Graph[str], size_bytes: int, *, table: Table | None
     return max((base_rtt_ps(graph, *pair, size_bytes, table=ways) for pair in pairs), default=0)
 
 
+def _longest_of_all_ps(graph: nx.Graph[str], size_bytes: int, table: RouteTable) -> int:
+    """Return the longest round trip of any two hosts, by the longest of their routes."""
+
+    def hop_ps(node: str, peer: str) -> int:
+        sent = link(graph, node, peer)
+        on_link_ps = sent.delay_ps + serialize_ps(size_bytes, sent.rate_bps)
+        return on_link_ps + node_delay_ps(graph, peer)
+
+    own = [(host, attachment(graph, host)) for host in hosts(graph)]
+    first_ps = np.array([node_delay_ps(graph, host) + hop_ps(host, last) for host, last in own])
+    there_ps = first_ps[:, None] + remaining_ps(table, hop_ps, longest=True)[table.arrays.at]
+    np.fill_diagonal(there_ps, 0)
+    return int((there_ps + there_ps.T).max())
+
+
 def links_towards(
     graph: nx.Graph[str], sources: Sequence[str], dst: str, *, table: Table
 ) -> set[tuple[str, str]]:
@@ -265,8 +290,12 @@ def links_towards(
     They include those of every port where several are allowed; `table` is from `routes`, or
     `dealt`.
     """
+    turned = detours(graph)
     found = {(src, attachment(graph, src)) for src in sources if src != dst}
-    met = list({switch for _, switch in found})
+    met = list({switch for src, switch in found if (src, dst) not in turned})
+    for src in sources:
+        if (src, dst) in turned:
+            found |= set(pairwise(turned[src, dst].nodes))
     for switch in met:  # it grows
         for number in table[switch][dst]:
             peer = neighbor_at(graph, switch, number)

@@ -4,26 +4,36 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from textwrap import fill
 
 import networkx as nx
 
-from ringleaf.topologies.graph import Role, hosts, kind, link, switches
+from ringleaf.topologies.graph import Link, Role, hosts, kind, link, switches
+from ringleaf.topologies.layout import placed
 from ringleaf.topologies.metrics import bisection_bps, diameter
-from ringleaf.units import format_rate, format_time
+from ringleaf.units import format_rate, format_size, format_time
 
 WIDTH = 100
 """Number of columns of the drawing."""
 
+MOST_NAMES = 60
+"""Number of nodes whose names in a file are printed."""
+
+_LINK_HEAD = ("links", "count", "rate", "delay", "loss", "queue")
+
 
 def terminal(graph: nx.Graph[str]) -> str:
     """Return a drawing, tables of switches and links, and key figures, as lines of text."""
+    graph = placed(graph)
     parts = [
         f"{graph.name}: {len(hosts(graph))} hosts, {len(switches(graph))} switches",
         _picture(graph),
         _table(("switches", "count", "ports", "names"), _switch_rows(graph)),
-        _table(("links", "count", "rate", "delay"), _link_rows(graph)),
+        _table(_LINK_HEAD, _link_rows(graph)),
         _figures(graph),
     ]
+    if names := _names(graph):
+        parts.append(names)
     return "\n\n".join(parts) + "\n"
 
 
@@ -77,19 +87,29 @@ def _range(numbers: Iterable[int]) -> str:
 
 
 def _link_rows(graph: nx.Graph[str]) -> Iterable[tuple[str, ...]]:
-    counts: Counter[tuple[str, str, str]] = Counter()
+    counts: Counter[tuple[str, Link]] = Counter()
     for a, b in graph.edges:
         low, high = sorted((a, b), key=lambda node: graph.nodes[node].get("tier", -1))
-        ends = f"{kind(graph, low)} - {kind(graph, high)}"
-        cable = link(graph, a, b)
-        counts[ends, format_rate(cable.rate_bps), format_time(cable.delay_ps)] += 1
-    for (ends, rate, delay), count in counts.items():
-        yield ends, str(count), rate, delay
+        there, back = link(graph, low, high), link(graph, high, low)
+        counts[_ends(graph, low, high, "-" if there == back else ">"), there] += 1
+        if back != there:
+            counts[_ends(graph, high, low, ">"), back] += 1
+    for (ends, way), count in counts.items():
+        loss = "" if way.loss is None else f"{100 * way.loss:g} %"
+        queue = "" if way.queue_bytes is None else format_size(way.queue_bytes)
+        yield ends, str(count), format_rate(way.rate_bps), format_time(way.delay_ps), loss, queue
+
+
+def _ends(graph: nx.Graph[str], start: str, end: str, sign: str) -> str:
+    return f"{kind(graph, start)} {sign} {kind(graph, end)}"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table with columns as wide as necessary, and counts aligned to the right."""
-    lines = [head, *rows]
+    """Return a table without empty columns, as wide as necessary, counts aligned to the right."""
+    filled = list(rows)
+    used = [column for column in range(len(head)) if any(row[column] for row in filled)]
+    head = [head[column] for column in used]
+    lines = [head, *([row[column] for column in used] for row in filled)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     return "\n".join(
         "  ".join(
@@ -98,6 +118,20 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         ).rstrip()
         for line in lines
     )
+
+
+def _names(graph: nx.Graph[str]) -> str:
+    """Return the names that nodes have in the file that they come from, if they do."""
+    if not graph.graph.get("named", False):
+        return ""
+    told = [
+        f"{node} {graph.nodes[node]['label']}"
+        for node in (*hosts(graph), *switches(graph))
+        if graph.nodes[node].get("kind") != "server" and graph.nodes[node]["label"] != node
+    ]
+    shown = told[:MOST_NAMES]
+    more = [f"and {len(told) - len(shown)} more"] if len(told) > len(shown) else []
+    return fill(f"names in the file: {', '.join([*shown, *more])}", WIDTH) if told else ""
 
 
 def _figures(graph: nx.Graph[str]) -> str:

@@ -20,6 +20,7 @@ from ringleaf.topologies.detours import detours
 from ringleaf.topologies.graph import (
     Link,
     attachment,
+    directions,
     hosts,
     index,
     neighbors,
@@ -128,9 +129,7 @@ class Ways:
         self.graph = graph
         self.hosts = hosts(graph)
         self.access = [attachment(graph, host) for host in self.hosts]
-        self.links: dict[tuple[str, str], Link] = {}
-        for a, b, edge in graph.edges(data=True):
-            self.links[a, b] = self.links[b, a] = edge["link"]
+        self.links: dict[tuple[str, str], Link] = {(a, b): each for a, b, each in directions(graph)}
         self.fabric = switch_graph(graph)
         self._ranks = {host: rank for rank, host in enumerate(self.hosts)}
         self._inside_ps = {node: node_delay_ps(graph, node) for node in graph}
@@ -152,8 +151,12 @@ class Ways:
         return there.delay_ps + inside_ps + least_ps(packet_bytes, there.rate_bps)
 
     def access_bps(self, rank: int) -> int:
-        """Return the rate of a host's own link."""
+        """Return the rate at which a host's own link sends."""
         return self.links[self.hosts[rank], self.access[rank]].rate_bps
+
+    def arrival_bps(self, rank: int) -> int:
+        """Return the rate at which a host's own link brings data."""
+        return self.links[self.access[rank], self.hosts[rank]].rate_bps
 
     def delay_ps(self, src: int, dst: int) -> int:
         """Return the delay from one host to another, on the quickest route."""

@@ -18,7 +18,7 @@ algorithm may choose them, nor does storing and forwarding: only links' delays a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import nlargest
@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 from ringleaf.collectives.schedule import Collective, chunk_ranges
+from ringleaf.topologies.graph import is_even
 from ringleaf.topologies.ways import Ways, least_ps
 
 if TYPE_CHECKING:
@@ -157,11 +158,11 @@ class Floor:
         """Return the bound of single hosts' links, with the distance that their data has to go."""
         bounds_ps = []
         for rank in range(self._ranks):
-            rate_bps = self._ways.access_bps(rank)
+            out_bps, in_bps = self._ways.access_bps(rank), self._ways.arrival_bps(rank)
             leaving, entering = task.leaving(frozenset({rank})), task.entering(rank)
             far_ps, near_ps = self._reach(task, rank)
-            bounds_ps.append(far_ps + least_ps(leaving, rate_bps) if leaving else 0)
-            bounds_ps.append(near_ps + least_ps(entering, rate_bps) if entering else 0)
+            bounds_ps.append(far_ps + least_ps(leaving, out_bps) if leaving else 0)
+            bounds_ps.append(near_ps + least_ps(entering, in_bps) if entering else 0)
         return max(bounds_ps)
 
     def _reach(self, task: Task, rank: int) -> tuple[int, int]:
@@ -171,25 +172,29 @@ class Floor:
         """
         if rank not in self._distances_ps:
             return 0, 0
-        distance_ps = self._distances_ps[rank]
-        others = [distance_ps[other] for other in range(self._ranks) if other != rank]
+        to_ps, from_ps = self._distances_ps[rank]
+        others = [other for other in range(self._ranks) if other != rank]
+        farthest_ps = max(to_ps[other] for other in others)
+        nearest_ps = min(to_ps[other] for other in others)
+        source_ps = min(from_ps[other] for other in others)
         match task.collective:
             case Collective.ALLREDUCE | Collective.ALL_GATHER:
-                return max(others), min(others)
+                return farthest_ps, source_ps
             case Collective.BROADCAST:
-                return max(others), distance_ps[0 if task.root == rank else task.root]
+                return farthest_ps, from_ps[0 if task.root == rank else task.root]
             case Collective.REDUCE:
-                return distance_ps[task.root], min(others)
+                return to_ps[task.root], source_ps
             case _:
-                return min(others), min(others)
+                return nearest_ps, source_ps
 
     def _cuts_ps(self, task: Task) -> int:
         """Return the bound of the data that crosses between two sides of the topology."""
         everyone = frozenset(range(self._ranks))
         return max(
             (
-                least_ps(max(task.leaving(side), task.leaving(everyone - side)), rate_bps)
-                for side, rate_bps in self._cuts
+                least_ps(task.leaving(sender), rate_bps)
+                for side, out_bps, in_bps in self._cuts
+                for sender, rate_bps in ((side, out_bps), (everyone - side, in_bps))
             ),
             default=0,
         )
@@ -200,7 +205,7 @@ class Floor:
             return 0
         held = task.held
         size_bytes = sum(held.by_rank) + (self._ranks - 2) * held.together
-        rate_bps = sum(self._ways.access_bps(host) for host in range(len(self._ways.hosts)))
+        rate_bps = sum(self._ways.arrival_bps(host) for host in range(len(self._ways.hosts)))
         return self._two_links_ps + least_ps(size_bytes, rate_bps)
 
     @cached_property
@@ -212,28 +217,35 @@ class Floor:
         return out_ps + min(ways.hop_ps(first, host) for host, first in own)
 
     @cached_property
-    def _distances_ps(self) -> dict[int, list[int]]:
-        """The least delays to all hosts from three ranks.
+    def _distances_ps(self) -> dict[int, tuple[list[int], list[int]]]:
+        """The least delays from three ranks to all hosts, and from all hosts to them.
 
         These are the first rank, the one farthest from it, and the one with the slowest link.
         """
         slowest = min(range(self._ranks), key=self._ways.access_bps)
-        found = {rank: self._from(rank) for rank in (0, slowest)}
-        farthest = max(range(self._ranks), key=found[0].__getitem__)
-        return found | {farthest: self._from(farthest)}
+        found = {rank: self._both(rank) for rank in (0, slowest)}
+        farthest = max(range(self._ranks), key=found[0][0].__getitem__)
+        return found | {farthest: self._both(farthest)}
 
-    def _from(self, rank: int) -> list[int]:
+    def _both(self, rank: int) -> tuple[list[int], list[int]]:
+        hop_ps = self._ways.hop_ps
+        to_ps = self._least_ps(rank, hop_ps)
+        if is_even(self._ways.graph):
+            return to_ps, to_ps
+        return to_ps, self._least_ps(rank, lambda a, b: hop_ps(b, a))
+
+    def _least_ps(self, rank: int, hop_ps: Callable[[str, str], int]) -> list[int]:
         ways = self._ways
         lengths = nx.single_source_dijkstra_path_length(
-            ways.graph, ways.hosts[rank], weight=lambda a, b, _: ways.hop_ps(a, b)
+            ways.graph, ways.hosts[rank], weight=lambda a, b, _: hop_ps(a, b)
         )
         return [int(lengths[host]) for host in ways.hosts]  # sums of whole numbers
 
     @cached_property
-    def _cuts(self) -> list[tuple[frozenset[int], int]]:
-        """Sets of ranks, and the rate of the links between nodes near them and the other nodes."""
+    def _cuts(self) -> list[tuple[frozenset[int], int, int]]:
+        """Sets of ranks, and the rates from nodes near them to the other nodes, and back."""
         sides = dict.fromkeys(self._sides())
-        return [(side, self._capacity_bps(side)) for side in sides if 0 < len(side) < self._ranks]
+        return [(side, *self._capacity_bps(side)) for side in sides if 0 < len(side) < self._ranks]
 
     def _sides(self) -> Iterator[frozenset[int]]:
         """Yield the hierarchy's groups at each level, and the halves along each dimension."""
@@ -244,8 +256,8 @@ class Floor:
                 yield frozenset(range(start, min(start + group, self._ranks)))
             yield frozenset(rank for rank in range(self._ranks) if rank % group < half)
 
-    def _capacity_bps(self, side: frozenset[int]) -> int:
-        """Return the rate of the links between a side and the rest of the topology.
+    def _capacity_bps(self, side: frozenset[int]) -> tuple[int, int]:
+        """Return the rates of the links from a side to the rest of the topology, and back.
 
         The side is these hosts and switches near them: those with at least half of their links'
         rate leading there, so adding one makes the cut no larger.
@@ -261,9 +273,10 @@ class Floor:
             if switch not in inside and 2 * near_bps >= sum(rate_bps for _, rate_bps in links):
                 inside.add(switch)
                 waiting += [peer for peer, _ in links if peer not in inside and peer in ways.fabric]
-        return sum(
-            ways.links[node, peer].rate_bps
+        across = [
+            (ways.links[node, peer].rate_bps, ways.links[peer, node].rate_bps)
             for node in inside
             for peer in graph.adj[node]
             if peer not in inside
-        )
+        ]
+        return sum(out_bps for out_bps, _ in across), sum(in_bps for _, in_bps in across)

@@ -1,4 +1,4 @@
-"""`ringleaf topo`: list or draw topologies."""
+"""`ringleaf topo`: list or draw topologies, or write them to files."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from typing import Annotated
 
 import typer
 
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.console import Debug, guard, say
+from ringleaf.experiments.folder import write_text
 from ringleaf.experiments.spec.options import OPTIONS, resolve
+from ringleaf.topologies.files.format import FORMATS, choose_format, find_format
 
-topo_app = typer.Typer(help="List topologies, or draw one.", no_args_is_help=True)
+topo_app = typer.Typer(
+    help="List topologies, draw one, or write one to a file.", no_args_is_help=True
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -52,4 +57,41 @@ def topo_show_command(
         say(terminal(graph))
     else:
         draw(graph, out)
+        say(str(out))
+
+
+@topo_app.command("export")
+@guard
+def topo_export_command(
+    topo: Annotated[str, typer.Option("--topo", help=OPTIONS["topo"].help)] = "fattree",
+    hosts: Annotated[int | None, typer.Option("--hosts", help=OPTIONS["hosts"].help)] = None,
+    rate: Annotated[str, typer.Option("--rate", help=OPTIONS["rate"].help)] = "100G",
+    delay: Annotated[str, typer.Option("--delay", help=OPTIONS["delay"].help)] = "1us",
+    name: Annotated[
+        str, typer.Option("--format", help=f"Format: {', '.join(FORMATS)}; default: by --out.")
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File to write; default: the terminal.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Write a topology to a file that --topo takes, so that you can change it."""
+    given = {"topo": topo, "rate": rate, "delay": delay}
+    spec = resolve(given | ({"hosts": str(hosts)} if hosts is not None else {}))
+    form = choose_format(name, out)
+    from ringleaf.experiments.network import build_topology
+    from ringleaf.topologies.files.export import rows_of
+
+    graph = build_topology(
+        spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
+    )
+    text = form.write(rows_of(graph))
+    if out is None:
+        say(text.rstrip("\n"))
+    else:
+        if find_format(str(out), text) is not form:
+            raise ConfigError(
+                f"format: files of {name} end in {form.endings[0]}, got {str(out)!r}; rename it"
+            )
+        write_text(out, text)
         say(str(out))

@@ -17,7 +17,7 @@ from ringleaf.experiments.figures.style import INK, themed, to_svg, write_figure
 from ringleaf.experiments.figures.tasks import Task
 from ringleaf.experiments.results import CollectiveRow, LinkSeries, Run, algorithms, rows_of
 from ringleaf.topologies import draw as topology
-from ringleaf.topologies.graph import Role, natural
+from ringleaf.topologies.graph import Role, link, natural
 from ringleaf.units import PS_PER_MS, PS_PER_S, PS_PER_US, format_size
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def _fold(
 
 def utilisation(series: LinkSeries, graph: nx.Graph[str]) -> npt.NDArray[np.float64]:
     """Return the share of each link's rate that was used, (links, bins)."""
-    rates = np.array([graph.edges[link]["link"].rate_bps for link in series.links])
+    rates = np.array([link(graph, *ends).rate_bps for ends in series.links])
     room_bytes = rates * series.bin_ps / (8 * PS_PER_S)
     shares: npt.NDArray[np.float64] = series.size_bytes / room_bytes[:, None]
     return shares
@@ -200,16 +200,16 @@ def _tier(graph: nx.Graph[str], node: str) -> int:
     return -1 if data["role"] is Role.HOST else int(data["tier"])
 
 
-def _place(graph: nx.Graph[str], link: tuple[str, str]) -> tuple[Any, ...]:
+def _place(graph: nx.Graph[str], ends: tuple[str, str]) -> tuple[Any, ...]:
     """Return a sort key: links upward from the hosts, then sideways, then downward to them."""
-    here, there = (_tier(graph, node) for node in link)
+    here, there = (_tier(graph, node) for node in ends)
     direction = (there < here) - (there > here)
     height = here * -direction if direction else here
-    return direction, height, _group(graph, link), natural(link[0]), natural(link[1])
+    return direction, height, _group(graph, ends), natural(ends[0]), natural(ends[1])
 
 
-def _group(graph: nx.Graph[str], link: tuple[str, str]) -> str:
-    return " → ".join(_kind(graph, node) for node in link)
+def _group(graph: nx.Graph[str], ends: tuple[str, str]) -> str:
+    return " → ".join(_kind(graph, node) for node in ends)
 
 
 def _kind(graph: nx.Graph[str], node: str) -> str:

@@ -20,6 +20,7 @@ from ringleaf.experiments.jobs.runner import JobsExperiment
 from ringleaf.experiments.progress import INTERVAL_S, TRUSTED, Write, to_terminal
 from ringleaf.experiments.results import now, versions, write_config, write_log
 from ringleaf.experiments.spec.options import resolve_jobs
+from ringleaf.experiments.topology_copy import keep_topology
 
 Emit = Callable[[str], None]
 
@@ -47,6 +48,7 @@ def run(
     text = yaml.safe_dump({name: given[name] for name in given if name != "out"}, sort_keys=False)
     out = RunFolder(folder, emit)
     out.note(results.FILES)
+    keep_topology(experiment.spec.topo, out)
     out.keep(
         partial(
             write_config,

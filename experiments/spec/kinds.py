@@ -142,6 +142,19 @@ def one_of(what: str, names: Collection[str], *, shown: bool = True) -> Text:
     return Text(lambda text, where: choose(where, what, text, names), shape)
 
 
+def one_with_number(what: str, names: Collection[str], counted: str, most: int) -> Text:
+    """Return the reader of one of these names; `counted` may have a number: `name:4`."""
+
+    def parse(text: str, where: str) -> str:
+        name, colon, number = text.partition(":")
+        choose(where, what, name if name == counted else text, names)
+        if colon:
+            whole_number(f"{where}: {counted}", number, 1, most)
+        return text
+
+    return Text(parse, {"type": "string", "examples": [*names, f"{counted}:4"]})
+
+
 def one_number_of(numbers: Collection[int]) -> Text:
     """Return the reader of one of these numbers."""
     texts = [str(number) for number in numbers]

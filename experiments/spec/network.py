@@ -17,6 +17,7 @@ from ringleaf.experiments.spec.kinds import Text, label, option
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.ina.atp.registry import AIMD, WINDOWS
 from ringleaf.marking import NEVER, Marking
+from ringleaf.topologies.k_shortest import MOST_PATHS, USUAL_PATHS
 from ringleaf.topologies.registry import TOPOLOGIES
 from ringleaf.units import exact_rate, exact_time
 
@@ -29,7 +30,8 @@ LANES = (64, 256)
 MTUS = (256, 512, 1024, 2048, 4096)
 """The payload bytes per packet that RoCEv2 allows (InfiniBand specification, path MTU)."""
 
-ROUTES = ("dealt", "ecmp")
+KSP = "ksp"
+ROUTES = ("dealt", "ecmp", KSP)
 
 FIXED = "fixed"
 """The name for no congestion control, which is known to need no marks without being loaded."""
@@ -94,7 +96,7 @@ class NetworkSpec(Checked):
 
     topo: kinds.Topology = option(
         "fattree",
-        f"Topology: {', '.join(TOPOLOGIES)}; with parameters: fattree,k=8",
+        f"Topology: {', '.join(TOPOLOGIES)}; with parameters: fattree,k=8; or a file: net.graphml",
         flags="--topo",
     )
     hosts: Annotated[int | None, kinds.whole(2, MAX_HOSTS, empty=True)] = option(
@@ -159,9 +161,10 @@ class NetworkSpec(Checked):
         "Packets in flight per connection; default: as many as the links need",
         flags="--window",
     )
-    routes: Annotated[str, kinds.one_of("way", ROUTES)] = option(
+    routes: Annotated[str, kinds.one_with_number("way", ROUTES, KSP, MOST_PATHS)] = option(
         "dealt",
-        "Choice among equal paths. dealt: one path for each destination host; ecmp: by flow hash",
+        "Choice among paths. dealt: one of the shortest for each destination host; ecmp: of the "
+        f"shortest by flow hash; {KSP}:8: of the 8 shortest, which may be longer, for each pair",
         flags="--routes",
     )
     detours: kinds.Ways = option(
@@ -248,6 +251,12 @@ class NetworkSpec(Checked):
         if self.marking is not None:
             return self.marking
         return NEVER if self.cc == FIXED else CONTROLLERS[self.cc].marking
+
+    @property
+    def shortest_paths(self) -> int | None:
+        """The number of shortest paths that pairs of hosts are hashed to; None: other routes."""
+        name, _, number = self.routes.partition(":")
+        return int(number or USUAL_PATHS) if name == KSP else None
 
     @property
     def scale(self) -> int:

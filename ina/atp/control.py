@@ -153,7 +153,7 @@ def _complete_sets(graph: nx.Graph[str], job: AtpJob, host: str) -> dict[str, in
     sets: dict[str, int] = {}
     for number, worker in enumerate(job.workers):
         detour = detours(graph).get((worker, host))
-        switch = attachment(graph, worker) if detour is None else detour.via[0]
+        switch = detour.via[0] if detour and detour.via else attachment(graph, worker)
         sets[switch] = sets.get(switch, 0) | 1 << number
     sets[attachment(graph, host)] = (1 << len(job.workers)) - 1
     return {switch: workers for switch, workers in sets.items() if workers & (workers - 1)}

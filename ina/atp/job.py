@@ -17,6 +17,7 @@ from ringleaf.ina.atp.wire import VALUES_AT
 from ringleaf.ina.jobs import WorkersJob
 from ringleaf.ina.systems import JobRequest
 from ringleaf.topologies.addresses import ipv4, mac
+from ringleaf.topologies.detours import detours
 from ringleaf.topologies.graph import index
 from ringleaf.topologies.loads import busiest_ps
 
@@ -54,7 +55,7 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
         ring=request.ring,
         min_timeout_ps=2 * request.rtt_ps,  # queues may take longer; then only probes are sent
         quiet_ps=request.rtt_ps,
-        ecmp=request.ecmp,
+        ecmp=request.ecmp or any(not each.via for each in detours(graph).values()),
         window=find_window(AIMD if request.congestion is None else request.congestion),
     )
     return WorkersJob(

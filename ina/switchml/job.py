@@ -61,9 +61,10 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
 def _packet_ps(graph: nx.Graph[str], tree: AggregationTree, lanes: int) -> int:
     """Return the time that a packet takes on the slowest link of the tree."""
     rate_bps = min(
-        link(graph, switch, child).rate_bps
+        link(graph, *ends).rate_bps
         for switch, children in tree.children.items()
         for child in children
+        for ends in ((switch, child), (child, switch))
     )
     return serialize_ps(VALUES_AT + 4 * lanes + LINE_OVERHEAD_BYTES, rate_bps)
 

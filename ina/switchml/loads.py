@@ -11,19 +11,20 @@ from ringleaf.topologies.ways import Loads, Ways
 def demand(ways: Ways, what: Aggregation) -> Demand:
     """Return SwitchML's demand: each block goes up and down each edge of the tree once.
 
-    For floats, exponents go first: no slot sends its first block before it has all workers'
-    exponents of it.
+    For floats, exponents go first: no worker sends a slot's first block before it has all
+    workers' exponents of it.
     """
     members = [ways.hosts[rank] for rank in what.members]
     tree = aggregation_tree(ways.graph, members)
-    begin_ps = 0
+    begin_ps: dict[str, int] = {}
     if what.is_float:
         head = Tree(ways, tree.root, tree.children, frame_bytes(VALUES_AT, 0))
-        begin_ps = head.up_ps[tree.root] + head.down_ps[tree.root]
+        all_ps = head.up_ps[tree.root]
+        begin_ps = {member: all_ps + head.from_root_ps[member] for member in members}
     packet_bytes = frame_bytes(VALUES_AT, what.lanes)
-    full = Tree(ways, tree.root, tree.children, packet_bytes)
+    full = Tree(ways, tree.root, tree.children, packet_bytes, begin_ps)
     up_ps, down_ps = full.up_ps[tree.root], full.down_ps[tree.root]
     loads = Loads(ways.links)
-    full.add_up(loads, blocks_of(what) * packet_bytes, begin_ps, down_ps)
-    full.add_down(loads, blocks_of(what) * packet_bytes, begin_ps + up_ps)
-    return Demand(begin_ps + up_ps + down_ps, loads)
+    full.add_up(loads, blocks_of(what) * packet_bytes, down_ps)
+    full.add_down(loads, blocks_of(what) * packet_bytes, up_ps)
+    return Demand(up_ps + down_ps, loads)

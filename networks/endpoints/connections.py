@@ -17,7 +17,7 @@ from ringleaf.hosts.plan import Stream
 from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.topologies.addresses import ipv4, mac
-from ringleaf.topologies.graph import attachment, hosts, index, link
+from ringleaf.topologies.graph import attachment, directions, hosts, index, link
 from ringleaf.topologies.routing import path, routes
 from ringleaf.units import serialize_ps
 
@@ -69,7 +69,7 @@ class Connections:
         self._path_rates: dict[tuple[int, int], int] = {}  # by host and peer
         self._macs = [mac(graph, host, 1) for host in self._hosts]
         self._addresses = [ipv4(graph, host) for host in self._hosts]
-        self._rates = {link(graph, *ends).rate_bps for ends in graph.edges}
+        self._rates = {sent.rate_bps for _, _, sent in directions(graph)}
         self._priority: dict[tuple[int, int, int], int] = {}  # by group, channel and host
         self._paced: dict[tuple[int, int, int], list[int]] = {}  # by group, channel and host
         self.agents = [

@@ -5,7 +5,8 @@ As root, and in one line:
     mn --custom networks/mininet/custom.py --controller none
        --topo leafspine,leaves=2,spines=2,hosts=2 --switch embedded
 
-`--switch bmv2` takes BMv2. The switches run `p4/forward.p4` with routes to all hosts.
+`--switch bmv2` takes BMv2, and `--topo file,path=rack.graphml` a topology file. The switches run
+`p4/forward.p4` with routes to all hosts.
 """
 
 from __future__ import annotations
@@ -30,5 +31,13 @@ def make_topo(family: str, **sizes: int) -> GraphTopo:
     return GraphTopo(graph, program=built_program("forward"), entities=forwarding_entities(graph))
 
 
-topos: dict[str, Callable[..., GraphTopo]] = {name: partial(make_topo, name) for name in TOPOLOGIES}
+def make_file(path: str) -> GraphTopo:
+    """Return the topology of a file."""
+    return make_topo(path)
+
+
+topos: dict[str, Callable[..., GraphTopo]] = {
+    **{name: partial(make_topo, name) for name in TOPOLOGIES},
+    "file": make_file,
+}
 switches = {"embedded": EmbeddedSwitch, "bmv2": Bmv2Switch}

@@ -26,7 +26,7 @@ from ringleaf.networks.mininet.state import INTERFACES, clean_stale
 from ringleaf.networks.mininet.switches import Bmv2Switch, EmbeddedSwitch, P4Switch
 from ringleaf.networks.mininet.topo import GraphTopo, Programs
 from ringleaf.networks.traces.writer import check_folder
-from ringleaf.topologies.graph import link, neighbors, switches
+from ringleaf.topologies.graph import directions, link, neighbors, switches
 
 SCALE = 1000
 SWITCHES: dict[str, type[P4Switch]] = {"embedded": EmbeddedSwitch, "bmv2": Bmv2Switch}
@@ -39,8 +39,9 @@ class Settings:
     Args:
         switch: `embedded`, or `bmv2`.
         scale: Divisor of links' rates. Delays are not scaled.
-        loss: Probability that a packet is lost on a link; hosts apply it to their own packets.
-        queue_bytes: Queue size of each switch port.
+        loss: Probability that a packet is lost on a link without one of its own; hosts apply it to
+            their own packets.
+        queue_bytes: Queue size of each switch port; likewise.
         scheduler: Scheduler of each switch port's queues, in the form that
             `switches/engine/schedulers.py` reads.
         mtu_bytes: MTU of all interfaces, as IP counts: without the Ethernet header.
@@ -151,7 +152,7 @@ class Fabric:
         return self._runtime.interface(host, 0)
 
     def rate_bps(self, a: str, b: str) -> int:
-        """Return the rate of the link that joins two nodes, scaled."""
+        """Return the rate from `a` to `b` of the link that joins them, scaled."""
         return max(1, link(self.graph, a, b).rate_bps // self.settings.scale)
 
     def program(
@@ -290,8 +291,8 @@ class Fabric:
 def _netem_wanted(graph: nx.Graph[str], settings: Settings) -> str | None:
     """Return the netem options that some link needs, or None."""
     lines = (
-        LinkEnd("", 1, data["link"].delay_ps, settings.loss)
-        for _, _, data in graph.edges(data=True)
+        LinkEnd("", 1, sent.delay_ps, sent.loss_or(settings.loss))
+        for _, _, sent in directions(graph)
     )
     return next(filter(None, map(netem_options, lines)), None)
 

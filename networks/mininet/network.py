@@ -188,9 +188,8 @@ class MininetNetwork(GivesTensors):
 
     def _place(self, host: str) -> LivePlace:
         wire = link(self.graph, host, attachment(self.graph, host))
-        line = LinkEnd(
-            self._fabric.interface(host), wire.rate_bps, wire.delay_ps, self._options.loss
-        )
+        loss = wire.loss_or(self._options.loss)
+        line = LinkEnd(self._fabric.interface(host), wire.rate_bps, wire.delay_ps, loss)
         return LivePlace(host, line, Path(f"/proc/{self._fabric.namespace_pid(host)}/ns/net"))
 
 

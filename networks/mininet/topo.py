@@ -14,7 +14,7 @@ from mininet.topo import Topo
 from ringleaf.errors import BackendError
 from ringleaf.networks.mininet.links import MTU_BYTES, VethLink, run
 from ringleaf.topologies.addresses import format_ipv4, format_mac, ipv4, mac
-from ringleaf.topologies.graph import hosts, switches
+from ringleaf.topologies.graph import hosts, link, switches
 
 PREFIX_BITS = 8  # all hosts are neighbours, as nothing but P4 routes
 
@@ -62,8 +62,8 @@ class GraphTopo(Topo):
     Args:
         graph: The topology.
         scale: Divisor of links' rates.
-        loss: Loss probability of each switch port, per packet.
-        queue_bytes: Queue size of each switch port.
+        loss: Loss probability of each switch port, per packet, where a link has none of its own.
+        queue_bytes: Queue size of each switch port; likewise.
         scheduler: Scheduler of each switch port, in the form that
             `switches/engine/schedulers.py` reads.
         mtu_bytes: MTU of all interfaces.
@@ -90,12 +90,6 @@ class GraphTopo(Topo):
         switch_options: Mapping[str, Any] | None = None,
     ) -> None:
         self._graph = graph
-        common = {
-            "loss": loss,
-            "queue_bytes": queue_bytes,
-            "scheduler": scheduler,
-            "mtu_bytes": mtu_bytes,
-        }
         self._add_hosts()
         for switch in switches(graph):
             self.addSwitch(
@@ -106,9 +100,18 @@ class GraphTopo(Topo):
                 **(switch_options or {}),
             )
         for a, b, data in graph.edges(data=True):
-            link = data["link"]
-            line = {**common, "rate_bps": max(1, link.rate_bps // scale), "delay_ps": link.delay_ps}
-            self._add_link(a, b, data["ports"], name_of, line)
+            lines = [
+                {
+                    "rate_bps": max(1, sent.rate_bps // scale),
+                    "delay_ps": sent.delay_ps,
+                    "loss": sent.loss_or(loss),
+                    "queue_bytes": sent.queue_bytes_or(queue_bytes),
+                    "scheduler": scheduler,
+                    "mtu_bytes": mtu_bytes,
+                }
+                for sent in (link(graph, a, b), link(graph, b, a))
+            ]
+            self._add_link(a, b, data["ports"], name_of, lines)
 
     def _add_hosts(self) -> None:
         graph = self._graph
@@ -119,20 +122,26 @@ class GraphTopo(Topo):
             self.addHost(host, cls=P4Host, ip=f"{address}/{PREFIX_BITS}", neighbours=others)
 
     def _add_link(
-        self, a: str, b: str, ports: Mapping[str, int], name_of: Namer, line: dict[str, Any]
+        self,
+        a: str,
+        b: str,
+        ports: Mapping[str, int],
+        name_of: Namer,
+        lines: Sequence[dict[str, Any]],
     ) -> None:
+        """Add a link; `lines` has the options of its two interfaces, each for what it sends."""
         options: dict[str, Any] = {}
-        for number, node in ((1, a), (2, b)):
+        for number, node in enumerate((a, b), start=1):
             port = self._mininet_port(node, ports[node])
             options[f"port{number}"] = port
             options[f"intfName{number}"] = name_of(node, port)
-            options[f"params{number}"] = {}
+            options[f"params{number}"] = lines[number - 1]
             if self.isSwitch(node):
                 continue  # switches' own addresses stay unknown, so that the kernel takes no frame
             ip = self.nodeInfo(node)["ip"]
-            options[f"params{number}"] = {"ip": ip}
+            options[f"params{number}"] = {"ip": ip, **lines[number - 1]}
             options[f"addr{number}"] = format_mac(mac(self._graph, node, ports[node]))
-        self.addLink(a, b, cls=VethLink, **options, **line)
+        self.addLink(a, b, cls=VethLink, **options)
 
     def _mininet_port(self, node: str, port: int) -> int:
         return port if self.isSwitch(node) else port - 1

@@ -57,11 +57,12 @@ def lay_out(
 
     `ports` are the graph's `places`.
     """
+    wires = [link(graph, place.node, place.peer) for place in ports]
     queues = [
-        make_port_queues(store, options.queue_bytes, options.scheduler)
+        make_port_queues(store, wire.queue_bytes_or(options.queue_bytes), options.scheduler)
         if place.node in by_name
         else 0
-        for place in ports
+        for place, wire in zip(ports, wires, strict=True)
     ]
     nodes = [*switches(graph), *hosts(graph)]
     at = make_network(
@@ -83,7 +84,7 @@ def lay_out(
     net.state[s.JITTER_PS] = options.jitter_ps
     _fill_ports(net, graph, ports, nodes)
     net.ports[:, s.QUEUES_AT] = queues
-    net.ports[:, s.LOSS] = round(options.loss * s.PROBABILITY_ONE)
+    net.ports[:, s.LOSS] = [round(wire.loss_or(options.loss) * s.PROBABILITY_ONE) for wire in wires]
     _fill_switches(net, [by_name[name] for name in switches(graph)])
     net.nodes[: len(by_name), s.PASS_PS] = switch_delay_ps(graph)
     _fill_hosts(net, agents, first_node=len(by_name))

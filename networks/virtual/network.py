@@ -46,7 +46,7 @@ from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 from ringleaf.tensors import FLOAT32, Array, ElementType, as_arrays
 from ringleaf.topologies.addresses import ipv4
-from ringleaf.topologies.graph import hosts, neighbors, switches
+from ringleaf.topologies.graph import hosts, link, neighbors, switches
 from ringleaf.topologies.route_table import RouteTable
 from ringleaf.topologies.routing import longest_rtt_ps, routes
 from ringleaf.units import FOREVER_PS, PS_PER_US, format_time
@@ -438,7 +438,8 @@ class VirtualNetwork(GivesTensors):
             if isinstance(each, Restart):
                 self.restart(each.switch)
             else:
-                loss = self.options.loss if each.loss is None else each.loss
+                usual = link(self.graph, *each.link).loss_or(self.options.loss)
+                loss = usual if each.loss is None else each.loss
                 self._net().ports[self._links.index(each.link), s.LOSS] = round(
                     loss * s.PROBABILITY_ONE
                 )

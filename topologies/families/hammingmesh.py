@@ -110,7 +110,7 @@ def hamming_mesh(
         TopologyError: If a size is too small, or a row too long for a two-level tree.
     """
     name = _checked(a, b, x, y, radix)
-    graph = new_graph(name, (a, b, x, y), layout="grid")
+    graph = new_graph(name, (a, b, x, y), layout="grid", uneven=True)
     shape = Shape(a, b, x, y)
     _add_boards(graph, shape, link)
     numbers = count(a * b * x * y)

@@ -1,0 +1,141 @@
+"""The reading of formats that others write, by small files whose networks are known by hand."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from ringleaf.topologies.files.format import FORMATS, find_format
+from ringleaf.topologies.graph import Role, attachment, hosts, kind, link, switches
+from ringleaf.topologies.registry import build
+
+EXAMPLES = Path("examples/topologies")
+
+
+def rates(graph: nx.Graph[str]) -> dict[frozenset[str], int]:
+    """Return the rate of each link in Gbit/s by its ends' labels, without those inside servers."""
+    label = nx.get_node_attributes(graph, "label")
+    return {
+        frozenset((label[a], label[b])): link(graph, a, b).rate_bps // 10**9
+        for a, b in graph.edges
+        if label[a] != label[b]
+    }
+
+
+def test_networkx_files_are_read(tmp_path: Path) -> None:
+    graph = nx.Graph([("a", "s"), ("b", "s"), ("s", "t"), ("c", "t")])
+    nx.set_edge_attributes(graph, {("s", "t"): {"rate": "40G"}})
+    nx.write_graphml(graph, tmp_path / "n.graphml")
+    (tmp_path / "n.json").write_text(json.dumps(nx.node_link_data(graph)))
+    nx.write_edgelist(nx.Graph(graph.edges), tmp_path / "n.edges")
+    for name, rate in (("n.graphml", 40), ("n.json", 40), ("n.edges", 100)):
+        found = rates(build(str(tmp_path / name)))
+        assert found == {
+            **{frozenset(pair): 100 for pair in (("a", "s"), ("b", "s"), ("c", "t"))},
+            frozenset(("s", "t")): rate,
+        }
+
+
+def test_an_infragraph_server_has_its_own_switches() -> None:
+    """NICs of a server with a switch are hops, so that accelerators reach each other by that."""
+    graph = build(str(EXAMPLES / "two_servers.yaml"))
+    xpus = [f"host.{server}.xpu.{number}" for server in (0, 1) for number in (0, 1)]
+    assert [graph.nodes[host]["label"] for host in hosts(graph)] == xpus
+    expected = {}
+    for server in (0, 1):
+        for number in (0, 1):
+            xpu, nic = f"host.{server}.xpu.{number}", f"host.{server}.nic.{number}"
+            expected[frozenset((xpu, f"host.{server}.nvlsw.0"))] = 400  # 50 gigabytes
+            expected[frozenset((xpu, nic))] = 256
+            expected[frozenset((nic, "leaf"))] = 100
+    assert rates(graph) == expected
+    assert graph.graph["hierarchy"] == (2, 2)
+
+
+def test_infragraph_ports_and_lone_nics_are_no_hops(tmp_path: Path) -> None:
+    """Two links of a server with one NIC each to one switch are one link of their rate together."""
+    (tmp_path / "n.yaml").write_text(
+        """
+devices:
+- name: server
+  components: [{name: cpu, choice: cpu, count: 1}, {name: nic, choice: nic, count: 2}]
+  links: [{name: pcie}]
+  edges:
+  - {ep1: {component: cpu}, ep2: {component: nic}, scheme: many2many, link: pcie}
+- name: switch
+  components: [{name: asic, choice: cpu, count: 1}, {name: port, choice: port, count: 4}]
+  links: [{name: ic}]
+  edges:
+  - {ep1: {component: asic}, ep2: {component: port}, scheme: many2many, link: ic}
+links:
+- name: cable
+  physical: {bandwidth: {gigabits_per_second: 25}, latency: {us: 2.5}}
+instances: [{name: node, device: server, count: 2}, {name: tor, device: switch, count: 1}]
+edges:
+- {ep1: {instance: "node[0]", component: nic}, ep2: {instance: tor, component: "port[0:2]"},
+   scheme: one2one, link: cable}
+- {ep1: {instance: "node[1]", component: "nic[1]"}, ep2: {instance: tor, component: "port[-1]"},
+   scheme: one2one, link: cable}
+"""
+    )
+    graph = build(str(tmp_path / "n.yaml"))
+    assert rates(graph) == {frozenset(("node.0", "tor")): 50, frozenset(("node.1", "tor")): 25}
+    assert link(graph, "h0", "s0").delay_ps == 2_500_000
+
+
+def test_nccl_rates_are_nccls() -> None:
+    """PCIe 4.0 has 12 Gbit/s a lane, an NVLink of compute capability 8.0 20 GB/s, AMD 16 GB/s."""
+    graph = build(str(EXAMPLES / "four_gpus.xml"))
+    left, right = "0000:01:00.0", "0000:81:00.0"
+    assert rates(graph) == {
+        frozenset(("gpu0", "gpu1")): 320,
+        frozenset(("gpu2", "gpu3")): 320,
+        **{frozenset((gpu, left)): 192 for gpu in ("gpu0", "gpu1")},
+        **{frozenset((gpu, right)): 192 for gpu in ("gpu2", "gpu3")},
+        frozenset(("cpu0", left)): 192,
+        frozenset(("cpu1", right)): 192,
+        frozenset(("cpu0", "cpu1")): 128,
+    }
+
+
+@pytest.mark.parametrize(("capability", "rate"), [(60, 144), (80, 160), (90, 164), (100, 320)])
+def test_nvlinks_that_join_all_gpus_are_the_network(
+    tmp_path: Path, capability: int, rate: int
+) -> None:
+    """All NVSwitches are one, as in NCCL, and PCI is left out."""
+    link_to = '<nvlink target="0:a{}" count="{}" tclass="0x068000"/>'
+    gpus = "".join(
+        f'<pci busid="0:{number}" class="0x0302" link_speed="16.0 GT/s PCIe" link_width="16">'
+        f'<gpu dev="{number}" sm="{capability}" rank="{3 - number}">'
+        f"{link_to.format(0, 2)}{link_to.format(1, 1)}</gpu></pci>"
+        for number in range(4)
+    )
+    (tmp_path / "n.xml").write_text(f'<system><cpu numaid="0">{gpus}</cpu></system>')
+    graph = build(str(tmp_path / "n.xml"))
+    each = {90: 3 * 1648 // 10, 100: 3 * 3208 // 10}.get(capability, 3 * rate)
+    assert rates(graph) == {frozenset((f"gpu{number}", "nvswitch")): each for number in range(4)}
+    order = [graph.nodes[host]["label"] for host in hosts(graph)]
+    assert order == ["gpu3", "gpu2", "gpu1", "gpu0"]  # by rank
+    assert kind(graph, attachment(graph, "h0")) == "nvswitch"
+    assert all(graph.nodes[node]["role"] is Role.SWITCH for node in switches(graph))
+
+
+def test_graphml_defaults_are_values() -> None:
+    graph = build(str(EXAMPLES / "degraded.graphml"))
+    up, down = link(graph, "s1", "s3"), link(graph, "s3", "s1")
+    assert (up.rate_bps, up.loss, up.queue_bytes) == (50 * 10**9, 0.0001, 512 << 10)
+    assert (down.rate_bps, down.delay_ps) == (100 * 10**9, 500_000)
+    assert {frozenset((f"gpu{number}", f"leaf{number // 2}")) for number in range(4)} < {
+        *rates(graph)
+    }
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_has_a_page_with_an_example(name: str) -> None:
+    text = Path(f"docs/reference/topology-files/{name}.md").read_text()
+    [example] = set(re.findall(r"`(examples/topologies/\S+)`", text))
+    assert find_format(example, Path(example).read_text()) is FORMATS[name]

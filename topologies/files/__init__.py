@@ -1,0 +1,1 @@
+"""Topologies that users bring in files, and files of all topologies."""

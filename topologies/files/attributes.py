@@ -1,0 +1,134 @@
+"""The attributes of files, nodes and links: their names, and their texts as numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+
+from ringleaf.errors import ConfigError, choose
+from ringleaf.topologies.files.description import Way
+from ringleaf.units import PS_PER_S, is_whole, parse_fraction, parse_rate, parse_size, parse_time
+
+HOST, SERVER, SWITCH = ROLES = ("host", "server", "switch")
+ROUTINGS = ("shortest", "dimension_order")
+LAYOUTS = ("tiers", "grid")
+
+OF_FILE = ("hierarchy", "routing", "shape", "layout")
+OF_NODE = ("role", "rank", "tier", "label", "kind", "x", "y", "inner_rate", "inner_delay")
+_OF_WAY = ("rate", "delay", "loss", "buffer")
+BACK = "_back"
+USUAL = "usual"
+"""The value of an attribute that the direction back shall not have in common with the other."""
+OF_LINK = (*_OF_WAY, *(f"{name}{BACK}" for name in _OF_WAY))
+
+LONGEST_NAME = 80
+LONGEST_DELAY_PS = 1000 * PS_PER_S
+LEAST_BUFFER_BYTES = 16 << 10
+"""The smallest queue: a jumbo frame must fit, or nothing would ever pass."""
+FARTHEST = 1e6  # coordinate
+
+
+def check_names(
+    values: Mapping[str, str], known: Sequence[str], where: str, *, is_strict: bool
+) -> None:
+    """Refuse attributes that nobody knows, if the format is ours, or that are almost one of ours.
+
+    Raises:
+        ConfigError: If there is one.
+    """
+    for name in values:
+        if name in known:
+            continue
+        if is_strict:
+            choose(where, "attribute", name, known)
+        if near := get_close_matches(name, known, n=1, cutoff=0.8):
+            raise ConfigError(f"{where}: no attribute {name!r}; did you mean {near[0]!r}?")
+
+
+def check_name(name: str, where: str) -> str:
+    """Return the name or label of a node.
+
+    Raises:
+        ConfigError: If people could not read it.
+    """
+    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or name != name.strip():
+        raise ConfigError(
+            f"{where}: must be 1 to {LONGEST_NAME} letters that can be printed, got {name!r:.100}"
+        )
+    return name
+
+
+_NO_WAY = Way()
+
+
+def read_way(values: Mapping[str, str], where: str) -> Way:
+    """Return the direction of a link that attributes describe; USUAL is as good as no value.
+
+    Raises:
+        ConfigError: If a value is wrong.
+    """
+    rate, delay, loss, buffer = (
+        None if values.get(name) == USUAL else values.get(name) for name in _OF_WAY
+    )
+    if rate is delay is loss is buffer is None:
+        return _NO_WAY
+    way = Way(
+        None if rate is None else parse_rate(rate, f"{where}: rate"),
+        None if delay is None else read_delay(delay, f"{where}: delay"),
+        None if loss is None else parse_fraction(loss, f"{where}: loss"),
+        None if buffer is None else parse_size(buffer, f"{where}: buffer"),
+    )
+    if way.buffer_bytes is not None and way.buffer_bytes < LEAST_BUFFER_BYTES:
+        raise ConfigError(f"{where}: buffer: must be at least {LEAST_BUFFER_BYTES}, got {buffer!r}")
+    return way
+
+
+def read_delay(text: str, where: str) -> int:
+    """Return a delay in ps.
+
+    Raises:
+        ConfigError: If it is not understood, or too long.
+    """
+    delay_ps = parse_time(text, where)
+    if delay_ps > LONGEST_DELAY_PS:
+        raise ConfigError(f"{where}: must be at most {LONGEST_DELAY_PS // PS_PER_S}s, got {text!r}")
+    return delay_ps
+
+
+def read_whole(text: str, where: str, most: int) -> int:
+    """Return a whole number from 0 on.
+
+    Raises:
+        ConfigError: If it is something else, or too large.
+    """
+    if not is_whole(text) or int(text) > most:
+        raise ConfigError(f"{where}: must be a whole number from 0 to {most}, got {text!r:.60}")
+    return int(text)
+
+
+def read_coordinate(text: str, where: str) -> float:
+    """Return a place in a drawing.
+
+    Raises:
+        ConfigError: If it is no number, or beyond any drawing.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not abs(value) <= FARTHEST:
+        raise ConfigError(f"{where}: must be a number up to {FARTHEST:g}, got {text!r:.60}")
+    return value
+
+
+def read_sizes(text: str, where: str) -> tuple[int, ...]:
+    """Return the numbers of a text like `4x2`.
+
+    Raises:
+        ConfigError: If it is not understood.
+    """
+    parts = text.split("x")
+    if not all(is_whole(part) and int(part) > 0 for part in parts):
+        raise ConfigError(f"{where}: must be sizes like 4x2, got {text!r:.60}")
+    return tuple(int(part) for part in parts)

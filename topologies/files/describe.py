@@ -1,0 +1,149 @@
+"""The description of a whole network, checked: nothing that could fail later is let through."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from math import prod
+
+from ringleaf.errors import ConfigError, TopologyError, choose
+from ringleaf.topologies.files.attributes import (
+    LAYOUTS,
+    OF_FILE,
+    ROUTINGS,
+    check_names,
+    read_sizes,
+)
+from ringleaf.topologies.files.cables import read_cables
+from ringleaf.topologies.files.description import Cable, Description, Node
+from ringleaf.topologies.files.nodes import read_nodes
+from ringleaf.topologies.files.rows import Rows
+
+MOST_NODES = 20_000
+MOST_LINKS = 100_000
+MOST_PORTS = 510  # of a switch; P4's port 511 drops, and 0 is the CPU's
+LAST_HOST_PORT = 254  # which is the last byte of a host's address
+
+
+def describe(rows: Rows, source: str) -> Description:
+    """Return the network that rows describe.
+
+    Args:
+        rows: From a format's `read`.
+        source: The file's name, for messages.
+
+    Raises:
+        ConfigError: If an attribute is wrong; the message names the file, line and node or link.
+        TopologyError: If the network is too large, not connected, or has a switch with too many
+            ports.
+    """
+    where = f"topology {source}"
+    for what, count, most in (
+        ("nodes", len(rows.nodes), MOST_NODES),
+        ("links", len(rows.links), MOST_LINKS),
+    ):
+        if count > most:
+            raise TopologyError(f"{where}: at most {most} {what}, got {count}")
+    cables = read_cables(rows, where)
+    hosts, switches = read_nodes(rows, cables, where)
+    about = rows.about.values
+    place = f"{where} line {rows.about.line}"
+    check_names(about, OF_FILE, place, is_strict=rows.strict)
+    found = Description(
+        source,
+        hosts,
+        switches,
+        cables,
+        read_sizes(about["hierarchy"], f"{place}: hierarchy") if "hierarchy" in about else (),
+        choose(place, "routing", about.get("routing", ROUTINGS[0]), ROUTINGS),
+        read_sizes(about["shape"], f"{place}: shape") if "shape" in about else (),
+        choose(place, "layout", about["layout"], LAYOUTS) if "layout" in about else "",
+    )
+    _check_connected(found, where)
+    _check_ports(found, where)
+    _check_whole(found, place)
+    return found
+
+
+def _check_connected(found: Description, where: str) -> None:
+    """Check that every node can be reached from the first host."""
+    peers: dict[str, list[str]] = {each.name: [] for each in (*found.hosts, *found.switches)}
+    for cable in found.cables:
+        peers[cable.a].append(cable.b)
+        peers[cable.b].append(cable.a)
+    start = found.hosts[0].name
+    met = [start]
+    reached = {start}
+    for name in met:  # it grows
+        for peer in peers[name]:
+            if peer not in reached:
+                reached.add(peer)
+                met.append(peer)
+    for each in (*found.hosts, *found.switches):
+        if each.name not in reached:
+            raise TopologyError(
+                f"{where} line {each.line}: node {each.name!r}: must be connected with "
+                f"{start!r}, got no path between them"
+            )
+
+
+def _check_ports(found: Description, where: str) -> None:
+    """Check the number of ports, and those of hosts; a server's own host is at port 1."""
+    ports = Counter({each.name: 1 for each in found.hosts if each.is_server})
+    plain = {each.name for each in found.hosts if not each.is_server}
+    for cable in found.cables:
+        ports.update((cable.a, cable.b))
+        for host, switch in ((cable.a, cable.b), (cable.b, cable.a)):
+            if host in plain and ports[switch] > LAST_HOST_PORT:
+                raise TopologyError(
+                    f"{where} line {cable.line}: node {switch!r}: hosts must be among its first "
+                    f"{LAST_HOST_PORT} links, got {host!r} as number {ports[switch]}"
+                )
+    for each in (*found.hosts, *found.switches):
+        if ports[each.name] > MOST_PORTS:
+            raise TopologyError(
+                f"{where} line {each.line}: node {each.name!r}: at most {MOST_PORTS} links, "
+                f"got {ports[each.name]}"
+            )
+
+
+def _check_whole(found: Description, place: str) -> None:
+    """Check what a file says of the network as a whole."""
+    hosts = len(found.hosts)
+    if found.hierarchy and prod(found.hierarchy) != hosts:
+        raise ConfigError(
+            f"{place}: hierarchy: must multiply to {hosts} hosts, got {_text(found.hierarchy)}"
+        )
+    tiers = [each.tier is not None for each in found.switches]
+    if any(tiers) and not all(tiers):
+        missing = found.switches[tiers.index(False)].name
+        raise ConfigError(f"{place}: all switches have a tier or none has, got none of {missing!r}")
+    places = [each.pos is not None for each in (*found.hosts, *found.switches)]
+    if found.layout and not all(places):
+        raise ConfigError(f"{place}: layout: needs x and y of all nodes, got {found.layout!r}")
+    if found.routing == "dimension_order":
+        _check_torus(found.hosts, found.cables, found.shape, place)
+
+
+def _check_torus(
+    hosts: Sequence[Node], cables: Iterable[Cable], shape: tuple[int, ...], place: str
+) -> None:
+    """Check that hosts are the servers of a torus, in the order of their ranks."""
+    where = f"{place}: routing: dimension_order needs a torus of servers"
+    if prod(shape) != len(hosts) or not shape:
+        raise ConfigError(f"{where} with a shape of {len(hosts)}, got {_text(shape) or 'none'}")
+    joined = {frozenset((cable.a, cable.b)) for cable in cables}
+    for rank, host in enumerate(hosts):
+        if not host.is_server:
+            raise ConfigError(f"{where}, got the host {host.name!r}")
+        stride = 1
+        for size in shape:
+            step = (rank // stride + 1) % size - rank // stride % size
+            peer = hosts[rank + step * stride]
+            if size > 1 and frozenset((host.name, peer.name)) not in joined:
+                raise ConfigError(f"{where}, got no link from {host.name!r} to {peer.name!r}")
+            stride *= size
+
+
+def _text(sizes: Sequence[int]) -> str:
+    return "x".join(map(str, sizes))

@@ -1,0 +1,67 @@
+"""A network as a file describes it: what its attributes mean, in numbers, with defaults open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One direction of a link; None: as the experiment has it for all links.
+
+    `buffer_bytes` is the queue of the switch that sends.
+    """
+
+    rate_bps: int | None = None
+    delay_ps: int | None = None
+    loss: float | None = None
+    buffer_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A host or switch.
+
+    A server is a host that forwards for others, through a switch of its own; `inner_rate_bps` and
+    `inner_delay_ps` are of the link to that.
+    """
+
+    name: str
+    line: int
+    is_host: bool
+    is_server: bool = False
+    label: str = ""
+    kind: str = ""
+    tier: int | None = None  # of a switch
+    pos: tuple[float, float] | None = None
+    inner_rate_bps: int | None = None
+    inner_delay_ps: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cable:
+    """A link from `a` to `b`, and back."""
+
+    a: str
+    b: str
+    line: int
+    there: Way
+    back: Way
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A whole network; hosts are in rank order, and links in the order of ports.
+
+    Empty `hierarchy`, `routing` and `layout` are found by looking at the network.
+    """
+
+    source: str
+    hosts: tuple[Node, ...]
+    switches: tuple[Node, ...]
+    cables: tuple[Cable, ...]
+    hierarchy: tuple[int, ...] = ()
+    routing: str = ""
+    shape: tuple[int, ...] = ()
+    layout: str = ""
+    names: dict[str, str] = field(default_factory=dict)  # in the file -> in Ringleaf

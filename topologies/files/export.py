@@ -1,0 +1,114 @@
+"""The rows of any topology, from which a format writes a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import networkx as nx
+
+from ringleaf.topologies.files.attributes import BACK, HOST, SERVER, SWITCH, USUAL
+from ringleaf.topologies.files.building import kind_of
+from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows
+from ringleaf.topologies.graph import (
+    LOCAL_DELAY_PS,
+    Link,
+    Role,
+    attachment,
+    hosts,
+    kind,
+    link,
+    neighbors,
+    switches,
+)
+from ringleaf.units import exact_rate, exact_time
+
+
+def rows_of(graph: nx.Graph[str]) -> Rows:
+    """Return the rows of a topology: nodes in order of their names, links in order of ports.
+
+    A server is one node, with the links of the switch inside it. Names are those of the graph;
+    labels are those that it gives nodes.
+    """
+    inside = {attachment(graph, host): host for host in hosts(graph) if _is_server(graph, host)}
+    own = [_node(graph, host, host in inside.values()) for host in hosts(graph)]
+    others = [_node(graph, name, False) for name in switches(graph) if name not in inside]
+    links = [
+        LinkRow(inside.get(a, a), inside.get(b, b), Row(0, _link_values(graph, a, b)))
+        for a, b in _in_port_order(graph)
+        if inside.get(a) != b and inside.get(b) != a
+    ]
+    about = {
+        "hierarchy": "x".join(map(str, graph.graph["hierarchy"])),
+        "routing": graph.graph["routing"],
+    }
+    if "shape" in graph.graph:
+        about["shape"] = "x".join(map(str, graph.graph["shape"]))
+    if all("pos" in graph.nodes[name] for name in graph):
+        about["layout"] = graph.graph["layout"]
+    return Rows((*own, *others), tuple(links), Row(0, about))
+
+
+def _is_server(graph: nx.Graph[str], host: str) -> bool:
+    """Return whether a host is the only one of its switch, which is there for it alone."""
+    switch = attachment(graph, host)
+    return bool(graph.graph["servers"] or graph.nodes[switch].get("kind") == SERVER)
+
+
+def _node(graph: nx.Graph[str], name: str, is_server: bool) -> NodeRow:
+    place = attachment(graph, name) if is_server else name
+    data = graph.nodes[place]
+    is_host = graph.nodes[name]["role"] is Role.HOST
+    values = {"role": SERVER if is_server else HOST if is_host else SWITCH}
+    if is_host:
+        values["rank"] = name.removeprefix("h")
+    else:
+        values["tier"] = str(data["tier"])
+    if data["label"] != name:
+        values["label"] = data["label"]
+    if not is_host and kind(graph, name) != kind_of(data["label"]):
+        values["kind"] = kind(graph, name)
+    if "pos" in data:
+        values |= {"x": f"{data['pos'][0]:.10g}", "y": f"{data['pos'][1]:.10g}"}
+    return NodeRow(name, Row(0, values | (_inner(graph, name, place) if is_server else {})))
+
+
+def _inner(graph: nx.Graph[str], host: str, switch: str) -> dict[str, str]:
+    """Return the terms of a server's inner link where they are not the usual ones."""
+    inner = link(graph, host, switch)
+    peers = [peer for peer in graph.adj[switch] if peer != host]
+    usual_bps = sum(link(graph, switch, peer).rate_bps for peer in peers)
+    values = {}
+    if inner.rate_bps != usual_bps:
+        values["inner_rate"] = exact_rate(inner.rate_bps)
+    if inner.delay_ps != LOCAL_DELAY_PS:
+        values["inner_delay"] = exact_time(inner.delay_ps)
+    return values
+
+
+def _link_values(graph: nx.Graph[str], a: str, b: str) -> dict[str, str]:
+    there, back = _way_values(link(graph, a, b)), _way_values(link(graph, b, a))
+    names = [name for name in {**there, **back} if there.get(name) != back.get(name)]
+    return there | {f"{name}{BACK}": back.get(name, USUAL) for name in names}
+
+
+def _way_values(way: Link) -> dict[str, str]:
+    values = {"rate": exact_rate(way.rate_bps), "delay": exact_time(way.delay_ps)}
+    if way.loss is not None:
+        values["loss"] = repr(way.loss)
+    if way.queue_bytes is not None:
+        values["buffer"] = str(way.queue_bytes)
+    return values
+
+
+def _in_port_order(graph: nx.Graph[str]) -> Iterator[tuple[str, str]]:
+    """Yield links so that each node's come in the order of its ports."""
+    order: nx.DiGraph[frozenset[str]] = nx.DiGraph()
+    ends = {frozenset(edge): edge for edge in graph.edges}
+    order.add_nodes_from(ends)
+    for node in graph:
+        mine = [frozenset((node, peer)) for peer in neighbors(graph, node).values()]
+        order.add_edges_from(pairwise(mine))
+    place = {each: number for number, each in enumerate(ends)}
+    for each in nx.lexicographical_topological_sort(order, key=place.__getitem__):
+        yield ends[each]

@@ -1,0 +1,52 @@
+"""A topology file as a family with one instance, so that it goes wherever a family's name goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ringleaf.errors import TopologyError
+from ringleaf.topologies.family import Counts, Family
+from ringleaf.topologies.files.description import Description
+from ringleaf.topologies.files.reading import read_description
+from ringleaf.topologies.graph import Link
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+def file_family(name: str) -> Family:
+    """Return the family of a file.
+
+    Raises:
+        ConfigError: If the file can't be read, or is wrong; the message names it and the line.
+        TopologyError: If there can be no such network.
+    """
+    found = read_description(name)
+
+    def generate(*, link: Link, host_link: Link | None = None) -> nx.Graph[str]:
+        from ringleaf.topologies.files.building import build
+
+        return build(found, link, host_link)
+
+    def fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
+        del given
+        if hosts > len(found.hosts):
+            raise TopologyError(
+                f"topology {name}: has {len(found.hosts)} hosts, {hosts} are wanted; take fewer"
+            )
+        return {}
+
+    return Family("a file", generate, {}, fit, lambda: _count(found))
+
+
+def _count(found: Description) -> Counts:
+    servers = sum(host.is_server for host in found.hosts)
+    return Counts(len(found.hosts), servers + len(found.switches), servers + len(found.cables))
+
+
+def has_rates(name: str) -> bool:
+    """Return whether any link of a file has a rate of its own."""
+    found = read_description(name)
+    ways = (way for cable in found.cables for way in (cable.there, cable.back))
+    return any(way.rate_bps is not None for way in ways)

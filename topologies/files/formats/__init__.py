@@ -1,0 +1,1 @@
+"""A file per format: `FORMAT` reads and writes it."""

@@ -1,0 +1,99 @@
+"""A plain edge list, to be typed: a line per link, with attributes if it needs any.
+
+# what a file says of itself has no name, a node has one, a link two
+hierarchy=2x2
+gpu0 role=host rank=0
+gpu0 leaf0 rate=100G delay=1us
+leaf0 spine0 rate=400G rate_back=200G loss=0.1% buffer=1MiB
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+from ringleaf.errors import ConfigError, TopologyError
+from ringleaf.topologies.files.format import Format
+from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows
+
+
+def read(text: str, where: str) -> Rows:
+    """Return nodes in the order in which they are first named, and links.
+
+    Raises:
+        ConfigError: If a line has more than two names, or an attribute twice.
+    """
+    about: dict[str, str] = {}
+    nodes: dict[str, Row] = {}
+    links = []
+    for line, content in enumerate(text.splitlines(), start=1):
+        names, values = _split(content, f"{where} line {line}")
+        for name in names:
+            nodes.setdefault(name, Row(line, {}))
+        if len(names) == 2:
+            links.append(LinkRow(names[0], names[1], Row(line, values)))
+        elif names:
+            nodes[names[0]] = Row(line, {**nodes[names[0]].values, **values})
+        else:
+            about |= values
+    found = tuple(NodeRow(name, row) for name, row in nodes.items())
+    return Rows(found, tuple(links), Row(1, about), strict=True)
+
+
+def _split(content: str, where: str) -> tuple[list[str], dict[str, str]]:
+    """Return the names and the attributes of a line; NetworkX ends one with `{}`."""
+    try:
+        words = _words(content)
+    except ValueError as error:
+        raise ConfigError(f"{where}: not understood: {error}, got {content!r:.60}") from error
+    names: list[str] = []
+    values: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            if word != "{}":
+                names.append(word)
+        elif key in values:
+            raise ConfigError(f"{where}: {key} is there twice, got {content.strip()!r:.60}")
+        else:
+            values[key] = value
+    if len(names) > 2:
+        raise ConfigError(
+            f"{where}: must have two names and attributes like rate=100G, "
+            f"got {content.strip()!r:.60}"
+        )
+    return names, values
+
+
+def _words(content: str) -> list[str]:
+    """Return the words of a line without its comment; quotes keep blanks in a word."""
+    if any(letter in content for letter in "\"'\\#"):
+        return shlex.split(content, comments=True)
+    return content.split()  # many times as fast
+
+
+def write(rows: Rows) -> str:
+    """Return the text of a file.
+
+    Raises:
+        TopologyError: If a name would be taken for something else.
+    """
+    for node in rows.nodes:
+        if "=" in node.name or node.name == "{}":
+            raise TopologyError(f"edges: a node's name can't have '=', got {node.name!r}")
+    lines = [_line([], rows.about.values)] if rows.about.values else []
+    lines += [_line([each.name], each.row.values) for each in rows.nodes]
+    lines += [_line([each.a, each.b], each.row.values) for each in rows.links]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _line(names: list[str], values: Mapping[str, str]) -> str:
+    words = [*names, *(f"{name}={value}" for name, value in values.items())]
+    return " ".join(shlex.quote(word) if _is_odd(word) else word for word in words)
+
+
+def _is_odd(word: str) -> bool:
+    return any(letter in word for letter in " \t\"'\\#")
+
+
+FORMAT = Format("a plain edge list", (".edges",), "", read, write)

@@ -1,0 +1,130 @@
+"""GraphML, which most graph programs write: NetworkX, yEd, Gephi, the Internet Topology Zoo.
+
+Source:
+    Brandes et al., "GraphML Progress Report", GD 2001, and the GraphML Primer: `key` elements
+    declare attributes, `data` elements have their values, and an undeclared value has the key's
+    default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ringleaf.errors import ConfigError
+from ringleaf.topologies.files.format import Format
+from ringleaf.topologies.files.markup import Element, quoted, read_xml
+from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows
+
+NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    name: str
+    domain: str
+    default: str | None
+
+
+def read(text: str, where: str) -> Rows:
+    """Return the nodes, edges and attributes of the file's graph.
+
+    Raises:
+        ConfigError: If it is no GraphML, or has several, nested or hyper graphs.
+    """
+    root = read_xml(text, where)
+    graphs = list(root.all("graph"))
+    if root.name != "graphml" or len(graphs) != 1:
+        raise ConfigError(
+            f"{where} line {root.line}: must be a <graphml> with one <graph>, "
+            f"got <{root.name}> with {len(graphs)}"
+        )
+    keys = {
+        each.attributes.get("id", ""): _Key(
+            each.attributes.get("attr.name", each.attributes.get("id", "")),
+            each.attributes.get("for", "all"),
+            next((one.text.strip() for one in each.all("default")), None),
+        )
+        for each in root.all("key")
+    }
+    [graph] = graphs
+    nodes, links = [], []
+    for child in graph.children:
+        if child.name in ("hyperedge", "graph") or list(child.all("graph")):
+            raise ConfigError(
+                f"{where} line {child.line}: must be one flat graph, got <{child.name}> in it"
+            )
+        if child.name == "node":
+            name = _needed(child, "id", where)
+            nodes.append(NodeRow(name, _row(child, keys, where)))
+        elif child.name == "edge":
+            ends = (_needed(child, "source", where), _needed(child, "target", where))
+            links.append(LinkRow(*ends, _row(child, keys, where)))
+    is_directed = graph.attributes.get("edgedefault") == "directed"
+    return Rows(tuple(nodes), tuple(links), _row(graph, keys, where), is_directed)
+
+
+def _needed(element: Element, name: str, where: str) -> str:
+    if name not in element.attributes:
+        raise ConfigError(f"{where} line {element.line}: <{element.name}> must have {name}=")
+    return element.attributes[name]
+
+
+def _row(element: Element, keys: Mapping[str, _Key], where: str) -> Row:
+    domains = (element.name, "all")
+    values = {
+        key.name: key.default
+        for key in keys.values()
+        if key.default is not None and key.domain in domains
+    }
+    for data in element.all("data"):
+        name = data.attributes.get("key", "")
+        if name not in keys:
+            raise ConfigError(f"{where} line {data.line}: no <key> has this id, got {name!r}")
+        values[keys[name].name] = data.text.strip()
+    return Row(element.line, values)
+
+
+def write(rows: Rows) -> str:
+    """Return the text of a file; all attributes are declared as strings."""
+    parts = (
+        ("graph", [rows.about.values]),
+        ("node", [each.row.values for each in rows.nodes]),
+        ("edge", [each.row.values for each in rows.links]),
+    )
+    ids: dict[tuple[str, str], str] = {}
+    for domain, sets in parts:
+        for name in dict.fromkeys(name for values in sets for name in values):
+            ids[domain, name] = f"d{len(ids)}"
+    direction = "directed" if rows.is_directed else "undirected"
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f"<graphml xmlns={quoted(NAMESPACE)}>",
+        *(
+            f'  <key id="{each}" for="{domain}" attr.name={quoted(name)} attr.type="string"/>'
+            for (domain, name), each in ids.items()
+        ),
+        f'  <graph edgedefault="{direction}">',
+        *_data(rows.about.values, "graph", ids, "    "),
+    ]
+    for node in rows.nodes:
+        data = _data(node.row.values, "node", ids)
+        lines.append(f"    <node id={quoted(node.name)}>{''.join(data)}</node>")
+    for link in rows.links:
+        ends = f"source={quoted(link.a)} target={quoted(link.b)}"
+        lines.append(f"    <edge {ends}>{''.join(_data(link.row.values, 'edge', ids))}</edge>")
+    return "\n".join([*lines, "  </graph>", "</graphml>", ""])
+
+
+def _data(
+    values: Mapping[str, str], domain: str, ids: Mapping[tuple[str, str], str], indent: str = ""
+) -> Iterable[str]:
+    return [
+        f'{indent}<data key="{ids[domain, name]}">{quoted(value)[1:-1]}</data>'
+        for name, value in values.items()
+    ]
+
+
+FORMAT = Format(
+    "GraphML, of NetworkX, yEd and others", (".graphml", ".xml"), "<graphml", read, write
+)

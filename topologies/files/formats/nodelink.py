@@ -1,0 +1,91 @@
+"""Node-link JSON, as NetworkX's `node_link_data` and d3 have it.
+
+Source:
+    NetworkX's reference, "JSON": an object with `nodes` (each with an `id`), `edges` or `links`
+    (each with `source` and `target`), `directed` and `graph`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ringleaf.errors import ConfigError
+from ringleaf.topologies.files.format import Format
+from ringleaf.topologies.files.located import Located, read_json
+from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows, as_text
+
+
+def read(text: str, where: str) -> Rows:
+    """Return the nodes, edges and attributes of the file.
+
+    Raises:
+        ConfigError: If it is no JSON of this form.
+    """
+    data = read_json(text, where)
+    if not isinstance(data, Located):
+        raise ConfigError(f"{where}: must be an object with nodes and edges, got {data!r:.60}")
+    edges = "links" if "links" in data else "edges"
+    nodes = [_part(each, where, "id") for each in _list(data, "nodes", where)]
+    links = [_part(each, where, "source", "target") for each in _list(data, edges, where)]
+    about = data.get("graph", {})
+    return Rows(
+        tuple(NodeRow(name, row) for (name,), row in nodes),
+        tuple(LinkRow(a, b, row) for (a, b), row in links),
+        _row(about) if isinstance(about, Located) else Row(data.line, {}),
+        data.get("directed") is True,
+    )
+
+
+def _list(data: Located, name: str, where: str) -> list[Any]:
+    found = data.get(name)
+    if not isinstance(found, list):
+        raise ConfigError(f"{where} line {data.line}: must have a list {name!r}, got {found!r:.60}")
+    return found
+
+
+def _part(item: Any, where: str, *needed: str) -> tuple[list[str], Row]:
+    """Return the needed names of a node or edge, and its row."""
+    if not isinstance(item, Located):
+        raise ConfigError(f"{where}: a node or edge must be an object, got {item!r:.60}")
+    names = []
+    for key in needed:
+        if not isinstance(item.get(key), (str, int)):
+            raise ConfigError(
+                f"{where} line {item.line}: must have {key!r}, a text or whole number, "
+                f"got {item.get(key)!r:.60}"
+            )
+        names.append(str(item[key]))
+    return names, _row(item, *needed)
+
+
+def _row(item: Located, *without: str) -> Row:
+    values = {
+        name: as_text(value)
+        for name, value in item.items()
+        if name not in without and value is not None and not isinstance(value, dict)
+    }
+    return Row(item.line, values)
+
+
+def write(rows: Rows) -> str:
+    """Return the text of a file, with a line for each node and edge."""
+    nodes = [{"id": each.name, **each.row.values} for each in rows.nodes]
+    edges = [{"source": each.a, "target": each.b, **each.row.values} for each in rows.links]
+    return "".join(
+        [
+            "{\n",
+            f' "directed": {json.dumps(rows.is_directed)},\n "multigraph": false,\n',
+            f' "graph": {json.dumps(dict(rows.about.values))},\n',
+            f' "nodes": [\n{_lines(nodes)}\n ],\n',
+            f' "edges": [\n{_lines(edges)}\n ]\n',
+            "}\n",
+        ]
+    )
+
+
+def _lines(items: list[dict[str, str]]) -> str:
+    return ",\n".join(f"  {json.dumps(each)}" for each in items)
+
+
+FORMAT = Format("node-link JSON, of NetworkX and d3", (".json",), "", read, write)

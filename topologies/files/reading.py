@@ -1,0 +1,56 @@
+"""Topology files on the disk: read once, bounded and checked before anything large is loaded."""
+
+from __future__ import annotations
+
+import stat
+from functools import lru_cache
+from pathlib import Path
+
+from ringleaf.errors import ConfigError
+from ringleaf.topologies.files.describe import describe
+from ringleaf.topologies.files.description import Description
+from ringleaf.topologies.files.format import find_format
+
+MOST_BYTES = 16 << 20
+
+
+def read_description(name: str) -> Description:
+    """Return the network that a file describes.
+
+    Raises:
+        ConfigError: If the file can't be read, or is wrong; the message names it and the line.
+        TopologyError: If there can be no such network.
+    """
+    return _read(name, read_bytes(name))
+
+
+@lru_cache(maxsize=8)
+def _read(name: str, data: bytes) -> Description:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = 1 + data[: error.start].count(b"\n")
+        raise ConfigError(
+            f"topology {name} line {line}: must be UTF-8, got {data[error.start : error.end]!r}"
+        ) from error
+    return describe(find_format(name, text).read(text, f"topology {name}"), name)
+
+
+def read_bytes(name: str) -> bytes:
+    """Return the bytes of a topology file.
+
+    Raises:
+        ConfigError: If it can't be read, is no plain file, or is too large.
+    """
+    path = Path(name)
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe might never end
+            raise ConfigError(f"topology: must be a plain file, got {name!r}, which is none")
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:  # the latter of a name with a zero in it
+        problem = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"topology: can't read, got {name!r}: {problem}") from error
+    if len(data) > MOST_BYTES:
+        raise ConfigError(f"topology {name}: at most {MOST_BYTES} bytes, got more")
+    return data

@@ -1,0 +1,64 @@
+"""The neutral description between file formats and topologies: nodes, links and their attributes.
+
+Every format reads its files into `Rows`, and writes them from `Rows`. What attributes mean is said
+once, in `ringleaf.topologies.files.attributes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Attributes as texts, by name, and the line of the file on which they begin, from 1."""
+
+    line: int
+    values: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """A node, by the name that it has in the file."""
+
+    name: str
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRow:
+    """A link between two nodes, from `a` to `b`.
+
+    Attributes like `rate` are of both directions, those like `rate_back` of the one from `b` to
+    `a`.
+    """
+
+    a: str
+    b: str
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A network as a file has it.
+
+    `is_directed` says that a link is one direction, and that there must be another one back.
+    `strict` says that the format is our own, so that attributes with unknown names are errors.
+    """
+
+    nodes: tuple[NodeRow, ...]
+    links: tuple[LinkRow, ...]
+    about: Row
+    is_directed: bool = False
+    strict: bool = False
+
+
+def as_text(value: Any) -> str:
+    """Return the text of a value of JSON or YAML; lists are joined as `4x2`."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (list, tuple)):
+        return "x".join(as_text(each) for each in value)
+    return str(value)
