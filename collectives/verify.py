@@ -7,7 +7,7 @@ holds for tensors of any size. Chunks never meet: each is proved by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -46,12 +46,20 @@ class Proof:
     identical: bool
 
 
-def verify(schedule: Schedule, *, strict: bool = False) -> Proof:
+def place_of(row: int) -> str:
+    """Return the place of a row in its schedule, as messages name it."""
+    return f"row {row}"
+
+
+def verify(
+    schedule: Schedule, *, strict: bool = False, place: Callable[[int], str] = place_of
+) -> Proof:
     """Prove that each rank ends with the demanded contributions, each exactly once.
 
     Args:
         schedule: Any schedule.
         strict: Refuse schedules that need an acknowledgement to be free of races.
+        place: Returns the place of a row, by its number, for messages: a file's line.
 
     Raises:
         ScheduleError: If rows are out of order or name ranks or chunks that do not exist, a result
@@ -63,7 +71,7 @@ def verify(schedule: Schedule, *, strict: bool = False) -> Proof:
     landings: list[int] = []
     identical = True
     for chunk, rows in enumerate(rows_by_chunk(schedule)):
-        contents = _Contents(schedule, chunk, strict)
+        contents = _Contents(schedule, chunk, strict, place)
         for _ in contents.run(rows):
             pass
         contents.check_results()
@@ -138,6 +146,7 @@ class _Contents:
     schedule: Schedule
     chunk: int
     strict: bool
+    place: Callable[[int], str] = place_of
     values: list[_Value] = field(init=False)
     unseen: list[int] = field(init=False)  # by rank: rows that send, maybe not arrived yet
     numbers: list[int] = field(default_factory=list)  # row number, by place in the chunk
@@ -169,7 +178,7 @@ class _Contents:
             written = row.ranks if isinstance(row, Aggregate) else (row.dst,)
             if all(self.values[rank].number == value.number for rank in written):
                 raise ScheduleError(
-                    f"{_name(self.schedule)}: {_row(number, row)}: "
+                    f"{_name(self.schedule)}: {self._row(number)}: "
                     f"rank {written[0]} already holds what it brings"
                 )
             for rank in written:
@@ -208,7 +217,7 @@ class _Contents:
         if racing and self.strict:
             number = self.numbers[place]
             raise ScheduleError(
-                f"{_name(self.schedule)}: {_row(number, self.schedule.rows[number])}: overwrites "
+                f"{_name(self.schedule)}: {self._row(number)}: overwrites "
                 f"what rank {rank} sends, and only an acknowledgement would show that it arrived"
             )
         if racing:
@@ -231,7 +240,7 @@ class _Contents:
             if value.doubled & wanted:
                 twice = next(_members(value.doubled & wanted))
                 number = self.doubler[twice]
-                since = _row(number, self.schedule.rows[number])
+                since = self._row(number)
                 raise self._error(rank, f"has rank {twice}'s contribution twice, since {since}")
 
     def identical(self) -> bool:
@@ -243,9 +252,18 @@ class _Contents:
                 return False
         return True
 
+    def _row(self, number: int) -> str:
+        """Return a row with its place, as messages name it."""
+        row = self.schedule.rows[number]
+        if isinstance(row, Aggregate):
+            what = f"aggregate chunk {row.chunk}"
+        else:
+            what = f"{row.src} -> {row.dst}, {row.op.value} chunk {row.chunk}"
+        return f"{self.place(number)} (step {row.step}: {what})"
+
     def _error(self, rank: int, what: str) -> ScheduleError:
         number = self.writer.get(rank)
-        last = "no row" if number is None else _row(number, self.schedule.rows[number])
+        last = "no row" if number is None else self._row(number)
         return ScheduleError(
             f"{_name(self.schedule)}: rank {rank}, chunk {self.chunk}: {what}; "
             f"last written by {last}"
@@ -273,11 +291,3 @@ def _members(bits: int) -> Iterator[int]:
 
 def _name(schedule: Schedule) -> str:
     return f"{schedule.algorithm} {schedule.collective.value}"
-
-
-def _row(number: int, row: Row) -> str:
-    if isinstance(row, Aggregate):
-        return f"row {number} (step {row.step}: aggregate chunk {row.chunk})"
-    return (
-        f"row {number} (step {row.step}: {row.src} -> {row.dst}, {row.op.value} chunk {row.chunk})"
-    )

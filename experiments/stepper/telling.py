@@ -44,7 +44,7 @@ def tell(request: StepRequest) -> Story:
     """
     algorithm = find_algorithm(request.algo)
     check_request(request)
-    graph, ranks = _place(request)
+    graph, ranks = _place(request, algorithm)
     check_ranks(ranks)
     tell_it = _tell_packets if algorithm.in_network else _tell_transfers
     story = tell_it(request, algorithm, graph, ranks)
@@ -56,14 +56,14 @@ def tell(request: StepRequest) -> Story:
     return story
 
 
-def _place(request: StepRequest) -> tuple[nx.Graph[str], int]:
+def _place(request: StepRequest, algorithm: Algorithm) -> tuple[nx.Graph[str], int]:
     """Return the topology asked for, or a single switch; and the number of hosts that are ranks.
 
     The last hosts are the servers.
     """
     ranks, servers, topo = request.ranks, request.servers, request.topo
     if topo is None:
-        ranks = ranks or RANKS
+        ranks = ranks or algorithm.ranks or RANKS
         topo = f"leafspine,leaves=1,spines=0,hosts={ranks + servers}"
     wanted = None if ranks is None else ranks + servers
     rate_bps = RATE_BPS
