@@ -90,7 +90,7 @@ def _verified(loaded: Loaded, path: Path) -> Schedule:
     schedule = loaded.schedule
     faults = find_faults(schedule, schedule.collective, schedule.root)
     if faults.first is not None:
-        verify(schedule, place=loaded.place)  # names the row
+        verify(schedule, repeats=True, place=loaded.place)  # names the row
         raise ScheduleError(f"{path}: {faults.first}")
     return schedule
 

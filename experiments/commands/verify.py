@@ -53,8 +53,10 @@ def verify_command(
     schedule = algorithm.build(ranks, hierarchy=levels, segments=segments, root=root)
     from ringleaf.collectives.verify import verify
 
-    proof = verify(schedule)
+    proof = verify(schedule, repeats=algorithm.ranks is not None)
     say(f"{schedule}: correct")
+    if proof.repeats:
+        say(f"rows that bring what is there already: {len(proof.repeats)}")
     say(f"all ranks hold the same bits: {'yes' if proof.identical else 'no'}")
     if export is not None and file_format is not None:
         _write(export, file_format.write(schedule))

@@ -51,7 +51,7 @@ def first_buffers(schedule: Schedule, inputs: Sequence[torch.Tensor]) -> Buffers
         for rank, tensor in enumerate(inputs)
     )
     server = tuple(Cell((), (0,) * (b - a)) for a, b in ranges)
-    return ranks + (server,) * schedule.servers
+    return ranks + (server,) * (schedule.places - schedule.ranks)
 
 
 def transfer_frames(
@@ -90,7 +90,7 @@ def _execute(schedule: Schedule, inputs: Sequence[torch.Tensor]) -> dict[int, _D
     ranges = chunk_ranges(inputs[0].numel(), schedule.chunks)
     for (start, stop), rows in zip(ranges, rows_by_chunk(schedule), strict=True):
         values = [tensor[start:stop] for tensor in inputs]
-        values += [torch.zeros_like(values[0])] * schedule.servers
+        values += [torch.zeros_like(values[0])] * (schedule.places - schedule.ranks)
         brought = apply_rows(schedule, [row for _, row in rows], values)
         for (number, row), value in zip(rows, brought, strict=True):
             held = proved[number].held
