@@ -399,8 +399,7 @@ def _sort(
     count = int((~is_sum[first]).sum())
     edges = np.searchsorted(number[order], np.arange(count + 1))
     first = first[:count]
-    streams = Streams(
-        *(each[first] for each in (node, kind, peer, op, channel)), edges[:-1], edges[1:]
-    )
+    ends = (node[first], kind[first], peer[first], op[first], channel[first])
+    streams = Streams(*ends, edges[:-1], edges[1:])
     stream = np.where(number[order] < count, number[order], -1)
     return order, streams, stream

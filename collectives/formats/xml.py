@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 from ringleaf.collectives.files.format import Format, Loaded, Source
 from ringleaf.collectives.files.msccl.buffers import Buffers
 from ringleaf.collectives.files.msccl.document import Program, parse
 from ringleaf.errors import ScheduleError
+
+if TYPE_CHECKING:
+    from ringleaf.collectives.schedule import Schedule
 
 LOOP_BYTES = 1 << 19
 """The most of a chunk that a loop moves; longer chunks take several loops, one after the other."""
@@ -102,8 +106,16 @@ def repeat(loaded: Loaded, loops: int) -> Loaded:
     return Loaded(made, lambda row: f"{loaded.place(row % count)}, loop {row // count}")
 
 
-def write(schedule: object) -> str:
-    raise NotImplementedError
+def write(schedule: Schedule) -> str:
+    """Return a schedule as a program, in place but for an all-to-all.
+
+    Raises:
+        ScheduleError: If switches add, servers help, a codec writes messages, or chunks can't be
+            dealt to ranks.
+    """
+    from ringleaf.collectives.files.msccl.write import to_xml
+
+    return to_xml(schedule)
 
 
 FORMAT = Format("MSCCL XML", read, write)

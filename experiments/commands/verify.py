@@ -54,12 +54,13 @@ def verify_command(
     from ringleaf.collectives.verify import verify
 
     proof = verify(schedule, repeats=algorithm.ranks is not None)
+    if export is not None and file_format is not None:
+        _write(export, file_format.write(schedule))
     say(f"{schedule}: correct")
     if proof.repeats:
         say(f"rows that bring what is there already: {len(proof.repeats)}")
     say(f"all ranks hold the same bits: {'yes' if proof.identical else 'no'}")
-    if export is not None and file_format is not None:
-        _write(export, file_format.write(schedule))
+    if export is not None:
         say(f"# written: {export}")
 
 

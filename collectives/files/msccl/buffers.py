@@ -27,7 +27,8 @@ NAMES: Mapping[str, Collective] = {
 }
 """Collectives as `coll` names them."""
 
-_SHARED = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_TO_ALL)
+SHARED = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_TO_ALL)
+"""Collectives whose chunks are dealt to ranks."""
 
 Place = tuple[str, int]
 """A chunk of a rank's buffer."""
@@ -71,7 +72,7 @@ class Buffers:
             program.in_place,
             tuple(gpu.chunks["s"] for gpu in program.gpus),
         )
-        if found.collective in _SHARED and program.chunks % program.ranks:
+        if found.collective in SHARED and program.chunks % program.ranks:
             raise ScheduleError(
                 f"{program.where}: nchunksperloop must be a multiple of {program.ranks} ranks for "
                 f"{program.collective}, got {program.chunks}"

@@ -11,7 +11,7 @@ are bounded. Everything that can be checked element by element is checked here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from xml.parsers import expat
@@ -284,7 +284,9 @@ _START = {
 class _Given:
     """The attributes of an element."""
 
-    def __init__(self, values: Mapping[str, str], error: type | object, name: str) -> None:
+    def __init__(
+        self, values: Mapping[str, str], error: Callable[[str], ScheduleError], name: str
+    ) -> None:
         self._values, self._error, self.name = values, error, name
 
     def text(self, key: str, default: str | None = None) -> str:

@@ -143,7 +143,7 @@ class _Maker:
         if key not in self._cells:
             is_home = self._homes.get((rank, chunk)) == place
             cell = self._cells[key] = self._new_cell(rank, chunk, 0 if is_home else None)
-            if key in self._inputs or is_home and (rank, chunk) in self._has:
+            if key in self._inputs or (is_home and (rank, chunk) in self._has):
                 cell.contents = rank * self._chunks + chunk
             if key in self._inputs and not is_home:
                 self._rows.append((self._transfer(0, (rank, chunk, 0), cell, Op.COPY, 0), None))
@@ -156,7 +156,7 @@ class _Maker:
 
     def _move_locally(self, event: Event, src: _Cell, dst: _Cell, adds: bool) -> None:
         """Copy or add from one cell to another of a rank."""
-        if not adds and dst.contents == src.contents or src is dst:
+        if (not adds and dst.contents == src.contents) or src is dst:
             return  # it holds that already
         step = max(_FIRST, src.written + 1, dst.written + 1, dst.read + 1)
         self._write(event, src, dst, step, Op.REDUCE if adds else Op.COPY, event.thread.block.id)
