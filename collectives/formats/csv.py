@@ -173,6 +173,10 @@ def write(schedule: Schedule) -> str:
         raise ScheduleError(f"{where}: messages must go as they are, got {schedule.codec.name}")
     if schedule.servers:
         raise ScheduleError(f"{where}: there must be no servers, got {schedule.servers}")
+    if schedule.scratch:
+        raise ScheduleError(
+            f"{where}: there must be no scratch memory, got {schedule.scratch} layers; take .xml"
+        )
     facts = (
         f"# schedule: collective={schedule.collective.value} ranks={schedule.ranks} "
         f"chunks={schedule.chunks} root={schedule.root}"
@@ -181,6 +185,8 @@ def write(schedule: Schedule) -> str:
     for row in schedule.rows:
         if isinstance(row, Aggregate):
             raise ScheduleError(f"{where}: hosts must add, got a sum of the network")
+        if row.channel:
+            raise ScheduleError(f"{where}: all must be on channel 0, got {row.channel}; take .xml")
         lines.append(f"{row.step},{row.src},{row.dst},{row.chunk},{row.op.value}")
     return "\n".join(lines) + "\n"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from shlex import quote
 
 import networkx as nx
 import torch
@@ -128,6 +129,7 @@ def _tell_transfers(
         goals=_goals(schedule, list(range(schedule.chunks))),
         frames=frames,
         exact=schedule.codec is None or schedule.codec.is_lossless,
+        nodes=schedule.nodes,
     )
 
 
@@ -186,7 +188,7 @@ def _goals(schedule: Schedule, chunks: list[int]) -> Goals:
             None if (bits := demanded(schedule, rank, chunk)) is None else members(bits)
             for chunk in chunks
         )
-        for rank in range(schedule.nodes)
+        for rank in range(schedule.places)
     )
 
 
@@ -198,7 +200,7 @@ def _title(algorithm: Algorithm) -> str:
 
 
 def _command(request: StepRequest, ranks: int, elements: int) -> str:
-    given = [f"ringleaf step {request.algo} --ranks {ranks} --elements {elements}"]
+    given = [f"ringleaf step {quote(request.algo)} --ranks {ranks} --elements {elements}"]
     default = StepRequest(request.algo)
     names = ("topo", "segments", "root", "servers", "lanes", "slots", "loss", *TIMED, "seed")
     for name in names:
