@@ -9,7 +9,7 @@ nothing to contribute, and of which nothing is demanded. Rows name ranks and ser
 Nodes may have scratch memory: layers as large as the tensor, cut in the same way. Rows name places:
 place p is node p modulo the nodes, in layer p // nodes, where layer 0 is the tensor. So chunk c of
 a row means the same elements at both ends. A row between layers of one node copies or adds there,
-and takes no time.
+and takes no time. Scratch memory holds nothing until something is copied there.
 
 Meaning
     Rows of one step are concurrent: they read the contents from before the step. Operations
@@ -64,6 +64,7 @@ from ringleaf.collectives.collective import (
 from ringleaf.collectives.rows import (
     AGGREGATE,
     ALL_OPS,
+    COPY,
     Aggregate,
     Columns,
     Message,
@@ -94,6 +95,9 @@ __all__ = [
     "owner",
     "rows_by_chunk",
 ]
+
+
+_NEVER = 1 << 62  # a step
 
 
 @dataclass(frozen=True)
@@ -214,7 +218,9 @@ def check(schedule: Schedule) -> None:
     if not _make_sense(schedule):
         _refuse(schedule, where)
     if schedule.scratch:
-        _check_local(schedule, where)
+        rows = schedule.columns.by_chunk()
+        _check_local(schedule, rows, where)
+        _check_filled(schedule, rows, where)
 
 
 def _make_sense(schedule: Schedule) -> bool:
@@ -237,12 +243,31 @@ def _are_nodes(ranks: tuple[int, ...], nodes: int) -> bool:
     return bool(ranks) and len(set(ranks)) == len(ranks) and 0 <= min(ranks) <= max(ranks) < nodes
 
 
-def _check_local(schedule: Schedule, where: str) -> None:
+def _check_filled(schedule: Schedule, rows: Columns, where: str) -> None:
+    """Refuse rows that use scratch memory before anything has been copied there."""
+    rows = rows.take(rows.op != AGGREGATE)
+    number = np.arange(len(rows))
+    first_row, first_step = np.full((2, schedule.places, schedule.chunks), _NEVER)
+    copies = rows.op == COPY
+    cells = rows.dst[copies], rows.start[copies]
+    np.minimum.at(first_row, cells, number[copies])
+    np.minimum.at(first_step, cells, rows.step[copies])
+    reads = (rows.src >= schedule.nodes) & (rows.step <= first_step[rows.src, rows.start])
+    adds = (rows.dst >= schedule.nodes) & ~copies & (number < first_row[rows.dst, rows.start])
+    for bad, place in ((reads, rows.src), (adds, rows.dst)):
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            raise ScheduleError(
+                f"{where}: step {rows.step[row]}: scratch memory must be written by a copy before "
+                f"it is used, got place {place[row]}, chunk {rows.start[row]}"
+            )
+
+
+def _check_local(schedule: Schedule, rows: Columns, where: str) -> None:
     """Refuse rows within nodes of which one reads what another of its step writes.
 
     Nothing is copied away first, so each would wait for the other.
     """
-    rows = schedule.columns.by_chunk()
     rows = rows.take(schedule.is_local(rows))
     read, written = (
         np.stack([rows.step, place, rows.start], axis=1) for place in (rows.src, rows.dst)
