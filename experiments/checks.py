@@ -120,17 +120,26 @@ def count_ranks(hosts: int, servers: int) -> int:
 
 
 def check_given_ranks(names: Sequence[str], ranks: int) -> None:
-    """Check that algorithms for one number of ranks, which files hold, get so many.
+    """Check that algorithms for one number of ranks, which files hold, get so many, and are right.
 
     Raises:
-        ConfigError: If one is for another number.
+        ConfigError: If one is for another number, or two files have the same name.
+        ScheduleError: If a file's schedule is wrong.
     """
-    for algorithm in (ALGORITHMS[name] for name in names):
+    found = [ALGORITHMS[name] for name in names]
+    for algorithm in found:
         if algorithm.ranks not in (None, ranks):
             raise ConfigError(
                 f"algo: {algorithm.name} is for {algorithm.ranks} ranks, got {ranks} hosts that "
                 f"are ranks; give hosts={algorithm.ranks}, or a topology that has as many"
             )
+    if len({algorithm.name for algorithm in found}) < len(found):
+        raise ConfigError(
+            f"algo: files must have different names, got {', '.join(names)}; rename one"
+        )
+    for algorithm in found:
+        if algorithm.ranks is not None:
+            algorithm.build(ranks)  # which follows the schedule
 
 
 def _check_machine(spec: NetworkSpec) -> None:

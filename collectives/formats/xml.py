@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ringleaf.collectives.files.format import Format, Loaded, Source
+from ringleaf.collectives.files.format import MOST_CELLS, Format, Loaded, Source
 from ringleaf.collectives.files.msccl.buffers import Buffers
 from ringleaf.collectives.files.msccl.document import Program, parse
 from ringleaf.errors import ScheduleError
@@ -47,12 +47,12 @@ def _loader(program: Program, buffers: Buffers) -> Callable[[int, int | None], L
         chunk_bytes = -(-size_bytes // program.chunks)
         loops = max(-(-chunk_bytes // LOOP_BYTES), 1) if segments is None else segments
         count = len(found.schedule.rows)
+        cells = found.schedule.places * found.schedule.chunks
+        most = max(min(MOST_ROWS // max(count, 1), MOST_CELLS // cells), 1)
         if segments is None:
-            loops = min(loops, max(MOST_ROWS // max(count, 1), 1))
-        if loops < 1 or loops * count > MOST_ROWS:
-            raise ScheduleError(
-                f"{program.where}: loops must be 1 to {MOST_ROWS // max(count, 1)}, got {loops}"
-            )
+            loops = min(loops, most)
+        if not 1 <= loops <= most:
+            raise ScheduleError(f"{program.where}: loops must be 1 to {most}, got {loops}")
         return found if loops == 1 else repeat(found, loops)
 
     return load
@@ -74,6 +74,11 @@ def follow(program: Program, buffers: Buffers) -> Loaded:
     root = find_root(machine, buffers)
     check_goals(program, machine, buffers, root)
     made = make_rows(program, buffers, events, root)
+    cells = program.ranks * (1 + made.layers) * program.chunks
+    if cells > MOST_CELLS:
+        raise ScheduleError(
+            f"{program.where}: chunks of all buffers must be at most {MOST_CELLS}, got {cells}"
+        )
     schedule = Schedule(
         buffers.collective,
         program.name,

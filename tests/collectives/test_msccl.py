@@ -105,6 +105,24 @@ def test_rrs_adds_beside_a_place_that_is_read_again() -> None:
     assert [int(each) for each in results] == [11, 10, 111]
 
 
+def test_what_is_received_is_added_to_src_and_stored_in_dst() -> None:
+    """Rank 1 keeps the sum elsewhere, sends it back, and copies it to its result's place."""
+    text = program(
+        [(1, 1, [step("s"), step("r")])],
+        [(0, 0, [step("rrcs", "i0", "s0"), step("cpy", "s0", "i0")])],
+        scratch=1,
+    )
+    results = execute(load(text), [torch.tensor([1]), torch.tensor([2])])
+    assert [int(each) for each in results] == [3, 3]
+
+
+def test_rrs_does_not_use_dst() -> None:
+    """Where its message goes is the receiver's business: here a place that this rank lacks."""
+    ends = [(1, -1, [step("s")])], [(-1, 1, [step("rrc")])]
+    text = program(ends[0], [(2, 0, [step("rrs", "i0", "s9")])], ends[1], coll="reduce")
+    assert rows_of(load(text)) == [(0, 0, 1, 0, "reduce"), (1, 1, 2, 0, "reduce")]
+
+
 def test_a_place_of_its_own_for_each_chunk_of_scratch() -> None:
     """Three ranks in two steps: two scratch layers, as each rank gets its chunk of two others."""
     found = load((EXAMPLES / "allpairs.xml").read_text())
@@ -249,7 +267,7 @@ WRONG = {
             [(0, 0, [step("rrcs")])],
             scratch=1,
         ),
-        r"line 5 .*: uses s\[0\] at the same time as line \d+ .*, and one of them writes it; add a dependency",
+        r"line 5 .*: uses s\[0\] at the same time as line \d+ .*, and one of them writes it; add",
     ),
     "a contribution is missing": (
         program([(1, -1, [step("s")])], [(-1, 0, [step("rrc")])]),

@@ -20,6 +20,7 @@ from ringleaf.collectives.files.format import MOST_CELLS, MOST_RANKS
 from ringleaf.errors import ScheduleError
 
 MOST_STEPS = 2_000_000
+MOST_PLACES = 1 << 20  # ranks x chunks
 MOST_CHANNELS = 4096
 MOST_SHOWN = 40  # letters of a value in messages
 
@@ -61,8 +62,14 @@ _RECEIVES = {
     Kind.RECEIVE_REDUCE_COPY,
     Kind.RECEIVE_REDUCE_COPY_SEND,
 }
-_READS_SRC = {Kind.SEND, Kind.COPY, Kind.REDUCE}
-_USES_DST = _RECEIVES | {Kind.COPY, Kind.REDUCE}
+ADDS = {Kind.RECEIVE_REDUCE_COPY, Kind.RECEIVE_REDUCE_SEND, Kind.RECEIVE_REDUCE_COPY_SEND}
+"""Instructions that add what they receive to what is at `src` here."""
+
+_USES_SRC = {Kind.SEND, Kind.COPY, Kind.REDUCE, *ADDS}
+_USES_DST = (_RECEIVES - {Kind.RECEIVE_REDUCE_SEND}) | {Kind.COPY, Kind.REDUCE}
+
+MOST_MOVES = 4_000_000  # chunks that all steps move
+MOST_CLOCKS = 1 << 28  # thread blocks times steps: each may have to know of all others
 
 BUFFERS = ("i", "o", "s")
 
@@ -169,7 +176,7 @@ class _Reader:
         self.program: Program | None = None
         self.told = 0  # ranks, as the root says
         self._open: list[str] = []
-        self._steps = 0
+        self._steps = self._moves = self._blocks = 0
         self.parser = expat.ParserCreate()
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = lambda name: self._open.pop()
@@ -199,9 +206,9 @@ class _Reader:
             given.number("inplace", 0, 1, default=0) == 1,
             given.number("nchunksperloop", 1, MOST_CELLS),
         )
-        if self.told * self.program.chunks > MOST_CELLS:
+        if self.told * self.program.chunks > MOST_PLACES:
             raise self._error(
-                f"ngpus x nchunksperloop must be at most {MOST_CELLS}, got {self.told} x "
+                f"ngpus x nchunksperloop must be at most {MOST_PLACES}, got {self.told} x "
                 f"{self.program.chunks}"
             )
 
@@ -227,6 +234,7 @@ class _Reader:
         if block.id in gpu.blocks:
             raise self._error(f"tb id must be new on rank {gpu.id}, got {block.id} again")
         gpu.blocks[block.id] = block
+        self._blocks += 1
 
     def step(self, given: _Given) -> None:
         assert self.program is not None
@@ -235,10 +243,13 @@ class _Reader:
         if number != len(block.steps):
             raise self._error(f"step must be {len(block.steps)}, the next, got {number}")
         self._steps += 1
-        if self._steps > MOST_STEPS:
-            raise self._error(f"at most {MOST_STEPS} steps, got more")
+        if self._steps > MOST_STEPS or (self._steps + self._blocks) * self._blocks > MOST_CLOCKS:
+            raise self._error(f"too many steps and thread blocks, got {self._steps} so far")
         kind = self._kind(given.text("type"))
         count = 1 if kind is Kind.NOP else given.number("cnt", 1, MOST_CELLS, default=1)
+        self._moves += count
+        if self._moves > MOST_MOVES:
+            raise self._error(f"all steps must move at most {MOST_MOVES} chunks, got more")
         if given.name == "op":
             if kind in (Kind.COPY, Kind.REDUCE):
                 raise self._error(
@@ -256,7 +267,7 @@ class _Reader:
             Step(
                 self.parser.CurrentLineNumber,
                 kind,
-                given.range(*src, count) if kind in _READS_SRC else None,
+                given.range(*src, count) if kind in _USES_SRC else None,
                 given.range(*dst, count) if kind in _USES_DST else None,
                 None if other < 0 else (other, awaited),
                 given.number("hasdep", 0, 1, default=0) == 1,

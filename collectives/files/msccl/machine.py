@@ -18,12 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.collectives.files.msccl.buffers import Buffers, Place
-from ringleaf.collectives.files.msccl.document import Block, Kind, Program, Range, Step
+from ringleaf.collectives.files.msccl.document import ADDS, Block, Kind, Program, Range, Step
 from ringleaf.errors import ScheduleError
 
 MOST_TOLD = 6  # thread blocks of a chain that waits
-
-_ADDS = {Kind.RECEIVE_REDUCE_COPY, Kind.RECEIVE_REDUCE_SEND, Kind.RECEIVE_REDUCE_COPY_SEND}
 
 Clock = npt.NDArray[np.int32]
 
@@ -62,8 +60,8 @@ class Event:
         step: The step.
         taken: The message that it has received, if any.
         sent: The message that it has sent, if any.
-        src: The places that it reads, but for receives.
-        dst: The places that it writes; of `rrs`, those that it adds to what it sends.
+        src: The places that it reads.
+        dst: The places that it writes.
         chunks: The logical chunk of each.
     """
 
@@ -219,20 +217,19 @@ class Machine:
 
     def _do(self, thread: Thread) -> Event:
         number, block = thread.next, thread.block
-        step, at = block.steps[number], thread.block.steps[number].kind
+        step = block.steps[number]
         if step.after is not None:
-            other, awaited = step.after
-            np.maximum(thread.clock, self._clock_of(thread.rank, other, awaited), thread.clock)
+            np.maximum(thread.clock, self._clock_of(thread.rank, *step.after), out=thread.clock)
         taken = None
         if step.kind.receives:
             taken = self._channels[block.recv, thread.rank, block.channel].popleft()
-            np.maximum(thread.clock, taken.clock, thread.clock)
+            np.maximum(thread.clock, taken.clock, out=thread.clock)
         thread.next += 1
         thread.clock[thread.number] = thread.next
         src, dst = (self._places(thread, number, each) for each in (step.src, step.dst))
         values = self._follow(thread, number, taken, src, dst)
         sent = None
-        if at.sends:
+        if step.kind.sends:
             sent = Parcel(thread, number, values, thread.clock.copy())
             ends = (thread.rank, block.send, block.channel)
             self._channels.setdefault(ends, deque()).append(sent)
@@ -264,21 +261,20 @@ class Machine:
         if taken is None:
             values = [self._read(thread, number, place) for place in src]
         else:
-            values = taken.values
-            if len(values) != len(dst):
+            values, count = taken.values, len(src or dst)
+            if len(values) != count:
                 sender = self._at(taken.thread, taken.step)
                 raise self._error(
-                    thread, number, f"receives {len(dst)} chunks, and {sender} sends {len(values)}"
+                    thread, number, f"receives {count} chunks, and {sender} sends {len(values)}"
                 )
-        if kind in _ADDS or kind is Kind.REDUCE:
+        if kind in ADDS or kind is Kind.REDUCE:
             values = [
                 self._sum(thread, number, self._read(thread, number, place), value, place)
-                for place, value in zip(dst, values, strict=True)
+                for place, value in zip(src if kind in ADDS else dst, values, strict=True)
             ]
-        if kind not in (Kind.SEND, Kind.RECEIVE_REDUCE_SEND):
-            for place, value in zip(dst, values, strict=True):
-                self._write(thread, number, place)
-                self.values[thread.rank, place] = value
+        for place, value in zip(dst, values, strict=False):  # none, if it only sends
+            self._write(thread, number, place)
+            self.values[thread.rank, place] = value
         return values
 
     def _sum(

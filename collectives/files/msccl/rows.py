@@ -16,15 +16,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ringleaf.collectives.files.msccl.buffers import Buffers, Place
-from ringleaf.collectives.files.msccl.document import Kind, Program
+from ringleaf.collectives.files.msccl.document import ADDS, Kind, Program
 from ringleaf.collectives.files.msccl.goals import goals
 from ringleaf.collectives.files.msccl.machine import Event, Parcel
 from ringleaf.collectives.schedule import Op, Transfer
 
 _FIRST = 1  # step; inputs are copied to other places in step 0
 _NEVER = 1 << 62
-
-_ADDS = (Kind.RECEIVE_REDUCE_COPY, Kind.RECEIVE_REDUCE_COPY_SEND, Kind.RECEIVE_REDUCE_SEND)
 
 
 @dataclass(slots=True, eq=False)
@@ -130,10 +128,13 @@ class _Maker:
         dst = [self._cell(rank, *each) for each in zip(event.dst, event.chunks, strict=False)]
         if kind in (Kind.COPY, Kind.REDUCE):
             for source, target in zip(src, dst, strict=True):
-                self._move_locally(event, source, target, kind is Kind.REDUCE)
+                self._move_locally(event, source, target, adds=kind is Kind.REDUCE)
         elif event.taken is not None:
-            if kind is Kind.RECEIVE_REDUCE_SEND and number not in self._dead:
-                dst = [self._copy_of(event, cell) for cell in dst]
+            if kind is Kind.RECEIVE_REDUCE_SEND:
+                here = number in self._dead
+                dst = src if here else [self._new_cell(rank, cell.chunk) for cell in src]
+            for source, target in zip(src, dst, strict=False):  # `r` and `rcs` read nothing here
+                self._move_locally(event, source, target, adds=False)
             self._receive(event, event.taken, dst)
         return dst
 
@@ -154,7 +155,7 @@ class _Maker:
             layer = self._layers[rank, chunk] = self._layers.get((rank, chunk), 0) + 1
         return _Cell(rank, chunk, layer)
 
-    def _move_locally(self, event: Event, src: _Cell, dst: _Cell, adds: bool) -> None:
+    def _move_locally(self, event: Event, src: _Cell, dst: _Cell, *, adds: bool) -> None:
         """Copy or add from one cell to another of a rank."""
         if (not adds and dst.contents == src.contents) or src is dst:
             return  # it holds that already
@@ -162,16 +163,10 @@ class _Maker:
         self._write(event, src, dst, step, Op.REDUCE if adds else Op.COPY, event.thread.block.id)
         self._fill(dst, src.contents, adds)
 
-    def _copy_of(self, event: Event, cell: _Cell) -> _Cell:
-        """Return a cell with the contents of another, which stays as it is."""
-        other = self._new_cell(cell.rank, cell.chunk)
-        self._move_locally(event, cell, other, adds=False)
-        return other
-
     def _receive(self, event: Event, parcel: Parcel, dst: list[_Cell]) -> None:
         """Make the rows of a message, all in one step."""
         leaving = self._sent.pop(id(parcel))
-        adds = event.step.kind in _ADDS
+        adds = event.step.kind in ADDS
         ends = parcel.thread.rank, event.thread.rank, event.thread.block.channel
         channel = max(ends[2], 0)
         least = max(each.least for each in leaving)
@@ -191,7 +186,7 @@ class _Maker:
             self._write(event, each.cell, cell, at, op, channel)
             self._fill(cell, each.contents, op is Op.REDUCE)
             if cell is not target:
-                self._move_locally(event, cell, target, adds)
+                self._move_locally(event, cell, target, adds=adds)
         if step >= 0:
             self._after[ends] = max(step, self._after.get(ends, 0))
 
@@ -241,11 +236,8 @@ def _overwritten(events: list[Event], wanted: set[tuple[int, Place]]) -> set[int
         event = events[number]
         rank, kind = event.thread.rank, event.step.kind
         dst = {(rank, place) for place in event.dst}
-        if kind is Kind.RECEIVE_REDUCE_SEND and not dst & live:
+        src = {(rank, place) for place in event.src}
+        if kind is Kind.RECEIVE_REDUCE_SEND and not src & live:
             found.add(number)
-        if kind in (Kind.RECEIVE, Kind.RECEIVE_COPY_SEND, Kind.COPY):
-            live -= dst
-        else:
-            live |= dst
-        live |= {(rank, place) for place in event.src}
+        live = live | dst | src if kind is Kind.REDUCE else (live - dst) | src
     return found
