@@ -64,7 +64,6 @@ from ringleaf.collectives.collective import (
 from ringleaf.collectives.rows import (
     AGGREGATE,
     ALL_OPS,
-    COPY,
     Aggregate,
     Columns,
     Message,
@@ -73,6 +72,7 @@ from ringleaf.collectives.rows import (
     Rows,
     Transfer,
 )
+from ringleaf.collectives.scratch import check_scratch, is_local
 from ringleaf.errors import ScheduleError
 
 __all__ = [
@@ -95,9 +95,6 @@ __all__ = [
     "owner",
     "rows_by_chunk",
 ]
-
-
-_NEVER = 1 << 62  # a step
 
 
 @dataclass(frozen=True)
@@ -144,9 +141,7 @@ class Schedule:
 
     def is_local(self, rows: Columns) -> npt.NDArray[np.bool_]:
         """Return which of some rows stay within a node: (messages,)."""
-        same = rows.src % self.nodes == rows.dst % self.nodes
-        found: npt.NDArray[np.bool_] = same & (rows.op != AGGREGATE)
-        return found
+        return is_local(rows, self.nodes)
 
     def codec_of(self, op: Op) -> Codec | None:
         """Return the codec that writes an operation's messages; None: chunks go as they are."""
@@ -218,9 +213,7 @@ def check(schedule: Schedule) -> None:
     if not _make_sense(schedule):
         _refuse(schedule, where)
     if schedule.scratch:
-        rows = schedule.columns.by_chunk()
-        _check_local(schedule, rows, where)
-        _check_filled(schedule, rows, where)
+        check_scratch(schedule.columns, schedule.nodes, schedule.places, schedule.chunks, where)
 
 
 def _make_sense(schedule: Schedule) -> bool:
@@ -241,44 +234,6 @@ def _make_sense(schedule: Schedule) -> bool:
 
 def _are_nodes(ranks: tuple[int, ...], nodes: int) -> bool:
     return bool(ranks) and len(set(ranks)) == len(ranks) and 0 <= min(ranks) <= max(ranks) < nodes
-
-
-def _check_filled(schedule: Schedule, rows: Columns, where: str) -> None:
-    """Refuse rows that use scratch memory before anything has been copied there."""
-    rows = rows.take(rows.op != AGGREGATE)
-    number = np.arange(len(rows))
-    first_row, first_step = np.full((2, schedule.places, schedule.chunks), _NEVER)
-    copies = rows.op == COPY
-    cells = rows.dst[copies], rows.start[copies]
-    np.minimum.at(first_row, cells, number[copies])
-    np.minimum.at(first_step, cells, rows.step[copies])
-    reads = (rows.src >= schedule.nodes) & (rows.step <= first_step[rows.src, rows.start])
-    adds = (rows.dst >= schedule.nodes) & ~copies & (number < first_row[rows.dst, rows.start])
-    for bad, place in ((reads, rows.src), (adds, rows.dst)):
-        if bad.any():
-            row = int(np.flatnonzero(bad)[0])
-            raise ScheduleError(
-                f"{where}: step {rows.step[row]}: scratch memory must be written by a copy before "
-                f"it is used, got place {place[row]}, chunk {rows.start[row]}"
-            )
-
-
-def _check_local(schedule: Schedule, rows: Columns, where: str) -> None:
-    """Refuse rows within nodes of which one reads what another of its step writes.
-
-    Nothing is copied away first, so each would wait for the other.
-    """
-    rows = rows.take(schedule.is_local(rows))
-    read, written = (
-        np.stack([rows.step, place, rows.start], axis=1) for place in (rows.src, rows.dst)
-    )
-    both = set(map(tuple, read.tolist())) & set(map(tuple, written.tolist()))
-    if both:
-        step, place, chunk = min(both)
-        raise ScheduleError(
-            f"{where}: step {step}: rows within a node must not read what others of the step "
-            f"write, got both at place {place}, chunk {chunk}; take another step"
-        )
 
 
 def _refuse(schedule: Schedule, where: str) -> None:

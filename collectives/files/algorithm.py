@@ -23,17 +23,12 @@ def read_algorithm(path: Path) -> Algorithm:
         ConfigError: If it can't be read, or has a suffix of no format.
         ScheduleError: If it holds no schedule; the message names the file and the line.
     """
-    try:
-        status = path.stat()
-    except (OSError, ValueError) as error:  # the latter of a name with a zero in it
-        problem = error.strerror if isinstance(error, OSError) else error
-        raise ConfigError(f"schedule: can't read, got {str(path)!r}: {problem}") from error
-    return _read(path, status.st_mtime_ns, status.st_size)
+    return _read(path, _text(path))
 
 
-@lru_cache(maxsize=64)
-def _read(path: Path, mtime_ns: int, size_bytes: int) -> Algorithm:
-    source = find_format(path, "schedule").read(_text(path), str(path))
+@lru_cache(maxsize=16)
+def _read(path: Path, text: str) -> Algorithm:
+    source = find_format(path, "schedule").read(text, str(path))
     loaded: dict[tuple[int, int | None], Schedule] = {}
 
     def schedule_for(request: Request) -> Schedule:
@@ -58,8 +53,8 @@ def _text(path: Path) -> str:
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        problem = error.strerror
+    except (OSError, ValueError) as error:  # the latter of a name with a zero in it
+        problem = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"schedule: can't read, got {str(path)!r}: {problem}") from error
     if len(data) > MOST_BYTES:
         raise ConfigError(f"{path}: must have at most {MOST_BYTES} bytes, got more")

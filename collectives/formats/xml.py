@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from ringleaf.collectives.files.format import MOST_CELLS, Format, Loaded, Source
 from ringleaf.collectives.files.msccl.buffers import Buffers
-from ringleaf.collectives.files.msccl.document import Program, parse
+from ringleaf.collectives.files.msccl.document import Program
+from ringleaf.collectives.files.msccl.parse import parse
 from ringleaf.errors import ScheduleError
 
 if TYPE_CHECKING:

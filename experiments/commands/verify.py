@@ -49,7 +49,8 @@ def verify_command(
     levels = tuple(whole_number("hierarchy", part, 1) for part in hierarchy.split(",") if part)
     file_format = None if export is None else find_format(export, "export")
     algorithm = find_algorithm(algo)
-    ranks = ranks or algorithm.ranks or RANKS
+    if ranks is None:
+        ranks = algorithm.ranks or RANKS
     schedule = algorithm.build(ranks, hierarchy=levels, segments=segments, root=root)
     from ringleaf.collectives.verify import verify
 

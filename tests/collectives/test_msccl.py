@@ -45,7 +45,7 @@ Blocks = list[tuple[int, int, list[str]]]
 def program(
     *ranks: Blocks, coll: str = "allreduce", chunks: int = 1, scratch: int = 0, in_place: int = 1
 ) -> str:
-    """A program, a line for each element."""
+    """A program, a line for each element; thread blocks with a peer in common get new channels."""
     lines = [
         f'<algo name="test" nchunksperloop="{chunks}" ngpus="{len(ranks)}" coll="{coll}" '
         f'inplace="{in_place}">'
@@ -53,7 +53,9 @@ def program(
     for rank, blocks in enumerate(ranks):
         lines.append(f'<gpu id="{rank}" s_chunks="{scratch}">')
         for number, (send, recv, steps) in enumerate(blocks):
-            lines.append(f'<tb id="{number}" send="{send}" recv="{recv}" chan="0">')
+            before = blocks[:number]
+            chan = sum(send == s >= 0 or recv == r >= 0 for s, r, _ in before)
+            lines.append(f'<tb id="{number}" send="{send}" recv="{recv}" chan="{chan}">')
             lines += [each % place for place, each in enumerate(steps)]
             lines.append("</tb>")
         lines.append("</gpu>")
@@ -182,14 +184,20 @@ def test_loops_repeat_the_rows_on_each_piece_of_a_chunk() -> None:
 
 
 def test_a_message_that_is_taken_late_lands_beside() -> None:
-    """Rank 0 sends its data, and then gets rank 1's in its place before rank 1 takes the message.
+    """Rank 0's data must leave before its place has the sum, and be taken after the sum was there.
 
-    Rank 1 adds it to what it sends after, so the message must have left before, and land after.
+    Both come to s[0] of rank 1, the sum first; it adds the data to its own.
     """
     text = program(
-        [(1, 1, [step("s"), step("r", dst="s0"), step("re", "s0", "i0")])],
-        [(0, -1, [step("s", hasdep=1)]), (-1, 0, [step("rrc", after=(0, 0))])],
-        scratch=1,
+        [
+            (1, 1, [step("s"), step("rrc", hasdep=1)]),
+            (1, -1, [step("s", after=(0, 1))]),
+        ],
+        [
+            (0, 0, [step("s"), step("r", dst="s0", after=(1, 1)), step("re", "s0", "i0")]),
+            (-1, 0, [step("r", dst="s0"), step("cpy", "s0", "s1", hasdep=1)]),
+        ],
+        scratch=2,
     )
     results = execute(load(text), [torch.tensor([1]), torch.tensor([2])])
     assert [int(each) for each in results] == [3, 3]
@@ -343,7 +351,9 @@ def test_an_order_by_messages_is_no_race() -> None:
             "line 4 .*: depends on line 5 .*, which has hasdep=0",
         ),
         (
-            program([(1, -1, [step("s")]), (1, -1, [step("s")])], [(-1, 0, [step("rrc")])]),
+            program([(1, -1, [step("s")]), (1, -1, [step("s")])], [(-1, 0, [step("rrc")])]).replace(
+                'chan="1"', 'chan="0"'
+            ),
             "line 6: rank 0, thread block 1: send 1 on channel 0 must be of one thread blo",
         ),
         (

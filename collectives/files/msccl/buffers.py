@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.files.msccl.document import Program, Range, Step
+from ringleaf.collectives.files.msccl.document import Program, Range
 from ringleaf.errors import ScheduleError
 
 NAMES: Mapping[str, Collective] = {
@@ -147,8 +147,3 @@ class Buffers:
 
     def _rotated(self, offset: int, distance: int) -> int:
         return distance % self.ranks * self.share + offset % self.share
-
-
-def ranges_of(step: Step) -> Iterator[Range]:
-    """Yield the local ranges of a step."""
-    yield from (each for each in (step.src, step.dst) if each is not None)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.files.msccl.buffers import Buffers, Place
 from ringleaf.collectives.files.msccl.document import Program
-from ringleaf.collectives.files.msccl.machine import Machine, Value, members, show
+from ringleaf.collectives.files.msccl.machine import Machine
+from ringleaf.collectives.files.msccl.state import Value, members, show
 from ringleaf.errors import ScheduleError
 
 
@@ -58,7 +59,7 @@ def check_goals(program: Program, machine: Machine, buffers: Buffers, root: int)
         if problem:
             raise ScheduleError(
                 f"{program.where}: rank {rank}, {show(place)}: {problem}; "
-                f"last written by {machine.last_write(rank, place)}"
+                f"last written by {machine.uses.last_write(rank, place)}"
             )
 
 

@@ -2,102 +2,23 @@
 
 Thread blocks run side by side. A message waits in the channel of its two ends, of which there is no
 limit; a receive waits for one, and a step for the step that it depends on. As no step depends on
-data, the outcome is the same in whatever order thread blocks take turns, if nothing races: two
-steps that use a place, one of which writes it, must have an order by messages and dependencies.
-Vector clocks tell whether they have (Mattern, "Virtual time and global states of distributed
-systems", 1989).
+data, the outcome is the same in whatever order thread blocks take turns, if places don't race
+(`races`).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from ringleaf.collectives.files.msccl.buffers import Buffers, Place
-from ringleaf.collectives.files.msccl.document import ADDS, Block, Kind, Program, Range, Step
+from ringleaf.collectives.files.msccl.document import ADDS, Kind, Program, Range
+from ringleaf.collectives.files.msccl.races import Uses
+from ringleaf.collectives.files.msccl.state import Clock, Event, Parcel, Thread, Value, show
 from ringleaf.errors import ScheduleError
 
 MOST_TOLD = 6  # thread blocks of a chain that waits
-
-Clock = npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """The contents of a place: contributions of ranks to a logical chunk, as sets of bits."""
-
-    chunk: int
-    once: int
-    twice: int = 0
-
-    def plus(self, other: Value) -> Value:
-        """Return the sum with another value of the same chunk."""
-        twice = self.twice | other.twice | self.once & other.once
-        return Value(self.chunk, self.once | other.once, twice)
-
-
-@dataclass(slots=True)
-class Parcel:
-    """A message: its contents, and the sender's clock."""
-
-    thread: Thread
-    step: int
-    values: list[Value]
-    clock: Clock
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """A step that was done.
-
-    Attributes:
-        thread: Its thread block.
-        number: Its number there.
-        step: The step.
-        taken: The message that it has received, if any.
-        sent: The message that it has sent, if any.
-        src: The places that it reads.
-        dst: The places that it writes.
-        chunks: The logical chunk of each.
-    """
-
-    thread: Thread
-    number: int
-    step: Step
-    taken: Parcel | None
-    sent: Parcel | None
-    src: list[Place]
-    dst: list[Place]
-    chunks: list[int]
-
-
-@dataclass(slots=True, eq=False)
-class Thread:
-    """A thread block at work."""
-
-    rank: int
-    block: Block
-    number: int  # among all thread blocks
-    clock: Clock
-    next: int = 0  # the next step
-    kept: dict[int, Clock] = field(default_factory=dict)  # clocks after steps others may wait for
-
-    @property
-    def is_done(self) -> bool:
-        return self.next == len(self.block.steps)
-
-
-@dataclass(slots=True)
-class _Use:
-    """The last write of a place, and the reads since: thread -> the number of its step, from 1."""
-
-    writer: Thread | None = None
-    written: int = 0
-    reads: dict[int, tuple[Thread, int]] = field(default_factory=dict)
 
 
 class Machine:
@@ -124,7 +45,7 @@ class Machine:
             (each.rank, each.block.send, each.block.channel): each for each in self._threads
         }
         self._channels: dict[tuple[int, int, int], deque[Parcel]] = {}
-        self._uses: dict[tuple[int, Place], _Use] = {}
+        self.uses = Uses(program)
         self.values: dict[tuple[int, Place], Value] = {
             (rank, place): Value(chunk, 1 << rank)
             for rank in range(program.ranks)
@@ -273,7 +194,7 @@ class Machine:
                 for place, value in zip(src if kind in ADDS else dst, values, strict=True)
             ]
         for place, value in zip(dst, values, strict=False):  # none, if it only sends
-            self._write(thread, number, place)
+            self.uses.write(thread, number, place)
             self.values[thread.rank, place] = value
         return values
 
@@ -292,55 +213,11 @@ class Machine:
         found = self.values.get((thread.rank, place))
         if found is None:
             raise self._error(thread, number, f"reads {show(place)}, which nothing has written")
-        use = self._uses.setdefault((thread.rank, place), _Use())
-        self._check_order(thread, number, place, [(use.writer, use.written)])
-        use.reads[thread.number] = thread, number + 1
+        self.uses.read(thread, number, place)
         return found
-
-    def _write(self, thread: Thread, number: int, place: Place) -> None:
-        use = self._uses.setdefault((thread.rank, place), _Use())
-        self._check_order(thread, number, place, [(use.writer, use.written), *use.reads.values()])
-        self._uses[thread.rank, place] = _Use(thread, number + 1)
-
-    def _check_order(
-        self,
-        thread: Thread,
-        number: int,
-        place: Place,
-        uses: list[tuple[Thread | None, int]],
-    ) -> None:
-        """Raise ScheduleError unless these uses of a place are over when a step uses it."""
-        for other, step in uses:
-            if other is not None and thread.clock[other.number] < step:
-                raise self._error(
-                    thread,
-                    number,
-                    f"uses {show(place)} at the same time as {self._at(other, step - 1)}, and one "
-                    "of them writes it; add a dependency",
-                )
 
     def _at(self, thread: Thread, number: int) -> str:
         return self._program.at(thread.rank, thread.block.id, number)
 
     def _error(self, thread: Thread, number: int, problem: str) -> ScheduleError:
         return ScheduleError(f"{self._program.where}: {self._at(thread, number)}: {problem}")
-
-    def last_write(self, rank: int, place: Place) -> str:
-        """Return the step that has written a place last, as messages name it."""
-        use = self._uses.get((rank, place))
-        if use is None or use.writer is None:
-            return "no step"
-        return self._at(use.writer, use.written - 1)
-
-
-def show(place: Place) -> str:
-    """Return a place as text."""
-    return f"{place[0]}[{place[1]}]"
-
-
-def members(bits: int) -> Iterator[int]:
-    """Yield the ranks of a set of bits."""
-    while bits:
-        lowest = bits & -bits
-        yield lowest.bit_length() - 1
-        bits ^= lowest

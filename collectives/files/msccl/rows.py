@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from ringleaf.collectives.files.msccl.buffers import Buffers, Place
 from ringleaf.collectives.files.msccl.document import ADDS, Kind, Program
 from ringleaf.collectives.files.msccl.goals import goals
-from ringleaf.collectives.files.msccl.machine import Event, Parcel
+from ringleaf.collectives.files.msccl.state import Event, Parcel
 from ringleaf.collectives.schedule import Op, Transfer
 
 _FIRST = 1  # step; inputs are copied to other places in step 0
