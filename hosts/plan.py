@@ -394,7 +394,9 @@ def _sort(
     rank = np.empty_like(by_node)
     rank[by_node] = np.arange(len(by_node))
     number = rank[inverse]
-    order = np.lexsort((~reads, place, number))
+    order = np.argsort(number, kind="stable")
+    if (kind == LOCAL).any():
+        order = np.lexsort((~reads, place, number))
     first = first[by_node]
     count = int((~is_sum[first]).sum())
     edges = np.searchsorted(number[order], np.arange(count + 1))

@@ -15,6 +15,8 @@ from ringleaf.errors import ConfigError, ScheduleError
 if TYPE_CHECKING:
     from ringleaf.collectives.schedule import Schedule
 
+_KEPT = 4  # schedules of a file, for different sizes
+
 
 def read_algorithm(path: Path) -> Algorithm:
     """Return a file as an algorithm; a file that has not changed is read once in a process.
@@ -35,7 +37,8 @@ def _read(path: Path, text: str) -> Algorithm:
         _check_request(request, source, path)
         key = request.size_bytes, request.segments
         if key not in loaded:
-            loaded.clear()
+            if len(loaded) == _KEPT:
+                del loaded[next(iter(loaded))]
             loaded[key] = _verified(source.load(*key), path)
         return loaded[key]
 
