@@ -20,6 +20,9 @@ from ringleaf.errors import ScheduleError
 
 MOST_TOLD = 6  # thread blocks of a chain that waits
 
+_Key = tuple[int, int] | tuple[int, int, int]
+"""A thread block's number and a step; or a channel: its sender, its receiver and its number."""
+
 
 class Machine:
     """Runs a program on sets of contributions.
@@ -38,9 +41,6 @@ class Machine:
             for number, (rank, block) in enumerate(blocks)
         ]
         self._by_id = {(each.rank, each.block.id): each for each in self._threads}
-        self._takers = {
-            (each.block.recv, each.rank, each.block.channel): each for each in self._threads
-        }
         self._senders = {
             (each.rank, each.block.send, each.block.channel): each for each in self._threads
         }
@@ -60,44 +60,58 @@ class Machine:
         """
         events: list[Event] = []
         ready = deque(self._threads)
-        waiting: dict[Thread, list[Thread]] = {}
+        waiting: dict[_Key, list[Thread]] = {}
         while ready:
             thread = ready.popleft()
             if thread.is_done:
                 continue
-            other = self._waits_for(thread)
-            if other is None:
-                events.append(self._do(thread))
-                ready += waiting.pop(thread, [])
-                ready.append(thread)
-            elif isinstance(other, Thread):
-                waiting.setdefault(other, []).append(thread)
+            lacking = self._lacks(thread)
+            if lacking is not None:
+                waiting.setdefault(lacking, []).append(thread)
+                continue
+            event = self._do(thread)
+            events.append(event)
+            ready += waiting.pop((thread.number, event.number), [])
+            if event.sent is not None:
+                ready += waiting.pop(self._ends_out(thread), [])
+            ready.append(thread)
         if not all(thread.is_done for thread in self._threads):
             self._blame()
         self._check_channels()
         return events
 
-    def _waits_for(self, thread: Thread) -> Thread | str | None:
-        """Return the thread block that must go on before the next step; None: it may be done.
+    def _ends_out(self, thread: Thread) -> tuple[int, int, int]:
+        return thread.rank, thread.block.send, thread.block.channel
 
-        A text says why nothing will let it go on.
-        """
-        step, block = thread.block.steps[thread.next], thread.block
+    def _ends_in(self, thread: Thread) -> tuple[int, int, int]:
+        return thread.block.recv, thread.rank, thread.block.channel
+
+    def _lacks(self, thread: Thread) -> _Key | None:
+        """Return the step, or the channel, that a thread block waits for; None: it may go on."""
+        step = thread.block.steps[thread.next]
         if step.after is not None:
             other = self._by_id[thread.rank, step.after[0]]
             if other.next <= step.after[1]:
-                return other
-        ends = (block.recv, thread.rank, block.channel)
-        if step.kind.receives and not self._channels.get(ends):
-            sender = self._senders.get(ends)
-            to = f"rank {thread.rank} on channel {block.channel}"
-            if sender is None:
-                return f"and no thread block of rank {block.recv} sends to {to}"
-            if sender.is_done:
-                sent = sum(each.kind.sends for each in sender.block.steps)
-                return f"and rank {block.recv} sends {sent} to {to} in all"
-            return sender
+                return other.number, step.after[1]
+        if step.kind.receives and not self._channels.get(self._ends_in(thread)):
+            return self._ends_in(thread)
         return None
+
+    def _blocks(self, thread: Thread) -> Thread | str:
+        """Return the thread block that one waits for; a text says why it waits in vain."""
+        lacking = self._lacks(thread)
+        assert lacking is not None
+        if len(lacking) == 2:
+            return self._threads[lacking[0]]
+        src, dst, channel = lacking
+        sender = self._senders.get(lacking)
+        to = f"rank {dst} on channel {channel}"
+        if sender is None:
+            return f"and no thread block of rank {src} sends to {to}"
+        if sender.is_done:
+            sent = sum(each.kind.sends for each in sender.block.steps)
+            return f"and rank {src} sends {sent} to {to} in all"
+        return sender
 
     def _blame(self) -> None:
         """Raise ScheduleError for a chain of thread blocks of which each waits for the next."""
@@ -106,7 +120,7 @@ class Machine:
         found: Thread | str | None = thread
         while isinstance(found, Thread) and found not in seen:
             seen.append(found)
-            found = self._waits_for(found)
+            found = self._blocks(found)
         if isinstance(found, Thread):
             seen = seen[seen.index(found) :]
             end = "each waits for the next, and the last for the first"
@@ -119,12 +133,10 @@ class Machine:
 
     def _wait(self, thread: Thread) -> str:
         """Return what a thread block waits for, as text."""
-        step = thread.block.steps[thread.next]
-        at = self._at(thread, thread.next)
-        if step.after is not None:
-            other, awaited = step.after
-            if self._by_id[thread.rank, other].next <= awaited:
-                return f"{at} waits for step {awaited} of thread block {other}"
+        at, lacking = self._at(thread, thread.next), self._lacks(thread)
+        if lacking is not None and len(lacking) == 2:
+            other = self._threads[lacking[0]].block.id
+            return f"{at} waits for step {lacking[1]} of thread block {other}"
         return f"{at} waits for a message of rank {thread.block.recv}"
 
     def _check_channels(self) -> None:
@@ -137,13 +149,12 @@ class Machine:
                 )
 
     def _do(self, thread: Thread) -> Event:
-        number, block = thread.next, thread.block
-        step = block.steps[number]
+        number, step = thread.next, thread.block.steps[thread.next]
         if step.after is not None:
             np.maximum(thread.clock, self._clock_of(thread.rank, *step.after), out=thread.clock)
         taken = None
         if step.kind.receives:
-            taken = self._channels[block.recv, thread.rank, block.channel].popleft()
+            taken = self._channels[self._ends_in(thread)].popleft()
             np.maximum(thread.clock, taken.clock, out=thread.clock)
         thread.next += 1
         thread.clock[thread.number] = thread.next
@@ -152,8 +163,7 @@ class Machine:
         sent = None
         if step.kind.sends:
             sent = Parcel(thread, number, values, thread.clock.copy())
-            ends = (thread.rank, block.send, block.channel)
-            self._channels.setdefault(ends, deque()).append(sent)
+            self._channels.setdefault(self._ends_out(thread), deque()).append(sent)
         if step.is_awaited:
             thread.kept[number] = sent.clock if sent else thread.clock.copy()
         return Event(thread, number, step, taken, sent, src, dst, [value.chunk for value in values])

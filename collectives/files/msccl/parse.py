@@ -81,7 +81,7 @@ class _Reader:
         self.told = given.number("ngpus", 1, MOST_RANKS)
         self.program = Program(
             self.where,
-            given.text("name", "program"),
+            _shown(given.text("name", "program")),
             given.text("coll"),
             given.number("inplace", 0, 1, default=0) == 1,
             given.number("nchunksperloop", 1, MOST_CELLS),
@@ -160,6 +160,11 @@ class _Reader:
         except ValueError:
             valid = ", ".join(kind.value for kind in Kind)
             raise self._error(f"unknown type, got {text[:MOST_SHOWN]!r}; valid: {valid}") from None
+
+
+def _shown(name: str) -> str:
+    """Return a name as it can be printed anywhere."""
+    return "".join(letter if letter.isprintable() else "?" for letter in name[:MOST_SHOWN])
 
 
 _NESTED = {"": ("algo",), "algo": ("gpu",), "gpu": ("tb",), "tb": ("step", "op")}

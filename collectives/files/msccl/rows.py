@@ -34,7 +34,7 @@ class _Cell:
         contents: A number for what it holds, the same for equal contents.
         written: The step of the last write.
         read: The step of the last read.
-        leaving: Messages that were sent from it, and not yet received.
+        leaving: Messages that were sent from it, were not received so far, and have no last step.
     """
 
     rank: int
@@ -43,7 +43,7 @@ class _Cell:
     contents: int = -1
     written: int = 0
     read: int = 0
-    leaving: list[_Leaving] = field(default_factory=list)
+    leaving: dict[int, _Leaving] = field(default_factory=dict)  # by identity
 
 
 @dataclass(slots=True, eq=False)
@@ -180,7 +180,7 @@ class _Maker:
         else:
             landing = dst
         for each, cell, target in zip(leaving, landing, dst, strict=True):
-            each.cell.leaving.remove(each)
+            each.cell.leaving.pop(id(each), None)
             at = max(_FIRST, each.least) if step < 0 else step
             op = Op.REDUCE if adds and cell is target else Op.COPY
             self._write(event, each.cell, cell, at, op, channel)
@@ -195,8 +195,9 @@ class _Maker:
         self._rows.append((row, (event.thread.rank, event.thread.block.id, event.number)))
         src.read = max(src.read, step)
         dst.written = max(dst.written, step)
-        for each in dst.leaving:
-            each.most = min(each.most, step)
+        for each in dst.leaving.values():
+            each.most = step  # later writes have later steps
+        dst.leaving.clear()
 
     def _fill(self, cell: _Cell, contents: int, adds: bool) -> None:
         if adds:
@@ -214,7 +215,7 @@ class _Maker:
 
 def _leave(cell: _Cell) -> _Leaving:
     found = _Leaving(cell, cell.contents, cell.written + 1)
-    cell.leaving.append(found)
+    cell.leaving[id(found)] = found
     return found
 
 
