@@ -62,6 +62,7 @@ class Algorithm:
         cost_of: Returns the closed form's figures for that schedule.
         in_network: Whether it needs switches that aggregate.
         look: Its look in figures, which never changes; None: chosen by its name.
+        ranks: The only number of ranks that it is for; None: any.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Algorithm:
     cost_of: Callable[[Request], Cost]
     in_network: bool = False
     look: Look | None = None
+    ranks: int | None = None
 
     def build(
         self,

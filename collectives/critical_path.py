@@ -76,7 +76,8 @@ def sent_bytes(schedule: Schedule, size_bytes: int, *, element_bytes: int = 4) -
     edges = np.array(_chunk_edges(schedule, size_bytes, element_bytes))
     rows, sent = schedule.columns, np.zeros(schedule.nodes, np.int64)
     sizes, adds = edges[rows.stop] - edges[rows.start], rows.op == AGGREGATE
-    np.add.at(sent, rows.src[~adds], sizes[~adds])
+    leaves = ~adds & ~schedule.is_local(rows)
+    np.add.at(sent, rows.src[leaves] % schedule.nodes, sizes[leaves])
     for size, ranks in zip(sizes[adds], rows.groups, strict=True):
         sent[list(ranks)] += size
     found: list[int] = sent.tolist()
@@ -98,7 +99,7 @@ def _singly(schedule: Schedule) -> Iterable[Message | Aggregate]:
         if isinstance(row, Aggregate):
             yield row
         else:
-            yield Message(row.step, row.src, row.dst, row.chunk, row.chunk + 1, row.op)
+            yield Message(row.step, row.src, row.dst, row.chunk, row.chunk + 1, row.op, row.channel)
 
 
 class _Kind(IntEnum):
@@ -191,7 +192,7 @@ class _Walk:
         self._moves = moves
         self._edges = edges
         self._fabric = fabric
-        self._ranks = schedule.ranks
+        self._ranks, self._hosts = schedule.ranks, schedule.nodes
         self._nodes = _data_flow(schedule, moves)
         self._out = [_Port() for _ in range(schedule.nodes)]
         self._in = [_Port() for _ in range(schedule.nodes)]
@@ -221,29 +222,36 @@ class _Walk:
         move = self._moves[number]
         if isinstance(move, Aggregate):
             heappush(self._events, (now_ps + self._aggregation_ps(move), _Kind.LAND, number))
-        elif self._edges[move.stop] == self._edges[move.start]:
+        elif self._is_free(move):
             heappush(self._events, (now_ps, _Kind.LAND, number))  # nothing to send
         else:
-            heappush(self._out[move.src].waiting, number)
-            self._start_sending(move.src, now_ps)
+            heappush(self._out[move.src % self._hosts].waiting, number)
+            self._start_sending(move.src % self._hosts, now_ps)
+
+    def _is_free(self, move: Message) -> bool:
+        """Return whether a move takes no time: without a byte, or within a node."""
+        is_empty = self._edges[move.stop] == self._edges[move.start]
+        return is_empty or move.src % self._hosts == move.dst % self._hosts
 
     def _start_sending(self, rank: int, now_ps: int) -> None:
         number = self._out[rank].take()
         if number is None:
             return
         move = self._message(number)
-        arrival_ps = now_ps + self._fabric.latency_ps(move.src, move.dst)
+        arrival_ps = now_ps + self._fabric.latency_ps(
+            move.src % self._hosts, move.dst % self._hosts
+        )
         heappush(self._events, (now_ps + self._busy_ps(move), _Kind.FREE_OUT, number))
         heappush(self._events, (arrival_ps, _Kind.ARRIVE, number))
 
     def _free_out(self, number: int, now_ps: int) -> None:
-        rank = self._message(number).src
+        rank = self._message(number).src % self._hosts
         self._finish(rank, now_ps)
         self._out[rank].busy = False
         self._start_sending(rank, now_ps)
 
     def _arrive(self, number: int, now_ps: int) -> None:
-        rank = self._message(number).dst
+        rank = self._message(number).dst % self._hosts
         heappush(self._in[rank].waiting, number)
         self._start_receiving(rank, now_ps)
 
@@ -255,7 +263,7 @@ class _Walk:
             heappush(self._events, (landed_ps, _Kind.FREE_IN, number))
 
     def _free_in(self, number: int, now_ps: int) -> None:
-        rank = self._message(number).dst
+        rank = self._message(number).dst % self._hosts
         self._in[rank].busy = False
         self._start_receiving(rank, now_ps)
 
@@ -266,7 +274,7 @@ class _Walk:
     def _apply(self, number: int, now_ps: int) -> None:
         move = self._moves[number]
         for rank in move.ranks if isinstance(move, Aggregate) else (move.dst,):
-            self._finish(rank, now_ps)
+            self._finish(rank % self._hosts, now_ps)
         for later in self._nodes[number].writes:
             self._allow_apply(later, now_ps)
         for later in self._nodes[number].sends:

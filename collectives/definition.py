@@ -148,13 +148,13 @@ def find_faults(schedule: Schedule, collective: Collective, root: int = 0) -> Fa
 
 def _follow(schedule: Schedule, collective: Collective, root: int) -> Faults:
     words = -(-schedule.ranks // 64)
-    together = max(_BLOCK_BYTES // (2 * 8 * words * schedule.nodes), 1)
+    together = max(_BLOCK_BYTES // (2 * 8 * words * schedule.places), 1)
     wanted = demands(collective, schedule.ranks, schedule.chunks, root)
     cells = np.zeros((schedule.ranks, schedule.chunks), np.bool_)
     found: Fault | None = None
     for first, part in _Moves.of(schedule).by_chunks(schedule.chunks, together):
         there = wanted[:, first : first + together]
-        contents = _Contents(schedule.ranks, schedule.nodes, there.shape[1])
+        contents = _Contents(schedule.ranks, schedule.places, there.shape[1])
         contents.run(part)
         wrong = contents.faults(there)
         cells[:, first : first + together] = wrong
@@ -181,7 +181,7 @@ class _Moves:
     @classmethod
     def of(cls, schedule: Schedule) -> _Moves:
         rows = schedule.columns.by_chunk()
-        step, src, dst, chunk, _, op = rows.arrays
+        step, src, dst, chunk, _, op, _ = rows.arrays
         if rows.groups:
             sizes = np.ones(len(rows), np.int64)
             sizes[op == AGGREGATE] = [len(ranks) for ranks in rows.groups]

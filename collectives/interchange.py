@@ -6,8 +6,9 @@
     [1, [0, 1], 1, "aggregate"]
     ]}
 
-A row of five is step, source, destination, chunk and operation; a row of four is step, ranks,
-chunk and "aggregate". Where messages are encoded, "codec" names the codec, and "coded" lists the
+A row of five is step, source, destination, chunk and operation, one of six has the channel as well;
+a row of four is step, ranks, chunk and "aggregate". "scratch" counts layers of scratch memory.
+Where messages are encoded, "codec" names the codec, and "coded" lists the
 operations whose messages are encoded.
 """
 
@@ -33,6 +34,7 @@ def to_json(schedule: Schedule) -> str:
         "chunks": schedule.chunks,
         "root": schedule.root,
         **({"servers": schedule.servers} if schedule.servers else {}),
+        **({"scratch": schedule.scratch} if schedule.scratch else {}),
         **_codec_as_plain(schedule),
     }
     rows = ",\n".join(json.dumps(_row_as_list(row)) for row in schedule.rows)
@@ -63,6 +65,7 @@ def from_json(text: str, where: str = "schedule") -> Schedule:
         rows=tuple(_row_from_list(row, f"{where}: row {i}") for i, row in enumerate(rows)),
         root=_value(data, "root", int, where),
         servers=_value({"servers": 0} | data, "servers", int, where),
+        scratch=_value({"scratch": 0} | data, "scratch", int, where),
         **_codec_from_plain(data, where),
     )
     check(schedule)
@@ -90,13 +93,16 @@ def _codec_from_plain(data: dict[str, Any], where: str) -> dict[str, Any]:
 def _row_as_list(row: Row) -> list[Any]:
     if isinstance(row, Aggregate):
         return [row.step, list(row.ranks), row.chunk, "aggregate"]
-    return [row.step, row.src, row.dst, row.chunk, row.op.value]
+    channel = [row.channel] if row.channel else []
+    return [row.step, row.src, row.dst, row.chunk, row.op.value, *channel]
 
 
 def _row_from_list(values: Any, where: str) -> Row:
     match values:
         case [int(step), int(src), int(dst), int(chunk), "reduce" | "copy" as op]:
             return Transfer(step, src, dst, chunk, Op(op))
+        case [int(step), int(src), int(dst), int(chunk), "reduce" | "copy" as op, int(channel)]:
+            return Transfer(step, src, dst, chunk, Op(op), channel)
         case [int(step), [*ranks], int(chunk), "aggregate"] if all(
             isinstance(rank, int) for rank in ranks
         ):

@@ -89,7 +89,7 @@ def execute_chunks(
     rows_of = rows_by_chunk(schedule)
     for chunk, (start, stop) in enumerate(chunk_ranges(elements, schedule.chunks)):
         values = [read(rank, start, stop) for rank in range(schedule.ranks)]
-        values += [torch.zeros_like(values[0])] * schedule.servers
+        values += [torch.zeros_like(values[0])] * (schedule.places - schedule.ranks)
         if stop > start:
             _execute_chunk(schedule, [row for _, row in rows_of[chunk]], values)
         yield ChunkResult(chunk, start, stop, values[: schedule.ranks])
@@ -140,7 +140,7 @@ def message_bytes(schedule: Schedule, tensors: Sequence[torch.Tensor]) -> list[i
     elements = _check_tensors(schedule, tensors)
     check(schedule)
     values = [tensor.reshape(-1).clone() for tensor in tensors]
-    values += [torch.zeros_like(values[0]) for _ in range(schedule.servers)]
+    values += [torch.zeros_like(values[0]) for _ in range(schedule.places - schedule.ranks)]
     ranges, sizes = chunk_ranges(elements, schedule.chunks), list[int]()
     for _, group in groupby(messages(schedule), attrgetter("step")):
         step = list(group)

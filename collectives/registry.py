@@ -1,16 +1,19 @@
 """Algorithms and codecs by name.
 
 A new one is a file in `algorithms` or `codecs`, or an entry point of a package. Each aggregation
-system is an algorithm, too, and brings it along.
+system is an algorithm, too, and brings it along. So is each file with a schedule, by its name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Protocol
 
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.codec import Codec
+from ringleaf.collectives.files.algorithm import read_algorithm
+from ringleaf.collectives.files.registry import names_file
 from ringleaf.registry import Registry
 
 
@@ -24,11 +27,11 @@ class Aggregating(Protocol):
 SYSTEMS: Registry[Aggregating] = Registry("systems", "system", "ina", "SYSTEM", module="system")
 
 
-class _OfSystems(Mapping[str, Algorithm]):
-    """The algorithms that systems bring along."""
+class _Others(Mapping[str, Algorithm]):
+    """The algorithms that systems bring along, and those in files, of which there is no list."""
 
     def __getitem__(self, name: str) -> Algorithm:
-        return SYSTEMS[name].algorithm
+        return read_algorithm(Path(name)) if names_file(name) else SYSTEMS[name].algorithm
 
     def __iter__(self) -> Iterator[str]:
         return iter(SYSTEMS)
@@ -37,11 +40,15 @@ class _OfSystems(Mapping[str, Algorithm]):
         return len(SYSTEMS)
 
     def __contains__(self, name: object) -> bool:
-        return name in SYSTEMS
+        return name in SYSTEMS or (isinstance(name, str) and names_file(name))
 
 
 ALGORITHMS: Registry[Algorithm] = Registry(
-    "algorithms", "algorithm", "collectives/algorithms", "ALGORITHM", others=_OfSystems()
+    "algorithms",
+    "algorithm",
+    "collectives/algorithms",
+    "ALGORITHM",
+    others=_Others(),
 )
 
 CODECS: Registry[Codec] = Registry("codecs", "codec", "collectives/codecs", "CODEC")

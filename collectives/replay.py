@@ -38,7 +38,7 @@ class Replay:
     """
 
     def __init__(self, schedule: Schedule, elements: int) -> None:
-        self.nodes = schedule.nodes
+        self.nodes = schedule.places
         self._edges = np.array([0, *(stop for _, stop in chunk_ranges(elements, schedule.chunks))])
         rows = schedule.columns.by_chunk()
         order = np.argsort(rows.start, kind="stable")

@@ -41,13 +41,17 @@ _OPS = (Op.REDUCE, Op.COPY)
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """One chunk from one rank to another."""
+    """One chunk from one place to another: a rank, or scratch memory (`schedule`).
+
+    Messages of different channels do not wait for one another, though they have the same ends.
+    """
 
     step: int
     src: int
     dst: int
     chunk: int
     op: Op
+    channel: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,7 @@ class Message:
     start: int
     stop: int
     op: Op
+    channel: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +85,12 @@ class Columns:
 
     Attributes:
         step: (messages,) the step of each.
-        src: (messages,) the sending rank; of an aggregation, its place in `groups`.
-        dst: (messages,) the receiving rank; of an aggregation, -1.
+        src: (messages,) the sending place; of an aggregation, its place in `groups`.
+        dst: (messages,) the receiving place; of an aggregation, -1.
         start: (messages,) the first chunk.
         stop: (messages,) the chunk after the last one.
         op: (messages,) REDUCE, COPY or AGGREGATE.
+        channel: (messages,) the channel of each; of an aggregation, 0.
         groups: The ranks of each aggregation; `Rows` numbers them in the order of the schedule.
     """
 
@@ -94,6 +100,7 @@ class Columns:
     start: Column
     stop: Column
     op: Column
+    channel: Column
     groups: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
@@ -103,18 +110,19 @@ class Columns:
         flat: list[int] = []
         for row in rows:
             if isinstance(row, Aggregate):
-                flat += (row.step, len(groups), -1, row.chunk, AGGREGATE)
+                flat += (row.step, len(groups), -1, row.chunk, AGGREGATE, 0)
                 groups.append(row.ranks)
             else:
-                flat += (row.step, row.src, row.dst, row.chunk, _OPS.index(row.op))
-        step, src, dst, chunk, op = np.array(flat, np.int64).reshape(-1, 5).T.copy()
-        return cls(step, src, dst, chunk, chunk + 1, op, tuple(groups))
+                op_number = _OPS.index(row.op)
+                flat += (row.step, row.src, row.dst, row.chunk, op_number, row.channel)
+        step, src, dst, chunk, op, channel = np.array(flat, np.int64).reshape(-1, 6).T.copy()
+        return cls(step, src, dst, chunk, chunk + 1, op, channel, tuple(groups))
 
     @classmethod
     def transfers(
         cls, step: Any, src: Any, dst: Any, start: Any, op: Op, *, size: Any = 1
     ) -> Columns:
-        """Return transfers with one operation.
+        """Return transfers with one operation, all on channel 0.
 
         Args:
             step: Steps, as all following numbers: arrays that broadcast against one another, in
@@ -126,7 +134,7 @@ class Columns:
             size: Numbers of neighbouring chunks that are moved.
         """
         number = _OPS.index(op)
-        wide = np.broadcast_arrays(step, src, dst, start, np.add(start, size), number)
+        wide = np.broadcast_arrays(step, src, dst, start, np.add(start, size), number, 0)
         return cls._with([np.ascontiguousarray(each, np.int64).reshape(-1) for each in wide])
 
     @classmethod
@@ -139,13 +147,13 @@ class Columns:
 
     @classmethod
     def _with(cls, arrays: Iterable[Column], groups: tuple[tuple[int, ...], ...] = ()) -> Columns:
-        step, src, dst, start, stop, op = arrays
-        return cls(step, src, dst, start, stop, op, groups)
+        step, src, dst, start, stop, op, channel = arrays
+        return cls(step, src, dst, start, stop, op, channel, groups)
 
     @property
     def arrays(self) -> tuple[Column, ...]:
         """All columns, in the order of the attributes."""
-        return (self.step, self.src, self.dst, self.start, self.stop, self.op)
+        return (self.step, self.src, self.dst, self.start, self.stop, self.op, self.channel)
 
     def __len__(self) -> int:
         """Return the number of messages."""
@@ -162,7 +170,7 @@ class Columns:
     def coalesced(self) -> Columns:
         """Return columns in which transfers that can travel as one message are one."""
         follows = (self.start[1:] == self.stop[:-1]) & (self.op[1:] != AGGREGATE)
-        for each in (self.step, self.src, self.dst, self.op):
+        for each in (self.step, self.src, self.dst, self.op, self.channel):
             follows &= each[1:] == each[:-1]
         if not follows.any():
             return self
@@ -192,11 +200,12 @@ class Columns:
 
     def messages(self) -> Iterator[Message | Aggregate]:
         """Yield the messages and aggregations as objects."""
-        for step, src, dst, start, stop, op in zip(*(a.tolist() for a in self.arrays), strict=True):
+        rows = zip(*(column.tolist() for column in self.arrays), strict=True)
+        for step, src, dst, start, stop, op, channel in rows:
             if op == AGGREGATE:
                 yield Aggregate(step, self.groups[src], start)
             else:
-                yield Message(step, src, dst, start, stop, _OPS[op])
+                yield Message(step, src, dst, start, stop, _OPS[op], channel)
 
     @cached_property
     def digest(self) -> bytes:
@@ -242,7 +251,7 @@ class Rows(Sequence[Row]):
         if isinstance(message, Aggregate):
             return message
         chunk = message.stop - (int(self._ends[at]) - number)
-        return Transfer(message.step, message.src, message.dst, chunk, message.op)
+        return Transfer(*_ends(message), chunk, message.op, message.channel)
 
     def __iter__(self) -> Iterator[Row]:
         """Yield all rows."""
@@ -251,7 +260,7 @@ class Rows(Sequence[Row]):
                 yield each
             else:
                 for chunk in range(each.start, each.stop):
-                    yield Transfer(each.step, each.src, each.dst, chunk, each.op)
+                    yield Transfer(*_ends(each), chunk, each.op, each.channel)
 
     def __eq__(self, other: object) -> bool:
         """Return whether these are the same rows as another schedule's."""
@@ -264,3 +273,7 @@ class Rows(Sequence[Row]):
     def __repr__(self) -> str:
         """Return the number of rows."""
         return f"<{len(self)} rows>"
+
+
+def _ends(message: Message) -> tuple[int, int, int]:
+    return message.step, message.src, message.dst

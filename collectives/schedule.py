@@ -6,6 +6,11 @@ Each rank holds a tensor of the same shape, cut into `chunks` nearly equal range
 Ranks may have the help of servers, numbered after them: nodes that hold zeros at first, have
 nothing to contribute, and of which nothing is demanded. Rows name ranks and servers alike.
 
+Nodes may have scratch memory: layers as large as the tensor, cut in the same way. Rows name places:
+place p is node p modulo the nodes, in layer p // nodes, where layer 0 is the tensor. So chunk c of
+a row means the same elements at both ends. A row between layers of one node copies or adds there,
+and takes no time. Scratch memory holds nothing until something is copied there.
+
 Meaning
     Rows of one step are concurrent: they read the contents from before the step. Operations
     on one (rank, chunk) apply in row order. So every float addition has its place, and the
@@ -27,13 +32,16 @@ Execution by data flow
     in a buffer of its own, not when it has been applied. `verify.verify` says of a schedule
     whether such waiting ever happens (it does not in any allreduce here).
 
+    A row within a node is applied at once when both rules allow it.
+
     A rank joins an `Aggregate` by the rule for sending, and takes its result by the rule
     for applying. A row whose chunk is empty moves nothing; its ends skip it.
 
 Messages
     Adjacent rows that move neighbouring chunks between the same ranks in the same step may
     travel as one message (`messages`): halving-doubling is 2 log2(n) messages per rank, not
-    2 (n - 1). Between two ranks messages go in row order, so counting suffices to match them.
+    2 (n - 1). Between two ranks messages of a channel go in row order, so counting suffices to
+    match them.
 """
 
 from __future__ import annotations
@@ -44,6 +52,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from ringleaf.collectives.codec import Codec
 from ringleaf.collectives.collective import (
@@ -63,6 +72,7 @@ from ringleaf.collectives.rows import (
     Rows,
     Transfer,
 )
+from ringleaf.collectives.scratch import check_scratch, is_local
 from ringleaf.errors import ScheduleError
 
 __all__ = [
@@ -107,6 +117,7 @@ class Schedule:
     servers: int = 0
     codec: Codec | None = None  # writes messages; None: chunks go as they are
     coded: frozenset[Op] = ALL_OPS  # messages of the other operation go as they are, too
+    scratch: int = 0  # layers of memory of each node, besides its tensor
 
     def __post_init__(self) -> None:
         if not isinstance(self.rows, Rows):
@@ -122,6 +133,15 @@ class Schedule:
     def nodes(self) -> int:
         """The number of ranks and servers."""
         return self.ranks + self.servers
+
+    @property
+    def places(self) -> int:
+        """The number of places: each node's tensor, then each one's layers of scratch memory."""
+        return self.nodes * (1 + self.scratch)
+
+    def is_local(self, rows: Columns) -> npt.NDArray[np.bool_]:
+        """Return which of some rows stay within a node: (messages,)."""
+        return is_local(rows, self.nodes)
 
     def codec_of(self, op: Op) -> Codec | None:
         """Return the codec that writes an operation's messages; None: chunks go as they are."""
@@ -184,8 +204,16 @@ def check(schedule: Schedule) -> None:
     check_root(where, schedule.root, schedule.ranks)
     if schedule.servers < 0:
         raise ScheduleError(f"{where}: servers must be >= 0, got {schedule.servers}")
+    if schedule.scratch < 0:
+        raise ScheduleError(f"{where}: scratch must be >= 0, got {schedule.scratch}")
+    if schedule.scratch and schedule.codec is not None:
+        raise ScheduleError(
+            f"{where}: a codec can't go with scratch memory, got {schedule.codec.name}"
+        )
     if not _make_sense(schedule):
         _refuse(schedule, where)
+    if schedule.scratch:
+        check_scratch(schedule.columns, schedule.nodes, schedule.places, schedule.chunks, where)
 
 
 def _make_sense(schedule: Schedule) -> bool:
@@ -197,9 +225,10 @@ def _make_sense(schedule: Schedule) -> bool:
         (np.diff(rows.step, prepend=0) >= 0).all()
         and (rows.start >= 0).all()
         and (rows.stop <= schedule.chunks).all()
-        and ((ends >= 0) & (ends < schedule.nodes)).all()
+        and ((ends >= 0) & (ends < schedule.places)).all()
         and (transfers.src != transfers.dst).all()
         and all(_are_nodes(ranks, schedule.nodes) for ranks in rows.groups)
+        and (rows.channel >= 0).all()
     )
 
 
@@ -222,6 +251,9 @@ def _refuse(schedule: Schedule, where: str) -> None:
             raise ScheduleError(f"{at}: there must be ranks, got ()")
         if len(set(members)) != len(members):
             raise ScheduleError(f"{at}: ranks must differ, got {members}")
-        if not _are_nodes(members, schedule.nodes):
-            raise ScheduleError(f"{at}: ranks must be below {schedule.nodes}, got {members}")
+        most = schedule.nodes if isinstance(row, Aggregate) else schedule.places
+        if not _are_nodes(members, most):
+            raise ScheduleError(f"{at}: ranks must be below {most}, got {members}")
+        if isinstance(row, Transfer) and row.channel < 0:
+            raise ScheduleError(f"{at}: channel must be >= 0, got {row.channel}")
     raise AssertionError("rows make no sense, and each of them does")

@@ -62,8 +62,8 @@ def codec_slack(schedule: Schedule, tensors: Sequence[torch.Tensor]) -> torch.Te
     ranges = chunk_ranges(tensors[0].numel(), schedule.chunks)
     for rows, (start, stop) in zip(rows_by_chunk(schedule), ranges, strict=True):
         values = [tensor[start:stop] for tensor in tensors]
-        values += [torch.zeros_like(values[0])] * schedule.servers
-        slacks = [torch.zeros(stop - start, dtype=torch.float64)] * schedule.nodes
+        values += [torch.zeros_like(values[0])] * (schedule.places - schedule.ranks)
+        slacks = [torch.zeros(stop - start, dtype=torch.float64)] * schedule.places
         if stop > start:
             _follow(schedule, [row for _, row in rows], values, slacks)
         parts.append(torch.stack(slacks[: schedule.ranks]).amax(dim=0))

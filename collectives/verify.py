@@ -7,7 +7,7 @@ holds for tensors of any size. Chunks never meet: each is proved by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -39,19 +39,34 @@ class Proof:
             their own. Empty: messages may be received straight into the tensor.
         identical: Whether ranks that must hold the same result hold the same bits, since it was
             added up in the same order, or once for all.
+        repeats: Numbers of the rows that bring a rank what it holds already.
     """
 
     waits: tuple[int, ...]
     landings: tuple[int, ...]
     identical: bool
+    repeats: tuple[int, ...] = ()
 
 
-def verify(schedule: Schedule, *, strict: bool = False) -> Proof:
+def place_of(row: int) -> str:
+    """Return the place of a row in its schedule, as messages name it."""
+    return f"row {row}"
+
+
+def verify(
+    schedule: Schedule,
+    *,
+    strict: bool = False,
+    repeats: bool = False,
+    place: Callable[[int], str] = place_of,
+) -> Proof:
     """Prove that each rank ends with the demanded contributions, each exactly once.
 
     Args:
         schedule: Any schedule.
         strict: Refuse schedules that need an acknowledgement to be free of races.
+        repeats: Allow rows that bring contents which are there already.
+        place: Returns the place of a row, by its number, for messages: a file's line.
 
     Raises:
         ScheduleError: If rows are out of order or name ranks or chunks that do not exist, a result
@@ -61,16 +76,18 @@ def verify(schedule: Schedule, *, strict: bool = False) -> Proof:
     check(schedule)
     waits: list[int] = []
     landings: list[int] = []
+    again: list[int] = []
     identical = True
     for chunk, rows in enumerate(rows_by_chunk(schedule)):
-        contents = _Contents(schedule, chunk, strict)
+        contents = _Contents(schedule, chunk, strict, repeats, place)
         for _ in contents.run(rows):
             pass
         contents.check_results()
         waits += contents.waits
         landings += contents.landings
+        again += contents.again
         identical = identical and contents.identical()
-    return Proof(tuple(sorted(waits)), tuple(sorted(landings)), identical)
+    return Proof(tuple(sorted(waits)), tuple(sorted(landings)), identical, tuple(sorted(again)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +110,7 @@ def contributions(schedule: Schedule) -> Iterator[Contributions]:
     """
     check(schedule)
     for chunk, rows in enumerate(rows_by_chunk(schedule)):
-        contents = _Contents(schedule, chunk, strict=False)
+        contents = _Contents(schedule, chunk, strict=False, repeats=True)
         for number, value in contents.run(rows):
             held = tuple(each.contributions for each in contents.values)
             yield Contributions(number, value.contributions, held)
@@ -138,6 +155,8 @@ class _Contents:
     schedule: Schedule
     chunk: int
     strict: bool
+    repeats: bool
+    place: Callable[[int], str] = place_of
     values: list[_Value] = field(init=False)
     unseen: list[int] = field(init=False)  # by rank: rows that send, maybe not arrived yet
     numbers: list[int] = field(default_factory=list)  # row number, by place in the chunk
@@ -146,9 +165,10 @@ class _Contents:
     doubler: dict[int, int] = field(default_factory=dict)  # contribution -> row that doubled it
     waits: list[int] = field(default_factory=list)
     landings: list[int] = field(default_factory=list)
+    again: list[int] = field(default_factory=list)  # rows that bring what is there
 
     def __post_init__(self) -> None:
-        ranks, nodes = self.schedule.ranks, self.schedule.nodes
+        ranks, nodes = self.schedule.ranks, self.schedule.places
         self.values = [_Value(1 << rank, 0, rank, 0) for rank in range(ranks)]
         self.values += [_Value(0, 0, server, 0) for server in range(ranks, nodes)]
         self.unseen = [0] * nodes
@@ -168,13 +188,19 @@ class _Contents:
                 value = self._add([self.values[row.dst], brought], number)
             written = row.ranks if isinstance(row, Aggregate) else (row.dst,)
             if all(self.values[rank].number == value.number for rank in written):
-                raise ScheduleError(
-                    f"{_name(self.schedule)}: {_row(number, row)}: "
-                    f"rank {written[0]} already holds what it brings"
-                )
+                self._repeat(number, written[0])
             for rank in written:
                 self._write(rank, value, place, first)
             yield number, brought
+
+    def _repeat(self, number: int, rank: int) -> None:
+        """Note a row that brings what is there, or refuse it."""
+        self.again.append(number)
+        if not self.repeats:
+            raise ScheduleError(
+                f"{_name(self.schedule)}: {self._row(number)}: "
+                f"rank {rank} already holds what it brings"
+            )
 
     def _send(self, place: int, row: Row) -> _Value:
         if isinstance(row, Transfer):
@@ -195,7 +221,7 @@ class _Contents:
         # a + b and b + a have the same bits, so the sorted addends name their sum; but a
         # network's sum has bits of its own.
         key = (-1 if in_network else 0, *sorted(addend.number for addend in addends))
-        number = self.sums.setdefault(key, self.schedule.nodes + len(self.sums))
+        number = self.sums.setdefault(key, self.schedule.places + len(self.sums))
         return _Value(contributions, doubled, number, known)
 
     def _blame(self, contributions: int, row_number: int) -> None:
@@ -208,7 +234,7 @@ class _Contents:
         if racing and self.strict:
             number = self.numbers[place]
             raise ScheduleError(
-                f"{_name(self.schedule)}: {_row(number, self.schedule.rows[number])}: overwrites "
+                f"{_name(self.schedule)}: {self._row(number)}: overwrites "
                 f"what rank {rank} sends, and only an acknowledgement would show that it arrived"
             )
         if racing:
@@ -231,7 +257,7 @@ class _Contents:
             if value.doubled & wanted:
                 twice = next(_members(value.doubled & wanted))
                 number = self.doubler[twice]
-                since = _row(number, self.schedule.rows[number])
+                since = self._row(number)
                 raise self._error(rank, f"has rank {twice}'s contribution twice, since {since}")
 
     def identical(self) -> bool:
@@ -243,9 +269,18 @@ class _Contents:
                 return False
         return True
 
+    def _row(self, number: int) -> str:
+        """Return a row with its place, as messages name it."""
+        row = self.schedule.rows[number]
+        if isinstance(row, Aggregate):
+            what = f"aggregate chunk {row.chunk}"
+        else:
+            what = f"{row.src} -> {row.dst}, {row.op.value} chunk {row.chunk}"
+        return f"{self.place(number)} (step {row.step}: {what})"
+
     def _error(self, rank: int, what: str) -> ScheduleError:
         number = self.writer.get(rank)
-        last = "no row" if number is None else _row(number, self.schedule.rows[number])
+        last = "no row" if number is None else self._row(number)
         return ScheduleError(
             f"{_name(self.schedule)}: rank {rank}, chunk {self.chunk}: {what}; "
             f"last written by {last}"
@@ -273,11 +308,3 @@ def _members(bits: int) -> Iterator[int]:
 
 def _name(schedule: Schedule) -> str:
     return f"{schedule.algorithm} {schedule.collective.value}"
-
-
-def _row(number: int, row: Row) -> str:
-    if isinstance(row, Aggregate):
-        return f"row {number} (step {row.step}: aggregate chunk {row.chunk})"
-    return (
-        f"row {number} (step {row.step}: {row.src} -> {row.dst}, {row.op.value} chunk {row.chunk})"
-    )

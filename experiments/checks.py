@@ -48,7 +48,7 @@ def check(spec: CollectiveSpec | JobsSpec, *, live: bool = True) -> None:
 
 def _check_collective(spec: CollectiveSpec, counts: Counts) -> None:
     one_collective(spec.algos)
-    count_ranks(counts.hosts, spec.servers)
+    check_given_ranks(spec.algos, count_ranks(counts.hosts, spec.servers))
     needed = need(spec, counts, distance=1)
     check_memory(spec.topo, needed.memory_bytes, free_bytes())
 
@@ -136,6 +136,29 @@ def count_ranks(hosts: int, servers: int) -> int:
             f"servers: must leave two hosts at least to be ranks, got {servers} of {hosts}"
         )
     return hosts - servers
+
+
+def check_given_ranks(names: Sequence[str], ranks: int) -> None:
+    """Check that algorithms for one number of ranks, which files hold, get so many, and are right.
+
+    Raises:
+        ConfigError: If one is for another number, or two files have the same name.
+        ScheduleError: If a file's schedule is wrong.
+    """
+    found = [ALGORITHMS[name] for name in names]
+    for algorithm in found:
+        if algorithm.ranks not in (None, ranks):
+            raise ConfigError(
+                f"algo: {algorithm.name} is for {algorithm.ranks} ranks, got {ranks} hosts that "
+                f"are ranks; give hosts={algorithm.ranks}, or a topology that has as many"
+            )
+    if len({algorithm.name for algorithm in found}) < len(found):
+        raise ConfigError(
+            f"algo: files must have different names, got {', '.join(names)}; rename one"
+        )
+    for algorithm in found:
+        if algorithm.ranks is not None:
+            algorithm.build(ranks)  # which follows the schedule
 
 
 def _check_machine(spec: NetworkSpec) -> None:

@@ -60,7 +60,7 @@ def confirms(
     alike = all((each.dtype, each.size) == (inputs.dtype, inputs.elements) for each in results)
     if not alike:
         return False
-    width = max(_PIECE_BYTES // (4 * schedule.nodes), _LEAST)
+    width = max(_PIECE_BYTES // (4 * schedule.places), _LEAST)
     if tolerance is not None:
         if schedule.codec is not None or inputs.dtype not in _KERNELS or (wanted != EVERYONE).any():
             return False

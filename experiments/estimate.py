@@ -106,6 +106,8 @@ def messages(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
     """Estimate the number of messages of a schedule; in the network there are none."""
     if algorithm.in_network or ranks < 2:
         return 0
+    if algorithm.ranks is not None:
+        return len(algorithm.build(algorithm.ranks, size_bytes=size_bytes).columns)
     pairs = ranks * (ranks - 1)
     steps = ceil(log2(ranks))
     known = {
@@ -133,6 +135,8 @@ _ROOTED = (Collective.BROADCAST, Collective.REDUCE)
 
 def rows(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
     """Estimate the rows of a schedule: a message of several chunks has a row for each chunk."""
+    if algorithm.ranks is not None:
+        return len(algorithm.build(algorithm.ranks, size_bytes=size_bytes).rows)
     if algorithm.name == "halvingdoubling":  # surplus ranks send theirs to others, and get all back
         return 2 * (1 << max(ranks.bit_length() - 1, 0)) * (ranks - 1)
     if algorithm.name in ("blueconnect", "ssar-split", "dsar-split"):
@@ -144,6 +148,8 @@ def sent_bytes(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
     """Estimate the bytes that all ranks send together, if nothing is zero."""
     if algorithm.in_network:
         return ranks * size_bytes
+    if algorithm.ranks is not None:
+        return algorithm.cost(algorithm.ranks, size_bytes=size_bytes).sent_bytes * ranks
     if algorithm.name == "ssar-double":
         return ranks * ceil(log2(ranks)) * size_bytes
     factor = 2 if algorithm.collective is Collective.ALLREDUCE else 1
@@ -252,7 +258,20 @@ def _copies(spec: CollectiveSpec, algorithm: Algorithm) -> float:
     if not spec.has_data:
         return 0
     is_kept = spec.density < 1 or bool(spec.compress)
-    return COPIES + STAGED.get(algorithm.name, 0) + KEPT * is_kept
+    return COPIES + STAGED.get(algorithm.name, 0) + KEPT * is_kept + _scratch(algorithm)
+
+
+def _scratch(algorithm: Algorithm) -> float:
+    """Return the scratch memory in use of all ranks, in copies of their tensors."""
+    if algorithm.ranks is None:
+        return 0
+    import numpy as np  # takes a tenth of a second
+
+    schedule = algorithm.build(algorithm.ranks)
+    rows = schedule.columns.by_chunk()
+    cells = rows.dst[rows.dst >= schedule.nodes] * schedule.chunks
+    cells += rows.start[rows.dst >= schedule.nodes]
+    return len(np.unique(cells)) / (schedule.nodes * schedule.chunks)
 
 
 @dataclass(frozen=True, slots=True)

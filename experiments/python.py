@@ -171,7 +171,7 @@ class Result:
 def run(
     *,
     topo: str | Family | nx.Graph[str] = "fattree",
-    algo: str | Sequence[str] | Algorithm | Schedule | None = None,
+    algo: str | Path | Sequence[str | Path] | Algorithm | Schedule | None = None,
     tensors: Sequence[torch.Tensor | Array] | None = None,
     out: str | Path | None = None,
     show: bool = False,
@@ -183,7 +183,8 @@ def run(
         topo: A topology's name with its parameters; or a family, or a graph (`new_graph`,
             `add_host`, `add_switch`, `connect` of `ringleaf.topologies.graph`), whose links keep
             their own rates and delays.
-        algo: Names of algorithms; or an algorithm, or a schedule that fits the number of ranks.
+        algo: Names of algorithms, or files with schedules; or an algorithm, or a schedule that
+            fits the number of ranks.
         tensors: The ranks' inputs, float32 or int32, all of one shape (elements,); they are not
             changed. Sizes and the number of ranks follow from them.
         out: The run directory; None: a temporary one that is removed with the result.
@@ -265,7 +266,7 @@ def _cases(options: Mapping[str, Any], *, here: bool = True) -> list[Case]:
             continue
         if name in ("topo", "algo"):
             values = value if isinstance(value, list | tuple) else [value]
-            if not here and any(not isinstance(each, str) for each in values):
+            if not here and any(not isinstance(each, str | Path) for each in values):
                 raise ConfigError(
                     f"{name}: other processes know names only, got {value!r:.80}; make it an "
                     "entry point (docs/extending), or leave out parallel and on"
@@ -279,9 +280,9 @@ def _cases(options: Mapping[str, Any], *, here: bool = True) -> list[Case]:
 
 
 def _name_of(given: Any) -> str:
-    """Return the name of a topology or algorithm; an object is registered under a new name."""
-    if isinstance(given, str):
-        return given
+    """Return the name of a topology, algorithm or file; objects are registered under new names."""
+    if isinstance(given, str | Path):
+        return str(given)
     if isinstance(given, Family):
         return _add(given)
     if isinstance(given, nx.Graph):

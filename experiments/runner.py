@@ -81,7 +81,7 @@ class Experiment:
         self._given = inputs
         self.algorithms = [ALGORITHMS[name] for name in spec.algos]
         self.collective = one_collective(spec.algos)
-        self._judge = Judge(self.collective)
+        self._judges: dict[int, Judge] = {}  # by root
         self.graph = make_graph(spec)
         self.ranks = count_ranks(len(hosts(self.graph)), spec.servers)
 
@@ -208,7 +208,8 @@ class Experiment:
     ) -> Measurement:
         """Run one algorithm once on a network that `connect` makes, and judge the result."""
         schedule = self.schedule(algorithm, size_bytes)
-        self._judge.examine(schedule)
+        judge = self._judge(algorithm, schedule)
+        judge.examine(schedule)
         network = connect(
             self.spec.model_copy(update={"threads": self.estimate(algorithm, size_bytes).threads}),
             self.graph,
@@ -223,7 +224,7 @@ class Experiment:
         network.close()
         verdict = None
         if self.spec.has_data:
-            verdict = self._judge.judge(schedule, inputs, arrays, self._tolerance(algorithm))
+            verdict = judge.judge(schedule, inputs, arrays, self._tolerance(algorithm))
         bound_ps = self._bounds.least_ps(
             schedule,
             size_bytes,
@@ -241,6 +242,11 @@ class Experiment:
         files = sorted(pcaps.glob("*.pcapng")) if pcaps else []
         kept = None if self._given is None else [as_tensor(array.copy()) for array in arrays]
         return Measurement(row, _series(outcome), outcome.wall_s, outcome, files, schedule, kept)
+
+    def _judge(self, algorithm: Algorithm, schedule: Schedule) -> Judge:
+        """Return the judge of an algorithm: only files have roots other than rank 0."""
+        root = 0 if algorithm.ranks is None else schedule.root
+        return self._judges.setdefault(root, Judge(self.collective, root))
 
     def _floor_ps(
         self,

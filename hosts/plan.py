@@ -6,7 +6,8 @@ counts per chunk: of writes applied, and of sends acknowledged, at its node befo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
@@ -23,8 +24,9 @@ from ringleaf.compiled import compiled
 MAX_POSTED = 128
 """The most sends, and receives, of a stream at a time; a queue pair's ring has room for more."""
 
-SEND, RECEIVE, SUM = range(3)
-"""The kinds of parts: a message that leaves, one that comes, an aggregate of the switches."""
+SEND, RECEIVE, SUM, _, LOCAL = range(5)
+"""The kinds of parts: a message that leaves, one that comes, an aggregate of the switches; and what
+is copied or added within the node, which is two parts, one that reads and one that writes."""
 
 Mask = npt.NDArray[np.bool_]
 
@@ -38,19 +40,22 @@ class Stream(NamedTuple):
 
     peer: int
     op: Op
+    channel: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Streams:
-    """All nodes' streams, sorted by node: each one's sends, then its receives.
+    """All nodes' streams, sorted by node: each one's sends, its receives, then its local work.
 
-    They are in the order of their first messages. Both ends of a stream have a row of their own.
+    They are in the order of their first messages. Both ends of a stream have a row of their own;
+    local work has one for each channel.
 
     Attributes:
         node: (streams,) the node.
-        kind: (streams,) SEND or RECEIVE.
-        peer: (streams,) the other node.
-        op: (streams,) REDUCE or COPY.
+        kind: (streams,) SEND, RECEIVE or LOCAL.
+        peer: (streams,) the other node; of local work, the node itself.
+        op: (streams,) REDUCE or COPY; of local work, 0.
+        channel: (streams,) the channel.
         first: (streams,) the stream's first part.
         end: (streams,) the part after its last.
     """
@@ -59,6 +64,7 @@ class Streams:
     kind: Column
     peer: Column
     op: Column
+    channel: Column
     first: Column
     end: Column
 
@@ -73,28 +79,33 @@ class Plans:
 
     Attributes:
         nodes: The number of nodes: ranks, then servers.
-        edges: (chunks + 1,) the element at which each chunk starts, and the end.
+        edges: (chunks + 1,) the element at which each chunk starts, and the end. Chunks are those
+            of the tensor, then those of each layer of scratch memory, as if it came after.
+        scratch: The number of layers of scratch memory.
         codecs: By number of the operation, the codec that writes its messages.
         message: (parts,) the part's message, numbered among `ringleaf.collectives.rows.Columns`.
         node: (parts,) the node.
-        kind: (parts,) SEND, RECEIVE or SUM.
+        kind: (parts,) SEND, RECEIVE, SUM or LOCAL.
+        reads: (parts,) whether the part reads chunks here: a send, or the first of local parts.
         op: (parts,) REDUCE or COPY.
         start: (parts,) the first chunk.
         stop: (parts,) the chunk after the last one.
         staged: (parts,) whether a message that comes is put into a buffer at first.
         stream: (parts,) the place in `streams`; -1: the part is a sum.
         after: Counts of writes applied here before the part may go on, for each of its chunks;
-            and, but for a send, counts of sends acknowledged.
+            and, but for a part that reads, counts of sends acknowledged.
         after_at: (parts,) the place in `after` where the part's counts begin.
         streams: The streams.
     """
 
     nodes: int
     edges: Column
+    scratch: int
     codecs: tuple[Codec | None, Codec | None]
     message: Column
     node: Column
     kind: Column
+    reads: Mask
     op: Column
     start: Column
     stop: Column
@@ -106,13 +117,23 @@ class Plans:
 
     @property
     def chunks(self) -> int:
-        """The number of chunks."""
+        """The number of chunks, those of scratch memory included."""
         return len(self.edges) - 1
+
+    @property
+    def own_chunks(self) -> int:
+        """The number of chunks of the tensor."""
+        return self.chunks // (1 + self.scratch)
 
     @property
     def elements(self) -> int:
         """The number of elements of each tensor."""
-        return int(self.edges[-1])
+        return int(self.edges[self.own_chunks])
+
+    @property
+    def scratch_elements(self) -> int:
+        """The number of elements of a node's scratch memory."""
+        return int(self.edges[-1]) - self.elements
 
     @property
     def first_sum(self) -> int:
@@ -137,15 +158,20 @@ class Plans:
         streams = self.streams
         here = range(*np.searchsorted(streams.node, [node, node + 1]).tolist())
         chosen = [place for place in here if not kinds or streams.kind[place] in kinds]
-        ends = zip(streams.peer[chosen].tolist(), streams.op[chosen].tolist(), strict=True)
-        return list(dict.fromkeys(Stream(peer, _OPS[op]) for peer, op in ends))
+        return list(dict.fromkeys(stream for _, stream in self._ends(chosen)))
 
     @property
     def ends(self) -> list[tuple[int, Stream]]:
-        """Each stream's node, and the stream as that node sees it."""
-        columns = (self.streams.node, self.streams.peer, self.streams.op)
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        return [(node, Stream(peer, _OPS[op])) for node, peer, op in rows]
+        """Each stream's node, and the stream as that node sees it; but for local work."""
+        return list(self._ends(np.flatnonzero(self.streams.kind != LOCAL)))
+
+    def _ends(self, chosen: Column | list[int]) -> Iterator[tuple[int, Stream]]:
+        streams = self.streams
+        columns = (streams.node, streams.peer, streams.op, streams.channel)
+        for node, peer, op, channel in zip(
+            *(column[chosen].tolist() for column in columns), strict=True
+        ):
+            yield node, Stream(peer, _OPS[op], channel)
 
 
 _OPS = (Op.REDUCE, Op.COPY)
@@ -157,36 +183,45 @@ def plans(schedule: Schedule, elements: int) -> Plans:
     Messages without a byte are left out.
     """
     rows = schedule.columns
-    edges = np.array([0, *(stop for _, stop in chunk_ranges(elements, schedule.chunks))], np.int64)
+    own = np.array([0, *(stop for _, stop in chunk_ranges(elements, schedule.chunks))], np.int64)
+    layers = np.arange(1 + schedule.scratch)[:, None]
+    edges = np.append((own[:-1] + layers * elements).reshape(-1), len(layers) * elements)
     is_sum = rows.op == AGGREGATE
-    moves = ~is_sum & (edges[rows.stop] > edges[rows.start])
+    moves = ~is_sum & (own[rows.stop] > own[rows.start])
     here = rows.take(moves | is_sum)
     message = np.flatnonzero(moves | is_sum)
     codecs = tuple(schedule.codec_of(op) for op in _OPS)
-    writers = _writers(here)
-    waits = _count_waits(here, writers, schedule.nodes, schedule.chunks)
     is_sum, moves = is_sum[message], moves[message]
-    sends, writes = np.flatnonzero(moves), np.repeat(np.arange(len(here)), np.diff(writers.at))
+    ends = _Ends.of(here, schedule.nodes, schedule.chunks)
+    is_local = moves & (ends.src == ends.writers[ends.at[:-1]])
+    waits = _count_waits(here, ends, schedule.nodes, len(edges) - 1)
+    sends, writes = np.flatnonzero(moves), np.repeat(np.arange(len(here)), np.diff(ends.at))
     place = np.concatenate((sends, writes))
-    kind = np.concatenate((np.full(len(sends), SEND), np.where(is_sum[writes], SUM, RECEIVE)))
-    node = np.concatenate((here.src[sends], writers.nodes))
-    peer = np.concatenate((here.dst[sends], np.where(is_sum[writes], -1, here.src[writes])))
+    reads = np.arange(len(place)) < len(sends)
+    kind = np.where(reads, SEND, np.where(is_sum[place], SUM, RECEIVE))
+    kind[is_local[place]] = LOCAL
+    node = np.concatenate((ends.src[sends], ends.writers))
+    peer = np.concatenate((ends.dst[sends], np.where(is_sum[writes], -1, ends.src[writes])))
     op = np.where(is_sum, REDUCE, here.op)[place]
+    start = np.concatenate((ends.read[sends], ends.written))
     coded = np.array([codec is not None for codec in codecs])
     staged = (kind == RECEIVE) & ((op == REDUCE) | coded[op])
     staged[len(sends) :] |= waits.swaps & (kind[len(sends) :] == RECEIVE)
-    order, streams, stream = _sort(node, kind, peer, op, place, schedule.nodes)
+    by = _sort(node, kind, peer, np.where(kind == LOCAL, 0, op), here.channel[place], place, reads)
+    order, streams, stream = by
     after_at = np.concatenate((waits.sends_at, waits.writes_at))[order]
     made = Plans(
         schedule.nodes,
         edges,
+        schedule.scratch,
         (codecs[0], codecs[1]),
         message[place[order]],
         node[order],
         kind[order],
+        reads[order],
         op[order],
-        here.start[place[order]],
-        here.stop[place[order]],
+        start[order],
+        (start + (here.stop - here.start)[place])[order],
         staged[order],
         stream,
         waits.after,
@@ -208,25 +243,33 @@ def _stage_first(made: Plans) -> None:
     made.staged[firsts] |= sums[at + size] > sums[at]
 
 
-class _Writers(NamedTuple):
-    """The nodes that each message writes to: one, or all that an aggregate is for."""
+class _Ends(NamedTuple):
+    """Nodes and chunks at both ends of each message; an aggregate writes to all that it is for."""
 
-    at: Column  # (messages + 1,) where each message's nodes begin in `nodes`
-    nodes: Column
+    src: Column  # (messages,) the node that reads; of an aggregate, not used
+    dst: Column  # (messages,) the node that is written to; of an aggregate, not used
+    read: Column  # (messages,) the first chunk that is read there
+    at: Column  # (messages + 1,) where each message's writers begin in `writers`
+    writers: Column  # nodes that messages write to
+    written: Column  # likewise, the first chunk that is written there
 
-
-def _writers(rows: Columns) -> _Writers:
-    if not rows.groups:
-        return _Writers(np.arange(len(rows) + 1), rows.dst)
-    counts = np.ones(len(rows), np.int64)
-    sums = np.flatnonzero(rows.op == AGGREGATE)
-    groups = [rows.groups[place] for place in rows.src[sums]]
-    counts[sums] = [len(group) for group in groups]
-    at = np.concatenate(([0], np.cumsum(counts)))
-    nodes = np.repeat(rows.dst, counts)
-    members = np.repeat(rows.op == AGGREGATE, counts)
-    nodes[members] = list(chain.from_iterable(groups))
-    return _Writers(at, nodes)
+    @classmethod
+    def of(cls, rows: Columns, nodes: int, chunks: int) -> _Ends:
+        """Return the ends of rows, whose places are split into nodes and layers."""
+        if not rows.groups:
+            (read, src), (written, dst) = np.divmod(rows.src, nodes), np.divmod(rows.dst, nodes)
+            read, written = read * chunks + rows.start, written * chunks + rows.start
+            return cls(src, dst, read, np.arange(len(rows) + 1), dst, written)
+        is_sum = rows.op == AGGREGATE
+        plain = cls.of(replace(rows, groups=()), nodes, chunks)
+        counts = np.ones(len(rows), np.int64)
+        members = [rows.groups[place] for place in rows.src[is_sum]]
+        counts[is_sum] = [len(group) for group in members]
+        at = np.concatenate(([0], np.cumsum(counts)))
+        writers = np.repeat(plain.dst, counts)
+        written = np.repeat(np.where(is_sum, rows.start, plain.written), counts)
+        writers[np.repeat(is_sum, counts)] = list(chain.from_iterable(members))
+        return cls(plain.src, plain.dst, plain.read, at, writers, written)
 
 
 class _Waits(NamedTuple):
@@ -238,24 +281,21 @@ class _Waits(NamedTuple):
     swaps: Mask  # (writes,) whether the node sends one of these chunks in the same step
 
 
-def _count_waits(rows: Columns, writers: _Writers, nodes: int, chunks: int) -> _Waits:
+def _count_waits(rows: Columns, ends: _Ends, nodes: int, chunks: int) -> _Waits:
     """Count what each part waits for; rows are sorted by step."""
     size = rows.stop - rows.start
     moves = rows.op != AGGREGATE
     at = np.concatenate(([0], np.cumsum(np.where(moves, size, 0))))
     sends_at = at[:-1]
-    per_write = 2 * np.repeat(size, np.diff(writers.at))
+    per_write = 2 * np.repeat(size, np.diff(ends.at))
     writes_at = at[-1] + np.concatenate(([0], np.cumsum(per_write)))
     after = np.zeros(int(writes_at[-1]), np.int64)
     swaps = np.zeros(len(per_write), np.bool_)
     steps = np.append(np.flatnonzero(np.diff(rows.step, prepend=-1)), len(rows))
     tables = [np.zeros((nodes, chunks), np.int32) for _ in range(3)]
     marks = [np.full((nodes, chunks), -1, np.int32) for _ in range(2)]
-    columns = (rows.src, rows.start, rows.stop, moves)
-    _walk(
-        steps, *columns, writers.at, writers.nodes, sends_at, writes_at, after, swaps,
-        *tables, *marks,
-    )  # fmt: skip
+    columns = (ends.src, ends.read, size, moves, ends.at, ends.writers, ends.written)
+    _walk(steps, *columns, sends_at, writes_at, after, swaps, *tables, *marks)
     return _Waits(after, sends_at[moves], writes_at[:-1], swaps)
 
 
@@ -265,17 +305,18 @@ _counts = types.int32[:, ::1]
 
 @compiled(
     types.void(
-        *[_column] * 4, types.boolean[::1], *[_column] * 5, types.boolean[::1], *[_counts] * 5
+        *[_column] * 4, types.boolean[::1], *[_column] * 6, types.boolean[::1], *[_counts] * 5
     )
 )
 def _walk(  # noqa: C901 - one pass over rows, whose counts are shared
     steps: Column,
     src: Column,
-    start: Column,
-    stop: Column,
+    read: Column,
+    size: Column,
     moves: Mask,
     writers_at: Column,
     writers: Column,
+    written_at: Column,
     sends_at: Column,
     writes_at: Column,
     after: Column,
@@ -291,11 +332,12 @@ def _walk(  # noqa: C901 - one pass over rows, whose counts are shared
     Args:
         steps: The first row of each step, and the number of rows.
         src: (rows,) the sending node, as all columns of rows from here on.
-        start: The first chunk.
-        stop: The chunk after the last.
+        read: The first chunk that is read.
+        size: The number of chunks.
         moves: Whether the row is a message, which somebody sends.
         writers_at: Where the row's writers begin.
         writers: The nodes that rows write to.
+        written_at: (writers,) the first chunk that is written.
         sends_at: Where the counts of a row's send go.
         writes_at: (writers,) where the counts of a write go.
         after: The counts.
@@ -308,49 +350,58 @@ def _walk(  # noqa: C901 - one pass over rows, whose counts are shared
     """
     for step in range(len(steps) - 1):
         for row in range(steps[step], steps[step + 1]):
-            for chunk in range(start[row], stop[row]):
+            for i in range(size[row]):
                 if moves[row]:
-                    node = src[row]
+                    node, chunk = src[row], read[row] + i
                     count = written[node, chunk]
                     if write_step[node, chunk] == step:
                         count = written_before[node, chunk]
-                    after[sends_at[row] + chunk - start[row]] = count
+                    after[sends_at[row] + i] = count
                     sent[node, chunk] += 1
                     send_step[node, chunk] = step
                 for place in range(writers_at[row], writers_at[row + 1]):
-                    node = writers[place]
-                    after[writes_at[place] + chunk - start[row]] = written[node, chunk]
+                    node, chunk = writers[place], written_at[place] + i
+                    after[writes_at[place] + i] = written[node, chunk]
                     if write_step[node, chunk] != step:
                         write_step[node, chunk] = step
                         written_before[node, chunk] = written[node, chunk]
                     written[node, chunk] += 1
         for row in range(steps[step], steps[step + 1]):
-            size = stop[row] - start[row]
             for place in range(writers_at[row], writers_at[row + 1]):
-                for chunk in range(start[row], stop[row]):
-                    at = writes_at[place] + size + chunk - start[row]
-                    after[at] = sent[writers[place], chunk]
-                    if send_step[writers[place], chunk] == step:
+                for i in range(size[row]):
+                    node, chunk = writers[place], written_at[place] + i
+                    after[writes_at[place] + size[row] + i] = sent[node, chunk]
+                    if send_step[node, chunk] == step:
                         swaps[place] = True
 
 
 def _sort(
-    node: Column, kind: Column, peer: Column, op: Column, place: Column, nodes: int
+    node: Column,
+    kind: Column,
+    peer: Column,
+    op: Column,
+    channel: Column,
+    place: Column,
+    reads: Mask,
 ) -> tuple[Column, Streams, Column]:
     """Return the order of parts, their streams, and each part's stream in that order."""
     is_sum = kind == SUM
-    key = ((kind * nodes + node) * nodes + peer) * 2 + op
-    key[is_sum] = (SUM * nodes + node[is_sum]) * nodes * 2
+    columns = np.stack([kind, node, peer, op, channel])
+    columns[2:, is_sum] = 0
+    key = np.ravel_multi_index(columns, columns.max(axis=1, initial=0) + 1)
     _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
     by_node = np.lexsort((place[first], kind[first], node[first], is_sum[first]))
     rank = np.empty_like(by_node)
     rank[by_node] = np.arange(len(by_node))
     number = rank[inverse]
     order = np.argsort(number, kind="stable")
+    if (kind == LOCAL).any():
+        order = np.lexsort((~reads, place, number))
     first = first[by_node]
     count = int((~is_sum[first]).sum())
     edges = np.searchsorted(number[order], np.arange(count + 1))
     first = first[:count]
-    streams = Streams(node[first], kind[first], peer[first], op[first], edges[:-1], edges[1:])
+    ends = (node[first], kind[first], peer[first], op[first], channel[first])
+    streams = Streams(*ends, edges[:-1], edges[1:])
     stream = np.where(number[order] < count, number[order], -1)
     return order, streams, stream

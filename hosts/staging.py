@@ -20,8 +20,9 @@ class Staging:
         depth: (streams,) messages under way at once.
         slots: (streams,) buffers.
         slot_bytes: (streams,) the size of each of a stream's buffers.
-        nodes: (nodes,) bytes of all buffers of each node.
+        nodes: (nodes,) bytes of all buffers of each node, and of its scratch memory.
         offset: (streams,) where a stream's buffers begin among those of its node.
+        scratch: (nodes,) where each node's scratch memory begins, after its buffers.
         room_bytes: (parts,) the most bytes that each part's message can take.
     """
 
@@ -30,6 +31,7 @@ class Staging:
     slot_bytes: Column
     nodes: Column
     offset: Column
+    scratch: Column
     room_bytes: Column
 
 
@@ -56,7 +58,9 @@ def lay_out(plans: Plans, item_bytes: int, *, ahead_bytes: int) -> Staging:
     ends = np.concatenate(([0], np.cumsum(sizes)))
     edges = ends[np.searchsorted(streams.node, np.arange(plans.nodes + 1))]
     offset = ends[:-1] - edges[streams.node]
-    return Staging(depth, slots, slot_bytes, np.diff(edges), offset, all_rooms)
+    buffers = np.diff(edges)
+    nodes = buffers + plans.scratch_elements * item_bytes
+    return Staging(depth, slots, slot_bytes, nodes, offset, buffers, all_rooms)
 
 
 def _room_bytes(plans: Plans, item_bytes: int) -> Column:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from difflib import get_close_matches
 from enum import IntEnum
 
@@ -52,15 +52,15 @@ class BackendError(RingleafError):
     """A switch or a network failed from outside our process."""
 
 
-def choose(where: str, what: str, name: str, valid: Iterable[str]) -> str:
-    """Return `name` if it is one of `valid`.
+def choose(where: str, what: str, name: str, valid: Collection[str]) -> str:
+    """Return `name` if it is one of `valid`, which may contain more than it lists: files' names.
 
     Raises:
         ConfigError: Naming the valid ones, and the nearest if there is one, in upper or lower case.
     """
-    names = list(valid)
-    if name in names:
+    if name in valid:
         return name
+    names = list(valid)
     by_lower = {each.lower(): each for each in names}
     close = get_close_matches(name.lower(), by_lower, n=1)
     guess = f"; did you mean {by_lower[close[0]]!r}?" if close else ""

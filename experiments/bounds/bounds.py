@@ -17,6 +17,7 @@ gaps count, for they are certain; acknowledgements and retransmissions don't.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 
 import networkx as nx
@@ -26,7 +27,7 @@ from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.rows import AGGREGATE, Column, Columns
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
-from ringleaf.experiments.bounds.moves import Times, least_times
+from ringleaf.experiments.bounds.moves import least_times
 from ringleaf.ina.loads import Aggregation, Demand, least_demand
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.tensors import Array
@@ -95,7 +96,13 @@ class Bounds:
         if moved_bytes is not None:
             sizes = np.where(rows.op == AGGREGATE, sizes, np.array(moved_bytes, np.int64))
         rows, sizes = rows.take(sizes > 0), sizes[sizes > 0]
-        alone_ps = self._alone(rows, sizes)
+        is_local = schedule.is_local(rows)
+        alone_ps = np.zeros(len(rows), np.int64)
+        goes = (rows.op != AGGREGATE) & ~is_local
+        hops = replace(rows, src=rows.src % schedule.nodes, dst=rows.dst % schedule.nodes).take(
+            goes
+        )
+        alone_ps[goes] = self._alone(hops, sizes[goes])
         demands = {}
         for place in np.flatnonzero(rows.op == AGGREGATE).tolist():
             ranks, chunk = rows.groups[rows.src[place]], rows.start[place]
@@ -106,8 +113,8 @@ class Bounds:
             )
             demands[place] = self._demand(schedule.algorithm, asked)
             alone_ps[place] = demands[place].alone_ps
-        times = least_times(rows, alone_ps, schedule.nodes, schedule.chunks)
-        loads = self._loads(rows, sizes, times)
+        times = least_times(rows, alone_ps, schedule.places, schedule.chunks)
+        loads = self._loads(hops, sizes[goes], times.begin_ps[goes], times.after_ps[goes])
         for place, needs in demands.items():
             begin_ps, after_ps = int(times.begin_ps[place]), int(times.after_ps[place])
             loads.merge(needs.loads, begin_ps, after_ps)
@@ -142,33 +149,38 @@ class Bounds:
             )
         return self._alone_ps[way, size_bytes]
 
-    def _alone(self, rows: Columns, sizes: Column) -> Column:
-        """Return the time of each message, if it is alone; 0 for an aggregation."""
-        alone_ps = np.zeros(len(rows), np.int64)
-        messages = np.flatnonzero(rows.op != AGGREGATE)
-        distinct, size_of = np.unique(sizes[messages], return_inverse=True)
+    def _alone(self, hops: Columns, sizes: Column) -> Column:
+        """Return the time of each message between hosts, if it is alone."""
+        distinct, size_of = np.unique(sizes, return_inverse=True)
         hosts = len(self.ways.hosts)
-        pair = rows.src[messages] * hosts + rows.dst[messages]
+        pair = hops.src * hosts + hops.dst
         known, kind_of = np.unique(pair * len(distinct) + size_of, return_inverse=True)
         times = []
         for kind in known.tolist():
             (src, dst), size = divmod(kind // len(distinct), hosts), kind % len(distinct)
             times.append(self._message_ps(src, dst, int(distinct[size])))
-        alone_ps[messages] = np.array(times, np.int64)[kind_of]
-        return alone_ps
+        found: Column = np.array(times, np.int64)[kind_of]
+        return found
 
-    def _loads(self, rows: Columns, sizes: Column, times: Times) -> Loads:
-        """Return the loads of all messages together; those between two hosts are one flow."""
-        messages, hosts = np.flatnonzero(rows.op != AGGREGATE), len(self.ways.hosts)
-        pair = rows.dst[messages] * hosts + rows.src[messages]
+    def _loads(self, hops: Columns, sizes: Column, begin: Column, after: Column) -> Loads:
+        """Return the loads of all messages together; those between two hosts are one flow.
+
+        Args:
+            hops: Messages between hosts.
+            sizes: Bytes of each.
+            begin: Earliest begin of each, in ps.
+            after: Least time that follows the arrival of each, in ps.
+        """
+        hosts = len(self.ways.hosts)
+        pair = hops.dst * hosts + hops.src
         pairs, pair_of = np.unique(pair, return_inverse=True)
-        distinct, size_of = np.unique(sizes[messages], return_inverse=True)
+        distinct, size_of = np.unique(sizes, return_inverse=True)
         line_bytes = np.array([self.line_bytes(size) for size in distinct.tolist()], np.int64)
         total = np.zeros(len(pairs), np.int64)
         begin_ps, after_ps = (np.full_like(total, FOREVER_PS) for _ in range(2))
         np.add.at(total, pair_of, line_bytes[size_of])
-        np.minimum.at(begin_ps, pair_of, times.begin_ps[messages])
-        np.minimum.at(after_ps, pair_of, times.after_ps[messages])
+        np.minimum.at(begin_ps, pair_of, begin)
+        np.minimum.at(after_ps, pair_of, after)
         loads = Loads(self.ways.links)
         columns = (pairs, total, begin_ps, after_ps)
         flows = zip(*(column.tolist() for column in columns), strict=True)

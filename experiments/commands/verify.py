@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ringleaf.collectives.files.registry import find_format
 from ringleaf.collectives.registry import find_algorithm
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.console import Debug, guard, say
 from ringleaf.experiments.spec.kinds import whole_number
+
+RANKS = 8
 
 
 def register(app: typer.Typer) -> None:
@@ -17,18 +22,51 @@ def register(app: typer.Typer) -> None:
 
 
 def verify_command(
-    algo: Annotated[str, typer.Argument(help="Algorithm; a wrong name lists the valid ones.")],
-    ranks: Annotated[int, typer.Option("--ranks", "-n", help="Number of ranks.")] = 8,
+    algo: Annotated[
+        str,
+        typer.Argument(
+            help="Algorithm, or file with a schedule; a wrong name lists the valid ones."
+        ),
+    ],
+    ranks: Annotated[
+        int | None,
+        typer.Option("--ranks", "-n", help="Number of ranks; default: 8, or the file's."),
+    ] = None,
     hierarchy: Annotated[
         str, typer.Option("--hierarchy", help="Group sizes, innermost first: 4,2.")
     ] = "",
+    segments: Annotated[
+        int | None,
+        typer.Option("--segments", help="Pieces of a pipeline, or loops of an MSCCL program."),
+    ] = None,
+    root: Annotated[int, typer.Option("--root", help="Root of a broadcast or reduce.")] = 0,
+    export: Annotated[
+        Path | None, typer.Option("--export", help="File for the schedule: ring.xml, ring.csv.")
+    ] = None,
     debug: Debug = False,
 ) -> None:
-    """Prove that a schedule gives each rank each contribution exactly once."""
+    """Prove that a schedule gives each rank each contribution exactly once; maybe write it."""
     levels = tuple(whole_number("hierarchy", part, 1) for part in hierarchy.split(",") if part)
-    schedule = find_algorithm(algo).build(ranks, hierarchy=levels)
+    file_format = None if export is None else find_format(export, "export")
+    algorithm = find_algorithm(algo)
+    if ranks is None:
+        ranks = algorithm.ranks or RANKS
+    schedule = algorithm.build(ranks, hierarchy=levels, segments=segments, root=root)
     from ringleaf.collectives.verify import verify
 
-    proof = verify(schedule)
+    proof = verify(schedule, repeats=algorithm.ranks is not None)
+    if export is not None and file_format is not None:
+        _write(export, file_format.write(schedule))
     say(f"{schedule}: correct")
+    if proof.repeats:
+        say(f"rows that bring what is there already: {len(proof.repeats)}")
     say(f"all ranks hold the same bits: {'yes' if proof.identical else 'no'}")
+    if export is not None:
+        say(f"# written: {export}")
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"export: can't write, got {str(path)!r}: {error.strerror}") from error

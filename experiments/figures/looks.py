@@ -6,6 +6,7 @@ from itertools import product
 from zlib import crc32
 
 from ringleaf.collectives.algorithm import Look
+from ringleaf.collectives.files.registry import names_file
 from ringleaf.collectives.registry import ALGORITHMS
 
 _OTHER_COLORS = ("#4f9f5f", "#a05050", "#5c7cfa", "#c08a5a", "#8d6fa8", "#4fa3a3", "#c25b78")
@@ -15,5 +16,5 @@ _OTHERS = tuple(Look(color, marker) for color, marker in product(_OTHER_COLORS, 
 
 def look_of(algo: str) -> Look:
     """Return an algorithm's look; if it has none, or is unknown, one by its name's checksum."""
-    known = ALGORITHMS[algo].look if algo in ALGORITHMS else None
+    known = None if names_file(algo) or algo not in ALGORITHMS else ALGORITHMS[algo].look
     return known or _OTHERS[crc32(algo.encode()) % len(_OTHERS)]

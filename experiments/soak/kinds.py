@@ -20,6 +20,9 @@ import yaml
 from finsy.proto import p4r
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
+from ringleaf.collectives.files.algorithm import read_algorithm
+from ringleaf.collectives.files.registry import FORMATS
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.soak.mutators import mutate_bytes, mutate_json, mutate_text
 from ringleaf.hosts.training.model import MODELS
@@ -464,6 +467,36 @@ def _feed_trace(data: bytes, folder: Path) -> None:
         read_entries(write.path, schema)
 
 
+# Schedules: their text, after the format's name and a zero.
+
+
+@cache
+def _schedules() -> list[bytes]:
+    made = [ALGORITHMS[name].build(3) for name in ("ring", "alltoall", "broadcast")]
+    texts = [(name, FORMATS[name].write(each)) for name in FORMATS for each in made]
+    return [f"{name}\0{text}".encode() for name, text in texts]
+
+
+def _draw_schedule(rng: random.Random) -> bytes:
+    name, _, text = rng.choice(_schedules()).partition(b"\0")
+    if rng.random() < 0.4:
+        return name + b"\0" + mutate_text(rng, text)
+    digits = [place for place, letter in enumerate(text) if letter in b"0123456789"]
+    changed = bytearray(text)
+    for place in rng.sample(digits, min(len(digits), rng.choice((1, 2, 5)))):
+        changed[place] = rng.choice(b"01239-")
+    return name + b"\0" + bytes(changed)
+
+
+def _feed_schedule(data: bytes, folder: Path) -> None:
+    name, _, text = data.partition(b"\0")
+    path = folder / f"schedule.{'xml' if name == b'xml' else 'csv'}"
+    path.write_bytes(text)
+    algorithm = read_algorithm(path)
+    assert algorithm.ranks is not None
+    algorithm.build(algorithm.ranks, size_bytes=1 << 20)
+
+
 KINDS: dict[str, Kind] = {
     "program": Kind(24, _draw_program, _feed_program),
     "capture": Kind(16, _draw_capture, _feed_capture),
@@ -473,4 +506,5 @@ KINDS: dict[str, Kind] = {
     "options": Kind(10, _draw_options, _feed_options),
     "stf": Kind(8, _draw_stf, _feed_stf),
     "trace": Kind(8, _draw_trace, _feed_trace),
+    "schedule": Kind(8, _draw_schedule, _feed_schedule),
 }

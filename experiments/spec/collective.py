@@ -38,7 +38,8 @@ class CollectiveSpec(NetworkSpec):
 
     algos: Annotated[tuple[str, ...], kinds.several_of("algorithm", KNOWN, shown=False)] = option(
         ",".join(ALGORITHMS),
-        f"Algorithms of one collective, separated by commas: {', '.join(KNOWN)}",
+        "Algorithms of one collective, or files with schedules, separated by commas: "
+        f"{', '.join(KNOWN)}",
         flags="--algo",
         name="algo",
     )

@@ -24,7 +24,12 @@ def register(app: typer.Typer) -> None:
 
 @guard
 def step_command(
-    algo: Annotated[str, typer.Argument(help="Algorithm; a wrong name lists the valid ones.")],
+    algo: Annotated[
+        str,
+        typer.Argument(
+            help="Algorithm, or file with a schedule; a wrong name lists the valid ones."
+        ),
+    ],
     ranks: Annotated[
         int | None,
         typer.Option("--ranks", "-n", help="Number of ranks; default: 4, or TOPO's hosts."),

@@ -19,7 +19,6 @@ from ringleaf.experiments.stepper.story import (
     Entry,
     Frame,
     Story,
-    name_node,
     show_who,
 )
 from ringleaf.shipped import PAGE
@@ -159,7 +158,7 @@ class _Data:
         story = self._story
         record = {
             "ranks": story.ranks,
-            "nodes": [name_node(node, story.ranks) for node in range(len(story.first))],
+            "nodes": [story.name(place) for place in range(len(story.first))],
             "names": story.cells,
             "first": [[self._cell(cell) for cell in cells] for cells in story.first],
             "goals": [[self._goal(goal) for goal in goals] for goals in story.goals],

@@ -11,7 +11,6 @@ from ringleaf.experiments.stepper.story import (
     Frame,
     Load,
     Story,
-    name_node,
     show_who,
 )
 from ringleaf.topologies.graph import natural
@@ -88,7 +87,7 @@ def _buffers(cursor: Cursor) -> Iterator[str]:
         cells = (
             f"{name} {show_cell(story, cell)}" for name, cell in zip(story.cells, held, strict=True)
         )
-        yield f"  {name_node(node, story.ranks)}: " + "; ".join(cells)
+        yield f"  {story.name(node)}: " + "; ".join(cells)
 
 
 def _changes(cursor: Cursor, frame: Frame) -> Iterator[str]:
@@ -96,7 +95,7 @@ def _changes(cursor: Cursor, frame: Frame) -> Iterator[str]:
     for change in frame.buffers:
         done = ", done" if cursor.done(change.rank, change.cell) else ""
         yield (
-            f"     {name_node(change.rank, story.ranks)}, {story.cells[change.cell]}: "
+            f"     {story.name(change.rank)}, {story.cells[change.cell]}: "
             f"{show_cell(story, change.before)} -> {show_cell(story, change.after)}{done}"
         )
     for entry in frame.entries:

@@ -120,6 +120,7 @@ class Story:
         first: The nodes' buffers before frame 0.
         goals: The contributions that they must hold after the last frame.
         frames: The events.
+        nodes: Number of ranks and servers; places beyond them are scratch memory. 0: all are nodes.
         exact: Whether sums must be right to the last bit; not if messages are written lossily.
     """
 
@@ -133,6 +134,11 @@ class Story:
     goals: Goals
     frames: tuple[Frame, ...]
     exact: bool = True
+    nodes: int = 0
+
+    def name(self, place: int) -> str:
+        """Return the name of a place whose buffer is shown."""
+        return name_place(place, self.ranks, self.nodes or len(self.first))
 
     @cached_property
     def steps(self) -> int:
@@ -271,6 +277,12 @@ def _members(bits: int) -> Iterator[int]:
 def name_node(node: int, ranks: int) -> str:
     """Return a node's name: `rank 2`, or `server 0` beyond the ranks."""
     return f"rank {node}" if node < ranks else f"server {node - ranks}"
+
+
+def name_place(place: int, ranks: int, nodes: int) -> str:
+    """Return a place's name: its node's, or `rank 2's scratch 1` beyond the nodes."""
+    layer, node = divmod(place, nodes)
+    return f"{name_node(node, ranks)}'s scratch {layer}" if layer else name_node(node, ranks)
 
 
 def show_who(who: tuple[int, ...], ranks: int) -> str:

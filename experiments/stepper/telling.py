@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from shlex import quote
 
 import networkx as nx
 import torch
@@ -44,7 +45,7 @@ def tell(request: StepRequest) -> Story:
     """
     algorithm = find_algorithm(request.algo)
     check_request(request)
-    graph, ranks = _place(request)
+    graph, ranks = _place(request, algorithm)
     check_ranks(ranks)
     tell_it = _tell_packets if algorithm.in_network else _tell_transfers
     story = tell_it(request, algorithm, graph, ranks)
@@ -56,14 +57,14 @@ def tell(request: StepRequest) -> Story:
     return story
 
 
-def _place(request: StepRequest) -> tuple[nx.Graph[str], int]:
+def _place(request: StepRequest, algorithm: Algorithm) -> tuple[nx.Graph[str], int]:
     """Return the topology asked for, or a single switch; and the number of hosts that are ranks.
 
     The last hosts are the servers.
     """
     ranks, servers, topo = request.ranks, request.servers, request.topo
     if topo is None:
-        ranks = ranks or RANKS
+        ranks = ranks or algorithm.ranks or RANKS
         topo = f"leafspine,leaves=1,spines=0,hosts={ranks + servers}"
     wanted = None if ranks is None else ranks + servers
     rate_bps = RATE_BPS
@@ -128,6 +129,7 @@ def _tell_transfers(
         goals=_goals(schedule, list(range(schedule.chunks))),
         frames=frames,
         exact=schedule.codec is None or schedule.codec.is_lossless,
+        nodes=schedule.nodes,
     )
 
 
@@ -186,7 +188,7 @@ def _goals(schedule: Schedule, chunks: list[int]) -> Goals:
             None if (bits := demanded(schedule, rank, chunk)) is None else members(bits)
             for chunk in chunks
         )
-        for rank in range(schedule.nodes)
+        for rank in range(schedule.places)
     )
 
 
@@ -198,7 +200,7 @@ def _title(algorithm: Algorithm) -> str:
 
 
 def _command(request: StepRequest, ranks: int, elements: int) -> str:
-    given = [f"ringleaf step {request.algo} --ranks {ranks} --elements {elements}"]
+    given = [f"ringleaf step {quote(request.algo)} --ranks {ranks} --elements {elements}"]
     default = StepRequest(request.algo)
     names = ("topo", "segments", "root", "servers", "lanes", "slots", "loss", *TIMED, "seed")
     for name in names:

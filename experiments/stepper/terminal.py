@@ -22,7 +22,6 @@ from ringleaf.experiments.stepper.story import (
     Entry,
     Frame,
     Story,
-    name_node,
     show_who,
 )
 from ringleaf.ina.reading import Fact
@@ -236,7 +235,7 @@ def buffers_table(cursor: Cursor, shown: tuple[Frame, ...], detail: Detail) -> T
     for name in story.cells:
         table.add_column(name if detail >= Detail.NAMES else name.split()[-1], no_wrap=True)
     for rank, cells in enumerate(cursor.buffers):
-        row = [Text(name_node(rank, story.ranks), style=f"bold {rank_color(rank)}")]
+        row = [Text(story.name(rank), style=f"bold {rank_color(rank)}")]
         for number, cell in enumerate(cells):
             text = cell_text(story, cell, detail, done=cursor.done(rank, number))
             if (rank, number) in changed:
@@ -259,7 +258,7 @@ def _shares_table(cursor: Cursor, changed: set[tuple[int, int]]) -> Table:
             style = "green" if cursor.done(rank, number) else rank_color(rank)
             marked = " on grey50" if (rank, number) in changed else ""
             line.append(BARS[min(len(BARS) - 1, int(share * (len(BARS) - 1)))], style + marked)
-        name = name_node(rank, story.ranks)
+        name = story.name(rank)
         table.add_row(Text(name, style=f"bold {rank_color(rank)}"), line)
     return table
 

@@ -29,7 +29,7 @@ from ringleaf.experiments.stepper.story import (
     Cell,
     Frame,
     members,
-    name_node,
+    name_place,
     show_who,
 )
 from ringleaf.topologies.routing import dealt, path, routes
@@ -51,7 +51,7 @@ def first_buffers(schedule: Schedule, inputs: Sequence[torch.Tensor]) -> Buffers
         for rank, tensor in enumerate(inputs)
     )
     server = tuple(Cell((), (0,) * (b - a)) for a, b in ranges)
-    return ranks + (server,) * schedule.servers
+    return ranks + (server,) * (schedule.places - schedule.ranks)
 
 
 def transfer_frames(
@@ -90,7 +90,7 @@ def _execute(schedule: Schedule, inputs: Sequence[torch.Tensor]) -> dict[int, _D
     ranges = chunk_ranges(inputs[0].numel(), schedule.chunks)
     for (start, stop), rows in zip(ranges, rows_by_chunk(schedule), strict=True):
         values = [tensor[start:stop] for tensor in inputs]
-        values += [torch.zeros_like(values[0])] * schedule.servers
+        values += [torch.zeros_like(values[0])] * (schedule.places - schedule.ranks)
         brought = apply_rows(schedule, [row for _, row in rows], values)
         for (number, row), value in zip(rows, brought, strict=True):
             held = proved[number].held
@@ -117,6 +117,8 @@ class _Finder:
         self._found: dict[tuple[int, int], tuple[str, ...]] = {}
 
     def __call__(self, src: int, dst: int) -> tuple[str, ...]:
+        if src == dst:
+            return ()
         found = self._found.get((src, dst))
         if found is None:
             found = tuple(path(self._graph, f"h{src}", f"h{dst}", table=self._table))
@@ -156,15 +158,24 @@ def _frame(
     return Frame(
         message.step,
         Action.REDUCE if adds else Action.COPY,
-        f"{_node(schedule, message.src)} sends {chunks} to {_node(schedule, message.dst)}, which "
-        f"{'adds' if adds else 'keeps'} {'it' if len(rows) == 1 else 'them'}",
+        _told(schedule, message, chunks),
         f"It brings {brings}. {left}",
         chunks,
-        find(message.src, message.dst),
+        find(message.src % schedule.nodes, message.dst % schedule.nodes),
         size_bytes,
         carries,
         changes,
     )
+
+
+def _told(schedule: Schedule, message: Message, chunks: str) -> str:
+    """Return what happens in a message, or within a node."""
+    src, dst = _node(schedule, message.src), _node(schedule, message.dst)
+    adds, one = message.op is Op.REDUCE, message.stop - message.start == 1
+    if message.src % schedule.nodes == message.dst % schedule.nodes:
+        return f"{dst} {'adds' if adds else 'copies'} {chunks} of {src}"
+    keeps = f"{'adds' if adds else 'keeps'} {'it' if one else 'them'}"
+    return f"{src} sends {chunks} to {dst}, which {keeps}"
 
 
 def _left(schedule: Schedule, message: Message, changes: tuple[BufferChange, ...]) -> str:
@@ -178,7 +189,7 @@ def _left(schedule: Schedule, message: Message, changes: tuple[BufferChange, ...
 
 
 def _node(schedule: Schedule, node: int) -> str:
-    return name_node(node, schedule.ranks)
+    return name_place(node, schedule.ranks, schedule.nodes)
 
 
 def name_chunks(chunks: range) -> str:

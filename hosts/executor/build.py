@@ -10,8 +10,9 @@ import numpy.typing as npt
 import ringleaf.hosts.executor.layout as x
 from ringleaf.arena import Store, Words
 from ringleaf.collectives.rows import REDUCE, Column
-from ringleaf.hosts.executor.arithmetic import NOTHING, kind_of
-from ringleaf.hosts.plan import RECEIVE, SEND, SUM, Plans
+from ringleaf.errors import ConfigError
+from ringleaf.hosts.executor.arithmetic import NOTHING, OTHER, kind_of
+from ringleaf.hosts.plan import LOCAL, RECEIVE, SEND, SUM, Plans
 from ringleaf.hosts.staging import Staging
 from ringleaf.tensors import ElementType
 
@@ -49,6 +50,11 @@ class Executors:
         self._staging = staging
         self._regions = np.array([0] * plans.nodes if regions is None else regions, np.int64)
         self._places = _Places(plans, staging, int(self._regions.max(initial=0)) + 1)
+        self._tensor_bytes = plans.elements * dtype.itemsize
+        if plans.scratch and kind_of(dtype) == OTHER:
+            raise ConfigError(
+                f"run: a schedule with scratch memory needs float32 or int32, got {dtype}"
+            )
         self.at = store.allocate("words", self._places.total) if at is None else at
         words = self._words()
         words[:] = 0
@@ -57,6 +63,7 @@ class Executors:
         blocks[:, x.ITEM_BYTES] = dtype.itemsize
         blocks[:, x.ELEMENT] = kind_of(dtype) if has_data else NOTHING
         blocks[:, x.EDGES_AT] = start + places.edges
+        blocks[:, x.OWN_CHUNKS] = plans.own_chunks
         stacks = np.arange(places.regions) * places.stack_words
         blocks[:, x.STACK_AT] = start + places.stack + stacks
         words[places.edges : places.edges + plans.chunks + 1] = plans.edges
@@ -88,24 +95,25 @@ class Executors:
 
         Args:
             agents: By node, the block of the host's rc agent.
-            queue_pairs: By stream, the number of the agent's queue pair.
+            queue_pairs: By stream, but for local work, the number of the agent's queue pair.
         """
         self._table(self._places.executors, self.nodes, x.EXECUTOR_WORDS)[:, x.AGENT] = agents
-        self._streams()[:, x.QP] = queue_pairs
+        self._streams()[self.plans.streams.kind != LOCAL, x.QP] = queue_pairs
 
     def prepare(self, addresses: Sequence[int], staging: Sequence[int]) -> None:
         """Bring all executors to the start of an operation.
 
         Args:
             addresses: By node, the address of its tensor in registered memory.
-            staging: By node, the address of memory for its buffers.
+            staging: By node, the address of memory for its buffers, and its scratch memory.
         """
         places = self._places
         blocks = self._table(0, places.regions, x.OPERATION_WORDS)
         blocks[:, [x.LEFT_NODES, x.NEXT_DONE, x.FAILED]] = 0
         blocks[:, x.TOP] = blocks[:, x.STACK_AT]
-        self._prepare_executors(np.asarray(addresses, np.int64))
-        self._prepare_streams(np.asarray(staging, np.int64))
+        buffers = np.asarray(staging, np.int64)
+        self._prepare_executors(np.asarray(addresses, np.int64), buffers)
+        self._prepare_streams(buffers)
         chunks = self._table(places.chunks, self.nodes * self.plans.chunks, x.CHUNK_WORDS)
         chunks[:] = 0
         chunks[:, x.NEXT] = chunks[:, x.PREVIOUS] = self._addresses(places.chunks, chunks)
@@ -136,10 +144,11 @@ class Executors:
         table[:, x.OPERATION] = start + self._regions * x.OPERATION_WORDS
         table[:, x.OWNER] = self._addresses(places.executors, table)
         table[:, x.NODE] = np.arange(self.nodes)
-        table[:, x.WRITES] = _count(plans.node[plans.kind != SEND], self.nodes)
+        table[:, x.WRITES] = _count(plans.node[~plans.reads], self.nodes)
         streams = plans.streams
         table[:, x.SENDS] = _count(streams.node[streams.kind == SEND], self.nodes)
         table[:, x.RECEIVES] = _count(streams.node[streams.kind == RECEIVE], self.nodes)
+        table[:, x.LOCALS] = _count(streams.node[streams.kind == LOCAL], self.nodes)
         first = np.searchsorted(streams.node, np.arange(self.nodes))
         table[:, x.STREAMS_AT] = start + places.streams + first * x.STREAM_WORDS
         first = np.searchsorted(plans.node[plans.first_sum :], np.arange(self.nodes))
@@ -147,13 +156,14 @@ class Executors:
         chunks = np.arange(self.nodes) * plans.chunks
         table[:, x.CHUNKS_AT] = start + places.chunks + chunks * x.CHUNK_WORDS
 
-    def _prepare_executors(self, addresses: Column) -> None:
+    def _prepare_executors(self, addresses: Column, buffers: Column) -> None:
         plans, places = self.plans, self._places
         table = self._table(places.executors, self.nodes, x.EXECUTOR_WORDS)
         table[:, [x.NEXT, x.PREVIOUS, x.CHUNK]] = 0
         table[:, x.SUMS_UNDER_WAY] = 0
         table[:, x.FIRST_REQUEST :] = 0
         table[:, x.ADDRESS] = addresses
+        table[:, x.SCRATCH] = buffers + self._staging.scratch - self._tensor_bytes
         table[:, x.LEFT] = _count(plans.node, self.nodes)
         table[:, x.SUMS] = _count(plans.node[plans.first_sum :], self.nodes)
         sums = self._words()[places.sums : places.sums + len(plans.message) - plans.first_sum]
@@ -193,7 +203,7 @@ class Executors:
         executors = self.at + places.executors + plans.node * x.EXECUTOR_WORDS
         coded = np.array([codec is not None for codec in plans.codecs])
         flags = plans.staged * x.IS_STAGED + (plans.op == REDUCE) * x.IS_REDUCED
-        flags += ((plans.kind != SUM) & coded[plans.op]) * x.IS_CODED
+        flags += ((plans.kind != SUM) & coded[plans.op]) * x.IS_CODED + plans.reads * x.IS_READ
         table[:, x.MESSAGE], table[:, x.FLAGS] = plans.message, flags
         table[:, x.STREAM] = np.where(plans.kind == SUM, executors, streams)
         table[:, x.START], table[:, x.STOP] = plans.start, plans.stop
@@ -218,7 +228,9 @@ class _Places:
         self.sums = self.edges + plans.chunks + 1
         self.stack = self.sums + parts - plans.first_sum
         held = np.bincount(plans.streams.node, staging.slots, plans.nodes).max(initial=0)
-        frames = 2 * int(held) + 4  # each message that is held, or encoded, is counted once
+        local = np.bincount(plans.streams.node, plans.streams.kind == LOCAL, plans.nodes)
+        # Each message that is held, or encoded, is counted once; local work counts both its parts.
+        frames = 2 * int(held) + 3 * int(local.max(initial=0)) + 4
         self.stack_words = -(-frames * x.FRAME_WORDS // _LINE) * _LINE
         self.total = self.stack + regions * self.stack_words
 

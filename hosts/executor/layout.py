@@ -15,6 +15,7 @@ ENCODE = 7  # callbacks: write the message of a part, and return its bytes
 APPLY = 8  # move a part's message into the tensor
 AGGREGATE = 9  # give a part's sum to the switches, and return the agent
 FAILED = 10  # a callback has raised an exception
+OWN_CHUNKS = 11  # chunks of the tensor; further ones are in scratch memory
 OPERATION_WORDS = 16  # threads have a block each, in a line of the cache of its own
 
 # A wait: whoever waits for a chunk is in its list. It begins streams, slots, and executors, whose
@@ -22,7 +23,7 @@ OPERATION_WORDS = 16  # threads have a block each, in a line of the cache of its
 NEXT = 0
 PREVIOUS = 1
 CHUNK = 2  # whose list it is in
-KIND = 3  # SEND, RECEIVE, SUM of `plan`, or SLOT
+KIND = 3  # SEND, RECEIVE, SUM or LOCAL of `plan`, or SLOT
 OWNER = 4  # the executor
 WAIT_WORDS = 5
 
@@ -37,21 +38,23 @@ LEFT = 9  # parts that are not done
 WRITES = 10  # parts that write to this node
 SENDS = 11  # streams, of which the first is at STREAMS_AT; those of receives follow
 RECEIVES = 12
-STREAMS_AT = 13
-SUMS_AT = 14  # the parts that are sums and not yet requested
-SUMS = 15  # their number
-SUMS_UNDER_WAY = 16
-CHUNKS_AT = 17
-FIRST_REQUEST = 18  # parts whose requests have not been taken
-LAST_REQUEST = 19
-NEXT_CONCERNED = 20  # the next executor whose requests are to be looked at
-IS_CONCERNED = 21
-IS_UNDER_WAY = 22  # whether it counts in LEFT_NODES
-NOW_PS = 23  # time of what concerned it last
-FINISH_PS = 24  # time of its result
-EXECUTOR_WORDS = 26
+LOCALS = 13  # streams of local work, which follow those
+STREAMS_AT = 14
+SUMS_AT = 15  # the parts that are sums and not yet requested
+SUMS = 16  # their number
+SUMS_UNDER_WAY = 17
+CHUNKS_AT = 18
+SCRATCH = 19  # address of scratch memory, as if the tensor's elements came before
+FIRST_REQUEST = 20  # parts whose requests have not been taken
+LAST_REQUEST = 21
+NEXT_CONCERNED = 22  # the next executor whose requests are to be looked at
+IS_CONCERNED = 23
+IS_UNDER_WAY = 24  # whether it counts in LEFT_NODES
+NOW_PS = 25  # time of what concerned it last
+FINISH_PS = 26  # time of its result; below 0: now
+EXECUTOR_WORDS = 28
 
-# A stream's sends, or its receives.
+# A stream's sends, its receives, or local work.
 PEER = 5
 QP = 6  # number of the queue pair
 NEXT_PART = 7  # the first part that is not requested
@@ -89,9 +92,10 @@ PART_WORDS = 9
 IS_STAGED = 1
 IS_CODED = 2
 IS_REDUCED = 4
+IS_READ = 8  # it reads chunks of the node
 
 # A frame: work put off until what it has caused is done. After its list:
-COUNTED = 2  # the part whose chunks have been counted; 0: a stream's sends go on
+COUNTED = 2  # the part whose chunks have been counted; 0: a stream goes on
 FRAME_CHUNK = 3  # the next of its chunks whose waits are to be looked at
 FRAME_STREAM = 4
 FRAME_WORDS = 5

@@ -11,7 +11,7 @@ import ringleaf.hosts.executor.layout as x
 from ringleaf.arena import Arena, Words
 from ringleaf.compiled import call_back, inline
 from ringleaf.hosts.executor.arithmetic import NOTHING, OTHER
-from ringleaf.hosts.plan import MAX_POSTED, RECEIVE, SEND, SUM
+from ringleaf.hosts.plan import LOCAL, MAX_POSTED, RECEIVE, SEND, SUM
 from ringleaf.hosts.rc.landing import COPY, ELEMENT_BYTES, land
 from ringleaf.hosts.rc.state import MTU
 
@@ -34,9 +34,18 @@ def address_of(words: Words, part: int) -> int:
     if words[part + x.HELD] and kind_of(words, part) != SUM:
         return words[words[part + x.HELD] + x.BUFFER]
     executor = executor_of(words, part)
+    return home_of(words, executor, part)
+
+
+@inline
+def home_of(words: Words, executor: int, part: int) -> int:
+    """Return the address of a part's chunks, in the tensor or in scratch memory."""
     operation = words[executor + x.OPERATION]
     first = words[words[operation + x.EDGES_AT] + words[part + x.START]]
-    return words[executor + x.ADDRESS] + first * words[operation + x.ITEM_BYTES]
+    base = words[executor + x.ADDRESS]
+    if words[part + x.START] >= words[operation + x.OWN_CHUNKS]:
+        base = words[executor + x.SCRATCH]
+    return base + first * words[operation + x.ITEM_BYTES]
 
 
 @inline
@@ -57,6 +66,10 @@ def start(arena: Arena, at: int) -> None:
         post_receives(words, streams + number * x.STREAM_WORDS)
     for number in range(sends):
         post_sends(arena, at, streams + number * x.STREAM_WORDS)
+        finish(arena, at)
+    locals_at = sends + words[at + x.RECEIVES]
+    for number in range(locals_at, locals_at + words[at + x.LOCALS]):
+        work_locally(arena, at, streams + number * x.STREAM_WORDS)
         finish(arena, at)
     post_sums(words, at)
 
@@ -129,7 +142,7 @@ def missing(words: Words, at: int, part: int) -> int:
     for i in range(size):
         if words[first + i * x.CHUNK_WORDS + x.APPLIED] < words[after + i]:
             return first + i * x.CHUNK_WORDS
-    if kind_of(words, part) != SEND:
+    if not words[part + x.FLAGS] & x.IS_READ:
         for i in range(size):
             if words[first + i * x.CHUNK_WORDS + x.ACKED] < words[after + size + i]:
                 return first + i * x.CHUNK_WORDS
@@ -182,6 +195,29 @@ def post_sends(arena: Arena, at: int, stream: int) -> None:
             count(words, at, part, x.ACKED)  # the message is a copy, not the tensor itself
             return
         request(words, at, part)
+
+
+@inline
+def work_locally(arena: Arena, at: int, stream: int) -> None:
+    """Copy or add within the node, if the next parts of a stream may; `finish` goes on."""
+    words = arena.words
+    reads = words[stream + x.NEXT_PART]
+    writes = reads + x.PART_WORDS
+    if reads >= words[stream + x.END_PART]:
+        return
+    if must_wait(words, at, reads, stream) or must_wait(words, at, writes, stream):
+        return
+    words[stream + x.NEXT_PART] = writes + x.PART_WORDS
+    element = words[words[at + x.OPERATION] + x.ELEMENT]
+    if element != NOTHING:
+        how = element if words[writes + x.FLAGS] & x.IS_REDUCED else COPY
+        source, target = home_of(words, at, reads), home_of(words, at, writes)
+        land(arena, how, target, arena.memory, source, bytes_of(words, reads))
+    words[at + x.LEFT] -= 2
+    words[at + x.FINISH_PS] = -1
+    words[push_frame(words, at, 0) + x.FRAME_STREAM] = stream
+    count(words, at, reads, x.ACKED)
+    count(words, at, writes, x.APPLIED)
 
 
 @inline
@@ -256,8 +292,7 @@ def apply(arena: Arena, at: int, part: int) -> None:
         call_codec(words, at, x.APPLY, part)
     elif element != NOTHING:
         source, size = words[slot + x.BUFFER], bytes_of(words, part)
-        first = words[words[operation + x.EDGES_AT] + words[part + x.START]]
-        target = words[at + x.ADDRESS] + first * words[operation + x.ITEM_BYTES]
+        target = home_of(words, at, part)
         how = element if flags & x.IS_REDUCED else COPY
         land(arena, how, target, arena.memory, source, size)
     free_slot(words, words[part + x.STREAM], slot)
@@ -331,7 +366,7 @@ def finish(arena: Arena, at: int) -> None:
         part, wait = words[frame + x.COUNTED], words[frame + x.NEXT]
         if part == 0:
             words[operation + x.TOP] = frame
-            post_sends(arena, at, words[frame + x.FRAME_STREAM])
+            try_again(arena, at, words[frame + x.FRAME_STREAM])
         elif wait != frame:
             unlink(words, wait)
             try_again(arena, at, wait)
@@ -367,5 +402,7 @@ def try_again(arena: Arena, at: int, wait: int) -> None:
         post_receives(arena.words, wait)
     elif kind == SUM:
         post_sums(arena.words, at)
+    elif kind == LOCAL:
+        work_locally(arena, at, wait)
     else:
         apply(arena, at, arena.words[wait + x.PART])

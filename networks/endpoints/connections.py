@@ -169,7 +169,7 @@ class Connections:
             host, peer = self._nodes[group][node], self._nodes[group][stream.peer]
             flow = Flow(group, channel, stream)
             if flow not in self._qps[host]:
-                back = Flow(group, channel, Stream(node, stream.op))
+                back = Flow(group, channel, stream._replace(peer=node))
                 for end, which in ((host, flow), (peer, back)):
                     self._qps[end][which] = len(self._flows[end])
                     self._flows[end].append(which)

@@ -108,6 +108,8 @@ def concern(words: Words, at: int, executor: int, now_ps: int) -> None:
     """Have an executor's requests posted, after those of others that are already to be."""
     words[at + FAILED] |= words[words[executor + x.OPERATION] + x.FAILED]
     words[executor + x.NOW_PS] = now_ps
+    if words[executor + x.FINISH_PS] < 0:
+        words[executor + x.FINISH_PS] = now_ps
     if words[executor + x.IS_CONCERNED]:
         return
     words[executor + x.IS_CONCERNED] = 1

@@ -132,7 +132,7 @@ class CommandLine:
         return self._nodes[node]
 
     def _check(self, where: str, what: str, number: int, valid: Iterable[int]) -> None:
-        choose(where, what, str(number), map(str, valid))
+        choose(where, what, str(number), list(map(str, valid)))
 
     # Registers, counters, meters.
 

@@ -2,6 +2,7 @@
 
 import pytest
 from hypothesis import given
+from layered_schedules import layered
 from schedule_strategies import nonsense, schedules
 
 from ringleaf.collectives.alltoall import pairwise_all_to_all
@@ -137,7 +138,7 @@ def test_rows_may_travel_one_by_one() -> None:
     assert critical_path(aggregate, 1000, FABRIC, coalesce=False).time_ps == 1100
 
 
-@given(nonsense() | schedules(most=10, most_bytes=50_000))
+@given(nonsense() | layered() | schedules(most=10, most_bytes=50_000))
 def test_everything_arrives_and_no_port_is_faster_than_its_rate(schedule: Schedule) -> None:
     size_bytes = 4 * 97
     path = critical_path(schedule, size_bytes, FABRIC)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from layered_schedules import layered
 from schedule_strategies import nonsense, schedules
 
 from ringleaf.collectives.interchange import from_json, to_json
@@ -13,7 +14,7 @@ from ringleaf.collectives.schedule import Aggregate, Collective, Op, Schedule, T
 from ringleaf.errors import ScheduleError
 
 
-@given(schedules(most=12) | nonsense())
+@given(schedules(most=12) | nonsense() | layered())
 def test_what_is_written_is_read(schedule: Schedule) -> None:
     text = to_json(schedule)
     assert from_json(text) == schedule

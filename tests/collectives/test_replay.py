@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from layered_schedules import layered
 from schedule_strategies import nonsense, schedules
 
 from ringleaf.collectives.aggregate import in_network_allreduce
@@ -31,7 +32,7 @@ def replay(schedule: Schedule, inputs: list[torch.Tensor], width: int) -> list[t
     for start in range(0, elements, width):
         count = min(width, elements - start)
         given = [tensor[start : start + count] for tensor in inputs]
-        given += [torch.zeros_like(given[0])] * schedule.servers
+        given += [torch.zeros_like(given[0])] * (schedule.places - schedule.ranks)
         values = torch.stack(given).numpy()
         replay.run(start, values, np.empty(replay.staged * count, values.dtype))
         for result, row in zip(results, values, strict=False):
@@ -40,7 +41,7 @@ def replay(schedule: Schedule, inputs: list[torch.Tensor], width: int) -> list[t
 
 
 @given(
-    nonsense() | schedules(most=12),
+    nonsense() | layered() | schedules(most=12),
     st.integers(1, 40),
     st.sampled_from([torch.float32, torch.int32]),
     st.sampled_from([1, 3, 16, 40]),

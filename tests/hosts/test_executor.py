@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from layered_schedules import layered
 
 import ringleaf.hosts.executor.layout as x
 from ringleaf.arena import Store
@@ -40,6 +41,9 @@ class Request:
     message: int  # its number in the schedule
 
 
+Pair = tuple[int, int, Op, int]  # sender, receiver, operation, channel
+
+
 class Mesh:
     """Delivers messages between executors at once but in random order, in order per pair."""
 
@@ -62,16 +66,17 @@ class Mesh:
         self.operation = Operation(
             self.store, memory, self.executors, arrays, group=0, channel=0, ranks=len(tensors)
         )
-        self.sends: dict[tuple[int, int, Op], deque[Request]] = defaultdict(deque)
-        self.receives: dict[tuple[int, int, Op], deque[Request]] = defaultdict(deque)
+        self.sends: dict[Pair, deque[Request]] = defaultdict(deque)
+        self.receives: dict[Pair, deque[Request]] = defaultdict(deque)
         self.acks: list[Request] = []
         self.sizes: dict[int, int] = {}  # of messages, by number
         self.landed: Counter[int] = Counter()  # messages by how they landed
         self.streams = {
-            (stream.peer, rank, stream.op)
+            (stream.peer, rank, stream.op, stream.channel)
             for rank in range(parts.nodes)
             for stream in parts.streams_of(rank, RECEIVE)
         }
+        self.channels = schedule.columns.channel
         self.encodes = schedule.codec is not None
 
     def _collect(self, rank: int) -> None:
@@ -79,16 +84,17 @@ class Mesh:
         while part := walk.take_request(words, self.executors.executor(rank)):
             peer = int(words[words[part + x.STREAM] + x.PEER])
             op = Op.REDUCE if words[part + x.FLAGS] & x.IS_REDUCED else Op.COPY
+            channel = int(self.channels[words[part + x.MESSAGE]])
             size, message = int(words[part + x.SIZE_BYTES]), int(words[part + x.MESSAGE])
             request = Request(part, int(walk.address_of(words, part)), size, message)
             if walk.kind_of(words, part) == SEND:
-                self.sends[rank, peer, op].append(request)
+                self.sends[rank, peer, op, channel].append(request)
             else:
-                self.receives[peer, rank, op].append(request)
+                self.receives[peer, rank, op, channel].append(request)
         self.operation.check()
 
-    def _deliver(self, src: int, dst: int, op: Op) -> None:
-        send, receive = self.sends[src, dst, op].popleft(), self.receives[src, dst, op].popleft()
+    def _deliver(self, pair: Pair) -> None:
+        send, receive = self.sends[pair].popleft(), self.receives[pair].popleft()
         size, arena = send.size_bytes, self.store.arena
         assert send.message == receive.message
         assert size <= receive.size_bytes if self.encodes else size == receive.size_bytes
@@ -98,7 +104,7 @@ class Mesh:
         self.sizes[send.message] = size
         self.acks.append(send)
         walk.received(self.store.arena, receive.part, size)
-        self._collect(dst)
+        self._collect(pair[1])
 
     def _acknowledge(self, send: Request) -> None:
         walk.sent(self.store.arena, send.part)
@@ -120,7 +126,7 @@ class Mesh:
             if self.acks and (not ready or self.rng.random() < 0.5):
                 self._acknowledge(self.acks.pop(self.rng.randrange(len(self.acks))))
             elif ready:
-                self._deliver(*self.rng.choice(ready))
+                self._deliver(self.rng.choice(ready))
             else:
                 return
 
@@ -152,6 +158,13 @@ def test_any_order_of_arrival_gives_the_oracle_s_bits(
     name: str, ranks: int, elements: int, seed: int, density: float
 ) -> None:
     check(ALGORITHMS[name].build(ranks, size_bytes=4 * elements), elements, seed, density)
+
+
+@given(layered(), st.integers(0, 20), st.integers(0, 1 << 20))
+def test_scratch_memory_and_channels_give_the_oracle_s_bits(
+    schedule: Schedule, elements: int, seed: int
+) -> None:
+    check(schedule, elements, seed)
 
 
 def test_swap_within_a_step_reads_what_was_there_before() -> None:

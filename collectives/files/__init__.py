@@ -1,0 +1,1 @@
+"""Schedules in files: formats that Ringleaf reads and writes, and their use as algorithms."""

@@ -1,0 +1,82 @@
+"""A check that a followed program has done what its collective promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ringleaf.collectives.collective import Collective
+from ringleaf.collectives.files.msccl.buffers import Buffers, Place
+from ringleaf.collectives.files.msccl.document import Program
+from ringleaf.collectives.files.msccl.machine import Machine
+from ringleaf.collectives.files.msccl.state import Value, members, show
+from ringleaf.errors import ScheduleError
+
+
+def find_root(machine: Machine, buffers: Buffers) -> int:
+    """Return the root of a broadcast or reduce, which programs do not name; else 0.
+
+    It is the rank whose data the first output of rank 1 holds in the end, or the one whose first
+    output holds most ranks' data.
+    """
+    ranks = range(buffers.ranks)
+    found = [machine.values.get((rank, buffers.place(rank, "o", 0))) for rank in ranks]
+    if buffers.collective is Collective.REDUCE:
+        return max(ranks, key=lambda rank: value.once.bit_count() if (value := found[rank]) else 0)
+    if buffers.collective is Collective.BROADCAST:
+        at_other = found[min(1, buffers.ranks - 1)]
+        return next(members(at_other.once), 0) if at_other else 0
+    return 0
+
+
+def goals(buffers: Buffers, root: int) -> Iterator[tuple[int, Place, Value]]:
+    """Yield the places that must hold results, and the contents that they must have."""
+    everyone = (1 << buffers.ranks) - 1
+    for rank in range(buffers.ranks):
+        if buffers.collective is Collective.REDUCE and rank != root:
+            continue
+        for place, chunk in buffers.outputs(rank):
+            match buffers.collective:
+                case Collective.ALLREDUCE | Collective.REDUCE | Collective.REDUCE_SCATTER:
+                    wanted = everyone
+                case Collective.BROADCAST:
+                    wanted = 1 << root
+                case Collective.ALL_GATHER:
+                    wanted = 1 << chunk // buffers.share
+                case Collective.ALL_TO_ALL:
+                    wanted = 1 << (rank - chunk // buffers.share) % buffers.ranks
+            yield rank, place, Value(chunk, wanted)
+
+
+def check_goals(program: Program, machine: Machine, buffers: Buffers, root: int) -> None:
+    """Check that all results are there.
+
+    Raises:
+        ScheduleError: If a place holds other data; the message names rank, place and last step.
+    """
+    for rank, place, wanted in goals(buffers, root):
+        found = machine.values.get((rank, place))
+        problem = _problem(found, wanted)
+        if problem:
+            raise ScheduleError(
+                f"{program.where}: rank {rank}, {show(place)}: {problem}; "
+                f"last written by {machine.uses.last_write(rank, place)}"
+            )
+
+
+def _problem(found: Value | None, wanted: Value) -> str:
+    if found is None:
+        return "has no result"
+    if found.chunk != wanted.chunk:
+        return f"must have chunk {wanted.chunk} of the data, got chunk {found.chunk}"
+    if lacking := wanted.once & ~found.once:
+        return f"lacks the contribution of rank {_some(lacking)}"
+    if surplus := found.once & ~wanted.once:
+        return f"has a contribution that does not belong there, of rank {_some(surplus)}"
+    if found.twice:
+        return f"has the contribution of rank {_some(found.twice)} twice"
+    return ""
+
+
+def _some(bits: int) -> str:
+    ranks = [str(rank) for rank in members(bits)]
+    return ", ".join(ranks[:4]) + (f" and {len(ranks) - 4} more" if len(ranks) > 4 else "")

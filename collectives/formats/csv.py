@@ -1,0 +1,194 @@
+"""A schedule as a table: a line for each chunk that goes from one rank to another.
+
+    # schedule: collective=allreduce ranks=2 chunks=2 root=0
+    step,src,dst,chunk,op
+    0,0,1,0,reduce
+    0,1,0,1,reduce
+    1,1,0,0,copy
+    1,0,1,1,copy
+
+The first comment may be missing, and any of its facts: there is one rank more than the largest
+number, and likewise for chunks; the root is 0 and the collective allreduce. Other lines that begin
+with `#` are comments.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ringleaf.collectives.collective import Collective
+from ringleaf.collectives.files.format import MOST_CELLS, MOST_RANKS, Format, Loaded, Source
+from ringleaf.collectives.schedule import Aggregate, Op, Schedule, Transfer
+from ringleaf.errors import ScheduleError
+
+HEADER = ["step", "src", "dst", "chunk", "op"]
+MOST_ROWS = 4_000_000
+
+_MOST = (1 << 31, MOST_RANKS - 1, MOST_RANKS - 1, MOST_CELLS - 1)  # of step, src, dst, chunk
+
+_FACTS = re.compile(r"#\s*schedule:(.*)")
+_NUMBER = re.compile(r"[0-9]{1,10}")
+
+
+@dataclass(slots=True)
+class _Facts:
+    """The facts of the first comment; None: to be counted."""
+
+    collective: Collective = Collective.ALLREDUCE
+    ranks: int | None = None
+    chunks: int | None = None
+    root: int = 0
+
+
+def read(text: str, where: str) -> Source:
+    """Return the source of a table.
+
+    Raises:
+        ScheduleError: If a line is no row; the message names it.
+    """
+    facts, rows, lines = _Facts(), list[Transfer](), list[int]()
+    awaited, step = True, 0
+    for number, line in enumerate(text.splitlines(), 1):
+        at = f"{where}: line {number}"
+        if line.startswith("#"):
+            _read_facts(facts, line, at)
+        elif not line.strip():
+            continue
+        elif awaited:
+            _check_header(line, at)
+            awaited = False
+        else:
+            row = _row(line, at)
+            if row.step < step:
+                raise ScheduleError(f"{at}: step must be {step} or more, got {row.step}")
+            step = row.step
+            rows.append(row)
+            lines.append(number)
+            if len(rows) > MOST_ROWS:
+                raise ScheduleError(f"{at}: at most {MOST_ROWS} rows, got more")
+    if awaited:
+        raise ScheduleError(f"{where}: needs the header {','.join(HEADER)!r}, got none")
+    return _source(facts, rows, lines, where)
+
+
+def _read_facts(facts: _Facts, line: str, at: str) -> None:
+    found = _FACTS.fullmatch(line)
+    for fact in found[1].split() if found else ():
+        key, _, value = fact.partition("=")
+        match key:
+            case "collective":
+                names = [each.value for each in Collective]
+                if value not in names:
+                    valid = ", ".join(names)
+                    raise ScheduleError(f"{at}: unknown collective, got {value!r}; valid: {valid}")
+                facts.collective = Collective(value)
+            case "ranks":
+                facts.ranks = _number(value, key, MOST_RANKS, at)
+            case "chunks":
+                facts.chunks = _number(value, key, MOST_CELLS, at)
+            case "root":
+                facts.root = _number(value, key, MOST_RANKS, at)
+            case _:
+                raise ScheduleError(
+                    f"{at}: unknown fact, got {fact!r}; valid: collective=, ranks=, chunks=, root="
+                )
+
+
+def _check_header(line: str, at: str) -> None:
+    if _fields(line, at) != HEADER:
+        raise ScheduleError(f"{at}: header must be {','.join(HEADER)!r}, got {line!r:.80}")
+
+
+def _fields(line: str, at: str) -> list[str]:
+    try:
+        [fields] = csv.reader([line], strict=True)
+    except csv.Error as error:
+        raise ScheduleError(f"{at}: not CSV: {error}, got {line!r:.80}") from None
+    return [field.strip() for field in fields]
+
+
+def _row(line: str, at: str) -> Transfer:
+    fields = _fields(line, at)
+    if len(fields) != len(HEADER):
+        raise ScheduleError(
+            f"{at}: must have {len(HEADER)} fields ({', '.join(HEADER)}), got {line!r:.80}"
+        )
+    step, src, dst, chunk = (
+        _number(text, name, most, at)
+        for text, name, most in zip(fields[:4], HEADER[:4], _MOST, strict=True)
+    )
+    if src == dst:
+        raise ScheduleError(f"{at}: src and dst must differ, got {src} and {dst}")
+    if fields[4] not in ("reduce", "copy"):
+        raise ScheduleError(f"{at}: op must be reduce or copy, got {fields[4]!r:.40}")
+    return Transfer(step, src, dst, chunk, Op(fields[4]))
+
+
+def _number(text: str, name: str, most: int, at: str) -> int:
+    if not _NUMBER.fullmatch(text) or int(text) > most:
+        raise ScheduleError(f"{at}: {name} must be a whole number to {most}, got {text!r:.40}")
+    return int(text)
+
+
+def _source(facts: _Facts, rows: list[Transfer], lines: list[int], where: str) -> Source:
+    ranks = _size(where, "ranks", facts.ranks, [max(row.src, row.dst) for row in rows], lines)
+    chunks = _size(where, "chunks", facts.chunks, [row.chunk for row in rows], lines)
+    if ranks * chunks > MOST_CELLS:
+        raise ScheduleError(
+            f"{where}: ranks x chunks must be at most {MOST_CELLS}, got {ranks} x {chunks}"
+        )
+    if facts.root >= ranks:
+        raise ScheduleError(f"{where}: root must be one of {ranks} ranks, got {facts.root}")
+    made = Schedule(facts.collective, where, ranks, chunks, rows, facts.root)
+    loaded = Loaded(made, lambda row: f"line {lines[row]}")
+    return Source(facts.collective, ranks, Path(where).stem, lambda size_bytes, segments: loaded)
+
+
+def _size(where: str, name: str, told: int | None, numbers: list[int], lines: list[int]) -> int:
+    """Return the number of ranks or chunks: as told, or one more than the largest number."""
+    largest = max(numbers, default=-1)
+    if told is None:
+        if largest < 0:
+            raise ScheduleError(f"{where}: needs rows, or {name}= in a comment, got none")
+        return largest + 1
+    if told < 1:
+        raise ScheduleError(f"{where}: {name} must be >= 1, got {told}")
+    if largest >= told:
+        line = lines[next(i for i, number in enumerate(numbers) if number >= told)]
+        raise ScheduleError(f"{where}: line {line}: {name} are {told}, got number {largest}")
+    return told
+
+
+def write(schedule: Schedule) -> str:
+    """Return a schedule as a table.
+
+    Raises:
+        ScheduleError: If switches add, servers help, or a codec writes messages.
+    """
+    where = f"{schedule.algorithm} {schedule.collective.value}: as a table"
+    if schedule.codec is not None:
+        raise ScheduleError(f"{where}: messages must go as they are, got {schedule.codec.name}")
+    if schedule.servers:
+        raise ScheduleError(f"{where}: there must be no servers, got {schedule.servers}")
+    if schedule.scratch:
+        raise ScheduleError(
+            f"{where}: there must be no scratch memory, got {schedule.scratch} layers; take .xml"
+        )
+    facts = (
+        f"# schedule: collective={schedule.collective.value} ranks={schedule.ranks} "
+        f"chunks={schedule.chunks} root={schedule.root}"
+    )
+    lines = [facts, ",".join(HEADER)]
+    for row in schedule.rows:
+        if isinstance(row, Aggregate):
+            raise ScheduleError(f"{where}: hosts must add, got a sum of the network")
+        if row.channel:
+            raise ScheduleError(f"{where}: all must be on channel 0, got {row.channel}; take .xml")
+        lines.append(f"{row.step},{row.src},{row.dst},{row.chunk},{row.op.value}")
+    return "\n".join(lines) + "\n"
+
+
+FORMAT = Format("table (CSV)", read, write)
