@@ -10,7 +10,7 @@ from pathlib import Path
 
 ETHER_TYPE = 0x88B5
 FRAME = struct.Struct("!6s6sHBBHiiii")
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 
 def main() -> None:
