@@ -96,9 +96,11 @@ class Clock:
         worked_ns: Returns the processor time so far; by default that of the main thread.
     """
 
-    def __init__(self, factor: float, worked_ns: Callable[[], int] | None = None) -> None:
+    def __init__(
+        self, factor: float = 0.0, worked_ns: Callable[[], int] | None = None
+    ) -> None:
         self._factor = factor
-        self._worked_ns = worked_ns or _main_thread_ns
+        self._worked_ns = worked_ns or main_thread_ns
         self._base_ps = 0
         self._since_ns: int | None = self._worked_ns()  # None: it stands
         self._depth = 0
@@ -110,6 +112,11 @@ class Clock:
             return self._base_ps
         worked_ns = max(self._worked_ns() - self._since_ns, 0)
         return self._base_ps + round(worked_ns * self._factor) * PS_PER_NS
+
+    def measure(self, factor: float) -> None:
+        """Have the time pass by this factor on the processor time from now on."""
+        with self:
+            self._factor = factor
 
     def advance(self, time_ps: int) -> None:
         """Have some time pass."""
@@ -134,7 +141,7 @@ class Clock:
             self._since_ns = self._worked_ns()
 
 
-def _main_thread_ns() -> int:
+def main_thread_ns() -> int:
     """Return the processor time of the main thread, whichever thread asks."""
     main = threading.main_thread().ident
     assert main is not None

@@ -22,15 +22,23 @@ Script = Annotated[
 ]
 
 
-def train_command(typed: Mapping[str, str], script: Script, debug: Debug = False) -> None:
-    """Run a training script on an emulated network."""
+Serve = Annotated[
+    Path | None,
+    typer.Option("--serve", hidden=True, help="Folder of a fabric for ranks that run elsewhere."),
+]
+
+
+def train_command(
+    typed: Mapping[str, str], script: Script, serve: Serve = None, debug: Debug = False
+) -> None:
+    """Run a training script on an emulated network; the script's own options come behind `--`."""
     spec = TrainSpec.read({"out": str(Path("runs") / Path(script[0]).stem), **typed})
     path = Path(script[0])
     if not path.is_file():
         raise ConfigError(f"script: must be a Python file, got {script[0]!r}, and there is none")
     from ringleaf.experiments.train import session
 
-    hosting = session.run(spec, script, say)
+    hosting = session.run(spec, script, say, serve=serve)
     if hosting.account.wrong:
         raise typer.Exit(FAILURE)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +19,7 @@ from ringleaf.experiments.train.carrier import Carried, Carrier, Teams
 from ringleaf.experiments.train.definition import wrong_elements
 from ringleaf.experiments.train.elements import element_type
 from ringleaf.experiments.train.fabric import Collective, Fabric
-from ringleaf.experiments.train.server import Server
+from ringleaf.experiments.train.server import Look, Server
 from ringleaf.experiments.train.spec import TrainSpec
 from ringleaf.experiments.train.ways import Way, Ways
 from ringleaf.networks.groups import Group
@@ -46,11 +45,11 @@ class Hosting:
     Args:
         spec: The spec.
         folder: A private folder, for the socket and shared memory.
-        look: Called while ranks say nothing; raises an error if one has died.
+        look: As `Server` has it.
     """
 
     def __init__(
-        self, spec: TrainSpec, folder: Path, look: Callable[[], None] = lambda: None
+        self, spec: TrainSpec, folder: Path, look: Look = lambda ended, gone: None
     ) -> None:
         self.spec = divide_injection(spec)
         self.account = Account(spec.ranks)
@@ -64,6 +63,7 @@ class Hosting:
             start_s=START_S,
             note=self.account.note,
             look=look,
+            settings={"compute": spec.compute, "timeline": spec.timeline},
         )
 
     @cached_property

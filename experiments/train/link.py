@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from ringleaf.errors import BackendError
 from ringleaf.experiments.train import wire
@@ -41,16 +41,16 @@ class Link:
         folder: The fabric's folder.
         rank: This rank.
         ranks: The number of ranks.
-        clock: The rank's clock.
     """
 
-    def __init__(self, folder: Path, rank: int, ranks: int, clock: Clock) -> None:
+    def __init__(self, folder: Path, rank: int, ranks: int) -> None:
         self.rank = rank
-        self.clock = clock
+        self.clock = Clock()
         self.exposed_ps = 0  # spent in waits
         self.settled_task = -1  # of autograd, at whose end futures are waited for
         self.on_wait: Callable[[int, int, list[str]], None] = lambda start, end, calls: None
-        self._socket: socket.socket = wire.connect(folder)
+        self._failure = ""
+        self._socket = self._connect(folder)
         self._unpacker = wire.Unpacker()
         self._buffers = wire.Buffers(folder)
         self._free: dict[int, list[int]] = {}  # buffers by size
@@ -62,9 +62,18 @@ class Link:
         self._sending = threading.Lock()
         self._waiting = threading.RLock()
         self._went_ps: int | None = None
-        self._failure = ""
         self._say([wire.HELLO, rank, ranks])
+        self.settings = self._await_welcome()
         atexit.register(self.end)
+
+    def _await_welcome(self) -> dict[str, Any]:
+        while True:
+            for name, *rest in self._hear():
+                if name == wire.ABORT:
+                    self._fail(rest[0])
+                if name == wire.WELCOME:
+                    settings: dict[str, Any] = rest[0]
+                    return settings
 
     def join(self, group: str, members: Iterable[int]) -> None:
         """Tell the fabric of a process group."""
@@ -128,8 +137,11 @@ class Link:
 
     def wait_watched(self, *, is_soft: bool = False) -> None:
         """Wait until a call that is watched is over; do nothing if there is none."""
-        if numbers := sorted(self.watched):
-            self._block([], numbers, is_soft=is_soft)
+        if (numbers := sorted(self.watched)) and self._waiting.acquire(blocking=False):
+            try:
+                self._block([], numbers, is_soft=is_soft)
+            finally:
+                self._waiting.release()
 
     def look(self, number: int) -> bool:
         """Return whether a call is over now; a look that finds it is not takes some time."""
@@ -190,13 +202,19 @@ class Link:
         elif name == wire.ABORT:
             self._fail(rest[0])
 
+    def _connect(self, folder: Path) -> socket.socket:
+        try:
+            return wire.connect(folder)
+        except OSError:
+            self._fail(f"there is no fabric at {folder}, or it has ended")
+
     def _hear(self) -> list[wire.Message]:
         data = self._socket.recv(1 << 20)
         if not data:
             self._fail("the fabric has ended")
         return self._unpacker.feed(data)
 
-    def _fail(self, why: str) -> None:
+    def _fail(self, why: str) -> NoReturn:
         self._failure = why
         raise FabricError(f"rank {self.rank}: {why}")
 

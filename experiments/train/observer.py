@@ -9,14 +9,15 @@ from typing import Any
 import torch
 from torch import nn
 
-from ringleaf.experiments.train.clock import Compute, flops_ps
-from ringleaf.experiments.train.link import Link
+from ringleaf.experiments.train.clock import Compute, flops_ps, main_thread_ns
+from ringleaf.experiments.train.link import FabricError, Link
 
 ITERATION, FORWARD, BACKWARD, WAIT = "iteration", "forward", "backward", "wait"
 """The kinds of notes."""
 
-PULSE_S = 1.0
-_WORKED_NS = 10_000_000  # in a pulse, by which a rank shows that it works
+PULSE_S = 0.1
+_WORKED_NS = 1_000_000  # in a pulse, by which a rank shows that it works
+_ALIVE_S = 1.0  # between words that say so
 
 MOST_SPANS = 20_000
 """The most spans that a rank notes for the timeline."""
@@ -172,14 +173,22 @@ class Observer:
         Meter().__enter__()
 
     def _pulse(self) -> None:
-        """Say every now and then that this process works, while it says nothing else."""
-        before_ns = time.process_time_ns()
+        """Say every now and then that this process works, while it says nothing else.
+
+        A main thread that does not, although futures are open, waits for them in C++, where nobody
+        can see it. So this thread waits in its place.
+        """
+        before_ns, said_s = main_thread_ns(), 0.0
         while True:
             time.sleep(PULSE_S)
-            worked_ns = time.process_time_ns()
-            if worked_ns - before_ns > _WORKED_NS:
-                try:
-                    self._link.say_alive()
-                except Exception:  # noqa: BLE001 - the fabric has gone, which others notice
-                    return
+            worked_ns = main_thread_ns()
+            try:
+                if worked_ns - before_ns > _WORKED_NS:
+                    if time.monotonic() - said_s > _ALIVE_S:
+                        self._link.say_alive()
+                        said_s = time.monotonic()
+                elif self._link.watched:
+                    self._link.wait_watched(is_soft=True)
+            except (OSError, FabricError):
+                return  # the fabric has gone, which the main thread notices, too
             before_ns = worked_ns

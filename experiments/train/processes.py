@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from ringleaf.experiments.train.server import RankError
-from ringleaf.experiments.train.wire import FOLDER, SETTINGS
+from ringleaf.experiments.train.wire import FOLDER
 
 END_S = 5.0
 """The time that ranks have to end by themselves, before they are killed."""
@@ -29,12 +28,9 @@ class Processes:
         script: The script and its arguments.
         ranks: The number of ranks.
         folder: The fabric's folder.
-        settings: What ranks must know.
     """
 
-    def __init__(
-        self, script: Sequence[str], ranks: int, folder: Path, settings: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, script: Sequence[str], ranks: int, folder: Path) -> None:
         command = [sys.executable, "-P", "-m", "ringleaf.experiments.train.launch", *script]
         common = os.environ | {
             "MASTER_ADDR": "127.0.0.1",
@@ -44,7 +40,6 @@ class Processes:
             "GROUP_RANK": "0",
             "CUDA_VISIBLE_DEVICES": "",
             FOLDER: str(folder),
-            SETTINGS: json.dumps(settings),
         }
         common.setdefault("OMP_NUM_THREADS", "1")
         self._running = []
@@ -52,16 +47,28 @@ class Processes:
             own = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
             self._running.append(subprocess.Popen(command, env=common | own))
 
-    def look(self) -> None:
-        """Raise an error if a rank has failed.
+    def look(self, ended: Sequence[int], gone: int = -1) -> None:
+        """Raise an error if a rank has failed, or left without a word.
+
+        Args:
+            ended: The ranks that have said that they end.
+            gone: A rank that is just ending; -1: there is none.
 
         Raises:
             RankError: If one has; the message has its exit status.
         """
+        if gone >= 0:
+            with suppress(subprocess.TimeoutExpired):
+                self._running[gone].wait(END_S)
         for rank, process in enumerate(self._running):
             status = process.poll()
             if status:
                 raise RankError(f"rank {rank}: must not fail, got {_as_text(status)}")
+            if status == 0 and rank not in ended:
+                raise RankError(
+                    f"rank {rank}: must call init_process_group, and end as Python does, got an "
+                    "end without"
+                )
 
     def join(self) -> None:
         """Wait until all have ended.
@@ -69,10 +76,11 @@ class Processes:
         Raises:
             RankError: If one has failed.
         """
+        everyone = range(len(self._running))
         while any(process.poll() is None for process in self._running):
-            self.look()
+            self.look(everyone)
             time.sleep(_BEAT_S)
-        self.look()
+        self.look(everyone)
 
     def end(self) -> None:
         """End those that are left: they have some seconds, and then are killed."""

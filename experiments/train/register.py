@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
+import traceback
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import torch
 import torch.distributed as dist
 
-from ringleaf.errors import ConfigError
 from ringleaf.experiments.train.backend import NAME, base_class, make_class
-from ringleaf.experiments.train.clock import Clock, parse_compute
-from ringleaf.experiments.train.link import Link
+from ringleaf.experiments.train.clock import parse_compute
+from ringleaf.experiments.train.link import FabricError, Link
 from ringleaf.experiments.train.observer import Observer
-from ringleaf.experiments.train.wire import FOLDER, SETTINGS
+from ringleaf.experiments.train.wire import FOLDER
+from ringleaf.shipped import PACKAGE
+
+OPTIONS = "RINGLEAF_TRAIN"
+"""The environment variable with options of `ringleaf train`, for a fabric that rank 0 starts."""
 
 _KEY = "ringleaf-fabric"
 _START = timedelta(minutes=5)
@@ -50,37 +54,45 @@ def _create(options: Any, _: Any) -> Any:
 
 def _connect(store: Any, rank: int, ranks: int) -> Link:
     """Return a new link to the fabric, which rank 0 starts if nobody else has."""
-    folder, settings = os.environ.get(FOLDER), os.environ.get(SETTINGS, "")
+    folder = os.environ.get(FOLDER)
     if folder is None:
         if rank == 0:
             from ringleaf.experiments.train.alone import start_fabric
 
-            store.set(_KEY, json.dumps(start_fabric(settings, ranks)))
+            store.set(_KEY, str(start_fabric(os.environ.get(OPTIONS, ""), ranks)))
         store.wait([_KEY], _START)
-        folder, settings = json.loads(store.get(_KEY))
-    assert folder is not None
-    return _link(Path(folder), json.loads(settings), rank, ranks)
-
-
-def _link(folder: Path, settings: dict[str, Any], rank: int, ranks: int) -> Link:
-    compute = parse_compute(settings["compute"])
-    try:
-        link = Link(folder, rank, ranks, Clock(compute.factor))
-    except OSError as error:
-        raise ConfigError(
-            f"rank {rank}: there must be a fabric at {folder}, got {error.strerror or error}"
-        ) from error
-    Observer(link, compute, timeline=settings["timeline"]).begin()
-    _abandon_on_exceptions(link)
+        folder = store.get(_KEY).decode()
+    link = Link(Path(folder), rank, ranks)
+    compute = parse_compute(link.settings["compute"])
+    link.clock.measure(compute.factor)
+    Observer(link, compute, timeline=link.settings["timeline"]).begin()
+    _tell_of_failures(link)
     return link
 
 
-def _abandon_on_exceptions(link: Link) -> None:
-    """Have a script that fails leave without goodbye, so that the fabric knows."""
+def _tell_of_failures(link: Link) -> None:
+    """Have a script that fails leave without goodbye, so that the fabric knows.
+
+    Of an error that the fabric has reported, only the script's line is new here.
+    """
     usual = sys.excepthook
 
-    def excepthook(*about: Any) -> None:
+    def excepthook(kind: type[BaseException], error: BaseException, trace: Any) -> None:
         link.abandon()
-        usual(*about)
+        if isinstance(error, FabricError):
+            sys.stderr.write(f"rank {link.rank} was at {_last_line(trace)}\n")
+        else:
+            usual(kind, error, trace)
 
     sys.excepthook = excepthook
+
+
+def _last_line(trace: Any) -> str:
+    """Return the last line of code that is neither PyTorch's nor ours."""
+    ours = (os.path.dirname(torch.__file__), str(PACKAGE), str(Path(__file__).parents[2]), "<frozen")
+    lines = [
+        f"{frame.filename}:{frame.lineno}: {frame.line}"
+        for frame in traceback.extract_tb(trace)
+        if not frame.filename.startswith(ours)
+    ]
+    return lines[-1] if lines else "a line of PyTorch's"

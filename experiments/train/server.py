@@ -6,7 +6,7 @@ import os
 import selectors
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,9 @@ BEAT_S = 0.5
 
 Note = Callable[[int, list[Any]], None]
 """Takes what a rank notes: the rank, and the note."""
+
+
+Look = Callable[[Sequence[int], int], None]
 
 
 class RankError(BackendError):
@@ -48,7 +51,9 @@ class Server:
         stall_s: The time for which a rank may neither say anything nor work.
         start_s: The time that ranks have for their first word.
         note: Takes what ranks note.
-        look: Called while ranks say nothing; raises an error if one has died.
+        look: Called with the ranks that have ended, and with one that has gone, or -1; raises an
+            error if one has failed.
+        settings: What ranks are told when they come.
     """
 
     def __init__(
@@ -60,7 +65,8 @@ class Server:
         stall_s: float,
         start_s: float,
         note: Note,
-        look: Callable[[], None] = lambda: None,
+        look: Look,
+        settings: Mapping[str, Any],
     ) -> None:
         self._fabric = fabric
         self._ranks = ranks
@@ -68,6 +74,7 @@ class Server:
         self._start_s = start_s
         self._note = note
         self._look = look
+        self._settings = settings
         self._lines: dict[int, _Line] = {}  # by rank
         self._began_s = time.monotonic()
         self._buffers = wire.Buffers(folder)
@@ -123,7 +130,7 @@ class Server:
             else:
                 heard |= self._read(key.data)
         if not events:
-            self._look()
+            self._look(self._fabric.ended, -1)
             self._watch()
         return heard
 
@@ -150,7 +157,7 @@ class Server:
         known = self._lines.pop(line.rank, None)
         if known is None or line.rank in self._fabric.ended:
             return
-        self._look()  # the one who started the rank may know more
+        self._look(self._fabric.ended, line.rank)  # who has started it may know more
         raise RankError(
             f"rank {line.rank}: ended without a last word, {self._fabric.plight(line.rank)}; its "
             "own output says why"
@@ -205,6 +212,7 @@ class Server:
             raise ConfigError(f"rank {rank}: must say hello once, got a second connection")
         line.rank = rank
         self._lines[rank] = line
+        self._send(line, [wire.WELCOME, self._settings])
 
     def _watch(self) -> None:
         """Raise an error if a rank that is running does nothing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,29 +27,47 @@ def fabric_folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def run(spec: TrainSpec, script: Sequence[str], emit: Emit) -> Hosting:
+def run(
+    spec: TrainSpec, script: Sequence[str], emit: Emit, *, serve: Path | None = None
+) -> Hosting:
     """Run a script on all ranks; return what was measured.
+
+    Args:
+        spec: The options.
+        script: The script, and its arguments.
+        emit: Takes lines of the table.
+        serve: The folder of a fabric for ranks that somebody else starts.
 
     Raises:
         RingleafError: If a rank fails, or its calls can't be carried.
     """
-    settings = {"compute": spec.compute, "timeline": spec.timeline}
-    with fabric_folder() as folder:
-        processes = Processes(script, spec.ranks, folder, settings)
+    if serve is not None:
         try:
-            hosting = Hosting(spec, folder, processes.look)
-            try:
-                for line in table.head(spec, script, hosting.graph):
-                    emit(line)
-                hosting.run()
-            except RingleafError as error:
-                hosting.server.abort(str(error))
-                raise
-            finally:
-                hosting.server.close()
-            processes.join()
+            hosting = _host(Hosting(spec, serve), script, emit)
         finally:
-            processes.end()
+            shutil.rmtree(serve, ignore_errors=True)
+    else:
+        with fabric_folder() as folder:
+            processes = Processes(script, spec.ranks, folder)
+            try:
+                hosting = _host(Hosting(spec, folder, processes.look), script, emit)
+                processes.join()
+            finally:
+                processes.end()
     for line in table.rows(hosting.account):
         emit(line)
+    return hosting
+
+
+def _host(hosting: Hosting, script: Sequence[str], emit: Emit) -> Hosting:
+    """Carry the calls of a script's ranks to the end."""
+    try:
+        for line in table.head(hosting.spec, script, hosting.graph):
+            emit(line)
+        hosting.run()
+    except RingleafError as error:
+        hosting.server.abort(str(error))
+        raise
+    finally:
+        hosting.server.close()
     return hosting

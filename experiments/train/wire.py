@@ -5,7 +5,7 @@ in files of a folder that only this user can enter, `RANK-NUMBER`, which both si
 
 From a rank: `hello rank ranks`, `join group members`, `call number group clock buffer call`,
 `wait awaited watched clock until soft`, `note kind ...`, `alive`, `end clock`.
-To a rank: `done number now`, `go clock`, `abort message`.
+To a rank: `welcome settings`, `done number now source`, `go clock`, `abort message`.
 """
 
 from __future__ import annotations
@@ -24,17 +24,13 @@ from ringleaf.errors import ProtocolError
 from ringleaf.tensors import Array
 
 HELLO, JOIN, CALL, WAIT, NOTE, ALIVE, END = "hello", "join", "call", "wait", "note", "alive", "end"
-DONE, GO, ABORT = "done", "go", "abort"
+WELCOME, DONE, GO, ABORT = "welcome", "done", "go", "abort"
 
 SOCKET = "fabric"
 """The name of the socket in the folder."""
 
 FOLDER = "RINGLEAF_FABRIC"
 """The environment variable with the fabric's folder; without it, rank 0 starts a fabric."""
-
-SETTINGS = "RINGLEAF_TRAIN"
-"""The environment variable with what ranks must know, as JSON; for a fabric that rank 0 starts,
-the options of `ringleaf train`: `--topo fattree --algo switchml`."""
 
 MOST_BYTES = 16 << 20
 """The longest frame."""
