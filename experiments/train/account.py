@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, NamedTuple
@@ -11,9 +11,7 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.experiments.bounds.busbw import busbw_factor
 from ringleaf.experiments.train.carrier import Carried
 from ringleaf.experiments.train.ways import PARTS
-
-ITERATION = "iteration"
-SPANS = "spans"
+from ringleaf.experiments.train.wire import ITERATION, SPANS
 
 
 class Key(NamedTuple):
@@ -153,19 +151,6 @@ class Account:
             *(key.call, key.group, key.ranks, key.size_bytes, key.dtype, key.op, key.algorithm),
             *(len(times), typical_ps, sum(times), rate, self._wrong[key]),
         )
-
-    @property
-    def wrong(self) -> int:
-        """The number of wrong elements."""
-        return sum(each or 0 for each in self._wrong.values())
-
-    def steps(self) -> Iterator[tuple[int, float]]:
-        """Yield each iteration's time, and the mean of its ranks' waits; the last rank counts."""
-        before_ps = 0
-        for rows in zip(*self.iterations, strict=False):
-            end_ps = max(row.end_ps for row in rows)
-            yield end_ps - before_ps, sum(row.exposed_ps for row in rows) / len(rows)
-            before_ps = end_ps
 
 
 def _sum(before: int | None, more: int | None) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,7 @@ def start_fabric(options: str, ranks: int) -> Path:
     deadline_s = time.monotonic() + START_S
     while not (folder / SOCKET).exists():
         if process.poll() is not None or time.monotonic() > deadline_s:
+            shutil.rmtree(folder, ignore_errors=True)
             raise ConfigError(
                 f"RINGLEAF_TRAIN: must be options of ringleaf train, got {options!r}, and no "
                 "fabric; its own output says why"

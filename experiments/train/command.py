@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.beside import drawer
+from ringleaf.experiments.checks import count_nodes
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
+from ringleaf.experiments.folder import check_out
 from ringleaf.experiments.spec.options import options_of
 from ringleaf.experiments.spec.typed import with_options
 from ringleaf.experiments.train.spec import TrainSpec
@@ -33,14 +37,26 @@ def train_command(
 ) -> None:
     """Run a training script on an emulated network; the script's own options come behind `--`."""
     spec = TrainSpec.read({"out": str(Path("runs") / Path(script[0]).stem), **typed})
-    path = Path(script[0])
-    if not path.is_file():
-        raise ConfigError(f"script: must be a Python file, got {script[0]!r}, and there is none")
-    from ringleaf.experiments.train import session
+    _check(spec, script)
+    with drawer() or nullcontext() as beside:
+        from ringleaf.experiments.train.session import Session  # loads, or compiles, networks
 
-    hosting = session.run(spec, script, say, serve=serve)
-    if hosting.account.wrong:
+        found = Session(spec, typed, script, say, beside).run(serve)
+    if found.wrong:
         raise typer.Exit(FAILURE)
+
+
+def _check(spec: TrainSpec, script: list[str]) -> None:
+    """Refuse at once what can't be done."""
+    if not Path(script[0]).is_file():
+        raise ConfigError(f"script: must be a Python file, got {script[0]!r}, and there is none")
+    hosts = count_nodes(spec).hosts
+    if spec.ranks > hosts:
+        raise ConfigError(
+            f"ranks: must be at most {hosts}, the hosts of {spec.topo}, got {spec.ranks}; take a "
+            "larger topology, like fattree,k=8"
+        )
+    check_out(spec.out)
 
 
 def register(app: typer.Typer) -> None:

@@ -11,9 +11,7 @@ from torch import nn
 
 from ringleaf.experiments.train.clock import Compute, flops_ps, main_thread_ns
 from ringleaf.experiments.train.link import FabricError, Link
-
-ITERATION, FORWARD, BACKWARD, WAIT = "iteration", "forward", "backward", "wait"
-"""The kinds of notes."""
+from ringleaf.experiments.train.wire import BACKWARD, FORWARD, ITERATION, SPANS, WAITED
 
 PULSE_S = 0.1
 _WORKED_NS = 1_000_000  # in a pulse, by which a rank shows that it works
@@ -134,7 +132,7 @@ class Observer:
     # Spans.
 
     def _wait(self, start_ps: int, end_ps: int, names: list[str]) -> None:
-        self._spans.append([WAIT, ", ".join(names[:4]), start_ps, end_ps])
+        self._spans.append([WAITED, ", ".join(names[:4]), start_ps, end_ps])
         self._count += 1
 
     def _note(self, kind: str, name: str, start_ps: int) -> None:
@@ -146,7 +144,7 @@ class Observer:
 
     def _send_spans(self) -> None:
         if self._spans:
-            self._link.note("spans", self._spans)
+            self._link.note(SPANS, self._spans)
             self._spans = []
 
     # Other meters.

@@ -42,7 +42,7 @@ class Processes:
             FOLDER: str(folder),
         }
         common.setdefault("OMP_NUM_THREADS", "1")
-        self._running = []
+        self._running: list[subprocess.Popen[bytes]] = []
         for rank in range(ranks):
             own = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
             self._running.append(subprocess.Popen(command, env=common | own))

@@ -9,8 +9,9 @@ import networkx as nx
 
 import ringleaf
 from ringleaf.experiments.conditions import inside_nodes
-from ringleaf.experiments.train.account import Account, CallRow
+from ringleaf.experiments.train.account import CallRow
 from ringleaf.experiments.train.clock import parse_compute
+from ringleaf.experiments.train.results import TrainRun
 from ringleaf.experiments.train.spec import TrainSpec
 from ringleaf.topologies.kinds import describe, link_kinds
 from ringleaf.units import PS_PER_US, format_time
@@ -62,37 +63,36 @@ def _computing(spec: TrainSpec) -> str:
     return f"computing: {spec.compute}" if compute.modules else "computing takes no time"
 
 
-def rows(account: Account) -> Iterator[str]:
+def rows(run: TrainRun) -> Iterator[str]:
     """Yield the lines after the script has run."""
-    found = account.rows()
-    shown = found[:MOST_ROWS]
+    shown = run.rows[:MOST_ROWS]
     widths = _widths(shown)
     yield "#"
     yield "#" + _line([name for name, _, _ in _COLUMNS], widths)[1:]
-    yield "#" + _line([unit for _, unit, _ in _COLUMNS], widths)[1:]
+    yield "#" + _line([unit for _, unit, _ in _COLUMNS], widths)[1:].rstrip()
     for row in shown:
         yield _line(_cells(row), widths)
-    if len(found) > len(shown):
-        yield f"# and {len(found) - len(shown)} more rows, in results.csv"
-    yield from iterations(account)
-    checked = all(row.wrong is not None for row in found)
-    yield f"# wrong values: {account.wrong} {'OK' if not account.wrong else ''}".rstrip() if checked else (
-        "# results were not checked"
-    )
+    if len(run.rows) > len(shown):
+        yield f"# and {len(run.rows) - len(shown)} more rows, in results.csv"
+    yield from _iterations(run)
+    if run.wrong is None:
+        yield "# results were not checked"
+    else:
+        yield f"# wrong values: {run.wrong}{'' if run.wrong else ' OK'}"
 
 
-def iterations(account: Account) -> Iterator[str]:
+def _iterations(run: TrainRun) -> Iterator[str]:
     """Yield lines on the iterations: the first by itself, the others by their median."""
-    steps = list(account.steps())
+    steps = run.steps()
     if not steps:
         return
     (first_ps, first_wait_ps), *rest = steps
     yield f"# iteration 1: {format_time(first_ps)}, of which ranks wait {_share(first_wait_ps, first_ps)}"
     if rest:
-        typical = median(time_ps for time_ps, _ in rest)
-        waits = median(wait_ps for _, wait_ps in rest)
+        typical_ps = median(time_ps for time_ps, _ in rest)
+        wait_ps = median(wait_ps for _, wait_ps in rest)
         said = "iteration 2" if len(rest) == 1 else f"iterations 2 to {len(steps)}, median"
-        yield f"# {said}: {format_time(typical)}, of which ranks wait {_share(waits, typical)}"
+        yield f"# {said}: {format_time(typical_ps)}, of which ranks wait {_share(wait_ps, typical_ps)}"
 
 
 def _share(part_ps: float, whole_ps: float) -> str:

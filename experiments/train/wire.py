@@ -26,6 +26,12 @@ from ringleaf.tensors import Array
 HELLO, JOIN, CALL, WAIT, NOTE, ALIVE, END = "hello", "join", "call", "wait", "note", "alive", "end"
 WELCOME, DONE, GO, ABORT = "welcome", "done", "go", "abort"
 
+ITERATION, SPANS = "iteration", "spans"
+"""The kinds of notes: the end of an iteration, and stretches of a rank's time."""
+
+FORWARD, BACKWARD, WAITED = "forward", "backward", "wait"
+"""The kinds of stretches: a layer's passes, and waits for calls."""
+
 SOCKET = "fabric"
 """The name of the socket in the folder."""
 
