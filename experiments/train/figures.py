@@ -23,7 +23,7 @@ MOST_RANKS = 16
 _COLORS = {FORWARD: "#3f7fd1", BACKWARD: "#1f9d8b", WAITED: "#d62f5c", "call": "#7b8794"}
 _NAMES = {
     FORWARD: "forward pass",
-    BACKWARD: "backward pass begins",
+    BACKWARD: "backward pass",
     WAITED: "waits",
     "call": "collective",
 }
@@ -48,11 +48,16 @@ def _save(draw: Callable[[], Figure], stem: Path) -> str:
 
 
 def draw_iterations(run: TrainRun) -> Figure:
-    """Draw each iteration's time, computing below and waiting above."""
+    """Draw each iteration's time, computing below and waiting above.
+
+    The first is left out if there are others, as it holds all that comes before.
+    """
     import matplotlib.pyplot as plt
 
     steps = run.steps()
-    places = range(1, len(steps) + 1)
+    first = 1 if len(steps) > 1 else 0
+    steps = steps[first:]
+    places = range(first + 1, first + 1 + len(steps))
     waits = [wait_ps / PS_PER_MS for _, wait_ps in steps]
     works = [max(time_ps - wait_ps, 0) / PS_PER_MS for time_ps, wait_ps in steps]
     figure: Figure
@@ -89,7 +94,7 @@ def draw_calls(run: TrainRun) -> Figure:
 
 
 def draw_timeline(run: TrainRun) -> Figure:
-    """Draw what ranks do in one iteration, the second if there is one: two rows per rank."""
+    """Draw what ranks do in the last iteration: two rows per rank."""
     import matplotlib.pyplot as plt
     from matplotlib.patches import Patch
 
@@ -136,6 +141,6 @@ def _window(run: TrainRun) -> tuple[int, int]:
     """Return the start and the end of the iteration that is drawn; without any, of all."""
     ends = [max(row.end_ps for row in rows) for rows in zip(*run.iterations, strict=False)]
     if len(ends) > 1:
-        return ends[0], ends[1]
+        return ends[-2], ends[-1]
     end_ps = max([run.totals["end_ps"], *ends[:1], 1])
     return 0, end_ps

@@ -63,7 +63,11 @@ class Hosting:
             start_s=START_S,
             note=self.account.note,
             look=look,
-            settings={"compute": spec.compute, "timeline": spec.timeline},
+            settings={
+                "compute": spec.compute,
+                "timeline": spec.timeline,
+                "compress": spec.compress,
+            },
         )
 
     @cached_property

@@ -43,6 +43,7 @@ class Observer:
         self._count = 0
         self._exposed_ps = 0
         self._optimizer: int | None = None
+        self._backward: tuple[str, int] | None = None  # under way: its module, and its start
 
     def begin(self) -> None:
         """Begin to watch."""
@@ -70,6 +71,7 @@ class Observer:
             self._optimizer = id(optimizer)
         if self._optimizer == id(optimizer):
             with self._clock:
+                self._end_backward()
                 exposed_ps = self._link.exposed_ps
                 self._link.note(ITERATION, self._clock.now_ps, exposed_ps - self._exposed_ps)
                 self._exposed_ps = exposed_ps
@@ -79,6 +81,7 @@ class Observer:
 
     def _enter(self, module: nn.Module, _: Any) -> None:
         with self._clock:
+            self._end_backward()
             if not self._open:
                 self._learn_names(module)
             self._open.append((module, self._clock.now_ps))
@@ -108,13 +111,20 @@ class Observer:
 
         def begin(_: torch.Tensor) -> None:
             with self._clock:
+                self._end_backward()
+                self._backward = self._name(module), self._clock.now_ps
                 times = self._times_of(module)
-                start_ps = self._clock.now_ps
                 if times is not None:
                     self._clock.advance(times.backward_ps)
-                self._note(BACKWARD, self._name(module), start_ps)
 
         first.register_hook(begin)
+
+    def _end_backward(self, end_ps: int | None = None) -> None:
+        """Note a backward pass: it lasts until the next thing that this rank is seen to do."""
+        if self._backward is not None:
+            name, start_ps = self._backward
+            self._backward = None
+            self._note(BACKWARD, name, start_ps, end_ps)
 
     def _times_of(self, module: nn.Module) -> Any:
         if self._compute.modules is None:
@@ -132,15 +142,17 @@ class Observer:
     # Spans.
 
     def _wait(self, start_ps: int, end_ps: int, names: list[str]) -> None:
-        self._spans.append([WAITED, ", ".join(names[:4]), start_ps, end_ps])
-        self._count += 1
+        self._end_backward(start_ps)
+        self._note(WAITED, ", ".join(names[:4]), start_ps, end_ps)
 
-    def _note(self, kind: str, name: str, start_ps: int) -> None:
-        if self._timeline and self._count < MOST_SPANS:
-            self._spans.append([kind, name, start_ps, self._clock.now_ps])
-            self._count += 1
-            if len(self._spans) >= TOGETHER:
-                self._send_spans()
+    def _note(self, kind: str, name: str, start_ps: int, end_ps: int | None = None) -> None:
+        """Note a stretch of time; None: it ends now."""
+        if not self._timeline or self._count == MOST_SPANS:
+            return
+        self._spans.append([kind, name, start_ps, self._clock.now_ps if end_ps is None else end_ps])
+        self._count += 1
+        if len(self._spans) >= TOGETHER:
+            self._send_spans()
 
     def _send_spans(self) -> None:
         if self._spans:

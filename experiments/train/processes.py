@@ -15,7 +15,7 @@ from pathlib import Path
 from ringleaf.experiments.train.server import RankError
 from ringleaf.experiments.train.wire import FOLDER
 
-END_S = 5.0
+END_S = 10.0
 """The time that ranks have to end by themselves, before they are killed."""
 
 _BEAT_S = 0.05

@@ -13,6 +13,7 @@ import torch
 import torch.distributed as dist
 
 from ringleaf.experiments.train.backend import NAME, base_class, make_class
+from ringleaf.experiments.train.hooks import compress_all
 from ringleaf.experiments.train.clock import parse_compute
 from ringleaf.experiments.train.link import FabricError, Link
 from ringleaf.experiments.train.observer import Observer
@@ -67,6 +68,8 @@ def _connect(store: Any, rank: int, ranks: int) -> Link:
     link.clock.measure(compute.factor)
     Observer(link, compute, timeline=link.settings["timeline"]).begin()
     _tell_of_failures(link)
+    if link.settings["compress"]:
+        compress_all(link.settings["compress"])
     return link
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import ValidationInfo, model_validator
 
+from ringleaf.collectives.compress.registry import parse_compressor
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import Text, label, option
@@ -17,6 +18,10 @@ MOST_RANKS = 64
 """The most ranks: each is a process with PyTorch, and some 200 MB."""
 
 _As = Annotated[str, Text(lambda text, where: text)]
+
+
+def _compressor(text: str, where: str) -> object:
+    return text and parse_compressor(text, where)
 
 
 class TrainSpec(NetworkSpec):
@@ -38,7 +43,14 @@ class TrainSpec(NetworkSpec):
         "with times of modules",
         flags="--compute",
     )
-    timeline: kinds.Yes = option("yes", "Note the passes of layers, for the timeline", flags="--timeline")
+    compress: Annotated[_As, kinds.checked(_compressor)] = option(
+        "",
+        "Compressor of DDP's gradients, with error feedback: topk:1%, randomk:1%",
+        flags="--compress",
+    )
+    timeline: kinds.Yes = option(
+        "yes", "Note the passes of layers, for the timeline", flags="--timeline"
+    )
     check: kinds.Yes = option("yes", "Check every result by its definition", flags="--check")
 
     @property
