@@ -3,8 +3,8 @@
     allreduce>=64K:switchml, allreduce@2:halvingdoubling, ring
 
 Rules are separated by commas, and the first that fits decides. A rule is `COLLECTIVE`, maybe a
-size (`>=64K` or `<64K`, of the bytes that count for bandwidth), maybe the number of ranks (`@4`),
-and the algorithm behind a colon. A name alone is the choice for all other allreduces.
+size (`>=64K`, `<1M` or both, of the whole tensor), maybe the number of ranks (`@4`), and the
+algorithm behind a colon. A name alone is the choice for all other allreduces.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ They are those of hosts, which take any type of elements and any operation.
 _INCLUDED = (Collective.REDUCE, Collective.REDUCE_SCATTER)
 """Collectives whose results are a part of an allreduce's, so any allreduce can do them."""
 
-_RULE = re.compile(r"(?P<name>[^<>@:]*)(?P<bound>(?:>=|<)[^<>@:]*)?(?:@(?P<ranks>[^<>@:]*))?")
+_RULE = re.compile(
+    r"(?P<name>[^<>@]*)(?:>=(?P<least>[^<>@]*))?(?:<(?P<below>[^<>@]*))?(?:@(?P<ranks>[^<>@]*))?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +111,12 @@ def parse_rules(text: str, where: str = "algo") -> Rules:
         if not part:
             raise ConfigError(f"{where}: a rule must not be empty, got {text!r}")
         rule = _parse_rule(part, where)
-        if found and _is_general(found[-1]) and found[-1].collective is rule.collective:
-            raise ConfigError(
-                f"{where}: no rule for {rule.collective.value} is reached behind "
-                f"{_as_text(found[-1])!r}, got {part!r}; put the general one last"
-            )
+        for other in found:
+            if _is_general(other) and other.collective is rule.collective:
+                raise ConfigError(
+                    f"{where}: no rule for {rule.collective.value} is reached behind "
+                    f"{_as_text(other)!r}, got {part!r}; put the general one last"
+                )
         found.append(rule)
     return Rules(tuple(found))
 
@@ -132,15 +135,15 @@ def _parse_rule(part: str, where: str) -> Rule:
             f"{where}: not understood, got {part!r}; write it like allreduce>=64K@8:switchml"
         )
     name = choose(where, "collective", match["name"].strip(), COLLECTIVES)
-    bound, least, below = match["bound"] or "", 0, None
-    if bound.startswith(">="):
-        least = parse_size(bound[2:], where)
-    elif bound:
-        below = parse_size(bound[1:], where)
-    return _checked(
-        Rule(COLLECTIVES[name], algorithm.strip(), least, below, _ranks(match["ranks"], where)),
-        where,
+    least, below = match["least"], match["below"]
+    rule = Rule(
+        COLLECTIVES[name],
+        algorithm.strip(),
+        0 if least is None else parse_size(least, where),
+        None if below is None else parse_size(below, where),
+        _ranks(match["ranks"], where),
     )
+    return _checked(rule, where)
 
 
 def _ranks(text: str | None, where: str) -> int | None:

@@ -1,6 +1,6 @@
-"""A small CNN or transformer, trained for 20 steps; rank 0 saves the weights.
+"""A small CNN and a transformer, trained for 20 steps in three ways; rank 0 saves the weights.
 
-Arguments: the file to save to, `cnn` or `transformer`, `ddp`, `fsdp` or `tp`, and maybe a backend.
+Arguments: the file to save to, and maybe a backend.
 """
 
 import sys
@@ -95,9 +95,7 @@ def weights(model: nn.Module) -> dict[str, torch.Tensor]:
     return found
 
 
-def main() -> None:
-    path, kind, way, *backend = sys.argv[1:]
-    dist.init_process_group(*backend)
+def train(kind: str, way: str) -> dict[str, torch.Tensor]:
     torch.manual_seed(0)
     model = spread(make_cnn() if kind == "cnn" else Transformer(), kind, way)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
@@ -108,7 +106,16 @@ def main() -> None:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    found = weights(model)
+    return {f"{kind} {way} {name}": found for name, found in weights(model).items()}
+
+
+def main() -> None:
+    path, *backend = sys.argv[1:]
+    dist.init_process_group(*backend)
+    found = {}
+    for kind in ("cnn", "transformer"):
+        for way in ("ddp", "fsdp", "tp"):
+            found.update(train(kind, way))
     if dist.get_rank() == 0:
         torch.save(found, path)
     dist.barrier()  # gloo may hang if a rank goes while another still talks
