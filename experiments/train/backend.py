@@ -424,62 +424,59 @@ def base_class() -> type[Any]:
     return backend
 
 
+class Group(Collectives):
+    """What a process group or backend has besides its calls.
+
+    Args:
+        link: The link to the fabric.
+        group: The group's name, the same on all its ranks.
+        rank: This rank in it.
+        ranks: Its number of ranks.
+    """
+
+    supports_splitting = False
+    supports_coalescing = True
+
+    def __init__(self, link: Link, group: str, rank: int, ranks: int) -> None:
+        super().__init__(rank, ranks)  # type: ignore[call-arg]
+        self.calls = Calls(link, group, rank, ranks)
+        self._name = group
+        self._described = "undefined"
+
+    def getBackendName(self) -> str:  # noqa: N802 - PyTorch's name
+        """Return the backend's name."""
+        return NAME
+
+    def name(self) -> str:
+        """Return the backend's name."""
+        return NAME
+
+    @property
+    def group_name(self) -> str:
+        """The group's name, by which functional collectives find it."""
+        return self._name
+
+    def _set_group_name(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def group_desc(self) -> str:
+        """What the group is for."""
+        return self._described
+
+    def _set_group_desc(self, text: str) -> None:
+        self._described = text
+
+    def shutdown(self) -> None:
+        """Do nothing: the link is closed when the process ends."""
+
+    def abort(self) -> None:
+        """Do nothing."""
+
+    def set_timeout(self, timeout: Any) -> None:
+        """Do nothing: waits that would last for ever are ended at once."""
+
+
 def make_class(base: type[Any]) -> type[Any]:
     """Return the class of our process groups, or backends, with this base."""
-
-    class RingleafGroup(Collectives, base):  # type: ignore[misc]
-        """A process group whose calls the fabric carries."""
-
-        def __init__(self, link: Link, group: str, rank: int, ranks: int) -> None:
-            base.__init__(self, rank, ranks)
-            self.calls = Calls(link, group, rank, ranks)
-            self._name = group
-            self._described = "undefined"
-
-        def getBackendName(self) -> str:
-            """Return the backend's name."""
-            return NAME
-
-        def name(self) -> str:
-            """Return the backend's name."""
-            return NAME
-
-        @property
-        def group_name(self) -> str:
-            """The group's name, by which functional collectives find it."""
-            return self._name
-
-        def _set_group_name(self, name: str) -> None:
-            self._name = name
-
-        @property
-        def group_desc(self) -> str:
-            """What the group is for."""
-            return self._described
-
-        def _set_group_desc(self, text: str) -> None:
-            self._described = text
-
-        def shutdown(self) -> None:
-            """Do nothing: the link is closed when the process ends."""
-
-        def abort(self) -> None:
-            """Do nothing."""
-
-        def set_timeout(self, timeout: Any) -> None:
-            """Do nothing: waits that would last for ever are ended at once."""
-
-        def _set_default_timeout(self, timeout: Any) -> None:
-            pass
-
-        @property
-        def supports_splitting(self) -> bool:
-            """Whether a group can be split off; it is made like any other."""
-            return False
-
-        @property
-        def supports_coalescing(self) -> bool:
-            """Whether calls can be held together."""
-            return True
-
-    return RingleafGroup
+    return type("RingleafGroup", (Group, base), {})

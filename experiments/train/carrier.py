@@ -44,7 +44,7 @@ class Carried:
     """A collective that is over."""
 
     collective: Collective
-    way: Way | None  # None: there was nothing to carry
+    way: Way
     size_bytes: int
     begin_ps: int
     end_ps: int
@@ -199,7 +199,7 @@ class Carrier:
     # Collectives.
 
     def _begin_ready(self) -> Iterator[Operation | None]:
-        """Begin the collectives that are ready; those without anything to carry are over at once."""
+        """Begin the collectives that are ready; those with nothing to carry are over at once."""
         for collective in self._fabric.ready(self._now_ps):
             way = self._way(collective)
             if self._want(way, collective) or self._wanted:
@@ -257,7 +257,9 @@ class Carrier:
         )
         staging = network.endpoints.staging(parts, way.dtype)
         pieces = [self._rooms.take(way.elements * way.dtype.itemsize) for _ in members]
-        addresses = _spread([at for at, _ in pieces], range(nodes) if way.system else members, nodes)
+        addresses = _spread(
+            [at for at, _ in pieces], range(nodes) if way.system else members, nodes
+        )
         buffers = [self._rooms.take(size) if size else (0, 0) for size in staging.nodes.tolist()]
         tensors = Tensors(network.endpoints.memory, addresses, way.elements, way.dtype)
         at = _UnderWay(

@@ -96,9 +96,7 @@ class Clock:
         worked_ns: Returns the processor time so far; by default that of the main thread.
     """
 
-    def __init__(
-        self, factor: float = 0.0, worked_ns: Callable[[], int] | None = None
-    ) -> None:
+    def __init__(self, factor: float = 0.0, worked_ns: Callable[[], int] | None = None) -> None:
         self._factor = factor
         self._worked_ns = worked_ns or main_thread_ns
         self._base_ps = 0

@@ -75,9 +75,7 @@ def _copies(collective: Collective, given: Sequence[Array], item_bytes: int) -> 
     return [joined if everyone or rank == call.root else nothing for rank in range(ranks)]
 
 
-def _exchanged(
-    collective: Collective, given: Sequence[Array], rank: int, item_bytes: int
-) -> Array:
+def _exchanged(collective: Collective, given: Sequence[Array], rank: int, item_bytes: int) -> Array:
     parts = []
     for part, gift in zip(collective.parts, given, strict=True):
         start = sum(part.call.sends[:rank]) * item_bytes

@@ -418,7 +418,9 @@ class Fabric:
             return -1
         return self._groups[collective.group].members.index(collective.members[0])
 
-    def _line_up(self, group: str, ranks: Sequence[int], parts: Sequence[Part], number: int) -> None:
+    def _line_up(
+        self, group: str, ranks: Sequence[int], parts: Sequence[Part], number: int
+    ) -> None:
         start_ps = max(part.clock_ps for part in parts)
         made = Collective(group, tuple(ranks), tuple(parts), number, start_ps)
         _check_blocks(made, self.title(group))
@@ -427,7 +429,8 @@ class Fabric:
 
 def _key(collective: Collective) -> _Key:
     if collective.call.kind in PAIRED:
-        return (collective.group, *collective.members)
+        sender, receiver = collective.members
+        return collective.group, sender, receiver
     return collective.group, -1, -1
 
 

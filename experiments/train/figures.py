@@ -123,7 +123,9 @@ def draw_timeline(run: TrainRun) -> Figure:
     axes.set_xlim(0, (end_ps - start_ps) / PS_PER_US)
     axes.grid(axis="y", visible=False)
     figure.legend(
-        handles=[Patch(color=_COLORS[kind], label=_NAMES[kind]) for kind in _COLORS if kind in known],
+        handles=[
+            Patch(color=_COLORS[kind], label=_NAMES[kind]) for kind in _COLORS if kind in known
+        ],
         loc="outside upper center",
         ncols=4,
         fontsize=8,

@@ -85,4 +85,4 @@ def compress_all(compressor: str) -> None:
         usual(self, *args, **kwargs)
         compress(self, compressor)
 
-    DistributedDataParallel.__init__ = init  # type: ignore[method-assign]
+    DistributedDataParallel.__init__ = init

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,10 @@ from ringleaf.experiments.train.fabric import Collective, Fabric
 from ringleaf.experiments.train.server import Look, Server
 from ringleaf.experiments.train.spec import TrainSpec
 from ringleaf.experiments.train.ways import Way, Ways
+from ringleaf.ina.registry import find_system
 from ringleaf.networks.groups import Group
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
-from ringleaf.ina.registry import find_system
 from ringleaf.tensors import Array
 from ringleaf.topologies.graph import hosts
 from ringleaf.units import PS_PER_S
@@ -120,11 +120,11 @@ class Hosting:
             Group(number, tuple(names[rank] for rank in members), (), find_system(system))
             for number, (system, members) in enumerate(teams, start=FIRST_NUMBER)
         ]
-        options = replace(common_options(self.spec), programs=common_options(self.spec).programs)
+        options = common_options(self.spec)
         return VirtualNetwork(self.graph, options, groups=groups, seed=self.spec.seed)
 
     def _check(
-        self, collective: Collective, way: Way, given: list[Array], results: list[Array]
+        self, collective: Collective, way: Way, given: Sequence[Array], results: Sequence[Array]
     ) -> int | None:
         if not self.spec.check:
             return None

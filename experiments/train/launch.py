@@ -34,7 +34,7 @@ def replace_backends() -> None:
         usual(self, backend)
         self.device_backend_map = {"cpu": c10d.Backend(NAME)}
 
-    c10d.BackendConfig.__init__ = init  # type: ignore[method-assign]
+    c10d.BackendConfig.__init__ = init
     c10d.Backend.default_device_backend_map["cpu"] = NAME
 
 

@@ -77,7 +77,10 @@ def blocks(
 def exchange(block_bytes: int, ranks: int, room_bytes: int) -> Layout:
     """Return the layout of an all-to-all of equal blocks, in rotated order (see `Collective`)."""
     turned = [
-        [Piece(to * block_bytes, (to - rank) % ranks * room_bytes, block_bytes) for to in range(ranks)]
+        [
+            Piece(to * block_bytes, (to - rank) % ranks * room_bytes, block_bytes)
+            for to in range(ranks)
+        ]
         for rank in range(ranks)
     ]
     back = [
@@ -98,7 +101,8 @@ def uneven_exchange(parts: Sequence[Call], item_bytes: int, unit: int) -> tuple[
     ranks = len(parts)
     sizes = [size * item_bytes for call in parts for size in call.sends]
     edges = [0, *accumulate(-(-size // unit) * unit for size in sizes)]
-    loads, unloads = [], []
+    loads: list[Pieces] = []
+    unloads: list[Pieces] = []
     for rank, call in enumerate(parts):
         ways = (
             (call.sends, [rank * ranks + to for to in range(ranks)], loads),

@@ -13,8 +13,8 @@ import torch
 import torch.distributed as dist
 
 from ringleaf.experiments.train.backend import NAME, base_class, make_class
-from ringleaf.experiments.train.hooks import compress_all
 from ringleaf.experiments.train.clock import parse_compute
+from ringleaf.experiments.train.hooks import compress_all
 from ringleaf.experiments.train.link import FabricError, Link
 from ringleaf.experiments.train.observer import Observer
 from ringleaf.experiments.train.wire import FOLDER
@@ -92,7 +92,12 @@ def _tell_of_failures(link: Link) -> None:
 
 def _last_line(trace: Any) -> str:
     """Return the last line of code that is neither PyTorch's nor ours."""
-    ours = (os.path.dirname(torch.__file__), str(PACKAGE), str(Path(__file__).parents[2]), "<frozen")
+    ours = (
+        os.path.dirname(torch.__file__),
+        str(PACKAGE),
+        str(Path(__file__).parents[2]),
+        "<frozen",
+    )
     lines = [
         f"{frame.filename}:{frame.lineno}: {frame.line}"
         for frame in traceback.extract_tb(trace)

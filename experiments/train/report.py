@@ -16,7 +16,10 @@ _CAPTIONS = {
         "From one optimizer step to the next, until the last rank's. Exposed communication is the "
         "time that ranks wait for calls: for the network, and for one another.",
     ),
-    "calls": ("Calls", "The time of all calls that are alike, with the algorithm that carried them."),
+    "calls": (
+        "Calls",
+        "The time of all calls that are alike, with the algorithm that carried them.",
+    ),
     "timeline": (
         "An iteration",
         "Above, what a rank does; below, the collectives that it takes part in.",
@@ -50,7 +53,8 @@ def _facts(run: TrainRun) -> Iterator[str]:
     yield '<ul class="facts">'
     if run.wrong is not None:
         kind = "bad" if run.wrong else "good"
-        yield f'<li class="{kind}"><b>{run.wrong:,} wrong</b><span>each result was checked</span></li>'
+        said = "each result was checked"
+        yield f'<li class="{kind}"><b>{run.wrong:,} wrong</b><span>{said}</span></li>'
     steps = run.steps()
     if steps:
         later = steps[1:] or steps

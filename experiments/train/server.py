@@ -7,6 +7,7 @@ import selectors
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -199,7 +200,9 @@ class Server:
             else:
                 raise ProtocolError(f"rank {line.rank}: unknown message, got {name!r}")
         except (TypeError, ValueError) as error:
-            raise ProtocolError(f"rank {line.rank}: {name} not understood, got {rest!r:.200}") from error
+            raise ProtocolError(
+                f"rank {line.rank}: {name} not understood, got {rest!r:.200}"
+            ) from error
         return True
 
     def _welcome(self, line: _Line, rank: int, ranks: int) -> None:
@@ -250,7 +253,5 @@ class Server:
         self._send_bytes(line, wire.pack(message))
 
     def _send_bytes(self, line: _Line, data: bytes) -> None:
-        try:
+        with suppress(OSError):  # its end is noticed when it is read from
             line.socket.sendall(data)
-        except OSError:
-            pass  # its end is noticed when it is read from

@@ -101,9 +101,7 @@ class Session:
         finally:
             hosting.server.close()
 
-    def _keep(
-        self, out: RunFolder, hosting: Hosting, wall_s: float, *, complete: bool
-    ) -> TrainRun:
+    def _keep(self, out: RunFolder, hosting: Hosting, wall_s: float, *, complete: bool) -> TrainRun:
         """Write, draw and print what was measured."""
         found = results.make_run(
             hosting.account,
@@ -114,7 +112,9 @@ class Session:
         )
         out.keep(partial(results.write, out.path, found))
         hops = found.totals["packet_hops"]
-        out.keep(partial(write_log, out.path, [f"{wall_s:.3f} s of wall clock, {hops} packet-hops"]))
+        out.keep(
+            partial(write_log, out.path, [f"{wall_s:.3f} s of wall clock, {hops} packet-hops"])
+        )
         if found.rows:
             for line in table.rows(found):
                 self.emit(line)

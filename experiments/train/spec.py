@@ -74,4 +74,3 @@ class TrainSpec(NetworkSpec):
                     f"{where}{name}: not with a training script yet, got {str(got)!r}; leave it out"
                 )
         return self
-

@@ -46,7 +46,8 @@ def head(spec: TrainSpec, script: Sequence[str], graph: nx.Graph[str]) -> Iterat
         for name in ("loss", "duplicate", "reorder")
         if getattr(spec, name)
     )
-    yield f"# simulated (virtual) time, packet by packet; {trouble or 'no losses'}; seed {spec.seed}"
+    trouble = trouble or "no losses"
+    yield f"# simulated (virtual) time, packet by packet; {trouble}; seed {spec.seed}"
     yield f"# {inside_nodes(spec.switch_delay_ps, spec.host_delay_ps, spec.message_overhead_ps)}"
     yield f"# algorithms: {spec.rules}; {_computing(spec)}"
 
@@ -75,6 +76,13 @@ def rows(run: TrainRun) -> Iterator[str]:
     if len(run.rows) > len(shown):
         yield f"# and {len(run.rows) - len(shown)} more rows, in results.csv"
     yield from _iterations(run)
+    trouble = {
+        "packets that hosts sent again": run.totals["retransmissions"],
+        "lost on links": run.totals["lost"],
+        "dropped by full queues": run.totals["drops"],
+    }
+    if any(trouble.values()):
+        yield f"# {', '.join(f'{what}: {count}' for what, count in trouble.items())}"
     if run.wrong is None:
         yield "# results were not checked"
     else:
@@ -87,12 +95,14 @@ def _iterations(run: TrainRun) -> Iterator[str]:
     if not steps:
         return
     (first_ps, first_wait_ps), *rest = steps
-    yield f"# iteration 1: {format_time(first_ps)}, of which ranks wait {_share(first_wait_ps, first_ps)}"
+    waits = _share(first_wait_ps, first_ps)
+    yield f"# iteration 1, with all before it: {format_time(first_ps)}, of which ranks wait {waits}"
     if rest:
         typical_ps = median(time_ps for time_ps, _ in rest)
         wait_ps = median(wait_ps for _, wait_ps in rest)
         said = "iteration 2" if len(rest) == 1 else f"iterations 2 to {len(steps)}, median"
-        yield f"# {said}: {format_time(typical_ps)}, of which ranks wait {_share(wait_ps, typical_ps)}"
+        waits = _share(wait_ps, typical_ps)
+        yield f"# {said}: {format_time(typical_ps)}, of which ranks wait {waits}"
 
 
 def _share(part_ps: float, whole_ps: float) -> str:

@@ -43,7 +43,9 @@ def as_chrome(spans: Sequence[Sequence[Span]], lines: Sequence[Line], *, left_ou
 
 
 def _span(rank: int, span: Span) -> Event:
-    return _event(span.kind, span.name or span.kind, rank, _ROWS[span.kind], span.start_ps, span.end_ps, {})
+    return _event(
+        span.kind, span.name or span.kind, rank, _ROWS[span.kind], span.start_ps, span.end_ps, {}
+    )
 
 
 def _event(

@@ -192,8 +192,8 @@ def _direct(kind: str, ranks: int, root: int) -> Schedule:
         rows = Columns.transfers(0, 0, 1, 0, Op.COPY)
         return Schedule(Kind.BROADCAST, DIRECT, 2, 1, Rows(rows))
     others = np.array([rank for rank in range(ranks) if rank != root], np.int64)
-    ends = (others, root) if kind == calls.GATHER else (root, others)
-    rows = Columns.transfers(0, *ends, others, Op.COPY)
+    src, dst = (others, root) if kind == calls.GATHER else (root, others)
+    rows = Columns.transfers(0, src, dst, others, Op.COPY)
     return Schedule(Kind.ALL_GATHER, DIRECT, ranks, ranks, Rows(rows))
 
 

@@ -26,7 +26,7 @@ class FabricFuture(Future[Any]):
             self._settle()
         return super().wait()
 
-    def then(self, callback: Callable[[Any], Any]) -> FabricFuture:  # type: ignore[override]
+    def then(self, callback: Callable[[Any], Any]) -> FabricFuture:
         """Return a future of what a function makes of this one."""
         made = FabricFuture(self._settle)
 

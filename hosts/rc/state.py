@@ -162,9 +162,7 @@ def _reserve(store: Store, at: int, room: int) -> None:
         state = words[at + fifo_at :][:FIFO_WORDS]
         waiting = np.arange(state[FIFO_FIRST], state[FIFO_FIRST] + state[FIFO_COUNT])
         if len(waiting):
-            words[rows : rows + len(waiting)] = words[
-                state[FIFO_ROWS] + waiting % state[FIFO_ROOM]
-            ]
+            words[rows : rows + len(waiting)] = words[state[FIFO_ROWS] + waiting % state[FIFO_ROOM]]
         state[FIFO_ROWS], state[FIFO_ROOM], state[FIFO_FIRST] = rows, room, 0
 
 

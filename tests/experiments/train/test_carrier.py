@@ -132,7 +132,9 @@ def test_ranks_that_never_meet_are_named() -> None:
     def script(rank: Rank) -> Steps:
         yield [rank.call(Call("recv", "int8", count=4, root=1 - rank.rank), room=4)]
 
-    with pytest.raises(CallError, match=r"rank 1 waits at 0 for recv\(int8\[4\], from=0\) in world"):
+    with pytest.raises(
+        CallError, match=r"rank 1 waits at 0 for recv\(int8\[4\], from=0\) in world"
+    ):
         Wires([script, script]).run()
 
 

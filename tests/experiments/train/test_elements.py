@@ -33,7 +33,9 @@ def test_bfloat16_is_rounded_as_pytorch_does(values: list[float]) -> None:
     assert np.isnan(from_bfloat16(rounded)[~number]).all()
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.uint8])
+@pytest.mark.parametrize(
+    "dtype", [torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.uint8]
+)
 @pytest.mark.parametrize("op", OPERATIONS)
 def test_elements_are_combined_as_pytorch_does(dtype: torch.dtype, op: str) -> None:
     name = str(dtype).removeprefix("torch.")
@@ -54,7 +56,7 @@ def test_elements_are_combined_as_pytorch_does(dtype: torch.dtype, op: str) -> N
 
 
 def test_types_without_a_reduction_are_refused() -> None:
-    with pytest.raises(ConfigError, match="must be of a type that NumPy has.*'float8_e5m2'"):
+    with pytest.raises(ConfigError, match=r"must be of a type that NumPy has.*'float8_e5m2'"):
         item_bytes("float8_e5m2")
     with pytest.raises(ConfigError, match="complex64 can't be reduced so, got 'max'"):
         Reduction("complex64", "max")

@@ -25,7 +25,9 @@ def make_fabric(ranks: int) -> Fabric:
     return fabric
 
 
-def call(fabric: Fabric, rank: int, number: int, made: Call, clock_ps: int, group: str = "all") -> None:
+def call(
+    fabric: Fabric, rank: int, number: int, made: Call, clock_ps: int, group: str = "all"
+) -> None:
     fabric.call(group, Part(rank, number, made, clock_ps))
 
 
@@ -109,7 +111,10 @@ def test_a_watched_call_lets_a_rank_go_on_before_the_one_it_waits_for() -> None:
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (Call("all_reduce", "float32", "sum", 9), r"all_reduce\(float32\[8\], sum\) from rank 0 and"),
+        (
+            Call("all_reduce", "float32", "sum", 9),
+            r"all_reduce\(float32\[8\], sum\) from rank 0 and",
+        ),
         (Call("all_reduce", "float64", "sum", 8), r"all_reduce\(float64\[8\], sum\) from rank 1"),
         (Call("all_reduce", "float32", "max", 8), r"max\) from rank 1"),
         (Call("broadcast", "float32", "", 8), r"broadcast\(float32\[8\], root=0\) from rank 1"),
@@ -119,7 +124,9 @@ def test_calls_that_differ_are_named_with_their_ranks(other: Call, message: str)
     fabric = make_fabric(2)
     call(fabric, 0, 0, SUM, 0)
 
-    with pytest.raises(CallError, match=r"call 0 in world: all ranks must make the same.*" + message):
+    with pytest.raises(
+        CallError, match=r"call 0 in world: all ranks must make the same.*" + message
+    ):
         call(fabric, 1, 0, other, 0)
 
 
@@ -159,7 +166,7 @@ def test_a_group_must_have_the_same_ranks_everywhere() -> None:
 
     with pytest.raises(CallError, match=r"rank 1: group 'some' must have.*\[0, 1\], got \[0, 2\]"):
         fabric.join(1, "some", [0, 2])
-    with pytest.raises(CallError, match="rank 2: all_reduce.* in a group that it has not joined"):
+    with pytest.raises(CallError, match=r"rank 2: all_reduce.* in a group that it has not joined"):
         call(fabric, 2, 0, SUM, 0, "some")
 
 

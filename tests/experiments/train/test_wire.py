@@ -14,7 +14,9 @@ MESSAGES = st.lists(st.lists(st.integers() | st.text(), max_size=4).map(lambda r
 
 
 @given(MESSAGES, st.data())
-def test_messages_arrive_however_bytes_are_cut(messages: list[list[object]], data: st.DataObject) -> None:
+def test_messages_arrive_however_bytes_are_cut(
+    messages: list[list[object]], data: st.DataObject
+) -> None:
     unpacker, found = Unpacker(), []
     left = b"".join(map(pack, messages))
     while left:

@@ -35,7 +35,9 @@ class Rank:
         self.buffers: list[Array] = []
         self._wires = wires
 
-    def call(self, made: Call, given: Array | None = None, *, group: str = "world", room: int = 0) -> int:
+    def call(
+        self, made: Call, given: Array | None = None, *, group: str = "world", room: int = 0
+    ) -> int:
         """Make a call; return its number, which is that of its buffer."""
         data = np.zeros(0, np.uint8) if given is None else given.view(np.uint8)
         buffer = np.zeros(max(data.size, room), np.uint8)
@@ -78,12 +80,8 @@ class Wires:
         self.built: list[Teams] = []
         self._order = order or range(count)
         self._loss = loss
-        self._graph = build_topology(
-            topo, rate_bps=100_000_000_000, delay_ps=PS_PER_US, hosts=None
-        )
-        self._running = [
-            script(rank) for script, rank in zip(scripts, self.ranks, strict=True)
-        ]
+        self._graph = build_topology(topo, rate_bps=100_000_000_000, delay_ps=PS_PER_US, hosts=None)
+        self._running = [script(rank) for script, rank in zip(scripts, self.ranks, strict=True)]
         for group, members in {"world": list(range(count)), **(groups or {})}.items():
             for rank in members:
                 self.fabric.join(rank, group, members)

@@ -136,7 +136,7 @@ def groups(rank: int, ranks: int) -> Iterator[tuple[str, torch.Tensor]]:
 def main() -> None:
     dist.init_process_group(*sys.argv[2:3])
     rank, ranks = dist.get_rank(), dist.get_world_size()
-    found = {}
+    found: dict[str, torch.Tensor] = {}
     for part in (reductions, copies, exchanges, groups):
         found.update(part(rank, ranks))
     torch.save(found, os.path.join(sys.argv[1], f"{rank}.pt"))
