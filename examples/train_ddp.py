@@ -1,4 +1,4 @@
-"""A small network trained by DDP: run it by `ringleaf train examples/train_ddp.py`."""
+"""A small network trained by DDP: `ringleaf train examples/train_ddp.py --ranks 8`."""
 
 import torch
 import torch.distributed as dist
@@ -6,18 +6,20 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 STEPS = 10
+WIDTH = 512
 
 
 def main() -> None:
     dist.init_process_group()
     torch.manual_seed(0)
-    layers = [nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)]
-    model = DistributedDataParallel(nn.Sequential(*layers))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    hidden = [layer for _ in range(4) for layer in (nn.Linear(WIDTH, WIDTH), nn.ReLU())]
+    model = nn.Sequential(nn.Linear(64, WIDTH), nn.ReLU(), *hidden, nn.Linear(WIDTH, 10))
+    parallel = DistributedDataParallel(model, bucket_cap_mb=1)
+    optimizer = torch.optim.SGD(parallel.parameters(), lr=0.5)
     torch.manual_seed(1 + dist.get_rank())
-    samples, classes = torch.randn(32, 64), torch.randint(10, (32,))
+    samples, classes = torch.randn(128, 64), torch.randint(10, (128,))
     for step in range(STEPS):
-        loss = nn.functional.cross_entropy(model(samples), classes)
+        loss = nn.functional.cross_entropy(parallel(samples), classes)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
