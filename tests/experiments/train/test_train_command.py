@@ -3,43 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from commanding import ROOT, SCRIPTS, by_gloo, train
 
-from ringleaf.experiments.commands import cli
-
-ROOT = Path(__file__).resolve().parents[3]
-SCRIPTS = Path(__file__).parent / "scripts"
-EVERY_CALL, TRAIN, BROKEN = (
-    SCRIPTS / f"{name}.py" for name in ("every_call", "train_small", "broken")
-)
+EVERY_CALL, TRAIN = SCRIPTS / "every_call.py", SCRIPTS / "train_small.py"
 
 Weights = dict[str, torch.Tensor]
-
-
-def train(
-    folder: Path, script: Path, *arguments: str, ranks: int, options: str = "--compute 0"
-) -> subprocess.CompletedProcess[str]:
-    """Run `ringleaf train`; its files are in `folder / "out"`."""
-    words = ["train", str(script), "--ranks", str(ranks), *options.split()]
-    command = [sys.executable, "-m", "ringleaf.experiments.commands.cli", *words]
-    command += ["--out", str(folder / "out"), "--", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-
-
-def by_gloo(script: Path, *arguments: str, ranks: int) -> None:
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    subprocess.run(
-        [*command, str(script), *arguments, "gloo"],
-        env=environment, check=True, timeout=300, capture_output=True,
-    )  # fmt: skip
 
 
 def test_every_call_brings_what_gloo_brings(tmp_path: Path) -> None:
@@ -81,7 +54,7 @@ def weights_by_ring(tmp_path_factory: pytest.TempPathFactory) -> Weights:
 def test_weights_of_ddp_fsdp_and_tensor_parallel_models_are_those_of_gloo(
     weights_by_gloo: Weights, weights_by_ring: Weights
 ) -> None:
-    assert len(weights_by_ring) == 3 * (8 + 27)
+    assert len(weights_by_ring) == 3 * (8 + 23)
     for name, weights in weights_by_gloo.items():
         torch.testing.assert_close(weights_by_ring[name], weights, rtol=1e-4, atol=1e-5, msg=name)
 
@@ -120,7 +93,7 @@ def test_weights_have_the_same_bits_in_every_run(weights_by_ring: Weights, tmp_p
 
 
 def test_the_example_writes_a_table_files_and_a_timeline(tmp_path: Path) -> None:
-    example = ROOT / "examples" / "train_ddp.py"
+    example = ROOT / "examples" / "training" / "ddp.py"
     options = "--compute flops:1T --algo allreduce>=64K:switchml,ring --compress topk:50%"
 
     done = train(tmp_path, example, ranks=2, options=options)
@@ -143,82 +116,3 @@ def test_the_example_writes_a_table_files_and_a_timeline(tmp_path: Path) -> None
     names = {event["name"] for event in events if event.get("cat") == "forward"}
     assert kinds == {(p, kind) for p in (1, 2) for kind in ("forward", "backward", "wait", "call")}
     assert "0" in names  # the first layer of the model, by its path
-
-
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ("sizes", r"call 0 in world: .*\(float32\[1[01]\], sum\) from rank \d and all_reduce"),
-        ("never-meet", r"rank 1 waits at 0 for recv\(float32\[3\], from=0\) in world"),
-        ("leaves", "was made by rank 0, and not by rank 1"),
-        ("raises", "rank 1: must not fail, got exit status 1"),
-        ("dies", "rank 1: must not fail, got signal SIGKILL"),
-        ("exits", "rank 1: must not fail, got exit status 3"),
-        ("never-joins", "rank 1: must call init_process_group"),
-        ("sleeps", "rank 1: must say or compute something within 2 s, got nothing"),
-    ],
-)
-def test_scripts_that_go_wrong_end_with_rank_and_call(
-    how: str, message: str, tmp_path: Path
-) -> None:
-    done = train(tmp_path, BROKEN, how, ranks=2, options="--compute 0 --stall 2s")
-
-    assert done.returncode == 1
-    assert re.search(message, done.stderr), done.stderr
-    if how in ("sizes", "never-meet", "leaves"):
-        assert re.search(r"rank 0 was at .*broken.py:\d+: dist\.", done.stderr), done.stderr
-
-
-def test_waits_that_nobody_sees_end_nevertheless(tmp_path: Path) -> None:
-    done = train(tmp_path, BROKEN, "futures", ranks=2, options="--compute 0 --stall 20s")
-
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("went through") == 2
-
-
-def test_ranks_of_torchrun_start_a_fabric_of_their_own(tmp_path: Path) -> None:
-    script = tmp_path / "own.py"
-    script.write_text(
-        "import torch, torch.distributed as dist\n"
-        "import ringleaf, ringleaf.torch\n"
-        "dist.init_process_group('ringleaf')\n"
-        "x = torch.full((1000,), dist.get_rank() + 1.0)\n"
-        "dist.all_reduce(x)\n"
-        "print('sum', x[0].item(), ringleaf.time() > 0)\n"
-    )
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", str(script)]
-    options = f"--algo switchml --compute 0 --out {tmp_path / 'out'}"
-    environment = os.environ | {"RINGLEAF_TRAIN": options, "OMP_NUM_THREADS": "1"}
-
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
-
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("sum 3.0 True") == 2
-    assert "switchml      1" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("nothing.py", "script: must be a Python file, got 'nothing.py'"),
-        ("{example} --ranks 17", "ranks: must be at most 16, the hosts of fattree, got 17"),
-        ("{example} --algo allreduce:rin", "algo: unknown algorithm, got 'rin'"),
-        ("{example} --compute fast", "compute: must be a factor"),
-        ("{example} --net mininet", "net: not with a training script yet, got 'mininet'"),
-        ("{example} --compress top", "compress: unknown compressor, got 'top'"),
-    ],
-)
-def test_what_can_not_be_done_is_refused(
-    words: str, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    example = str(ROOT / "examples" / "train_ddp.py")
-    typed = ["ringleaf", "train", *words.format(example=example).split()]
-    monkeypatch.setattr(sys, "argv", typed)
-
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-
-    assert ended.value.code == 2
-    assert message in capsys.readouterr().err

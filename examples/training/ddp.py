@@ -1,4 +1,4 @@
-"""A small network trained by DDP: `ringleaf train examples/train_ddp.py --ranks 8`."""
+"""A small network trained by DDP: `ringleaf train examples/training/ddp.py --ranks 8`."""
 
 import torch
 import torch.distributed as dist
