@@ -23,11 +23,6 @@ def never_meet(rank: int) -> None:
     dist.recv(ones(3), 1 - rank)
 
 
-def leaves(rank: int) -> None:
-    if rank == 0:
-        dist.all_reduce(ones())
-
-
 def raises(rank: int) -> None:
     if rank == 1:
         raise RuntimeError("my own mistake")
@@ -38,11 +33,6 @@ def dies(rank: int) -> None:
     if rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     dist.all_reduce(ones())
-
-
-def exits(rank: int) -> None:
-    dist.all_reduce(ones())
-    sys.exit(3 if rank == 1 else 0)
 
 
 def sleeps(rank: int) -> None:
@@ -67,7 +57,7 @@ def main() -> None:
     if HOW == "never-joins" and os.environ["RANK"] == "1":
         sys.exit(0)
     dist.init_process_group()
-    ways = (sizes, never_meet, leaves, raises, dies, exits, sleeps, futures)
+    ways = (sizes, never_meet, raises, dies, sleeps, futures)
     {way.__name__.replace("_", "-"): way for way in ways}[HOW](dist.get_rank())
 
 
