@@ -18,6 +18,8 @@ from ringleaf.experiments.jobs.results import KIND
 from ringleaf.experiments.network import build_topology, scale_rates
 from ringleaf.experiments.spec.options import make_command
 from ringleaf.experiments.topology_copy import kept_topology
+from ringleaf.experiments.train import drawing as train
+from ringleaf.experiments.train.results import KIND as TRAIN
 
 if TYPE_CHECKING:
     from ringleaf.experiments.results import Run
@@ -41,8 +43,11 @@ def redraw(folder: Path, perform: Perform = in_turn) -> list[Path]:
     Raises:
         ConfigError: If it is no run directory, or nothing was measured.
     """
-    if results.read_json(folder / "summary.json").get("kind") == KIND:
+    kind = results.read_json(folder / "summary.json").get("kind")
+    if kind == KIND:
         return jobs.redraw(folder, perform)
+    if kind == TRAIN:
+        return train.redraw(folder, perform)
     run = results.read_run(folder)
     if not run.rows:
         raise ConfigError(

@@ -177,13 +177,17 @@ class Plans:
 _OPS = (Op.REDUCE, Op.COPY)
 
 
-def plans(schedule: Schedule, elements: int) -> Plans:
+def plans(schedule: Schedule, elements: int, edges: Column | None = None) -> Plans:
     """Return the parts of a schedule's nodes, for tensors of `elements` elements.
 
-    Messages without a byte are left out.
+    Messages without a byte are left out. `edges`, (chunks + 1,), are the element at which each
+    chunk starts, and the end; None: chunks are nearly equal.
     """
     rows = schedule.columns
-    own = np.array([0, *(stop for _, stop in chunk_ranges(elements, schedule.chunks))], np.int64)
+    if edges is None:
+        stops = (stop for _, stop in chunk_ranges(elements, schedule.chunks))
+        edges = np.array([0, *stops], np.int64)
+    own = edges
     layers = np.arange(1 + schedule.scratch)[:, None]
     edges = np.append((own[:-1] + layers * elements).reshape(-1), len(layers) * elements)
     is_sum = rows.op == AGGREGATE

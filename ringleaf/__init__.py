@@ -1,6 +1,7 @@
 """Ringleaf: collectives between hosts, and aggregation inside P4 switches, emulated.
 
-`run`, `sweep` and `load` do experiments from Python (`ringleaf.experiments.python`). The modules
+`run`, `sweep` and `load` do experiments from Python (`ringleaf.experiments.python`), and `time` is
+the virtual time in a training script (`ringleaf.experiments.train`). The modules
 beside this one are leaves that every package may import: errors, units, the arena, packets.
 """
 
@@ -11,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ringleaf.experiments.python import Result, load, run, sweep
+    from ringleaf.experiments.train.now import time
 
-__all__ = ["Result", "load", "run", "sweep"]
+__all__ = ["Result", "load", "run", "sweep", "time"]
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
     """Import what experiments need only when it is used."""
     if name in __all__:
-        return getattr(import_module("ringleaf.experiments.python"), name)
+        module = "train.now" if name == "time" else "python"
+        return getattr(import_module(f"ringleaf.experiments.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,6 +16,7 @@ from ringleaf.experiments.console import FAILURE, USAGE, complain, say
 
 COMMANDS = {
     "run": "commands.run",
+    "train": "train.command",
     "plot": "commands.plot",
     "compare": "commands.compare",
     "step": "stepper.command",

@@ -32,6 +32,7 @@ class Executors:
         at: A place for `words_of(plans, staging, regions)` words; None: a new one is allocated.
         has_data: Whether messages are added up and copied.
         regions: By node, the region of the network that has it; None: there is only one.
+        by_callback: Whether elements are reduced by a callback, whatever their type.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Executors:
         at: int | None = None,
         has_data: bool = True,
         regions: Sequence[int] | None = None,
+        by_callback: bool = False,
     ) -> None:
         self.plans = plans
         self._store = store
@@ -61,7 +63,8 @@ class Executors:
         places, start = self._places, self.at
         blocks = self._table(0, places.regions, x.OPERATION_WORDS)
         blocks[:, x.ITEM_BYTES] = dtype.itemsize
-        blocks[:, x.ELEMENT] = kind_of(dtype) if has_data else NOTHING
+        kind = OTHER if by_callback else kind_of(dtype)
+        blocks[:, x.ELEMENT] = kind if has_data else NOTHING
         blocks[:, x.EDGES_AT] = start + places.edges
         blocks[:, x.OWN_CHUNKS] = plans.own_chunks
         stacks = np.arange(places.regions) * places.stack_words

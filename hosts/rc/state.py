@@ -139,7 +139,7 @@ def make_rc(
 
 
 def add_qps(store: Store, at: int, count: int = 1) -> int:
-    """Return the number, from 0, of the first of new queue pairs; the agent must be idle."""
+    """Return the number, from 0, of the first of new queue pairs; others may be at work."""
     first = int(store.arena.words[at + QP_COUNT])
     wanted = first + count
     room = 1 << (first - 1).bit_length() if first else 0  # a power of two
@@ -159,9 +159,11 @@ def _reserve(store: Store, at: int, room: int) -> None:
     words[qps_at : qps_at + size] = words[words[at + QPS_AT] :][:size]
     words[at + QPS_AT] = qps_at
     for fifo_at, rows in fifos.items():
-        assert words[at + fifo_at + FIFO_COUNT] == 0
-        words[at + fifo_at + FIFO_ROWS], words[at + fifo_at + FIFO_ROOM] = rows, room
-        words[at + fifo_at + FIFO_FIRST] = 0
+        state = words[at + fifo_at :][:FIFO_WORDS]
+        waiting = np.arange(state[FIFO_FIRST], state[FIFO_FIRST] + state[FIFO_COUNT])
+        if len(waiting):
+            words[rows : rows + len(waiting)] = words[state[FIFO_ROWS] + waiting % state[FIFO_ROOM]]
+        state[FIFO_ROWS], state[FIFO_ROOM], state[FIFO_FIRST] = rows, room, 0
 
 
 class QpEnd(NamedTuple):

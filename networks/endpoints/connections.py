@@ -157,7 +157,7 @@ class Connections:
             self._paced[group, channel, host] = numbers
 
     def connect(self, group: int, channel: int, streams: Iterable[tuple[int, Stream]]) -> None:
-        """Make the queue pairs that nodes lack for these streams; the agents must be idle.
+        """Make the queue pairs that nodes lack for these streams.
 
         Args:
             group: The nodes' group.

@@ -19,7 +19,7 @@ from ringleaf.hosts.staging import Staging, lay_out
 from ringleaf.ina.systems import Aggregator, JobRequest, Share
 from ringleaf.networks.endpoints.connections import Connections, Flow
 from ringleaf.networks.endpoints.memory import Memory, aligned
-from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.networks.endpoints.operation import Combine, Operation, add
 from ringleaf.networks.groups import Group, check_groups
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.tensors import FLOAT32, Array, ElementType
@@ -163,7 +163,7 @@ class Endpoints:
             yield self.operate(schedule, executors, nodes, buffers, group=group)
 
     def connect(self, parts: Plans, *, group: int = 0, channel: int = 0) -> None:
-        """Make the queue pairs that these plans need; all agents must be idle."""
+        """Make the queue pairs that these plans need, if there are none yet."""
         self.connections.connect(group, channel, parts.ends)
 
     def staging(self, parts: Plans, dtype: ElementType) -> Staging:
@@ -179,6 +179,7 @@ class Endpoints:
         group: int = 0,
         channel: int = 0,
         at: int | None = None,
+        by_callback: bool = False,
     ) -> Executors:
         """Return executors of plans that are connected, for operations one after the other.
 
@@ -189,6 +190,7 @@ class Endpoints:
             group: The group that runs them.
             channel: A channel that no other operation of the group uses at a time.
             at: A place for their words; None: a new one.
+            by_callback: Whether messages are applied by the operation's `combine`.
         """
         members = [index(host) for host in self.groups[group].nodes[: parts.nodes]]
         made = Executors(
@@ -199,6 +201,7 @@ class Endpoints:
             at=at,
             has_data=self._has_data,
             regions=[self._region_of[host] for host in members],
+            by_callback=by_callback,
         )
         agents = [self.connections.agents[host] for host in members]
         numbers = [
@@ -219,6 +222,7 @@ class Endpoints:
         channel: int = 0,
         priority: int = 0,
         rate_bps: int = 0,
+        combine: Combine = add,
     ) -> Operation:
         """Return a collective that a network can start, once.
 
@@ -231,6 +235,7 @@ class Endpoints:
             channel: A channel that no other operation of the group uses.
             priority: Priority of its packets: 0 to 7, the most urgent.
             rate_bps: Rate of each host's messages, on the line; 0: as fast as possible.
+            combine: Reduces arriving elements into a rank's, where executors ask for it.
         """
         for tensor in tensors[schedule.ranks :] if self._has_data else ():
             tensor[:] = 0
@@ -247,6 +252,7 @@ class Endpoints:
             ranks=schedule.ranks,
             priority=priority,
             rate_bps=rate_bps,
+            combine=combine,
         )
 
     def raise_priority(self, group: int, priority: int) -> None:

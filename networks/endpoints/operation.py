@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 
 _BYTES = np.dtype(np.uint8)
 
+Combine = Callable[[Array, Array], None]
+"""A function that reduces the second array, elementwise, into the first."""
+
+
+def add(target: Array, source: Array) -> None:
+    """Add up elements, with whatever overflows their type has."""
+    with np.errstate(all="ignore"):
+        target += source
+
 
 class Operation:
     """A collective that can be started once.
@@ -37,6 +46,7 @@ class Operation:
         ranks: The number of ranks; the nodes after them are servers.
         priority: Priority of its packets: 0 to 7, the most urgent.
         rate_bps: Rate of each host's queue pairs together; 0: as fast as possible.
+        combine: Reduces elements that compiled code does not add.
     """
 
     def __init__(
@@ -52,6 +62,7 @@ class Operation:
         ranks: int,
         priority: int = 0,
         rate_bps: int = 0,
+        combine: Combine = add,
     ) -> None:
         self.executors = executors
         self.group, self.channel, self.ranks = group, channel, ranks
@@ -60,6 +71,7 @@ class Operation:
         self._store, self._memory = store, memory
         self._tensors = tensors
         self._aggregator = aggregator
+        self._combine = combine
         if any(executors.plans.codecs):
             use_one_thread()
         self._callbacks = {
@@ -154,8 +166,7 @@ class Operation:
             data = as_tensor(self._memory.view(buffer, size, _BYTES))
             source = as_array(codec.decode(data, target.size, torch_type(target.dtype)))
         if reduces:
-            with np.errstate(all="ignore"):
-                target += source
+            self._combine(target, source)
         else:
             target[:] = source
         return 0

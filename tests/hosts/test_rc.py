@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 from rc_wire import DELAY_PS, Wire, kinds
 
+from ringleaf.arena import Store
 from ringleaf.errors import ProtocolError
 from ringleaf.hosts import rc
-from ringleaf.hosts.agent import RETRANSMISSIONS
+from ringleaf.hosts.agent import RETRANSMISSIONS, make_ring
+from ringleaf.hosts.fifo import FIFO_COUNT, fifo_pop, fifo_push, open_fifo
+from ringleaf.hosts.rc.state import SENDERS_AT
 
 
 def test_message_arrives_and_both_ends_are_told() -> None:
@@ -135,3 +138,24 @@ def test_priority_out_of_range_is_refused() -> None:
     wire = Wire()
     with pytest.raises(ProtocolError, match="rc on h0: priority must be 0 to 7, got 8"):
         rc.set_priority(wire.store.arena, wire.ends[0], 0, 8)
+
+
+def test_queue_pairs_are_added_while_others_wait_for_their_turn() -> None:
+    """Tables move when they grow; those that are to send, or to answer, keep their order."""
+    store = Store()
+    at = rc.make_rc(
+        store, host=0, ring=make_ring(store, 4), mtu=256, window=8, min_timeout_ps=1, rnr_wait_ps=1
+    )
+    rc.add_qps(store, at, 4)
+    senders = at + SENDERS_AT
+    for number in (0, 1, 2):
+        fifo_push(open_fifo(store.arena, senders), number)
+    fifo_pop(open_fifo(store.arena, senders))
+    for number in (3, 0):  # the last one lies before the first one's place
+        fifo_push(open_fifo(store.arena, senders), number)
+
+    assert rc.add_qps(store, at, 5) == 4
+
+    fifo = open_fifo(store.arena, senders)
+    assert [fifo_pop(fifo) for _ in range(4)] == [1, 2, 3, 0]
+    assert fifo.state[FIFO_COUNT] == 0

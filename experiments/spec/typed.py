@@ -1,0 +1,46 @@
+"""Options of experiments as parameters of commands, from which typer makes a command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Any, get_type_hints
+
+import typer
+
+from ringleaf.experiments.spec.options import Option
+
+
+def _parameter(name: str, option: Option) -> Parameter:
+    """Return the parameter that typer turns into a command-line option."""
+    default = f"; default {option.default}" if option.default else ""
+    kind: Any = str | None
+    help_ = option.help + default
+    if option.is_flag:
+        kind, help_ = bool, option.help
+    shown = typer.Option(False if option.is_flag else None, *option.flags.split(), help=help_)
+    return Parameter(f"{name}_", Parameter.KEYWORD_ONLY, default=shown, annotation=kind)
+
+
+def with_options(
+    command: Callable[..., None], options: Mapping[str, Option]
+) -> Callable[..., None]:
+    """Give a command these options; its first argument is those that were typed."""
+    hints = get_type_hints(command, include_extras=True)
+    own = [
+        parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name])
+        for name, parameter in list(signature(command).parameters.items())[1:]
+    ]
+    added = [_parameter(name, option) for name, option in options.items()]
+
+    @wraps(command)
+    def typed(**given: Any) -> None:
+        found = {name: given.pop(f"{name}_") for name in options}
+        texts = {name: "yes" if value is True else value for name, value in found.items() if value}
+        command(texts, **given)
+
+    parameters = [*added, *own]
+    typed.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    typed.__annotations__ = {each.name: each.annotation for each in parameters}
+    return typed

@@ -1,0 +1,1 @@
+"""Training scripts whose `torch.distributed` calls are carried by an emulated network."""

@@ -1,0 +1,341 @@
+"""The director between ranks and network: collectives of ranks become operations of hosts.
+
+Groups whose calls hosts add up need nothing of the network: their schedules name some of its
+hosts, and connections are made when they are first needed. Switches that aggregate must be told of
+each group beforehand. So a network is built for the groups that aggregate so far, and when another
+one comes, a new network is built, as soon as nothing is under way; virtual time goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ringleaf.collectives.schedule import Schedule
+from ringleaf.experiments.train.fabric import CallError, Collective, Fabric
+from ringleaf.experiments.train.rooms import ExecutorRooms, Rooms, Tensors
+from ringleaf.experiments.train.ways import Way, Ways, among
+from ringleaf.hosts.plan import Plans, plans
+from ringleaf.networks.endpoints.operation import Operation, add
+from ringleaf.networks.outcome import RunResult
+from ringleaf.networks.virtual import VirtualNetwork
+from ringleaf.tensors import Array
+from ringleaf.units import FOREVER_PS
+
+Teams = Sequence[tuple[str, tuple[int, ...]]]
+"""Groups for which switches aggregate: the system's name, and the world's ranks."""
+
+
+class Data(Protocol):
+    """The ranks' data."""
+
+    def buffer(self, rank: int, name: str) -> Array:
+        """Return a rank's buffer, bytes."""
+
+    def item_bytes(self, dtype: str) -> int:
+        """Return the size of an element of a type, by torch's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A collective that is over."""
+
+    collective: Collective
+    way: Way
+    size_bytes: int
+    begin_ps: int
+    end_ps: int
+    wrong: int | None  # elements; None: they were not checked
+
+
+@dataclass(slots=True)
+class _UnderWay:
+    collective: Collective
+    way: Way
+    begin_ps: int
+    place: int  # among the network's groups
+    channel: int
+    key: tuple[object, ...]
+    pieces: list[tuple[int, int]]
+    tensors: Tensors
+    inputs: list[Array]
+
+
+Check = Callable[[Collective, Way, Sequence[Array], Sequence[Array]], int | None]
+"""Return the number of wrong elements, given all members' buffers before and after."""
+
+
+class Carrier:
+    """A `Director` of the collectives of ranks, which also builds the networks that carry them.
+
+    Args:
+        fabric: The ranks and their calls.
+        ways: The ways of calls.
+        data: The ranks' data.
+        build: Builds a network with these groups, behind the group of all hosts.
+        converse: Tells ranks the fabric's answers, and the fabric what ranks say, until none is
+            running. If nothing can go on, as its argument says, it awaits one word at least.
+        check: Checks results.
+        note: Called with each collective that is over.
+    """
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        ways: Ways,
+        data: Data,
+        *,
+        build: Callable[[Teams], VirtualNetwork],
+        converse: Callable[[bool], None],
+        check: Check,
+        note: Callable[[Carried], None],
+    ) -> None:
+        self._fabric = fabric
+        self._ways = ways
+        self._data = data
+        self._build = build
+        self._converse = converse
+        self._check = check
+        self._note = note
+        self._teams: list[tuple[str, tuple[int, ...]]] = []
+        self._wanted: list[tuple[str, tuple[int, ...]]] = []
+        self._epoch_ps = 0
+        self._now_ps = 0
+        self._active: dict[int, _UnderWay] = {}  # by the operation's address
+        self._plans: dict[tuple[object, ...], tuple[Schedule, Plans]] = {}
+        self._found: dict[int, Way] = {}  # by collective, those that have not begun
+
+    def run(self) -> Iterator[RunResult]:
+        """Carry all collectives until all ranks have ended; yield each network's result.
+
+        Raises:
+            CallError: If calls of ranks don't fit, or no rank can go on.
+            BackendError: If nothing gets through the network any more.
+        """
+        self._listen(stuck=False)
+        while not self._fabric.has_ended:
+            self._look_ahead()
+            self._teams += self._wanted
+            self._wanted = []
+            self._network = self._build(self._teams)
+            self._epoch_ps = self._now_ps
+            endpoints = self._network.endpoints
+            self._rooms = Rooms(endpoints.memory)
+            self._executors = ExecutorRooms(endpoints, self._network.store)
+            yield self._network.play(self)
+            self._network.close()
+
+    # The director.
+
+    def start(self, now_ps: int) -> None:
+        """Begin."""
+
+    def next_ps(self) -> int:
+        if self._wanted or self._fabric.has_ended:
+            return FOREVER_PS
+        wanted_ps = self._fabric.next_ps()
+        if wanted_ps == FOREVER_PS:
+            return FOREVER_PS
+        return max(wanted_ps - self._epoch_ps, self._network.now_ps)
+
+    def reach(self, now_ps: int) -> None:
+        self._now_ps = self._epoch_ps + now_ps
+        self._fabric.reach(self._now_ps)
+
+    def take_operations(self) -> list[Operation]:
+        self._now_ps = self._epoch_ps + self._network.now_ps
+        operations: list[Operation] = []
+        while True:
+            self._listen(stuck=False)
+            began = list(self._begin_ready())
+            operations += [each for each in began if each is not None]
+            if self._is_stuck:
+                self._listen(stuck=True)
+            elif not began and not self._fabric.running:
+                return operations
+
+    def finish(self, operation: Operation, now_ps: int) -> None:
+        self._now_ps = self._epoch_ps + now_ps
+        at = self._active.pop(operation.at)
+        results = self._unload(at)
+        self._executors.give(at.key)
+        self._rooms.give(at.pieces)
+        self._end(at.collective, at.way, at.begin_ps, at.inputs, results)
+
+    # Ranks.
+
+    def _listen(self, *, stuck: bool) -> None:
+        """Let ranks talk until none of them is running."""
+        if stuck and not self._fabric.has_soft:
+            raise CallError(self._fabric.deadlock())
+        self._converse(stuck)
+        self._fabric.reach(self._now_ps)
+        self._fabric.match()
+
+    @property
+    def _is_stuck(self) -> bool:
+        """Whether nothing will ever happen if ranks say nothing."""
+        fabric = self._fabric
+        is_over = fabric.has_ended or fabric.running or self._wanted
+        return not is_over and fabric.is_idle and fabric.next_ps() == FOREVER_PS
+
+    def _look_ahead(self) -> None:
+        """Find the groups of the collectives that wait, so that the network is built for them."""
+        for collective in self._fabric.ready(FOREVER_PS):
+            self._want(self._way(collective), collective)
+
+    def _want(self, way: Way, collective: Collective) -> bool:
+        """Have a network built that aggregates for a group; return whether that is needed."""
+        team = way.system, collective.members
+        if not way.system or team in self._teams:
+            return False
+        if team not in self._wanted:
+            self._wanted.append(team)
+        return True
+
+    # Collectives.
+
+    def _begin_ready(self) -> Iterator[Operation | None]:
+        """Begin the collectives that are ready; those with nothing to carry are over at once."""
+        for collective in self._fabric.ready(self._now_ps):
+            way = self._way(collective)
+            if self._want(way, collective) or self._wanted:
+                continue  # until nothing is under way
+            self._fabric.begin(collective)
+            del self._found[id(collective)]
+            if len(collective.members) < 2 or not way.elements:
+                self._pass(collective, way)
+                yield None
+            else:
+                yield self._begin(collective, way)
+
+    def _way(self, collective: Collective) -> Way:
+        if id(collective) not in self._found:
+            item = self._data.item_bytes(collective.call.dtype)
+            parts = [part.call for part in collective.parts]
+            self._found[id(collective)] = self._ways.way(parts, item)
+        return self._found[id(collective)]
+
+    def _buffers(self, collective: Collective) -> list[Array]:
+        return [self._data.buffer(part.rank, part.buffer) for part in collective.parts]
+
+    def _inputs(self, collective: Collective, way: Way) -> list[Array]:
+        """Return copies of what members give, as results are written over it."""
+        pairs = zip(self._buffers(collective), way.layout.loads, strict=True)
+        return [
+            buffer[: max((each.buffer_at + each.size_bytes for each in pieces), default=0)].copy()
+            for buffer, pieces in pairs
+        ]
+
+    def _pass(self, collective: Collective, way: Way) -> None:
+        """End a collective of one rank, or of nothing: every rank has its result."""
+        given = self._inputs(collective, way)
+        buffers = self._buffers(collective)
+        for buffer, gift, loads, unloads in zip(
+            buffers, given, way.layout.loads, way.layout.unloads, strict=True
+        ):
+            tensor = np.zeros(way.layout.tensor_bytes, np.uint8)
+            _load(tensor, gift, loads)
+            _unload(buffer, tensor, unloads)
+        self._end(collective, way, self._now_ps, given, buffers)
+
+    def _begin(self, collective: Collective, way: Way) -> Operation:
+        network, members = self._network, collective.members
+        team = (way.system, members)
+        place = 1 + self._teams.index(team) if way.system else 0
+        nodes = len(members) if way.system else len(network.endpoints.groups[0].hosts)
+        channel = self._free_channel(place)
+        key = (id(way.schedule), () if way.system else members, way.elements, way.edges)
+        schedule, parts = self._plans_for(key, way, members, nodes)
+        plain = way.reduction is None or way.reduction.is_plain
+        whole_key = (*key, way.dtype, plain, place, channel)
+        executors = self._executors.take(
+            whole_key, parts, way.dtype, group=place, channel=channel, by_callback=not plain
+        )
+        staging = network.endpoints.staging(parts, way.dtype)
+        pieces = [self._rooms.take(way.elements * way.dtype.itemsize) for _ in members]
+        addresses = _spread(
+            [at for at, _ in pieces], range(nodes) if way.system else members, nodes
+        )
+        buffers = [self._rooms.take(size) if size else (0, 0) for size in staging.nodes.tolist()]
+        tensors = Tensors(network.endpoints.memory, addresses, way.elements, way.dtype)
+        at = _UnderWay(
+            *(collective, way, self._now_ps, place, channel, whole_key),
+            pieces + [each for each in buffers if each[1]],
+            tensors,
+            self._inputs(collective, way),
+        )
+        for (address, _), gift, loads in zip(pieces, at.inputs, way.layout.loads, strict=True):
+            _load(self._tensor(address, way), gift, loads)
+        operation = network.endpoints.operate(
+            schedule,
+            executors,
+            tensors,
+            [address for address, _ in buffers],
+            group=place,
+            channel=channel,
+            combine=add if way.reduction is None else way.reduction.combine,
+        )
+        self._active[operation.at] = at
+        return operation
+
+    def _tensor(self, address: int, way: Way) -> Array:
+        """Return the bytes of a tensor in registered memory."""
+        memory = self._network.endpoints.memory
+        return memory.view(address, way.elements * way.dtype.itemsize, np.dtype(np.uint8))
+
+    def _plans_for(
+        self, key: tuple[object, ...], way: Way, members: tuple[int, ...], nodes: int
+    ) -> tuple[Schedule, Plans]:
+        """Return a schedule for the network's nodes, and their parts in it."""
+        if key not in self._plans:
+            schedule = way.schedule if way.system else among(way.schedule, members, nodes)
+            edges = None if way.edges is None else np.array(way.edges, np.int64)
+            self._plans[key] = schedule, plans(schedule, way.elements, edges)
+        return self._plans[key]
+
+    def _free_channel(self, place: int) -> int:
+        taken = {each.channel for each in self._active.values() if each.place == place}
+        return min(set(range(len(taken) + 1)) - taken)
+
+    def _unload(self, at: _UnderWay) -> list[Array]:
+        buffers = self._buffers(at.collective)
+        for buffer, (address, _), unloads in zip(
+            buffers, at.pieces, at.way.layout.unloads, strict=False
+        ):
+            _unload(buffer, self._tensor(address, at.way), unloads)
+        return buffers
+
+    def _end(
+        self,
+        collective: Collective,
+        way: Way,
+        begin_ps: int,
+        given: Sequence[Array],
+        results: Sequence[Array],
+    ) -> None:
+        wrong = self._check(collective, way, given, results)
+        size = way.layout.tensor_bytes
+        self._note(Carried(collective, way, size, begin_ps, self._now_ps, wrong))
+        self._fabric.finish(collective, self._now_ps)
+
+
+def _spread(addresses: Sequence[int], members: Sequence[int], nodes: int) -> list[int]:
+    """Return an address for each node; nodes that take no part have any."""
+    found = [addresses[0]] * nodes
+    for member, address in zip(members, addresses, strict=True):
+        found[member] = address
+    return found
+
+
+def _load(tensor: Array, buffer: Array, pieces: Sequence[tuple[int, int, int]]) -> None:
+    for at, to, size in pieces:
+        tensor[to : to + size] = buffer[at : at + size]
+
+
+def _unload(buffer: Array, tensor: Array, pieces: Sequence[tuple[int, int, int]]) -> None:
+    for to, at, size in pieces:
+        buffer[to : to + size] = tensor[at : at + size]

@@ -1,0 +1,65 @@
+"""`ringleaf train`: a training script on an emulated network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.beside import drawer
+from ringleaf.experiments.checks import count_nodes
+from ringleaf.experiments.console import FAILURE, Debug, guard, say
+from ringleaf.experiments.folder import check_out
+from ringleaf.experiments.spec.options import options_of
+from ringleaf.experiments.spec.typed import with_options
+from ringleaf.experiments.train.spec import TrainSpec
+
+OPTIONS = {name: option for name, option in options_of(TrainSpec).items() if option.flags}
+"""The options of `ringleaf train`, by name."""
+
+Script = Annotated[
+    list[str], typer.Argument(help="The script, and its own arguments.", show_default=False)
+]
+
+
+Serve = Annotated[
+    Path | None,
+    typer.Option("--serve", hidden=True, help="Folder of a fabric for ranks that run elsewhere."),
+]
+
+
+def train_command(
+    typed: Mapping[str, str], script: Script, serve: Serve = None, debug: Debug = False
+) -> None:
+    """Run a training script on an emulated network; the script's own options come behind `--`."""
+    spec = TrainSpec.read({"out": str(Path("runs") / Path(script[0]).stem), **typed})
+    _check(spec, script)
+    with drawer() or nullcontext() as beside:
+        from ringleaf.experiments.train.session import Session  # loads, or compiles, networks
+
+        found = Session(spec, typed, script, say, beside).run(serve)
+    if found.wrong:
+        raise typer.Exit(FAILURE)
+
+
+def _check(spec: TrainSpec, script: list[str]) -> None:
+    """Refuse at once what can't be done."""
+    if not Path(script[0]).is_file():
+        raise ConfigError(f"script: must be a Python file, got {script[0]!r}, and there is none")
+    hosts = count_nodes(spec).hosts
+    if spec.ranks > hosts:
+        raise ConfigError(
+            f"ranks: must be at most {hosts}, the hosts of {spec.topo}, got {spec.ranks}; take a "
+            "larger topology, like fattree,k=8"
+        )
+    check_out(spec.out)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    settings = {"allow_interspersed_args": True}
+    app.command("train", context_settings=settings)(guard(with_options(train_command, OPTIONS)))

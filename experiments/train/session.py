@@ -1,0 +1,150 @@
+"""A run of a training script from start to end: processes, fabric, table and files."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ringleaf.errors import RingleafError
+from ringleaf.experiments.beside import Drawer
+from ringleaf.experiments.folder import REPORT, RunFolder
+from ringleaf.experiments.results import now, versions, write_config, write_log
+from ringleaf.experiments.train import results, table
+from ringleaf.experiments.train.hosting import Hosting
+from ringleaf.experiments.train.processes import Processes
+from ringleaf.experiments.train.results import TrainRun
+from ringleaf.experiments.train.spec import TrainSpec
+
+Emit = Callable[[str], None]
+
+_MEMORY = Path("/dev/shm")
+
+
+@contextmanager
+def fabric_folder() -> Iterator[Path]:
+    """Yield a folder that only this user can enter, in memory if there is such a place."""
+    above = _MEMORY if _MEMORY.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="ringleaf-", dir=above) as name:
+        yield Path(name)
+
+
+@dataclass
+class Session:
+    """One run.
+
+    Args:
+        spec: The options, resolved.
+        given: The options, as typed.
+        script: The script, and its arguments.
+        emit: Takes lines of the table.
+        beside: A process that draws; None: this one does.
+    """
+
+    spec: TrainSpec
+    given: Mapping[str, str]
+    script: Sequence[str]
+    emit: Emit
+    beside: Drawer | None = None
+    _about: list[str] = field(default_factory=list)
+
+    def run(self, serve: Path | None = None) -> TrainRun:
+        """Run the script on all ranks, and write all results; return them.
+
+        What was measured before an error is written, too.
+
+        Args:
+            serve: The folder of a fabric for ranks that somebody else starts; None: start them.
+
+        Raises:
+            RingleafError: If a rank fails, or its calls can't be carried.
+        """
+        out = RunFolder(self.spec.out, self.emit)
+        out.note(results.FILES)
+        out.keep(partial(self._write_config, out.path))
+        began_s = time.monotonic()
+        with fabric_folder() if serve is None else _borrowed(serve) as folder:
+            processes = Processes(self.script, self.spec.ranks, folder) if serve is None else None
+            try:
+                hosting = Hosting(self.spec, folder, *([processes.look] if processes else []))
+                complete = False
+                try:
+                    self._host(hosting)
+                    if processes is not None:
+                        processes.join()
+                    complete = True
+                finally:
+                    found = self._keep(out, hosting, time.monotonic() - began_s, complete=complete)
+            finally:
+                if processes is not None:
+                    processes.end()
+        out.check()
+        return found
+
+    def _host(self, hosting: Hosting) -> None:
+        """Carry the calls of the script's ranks to the end."""
+        try:
+            self._about = list(table.head(self.spec, self.script, hosting.graph))
+            for line in self._about:
+                self.emit(line)
+            hosting.run()
+        except RingleafError as error:
+            hosting.server.abort(str(error))
+            raise
+        finally:
+            hosting.server.close()
+
+    def _keep(self, out: RunFolder, hosting: Hosting, wall_s: float, *, complete: bool) -> TrainRun:
+        """Write, draw and print what was measured."""
+        found = results.make_run(
+            hosting.account,
+            hosting.outcomes,
+            about=[line.removeprefix("# ") for line in self._about],
+            command=self._command(),
+            complete=complete,
+        )
+        out.keep(partial(results.write, out.path, found))
+        hops = found.totals["packet_hops"]
+        out.keep(
+            partial(write_log, out.path, [f"{wall_s:.3f} s of wall clock, {hops} packet-hops"])
+        )
+        if found.rows:
+            for line in table.rows(found):
+                self.emit(line)
+            out.keep(lambda: out.note(self._draw(out.path)))
+            if (out.path / REPORT).exists():  # else the disk was full
+                self.emit(f"# report: {out.path / REPORT}; timeline: {out.path / results.TIMELINE}")
+        return found
+
+    def _draw(self, folder: Path) -> list[Path]:
+        found = self.beside.draw(folder) if self.beside else None
+        if found is None:
+            from ringleaf.experiments.train import drawing  # imports matplotlib
+
+            found = drawing.redraw(folder)
+        return found
+
+    def _command(self) -> str:
+        typed = [part for name, value in self.given.items() for part in (f"--{name}", value)]
+        return shlex.join(["ringleaf", "train", *typed, "--", *self.script])
+
+    def _write_config(self, folder: Path) -> None:
+        about: dict[str, Any] = {"kind": results.KIND, "versions": versions()}
+        about |= {"options": self.spec.plain(), "script": list(self.script)}
+        write_config(folder, about, given=self.given, started=now())
+
+
+@contextmanager
+def _borrowed(folder: Path) -> Iterator[Path]:
+    """Yield the folder of somebody who leaves it to this process."""
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

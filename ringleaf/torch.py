@@ -1,0 +1,17 @@
+"""The door for scripts: `import ringleaf.torch` registers the backend `ringleaf`.
+
+The code behind it is `ringleaf.experiments.train`. Without it, `ringleaf train SCRIPT` runs a
+script as it is.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import_module("ringleaf.experiments.train.register").register()
+
+
+def __getattr__(name: str) -> Any:
+    """Find communication hooks and the like where they are."""
+    return getattr(import_module("ringleaf.experiments.train.hooks"), name)

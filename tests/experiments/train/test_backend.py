@@ -1,0 +1,177 @@
+"""The class that PyTorch calls, on both of the bases that it may have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.distributed as dist
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.train.backend import base_class, make_class
+from ringleaf.experiments.train.calls import Call
+from ringleaf.experiments.train.clock import Clock
+from ringleaf.experiments.train.hooks import Compression
+from ringleaf.tensors import Array
+
+
+class Base:
+    """A base as newer versions of PyTorch have it: a backend."""
+
+    def __init__(self, rank: int, size: int) -> None:
+        self.made = rank, size
+
+
+class Link:
+    """A link of one rank whose calls are over when it waits: each result is twice what it gave."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.calls: list[Call] = []
+        self.settled_task = -1
+        self._open: dict[int, tuple[Array, Callable[[int], None]]] = {}
+        self._buffer = np.zeros(0, np.uint8)
+
+    def buffer(self, size_bytes: int) -> tuple[int, Array]:
+        self._buffer = np.zeros(size_bytes, np.uint8)
+        return 0, self._buffer
+
+    def give(self, number: int) -> None:
+        pass
+
+    def call(self, group: str, call: Call, buffer: int, finish: Callable[[int], None]) -> int:
+        self.calls.append(call)
+        self._open[len(self.calls)] = self._buffer, finish
+        return len(self.calls)
+
+    def watch(self, number: int) -> None:
+        pass
+
+    def wait(self, numbers: list[int]) -> None:
+        for number in numbers:
+            if number in self._open:
+                buffer, finish = self._open.pop(number)
+                buffer.view(np.float32)[:] *= 2
+                finish(0)
+
+
+def make(base: type[Any], ranks: int = 1) -> tuple[Link, Any]:
+    link = Link()
+    return link, make_class(base)(link, "g", 0, ranks)
+
+
+@pytest.fixture(params=[Base, dist.ProcessGroup])
+def base(request: pytest.FixtureRequest) -> type[Any]:
+    found: type[Any] = request.param
+    return found
+
+
+def test_a_backend_is_inherited_where_pytorch_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert base_class() is dist.ProcessGroup or not hasattr(dist, "BackendBase")
+
+    monkeypatch.setattr(dist, "BackendBase", Base, raising=False)
+
+    assert base_class() is Base
+
+
+def test_calls_work_on_both_bases(base: type[Any]) -> None:
+    link, group = make(base)
+    tensor = torch.ones(3)
+
+    work = group.allreduce([tensor], SimpleNamespace(reduceOp=dist.ReduceOp.SUM))
+    assert not work.is_success()
+    assert work.wait()
+
+    assert tensor.tolist() == [2.0] * 3
+    assert work.get_future().wait() == [tensor]
+    assert link.calls == [Call("all_reduce", "float32", "sum", 3)]
+
+
+def test_old_and_new_names_are_the_same_calls(base: type[Any]) -> None:
+    link, group = make(base)
+    for name in ("_allgather_base", "all_gather_single"):
+        getattr(group, name)(torch.empty(2), torch.ones(2)).wait()
+    for name in ("alltoall_base", "all_to_all_single"):
+        getattr(group, name)(torch.empty(2), torch.ones(2), [], []).wait()
+    for name in ("_reduce_scatter_base", "reduce_scatter_single"):
+        getattr(group, name)(torch.empty(2), torch.ones(2)).wait()
+
+    assert [call.kind for call in link.calls] == [
+        *("all_gather", "all_gather", "all_to_all", "all_to_all"),
+        *("reduce_scatter", "reduce_scatter"),
+    ]
+
+
+def test_averages_and_scaled_sums_are_sums() -> None:
+    link, group = make(Base, ranks=4)
+    mean, scaled = torch.full((2,), 6.0), torch.full((2,), 6.0)
+
+    group.allreduce([mean], SimpleNamespace(reduceOp=dist.ReduceOp.AVG)).wait()
+    factor = torch._C._distributed_c10d._make_nccl_premul_sum(0.5)
+    group.allreduce([scaled], SimpleNamespace(reduceOp=factor)).wait()
+
+    assert [call.op for call in link.calls] == ["sum", "sum"]
+    assert mean.tolist() == [3.0, 3.0]
+    assert scaled.tolist() == [6.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda g: g.all_gather_single(torch.empty(3), torch.ones(2)),
+            "all_gather: the large.*got 3 and 2",
+        ),
+        (
+            lambda g: g.allgather([[torch.empty(1)]], [torch.ones(1)]),
+            "must have 2 tensors of 1 elem",
+        ),
+        (
+            lambda g: g.all_to_all_single(torch.empty(3), torch.ones(3)),
+            "multiple of 2 ranks, got 3",
+        ),
+        (
+            lambda g: g.all_to_all_single(torch.empty(2), torch.ones(2), [1, 1], [1, 2]),
+            r"splits must be 2 numbers that add up to 2 rows, got \[1, 2\]",
+        ),
+        (
+            lambda g: g.broadcast([torch.ones(2, device="meta")], SimpleNamespace(rootRank=0)),
+            "broadcast: tensors must be dense, on the CPU",
+        ),
+    ],
+)
+def test_wrong_tensors_are_refused(call: Callable[[Any], Any], message: str) -> None:
+    _, group = make(Base, ranks=2)
+
+    with pytest.raises(ConfigError, match=message):
+        call(group)
+
+
+class Bucket:
+    """A bucket of DDP's, as far as hooks use it."""
+
+    def __init__(self, parameters: list[torch.Tensor], values: list[float]) -> None:
+        self._parameters, self._values = parameters, torch.tensor(values)
+
+    def buffer(self) -> torch.Tensor:
+        return self._values
+
+    def parameters(self) -> list[torch.Tensor]:
+        return self._parameters
+
+
+def test_what_a_hook_has_not_sent_follows_its_parameters_into_other_buckets() -> None:
+    a, b = torch.empty(2), torch.empty(1)
+    state = Compression("topk:1")
+
+    first = state.select(Bucket([a, b], [1.0, 5.0, 3.0]))
+    second = state.select(Bucket([b, a], [1.0, 0.0, 0.0]))
+    third = state.select(Bucket([a], [0.0, 0.0]))
+
+    assert first.tolist() == [0.0, 5.0, 0.0]
+    assert second.tolist() == [4.0, 0.0, 0.0]  # b's 1 and the 3 that was left of it
+    assert third.tolist() == [1.0, 0.0]  # what was left of a from the beginning

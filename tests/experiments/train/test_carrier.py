@@ -1,0 +1,175 @@
+"""Ranks' calls on a real virtual network: results, times, and networks that are built anew."""
+
+from collections.abc import Generator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from wires import Rank, Wires
+
+from ringleaf.experiments.train.calls import Call
+from ringleaf.experiments.train.definition import wrong_elements
+from ringleaf.experiments.train.fabric import CallError, Collective, Part
+from ringleaf.experiments.train.rules import parse_rules
+from ringleaf.experiments.train.ways import Ways
+from ringleaf.units import PS_PER_US, serialize_ps
+
+Steps = Generator[list[int], None, None]
+
+
+def sums(count: int, dtype: str = "float32", op: str = "sum") -> Call:
+    return Call("all_reduce", dtype, op, count)
+
+
+def test_a_sum_takes_the_time_of_its_bytes_from_the_last_call_on() -> None:
+    count = 50_000
+
+    def script(rank: Rank) -> Steps:
+        rank.compute(10 * PS_PER_US * rank.rank)
+        number = rank.call(sums(count), np.full(count, rank.rank + 1, np.float32))
+        yield [number]
+
+    wires = Wires([script, script]).run()
+
+    # Each of two ranks sends half of the tensor twice, over two links of 100 Gbit/s and 1 us.
+    least_ps = 2 * (serialize_ps(2 * count, 100_000_000_000) + 2 * PS_PER_US)
+    taken_ps = wires.ends_ps[0] - 10 * PS_PER_US
+    assert least_ps < taken_ps < 1.3 * least_ps
+    assert wires.ends_ps[0] == wires.ends_ps[1]
+    assert wires.ranks[0].result(0, "float32") == [3.0] * count
+    assert [each.wrong for each in wires.carried] == [0]
+
+
+def test_computing_hides_a_call_that_nobody_waits_for_yet() -> None:
+    def script(rank: Rank) -> Steps:
+        number = rank.call(sums(1000), np.ones(1000, np.float32))
+        rank.compute(1000 * PS_PER_US)
+        yield [number]
+
+    assert Wires([script] * 4).run().ends_ps == [1000 * PS_PER_US] * 4
+
+
+def test_networks_are_built_for_the_groups_that_switches_serve() -> None:
+    def script(rank: Rank) -> Steps:
+        pair = f"pair {rank.rank // 2}"
+        yield [rank.call(sums(300), np.full(300, rank.rank, np.float32))]
+        before_ps = rank.clock_ps
+        yield [rank.call(sums(300), np.full(300, rank.rank, np.float32), group=pair)]
+        assert rank.clock_ps > before_ps
+        yield [rank.call(sums(300, "int32", "max"), np.full(300, rank.rank, np.int32))]
+
+    wires = Wires(
+        [script] * 4,
+        rules="allreduce@2:atp, switchml",
+        groups={"pair 0": [0, 1], "pair 1": [2, 3]},
+    ).run()
+
+    everyone, pairs = ("switchml", (0, 1, 2, 3)), [("atp", (0, 1)), ("atp", (2, 3))]
+    assert wires.built == [[everyone], [everyone, *pairs]]
+    assert [rank.result(0, "float32")[0] for rank in wires.ranks] == [6.0] * 4
+    assert [rank.result(1, "float32")[0] for rank in wires.ranks] == [1.0, 1.0, 5.0, 5.0]
+    assert [rank.result(2, "int32")[0] for rank in wires.ranks] == [3] * 4
+    assert sum(each.wrong or 0 for each in wires.carried) == 0
+
+
+@given(st.permutations(range(4)))
+@settings(deadline=None, max_examples=5)
+def test_times_do_not_depend_on_the_order_in_which_ranks_run(order: list[int]) -> None:
+    def script(rank: Rank) -> Steps:
+        rank.compute(rank.rank * 700_000)
+        first = rank.call(sums(5000), np.ones(5000, np.float32))
+        other = rank.call(sums(3000), np.ones(3000, np.float32), group=f"pair {rank.rank % 2}")
+        rank.compute(3 * PS_PER_US)
+        yield [other]
+        yield [rank.call(Call("all_gather", "int8", count=900), np.ones(900, np.int8), room=3600)]
+        yield [first]
+
+    groups = {"pair 0": [0, 2], "pair 1": [1, 3]}
+    usual = Wires([script] * 4, groups=groups).run()
+
+    assert Wires([script] * 4, groups=groups, order=order).run().ends_ps == usual.ends_ps
+
+
+def test_connections_are_made_while_others_are_at_work_on_lossy_links() -> None:
+    """Each new kind of call needs queue pairs, and agents' tables move while packets wait."""
+
+    def script(rank: Rank) -> Steps:
+        numbers = []
+        for distance in range(1, 4):
+            to, source = (rank.rank + distance) % 4, (rank.rank - distance) % 4
+            values = np.full(60_000, 10 * rank.rank + distance, np.uint8)
+            numbers.append(rank.call(Call("send", "uint8", count=60_000, root=to), values))
+            taken = Call("recv", "uint8", count=60_000, root=source)
+            numbers.append(rank.call(taken, room=60_000))
+            yield numbers[:1]
+            numbers.append(rank.call(sums(20_000), np.ones(20_000, np.float32)))
+        yield numbers
+
+    wires = Wires([script] * 4, loss=0.01).run()
+
+    assert sum(each.wrong or 0 for each in wires.carried) == 0
+    assert sum(each.retransmissions for each in wires.outcomes) > 0
+    for rank in wires.ranks:
+        assert set(rank.result(1, "uint8")) == {10 * ((rank.rank - 1) % 4) + 1}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int64", "uint8"])
+@pytest.mark.parametrize("op", ["product", "min"])
+def test_other_reductions_are_carried_by_hosts(dtype: str, op: str) -> None:
+    values = [np.array([3, 2, 5], dtype), np.array([2, 4, 1], dtype)]
+
+    def script(rank: Rank) -> Steps:
+        yield [rank.call(sums(3, dtype, op), values[rank.rank])]
+
+    wires = Wires([script, script], rules="switchml").run()
+
+    assert wires.ranks[1].result(0, dtype) == ([6, 8, 5] if op == "product" else [2, 2, 1])
+    assert wires.carried[0].wrong == 0
+
+
+def test_ranks_that_never_meet_are_named() -> None:
+    def script(rank: Rank) -> Steps:
+        yield [rank.call(Call("recv", "int8", count=4, root=1 - rank.rank), room=4)]
+
+    with pytest.raises(
+        CallError, match=r"rank 1 waits at 0 for recv\(int8\[4\], from=0\) in world"
+    ):
+        Wires([script, script]).run()
+
+
+def test_calls_of_nothing_and_of_one_rank_are_over_at_once() -> None:
+    def script(rank: Rank) -> Steps:
+        yield [rank.call(sums(0), np.zeros(0, np.float32))]
+        alone = np.full(5, 7, np.float32)
+        yield [rank.call(sums(5), alone, group=f"just {rank.rank}")]
+
+    wires = Wires([script, script], groups={"just 0": [0], "just 1": [1]}).run()
+
+    assert wires.ends_ps == [0, 0]
+    assert wires.ranks[1].result(1, "float32") == [7.0] * 5
+
+
+def parts_of(call: Call, ranks: int) -> Collective:
+    parts = tuple(Part(rank, 0, call, 0) for rank in range(ranks))
+    return Collective("world", tuple(range(ranks)), parts, 0, 0)
+
+
+def test_wrong_results_are_found() -> None:
+    ways = Ways(parse_rules("ring"))
+    ones = [np.ones(4, np.float32).view(np.uint8) for _ in range(2)]
+    made = parts_of(sums(4), 2)
+    way = ways.way([sums(4)] * 2, 4)
+
+    def wrong(*values: list[float]) -> int:
+        results = [np.array(each, np.float32).view(np.uint8) for each in values]
+        return wrong_elements(made, way, ones, results, item_bytes=4, lanes=64)
+
+    assert wrong([2, 2, 2, 2], [2, 2, 2, 2]) == 0
+    assert wrong([2, 2, 2, 2], [2, 2, 2, 2.0000002]) == 1
+    assert wrong([2, 3, 2, 2], [2, 3, 2, 2]) == 1
+
+    copied = Call("broadcast", "float32", count=4, root=1)
+    way = ways.way([copied] * 2, 4)
+    results = [ones[0], np.zeros(16, np.uint8)]
+    assert wrong_elements(parts_of(copied, 2), way, ones, results, item_bytes=4, lanes=64) == 4
