@@ -23,6 +23,8 @@ from ringleaf.units import format_size
 
 if TYPE_CHECKING:
     from ringleaf.experiments.spec.collective import CollectiveSpec
+    from ringleaf.experiments.spec.jobs import JobsSpec
+    from ringleaf.experiments.spec.network import NetworkSpec
 
 NEAR = (
     *("ring", "allgather", "reducescatter", "halvingdoubling", "blueconnect"),
@@ -30,6 +32,8 @@ NEAR = (
 )
 """Algorithms whose ranks send most to ranks with numbers, and thus places, near their own."""
 LEAST_LINKS = 2  # between hosts of one switch
+JOBS_LINKS = 4  # between the hosts of a job
+FLOAT32_BYTES = 4
 FARTHER = 0.25  # of the links that the mean distance has more
 
 # Bytes.
@@ -206,11 +210,22 @@ def estimate(
     return Estimate(round(memory), packet_hops, setup_s, packets_s, threads, cores)
 
 
-def count_threads(spec: CollectiveSpec, packets_s: float, cores: int) -> int:
+def count_threads(spec: NetworkSpec, packets_s: float, cores: int) -> int:
     """Return how many threads simulate a measurement: all cores, if that takes a while."""
     if spec.threads is not None:
         return spec.threads
     return min(cores, MOST_THREADS) if packets_s > LONG_S else 1
+
+
+def count_threads_of_jobs(spec: JobsSpec) -> int:
+    """Return how many threads simulate jobs; their packets are counted as those of rings."""
+    longest = max(job.iterations or 1 for job in spec.jobs)
+    sent = sum(
+        2 * job.ranks * (job.iterations or longest) * job.model.elements * FLOAT32_BYTES
+        for job in spec.jobs
+    )
+    packets_s = sent / spec.mtu_bytes * JOBS_LINKS / HOPS_PER_S
+    return count_threads(spec, packets_s, count_cores())
 
 
 def _packets_s(

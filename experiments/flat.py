@@ -38,6 +38,10 @@ class Flat:
         """Copy all arrays' elements from `start` on to `out`: (tensors, count), contiguous."""
         _read(self._memory, self._at + start, out.shape[1], out.view(np.int32).reshape(-1))
 
+    def alike(self, start: int, count: int) -> bool:
+        """Return whether all arrays' `count` elements from `start` on have the same bits."""
+        return bool(_alike(self._memory, self._at + start, count))
+
     def equals(self, start: int, values: npt.NDArray[Any]) -> bool:
         """Return whether all arrays' elements from `start` on have the same bits as `values`.
 
@@ -75,6 +79,14 @@ def _compiled_differ(a: Any, a_at: Any, b: Any, b_at: Any, count: Any) -> Callab
 def _read(memory: Bits, at: npt.NDArray[np.int64], count: int, out: Bits) -> None:
     for number in range(len(at)):
         copy_items(out, number * count, memory, at[number], count)
+
+
+@compiled(types.boolean(types.int32[::1], types.int64[::1], types.int64), nogil=True)
+def _alike(memory: Bits, at: npt.NDArray[np.int64], count: int) -> bool:
+    found = False
+    for number in range(1, len(at)):
+        found |= differ(memory, at[number], memory, at[0], count)
+    return not found
 
 
 @compiled(

@@ -269,7 +269,6 @@ def network_options(
         common_options(spec),
         slots=spec.slots,
         has_data=spec.has_data,
-        threads=spec.threads or 1,
         switch_entries=switch_entries,
         servers=spec.servers,
         capture=capture,
@@ -285,6 +284,7 @@ def common_options(spec: NetworkSpec) -> NetworkOptions:
     room: dict[str, Any] = {} if spec.queue_bytes is None else {"queue_bytes": spec.queue_bytes}
     return NetworkOptions(
         mtu=spec.mtu_bytes,
+        threads=spec.threads or 1,
         lanes=spec.lanes,
         window=spec.window,
         ecmp=spec.routes == "ecmp",

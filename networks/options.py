@@ -51,7 +51,7 @@ class NetworkOptions:
     ahead_bytes: int | None = None  # of receives posted ahead per peer; None: two windows
     has_data: bool = True  # False: messages have sizes only, and nothing is added up or copied
     message_overhead_ps: int = 0  # of a host's processor, per message: LogGP's o
-    threads: int = 1  # that may handle the events of a single collective
+    threads: int = 1  # that may handle events
 
     def __post_init__(self) -> None:
         parse_scheduler(self.scheduler)

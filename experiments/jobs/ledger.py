@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ringleaf.collectives.schedule import Collective, Schedule
 from ringleaf.experiments.data import Noise
 from ringleaf.experiments.judge import Judge
+from ringleaf.experiments.threads import spread
 from ringleaf.experiments.verdict import Tolerance
 from ringleaf.hosts.training.pieces import Piece
 from ringleaf.ina.systems import System
@@ -57,8 +60,9 @@ class GradientLedger:
         ]
 
     def fill(self, job: int, piece: Piece, tensors: Sequence[Array]) -> None:
-        for tensor, values in zip(tensors, self._inputs(piece, len(tensors)), strict=True):
-            tensor[:] = values
+        pairs = list(zip(tensors, self._inputs(piece, len(tensors)), strict=True))
+        for _ in spread(lambda pair: np.copyto(*pair), pairs):
+            pass
 
     def check(self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[Array]) -> None:
         known = (job, piece.elements) in self._seen

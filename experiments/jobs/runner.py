@@ -14,6 +14,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.checks import check_room
+from ringleaf.experiments.estimate import count_threads_of_jobs
 from ringleaf.experiments.jobs.ledger import GradientLedger
 from ringleaf.experiments.jobs.results import Combination, JobsCase
 from ringleaf.experiments.jobs.summary import summarise
@@ -151,6 +152,7 @@ class JobsExperiment:
         record = None if self.spec.record is None else self.spec.record / combination.name
         return replace(
             common_options(self.spec),
+            threads=count_threads_of_jobs(self.spec),
             switch_entries=combination.entries,
             watch_queues=True,
             watch_memory=True,

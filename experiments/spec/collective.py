@@ -89,13 +89,6 @@ class CollectiveSpec(NetworkSpec):
         flags="--slots",
     )
 
-    threads: kinds.AnyCount = option(
-        "",
-        "Threads that simulate a collective; results are the same. Default: 1, or as many as "
-        "there are cores if it takes more than a second",
-        flags="--threads",
-    )
-
     @cached_property
     def sizes_bytes(self) -> tuple[int, ...]:
         """The sizes: those given, or from the smallest to the largest."""

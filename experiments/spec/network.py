@@ -189,6 +189,12 @@ class NetworkSpec(Checked):
         "P4 program of switches that do not aggregate: forward, or tensorexpress (queues by job)",
         flags="--program",
     )
+    threads: kinds.AnyCount = option(
+        "",
+        "Threads that simulate the network; results are the same. Default: 1, or as many as "
+        "there are cores if that takes more than a second",
+        flags="--threads",
+    )
     net: Annotated[str, kinds.one_of("network", NETWORKS)] = option(
         VIRTUAL,
         "Network that carries packets: virtual (simulated time) or mininet (wall-clock time; root)",

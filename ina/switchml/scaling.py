@@ -60,7 +60,7 @@ def error_bounds(parts: npt.NDArray[np.float32], lanes: int) -> npt.NDArray[np.f
         lanes: Values in a packet, and so in a block.
     """
     workers, count = parts.shape
-    largest = np.abs(parts).max(axis=0)
+    largest = np.abs(np.maximum(parts.max(axis=0), -parts.min(axis=0)))
     largest = np.pad(largest, (0, -count % lanes)).reshape(-1, lanes).max(axis=1)
     limit = np.ldexp(1.0, (largest.view(np.int32) >> 23) - _BIAS)  # of a block's magnitudes
     to_integer = workers * limit * 2.0 ** -(headroom_bits(workers) + 1)

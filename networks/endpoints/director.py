@@ -23,4 +23,7 @@ class Director(Protocol):
         """Take note that the time that it asked for has come."""
 
     def finish(self, operation: Operation, now_ps: int) -> None:
-        """Take note that an operation is done on all nodes."""
+        """Take note that an operation is done on all nodes, since its `end_ps`.
+
+        The network says so at the end of a window of time, which is no longer than a link's delay.
+        """

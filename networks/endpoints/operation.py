@@ -99,6 +99,12 @@ class Operation:
         """Return the time at which a node had its result."""
         return int(self._store.arena.words[self.executors.executor(node) + x.FINISH_PS])
 
+    @property
+    def end_ps(self) -> int:
+        """The time of the last report to its nodes; if it is done, that at which it ended."""
+        words = self._store.arena.words
+        return max(int(words[self.executors.executor(node) + x.NOW_PS]) for node in self.nodes)
+
     def unfinished(self) -> list[int]:
         """Return the nodes here that have not done their parts."""
         return [node for node in self.nodes if self.left_of(node)]

@@ -23,6 +23,7 @@ from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.knowledge import first_standing, places
 from ringleaf.networks.endpoints.memory import aligned
 from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.networks.endpoints.stock import Stock
 from ringleaf.tensors import Array
 from ringleaf.units import FOREVER_PS
 
@@ -31,7 +32,7 @@ from ringleaf.units import FOREVER_PS
 class _Ready:
     """The memory, schedules and plans of a job's collectives, made before time begins."""
 
-    gradients: list[Array]  # by rank
+    gradients: Stock
     schedules: dict[int, Schedule]  # by elements
     plans: dict[int, Plans]  # likewise
     servers: list[list[Array]]  # by channel and server
@@ -56,6 +57,7 @@ class _Started:
 
     release: Release
     start_ps: int
+    gradients: list[Array]  # by rank; those of the piece are the first elements
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +124,8 @@ class TrainingDirector:
         self._now_ps = now_ps
         self._changed = True
         for each in self.assignments:
-            while each.job.next_ps() <= now_ps:
-                each.job.reach(now_ps)
+            while (due_ps := each.job.next_ps()) <= now_ps:
+                each.job.reach(due_ps)
         self._collect()
 
     def finish(self, operation: Operation, now_ps: int) -> None:
@@ -137,11 +139,15 @@ class TrainingDirector:
             item.job,
             item.piece,
             ready.schedules[item.piece.elements],
-            [tensor[item.piece.start : item.piece.stop] for tensor in ready.gradients],
+            [array[: item.piece.elements] for array in started.gradients],
         )
-        times = item.ready_ps, started.start_ps, now_ps
+        ready.gradients.give_back(item.piece.elements, started.gradients)
+        end_ps = (
+            operation.end_ps
+        )  # hosts compute from then on, whenever the coordinator hears of it
+        times = item.ready_ps, started.start_ps, end_ps
         self.stretches.append(Stretch(item.job, job.reducing, item.piece, release.priority, *times))
-        job.reduced(item.piece, now_ps)
+        job.reduced(item.piece, end_ps)
         self._collect()
         if not self.assignments[item.job].endless:
             self._reduced += item.piece.elements
@@ -201,8 +207,9 @@ class TrainingDirector:
         channel = min(set(range(CHANNELS)) - set(ready.channels))
         ready.channels[channel] = release
         schedule = ready.schedules[piece.elements]
-        self._started[number, channel] = _Started(release, self._now_ps)
-        gradients = [tensor[piece.start : piece.stop] for tensor in ready.gradients]
+        arrays = ready.gradients.take(piece.elements)
+        self._started[number, channel] = _Started(release, self._now_ps, arrays)
+        gradients = [array[: piece.elements] for array in arrays]
         self._ledger.fill(number, piece, gradients)
         return self.endpoints.operate(
             schedule,
@@ -256,8 +263,12 @@ class TrainingDirector:
                 staging[node] = max(staging[node], size)
         servers = max(schedule.servers for schedule in schedules.values())
         return _Need(
-            rank_bytes=each.job.model.elements * item,
-            ranks=len(group.hosts),
+            gradients=Stock(
+                self.endpoints.memory,
+                [piece.elements for piece in each.job.pieces],
+                len(group.hosts),
+                each.dtype,
+            ),
             server_bytes=max(schedules) * item,
             servers=servers,
             staging=staging,
@@ -271,9 +282,8 @@ class TrainingDirector:
         need: _Need,
     ) -> _Ready:
         memory, dtype = self.endpoints.memory, self.assignments[number].dtype
-        elements = self.assignments[number].job.model.elements
         return _Ready(
-            [memory.take(elements, dtype) for _ in range(need.ranks)],
+            need.gradients,
             schedules,
             parts,
             [
@@ -289,8 +299,7 @@ class TrainingDirector:
 class _Need:
     """The memory that one job needs."""
 
-    rank_bytes: int
-    ranks: int
+    gradients: Stock
     server_bytes: int
     servers: int
     staging: list[int]  # by node
@@ -299,7 +308,7 @@ class _Need:
     def total_bytes(self) -> int:
         per_channel = self.servers * aligned(self.server_bytes)
         per_channel += sum(aligned(size) for size in self.staging)
-        return self.ranks * aligned(self.rank_bytes) + CHANNELS * per_channel
+        return self.gradients.total_bytes + CHANNELS * per_channel
 
 
 def _sizes(each: Assignment) -> set[int]:

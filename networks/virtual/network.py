@@ -136,8 +136,9 @@ class VirtualNetwork(GivesTensors):
         options, names = self.options, hosts(self.graph)
         wide = grid_ps(self.store, self._network) >= LEAST_GRID_PS
         seen = options.capture is not None or options.record is not None
-        threads = min(options.threads, len(names)) if wide and not seen else 1
-        region = divide(self.graph, threads)
+        busy = {host for group in self.groups for host in group.nodes}
+        threads = min(options.threads, len(busy)) if wide and not seen else 1
+        region = divide(self.graph, threads, busy)
         rings = [self.endpoints.ring]
         rings += [make_ring(self.store, RING_ROWS) for _ in range(1, threads)]
         self.endpoints.divide([region[name] for name in names], rings)
@@ -150,7 +151,7 @@ class VirtualNetwork(GivesTensors):
 
     @property
     def threads(self) -> int:
-        """The number of threads that handle the events of a single collective."""
+        """The number of threads that handle events."""
         return len(self._regions.blocks)
 
     def watch(self, see: Callable[[Sequence[Sight]], None]) -> None:
@@ -269,9 +270,12 @@ class VirtualNetwork(GivesTensors):
             return result
         return replace(result, notes=journal.notes, left_out=journal.left_out)
 
-    def _end_window(self) -> None:
-        """Go on to the end of the last window, for counters do not depend on threads then."""
-        end_ps = self._regions.end_of_window(self.now_ps)
+    def _end_window(self, until_ps: int = FOREVER_PS) -> None:
+        """Go on to the end of the last window, or to a time in it.
+
+        What the network has done, and counted, does not depend on the number of threads then.
+        """
+        end_ps = min(self._regions.end_of_window(self.now_ps), until_ps)
         while (reason := self._run(end_ps)) not in (loop.UNTIL, loop.EMPTY):
             self._go_on(reason)
         self.now_ps = end_ps
@@ -300,18 +304,22 @@ class VirtualNetwork(GivesTensors):
     ) -> RunResult:
         """Let a director run collectives, several at a time, until it has no more to start.
 
+        The director hears of collectives that are done at the end of the window of time that they
+        end in, which is no longer than a link's delay; or earlier, if it wants to be called. So
+        its decisions don't depend on the number of threads.
+
         `tell` and `disturbances` are as for `run`.
 
         Raises:
             BackendError: If nothing gets through any more and collectives are not done.
         """
-        assert self.threads == 1, "a director decides between any two events"
         self._tell = tell
         self._agenda = Agenda(disturbances, self.now_ps)
         under_way: list[Operation] = []
         meter, patience = self.meter(), self._patience()
         if self.options.watch_memory:
             self._occupancy = watch(self.switches, self.endpoints, self.now_ps)
+        end_ps = self.now_ps
         director.start(self.now_ps)
         while True:
             for operation in director.take_operations():
@@ -323,8 +331,9 @@ class VirtualNetwork(GivesTensors):
             next_ps = director.next_ps()
             if next_ps == FOREVER_PS and not under_way:
                 self._settle()
-                return self._with_memory(meter.result([self.now_ps]))
-            for operation in self._advance(min(next_ps, patience.deadline_ps)):
+                return self._with_memory(meter.result([end_ps]))
+            for operation in self._advance_together(next_ps, patience.deadline_ps):
+                end_ps = operation.end_ps
                 under_way.remove(operation)
                 director.finish(operation, self.now_ps)
             self._check_progress(patience, under_way)
@@ -368,6 +377,19 @@ class VirtualNetwork(GivesTensors):
         self._go_on(reason)
         return self._execution.take_done()
 
+    def _advance_together(self, next_ps: int, deadline_ps: int) -> list[Operation]:
+        """Let time run until operations are done, to the end of the window, or to the two times.
+
+        Return the operations then done, in the order in which they ended.
+        """
+        if next_ps <= self.now_ps:
+            return []
+        done = self._advance(min(next_ps, deadline_ps))
+        if done:
+            self._end_window(next_ps)
+            done += self._execution.take_done()
+        return sorted(done, key=lambda each: (each.end_ps, each.group, each.channel))
+
     def _go_on(self, reason: int) -> None:
         """Do what the loop has stopped for, as far as it is not for executors."""
         if reason == loop.NEEDS_ROOM:
@@ -382,7 +404,8 @@ class VirtualNetwork(GivesTensors):
             reason = self._regions.run(stop_ps)
             if stop_ps == until_ps or reason not in (loop.UNTIL, loop.EMPTY):
                 return reason
-            if reason == loop.EMPTY and self._agenda.next_ps > stop_ps:
+            if reason == loop.EMPTY:  # and so will it be, whatever is disturbed
+                self._disturb(self._agenda.take_due(until_ps))
                 return reason
             self.now_ps = stop_ps
             self._disturb(self._agenda.take_due(stop_ps))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 
 import networkx as nx
 import numba
@@ -30,13 +31,17 @@ LEAST_GRID_PS = 200 * PS_PER_NS
 """The shortest window that is worth a meeting."""
 
 
-def divide(graph: nx.Graph[str], count: int) -> dict[str, int]:
-    """Return the region of each node: hosts in as many blocks of neighbours, of equal sizes.
+def divide(graph: nx.Graph[str], count: int, busy: Collection[str]) -> dict[str, int]:
+    """Return the region of each node: hosts in blocks of neighbours, with as many `busy` ones each.
 
     A switch is in the region of most of the nodes below it; where there is a draw, in any.
     """
     names = hosts(graph)
-    region = {name: number * count // len(names) for number, name in enumerate(names)}
+    before = accumulate((name in busy for name in names[:-1]), initial=0)
+    region = {
+        name: min(number * count // len(busy), count - 1)
+        for name, number in zip(names, before, strict=True)
+    }
     level = names
     while level:
         beside = {peer for name in level for peer in neighbors(graph, name).values()}

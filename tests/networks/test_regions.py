@@ -167,7 +167,7 @@ def test_some_networks_have_one_region(tmp_path: Any, options: dict[str, Any]) -
 def test_regions_are_blocks_of_hosts_with_their_switches(topology: str, count: int) -> None:
     graph = build(topology)
     names = hosts(graph)
-    region = divide(graph, count)
+    region = divide(graph, count, names)
 
     assert region.keys() == set(graph)
     of_hosts = [region[name] for name in names]
@@ -178,10 +178,17 @@ def test_regions_are_blocks_of_hosts_with_their_switches(topology: str, count: i
     assert set(region.values()) <= set(range(count))
 
 
+@given(busy=st.sets(st.integers(0, 15), min_size=3), count=st.integers(1, 3))
+def test_hosts_that_do_nothing_do_not_count(busy: set[int], count: int) -> None:
+    region = divide(build("fattree,k=4"), count, {f"h{i}" for i in busy})
+    sizes = np.bincount([region[f"h{i}"] for i in busy], minlength=count)
+    assert sizes.max() - sizes.min() <= 1
+
+
 def test_pods_stay_together() -> None:
     """Of a fat-tree with four pods in two regions, only links to the core lead elsewhere."""
     graph = build("fattree,k=4")
-    region = divide(graph, 2)
+    region = divide(graph, 2, hosts(graph))
     names = hosts(graph)
     edges = {peer for name in names for peer in graph[name]}
     tops = {peer for name in edges for peer in graph[name]} - set(names)
