@@ -163,7 +163,10 @@ class Carrier:
         results = self._unload(at)
         self._executors.give(at.key)
         self._rooms.give(at.pieces)
-        self._end(at.collective, at.way, at.begin_ps, at.inputs, results)
+        end_ps = (
+            self._epoch_ps + operation.end_ps
+        )  # the network tells it up to a link's delay later
+        self._end(at.collective, at.way, (at.begin_ps, end_ps), at.inputs, results)
 
     # Ranks.
 
@@ -240,7 +243,7 @@ class Carrier:
             tensor = np.zeros(way.layout.tensor_bytes, np.uint8)
             _load(tensor, gift, loads)
             _unload(buffer, tensor, unloads)
-        self._end(collective, way, self._now_ps, given, buffers)
+        self._end(collective, way, (self._now_ps, self._now_ps), given, buffers)
 
     def _begin(self, collective: Collective, way: Way) -> Operation:
         network, members = self._network, collective.members
@@ -313,14 +316,13 @@ class Carrier:
         self,
         collective: Collective,
         way: Way,
-        begin_ps: int,
+        times_ps: tuple[int, int],
         given: Sequence[Array],
         results: Sequence[Array],
     ) -> None:
         wrong = self._check(collective, way, given, results)
-        size = way.layout.tensor_bytes
-        self._note(Carried(collective, way, size, begin_ps, self._now_ps, wrong))
-        self._fabric.finish(collective, self._now_ps)
+        self._note(Carried(collective, way, way.layout.tensor_bytes, *times_ps, wrong))
+        self._fabric.finish(collective, times_ps[1])
 
 
 def _spread(addresses: Sequence[int], members: Sequence[int], nodes: int) -> list[int]:

@@ -20,7 +20,13 @@ OPERATIONS = {
 }
 
 
-@given(st.lists(st.floats(width=32), min_size=1))
+HALVES = st.integers(0, 0x7F7F).map(
+    lambda word: float(np.array([word << 16 | 0x8000], np.uint32).view(np.float32)[0])
+)
+"""Values in the middle between two neighbours of bfloat16."""
+
+
+@given(st.lists(st.floats(width=32) | HALVES, min_size=1))
 def test_bfloat16_is_rounded_as_pytorch_does(values: list[float]) -> None:
     given_values = np.array(values, np.float32)
     expected = torch.from_numpy(given_values.copy()).to(torch.bfloat16)

@@ -116,3 +116,18 @@ def test_the_example_writes_a_table_files_and_a_timeline(tmp_path: Path) -> None
     names = {event["name"] for event in events if event.get("cat") == "forward"}
     assert kinds == {(p, kind) for p in (1, 2) for kind in ("forward", "backward", "wait", "call")}
     assert "0" in names  # the first layer of the model, by its path
+
+
+def test_groups_of_a_mesh_are_served_by_switches_of_their_own(tmp_path: Path) -> None:
+    """FSDP one way and tensor-parallel the other: four groups of two ranks."""
+    options = "--compute 0 --algo allreduce@2:switchml,reducescatter:switchml,ring"
+
+    done = train(tmp_path, SCRIPTS / "train_mesh.py", str(tmp_path / "w"), ranks=4, options=options)
+
+    assert done.returncode == 0, done.stderr
+    assert "# wrong values: 0 OK" in done.stdout
+    rows = [line.split() for line in done.stdout.splitlines() if "switchml" in line]
+    assert {(row[0], row[1]) for row in rows if row[0] != "#"} == {
+        *(("all_reduce", "ranks:0,1"), ("all_reduce", "ranks:2,3")),
+        *(("reduce_scatter", "ranks:0,2"), ("reduce_scatter", "ranks:1,3")),
+    }
