@@ -13,6 +13,8 @@ from ringleaf.experiments.machine import free_bytes
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.network import VIRTUAL, NetworkSpec
+from ringleaf.experiments.spec.workload import WorkloadSpec
+from ringleaf.experiments.work.load import check_ranks, fit, load
 from ringleaf.topologies import registry
 from ringleaf.topologies.family import Counts
 
@@ -20,19 +22,23 @@ FEW_LINKS = 10_000
 """Detours and injection rates are checked at once in a topology of at most this many links."""
 
 
-def check(spec: CollectiveSpec | JobsSpec, *, live: bool = True) -> None:
+def check(spec: CollectiveSpec | JobsSpec | WorkloadSpec, *, live: bool = True) -> None:
     """Check that an experiment can be run here; if `live`, on a network of its own.
 
     Raises:
         ConfigError: If it can't; the message names the option, the value and a remedy.
         TopologyError: If there is no such topology.
     """
+    if isinstance(spec, WorkloadSpec):
+        spec = fit(spec)
     counts = count_nodes(spec)
     _check_names(spec, counts)
     if isinstance(spec, CollectiveSpec):
         _check_collective(spec, counts)
-    else:
+    elif isinstance(spec, JobsSpec):
         check_room(spec, counts.hosts)
+    else:
+        check_ranks(len(load(spec).graph.ranks), counts.hosts)
     if live and spec.net != VIRTUAL:
         _check_machine(spec)
     check_out(spec.out)

@@ -14,9 +14,11 @@ from ringleaf.experiments.figures.style import SUFFIXES
 from ringleaf.experiments.figures.tasks import Perform, in_turn
 from ringleaf.experiments.folder import REPORT, write_text
 from ringleaf.experiments.jobs import drawing as jobs
-from ringleaf.experiments.jobs.results import KIND
+from ringleaf.experiments.jobs.results import KIND as JOBS
 from ringleaf.experiments.network import build_topology, scale_rates
 from ringleaf.experiments.spec.options import make_command
+from ringleaf.experiments.work import drawing as work
+from ringleaf.experiments.work.results import KIND as WORKLOAD
 
 if TYPE_CHECKING:
     from ringleaf.experiments.results import Run
@@ -40,8 +42,11 @@ def redraw(folder: Path, perform: Perform = in_turn) -> list[Path]:
     Raises:
         ConfigError: If it is no run directory, or nothing was measured.
     """
-    if results.read_json(folder / "summary.json").get("kind") == KIND:
+    kind = results.read_json(folder / "summary.json").get("kind")
+    if kind == JOBS:
         return jobs.redraw(folder, perform)
+    if kind == WORKLOAD:
+        return work.redraw(folder, perform)
     run = results.read_run(folder)
     if not run.rows:
         raise ConfigError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec.workload import LLM, WorkloadSpec
 from ringleaf.hosts.workload.graph import Graph
 from ringleaf.hosts.workload.llm.generate import generate
@@ -35,3 +36,30 @@ def _read(files: str) -> Matched:
 def read_files(files: str) -> Graph:
     """Return the graph of a trace's files."""
     raise NotImplementedError
+
+
+def fit(spec: WorkloadSpec) -> WorkloadSpec:
+    """Return the spec with a host for each rank, if it says nothing of the number of hosts.
+
+    Raises:
+        ConfigError: If the graph can't be made or read.
+    """
+    if spec.inject_bps is not None:
+        from ringleaf.experiments.network import divide_injection
+
+        spec = divide_injection(spec)
+    ranks = len(load(spec).graph.ranks)
+    return spec if spec.hosts else spec.model_copy(update={"hosts": max(ranks, 2)})
+
+
+def check_ranks(ranks: int, hosts: int) -> None:
+    """Check that there is a host for each rank.
+
+    Raises:
+        ConfigError: If not.
+    """
+    if ranks > hosts:
+        raise ConfigError(
+            f"hosts: each of {ranks} ranks needs one, got {hosts}; take a larger topology, or "
+            "leave its sizes open"
+        )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec.workload import SCATTERED
+from ringleaf.experiments.work.load import check_ranks
 
 
 def place_ranks(hosts: Sequence[str], ranks: int, placement: str, seed: int) -> list[str]:
@@ -21,11 +21,7 @@ def place_ranks(hosts: Sequence[str], ranks: int, placement: str, seed: int) -> 
     Raises:
         ConfigError: If there are fewer hosts than ranks.
     """
-    if ranks > len(hosts):
-        raise ConfigError(
-            f"hosts: each rank needs one, got {len(hosts)} hosts and {ranks} ranks; take a larger "
-            "topology"
-        )
+    check_ranks(ranks, len(hosts))
     if placement == SCATTERED:
         return random.Random(seed).sample(list(hosts), ranks)
     return list(hosts[:ranks])

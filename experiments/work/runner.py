@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.estimate import HOPS_PER_S, count_threads
-from ringleaf.experiments.network import common_options, divide_injection, make_graph
+from ringleaf.experiments.network import common_options, make_graph
 from ringleaf.experiments.spec.collective import NONE, RANDOM
 from ringleaf.experiments.spec.workload import AUTO, WorkloadSpec
 from ringleaf.experiments.threads import count_cores
-from ringleaf.experiments.work.accounts import Spending, WorkRow, end_ps, spend, tabulate
 from ringleaf.experiments.work.hops import count_hops
 from ringleaf.experiments.work.ledger import NoData, RandomData
-from ringleaf.experiments.work.load import load
+from ringleaf.experiments.work.load import fit, load
 from ringleaf.experiments.work.placement import place_ranks
 from ringleaf.experiments.work.schedules import Scheduling, elements_of
+from ringleaf.experiments.work.summary import summarise
 from ringleaf.hosts.workload.graph import Call
 from ringleaf.hosts.workload.meetings import Matched
 from ringleaf.ina.registry import SYSTEMS
@@ -27,11 +27,10 @@ from ringleaf.tensors import FLOAT32
 from ringleaf.topologies.graph import hosts
 
 if TYPE_CHECKING:
-    from ringleaf.hosts.workload.replay import Replay
+    from ringleaf.experiments.work.results import WorkResults
     from ringleaf.ina.systems import System
     from ringleaf.networks.endpoints.work import Score, Team
     from ringleaf.networks.groups import Group
-    from ringleaf.networks.outcome import RunResult
 
 SMALL_BYTES = 64 << 20
 """Data are random by default if all ranks together bring in no more than this."""
@@ -40,32 +39,6 @@ MOST_NUMBER = 255  # of groups, as packets have it
 
 Tell = Callable[[float, int, int], None]
 Hops = Callable[[int], None]
-
-
-def fit(spec: WorkloadSpec) -> WorkloadSpec:
-    """Return the spec with a host for each rank, if it says nothing of the number of hosts.
-
-    Raises:
-        ConfigError: If the graph can't be made or read.
-    """
-    spec = divide_injection(spec)
-    ranks = len(load(spec).graph.ranks)
-    return spec if spec.hosts else spec.model_copy(update={"hosts": max(ranks, 2)})
-
-
-@dataclass(frozen=True, slots=True)
-class WorkCase:
-    """The results of a replay; times in picoseconds."""
-
-    rows: list[WorkRow]
-    spending: list[Spending]  # by rank
-    iteration_ps: int
-    wrong: int | None  # None: there were no data
-    reason: str
-    replay: Replay
-    outcome: RunResult
-    owners: dict[int, str]  # the label of each group number
-    wall_s: float
 
 
 class WorkExperiment:
@@ -87,6 +60,8 @@ class WorkExperiment:
         assert algorithm is not None
         self.system: System | None = SYSTEMS[algorithm.name] if algorithm.in_network else None
         self.data = self._choose_data()
+        self.wall_s = 0.0
+        """The time that the simulation took."""
 
     def _choose_data(self) -> str:
         if self.spec.data == NONE and self.system is not None:
@@ -117,7 +92,7 @@ class WorkExperiment:
         """The threads that simulate the network."""
         return count_threads(self.spec, self.packet_hops / HOPS_PER_S, count_cores())
 
-    def run(self, tell: Tell, pass_hops: Hops, *, capture: Path | None = None) -> WorkCase:
+    def run(self, tell: Tell, pass_hops: Hops, *, capture: Path | None = None) -> WorkResults:
         """Replay the graph.
 
         Args:
@@ -147,19 +122,9 @@ class WorkExperiment:
         director = WorkDirector(network.endpoints, self._score(), ledger, tell)
         outcome = network.play(director, pass_hops)
         network.close()
-        replay = director.replay
-        assert not replay.left
-        return WorkCase(
-            tabulate(replay, self.calls),
-            spend(replay),
-            end_ps(replay),
-            ledger.wrong,
-            ledger.reason,
-            replay,
-            outcome,
-            owners,
-            outcome.wall_s,
-        )
+        assert not director.replay.left
+        self.wall_s = outcome.wall_s
+        return summarise(self.graph, director.replay, outcome, ledger, self.calls, owners)
 
     def _ledger(self) -> NoData | RandomData:
         if self.data == NONE:
