@@ -6,10 +6,8 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from functools import wraps
-from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
@@ -18,12 +16,13 @@ from ringleaf.experiments.beside import drawer
 from ringleaf.experiments.checks import check, count_nodes
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
 from ringleaf.experiments.estimate import need
+from ringleaf.experiments.flags import with_options
 from ringleaf.experiments.machine import free_bytes
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.file import Case, read_cases
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.network import VIRTUAL
-from ringleaf.experiments.spec.options import JOBS, TYPED, WORKLOAD, Option, resolve_any
+from ringleaf.experiments.spec.options import JOBS, TYPED, WORKLOAD, resolve_any
 from ringleaf.experiments.spec.workload import WorkloadSpec
 
 SpecFile = Annotated[
@@ -45,39 +44,7 @@ Emit = Callable[[str], None]
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("run")(guard(_with_options(run_command)))
-
-
-def _parameter(name: str, option: Option) -> Parameter:
-    """Return the parameter that typer turns into a command-line option."""
-    default = f"; default {option.default}" if option.default else ""
-    kind: Any = str | None
-    help_ = option.help + default
-    if option.is_flag:
-        kind, help_ = bool, option.help
-    shown = typer.Option(False if option.is_flag else None, *option.flags.split(), help=help_)
-    return Parameter(f"{name}_", Parameter.KEYWORD_ONLY, default=shown, annotation=kind)
-
-
-def _with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each of `TYPED`; its first argument is those that were typed."""
-    hints = get_type_hints(command, include_extras=True)
-    own = [
-        parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name])
-        for name, parameter in list(signature(command).parameters.items())[1:]
-    ]
-    options = [_parameter(name, option) for name, option in TYPED.items()]
-
-    @wraps(command)
-    def typed(**given: Any) -> None:
-        found = {name: given.pop(f"{name}_") for name in TYPED}
-        texts = {name: "yes" if value is True else value for name, value in found.items() if value}
-        command(texts, **given)
-
-    parameters = [*options, *own]
-    typed.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    typed.__annotations__ = {each.name: each.annotation for each in parameters}
-    return typed
+    app.command("run")(guard(with_options(run_command, TYPED)))
 
 
 def run_command(

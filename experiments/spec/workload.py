@@ -69,6 +69,12 @@ class WorkloadSpec(NetworkSpec):
     files: Annotated[str, Text(lambda text, where: text)] = option(
         "", "Traces: a GOAL file, or Chakra's files, one per rank: gpt.*.et"
     )
+    groups: Annotated[str, Text(lambda text, where: text)] = option(
+        "",
+        "Traces: JSON file of Chakra's process groups; default: NAME.groups.json or "
+        "comm_group.json beside the trace",
+        flags="--groups",
+    )
     preset: Annotated[str, Text(lambda text, where: text)] = option(
         "", f"Models: sizes to begin with: {', '.join(PRESETS)}"
     )
@@ -115,7 +121,10 @@ class WorkloadSpec(NetworkSpec):
         flags="--layers-per-stage",
     )
     flops: Annotated[float | None, Text(parse_flops, empty=True)] = option(
-        "", "Models: operations per second of a rank, as it really computes: 150T", flags="--flops"
+        "",
+        "Operations per second of a rank, as it really computes: 150T. Traces: for computations "
+        "that have operations and no time",
+        flags="--flops",
     )
     algos: Annotated[tuple[str, ...], Text(_algorithms, listed=True)] = option(
         "ring",
@@ -145,7 +154,7 @@ class WorkloadSpec(NetworkSpec):
             if not self.files:
                 raise ConfigError(f"{where}files: a trace has files, got none; like gpt.*.et")
             for name in (*_names(Sizes), *_names(Split), "preset"):
-                if getattr(self, name, None):
+                if name != "flops" and getattr(self, name, None):
                     raise ConfigError(
                         f"{where}{name}: is of models, got {getattr(self, name)!r} for a trace"
                     )

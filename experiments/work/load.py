@@ -6,7 +6,6 @@ from functools import lru_cache
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec.workload import LLM, WorkloadSpec
-from ringleaf.hosts.workload.graph import Graph
 from ringleaf.hosts.workload.llm.generate import generate
 from ringleaf.hosts.workload.llm.sizes import Sizes, Split
 from ringleaf.hosts.workload.meetings import Matched, match
@@ -20,7 +19,7 @@ def load(spec: WorkloadSpec) -> Matched:
     """
     if spec.workload == LLM:
         return _make(spec.preset or "llm", *spec.model_sizes())
-    return _read(spec.files)
+    return _read(spec.files, spec.groups, spec.flops)
 
 
 @lru_cache(maxsize=1)
@@ -29,13 +28,10 @@ def _make(name: str, sizes: Sizes, split: Split) -> Matched:
 
 
 @lru_cache(maxsize=1)
-def _read(files: str) -> Matched:
-    return match(read_files(files))
+def _read(files: str, groups: str, flops: float | None) -> Matched:
+    from ringleaf.hosts.workload.formats.files import read_trace  # loads protobuf
 
-
-def read_files(files: str) -> Graph:
-    """Return the graph of a trace's files."""
-    raise NotImplementedError
+    return match(read_trace(files, groups, flops))
 
 
 def fit(spec: WorkloadSpec) -> WorkloadSpec:

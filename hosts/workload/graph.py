@@ -16,6 +16,9 @@ MOST_RANKS = 4096
 """The most ranks: each is a host of its own."""
 
 
+LONGEST_NAME = 60  # of a node, in messages
+
+
 class Kind(Enum):
     """The work of a node."""
 
@@ -44,7 +47,7 @@ ROOTED = (Call.REDUCE, Call.BROADCAST, Call.GATHER, Call.SCATTER)
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One piece of a rank's work; it may begin when all nodes that it depends on have ended.
+    """One piece of a rank's work.
 
     Attributes:
         id: Its number, unique in its rank.
@@ -60,7 +63,9 @@ class Node:
         tag: Tag of a message. Messages of a sender, receiver and tag meet in the order of nodes.
         stream: Compute nodes of a rank and stream run one at a time.
         label: The traffic that it belongs to, for tables; "": `Graph.label_of` finds one.
-        after: Numbers of the nodes that it depends on.
+        after: Numbers of the nodes that must have ended before it begins.
+        begun: Numbers of the nodes that must have begun: for computations, that they compute; for
+            others, that the rank has arrived.
     """
 
     id: int
@@ -76,6 +81,7 @@ class Node:
     stream: int = 0
     label: str = ""
     after: tuple[int, ...] = ()
+    begun: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +112,7 @@ class Graph:
         """Return where a node is, for messages: file, rank and node."""
         source = self.ranks[rank].source
         where = f"{source}: " if source else ""
-        name = f" ({node.name})" if node.name else ""
+        name = f" {node.name[:LONGEST_NAME]!r}" if node.name else ""
         return f"{where}rank {rank}, node {node.id}{name}"
 
     def label_of(self, node: Node) -> str:

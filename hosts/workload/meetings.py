@@ -48,6 +48,10 @@ class Meeting:
         return len(self.ranks) == 1
 
 
+Places = tuple[tuple[tuple[int, ...], ...], ...]
+"""By rank and place of a node, the places of others."""
+
+
 @dataclass(frozen=True, slots=True)
 class Matched:
     """A graph whose nodes are matched; none of them would wait forever.
@@ -56,13 +60,15 @@ class Matched:
         graph: The graph.
         meetings: All collectives and messages.
         meeting_of: By rank and place of a node, the number of its meeting; -1: it computes.
-        after: By rank and place of a node, the places of the nodes that it depends on.
+        after: By rank and place of a node, the places of the nodes that must have ended before it.
+        begun: Likewise, of those that must have begun.
     """
 
     graph: Graph
     meetings: tuple[Meeting, ...]
     meeting_of: tuple[tuple[int, ...], ...]
-    after: tuple[tuple[tuple[int, ...], ...], ...]
+    after: Places
+    begun: Places
 
 
 def match(graph: Graph) -> Matched:
@@ -73,29 +79,34 @@ def match(graph: Graph) -> Matched:
             meets no other node, or one that doesn't fit, or if nodes wait for each other in a
             circle; the message names file, rank and node.
     """
-    after = tuple(_places(graph, rank) for rank in range(len(graph.ranks)))
+    places = [_places(graph, rank) for rank in range(len(graph.ranks))]
     _check_nodes(graph)
     meetings = (*_collectives(graph), *_messages(graph))
     of = [[-1] * len(work.nodes) for work in graph.ranks]
     for number, meeting in enumerate(meetings):
         for rank, place in zip(meeting.ranks, meeting.places, strict=True):
             of[rank][place] = number
-    matched = Matched(graph, meetings, tuple(map(tuple, of)), after)
+    after, begun = (tuple(each[kind] for each in places) for kind in (0, 1))
+    matched = Matched(graph, meetings, tuple(map(tuple, of)), after, begun)
     _check_order(matched)
     return matched
 
 
-def _places(graph: Graph, rank: int) -> tuple[tuple[int, ...], ...]:
-    """Return, by node of a rank, the places of the nodes that it depends on."""
+def _places(graph: Graph, rank: int) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    """Return, by node of a rank, the places of nodes that must have ended, and have begun."""
     nodes = graph.ranks[rank].nodes
     place = {node.id: number for number, node in enumerate(nodes)}
     if len(place) < len(nodes):
         twice = next(node for number, node in enumerate(nodes) if place[node.id] != number)
         raise ConfigError(f"{graph.place(rank, twice)}: its number must be unique, got it twice")
     try:
-        return tuple(tuple(sorted({place[each] for each in node.after})) for node in nodes)
+        return (
+            tuple(tuple(sorted({place[each] for each in node.after})) for node in nodes),
+            tuple(tuple(sorted({place[each] for each in node.begun})) for node in nodes),
+        )
     except KeyError:
-        node, lost = next((n, each) for n in nodes for each in n.after if each not in place)
+        needs = ((node, each) for node in nodes for each in (*node.after, *node.begun))
+        node, lost = next((node, each) for node, each in needs if each not in place)
         raise ConfigError(
             f"{graph.place(rank, node)}: depends on a node that is not there, got {lost}"
         ) from None
@@ -255,13 +266,27 @@ def _vertices(matched: Matched) -> list[list[int]]:
     return found
 
 
+def _needs(matched: Matched) -> Places:
+    """Return the places of all nodes that each node waits for in any way."""
+    if not any(map(any, matched.begun)):
+        return matched.after
+    return tuple(
+        tuple(ended + begun for ended, begun in zip(*ranks, strict=True))
+        for ranks in zip(matched.after, matched.begun, strict=True)
+    )
+
+
 def _check_order(matched: Matched) -> None:
-    """Check that no node waits for itself, through nodes of any rank."""
+    """Check that no node waits for itself, through nodes of any rank.
+
+    A node that waits for another's begin is taken to wait for its end, so that a few graphs are
+    refused which would end.
+    """
     numbers = _vertices(matched)
     count = len(matched.meetings) + sum(map(len, numbers))
     before = [0] * count
     then: list[list[int]] = [[] for _ in range(count)]
-    for own, all_after in zip(numbers, matched.after, strict=True):
+    for own, all_after in zip(numbers, _needs(matched), strict=True):
         for here, after in zip(own, all_after, strict=True):
             before[here] += len(after)
             for each in after:
@@ -280,7 +305,7 @@ def _refuse_circle(matched: Matched, numbers: list[list[int]], before: Sequence[
     """Name the nodes of a circle: follow what waits to what it waits for, until one comes again."""
     graph = matched.graph
     waits: dict[int, tuple[int, int, int]] = {}  # number -> its rank and place; what it waits for
-    for rank, (own, all_after) in enumerate(zip(numbers, matched.after, strict=True)):
+    for rank, (own, all_after) in enumerate(zip(numbers, _needs(matched), strict=True)):
         for place, after in enumerate(all_after):
             for each in after:
                 if before[own[each]]:

@@ -7,6 +7,7 @@ ends for all of them at one time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
@@ -39,12 +40,13 @@ class Replay:
         self.times = [[Times() for _ in work.nodes] for work in ranks]
         self.left = sum(len(work.nodes) for work in ranks)
         """The nodes that have not ended."""
-        self._missing = [[len(after) for after in places] for places in matched.after]
-        self._then: list[list[list[int]]] = [[[] for _ in work.nodes] for work in ranks]
-        for then, places in zip(self._then, matched.after, strict=True):
-            for place, after in enumerate(places):
-                for each in after:
-                    then[each].append(place)
+        self._missing = [
+            [len(ended) + len(begun) for ended, begun in zip(*places, strict=True)]
+            for places in zip(matched.after, matched.begun, strict=True)
+        ]
+        self._ended = [_turned(places) for places in matched.after]
+        self._begun = [_turned(places) for places in matched.begun]
+        self._latest: list[dict[int, int]] = [{} for _ in ranks]  # of what came, by place
         self._absent = [len(meeting.ranks) for meeting in matched.meetings]
         self._ready: list[int] = []  # meetings
         self._streams: list[dict[int, _Stream]] = [{} for _ in ranks]  # by rank
@@ -56,6 +58,8 @@ class Replay:
             for place, count in enumerate(missing):
                 if not count:
                     self._arrive(rank, place, now_ps)
+                    if self.matched.meeting_of[rank][place] >= 0:
+                        self._release(rank, self._begun[rank].get(place, ()), now_ps)
             self._compute(rank)
 
     def next_ps(self) -> int:
@@ -112,24 +116,48 @@ class Replay:
 
     def _compute(self, rank: int) -> None:
         """Begin the next computation on each free stream of a rank."""
-        for stream in self._streams[rank].values():
-            if stream.waiting and not stream.is_busy:
-                place = heappop(stream.waiting)
-                stream.is_busy = True
-                times = self.times[rank][place]
-                times.start_ps = max(stream.free_ps, times.ready_ps)
-                end_ps = times.start_ps + self._node(rank, place).duration_ps
-                heappush(self._ends, (end_ps, rank, place))
+        free = [each for each in self._streams[rank].values() if each.waiting and not each.is_busy]
+        for stream in free:
+            place = heappop(stream.waiting)
+            stream.is_busy = True
+            times = self.times[rank][place]
+            times.start_ps = max(stream.free_ps, times.ready_ps)
+            end_ps = times.start_ps + self._node(rank, place).duration_ps
+            heappush(self._ends, (end_ps, rank, place))
+            if then := self._begun[rank].get(place):
+                self._release(rank, then, times.start_ps)
+                self._compute(rank)
 
     def _end(self, rank: int, place: int, end_ps: int) -> None:
-        times, missing = self.times[rank], self._missing[rank]
-        times[place].end_ps = end_ps
+        self.times[rank][place].end_ps = end_ps
         self.left -= 1
-        for then in self._then[rank][place]:
-            missing[then] -= 1
-            if not missing[then]:
-                after = self.matched.after[rank][then]
-                self._arrive(rank, then, max(times[each].end_ps for each in after))
+        self._release(rank, self._ended[rank].get(place, ()), end_ps)
+
+    def _release(self, rank: int, then: Sequence[int], now_ps: int) -> None:
+        """Let nodes that waited for something go on, if they wait for nothing else."""
+        missing, latest, meeting_of = (
+            self._missing[rank],
+            self._latest[rank],
+            self.matched.meeting_of[rank],
+        )
+        left = [(place, now_ps) for place in then]
+        while left:
+            place, came_ps = left.pop()
+            missing[place] -= 1
+            ready_ps = latest[place] = max(latest.get(place, 0), came_ps)
+            if not missing[place]:
+                self._arrive(rank, place, ready_ps)
+                if meeting_of[place] >= 0:  # it has begun as far as this rank is concerned
+                    left += [(each, ready_ps) for each in self._begun[rank].get(place, ())]
+
+
+def _turned(places: Sequence[Sequence[int]]) -> dict[int, list[int]]:
+    """Return, by place, the places of the nodes that wait for it."""
+    found: dict[int, list[int]] = {}
+    for here, others in enumerate(places):
+        for each in others:
+            found.setdefault(each, []).append(here)
+    return found
 
 
 @dataclass(slots=True)

@@ -1,0 +1,44 @@
+"""Options of experiments as options of commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Any, get_type_hints
+
+import typer
+
+from ringleaf.experiments.spec.options import Option
+
+
+def _parameter(name: str, option: Option) -> Parameter:
+    """Return the parameter that typer turns into a command-line option."""
+    default = f"; default {option.default}" if option.default else ""
+    kind: Any = str | None
+    help_ = option.help + default
+    if option.is_flag:
+        kind, help_ = bool, option.help
+    shown = typer.Option(False if option.is_flag else None, *option.flags.split(), help=help_)
+    return Parameter(f"{name}_", Parameter.KEYWORD_ONLY, default=shown, annotation=kind)
+
+
+def with_options(command: Callable[..., None], known: Mapping[str, Option]) -> Callable[..., None]:
+    """Give a command an option for each that is known; its first argument is those typed."""
+    hints = get_type_hints(command, include_extras=True)
+    own = [
+        parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name])
+        for name, parameter in list(signature(command).parameters.items())[1:]
+    ]
+    options = [_parameter(name, option) for name, option in known.items()]
+
+    @wraps(command)
+    def typed(**given: Any) -> None:
+        found = {name: given.pop(f"{name}_") for name in known}
+        texts = {name: "yes" if value is True else value for name, value in found.items() if value}
+        command(texts, **given)
+
+    parameters = [*options, *own]
+    typed.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    typed.__annotations__ = {each.name: each.annotation for each in parameters}
+    return typed
