@@ -59,9 +59,9 @@ class WorkResults:
 
     @property
     def bubble(self) -> float:
-        """The ranks' idle time relative to the time that they compute, on average."""
-        computed = sum(each.compute_ps for each in self.spending)
-        return sum(each.idle_ps for each in self.spending) / max(computed, 1)
+        """The ranks' idle time, relative to the time in which they compute or communicate."""
+        used = sum(each.compute_ps + each.exposed_ps for each in self.spending)
+        return sum(each.idle_ps for each in self.spending) / max(used, 1)
 
 
 _SCALARS = ("iteration_ps", "wrong", "reason", "retransmissions", "drops", "packet_hops",

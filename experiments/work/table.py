@@ -123,7 +123,7 @@ def foot(results: WorkResults, wall_s: float) -> Iterator[str]:
         f"{100 * results.share('compute_ps'):.1f} %, exposed communication "
         f"{100 * results.share('exposed_ps'):.1f} %, idle {100 * results.share('idle_ps'):.1f} %"
     )
-    yield f"# bubble: idle time is {100 * results.bubble:.1f} % of the time of computing"
+    yield f"# bubble: idle time is {100 * results.bubble:.1f} % of the rest"
     if results.wrong is None:
         yield "# nothing was checked, as messages had sizes only"
     else:

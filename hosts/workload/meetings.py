@@ -14,6 +14,12 @@ from dataclasses import dataclass
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.graph import ROOTED, Call, Graph, Kind, Node
 
+MOST_BYTES = 1 << 36
+"""The most bytes that a rank brings to a meeting; a network would send more for days."""
+
+MOST_PS = 10**18
+"""The longest time of all computations together, 11 days: times fit into 64 bits."""
+
 SHOWN = 6
 """The most nodes of a cycle that a message names."""
 
@@ -122,10 +128,19 @@ def _check_nodes(graph: Graph) -> None:
                 f"{graph.name}: group {group.name!r}: ranks must differ and be below {count}, "
                 f"got {_few(group.ranks)}"
             )
+    total_ps = 0
     for rank, node in graph.nodes():
-        if node.size_bytes < 0 or node.duration_ps < 0:
-            got = min(node.size_bytes, node.duration_ps)
-            raise ConfigError(f"{graph.place(rank, node)}: must not be negative, got {got}")
+        total_ps += node.duration_ps
+        if not 0 <= node.duration_ps <= MOST_PS or total_ps > MOST_PS:
+            raise ConfigError(
+                f"{graph.place(rank, node)}: computations must take {MOST_PS} ps at most together, "
+                f"and none less than 0, got {node.duration_ps} ps"
+            )
+        if not 0 <= node.size_bytes <= MOST_BYTES:
+            raise ConfigError(
+                f"{graph.place(rank, node)}: must have 0 to {MOST_BYTES} bytes, got "
+                f"{node.size_bytes}"
+            )
         if node.kind is Kind.COLLECTIVE:
             _check_call(graph, rank, node, members)
         elif node.kind is not Kind.COMPUTE and (not 0 <= node.peer < count or node.peer == rank):

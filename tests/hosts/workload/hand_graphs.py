@@ -64,7 +64,7 @@ def graphs(draw: st.DrawFn, *, collectives: bool = True) -> Graph:
     members = st.lists(st.sampled_from(everybody), min_size=1, max_size=count, unique=True)
     groups = draw(st.lists(members.map(tuple), max_size=3)) if collectives else []
     nodes: list[list[Node]] = [[] for _ in everybody]
-    size = st.integers(0, 1 << 40)
+    size = st.integers(0, 1 << 36)
 
     def after(rank: int) -> tuple[int, ...]:
         known = range(len(nodes[rank]))
