@@ -9,12 +9,12 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.experiments.estimate import check_memory, need
 from ringleaf.experiments.folder import check_out
+from ringleaf.experiments.graph import check_ranks, fit, load
 from ringleaf.experiments.machine import free_bytes
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.network import VIRTUAL, NetworkSpec
 from ringleaf.experiments.spec.workload import WorkloadSpec
-from ringleaf.experiments.work.load import check_ranks, fit, load
 from ringleaf.topologies import registry
 from ringleaf.topologies.family import Counts
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.estimate import HOPS_PER_S, count_threads
+from ringleaf.experiments.graph import fit, load
 from ringleaf.experiments.network import common_options, make_graph
 from ringleaf.experiments.spec.collective import NONE, RANDOM
 from ringleaf.experiments.spec.workload import AUTO, WorkloadSpec
 from ringleaf.experiments.threads import count_cores
 from ringleaf.experiments.work.hops import count_hops
 from ringleaf.experiments.work.ledger import NoData, RandomData
-from ringleaf.experiments.work.load import fit, load
 from ringleaf.experiments.work.placement import place_ranks
 from ringleaf.experiments.work.schedules import Scheduling, elements_of
 from ringleaf.experiments.work.summary import summarise

@@ -78,7 +78,7 @@ def export_command(
     debug: Debug = False,
 ) -> None:
     """Write a workload as a trace, without running it; for GOAL, collectives become messages."""
-    from ringleaf.experiments.work.load import fit, load
+    from ringleaf.experiments.graph import fit, load
     from ringleaf.hosts.workload.formats.files import GOAL, write_trace
 
     choose("workload export: format", "format", form, _FORMATS)
@@ -109,7 +109,7 @@ def lowered(spec: WorkloadSpec, matched: Matched) -> Any:
 
 def describe(name: str) -> Iterator[str]:
     """Yield lines on a workload: its ranks and groups, and a row per kind of node."""
-    from ringleaf.experiments.work.load import load
+    from ringleaf.experiments.graph import load
 
     spec = resolve_workload(given_for(name, {}))
     matched = load(spec)

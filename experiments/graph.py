@@ -1,4 +1,4 @@
-"""Graphs of work by their spec: traces are read once, however often somebody asks."""
+"""Graphs of work by their spec: a trace is read once, however often somebody asks."""
 
 from __future__ import annotations
 
