@@ -145,6 +145,10 @@ class WorkloadSpec(NetworkSpec):
         flags="--placement",
     )
 
+    chakra: kinds.Yes = option(
+        "no", "Write Chakra traces of what ran: a file per rank, with its times", flags="--chakra"
+    )
+
     @model_validator(mode="after")
     def _check_workload(self, info: ValidationInfo) -> Self:
         where = label(info, WHERE)

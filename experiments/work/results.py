@@ -20,6 +20,7 @@ from ringleaf.experiments.folder import write_bytes, write_text
 from ringleaf.experiments.results import SCHEMA_VERSION, read_json
 from ringleaf.experiments.work.accounts import Spending, WorkRow
 from ringleaf.experiments.work.timeline import FILE, Timeline
+from ringleaf.hosts.workload.replay import Times
 from ringleaf.networks.outcome import Drop
 
 KIND = "workload"
@@ -51,6 +52,7 @@ class WorkResults:
     labels: list[str] = field(default_factory=list)  # of the rows of `link_series`
     link_series: npt.NDArray[np.int64] | None = None  # (labels, bins) bytes on it
     drop_counts: list[Drop] = field(default_factory=list)
+    times: list[list[Times]] = field(default_factory=list)  # by rank and node; not in files
 
     def share(self, name: str) -> float:
         """Return a part of the ranks' time, of `Spending`'s, relative to the whole."""

@@ -15,7 +15,7 @@ from ringleaf.experiments.folder import REPORT, RunFolder, write_text
 from ringleaf.experiments.jobs.session import JobsProgress
 from ringleaf.experiments.progress import to_terminal
 from ringleaf.experiments.results import now, versions, write_config, write_log
-from ringleaf.experiments.spec.options import resolve_workload
+from ringleaf.experiments.spec.options import file_name, resolve_workload
 from ringleaf.experiments.work import results as files
 from ringleaf.experiments.work import table
 from ringleaf.experiments.work.results import WorkResults
@@ -79,6 +79,8 @@ def run(
     out.keep(lambda: write_text(folder / "spec.yaml", text))
     out.keep(partial(files.write_all, folder, found, about, planned))
     out.keep(partial(write_log, folder, [_log_line(found, experiment.wall_s)]))
+    if experiment.spec.chakra:
+        out.keep(lambda: out.note(_write_traces(folder, experiment, found)))
     if drawn:
         progress.stage("drawing figures and the report")
         out.keep(lambda: out.note(_draw(folder, found, about, text, beside)))
@@ -87,6 +89,14 @@ def run(
             emit(f"# report: {folder / REPORT}")
     out.check()
     return found
+
+
+def _write_traces(folder: Path, experiment: WorkExperiment, found: WorkResults) -> list[Path]:
+    from ringleaf.hosts.workload.formats.files import write_trace  # loads protobuf
+
+    graph, place = experiment.matched.graph, folder / "chakra"
+    place.mkdir(exist_ok=True)
+    return write_trace(graph, "chakra", place, file_name(graph.name), found.times)
 
 
 def _log_line(found: WorkResults, wall_s: float) -> str:

@@ -46,6 +46,7 @@ def summarise(
         timeline=Timeline.of_replay(replay),
         bin_ps=outcome.bin_ps,
         drop_counts=outcome.drop_counts,
+        times=replay.times,
     )
     sizes = outcome.link_bytes
     if owners and any(sizes.values()):

@@ -25,6 +25,7 @@ from ringleaf.hosts.workload.llm.presets import PRESETS
 from ringleaf.units import format_size
 
 if TYPE_CHECKING:
+    from ringleaf.hosts.workload.graph import Graph
     from ringleaf.hosts.workload.meetings import Matched
 
 OPTIONS = {name: option for name, option in OPTIONS_OF_WORKLOADS.items() if option.flags}
@@ -72,18 +73,28 @@ def run_command(typed: Mapping[str, str], name: Name, debug: Debug = False) -> N
 def export_command(
     typed: Mapping[str, str],
     name: Name,
+    ranks: Annotated[int, typer.Option("--ranks", min=1, help="Ranks, for a model of layers.")] = 4,
+    iterations: Annotated[
+        int, typer.Option("--iterations", min=1, help="Iterations, for a model of layers.")
+    ] = 2,
     form: Annotated[
         str, typer.Option("--format", help="Format: chakra (a file per rank) or goal (messages).")
     ] = "chakra",
     debug: Debug = False,
 ) -> None:
-    """Write a workload as a trace, without running it; for GOAL, collectives become messages."""
+    """Write a workload, or a model's job, as a trace; for GOAL, collectives become messages."""
     from ringleaf.experiments.graph import fit, load
     from ringleaf.hosts.workload.formats.files import GOAL, write_trace
+    from ringleaf.hosts.workload.meetings import match
 
     choose("workload export: format", "format", form, _FORMATS)
-    spec = fit(resolve_workload({"out": ".", **given_for(name, typed)}))
-    matched = load(spec)
+    if is_graph(name):
+        spec = fit(resolve_workload({**given_for(name, typed), "out": typed.get("out", ".")}))
+        matched = load(spec)
+    else:
+        plain = {WORKLOAD: TRACE, "files": "job.goal", "hosts": str(max(ranks, 2)), "out": "."}
+        spec = resolve_workload({**plain, **typed})
+        matched = match(_job(name, ranks, iterations))
     graph = lowered(spec, matched) if form == GOAL else matched.graph
     try:
         spec.out.mkdir(parents=True, exist_ok=True)
@@ -97,7 +108,17 @@ def export_command(
     say(str(files[0]))
 
 
-def lowered(spec: WorkloadSpec, matched: Matched) -> Any:
+def _job(name: str, ranks: int, iterations: int) -> Graph:
+    """Return the graph of a job that trains a model."""
+    from ringleaf.hosts.training.model import load_model
+    from ringleaf.hosts.training.pieces import cut
+    from ringleaf.hosts.workload.jobs import graph_of_job
+
+    model = load_model(name)
+    return graph_of_job(model, cut(model), ranks=ranks, iterations=iterations)
+
+
+def lowered(spec: WorkloadSpec, matched: Matched) -> Graph:
     """Return the graph with messages in place of collectives, by the algorithms of a spec."""
     from ringleaf.experiments.network import make_graph
     from ringleaf.experiments.work.schedules import ITEM_BYTES, Scheduling, elements_of
