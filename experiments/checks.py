@@ -9,11 +9,13 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.experiments.estimate import check_memory, need
 from ringleaf.experiments.folder import check_out
+from ringleaf.experiments.graph import check_ranks, fit, load
 from ringleaf.experiments.machine import free_bytes
 from ringleaf.experiments.programs.names import ALL, P4_SUFFIX, is_path, read_paths
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.network import VIRTUAL, NetworkSpec
+from ringleaf.experiments.spec.workload import WorkloadSpec
 from ringleaf.p4c import find_compiler
 from ringleaf.topologies import registry
 from ringleaf.topologies.family import Counts
@@ -23,13 +25,15 @@ FEW_LINKS = 10_000
 """Detours and injection rates are checked at once in a topology of at most this many links."""
 
 
-def check(spec: CollectiveSpec | JobsSpec, *, live: bool = True) -> None:
+def check(spec: CollectiveSpec | JobsSpec | WorkloadSpec, *, live: bool = True) -> None:
     """Check that an experiment can be run here; if `live`, on a network of its own.
 
     Raises:
         ConfigError: If it can't; the message names the option, the value and a remedy.
         TopologyError: If there is no such topology.
     """
+    if isinstance(spec, WorkloadSpec):
+        spec = fit(spec)
     counts = count_nodes(spec)
     _check_names(spec, counts)
     _check_programs(spec, counts)
@@ -37,8 +41,10 @@ def check(spec: CollectiveSpec | JobsSpec, *, live: bool = True) -> None:
         raise too_many_hosts(spec.topo, counts.hosts)
     if isinstance(spec, CollectiveSpec):
         _check_collective(spec, counts)
-    else:
+    elif isinstance(spec, JobsSpec):
         check_room(spec, counts.hosts)
+    else:
+        check_ranks(len(load(spec).graph.ranks), counts.hosts)
     if live and spec.net != VIRTUAL:
         _check_machine(spec)
     check_out(spec.out)

@@ -14,12 +14,14 @@ from ringleaf.experiments.figures.style import SUFFIXES
 from ringleaf.experiments.figures.tasks import Perform, in_turn
 from ringleaf.experiments.folder import REPORT, write_text
 from ringleaf.experiments.jobs import drawing as jobs
-from ringleaf.experiments.jobs.results import KIND
+from ringleaf.experiments.jobs.results import KIND as JOBS
 from ringleaf.experiments.network import build_topology, scale_rates
 from ringleaf.experiments.spec.options import make_command
 from ringleaf.experiments.topology_copy import kept_topology
 from ringleaf.experiments.train import drawing as train
 from ringleaf.experiments.train.results import KIND as TRAIN
+from ringleaf.experiments.work import drawing as work
+from ringleaf.experiments.work.results import KIND as WORKLOAD
 
 if TYPE_CHECKING:
     from ringleaf.experiments.results import Run
@@ -44,10 +46,12 @@ def redraw(folder: Path, perform: Perform = in_turn) -> list[Path]:
         ConfigError: If it is no run directory, or nothing was measured.
     """
     kind = results.read_json(folder / "summary.json").get("kind")
-    if kind == KIND:
-        return jobs.redraw(folder, perform)
     if kind == TRAIN:
         return train.redraw(folder, perform)
+    if kind == JOBS:
+        return jobs.redraw(folder, perform)
+    if kind == WORKLOAD:
+        return work.redraw(folder, perform)
     run = results.read_run(folder)
     if not run.rows:
         raise ConfigError(

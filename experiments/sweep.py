@@ -30,12 +30,13 @@ from ringleaf.experiments.spec.file import Case, swept
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.options import (
     JOBS,
-    OPTIONS,
-    OPTIONS_OF_JOBS,
+    WORKLOAD,
     file_name,
+    options_for,
     resolve_any,
 )
 from ringleaf.experiments.topology_copy import has_changed
+from ringleaf.experiments.work import session as work_session
 from ringleaf.experiments.workers import ALONE, Crew, run_all
 
 FILE = "sweep.csv"
@@ -62,7 +63,8 @@ def run(cases: Sequence[Case], *, name: str, emit: Emit, crew: Crew = ALONE) -> 
     names = swept(cases)
     out = Path(cases[0].get("out") or Path("runs") / name)
     check_out(out)
-    columns = list(dict.fromkeys([*names, *TOLD])) if JOBS not in cases[0] else names
+    is_other = JOBS in cases[0] or WORKLOAD in cases[0]
+    columns = names if is_other else list(dict.fromkeys([*names, *TOLD]))
     places = [_place(case, names) for case in cases]
     given = {
         place: {**case, "out": str(out / place)} for case, place in zip(cases, places, strict=True)
@@ -109,6 +111,8 @@ def run_one(given: Case, emit: Emit, *, drawn: bool = True, beside: Drawer | Non
     if JOBS in given:
         rows = jobs_session.run(given, emit=emit, drawn=drawn, beside=beside)
         return not any(row.wrong for row in rows)
+    if WORKLOAD in given:
+        return not work_session.run(given, emit=emit, drawn=drawn, beside=beside).wrong
     done = session.run(given, emit=emit, drawn=drawn, beside=beside)
     return not any(row.wrong for row in done.rows)
 
@@ -185,10 +189,10 @@ def _asked(case: Case) -> Case:
 def _lines(case: Case, names: Sequence[str]) -> list[dict[str, object]]:
     """Return the rows of a finished run, each after the options by which runs differ."""
     summary = results.read_json(Path(case["out"]) / "summary.json")
-    known = OPTIONS_OF_JOBS if JOBS in case else OPTIONS
+    known = options_for(case)
     options = {name: case.get(name, known[name].default) for name in names if name != JOBS}
     about: dict[str, object] = {}
-    if JOBS not in case:
+    if JOBS not in case and WORKLOAD not in case:
         run = results.read_run(Path(case["out"]))
         links = run.reference
         about = {"clock": run.clock, "ranks": run.ranks}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,8 @@ class Group:
     """A communicator: node i of its schedules is on the i-th of its hosts, servers last.
 
     Args:
-        number: 1 to 255, unique in the network.
+        number: 1 to 255. Groups of one number are one job's, and are counted together; that of a
+            group with a system is its own.
         hosts: The hosts of its ranks, in their order.
         servers: Hosts that help: parameter servers and the like.
         system: The system that aggregates for it, if there is one.
@@ -50,9 +52,11 @@ def check_groups(graph: nx.Graph[str], groups: Sequence[Group]) -> None:
     """
     if not groups:
         raise ConfigError("groups: a network needs one at least, got none")
-    numbers = [group.number for group in groups]
-    if len(set(numbers)) < len(numbers):
-        raise ConfigError(f"groups: numbers must differ, got {numbers}")
+    numbers = Counter(group.number for group in groups)
+    if any(group.system is not None and numbers[group.number] > 1 for group in groups):
+        raise ConfigError(
+            f"groups: numbers must differ where systems aggregate, got {list(numbers.elements())}"
+        )
     known = set(all_hosts(graph))
     for group in groups:
         where = f"group {group.number}"

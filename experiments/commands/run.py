@@ -1,4 +1,4 @@
-"""`ringleaf run`: collectives on a topology, sweeps of them, and training jobs."""
+"""`ringleaf run`: collectives on a topology, training jobs, workloads, and sweeps of them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.file import Case, read_cases
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.network import VIRTUAL
-from ringleaf.experiments.spec.options import JOBS, TYPED, resolve_any
+from ringleaf.experiments.spec.options import JOBS, TYPED, WORKLOAD, resolve_any
 from ringleaf.experiments.spec.typed import with_options
+from ringleaf.experiments.spec.workload import WorkloadSpec
 
 SpecFile = Annotated[
     Path | None, typer.Option("--spec", help="YAML file of these options; typed options go before.")
@@ -55,7 +56,7 @@ def run_command(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Run collectives or training jobs on a topology; write a table, figures and a report."""
+    """Run collectives, training jobs or a workload; write a table, figures and a report."""
     cases = _cases(spec, typed)
     parallel = parallel or os.cpu_count() or 1
     if len(cases) == 1 and (parallel > 1 or on):
@@ -87,7 +88,7 @@ def _run_all(cases: list[Case], name: str, emit: Emit, parallel: int, on: str | 
     return sweep.run(cases, name=name, emit=emit, crew=Crew(parallel, on))
 
 
-def _run_one(case: Case, spec: CollectiveSpec | JobsSpec, emit: Emit) -> bool:
+def _run_one(case: Case, spec: CollectiveSpec | JobsSpec | WorkloadSpec, emit: Emit) -> bool:
     """Perform one run. A live one has all cores for itself, and draws when it is done."""
     with nullcontext() if spec.net != VIRTUAL else drawer() or nullcontext() as beside:
         from ringleaf.experiments import sweep  # imports PyTorch meanwhile
@@ -100,15 +101,20 @@ def _cases(spec: Path | None, typed: Mapping[str, str]) -> list[Case]:
     if spec is None:
         return [dict(typed)]
     cases = read_cases(spec, typed)
-    if len(cases) == 1 and JOBS in cases[0]:
+    if len(cases) == 1 and (JOBS in cases[0] or WORKLOAD in cases[0]):
         cases[0].setdefault("out", str(Path("runs") / spec.stem))
     return cases
 
 
-def _plan(spec: CollectiveSpec | JobsSpec) -> dict[str, Any]:
+def _plan(spec: CollectiveSpec | JobsSpec | WorkloadSpec) -> dict[str, Any]:
     """Return the plan of a run, with an estimate of its needs; for jobs there is no estimate."""
     if isinstance(spec, CollectiveSpec):
         return spec.plain() | {"estimate": _estimate(spec)}
+    if isinstance(spec, WorkloadSpec):
+        from ringleaf.experiments.work.runner import WorkExperiment
+        from ringleaf.experiments.work.session import plan as plan_work
+
+        return plan_work(WorkExperiment(spec))
     from ringleaf.experiments.jobs.runner import JobsExperiment
     from ringleaf.experiments.jobs.session import plan
 

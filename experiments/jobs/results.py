@@ -18,6 +18,8 @@ from ringleaf.experiments import drops
 from ringleaf.experiments.folder import write_bytes, write_text
 from ringleaf.experiments.jobs.timeline import Span, as_chrome, from_chrome
 from ringleaf.experiments.results import SCHEMA_VERSION, read_json
+from ringleaf.hosts.workload.graph import Graph
+from ringleaf.hosts.workload.replay import Times
 from ringleaf.networks.outcome import Drop
 
 KIND = "jobs"
@@ -90,6 +92,7 @@ class JobsCase:
     memory_series: npt.NDArray[np.int64] | None = None  # (group numbers, samples) entries in use
     drops: list[Drop] = field(default_factory=list)
     wall_s: float = 0.0
+    traces: list[tuple[Graph, list[Times]]] = field(default_factory=list)  # if wanted, by job
 
 
 def jain(values: Sequence[float]) -> float:
@@ -151,6 +154,23 @@ def write_summary(
 def timeline_file(combination: Combination) -> Path:
     """Return the path of a case's Chrome trace, below the run directory."""
     return Path(TIMELINES) / f"{combination.name}.json"
+
+
+CHAKRA = "chakra"
+"""The folder of Chakra traces, with one of each case."""
+
+
+def write_traces(folder: Path, case: JobsCase) -> list[Path]:
+    """Write each job's trace, in which all ranks have the same times; return the files."""
+    from ringleaf.hosts.workload.formats.files import write_trace  # loads protobuf
+
+    place = folder / CHAKRA / case.combination.name
+    written: list[Path] = []
+    for number, (graph, times) in enumerate(case.traces, start=1):
+        place.mkdir(parents=True, exist_ok=True)
+        ranks = [times] * len(graph.ranks)
+        written += write_trace(graph, "chakra", place, f"job{number}", ranks)
+    return written
 
 
 def _arrays(cases: Sequence[JobsCase]) -> dict[str, Any]:

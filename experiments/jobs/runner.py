@@ -28,13 +28,17 @@ from ringleaf.experiments.spec.jobs import JobSpec, JobsSpec
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.pieces import cut
+from ringleaf.hosts.workload.jobs import complete, graph_of_job, times_of_job
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.tensors import FLOAT32
 from ringleaf.topologies.graph import hosts
 
 if TYPE_CHECKING:
+    from ringleaf.hosts.workload.graph import Graph
+    from ringleaf.hosts.workload.replay import Times
     from ringleaf.ina.systems import System
     from ringleaf.networks.endpoints.assignment import Assignment
+    from ringleaf.networks.endpoints.training import TrainingDirector
     from ringleaf.networks.groups import Group
     from ringleaf.networks.options import NetworkOptions
 
@@ -146,7 +150,10 @@ class JobsExperiment:
         director = TrainingDirector(network.endpoints, assignments, order, ledger, watcher.tell)
         outcome = network.play(director, watcher.pass_hops)
         network.close()
-        return summarise(self.graph, combination, jobs, director, outcome, ledger)
+        found = summarise(self.graph, combination, jobs, director, outcome, ledger)
+        if spec.chakra:
+            found.traces = [_trace(director, number) for number in range(len(jobs))]
+        return found
 
     def _options(self, combination: Combination, capture: Path | None) -> NetworkOptions:
         record = None if self.spec.record is None else self.spec.record / combination.name
@@ -194,6 +201,24 @@ class JobsExperiment:
     @cached_property
     def _fabric(self) -> AlphaBeta:
         return Bounds(self.graph).fabric
+
+
+def _trace(director: TrainingDirector, number: int) -> tuple[Graph, list[Times]]:
+    """Return the graph of a job's complete iterations, and the times of its nodes."""
+    job = director.assignments[number].job
+    reduced = {
+        (each.iteration, each.piece.number): (each.ready_ps, each.start_ps, each.end_ps)
+        for each in director.stretches
+        if each.job == number
+    }
+    graph = graph_of_job(
+        job.model,
+        job.pieces,
+        ranks=len(director.endpoints.groups[number].hosts),
+        iterations=len(complete(job)),
+        start_ps=job.start_ps,
+    )
+    return graph, times_of_job(job, reduced)
 
 
 def _deal(names: list[str], needs: list[int]) -> list[list[str]]:

@@ -74,6 +74,7 @@ def run(
                 emit(table.line(row, widths))
             if pcaps is not None:
                 out.note(sorted((pcaps / case.combination.name).glob("*.pcapng")))
+            out.keep(partial(_note_traces, out, case))
             out.keep(partial(results.write_rows, folder, _rows(cases)))
     finally:
         progress.clear()
@@ -94,6 +95,10 @@ def run(
                 emit(f"# report: {folder / REPORT}")
     out.check()
     return _rows(cases)
+
+
+def _note_traces(out: RunFolder, case: JobsCase) -> None:
+    out.note(results.write_traces(out.path, case))
 
 
 def _rows(cases: list[JobsCase]) -> list[JobRow]:

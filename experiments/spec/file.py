@@ -7,7 +7,8 @@ cases:                      # a run for each, times the runs above
   - {hosts: 8}
   - {hosts: 16, servers: 8}
 
-With a list `jobs`, the experiment is one of training jobs (`ringleaf.experiments.spec.jobs`).
+With a list `jobs`, the experiment is one of training jobs (`ringleaf.experiments.spec.jobs`); with
+`workload`, it replays a graph of work (`ringleaf.experiments.spec.workload`).
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ from typing import Any
 
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.spec.jobs import JobsSpec
-from ringleaf.experiments.spec.options import JOBS, OPTIONS, OPTIONS_OF_JOBS, resolve_jobs
+from ringleaf.experiments.spec.options import JOBS, WORKLOAD, options_for, resolve_jobs
 from ringleaf.yaml_file import read_yaml
 
 LISTS = ("algo", "size")
 """Options that are lists by themselves: one run handles all of their values."""
 
 LISTS_OF_JOBS = ("algo", "counts", "detours", "entries", JOBS, "order")
+
+LISTS_OF_WORKLOADS = ("algo", "detours")
 
 CASES = "cases"
 
@@ -54,7 +57,7 @@ def read_cases(path: Path, typed: Mapping[str, str] | None = None) -> list[Case]
         or not cases
     ):
         raise ConfigError(f"spec {path}: {CASES} must be a list of mappings, got {cases!r:.80}")
-    valid = [*(OPTIONS_OF_JOBS if JOBS in data else OPTIONS), CASES]
+    valid = [*options_for(data), CASES]
     for key in (key for each in (data, *cases) for key in each):
         choose(f"spec {path}", "option", str(key), valid)
     whole = [data | case | dict(typed or {}) for case in cases]
@@ -85,7 +88,7 @@ def read_jobs(path: Path) -> JobsSpec:
 
 def swept(cases: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the options that differ between cases, in the order of options."""
-    names = OPTIONS_OF_JOBS if any(JOBS in case for case in cases) else OPTIONS
+    names = options_for({name: case[name] for case in cases for name in case})
     return [
         name for name in names if any(case.get(name) != cases[0].get(name) for case in cases[1:])
     ]
@@ -101,7 +104,9 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def _lists(options: Mapping[str, Any]) -> tuple[str, ...]:
-    return LISTS_OF_JOBS if JOBS in options else LISTS
+    if JOBS in options:
+        return LISTS_OF_JOBS
+    return LISTS_OF_WORKLOADS if WORKLOAD in options else LISTS
 
 
 def _count(options: Mapping[str, Any]) -> int:

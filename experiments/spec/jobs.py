@@ -110,6 +110,12 @@ class JobsSpec(NetworkSpec):
     )
     check: kinds.Yes = option("yes", "Jobs: compare every sum with the reference", flags="--check")
 
+    chakra: kinds.Yes = option(
+        "no",
+        "Jobs and workloads: write Chakra traces of what ran, a file per rank, with its times",
+        flags="--chakra",
+    )
+
     @property
     def needed_hosts(self) -> int:
         """The number of hosts that all jobs take together."""

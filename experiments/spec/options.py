@@ -1,4 +1,4 @@
-"""Options of both kinds of experiment, as people meet them, and their resolution into specs.
+"""Options of all kinds of experiment, as people meet them, and their resolution into specs.
 
 The same names serve the command line (`--loss`), make (`LOSS=`) and YAML (`loss:`).
 """
@@ -17,9 +17,13 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.network import NetworkSpec
+from ringleaf.experiments.spec.workload import WorkloadSpec
 
 JOBS = "jobs"
 """The key that makes an experiment one of jobs."""
+
+WORKLOAD = "workload"
+"""The key that makes an experiment one of a graph of work."""
 
 ASIDE = ("record", "out", "threads")
 """Options that results do not depend on: where they lie, and who works on them."""
@@ -58,6 +62,9 @@ OPTIONS = options_of(CollectiveSpec)
 
 OPTIONS_OF_JOBS = options_of(JobsSpec)
 
+OPTIONS_OF_WORKLOADS = options_of(WorkloadSpec)
+"""The options of experiments with a graph of work."""
+
 TYPED = OPTIONS | {
     name: option for name, option in OPTIONS_OF_JOBS.items() if option.flags and name not in OPTIONS
 }
@@ -91,9 +98,34 @@ def resolve_jobs(given: Mapping[str, Any], where: str = "") -> JobsSpec:
     return JobsSpec.read({"out": "runs/jobs", **given}, where)
 
 
-def resolve_any(given: Mapping[str, Any], where: str = "") -> CollectiveSpec | JobsSpec:
-    """Check the options of an experiment of either kind, and fill in the rest."""
-    return resolve_jobs(given, where) if JOBS in given else resolve(given)
+def resolve_workload(given: Mapping[str, Any], where: str = "") -> WorkloadSpec:
+    """Check the options of an experiment with a graph of work, and fill in the rest.
+
+    Args:
+        given: Its options, as typed or as YAML has them.
+        where: The beginning of messages: `spec gpt.yaml: `.
+
+    Raises:
+        ConfigError: If one is wrong; the message names it, its value and the valid ones.
+    """
+    name = given.get("preset") or given[WORKLOAD]
+    return WorkloadSpec.read({"out": str(Path("runs") / file_name(str(name))), **given}, where)
+
+
+def resolve_any(
+    given: Mapping[str, Any], where: str = ""
+) -> CollectiveSpec | JobsSpec | WorkloadSpec:
+    """Check the options of an experiment of any kind, and fill in the rest."""
+    if JOBS in given:
+        return resolve_jobs(given, where)
+    return resolve_workload(given, where) if WORKLOAD in given else resolve(given)
+
+
+def options_for(given: Mapping[str, Any]) -> dict[str, Option]:
+    """Return the options that an experiment of the kind of these may have."""
+    if JOBS in given:
+        return OPTIONS_OF_JOBS
+    return OPTIONS_OF_WORKLOADS if WORKLOAD in given else OPTIONS
 
 
 def run_name(given: Mapping[str, str]) -> str:

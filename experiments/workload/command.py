@@ -1,4 +1,4 @@
-"""`ringleaf workload`: list models, show one, or make one from a torch module."""
+"""`ringleaf workload`: models and traces, listed, shown, made, run and written."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ import typer
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.console import Debug, guard, say
+from ringleaf.experiments.spec.typed import with_options
+from ringleaf.experiments.workload import graphs
+from ringleaf.hosts.workload.llm.presets import PRESETS
 from ringleaf.units import PS_PER_NS, PS_PER_S, parse_flops
 
 if TYPE_CHECKING:
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 WHERE = "workload from-torch"
 
 workload_app = typer.Typer(
-    help="List, show or make models for training jobs.", no_args_is_help=True
+    help="List, show, make, run or write models and traces.", no_args_is_help=True
 )
 
 
@@ -39,30 +42,43 @@ class ProfileRequest:
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
+    for name, command in (("run", graphs.run_command), ("export", graphs.export_command)):
+        workload_app.command(name)(guard(with_options(command, graphs.OPTIONS)))
     app.add_typer(workload_app, name="workload")
 
 
 @workload_app.command("list")
 @guard
 def list_command(debug: Debug = False) -> None:
-    """List the models that come with Ringleaf."""
+    """List the models and workloads that come with Ringleaf."""
     from ringleaf.experiments.workload.show import listing
     from ringleaf.hosts.training.model import load_model, names
 
     for line in listing(load_model(name) for name in names()):
         say(line)
+    for name, preset in PRESETS.items():
+        say(f"# {name}: {preset.title} (ringleaf workload run {name})")
 
 
 @workload_app.command("show")
 @guard
 def show_command(
-    name: Annotated[str, typer.Argument(help="Name of a model, or a YAML file.")],
+    name: Annotated[
+        str,
+        typer.Argument(help=f"Name of a model, or a YAML file; or a workload: {graphs.NAMES}."),
+    ],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="PNG, SVG or PDF file for the drawing.")
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Show a model's layers: gradients and times, as a table or drawn to a file."""
+    """Show a model's layers as a table, or drawn to a file; or what a workload consists of."""
+    if graphs.is_graph(name):
+        if out is not None:
+            raise ConfigError(f"workload show: only models of layers are drawn, got {name!r}")
+        for line in graphs.describe(name):
+            say(line)
+        return
     from ringleaf.experiments.workload.show import table
     from ringleaf.hosts.training.model import load_model
 

@@ -21,11 +21,19 @@ class Stock:
         sizes: The elements of the pieces.
         ranks: Number of ranks.
         dtype: Type of the elements.
+        most: The most pieces that are under way at a time.
     """
 
     def __init__(
-        self, memory: Memory, sizes: Iterable[int], ranks: int, dtype: ElementType
+        self,
+        memory: Memory,
+        sizes: Iterable[int],
+        ranks: int,
+        dtype: ElementType,
+        *,
+        most: int = CHANNELS,
     ) -> None:
+        self._most = most
         self._memory, self._ranks, self._dtype = memory, ranks, dtype
         self._longest: dict[int, int] = {}  # elements of the longest piece, by class
         self._count = Counter[int]()  # pieces, by class
@@ -39,7 +47,7 @@ class Stock:
     def total_bytes(self) -> int:
         """The memory of as many pieces as can be under way at a time."""
         return self._ranks * sum(
-            min(self._count[kind], CHANNELS) * aligned(longest * self._dtype.itemsize)
+            min(self._count[kind], self._most) * aligned(longest * self._dtype.itemsize)
             for kind, longest in self._longest.items()
         )
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from ringleaf.collectives.schedule import Schedule
-from ringleaf.hosts.executor.build import Executors
-from ringleaf.hosts.plan import Plans, plans
 from ringleaf.hosts.scheduling.interface import (
     CHANNELS,
     Item,
@@ -20,26 +17,20 @@ from ringleaf.hosts.training.pieces import Piece
 from ringleaf.networks.endpoints.assignment import Assignment, Ledger
 from ringleaf.networks.endpoints.credit import credit_bytes
 from ringleaf.networks.endpoints.endpoints import Endpoints
+from ringleaf.networks.endpoints.kit import Course, Kit
 from ringleaf.networks.endpoints.knowledge import first_standing, places
-from ringleaf.networks.endpoints.memory import aligned
 from ringleaf.networks.endpoints.operation import Operation
-from ringleaf.networks.endpoints.stock import Stock
 from ringleaf.tensors import Array
 from ringleaf.units import FOREVER_PS
 
 
 @dataclass(slots=True)
 class _Ready:
-    """The memory, schedules and plans of a job's collectives, made before time begins."""
+    """All that a job's collectives need, made before time begins, and those under way."""
 
-    gradients: Stock
-    schedules: dict[int, Schedule]  # by elements
-    plans: dict[int, Plans]  # likewise
-    servers: list[list[Array]]  # by channel and server
-    staging: list[list[int]]  # by channel and node
+    kit: Kit[int]  # by elements
     credit_bytes: int | None
     channels: dict[int, Release] = field(default_factory=dict)  # in use
-    executors: dict[tuple[int, int], Executors] = field(default_factory=dict)  # elements, channel
 
     def has_room(self, size_bytes: int) -> bool:
         """Return whether an item of `size_bytes` may start now."""
@@ -138,10 +129,10 @@ class TrainingDirector:
         self._ledger.check(
             item.job,
             item.piece,
-            ready.schedules[item.piece.elements],
+            ready.kit.courses[item.piece.elements].schedule,
             [array[: item.piece.elements] for array in started.gradients],
         )
-        ready.gradients.give_back(item.piece.elements, started.gradients)
+        ready.kit.stock.give_back(item.piece.elements, started.gradients)
         end_ps = (
             operation.end_ps
         )  # hosts compute from then on, whenever the coordinator hears of it
@@ -206,109 +197,33 @@ class TrainingDirector:
         ready = self._ready[number]
         channel = min(set(range(CHANNELS)) - set(ready.channels))
         ready.channels[channel] = release
-        schedule = ready.schedules[piece.elements]
-        arrays = ready.gradients.take(piece.elements)
+        arrays = ready.kit.stock.take(piece.elements)
         self._started[number, channel] = _Started(release, self._now_ps, arrays)
         gradients = [array[: piece.elements] for array in arrays]
         self._ledger.fill(number, piece, gradients)
-        return self.endpoints.operate(
-            schedule,
-            self._executors(number, channel, piece.elements),
-            gradients + [server[: piece.elements] for server in ready.servers[channel]],
-            ready.staging[channel],
-            group=number,
-            channel=channel,
+        return ready.kit.operate(
+            piece.elements,
+            channel,
+            gradients,
             priority=release.priority,
             rate_bps=release.rate_bps,
         )
 
-    def _executors(self, number: int, channel: int, elements: int) -> Executors:
-        """Return a job's executors for a piece of this size on a channel."""
-        ready, place = self._ready[number], (elements, channel)
-        if place not in ready.executors:
-            dtype, parts = self.assignments[number].dtype, ready.plans[elements]
-            staging = self.endpoints.staging(parts, dtype)
-            ready.executors[place] = self.endpoints.executors(
-                parts, staging, dtype, group=number, channel=channel
-            )
-        return ready.executors[place]
-
     def _prepare(self) -> list[_Ready]:
         """Make the queue pairs and the memory of all collectives that will run."""
-        schedules = [
-            {size: each.schedule_for(size) for size in _sizes(each)} for each in self.assignments
-        ]
-        parts = [
-            {size: plans(schedule, size) for size, schedule in made.items()} for made in schedules
-        ]
-        needs = [self._need(number, made, parts[number]) for number, made in enumerate(schedules)]
-        self.endpoints.memory.make_room(sum(need.total_bytes for need in needs))
+        kits = [self._kit(number, each) for number, each in enumerate(self.assignments)]
+        self.endpoints.memory.make_room(sum(kit.total_bytes for kit in kits))
+        for kit in kits:
+            kit.settle()
         return [
-            self._make(number, made, parts[number], need)
-            for number, (made, need) in enumerate(zip(schedules, needs, strict=True))
+            _Ready(kit, credit_bytes(self.endpoints.aggregators.get(number)))
+            for number, kit in enumerate(kits)
         ]
 
-    def _need(self, number: int, schedules: dict[int, Schedule], parts: dict[int, Plans]) -> _Need:
-        """Connect a job's nodes on all channels, and return the memory it needs."""
-        each = self.assignments[number]
-        group = self.endpoints.groups[number]
-        item = each.dtype.itemsize
-        staging = [0] * len(group.nodes)
-        for elements, schedule in schedules.items():
-            self.endpoints.check_group(schedule, group=number)
-            for channel in range(CHANNELS):
-                self.endpoints.connect(parts[elements], group=number, channel=channel)
-            wanted = self.endpoints.staging(parts[elements], each.dtype)
-            for node, size in enumerate(wanted.nodes.tolist()):
-                staging[node] = max(staging[node], size)
-        servers = max(schedule.servers for schedule in schedules.values())
-        return _Need(
-            gradients=Stock(
-                self.endpoints.memory,
-                [piece.elements for piece in each.job.pieces],
-                len(group.hosts),
-                each.dtype,
-            ),
-            server_bytes=max(schedules) * item,
-            servers=servers,
-            staging=staging,
-        )
-
-    def _make(
-        self,
-        number: int,
-        schedules: dict[int, Schedule],
-        parts: dict[int, Plans],
-        need: _Need,
-    ) -> _Ready:
-        memory, dtype = self.endpoints.memory, self.assignments[number].dtype
-        return _Ready(
-            need.gradients,
-            schedules,
-            parts,
-            [
-                [memory.take(max(schedules), dtype) for _ in range(need.servers)]
-                for _ in range(CHANNELS)
-            ],
-            [[memory.take_bytes(size) for size in need.staging] for _ in range(CHANNELS)],
-            credit_bytes(self.endpoints.aggregators.get(number)),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Need:
-    """The memory that one job needs."""
-
-    gradients: Stock
-    server_bytes: int
-    servers: int
-    staging: list[int]  # by node
-
-    @property
-    def total_bytes(self) -> int:
-        per_channel = self.servers * aligned(self.server_bytes)
-        per_channel += sum(aligned(size) for size in self.staging)
-        return self.gradients.total_bytes + CHANNELS * per_channel
+    def _kit(self, number: int, each: Assignment) -> Kit[int]:
+        courses = {size: Course.of(each.schedule_for(size), size) for size in _sizes(each)}
+        pieces = [piece.elements for piece in each.job.pieces]
+        return Kit(self.endpoints, number, courses, pieces, each.dtype, channels=CHANNELS)
 
 
 def _sizes(each: Assignment) -> set[int]:

@@ -1,0 +1,61 @@
+"""Graphs of work by their spec: a trace is read once, however often somebody asks."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.spec.workload import LLM, WorkloadSpec
+from ringleaf.hosts.workload.llm.generate import generate
+from ringleaf.hosts.workload.llm.sizes import Sizes, Split
+from ringleaf.hosts.workload.meetings import Matched, match
+
+
+def load(spec: WorkloadSpec) -> Matched:
+    """Return the graph of a spec, matched.
+
+    Raises:
+        ConfigError: If its files can't be read or don't make sense, or it could wait forever.
+    """
+    if spec.workload == LLM:
+        return _make(spec.preset or "llm", *spec.model_sizes())
+    return _read(spec.files, spec.groups, spec.flops)
+
+
+@lru_cache(maxsize=1)
+def _make(name: str, sizes: Sizes, split: Split) -> Matched:
+    return match(generate(name, sizes, split))
+
+
+@lru_cache(maxsize=1)
+def _read(files: str, groups: str, flops: float | None) -> Matched:
+    from ringleaf.hosts.workload.formats.files import read_trace  # loads protobuf
+
+    return match(read_trace(files, groups, flops))
+
+
+def fit(spec: WorkloadSpec) -> WorkloadSpec:
+    """Return the spec with a host for each rank, if it says nothing of the number of hosts.
+
+    Raises:
+        ConfigError: If the graph can't be made or read.
+    """
+    if spec.inject_bps is not None:
+        from ringleaf.experiments.network import divide_injection
+
+        spec = divide_injection(spec)
+    ranks = len(load(spec).graph.ranks)
+    return spec if spec.hosts else spec.model_copy(update={"hosts": max(ranks, 2)})
+
+
+def check_ranks(ranks: int, hosts: int) -> None:
+    """Check that there is a host for each rank.
+
+    Raises:
+        ConfigError: If not.
+    """
+    if ranks > hosts:
+        raise ConfigError(
+            f"hosts: each of {ranks} ranks needs one, got {hosts}; take a larger topology, or "
+            "leave its sizes open"
+        )

@@ -1,0 +1,212 @@
+"""Experiments whose workload is a graph of work: a model in parallel, or an execution trace.
+
+workload: llm
+preset: gpt13b          # sizes that are not given are the preset's
+micro_batches: 4
+layers_per_stage: 2
+
+workload: trace
+files: traces/gpt.*.et  # Chakra, a file per rank; or a GOAL file
+algo: halvingdoubling, alltoall
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Annotated, Any, Self
+
+from pydantic import ValidationInfo, model_validator
+
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.errors import ConfigError, choose
+from ringleaf.experiments.spec import kinds
+from ringleaf.experiments.spec.collective import DATA
+from ringleaf.experiments.spec.kinds import Text, label, option
+from ringleaf.experiments.spec.network import VIRTUAL, WHERE, NetworkSpec
+from ringleaf.hosts.workload.llm.pipeline import SCHEDULES
+from ringleaf.hosts.workload.llm.presets import PRESETS, Preset
+from ringleaf.hosts.workload.llm.sizes import Sizes, Split, check
+from ringleaf.topologies.registry import TOPOLOGIES
+from ringleaf.units import parse_flops
+
+LLM, TRACE = WORKLOADS = ("llm", "trace")
+
+PACKED, SCATTERED = PLACEMENTS = ("packed", "scattered")
+
+AUTO = "auto"
+
+
+def _algorithms(text: str, where: str) -> tuple[str, ...]:
+    """Read names of algorithms, of a different collective each."""
+    names = kinds.several(where, "algorithm", text, list(ALGORITHMS))
+    taken: dict[object, str] = {}
+    for name in names:
+        other = taken.setdefault(ALGORITHMS[name].collective, name)
+        if other != name:
+            raise ConfigError(
+                f"{where}: one algorithm for each collective, got {other!r} and {name!r} for "
+                f"{ALGORITHMS[name].collective.value}"
+            )
+    return names
+
+
+def _count(help: str, flags: str) -> Any:
+    return option("", f"Models: {help}; default: the preset's", flags=flags)
+
+
+class WorkloadSpec(NetworkSpec):
+    """An experiment that replays a graph of work, every value checked and defaults filled in."""
+
+    workload: Annotated[str, kinds.one_of("workload", WORKLOADS)] = option(
+        LLM, "Workload: llm (a model in parallel, by its sizes) or trace (files of a trace)"
+    )
+    topo: kinds.Topology = option(
+        "leafspine",
+        f"Topology: {', '.join(TOPOLOGIES)}; with parameters: fattree,k=8. Sizes that are left "
+        "open are made to fit the ranks",
+        flags="--topo",
+    )
+    files: Annotated[str, Text(lambda text, where: text)] = option(
+        "", "Traces: a GOAL file, or Chakra's files, one per rank: gpt.*.et"
+    )
+    groups: Annotated[str, Text(lambda text, where: text)] = option(
+        "",
+        "Traces: JSON file of Chakra's process groups; default: NAME.groups.json or "
+        "comm_group.json beside the trace",
+        flags="--groups",
+    )
+    preset: Annotated[str, Text(lambda text, where: text)] = option(
+        "", f"Models: sizes to begin with: {', '.join(PRESETS)}"
+    )
+    layers: kinds.AnyCount = _count("number of layers", "--layers")
+    hidden: kinds.AnyCount = _count("width of a token's activation", "--hidden")
+    heads: kinds.AnyCount = _count("attention heads", "--heads")
+    kv_heads: kinds.AnyCount = _count("heads of keys and values", "--kv-heads")
+    ffn: kinds.AnyCount = _count("inner width of the feed-forward network", "--ffn")
+    ffn_matrices: kinds.AnyCount = _count("its matrices: 2, or 3 if it is gated", "--ffn-matrices")
+    sequence: kinds.AnyCount = _count("tokens of a sequence", "--sequence")
+    experts: kinds.AnyCount = _count("experts of each layer", "--experts")
+    topk: kinds.AnyCount = _count("experts that each token is sent to", "--topk")
+    tp: kinds.AnyCount = _count("ranks of tensor parallelism", "--tp")
+    pp: kinds.AnyCount = _count("ranks of pipeline parallelism", "--pp")
+    dp: kinds.AnyCount = _count("replicas of data parallelism", "--dp")
+    ep: kinds.AnyCount = _count("of these, replicas that share experts", "--ep")
+    cp: kinds.AnyCount = _count("ranks that share each sequence", "--cp")
+    micro_batch: kinds.AnyCount = _count("sequences of a micro-batch", "--micro-batch")
+    micro_batches: kinds.AnyCount = _count("micro-batches of an iteration", "--micro-batches")
+    schedule: Annotated[str, Text(lambda text, where: text)] = option(
+        "", f"Models: the pipeline's: {', '.join(SCHEDULES)}; default: 1f1b", flags="--schedule"
+    )
+    chunks: kinds.AnyCount = _count("parts of the model on a rank, if interleaved", "--chunks")
+    zero: Annotated[int | None, kinds.whole(0, 3, empty=True)] = option(
+        "", "Models: stage of ZeRO, 0 to 3; default: the preset's", flags="--zero"
+    )
+    sequence_parallel: Annotated[
+        bool | None, Text(lambda text, where: kinds.parse_yes(where, text), empty=True)
+    ] = option(
+        "",
+        "Models: yes: tensor parallelism by reduce-scatters and all-gathers",
+        flags="--sequence-parallel",
+    )
+    scatter_gather: Annotated[
+        bool | None, Text(lambda text, where: kinds.parse_yes(where, text), empty=True)
+    ] = option(
+        "",
+        "Models: yes: each rank of tensor parallelism sends its part of an activation only",
+        flags="--scatter-gather",
+    )
+    layers_per_stage: kinds.AnyCount = option(
+        "",
+        "Models: layers of each stage that are simulated; default: all",
+        flags="--layers-per-stage",
+    )
+    flops: Annotated[float | None, Text(parse_flops, empty=True)] = option(
+        "",
+        "Operations per second of a rank, as it really computes: 150T. Traces: for computations "
+        "that have operations and no time",
+        flags="--flops",
+    )
+    algos: Annotated[tuple[str, ...], Text(_algorithms, listed=True)] = option(
+        "ring",
+        "Algorithms, one for each collective at most; collectives without one have their usual",
+        flags="--algo",
+        name="algo",
+    )
+    data: Annotated[str, kinds.one_of("data", (AUTO, *DATA))] = option(
+        AUTO,
+        "Data of messages: random, and all results are checked; none: sizes only; auto: random "
+        "for small workloads",
+        flags="--data",
+    )
+    placement: Annotated[str, kinds.one_of("placement", PLACEMENTS)] = option(
+        PACKED,
+        "Place of ranks: packed (in their order, so neighbours share switches) or scattered "
+        "(at random, by the seed)",
+        flags="--placement",
+    )
+
+    chakra: kinds.Yes = option(
+        "no", "Write Chakra traces of what ran: a file per rank, with its times", flags="--chakra"
+    )
+
+    @model_validator(mode="after")
+    def _check_workload(self, info: ValidationInfo) -> Self:
+        where = label(info, WHERE)
+        if self.net != VIRTUAL:
+            raise ConfigError(f"{where}net: workloads run only in virtual time, got {self.net!r}")
+        if self.workload == TRACE:
+            if not self.files:
+                raise ConfigError(f"{where}files: a trace has files, got none; like gpt.*.et")
+            for name in (*_names(Sizes), *_names(Split), "preset"):
+                if name != "flops" and getattr(self, name, None):
+                    raise ConfigError(
+                        f"{where}{name}: is of models, got {getattr(self, name)!r} for a trace"
+                    )
+        else:
+            if self.files:
+                raise ConfigError(
+                    f"{where}files: are of traces, got {self.files!r}; take workload: trace"
+                )
+            sizes, split = self.model_sizes(where)
+            check(sizes, split, where)
+        return self
+
+    def model_sizes(self, where: str = "") -> tuple[Sizes, Split]:
+        """Return the sizes of the model and of its division, the preset's where none are given."""
+        base = _preset(self.preset, f"{where}preset")
+        given = {name: getattr(self, name, None) for name in (*_names(Sizes), *_names(Split))}
+        found = {name: value for name, value in given.items() if value not in (None, "")}
+        if base is None:
+            base = _from_sizes(found, where)
+        own = {name: found[name] for name in _names(Sizes) if name in found}
+        split = {name: found[name] for name in _names(Split) if name in found}
+        return replace(base.sizes, **own), replace(base.split, **split)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the spec as for JSON, with the sizes of a model that were worked out."""
+        found = super().plain()
+        if self.workload == LLM:
+            sizes, split = self.model_sizes()
+            for each in (sizes, split):
+                found |= {name: getattr(each, name) for name in _names(type(each))}
+        return found
+
+
+def _names(kind: type[Sizes] | type[Split]) -> list[str]:
+    return [field.name for field in fields(kind)]
+
+
+def _preset(name: str, where: str) -> Preset | None:
+    return PRESETS[choose(where, "preset", name, PRESETS)] if name else None
+
+
+def _from_sizes(found: dict[str, Any], where: str) -> Preset:
+    """Return the sizes of a model that has no preset; some must be given."""
+    for name in ("layers", "hidden", "heads"):
+        if name not in found:
+            raise ConfigError(
+                f"{where}{name}: must be given where there is no preset, got none; "
+                f"presets: {', '.join(PRESETS)}"
+            )
+    hidden, heads = found["hidden"], found["heads"]
+    return Preset("", Sizes(found["layers"], hidden, heads, heads, 4 * hidden), Split())

@@ -1,0 +1,1 @@
+"""Runs that replay a graph of work: an execution trace, or a model in parallel."""

@@ -1,0 +1,97 @@
+"""`report.html` of a replay: a page that opens from disk and asks the network for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+
+from ringleaf.experiments import drops
+from ringleaf.experiments.page.document import document, figure
+from ringleaf.experiments.work.accounts import WorkRow
+from ringleaf.experiments.work.results import KIND, WorkResults
+from ringleaf.experiments.work.timeline import FILE
+from ringleaf.units import PS_PER_MS, PS_PER_US, format_size, format_time
+
+_CAPTIONS = {
+    "ranks": (
+        "Ranks over time",
+        "Each rank's computations, and below them its messages and collectives on the wire.",
+    ),
+    "spending": (
+        "Where ranks' time went",
+        "Exposed communication: the rank took part in something on the wire, and computed nothing. "
+        "Idle: neither.",
+    ),
+    "link": ("The busiest link", "Load over time, by kind of traffic."),
+}
+_COLUMNS = (
+    "traffic", "call", "algorithm", "ranks", "size", "count", "time (us)", "longest (us)",
+    "wait (us)", "exposed (ms)",
+)  # fmt: skip
+
+
+def render(found: WorkResults, svgs: Mapping[str, str], *, about: Iterable[str], spec: str) -> str:
+    """Return the page.
+
+    Args:
+        found: The results.
+        svgs: Figure name -> SVG.
+        about: Sentences on the workload and the network.
+        spec: Text of the YAML file, to run it again.
+    """
+    title, *others = about
+    counts = {(KIND, 0): found.drop_counts} if found.drop_counts else {}
+    parts = (
+        *(f'<p class="soft">{escape(line)}</p>' for line in (title, *others)),
+        *_facts(found),
+        '<div class="figures">',
+        *(figure(svgs[name], *_CAPTIONS[name]) for name in _CAPTIONS if name in svgs),
+        "</div>",
+        "<h2>Traffic</h2>",
+        *_table(found.rows),
+        *drops.as_html(counts),
+        f'<p class="soft">{_shown(found)} {escape(FILE)} opens at ui.perfetto.dev and in '
+        "chrome://tracing.</p>",
+        "<h2>Run it again</h2>",
+        "<p>make exp SPEC=spec.yaml, with</p>",
+        f"<pre>{escape(spec)}</pre>",
+    )
+    return document(f"Workload {title.partition(',')[0]}", parts)
+
+
+def _shown(found: WorkResults) -> str:
+    line = found.timeline
+    if len(line.ranks) == line.of:
+        return "All ranks' timelines:"
+    return f"Timelines of {len(line.ranks)} of {line.of} ranks:"
+
+
+def _facts(found: WorkResults) -> Iterator[str]:
+    yield '<ul class="facts">'
+    if found.wrong is not None:
+        kind = "bad" if found.wrong else "good"
+        reason = found.reason or "each result that was checked"
+        yield f'<li class="{kind}"><b>{found.wrong:,} wrong</b><span>{escape(reason)}</span></li>'
+    yield f"<li><b>{format_time(found.iteration_ps)}</b><span>iteration, simulated</span></li>"
+    for name, what in (
+        ("compute_ps", "of ranks' time: computing"),
+        ("exposed_ps", "exposed communication"),
+        ("idle_ps", "idle"),
+    ):
+        yield f"<li><b>{100 * found.share(name):.1f} %</b><span>{what}</span></li>"
+    yield "</ul>"
+
+
+def _table(rows: Sequence[WorkRow]) -> Iterator[str]:
+    yield '<div class="scroll"><table><thead><tr>'
+    yield from (f"<th>{escape(name)}</th>" for name in _COLUMNS)
+    yield "</tr></thead><tbody>"
+    for row in rows:
+        cells = (
+            row.label, row.call, row.algo, str(row.ranks), format_size(row.size_bytes),
+            f"{row.count:,}",
+            *(f"{each / PS_PER_US:,.2f}" for each in (row.time_ps, row.longest_ps, row.wait_ps)),
+            f"{row.exposed_ps / PS_PER_MS:,.3f}",
+        )  # fmt: skip
+        yield "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+    yield "</tbody></table></div>"

@@ -1,0 +1,137 @@
+"""The files that replays write: rows for a table, ranks' accounts, and series for figures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments import drops
+from ringleaf.experiments.folder import write_bytes, write_text
+from ringleaf.experiments.results import SCHEMA_VERSION, read_json
+from ringleaf.experiments.work.accounts import Spending, WorkRow
+from ringleaf.experiments.work.timeline import FILE, Timeline
+from ringleaf.hosts.workload.replay import Times
+from ringleaf.networks.outcome import Drop
+
+KIND = "workload"
+"""The kind of such a run directory, in its `summary.json`."""
+
+FILES = (
+    *("config.json", "results.csv", "ranks.csv", "summary.json", "series.npz", "spec.yaml"),
+    *("log.txt", FILE, drops.FILE),
+)
+
+
+@dataclass(slots=True)
+class WorkResults:
+    """All that figures and reports show; times in picoseconds of virtual time."""
+
+    iteration_ps: int
+    wrong: int | None  # elements; None: there were no data
+    reason: str  # why the first of them is wrong
+    retransmissions: int
+    drops: int
+    packet_hops: int
+    peak_queue_bytes: int
+    rows: list[WorkRow]
+    spending: list[Spending]  # by rank
+    timeline: Timeline
+    bin_ps: int = 0
+    link: str = ""  # the busiest
+    link_rate_bps: int = 0
+    labels: list[str] = field(default_factory=list)  # of the rows of `link_series`
+    link_series: npt.NDArray[np.int64] | None = None  # (labels, bins) bytes on it
+    drop_counts: list[Drop] = field(default_factory=list)
+    times: list[list[Times]] = field(default_factory=list)  # by rank and node; not in files
+
+    def share(self, name: str) -> float:
+        """Return a part of the ranks' time, of `Spending`'s, relative to the whole."""
+        spent = fmean(getattr(each, name) for each in self.spending)
+        return spent / max(self.iteration_ps, 1)
+
+    @property
+    def bubble(self) -> float:
+        """The ranks' idle time, relative to the time in which they compute or communicate."""
+        used = sum(each.compute_ps + each.exposed_ps for each in self.spending)
+        return sum(each.idle_ps for each in self.spending) / max(used, 1)
+
+
+_SCALARS = ("iteration_ps", "wrong", "reason", "retransmissions", "drops", "packet_hops",
+            "peak_queue_bytes", "bin_ps", "link", "link_rate_bps", "labels")  # fmt: skip
+
+
+def write_all(
+    folder: Path, results: WorkResults, about: Sequence[str], config: Mapping[str, Any]
+) -> None:
+    """Write all files of a run but its configuration and log."""
+    _write_csv(folder / "results.csv", WorkRow, [asdict(row) for row in results.rows])
+    _write_csv(folder / "ranks.csv", Spending, [asdict(each) for each in results.spending])
+    summary = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": KIND,
+        "time": "virtual",
+        "complete": True,
+        **{name: getattr(results, name) for name in _SCALARS},
+        "compute_share": results.share("compute_ps"),
+        "exposed_share": results.share("exposed_ps"),
+        "idle_share": results.share("idle_ps"),
+        "bubble": results.bubble,
+        "about": list(about),
+        "config": dict(config),
+        "rows": [asdict(row) for row in results.rows],
+    }
+    write_text(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
+    packed = io.BytesIO()
+    np.savez_compressed(packed, **_arrays(results))
+    write_bytes(folder / "series.npz", packed.getvalue())
+    write_text(folder / FILE, results.timeline.as_chrome())
+    if results.drop_counts:
+        write_text(folder / drops.FILE, drops.as_csv({(KIND, 0): results.drop_counts}))
+
+
+def _arrays(results: WorkResults) -> dict[str, Any]:
+    return {} if results.link_series is None else {"link_series": results.link_series}
+
+
+def _write_csv(path: Path, kind: type[Any], rows: Sequence[Mapping[str, Any]]) -> None:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [each.name for each in fields(kind)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
+
+
+def read_results(folder: Path) -> WorkResults:
+    """Load the results of a replay from its directory.
+
+    Raises:
+        ConfigError: If it is no such run, or was written in another version's format.
+    """
+    summary = read_json(folder / "summary.json")
+    try:
+        with np.load(folder / "series.npz") as arrays:
+            series = {name: arrays[name] for name in arrays.files}
+        with (folder / "ranks.csv").open(newline="") as file:
+            ranks = [{k: int(v) for k, v in row.items()} for row in csv.DictReader(file)]
+        timeline = Timeline.from_chrome((folder / FILE).read_text())
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise ConfigError(
+            f"plot: can't read the run's files, got {str(folder)!r}: {error}; run it again"
+        ) from error
+    return WorkResults(
+        **{name: summary[name] for name in _SCALARS},
+        rows=[WorkRow(**row) for row in summary["rows"]],
+        spending=[Spending(**row) for row in ranks],
+        timeline=timeline,
+        link_series=series.get("link_series"),
+    )

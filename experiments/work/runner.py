@@ -1,0 +1,187 @@
+"""Replay a graph of work on a virtual network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.estimate import HOPS_PER_S, count_threads
+from ringleaf.experiments.graph import fit, load
+from ringleaf.experiments.network import common_options, make_graph
+from ringleaf.experiments.spec.collective import NONE, RANDOM
+from ringleaf.experiments.spec.workload import AUTO, WorkloadSpec
+from ringleaf.experiments.threads import count_cores
+from ringleaf.experiments.work.hops import count_hops
+from ringleaf.experiments.work.ledger import NoData, RandomData
+from ringleaf.experiments.work.placement import place_ranks
+from ringleaf.experiments.work.schedules import Scheduling, elements_of
+from ringleaf.experiments.work.summary import summarise
+from ringleaf.hosts.workload.graph import Call
+from ringleaf.hosts.workload.meetings import Matched
+from ringleaf.ina.registry import SYSTEMS
+from ringleaf.tensors import FLOAT32
+from ringleaf.topologies.graph import hosts
+
+if TYPE_CHECKING:
+    from ringleaf.experiments.work.results import WorkResults
+    from ringleaf.ina.systems import System
+    from ringleaf.networks.endpoints.work import Score, Team
+    from ringleaf.networks.groups import Group
+
+SMALL_BYTES = 64 << 20
+"""Data are random by default if all ranks together bring in no more than this."""
+
+MOST_NUMBER = 255  # of groups, as packets have it
+
+Tell = Callable[[float, int, int], None]
+Hops = Callable[[int], None]
+
+
+class WorkExperiment:
+    """A spec with its graph and topology.
+
+    Raises:
+        ConfigError: If the graph can't be made or read, or doesn't fit the topology.
+        TopologyError: If there is no such topology.
+    """
+
+    def __init__(self, spec: WorkloadSpec) -> None:
+        self.spec = spec = fit(spec)
+        self.matched: Matched = load(spec)
+        self.graph = make_graph(spec)
+        ranks = len(self.matched.graph.ranks)
+        self.hosts = place_ranks(hosts(self.graph), ranks, spec.placement, spec.seed)
+        self.scheduling = Scheduling(self.graph, spec.algos)
+        algorithm = self.scheduling.algorithm(Call.ALLREDUCE)
+        assert algorithm is not None
+        self.system: System | None = SYSTEMS[algorithm.name] if algorithm.in_network else None
+        self.data = self._choose_data()
+        self.wall_s = 0.0
+        """The time that the simulation took."""
+
+    def _choose_data(self) -> str:
+        if self.spec.data == NONE and self.system is not None:
+            raise ConfigError(
+                f"data: switches add up data, got {NONE!r} and {self.system.name!r}; take random"
+            )
+        if self.spec.data != AUTO:
+            return self.spec.data
+        given = sum(each.size_bytes * len(each.ranks) for each in self.matched.meetings)
+        return RANDOM if given <= SMALL_BYTES or self.system is not None else NONE
+
+    @property
+    def calls(self) -> dict[Call | None, str]:
+        """The algorithm of each call in the graph; that of a message, or of messages, is direct."""
+        found = dict.fromkeys(each.call for each in self.matched.meetings)
+        named = {call: self.scheduling.algorithm(call) for call in found}
+        return {call: each.name if each else "direct" for call, each in named.items()}
+
+    @cached_property
+    def packet_hops(self) -> int:
+        """The arrivals of data packets that a run will have, without acknowledgements."""
+        return count_hops(
+            self.graph, self.hosts, self.matched.meetings, self.scheduling, self.spec.mtu_bytes
+        )
+
+    @property
+    def threads(self) -> int:
+        """The threads that simulate the network."""
+        return count_threads(self.spec, self.packet_hops / HOPS_PER_S, count_cores())
+
+    def run(self, tell: Tell, pass_hops: Hops, *, capture: Path | None = None) -> WorkResults:
+        """Replay the graph.
+
+        Args:
+            tell: Called with the share of bytes, and of meetings, that are done.
+            pass_hops: Called with the packet arrivals so far.
+            capture: A folder for a capture of all ports.
+        """
+        from ringleaf.networks.endpoints.work import WorkDirector, find_teams
+        from ringleaf.networks.virtual import VirtualNetwork
+
+        teams = find_teams(self.matched)
+        numbers, owners = self._number(teams)
+        options = replace(
+            common_options(self.spec),
+            has_data=self.data != NONE,
+            threads=self.threads,
+            capture=capture,
+            record=self.spec.record,
+        )
+        network = VirtualNetwork(
+            self.graph,
+            options,
+            groups=[self._group(each, number) for each, number in zip(teams, numbers, strict=True)],
+            seed=self.spec.seed,
+        )
+        ledger = self._ledger()
+        director = WorkDirector(network.endpoints, self._score(), ledger, tell)
+        outcome = network.play(director, pass_hops)
+        network.close()
+        assert not director.replay.left
+        self.wall_s = outcome.wall_s
+        return summarise(self.graph, director.replay, outcome, ledger, self.calls, owners)
+
+    def _ledger(self) -> NoData | RandomData:
+        if self.data == NONE:
+            return NoData()
+        return RandomData(
+            self.matched.meetings,
+            seed=self.spec.seed,
+            system=self.system,
+            lanes=self.spec.lanes,
+        )
+
+    def _score(self) -> Score:
+        from ringleaf.networks.endpoints.work import Score
+
+        return Score(self.matched, elements_of, self.scheduling.schedule, FLOAT32)
+
+    def _system_of(self, team: Team) -> System | None:
+        """Return the system that adds up a team's all-reduces."""
+        if self.system is None or (team.group, team.ranks) not in self._reducing:
+            return None
+        return self.system
+
+    @cached_property
+    def _reducing(self) -> set[tuple[int, tuple[int, ...]]]:
+        calls = (Call.ALLREDUCE, Call.BARRIER)
+        return {(each.group, each.ranks) for each in self.matched.meetings if each.call in calls}
+
+    def _number(self, teams: Sequence[Team]) -> tuple[list[int], dict[int, str]]:
+        """Return each team's group number, and each number's label.
+
+        Teams whose all-reduces are added up by switches have a number of their own; of others, all
+        of one label have one together.
+
+        Raises:
+            ConfigError: If there are too many.
+        """
+        label_of = {(each.group, each.ranks): each.label for each in self.matched.meetings}
+        labels: dict[str, int] = {}
+        owners: dict[int, str] = {}
+        numbers = []
+        for team in teams:
+            label = label_of[team]
+            if self._system_of(team) is not None:
+                number = len(owners) + 1
+            else:
+                number = labels.setdefault(label, len(owners) + 1)
+            owners[number] = label
+            numbers.append(number)
+        if len(owners) > MOST_NUMBER:
+            raise ConfigError(
+                f"algo: a network tells {MOST_NUMBER} groups of switches' sums and kinds of "
+                f"traffic apart, got {len(owners)}; take an algorithm of hosts"
+            )
+        return numbers, owners
+
+    def _group(self, team: Team, number: int) -> Group:
+        from ringleaf.networks.groups import Group
+
+        names = tuple(self.hosts[rank] for rank in team.ranks)
+        return Group(number, names, (), self._system_of(team))

@@ -1,0 +1,116 @@
+"""A replay from start to end: table on stdout, progress on stderr, files in its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ringleaf.experiments import loading
+from ringleaf.experiments.beside import Drawer
+from ringleaf.experiments.folder import REPORT, RunFolder, write_text
+from ringleaf.experiments.jobs.session import JobsProgress
+from ringleaf.experiments.progress import to_terminal
+from ringleaf.experiments.results import now, versions, write_config, write_log
+from ringleaf.experiments.spec.options import file_name, resolve_workload
+from ringleaf.experiments.work import results as files
+from ringleaf.experiments.work import table
+from ringleaf.experiments.work.results import WorkResults
+from ringleaf.experiments.work.runner import WorkExperiment
+
+Emit = Callable[[str], None]
+
+
+def plan(experiment: WorkExperiment) -> dict[str, Any]:
+    """Return the plan of a spec: its options, and the packets that a run takes."""
+    graph = experiment.matched.graph
+    return experiment.spec.plain() | {
+        "ranks": len(graph.ranks),
+        "nodes": sum(len(work.nodes) for work in graph.ranks),
+        "meetings": len(experiment.matched.meetings),
+        "hosts_of_ranks": experiment.hosts,
+        "data": experiment.data,
+        "packet_hops": experiment.packet_hops,
+    }
+
+
+def run(
+    given: Mapping[str, Any], *, emit: Emit, drawn: bool = True, beside: Drawer | None = None
+) -> WorkResults:
+    """Replay the workload of the options; write all results to the run directory.
+
+    Figures and the report are written if `drawn`, by the process `beside` if there is one.
+
+    Raises:
+        RingleafError: If an option, the workload, the topology or the network does not allow it.
+    """
+    experiment = WorkExperiment(resolve_workload(given))
+    folder = experiment.spec.out
+    out = RunFolder(folder, emit)
+    out.note(files.FILES)
+    planned = plan(experiment)
+    config = {"kind": files.KIND, "versions": versions()} | planned
+    out.keep(partial(write_config, folder, config, given=given, started=now()))
+    about = table.about(experiment)
+    for line in table.head(experiment):
+        emit(line)
+    progress = JobsProgress(1, to_terminal())
+    progress.stage(loading.stage())
+    progress.begin(experiment.matched.graph.name)
+    captures = folder / "pcap" if experiment.spec.pcap else None
+    try:
+        found = experiment.run(
+            lambda share, done, wanted: progress.tell(share, 0, 0),
+            progress.pass_hops,
+            capture=captures,
+        )
+    finally:
+        progress.clear()
+    for row in found.rows:
+        emit(table.line(row))
+    for line in table.foot(found, experiment.wall_s):
+        emit(line)
+    if captures is not None:
+        out.note(sorted(captures.glob("*.pcapng")))
+    text = yaml.safe_dump({name: given[name] for name in given if name != "out"}, sort_keys=False)
+    out.keep(lambda: write_text(folder / "spec.yaml", text))
+    out.keep(partial(files.write_all, folder, found, about, planned))
+    out.keep(partial(write_log, folder, [_log_line(found, experiment.wall_s)]))
+    if experiment.spec.chakra:
+        out.keep(lambda: out.note(_write_traces(folder, experiment, found)))
+    if drawn:
+        progress.stage("drawing figures and the report")
+        out.keep(lambda: out.note(_draw(folder, found, about, text, beside)))
+        progress.clear()
+        if (folder / REPORT).exists():  # else the disk was full
+            emit(f"# report: {folder / REPORT}")
+    out.check()
+    return found
+
+
+def _write_traces(folder: Path, experiment: WorkExperiment, found: WorkResults) -> list[Path]:
+    from ringleaf.hosts.workload.formats.files import write_trace  # loads protobuf
+
+    graph, place = experiment.matched.graph, folder / "chakra"
+    place.mkdir(exist_ok=True)
+    return write_trace(graph, "chakra", place, file_name(graph.name), found.times)
+
+
+def _log_line(found: WorkResults, wall_s: float) -> str:
+    rate = found.packet_hops / max(wall_s, 1e-9)
+    return f"{wall_s:.3f} s of wall clock, {found.packet_hops} packet-hops, {rate:.0f} per second"
+
+
+def _draw(
+    folder: Path, found: WorkResults, about: Sequence[str], text: str, beside: Drawer | None
+) -> list[Path]:
+    """Draw figures and the report by the process beside this one, or here; return the files."""
+    drawn = beside.draw(folder) if beside else None
+    if drawn is None:
+        from ringleaf.experiments.work import drawing  # imports matplotlib
+
+        drawn = drawing.draw(folder, found, about, text)
+    return drawn

@@ -1,0 +1,145 @@
+"""The table on stdout: lines with `#` are comments, rows suit awk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ringleaf.experiments import drops
+from ringleaf.experiments.conditions import injection, inside_nodes
+from ringleaf.experiments.estimate import HOPS_PER_S, THREAD_GAIN, format_wait
+from ringleaf.experiments.spec.collective import NONE
+from ringleaf.experiments.spec.workload import LLM
+from ringleaf.experiments.work.accounts import WorkRow
+from ringleaf.experiments.work.results import WorkResults
+from ringleaf.experiments.work.runner import WorkExperiment
+from ringleaf.hosts.workload.graph import Kind
+from ringleaf.hosts.workload.llm.pipeline import bubble
+from ringleaf.topologies.injection import injections_bps
+from ringleaf.topologies.kinds import describe, link_kinds
+from ringleaf.units import PS_PER_MS, PS_PER_US, format_size, format_time
+
+_COLUMNS = (
+    ("traffic", "", 8),
+    ("call", "", 13),
+    ("algo", "", 13),
+    ("ranks", "", 5),
+    ("size", "(B)", 11),
+    ("count", "", 6),
+    ("total", "(B)", 13),
+    ("time", "(us)", 10),
+    ("longest", "(us)", 10),
+    ("wait", "(us)", 10),
+    ("exposed", "(ms)", 9),
+)
+
+
+def about(experiment: WorkExperiment) -> list[str]:
+    """Return lines on the workload and the network it runs on."""
+    spec, graph = experiment.spec, experiment.matched.graph
+    nodes = inside_nodes(spec.switch_delay_ps, spec.host_delay_ps, spec.message_overhead_ps)
+    kinds = [node.kind for _, node in graph.nodes()]
+    computing = kinds.count(Kind.COMPUTE)
+    return [
+        f"{graph.name}, {len(graph.ranks)} ranks on {experiment.graph.graph['name']}, "
+        f"{describe(link_kinds(experiment.graph))}; {spec.placement}; virtual time; "
+        f"seed {spec.seed}",
+        *(_model(experiment) if spec.workload == LLM else ()),
+        f"{computing} computations, {len(experiment.matched.meetings)} meetings of ranks; "
+        f"{_data(experiment)}",
+        f"{nodes}; {injection(*injections_bps(experiment.graph))}",
+    ]
+
+
+def _model(experiment: WorkExperiment) -> Iterator[str]:
+    """Yield lines on a model's sizes and division; what is left out is said."""
+    sizes, split = experiment.spec.model_sizes()
+    experts = f", {sizes.experts} experts of which {sizes.topk} work" if sizes.experts else ""
+    yield (
+        f"{sizes.layers} layers of {sizes.hidden}{experts}: {sizes.parameters / 1e9:.2f} billion "
+        f"parameters, without embedding and head; sequences of {sizes.sequence}; a rank computes "
+        f"{split.flops / 1e12:g} TFLOP/s"
+    )
+    chunks = f" with {split.chunks} chunks" if split.chunks > 1 else ""
+    yield (
+        f"TP {split.tp}, CP {split.cp}, DP {split.dp} (EP {split.ep}), PP {split.pp}; "
+        f"{split.micro_batches} micro-batches of {split.micro_batch}, {split.schedule}{chunks}, "
+        f"ZeRO {split.zero}; bubble by formula "
+        f"{100 * bubble(split.schedule, split.pp, split.micro_batches, split.chunks):.2f} %"
+    )
+    whole = sizes.layers // split.stages
+    if 0 < split.layers_per_stage < whole:
+        yield (
+            f"ONLY {split.layers_per_stage} of {whole} layers per stage are simulated: times are "
+            "of such a model, not of the whole one"
+        )
+
+
+def _data(experiment: WorkExperiment) -> str:
+    return (
+        "messages have sizes only"
+        if experiment.data == NONE
+        else "random data, and all results are checked"
+    )
+
+
+def head(experiment: WorkExperiment) -> Iterator[str]:
+    """Yield the lines before the first row."""
+    first, *others = about(experiment)
+    yield f"# Ringleaf: {first}"
+    yield from (f"# {line}" for line in others)
+    hops = experiment.packet_hops
+    seconds = hops / HOPS_PER_S / (1 + THREAD_GAIN * (experiment.threads - 1))
+    yield f"# needs about {hops / 1e6:.1f} M packet-hops and {format_wait(seconds)}"
+    yield "# size: bytes that each rank brings in; time: on the wire, on average; wait: from the"
+    yield "# first rank's arrival to the start; exposed: of a rank's iteration, while it computes"
+    yield "# nothing"
+    yield "#"
+    yield "#" + _line((name for name, _, _ in _COLUMNS))[1:]
+    yield "#" + _line((unit for _, unit, _ in _COLUMNS))[1:]
+
+
+def line(row: WorkRow) -> str:
+    """Return a row as a line."""
+    times = (row.time_ps, row.longest_ps, row.wait_ps)
+    return _line(
+        (
+            row.label,
+            row.call,
+            row.algo,
+            str(row.ranks),
+            str(row.size_bytes),
+            str(row.count),
+            str(row.total_bytes),
+            *(f"{time_ps / PS_PER_US:.2f}" for time_ps in times),
+            f"{row.exposed_ps / PS_PER_MS:.3f}",
+        )
+    )
+
+
+def foot(results: WorkResults, wall_s: float) -> Iterator[str]:
+    """Yield the lines after the last row."""
+    yield (
+        f"# iteration: {format_time(results.iteration_ps)}; of a rank's time: computing "
+        f"{100 * results.share('compute_ps'):.1f} %, exposed communication "
+        f"{100 * results.share('exposed_ps'):.1f} %, idle {100 * results.share('idle_ps'):.1f} %"
+    )
+    yield f"# bubble: idle time is {100 * results.bubble:.1f} % of the rest"
+    if results.wrong is None:
+        yield "# nothing was checked, as messages had sizes only"
+    else:
+        yield f"# wrong values: {results.wrong} {'OK' if not results.wrong else 'FAILED'}"
+    if results.reason:
+        yield f"# {results.reason}"
+    yield (
+        f"# fullest queue {format_size(results.peak_queue_bytes)}; {results.retransmissions} "
+        f"packets sent again"
+    )
+    if results.drops:
+        yield f"# {drops.tell('replay', 0, results.drops, results.drop_counts)}"
+    rate = results.packet_hops / max(wall_s, 1e-9) / 1e6
+    yield f"# {results.packet_hops / 1e6:.1f} M packet-hops in {wall_s:.1f} s: {rate:.2f} M/s"
+
+
+def _line(cells: Iterable[str]) -> str:
+    widths: Sequence[int] = [width for _, _, width in _COLUMNS]
+    return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()

@@ -1,0 +1,175 @@
+"""Commands of `ringleaf workload` for graphs of work: traces and models in parallel."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ringleaf.errors import ConfigError, choose
+from ringleaf.experiments.console import FAILURE, Debug, say
+from ringleaf.experiments.spec.options import (
+    OPTIONS_OF_WORKLOADS,
+    WORKLOAD,
+    file_name,
+    resolve_workload,
+)
+from ringleaf.experiments.spec.workload import LLM, TRACE, WorkloadSpec
+from ringleaf.hosts.workload.graph import Kind
+from ringleaf.hosts.workload.llm import traffic
+from ringleaf.hosts.workload.llm.presets import PRESETS
+from ringleaf.units import format_size
+
+if TYPE_CHECKING:
+    from ringleaf.hosts.workload.graph import Graph
+    from ringleaf.hosts.workload.meetings import Matched
+
+OPTIONS = {name: option for name, option in OPTIONS_OF_WORKLOADS.items() if option.flags}
+
+NAMES = f"{', '.join(PRESETS)}, or the files of a trace: NAME.goal, 'NAME.*.et'"
+
+Name = Annotated[str, typer.Argument(metavar="WORKLOAD", help=f"Workload: {NAMES}.")]
+
+_FORMATS = ("chakra", "goal")
+
+
+def is_graph(name: str) -> bool:
+    """Return whether a name is that of a graph of work, rather than of a model's layers."""
+    return name in PRESETS or name.endswith((".et", ".goal"))
+
+
+def given_for(name: str, typed: Mapping[str, str]) -> dict[str, Any]:
+    """Return the options of a workload by its name, with those that were typed.
+
+    Raises:
+        ConfigError: If there is no such workload.
+    """
+    if name.endswith((".et", ".goal")):
+        folder = file_name(Path(name).name.partition(".")[0])
+        return {WORKLOAD: TRACE, "files": name, "out": str(Path("runs") / folder), **typed}
+    choose("workload", "name", name, PRESETS)
+    return {WORKLOAD: LLM, "preset": name, **typed}
+
+
+def run_command(typed: Mapping[str, str], name: Name, debug: Debug = False) -> None:
+    """Replay a workload on a network; write a table, a timeline, figures and a report."""
+    from ringleaf.experiments.beside import drawer
+    from ringleaf.experiments.checks import check
+
+    given = given_for(name, typed)
+    check(resolve_workload(given))
+    with drawer() or nullcontext() as beside:
+        from ringleaf.experiments.work import session  # imports the network meanwhile
+
+        found = session.run(given, emit=say, beside=beside)
+    if found.wrong:
+        raise typer.Exit(FAILURE)
+
+
+def export_command(
+    typed: Mapping[str, str],
+    name: Name,
+    ranks: Annotated[int, typer.Option("--ranks", min=1, help="Ranks, for a model of layers.")] = 4,
+    iterations: Annotated[
+        int, typer.Option("--iterations", min=1, help="Iterations, for a model of layers.")
+    ] = 2,
+    form: Annotated[
+        str, typer.Option("--format", help="Format: chakra (a file per rank) or goal (messages).")
+    ] = "chakra",
+    debug: Debug = False,
+) -> None:
+    """Write a workload, or a model's job, as a trace; for GOAL, collectives become messages."""
+    from ringleaf.experiments.graph import fit, load
+    from ringleaf.hosts.workload.formats.files import GOAL, write_trace
+    from ringleaf.hosts.workload.meetings import match
+
+    choose("workload export: format", "format", form, _FORMATS)
+    if is_graph(name):
+        spec = fit(resolve_workload({**given_for(name, typed), "out": typed.get("out", ".")}))
+        matched = load(spec)
+    else:
+        plain = {WORKLOAD: TRACE, "files": "job.goal", "hosts": str(max(ranks, 2)), "out": "."}
+        spec = resolve_workload({**plain, **typed})
+        matched = match(_job(name, ranks, iterations))
+    graph = lowered(spec, matched) if form == GOAL else matched.graph
+    try:
+        spec.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"out: must be a folder, got {str(spec.out)!r}: {error.strerror}"
+        ) from error
+    files = write_trace(graph, form, spec.out, file_name(graph.name))
+    nodes = sum(len(work.nodes) for work in graph.ranks)
+    say(f"# {graph.name}: {len(graph.ranks)} ranks, {nodes} nodes, {len(files)} files")
+    say(str(files[0]))
+
+
+def _job(name: str, ranks: int, iterations: int) -> Graph:
+    """Return the graph of a job that trains a model."""
+    from ringleaf.hosts.training.model import load_model
+    from ringleaf.hosts.training.pieces import cut
+    from ringleaf.hosts.workload.jobs import graph_of_job
+
+    model = load_model(name)
+    return graph_of_job(model, cut(model), ranks=ranks, iterations=iterations)
+
+
+def lowered(spec: WorkloadSpec, matched: Matched) -> Graph:
+    """Return the graph with messages in place of collectives, by the algorithms of a spec."""
+    from ringleaf.experiments.network import make_graph
+    from ringleaf.experiments.work.schedules import ITEM_BYTES, Scheduling, elements_of
+    from ringleaf.hosts.workload.lower import lower
+
+    scheduling = Scheduling(make_graph(spec), spec.algos)
+    return lower(matched, elements_of, scheduling.schedule, ITEM_BYTES)
+
+
+def describe(name: str) -> Iterator[str]:
+    """Yield lines on a workload: its ranks and groups, and a row per kind of node."""
+    from ringleaf.experiments.graph import load
+
+    spec = resolve_workload(given_for(name, {}))
+    matched = load(spec)
+    graph = matched.graph
+    yield (
+        f"# {graph.name}: {len(graph.ranks)} ranks, {len(graph.groups)} groups, "
+        f"{sum(len(work.nodes) for work in graph.ranks)} nodes, {len(matched.meetings)} meetings"
+    )
+    if spec.workload == LLM:
+        yield from _formulas(spec)
+    yield "#"
+    yield f"#{'traffic':>9} {'what':>14} {'ranks':>5} {'size':>12} {'nodes':>9} {'total':>11}"
+    yield f"#{'':>9} {'':>14} {'':>5} {'(B)':>12} {'':>9} {'':>11}"
+    rows: Counter[tuple[str, str, int, int]] = Counter()
+    for _, node in graph.nodes():
+        if node.kind is Kind.COMPUTE:
+            rows["-", "compute", 1, 0] += 1
+            continue
+        members = len(graph.groups[node.group].ranks) if node.call else 2
+        what = node.call.value if node.call else node.kind.value
+        rows[graph.label_of(node), what, members, node.size_bytes] += 1
+    for (label, what, members, size), count in rows.items():
+        total = format_size(size * count).replace(" ", "")
+        yield f"{label:>10} {what:>14} {members:>5} {size:>12} {count:>9} {total:>11}"
+
+
+def _formulas(spec: WorkloadSpec) -> Iterator[str]:
+    """Yield a model's traffic by the formulas."""
+    sizes, split = spec.model_sizes()
+    whole = traffic.activation_bytes(sizes, split)
+    sent = 8 * whole * (split.tp - 1) // split.tp
+    gradient = traffic.dense_gradient_bytes(sizes, split)
+    yield (
+        f"# {sizes.parameters / 1e9:.2f} billion parameters; TP {split.tp}, CP {split.cp}, "
+        f"DP {split.dp} (EP {split.ep}), PP {split.pp}; {split.micro_batches} micro-batches, "
+        f"{split.schedule}"
+    )
+    yield (
+        f"# a rank sends {sent / 1e6:.1f} MB per layer and micro-batch for TP, "
+        f"{traffic.boundary_bytes(sizes, split) / 1e6:.1f} MB per boundary for PP; a layer's "
+        f"gradient is {gradient / 1e6:.1f} MB"
+    )

@@ -1,0 +1,1 @@
+"""Files of graphs of work: Chakra execution traces and GOAL schedules."""

@@ -1,0 +1,72 @@
+"""Messages in a file, each after its length: the form that Chakra's tools read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ringleaf.errors import ConfigError
+
+MOST_FILE_BYTES = 1 << 30
+MOST_LENGTH_BYTES = 5  # of a length, which is below 2^32
+
+
+def read_frames(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield each message's first byte in the file, and its bytes.
+
+    Raises:
+        ConfigError: If the file can't be read, is too long, or ends within a message.
+    """
+    data = read_bytes(path)
+    at = 0
+    while at < len(data):
+        start, size = _length(path, data, at)
+        if start + size > len(data):
+            raise ConfigError(
+                f"{path}: byte {at}: a message has {size} bytes, got {len(data) - start}; "
+                "the file is cut off, or is no Chakra trace"
+            )
+        yield start, data[start : start + size]
+        at = start + size
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return a file's bytes.
+
+    Raises:
+        ConfigError: If it can't be read, or is too long.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_FILE_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"{path}: can't read, got {error.strerror}") from error
+    if len(data) > MOST_FILE_BYTES:
+        raise ConfigError(f"{path}: at most {MOST_FILE_BYTES} bytes, got more")
+    return data
+
+
+def _length(path: Path, data: bytes, at: int) -> tuple[int, int]:
+    """Return the first byte of a message, and its length, which is a varint before it."""
+    value = 0
+    for place in range(MOST_LENGTH_BYTES):
+        if at + place == len(data):
+            raise ConfigError(f"{path}: byte {at}: must be a message's length, got the file's end")
+        byte = data[at + place]
+        value |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return at + place + 1, value
+    raise ConfigError(
+        f"{path}: byte {at}: must be a message's length, got {data[at : at + 5].hex(' ')}; "
+        "the file is no Chakra trace"
+    )
+
+
+def frame(message: bytes) -> bytes:
+    """Return a message after its length."""
+    size, length = len(message), bytearray()
+    while size >= 0x80:
+        length.append(size & 0x7F | 0x80)
+        size >>= 7
+    length.append(size)
+    return bytes(length) + message

@@ -1,0 +1,178 @@
+"""GOAL schedules, read into graphs of work and written from them.
+
+    num_ranks 2
+    rank 0 {
+      l1: calc 1000
+      l2: send 4096b to 1 tag 7
+      l2 requires l1
+    }
+    rank 1 {
+      l1: recv 4096b from 0 tag 7
+    }
+
+Times are in nanoseconds. `requires` waits for the end of a node, `irequires` for its begin.
+Messages meet by sender, receiver and tag; a receive from any sender, or of any tag, is refused, as
+its sender would depend on the network. `cpu` is a stream of computations; `nic` is ignored.
+
+Source:
+    Hoefler, Schneider and Lumsdaine, "LogGOPSim", LSAP 2010; the grammar is that of its txt2bin.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from ringleaf.errors import ConfigError
+from ringleaf.hosts.workload.formats.framing import read_bytes
+from ringleaf.hosts.workload.graph import Graph, Kind, Node, RankWork, check_ranks
+from ringleaf.units import PS_PER_NS
+
+_NUMBER = r"\d{1,15}"
+_LABEL = r"[A-Za-z]\w*"
+_ENDS = rf"(?:\s+cpu\s+(?P<cpu>{_NUMBER}))?(?:\s+nic\s+{_NUMBER})?"
+_OPERATION = re.compile(
+    rf"(?:(?P<label>{_LABEL})\s*:\s*)?"
+    rf"(?:calc\s+(?P<calc>{_NUMBER})"
+    rf"|(?P<way>send|recv)\s+(?P<size>{_NUMBER})\s*b\s+(?P<to>to|from)\s+(?P<peer>-1|{_NUMBER})"
+    rf"(?:\s+tag\s+(?P<tag>-1|{_NUMBER}))?)"
+    rf"{_ENDS}",
+    re.ASCII,
+)
+_DEPENDENCY = re.compile(rf"({_LABEL})\s+(i?requires)\s+({_LABEL})", re.ASCII)
+_RANKS = re.compile(rf"num_ranks\s+({_NUMBER})", re.ASCII)
+_BEGIN = re.compile(rf"rank\s+({_NUMBER})\s*{{", re.ASCII)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+
+
+def read_goal(path: Path) -> Graph:
+    """Return the graph of a file.
+
+    Raises:
+        ConfigError: If it can't be read or is not understood; the message names the line.
+    """
+    try:
+        text = read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path}: must be text, got byte {error.object[error.start]:#x}"
+        ) from error
+    bare = _COMMENT.sub(lambda found: "\n" * found[0].count("\n") or " ", text)
+    lines = (
+        (number, line.strip()) for number, line in enumerate(bare.split("\n"), 1) if line.strip()
+    )
+    number, first = next(lines, (1, ""))
+    found = _RANKS.fullmatch(first)
+    if found is None:
+        raise ConfigError(f"{path}: line {number}: must be num_ranks N, got {first!r:.80}")
+    count = check_ranks(f"{path}: line {number}", int(found[1]))
+    works: dict[int, RankWork] = {}
+    for number, line in lines:
+        begin = _BEGIN.fullmatch(line)
+        if begin is None or int(begin[1]) >= count or int(begin[1]) in works:
+            raise ConfigError(
+                f"{path}: line {number}: must begin another rank below {count}, as rank 0 {{, got "
+                f"{line!r:.80}"
+            )
+        works[int(begin[1])] = _read_rank(path, number, lines)
+    empty = RankWork((), str(path))
+    return Graph(path.stem, tuple(works.get(rank, empty) for rank in range(count)))
+
+
+def _read_rank(path: Path, start: int, lines: Iterator[tuple[int, str]]) -> RankWork:
+    """Return the nodes of a rank, up to its closing bracket."""
+    nodes: list[Node] = []
+    labels: dict[str, int] = {}
+    needs: list[tuple[int, str, str, str]] = []  # line, label, way, label
+    for number, line in lines:
+        if line == "}":
+            return RankWork(_depending(path, nodes, labels, needs), str(path))
+        if found := _DEPENDENCY.fullmatch(line):
+            needs.append((number, found[1], found[2], found[3]))
+            continue
+        operation = _OPERATION.fullmatch(line)
+        if operation is None:
+            raise ConfigError(
+                f"{path}: line {number}: must be calc, send, recv, requires or }}, got {line!r:.80}"
+            )
+        node = _node(f"{path}: line {number}", len(nodes), operation)
+        if node.name in labels:
+            raise ConfigError(f"{path}: line {number}: label must be new, got {node.name!r}")
+        if node.name:
+            labels[node.name] = node.id
+        nodes.append(node)
+    raise ConfigError(f"{path}: line {start}: the rank must end with }}, got the file's end")
+
+
+def _node(where: str, number: int, found: re.Match[str]) -> Node:
+    name, stream = found["label"] or "", int(found["cpu"] or 0)
+    if found["calc"]:
+        time_ps = int(found["calc"]) * PS_PER_NS
+        return Node(number, Kind.COMPUTE, name, time_ps, stream=stream)
+    is_send = found["way"] == "send"
+    if found["to"] != ("to" if is_send else "from"):
+        raise ConfigError(f"{where}: must be send to or recv from, got {found[0]!r:.80}")
+    if "-1" in (found["peer"], found["tag"]):
+        raise ConfigError(
+            f"{where}: must name its peer and tag, got {found[0]!r:.80}; any sender or tag is not "
+            "supported"
+        )
+    return Node(
+        number,
+        Kind.SEND if is_send else Kind.RECEIVE,
+        name,
+        size_bytes=int(found["size"]),
+        peer=int(found["peer"]),
+        tag=int(found["tag"] or 0),
+        stream=stream,
+    )
+
+
+def _depending(
+    path: Path, nodes: list[Node], labels: dict[str, int], needs: list[tuple[int, str, str, str]]
+) -> tuple[Node, ...]:
+    """Return the nodes with what they wait for."""
+    after: dict[int, list[int]] = {}
+    begun: dict[int, list[int]] = {}
+    for number, one, way, other in needs:
+        for label in (one, other):
+            if label not in labels:
+                raise ConfigError(f"{path}: line {number}: no such label, got {label!r}")
+        (after if way == "requires" else begun).setdefault(labels[one], []).append(labels[other])
+    return tuple(
+        replace(node, after=tuple(after.get(node.id, ())), begun=tuple(begun.get(node.id, ())))
+        for node in nodes
+    )
+
+
+def write_goal(graph: Graph) -> Iterator[str]:
+    """Yield the lines of a file; times are rounded to nanoseconds.
+
+    The graph must not have collectives (`lower` replaces them by messages).
+
+    Raises:
+        ConfigError: If it has one.
+    """
+    yield f"num_ranks {len(graph.ranks)}"
+    for rank, work in enumerate(graph.ranks):
+        yield f"rank {rank} {{"
+        for node in work.nodes:
+            yield f"l{node.id}: {_operation(graph, rank, node)}"
+        for node in work.nodes:
+            yield from (f"l{node.id} requires l{each}" for each in node.after)
+            yield from (f"l{node.id} irequires l{each}" for each in node.begun)
+        yield "}"
+
+
+def _operation(graph: Graph, rank: int, node: Node) -> str:
+    cpu = f" cpu {node.stream}" if node.stream > 0 else ""
+    if node.kind is Kind.COMPUTE:
+        return f"calc {round(node.duration_ps / PS_PER_NS)}{cpu}"
+    if node.kind is Kind.COLLECTIVE:
+        raise ConfigError(
+            f"{graph.place(rank, node)}: GOAL has messages only, got a collective; lower it first"
+        )
+    way, to = ("send", "to") if node.kind is Kind.SEND else ("recv", "from")
+    return f"{way} {node.size_bytes}b {to} {node.peer} tag {node.tag}{cpu}"

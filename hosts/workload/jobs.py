@@ -1,0 +1,100 @@
+"""Data-parallel training jobs as graphs of work, planned or as they ran."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ringleaf.hosts.training.job import Iteration, TrainingJob
+from ringleaf.hosts.training.model import DTYPE_BYTES, Model
+from ringleaf.hosts.training.pieces import Piece
+from ringleaf.hosts.workload.graph import Call, CallGroup, Graph, Kind, Node, RankWork
+from ringleaf.hosts.workload.replay import Times
+from ringleaf.units import FOREVER_PS
+
+GROUP = "dp"
+
+
+def graph_of_job(
+    model: Model, pieces: Sequence[Piece], *, ranks: int, iterations: int, start_ps: int = 0
+) -> Graph:
+    """Return the graph of a job, in which all ranks have the same nodes.
+
+    A piece of the gradient is reduced when the backward passes of its layers are over, and the
+    next forward pass of a layer waits for its pieces.
+
+    Args:
+        model: The model that is trained.
+        pieces: The pieces of its gradient.
+        ranks: Number of ranks.
+        iterations: Number of iterations.
+        start_ps: Time at which it starts.
+    """
+    nodes: list[Node] = []
+
+    def compute(name: str, time_ps: int, after: Sequence[int]) -> int:
+        nodes.append(Node(len(nodes), Kind.COMPUTE, name, time_ps, after=tuple(after)))
+        return len(nodes) - 1
+
+    item = DTYPE_BYTES[model.dtype]
+    last = [compute("start", start_ps, ())] if start_ps else []
+    reduced: dict[int, list[int]] = {}  # by layer, the nodes that its next forward pass awaits
+    for number in range(iterations):
+        for layer, each in enumerate(model.layers):
+            after = (*last, *reduced.get(layer, ()))
+            last = [compute(f"forward {number + 1} {each.name}", each.forward_ps, after)]
+        reduced = {}
+        for layer in reversed(range(len(model.layers))):
+            each = model.layers[layer]
+            last = [compute(f"backward {number + 1} {each.name}", each.backward_ps, last)]
+            for piece in (piece for piece in pieces if piece.front == layer):
+                for part in piece.layers:
+                    reduced.setdefault(part, []).append(len(nodes))
+                nodes.append(
+                    Node(
+                        len(nodes),
+                        Kind.COLLECTIVE,
+                        f"gradient {number + 1} {piece.number}",
+                        size_bytes=piece.elements * item,
+                        call=Call.ALLREDUCE,
+                        group=0,
+                        after=tuple(last),
+                    )
+                )
+    work = RankWork(tuple(nodes))
+    return Graph(model.name, (work,) * ranks, (CallGroup(GROUP, tuple(range(ranks))),))
+
+
+Reduced = Mapping[tuple[int, int], tuple[int, int, int]]
+"""By iteration, from 0, and number of a piece: when it was ready, started and ended."""
+
+
+def times_of_job(job: TrainingJob, reduced: Reduced) -> list[Times]:
+    """Return the times of the nodes that `graph_of_job` has for a job's complete iterations."""
+    found = [Times(0, 0, job.start_ps)] if job.start_ps else []
+    for number, iteration in enumerate(complete(job)):
+        found += _iteration(job, number, iteration, reduced)
+    return found
+
+
+def complete(job: TrainingJob) -> list[Iteration]:
+    """Return the iterations of a job that are over."""
+    return [each for each in job.history if each.end_ps < FOREVER_PS]
+
+
+def _iteration(
+    job: TrainingJob, number: int, iteration: Iteration, reduced: Reduced
+) -> list[Times]:
+    found = []
+    now_ps = iteration.start_ps
+    layers = job.model.layers
+    for layer, wait_ps in zip(layers, iteration.waits_ps, strict=True):
+        start_ps = now_ps + wait_ps
+        now_ps = start_ps + layer.forward_ps
+        found.append(Times(start_ps, start_ps, now_ps))
+    for place in reversed(range(len(layers))):
+        start_ps, now_ps = now_ps, now_ps + layers[place].backward_ps
+        found.append(Times(start_ps, start_ps, now_ps))
+        for piece in job.pieces:
+            if piece.front == place:
+                found.append(Times(*reduced[number, piece.number]))
+    return found

@@ -1,0 +1,1 @@
+"""Language models trained in parallel, as graphs of work made from their sizes."""

@@ -1,0 +1,227 @@
+"""The graph of one training iteration of a model in parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ringleaf.hosts.workload.graph import Call, Graph, Kind, Node, RankWork
+from ringleaf.hosts.workload.llm import layout, traffic
+from ringleaf.hosts.workload.llm.layout import Layout, Place
+from ringleaf.hosts.workload.llm.pipeline import SCHEDULES, Task, worker_of
+from ringleaf.hosts.workload.llm.sizes import Sizes, Split, check
+
+BACKWARD_TIMES = 2
+"""The length of a backward pass, in forward passes: gradients of inputs, and of weights."""
+
+
+def generate(name: str, sizes: Sizes, split: Split, where: str = "") -> Graph:
+    """Return the graph of one iteration.
+
+    Forward and backward passes of a stage are chains of computation and of the exchange inside
+    layers. Activations go to the next stage beside them, and a layer's gradient is reduced as soon
+    as its last micro-batch is through.
+
+    Args:
+        name: The graph's name.
+        sizes: The model.
+        split: Its division among ranks.
+        where: The beginning of error messages.
+
+    Raises:
+        ConfigError: If the model can't be divided so.
+    """
+    check(sizes, split, where)
+    order = SCHEDULES[split.schedule](split.pp, split.micro_batches, split.chunks)
+    numbers = Layout(sizes, split)
+    ranks = tuple(
+        RankWork(tuple(_Rank(sizes, split, numbers, at, order[at.pp]).nodes))
+        for at in numbers.places
+    )
+    return Graph(name, ranks, tuple(numbers.groups))
+
+
+class _Rank:
+    """One rank's nodes, made pass by pass. `_last` are the nodes that the next one follows."""
+
+    def __init__(
+        self, sizes: Sizes, split: Split, numbers: Layout, at: Place, tasks: list[Task]
+    ) -> None:
+        self._sizes, self._split, self._numbers, self._at = sizes, split, numbers, at
+        self._rank = numbers.rank(at)
+        self.nodes: list[Node] = []
+        self._last: tuple[int, ...] = ()
+        self._layers = range(split.layers_per_stage or sizes.layers // split.stages)
+        self._activation = traffic.activation_bytes(sizes, split)
+        first = {_kind(task): task for task in reversed(tasks)}
+        last = {_kind(task): task for task in tasks}
+        for task in tasks:
+            self._pass(task, is_first=first[_kind(task)] is task, is_last=last[_kind(task)] is task)
+
+    def _add(self, kind: Kind, name: str, after: Iterable[int], **more: Any) -> int:
+        number = len(self.nodes)
+        self.nodes.append(Node(number, kind, name, after=tuple(after), **more))
+        return number
+
+    def _compute(self, name: str, time_ps: int) -> None:
+        self._last = (self._add(Kind.COMPUTE, name, self._last, duration_ps=time_ps),)
+
+    def _call(
+        self, label: str, call: Call, size_bytes: int, after: Iterable[int], stage: int = 0
+    ) -> tuple[int, ...]:
+        """Add a collective, if there is anybody to call it with; return what to wait for."""
+        group = self._numbers.group(label, self._rank, stage)
+        if group is None or not size_bytes:
+            return tuple(after)
+        name = f"{label} {call.value}"
+        more = {"call": call, "group": group, "size_bytes": size_bytes, "label": label}
+        return (self._add(Kind.COLLECTIVE, name, after, **more),)
+
+    def _shares(self, label: str, stage: int) -> int:
+        """Return the number of ranks of this rank's group."""
+        group = self._numbers.group(label, self._rank, stage)
+        return 1 if group is None else len(self._numbers.groups[group].ranks)
+
+    def _pass(self, task: Task, *, is_first: bool, is_last: bool) -> None:
+        split, name = self._split, f"{'B' if task.backward else 'F'}{task.micro} s{task.stage}"
+        before, then = (
+            (task.stage + 1, task.stage - 1) if task.backward else (task.stage - 1, task.stage + 1)
+        )
+        if 0 <= before < split.stages:
+            self._last += self._receive(task, before, name)
+        earlier = self._last  # parameters are gathered while the layer before computes
+        for layer in reversed(self._layers) if task.backward else self._layers:
+            here = self._last
+            if split.zero == 3 and is_first:
+                self._last += self._gather_parameters(task.stage, earlier)
+            earlier = here
+            if task.backward:
+                self._backward(f"{name} l{layer}", task.stage, is_last=is_last)
+            else:
+                self._forward(f"{name} l{layer}")
+        if 0 <= then < split.stages:
+            self._exchange(Kind.SEND, task, then, _tag(split, task), f"{name} out", self._last)
+
+    def _receive(self, task: Task, before: int, name: str) -> tuple[int, ...]:
+        tag = _tag(self._split, task._replace(stage=before))
+        after: tuple[int, ...] = (
+            self._exchange(Kind.RECEIVE, task, before, tag, f"{name} in", ()),
+        )
+        if self._split.scatter_gather:
+            size = traffic.boundary_bytes(self._sizes, self._split)
+            after = self._call(layout.TENSOR, Call.ALL_GATHER, size, after)
+        return after
+
+    def _exchange(
+        self, kind: Kind, task: Task, stage: int, tag: int, name: str, after: Iterable[int]
+    ) -> int:
+        """Add a message to, or from, the worker that has another stage of the same pipeline."""
+        peer = self._at._replace(pp=worker_of(self._split.pp, stage, task.replica))
+        return self._add(
+            kind,
+            name,
+            after,
+            size_bytes=traffic.boundary_bytes(self._sizes, self._split),
+            peer=self._numbers.rank(peer),
+            tag=tag,
+            label=layout.PIPELINE,
+        )
+
+    def _forward(self, name: str) -> None:
+        self._enter()
+        self._attention(f"{name} attention", times=1)
+        self._leave()
+        self._enter()
+        self._feed(f"{name} ffn", times=1)
+        self._leave()
+
+    def _backward(self, name: str, stage: int, *, is_last: bool) -> None:
+        self._enter()
+        self._feed(f"{name} ffn", times=BACKWARD_TIMES)
+        self._leave()
+        self._enter()
+        self._attention(f"{name} attention", times=BACKWARD_TIMES)
+        computed = self._last
+        self._leave()
+        if is_last:
+            self._reduce_gradients(stage, computed)
+
+    def _enter(self) -> None:
+        """Bring the activation together, if tensor parallelism shares it between layers."""
+        if self._split.sequence_parallel:
+            size = self._activation // self._split.tp
+            self._last = self._call(layout.TENSOR, Call.ALL_GATHER, size, self._last)
+
+    def _leave(self) -> None:
+        """Add up the parts of a result that the ranks of tensor parallelism have."""
+        call = Call.REDUCE_SCATTER if self._split.sequence_parallel else Call.ALLREDUCE
+        self._last = self._call(layout.TENSOR, call, self._activation, self._last)
+
+    def _feed(self, name: str, *, times: int) -> None:
+        """Add the feed-forward network; tokens go to the ranks of their experts, and back."""
+        size = traffic.expert_bytes(self._sizes, self._split) if self._sizes.experts else 0
+        self._last = self._call(layout.EXPERT, Call.ALL_TO_ALL, size, self._last)
+        self._compute(name, times * traffic.ffn_ps(self._sizes, self._split))
+        self._last = self._call(layout.EXPERT, Call.ALL_TO_ALL, size, self._last)
+
+    def _attention(self, name: str, *, times: int) -> None:
+        """Add attention; blocks of keys and values go round the ranks that share a sequence.
+
+        Each rank works on the block that it has while the next one comes (ring attention).
+        Backward, their gradients go with them.
+
+        Source:
+            Liu, Zaharia and Abbeel, "Ring attention with blockwise transformers", 2023.
+        """
+        parts, at = self._split.cp, self._at
+        ahead, behind = (at._replace(cp=(at.cp + step) % parts) for step in (1, -1))
+        time_ps = times * traffic.attention_ps(self._sizes, self._split) // parts
+        size = times * traffic.ring_bytes(self._sizes, self._split)
+        block = self._last
+        for part in range(parts):
+            self._last = tuple(dict.fromkeys((*self._last, *block)))
+            if part < parts - 1:
+                more: dict[str, Any] = {"size_bytes": size, "label": layout.CONTEXT, "tag": _RING}
+                self._add(Kind.SEND, f"{name} out", block, peer=self._numbers.rank(ahead), **more)
+                peer = self._numbers.rank(behind)
+                arrived = self._add(Kind.RECEIVE, f"{name} in", block, peer=peer, **more)
+                block = (arrived,)
+            self._compute(f"{name} {part}" if parts > 1 else name, time_ps)
+
+    def _gather_parameters(self, stage: int, after: Iterable[int]) -> tuple[int, ...]:
+        found: tuple[int, ...] = ()
+        for label, size in self._gradients():
+            if self._shares(label, stage) > 1:
+                share = size // self._shares(label, stage)
+                found += self._call(label, Call.ALL_GATHER, share, after, stage)
+        return found
+
+    def _reduce_gradients(self, stage: int, after: tuple[int, ...]) -> None:
+        """Add up a layer's gradients; ZeRO's stages 1 and 2 then share the new parameters."""
+        zero = self._split.zero
+        for label, size in self._gradients():
+            call = Call.REDUCE_SCATTER if zero else Call.ALLREDUCE
+            reduced = self._call(label, call, size, after, stage)
+            if zero in (1, 2):
+                share = size // self._shares(label, stage)
+                self._call(label, Call.ALL_GATHER, share, reduced, stage)
+
+    def _gradients(self) -> tuple[tuple[str, int], ...]:
+        sizes, split = self._sizes, self._split
+        return (
+            (layout.DATA, traffic.dense_gradient_bytes(sizes, split)),
+            (layout.EXPERT_DATA, traffic.expert_gradient_bytes(sizes, split)),
+        )
+
+
+_RING = 0  # the tag of ring attention, whose messages are in the order of nodes
+
+
+def _kind(task: Task) -> tuple[bool, int, int]:
+    return task.backward, task.stage, task.replica
+
+
+def _tag(split: Split, task: Task) -> int:
+    """Return the tag of a pass's result, other than `_RING`."""
+    number = (task.replica * split.stages + task.stage) * split.micro_batches + task.micro
+    return 1 + 2 * number + task.backward

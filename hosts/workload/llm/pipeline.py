@@ -1,0 +1,193 @@
+"""Pipelines: the order in which each rank does its forward and backward passes.
+
+A micro-batch passes all stages forward, then backward. A worker has one stage, or several
+(`INTERLEAVED`, `CHIMERA`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ringleaf.errors import ConfigError, choose
+
+GPIPE = "gpipe"
+ONE_F_ONE_B = "1f1b"
+INTERLEAVED = "interleaved"
+CHIMERA = "chimera"
+
+
+class Task(NamedTuple):
+    """A pass of one micro-batch through one stage.
+
+    `replica` is 0, or 1 for the pipeline of Chimera that goes the other way.
+    """
+
+    backward: bool
+    stage: int
+    micro: int
+    replica: int = 0
+
+
+Order = list[list[Task]]
+"""By worker, its tasks in their order."""
+
+
+def worker_of(pp: int, stage: int, replica: int = 0) -> int:
+    """Return the worker that has a stage."""
+    return pp - 1 - stage % pp if replica else stage % pp
+
+
+def gpipe(pp: int, micro: int, chunks: int = 1) -> Order:
+    """Return the order in which all forward passes come before all backward passes.
+
+    Source:
+        Huang et al., "GPipe", NeurIPS 2019.
+    """
+    forward, backward = range(micro), range(micro - 1, -1, -1)
+    return [
+        [Task(False, w, m) for m in forward] + [Task(True, w, m) for m in backward]
+        for w in range(pp)
+    ]
+
+
+def one_forward_one_backward(pp: int, micro: int, chunks: int = 1) -> Order:
+    """Return the order in which backward passes begin as soon as they can, with a flush at the end.
+
+    Source:
+        Narayanan et al., "Memory-efficient pipeline-parallel DNN training" (PipeDream-flush), ICML
+        2021.
+    """
+    return [
+        _warm_up(
+            [Task(False, w, m) for m in range(micro)],
+            [Task(True, w, m) for m in range(micro)],
+            pp - 1 - w,
+        )
+        for w in range(pp)
+    ]
+
+
+def interleaved(pp: int, micro: int, chunks: int) -> Order:
+    """Return the order of 1F1B in which each worker has several chunks of the model.
+
+    Source:
+        Narayanan et al., "Efficient large-scale language model training on GPU clusters using
+        Megatron-LM", SC 2021, section 2.2.
+    """
+
+    def task(backward: bool, worker: int, turn: int) -> Task:
+        chunk = turn // pp % chunks
+        number = turn // (pp * chunks) * pp + turn % pp
+        return Task(backward, (chunks - 1 - chunk if backward else chunk) * pp + worker, number)
+
+    turns = range(micro * chunks)
+    return [
+        _warm_up(
+            [task(False, w, turn) for turn in turns],
+            [task(True, w, turn) for turn in turns],
+            2 * (pp - 1 - w) + (chunks - 1) * pp,
+        )
+        for w in range(pp)
+    ]
+
+
+def chimera(pp: int, micro: int, chunks: int = 1) -> Order:
+    """Return the order of two pipelines that go opposite ways, each with half of the micro-batches.
+
+    Each worker takes, in steps of equal length, what it can do next: backward passes first, then
+    passes of later stages. At most pp - stage forward passes of a stage wait for their backward
+    passes. With micro-batches in multiples of pp that leaves pp - 2 idle steps, as in the paper.
+
+    Source:
+        Li and Hoefler, "Chimera", SC 2021.
+    """
+    half = micro // 2
+    order: Order = [[] for _ in range(pp)]
+    ends: dict[Task, int] = {}
+    done = [[[0, 0] for _ in range(pp)] for _ in range(2)]  # by replica, stage and direction
+    step = 0
+
+    def is_ready(task: Task) -> bool:
+        before = task.stage + 1 if task.backward else task.stage - 1
+        if not 0 <= before < pp:
+            return True
+        return ends.get(task._replace(stage=before), step + 1) <= step
+
+    def choices(worker: int) -> list[Task]:
+        found = []
+        for replica in range(2):
+            stage = worker_of(pp, worker, replica)
+            forward, backward = done[replica][stage]
+            first = replica * half
+            if forward < half and forward - backward < pp - stage:
+                found.append(Task(False, stage, first + forward, replica))
+            if backward < forward:
+                found.append(Task(True, stage, first + backward, replica))
+        return [task for task in found if is_ready(task)]
+
+    while any(len(tasks) < 4 * half for tasks in order):
+        chosen = [
+            (worker, min(tasks, key=lambda task: (not task.backward, -task.stage, task.micro)))
+            for worker in range(pp)
+            if (tasks := choices(worker))
+        ]
+        step += 1
+        for worker, task in chosen:
+            order[worker].append(task)
+            ends[task] = step
+            done[task.replica][task.stage][task.backward] += 1
+    return order
+
+
+def _warm_up(forward: list[Task], backward: list[Task], count: int) -> list[Task]:
+    """Return so many forward passes, then pairs of a forward and a backward pass, then the rest."""
+    count = min(count, len(forward))
+    pairs = [task for pair in zip(forward[count:], backward, strict=False) for task in pair]
+    return forward[:count] + pairs + backward[len(forward) - count :]
+
+
+SCHEDULES: dict[str, Callable[[int, int, int], Order]] = {
+    GPIPE: gpipe,
+    ONE_F_ONE_B: one_forward_one_backward,
+    INTERLEAVED: interleaved,
+    CHIMERA: chimera,
+}
+
+
+def check_pipeline(name: str, pp: int, micro: int, chunks: int, where: str) -> None:
+    """Check that a schedule can do with so many workers, micro-batches and chunks.
+
+    Raises:
+        ConfigError: If not.
+    """
+    choose(f"{where}schedule", "schedule", name, SCHEDULES)
+    if name == INTERLEAVED:
+        if chunks < 2 or pp < 2:
+            raise ConfigError(
+                f"{where}chunks: an interleaved pipeline has 2 chunks and 2 ranks at least, got "
+                f"{chunks} and {pp}"
+            )
+        if micro % pp:
+            raise ConfigError(
+                f"{where}micro_batches: must be a multiple of pp, {pp}, if interleaved, got {micro}"
+            )
+    elif chunks != 1:
+        raise ConfigError(
+            f"{where}chunks: must be 1 unless the schedule is interleaved, got {chunks}"
+        )
+    if name == CHIMERA and (pp % 2 or micro % 2):
+        raise ConfigError(
+            f"{where}schedule: chimera needs even pp and micro_batches, got {pp} and {micro}"
+        )
+
+
+def bubble(name: str, pp: int, micro: int, chunks: int = 1) -> float:
+    """Return the idle share of a pipeline with equal stages and no communication.
+
+    It is relative to the time without any bubble, (p - 1) / (v m); of Chimera, in whose paper it is
+    so, relative to the whole, (p - 2) / (2 m + p - 2) with forward and backward passes as long.
+    """
+    if name == CHIMERA:
+        return (pp - 2) / (2 * micro + pp - 2)
+    return (pp - 1) / (micro * chunks)

@@ -1,0 +1,148 @@
+"""Lowering: collectives replaced by the messages of an algorithm's schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ringleaf.collectives.rows import AGGREGATE
+from ringleaf.collectives.schedule import Schedule, chunk_ranges
+from ringleaf.errors import ConfigError
+from ringleaf.hosts.workload.graph import Graph, Kind, Node, RankWork
+from ringleaf.hosts.workload.meetings import Matched, Meeting
+
+JOIN_STREAM = 255
+"""The stream of the computations that stand for the end of a collective, and take no time."""
+
+ScheduleFor = Callable[[Meeting, int], Schedule]
+
+
+def lower(
+    matched: Matched, elements_of: Callable[[Meeting], int], schedule_for: ScheduleFor, item: int
+) -> Graph:
+    """Return a graph of computations and messages only.
+
+    A message leaves when those have come that wrote its chunks in earlier steps. A collective's
+    own node becomes a computation without duration, which waits for its messages. What is added up
+    takes no time.
+
+    Args:
+        matched: The graph.
+        elements_of: Returns the elements of each rank's tensor in a meeting.
+        schedule_for: Returns the schedule of a meeting for so many elements.
+        item: Bytes of an element.
+
+    Raises:
+        ConfigError: If switches add up, as their packets are no messages between ranks.
+    """
+    lowering = _Lowering(matched)
+    known: dict[tuple[object, ...], Schedule] = {}
+    for number, meeting in enumerate(matched.meetings):
+        if meeting.call is None:
+            continue
+        elements = elements_of(meeting)
+        key = meeting.call, len(meeting.ranks), meeting.root, elements
+        if key not in known:
+            known[key] = schedule_for(meeting, elements)
+        lowering.replace(number, known[key], elements, item)
+    return lowering.graph()
+
+
+class _Lowering:
+    """The nodes of all ranks, with numbers beyond those of the graph for new ones."""
+
+    def __init__(self, matched: Matched) -> None:
+        self._matched = matched
+        ranks = matched.graph.ranks
+        self._nodes = [{node.id: node for node in work.nodes} for work in ranks]
+        self._next = [max(nodes, default=-1) + 1 for nodes in self._nodes]
+        self._new: list[dict[int, list[Node]]] = [{} for _ in ranks]  # by the collective's number
+        self._tag = max((node.tag for _, node in matched.graph.nodes()), default=0) + 1
+
+    def replace(self, number: int, schedule: Schedule, elements: int, item: int) -> None:
+        """Put messages in place of a collective's nodes."""
+        graph, meeting = self._matched.graph, self._matched.meetings[number]
+        calls = [
+            graph.ranks[rank].nodes[place]
+            for rank, place in zip(meeting.ranks, meeting.places, strict=True)
+        ]
+        columns = schedule.columns
+        if (columns.op == AGGREGATE).any():
+            raise ConfigError(
+                f"{graph.place(meeting.ranks[0], calls[0])}: must be done by hosts, got "
+                f"{schedule.algorithm!r}; take an algorithm of hosts"
+            )
+        edges = [start for start, _ in chunk_ranges(elements, schedule.chunks)] + [elements]
+        rows = zip(
+            *(each.tolist() for each in (columns.step, columns.src, columns.dst)),
+            *(each.tolist() for each in (columns.start, columns.stop)),
+            strict=True,
+        )
+        wrote: dict[tuple[int, int], int] = {}  # the last receive, by rank and chunk
+        writing: dict[tuple[int, int], int] = {}  # likewise, of this step
+        now = -1
+        for step, src, dst, start, stop in rows:
+            if step != now:
+                wrote |= writing
+                writing, now = {}, step
+            size = (edges[stop] - edges[start]) * item
+            if not size:
+                continue
+            needs = {wrote[src, chunk] for chunk in range(start, stop) if (src, chunk) in wrote}
+            ends = meeting.ranks[src], meeting.ranks[dst]
+            self._add(ends[0], calls[src], Kind.SEND, ends[1], size, number, sorted(needs))
+            came = self._add(ends[1], calls[dst], Kind.RECEIVE, ends[0], size, number, ())
+            writing |= {(dst, chunk): came for chunk in range(start, stop)}
+
+    def _add(
+        self,
+        rank: int,
+        call: Node,
+        kind: Kind,
+        peer: int,
+        size: int,
+        number: int,
+        after: Sequence[int],
+    ) -> int:
+        label = self._matched.meetings[number].label
+        node = Node(
+            self._next[rank],
+            kind,
+            call.name,
+            size_bytes=size,
+            peer=peer,
+            tag=self._tag + number,
+            label=label,
+            after=(*call.after, *after),
+            begun=call.begun,
+        )
+        self._next[rank] += 1
+        self._new[rank].setdefault(call.id, []).append(node)
+        return node.id
+
+    def graph(self) -> Graph:
+        """Return the graph with all new nodes before the ones that wait for them."""
+        graph = self._matched.graph
+        ranks = tuple(
+            RankWork(tuple(self._work(rank, work)), work.source)
+            for rank, work in enumerate(graph.ranks)
+        )
+        return Graph(graph.name, ranks)
+
+    def _work(self, rank: int, work: RankWork) -> list[Node]:
+        found: list[Node] = []
+        for node in work.nodes:
+            if node.kind is not Kind.COLLECTIVE:
+                found.append(node)
+                continue
+            messages = self._new[rank].get(node.id, [])
+            found += messages
+            joined = (*node.after, *(each.id for each in messages))
+            found.append(
+                replace(
+                    Node(node.id, Kind.COMPUTE, node.name, stream=JOIN_STREAM),
+                    after=tuple(dict.fromkeys(joined)),
+                    begun=node.begun,
+                )
+            )
+        return found

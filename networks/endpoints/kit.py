@@ -1,0 +1,137 @@
+"""Kits: all that a group needs for the collectives that it will run, made before time begins."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from ringleaf.collectives.schedule import Schedule
+from ringleaf.hosts.executor.build import Executors
+from ringleaf.hosts.plan import Plans, plans
+from ringleaf.networks.endpoints.endpoints import Endpoints
+from ringleaf.networks.endpoints.memory import aligned
+from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.networks.endpoints.stock import Stock
+from ringleaf.tensors import Array, ElementType
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A schedule for tensors of one size, cut into its nodes' parts; groups may share it."""
+
+    schedule: Schedule
+    plans: Plans
+
+    @classmethod
+    def of(cls, schedule: Schedule, elements: int) -> Course:
+        """Return the course of a schedule for so many elements."""
+        return cls(schedule, plans(schedule, elements))
+
+    @property
+    def elements(self) -> int:
+        """Elements of each rank's tensor."""
+        return self.plans.elements
+
+
+class Kit(Generic[Key]):
+    """A group's queue pairs, memory and executors.
+
+    Args:
+        endpoints: The network's hosts, idle.
+        group: The place of the group among the network's.
+        courses: The collectives that it will run, each by a key.
+        pieces: The elements of each collective, for each time that it will run.
+        dtype: Type of the elements.
+        channels: The number of collectives that it runs at a time.
+
+    Raises:
+        ConfigError: If the group lacks the servers or the system that a schedule needs.
+    """
+
+    def __init__(
+        self,
+        endpoints: Endpoints,
+        group: int,
+        courses: Mapping[Key, Course],
+        pieces: Iterable[int],
+        dtype: ElementType,
+        *,
+        channels: int,
+    ) -> None:
+        self._endpoints, self._group = endpoints, group
+        self._dtype, self._channels = dtype, channels
+        self.courses = courses
+        members = endpoints.groups[group]
+        self._staging_bytes = [0] * len(members.nodes)
+        for course in courses.values():
+            endpoints.check_group(course.schedule, group=group)
+            for channel in range(channels):
+                endpoints.connect(course.plans, group=group, channel=channel)
+            wanted = endpoints.staging(course.plans, dtype)
+            for node, size in enumerate(wanted.nodes.tolist()):
+                self._staging_bytes[node] = max(self._staging_bytes[node], size)
+        self._longest = max(course.elements for course in courses.values())
+        self._server_count = max(course.schedule.servers for course in courses.values())
+        ranks = len(members.hosts)
+        self.stock = Stock(endpoints.memory, pieces, ranks, dtype, most=channels)
+        self._servers: list[list[Array]] = []  # by channel
+        self._staging: list[list[int]] = []  # by channel and node
+        self._executors: dict[tuple[Key, int], Executors] = {}  # by key and channel
+
+    @property
+    def total_bytes(self) -> int:
+        """The memory that it takes."""
+        per_channel = self._server_count * aligned(self._longest * self._dtype.itemsize)
+        per_channel += sum(aligned(size) for size in self._staging_bytes)
+        return self.stock.total_bytes + self._channels * per_channel
+
+    def settle(self) -> None:
+        """Take memory for servers and staging; tensors of ranks are taken when they are needed."""
+        memory, every = self._endpoints.memory, range(self._channels)
+        servers = range(self._server_count)
+        self._servers = [[memory.take(self._longest, self._dtype) for _ in servers] for _ in every]
+        self._staging = [[memory.take_bytes(size) for size in self._staging_bytes] for _ in every]
+
+    def operate(
+        self,
+        key: Key,
+        channel: int,
+        tensors: list[Array],
+        *,
+        priority: int = 0,
+        rate_bps: int = 0,
+    ) -> Operation:
+        """Return a collective that the network can start, on a channel that is free.
+
+        Args:
+            key: The key of its course.
+            channel: The channel.
+            tensors: By rank, in registered memory, of as many elements as the course is for.
+            priority: Priority of its packets.
+            rate_bps: Rate of each host's messages; 0: as fast as possible.
+        """
+        course = self.courses[key]
+        servers = [server[: course.elements] for server in self._servers[channel]]
+        return self._endpoints.operate(
+            course.schedule,
+            self._executors_for(key, channel),
+            tensors + servers,
+            self._staging[channel],
+            group=self._group,
+            channel=channel,
+            priority=priority,
+            rate_bps=rate_bps,
+        )
+
+    def _executors_for(self, key: Key, channel: int) -> Executors:
+        place = key, channel
+        if place not in self._executors:
+            parts = self.courses[key].plans
+            staging = self._endpoints.staging(parts, self._dtype)
+            self._executors[place] = self._endpoints.executors(
+                parts, staging, self._dtype, group=self._group, channel=channel
+            )
+        return self._executors[place]

@@ -1,0 +1,183 @@
+"""Traffic of models in parallel, by formulas of papers and by what the graphs hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hand_graphs import play
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringleaf.errors import ConfigError
+from ringleaf.hosts.workload.graph import Call, Graph, Kind
+from ringleaf.hosts.workload.llm import traffic
+from ringleaf.hosts.workload.llm.generate import generate
+from ringleaf.hosts.workload.llm.presets import PRESETS
+from ringleaf.hosts.workload.llm.sizes import Sizes, Split, check
+from ringleaf.hosts.workload.meetings import match
+
+GPT3 = Sizes(layers=96, hidden=12288, heads=96, kv_heads=96, ffn=4 * 12288, sequence=2048)
+SMALL = Sizes(layers=8, hidden=64, heads=8, kv_heads=4, ffn=256, sequence=32)
+
+SENT = {
+    Call.ALLREDUCE: lambda size, n: 2 * size * (n - 1) / n,
+    Call.REDUCE_SCATTER: lambda size, n: size * (n - 1) / n,
+    Call.ALL_GATHER: lambda size, n: size * (n - 1),
+    Call.ALL_TO_ALL: lambda size, n: size * (n - 1) / n,
+}
+"""Bytes that a rank sends by algorithms that send least, from the bytes that it brings in."""
+
+
+def sent(graph: Graph, rank: int = 0) -> Counter[str]:
+    """Bytes that a rank sends, by kind of traffic."""
+    found: Counter[str] = Counter()
+    for node in graph.ranks[rank].nodes:
+        if node.kind is Kind.SEND:
+            found[node.label] += node.size_bytes
+        elif node.call is not None:
+            ranks = len(graph.groups[node.group].ranks)
+            found[node.label] += round(SENT[node.call](node.size_bytes, ranks))
+    return found
+
+
+def test_gpt3_sends_352_3_mb_per_layer_and_micro_batch() -> None:
+    """Hidden 12288, sequences of 2048, TP 8, half precision: 8 b s h w (t - 1) / t."""
+    split = Split(tp=8, layers_per_stage=1)
+
+    assert sent(generate("gpt3", GPT3, split)) == {"tp": 352_321_536}
+    assert sent(generate("gpt3", GPT3, replace(split, sequence_parallel=True))) == {
+        "tp": 352_321_536
+    }
+
+
+def test_gpt3_sends_50_3_mb_per_boundary_or_6_3_mb_and_an_all_gather() -> None:
+    split = Split(tp=8, pp=2, layers_per_stage=1)
+
+    assert sent(generate("gpt3", GPT3, split))["pp"] == 50_331_648
+    shared = generate("gpt3", GPT3, replace(split, scatter_gather=True))
+    assert sent(shared)["pp"] == 6_291_456
+    last = shared.ranks[8].nodes
+    assert [(n.call, n.size_bytes) for n in last if n.call is Call.ALL_GATHER] == [
+        (Call.ALL_GATHER, 6_291_456)
+    ]
+
+
+def test_a_sequence_s_blocks_go_round_the_ranks_that_share_it() -> None:
+    """2 b (s/c) h_kv w, c - 1 times; backward, with gradients, twice as much."""
+    graph = generate("x", SMALL, Split(cp=4, layers_per_stage=1))
+
+    block = 2 * (32 // 4) * 32 * 2
+    assert sent(graph)["cp"] == 3 * block + 3 * 2 * block
+
+
+def test_tokens_go_to_experts_and_back_four_times_per_layer() -> None:
+    """b s topk h w (e - 1) / e: dispatch and combine, forward and backward."""
+    sizes = replace(SMALL, experts=8, topk=2)
+    graph = generate("x", sizes, Split(dp=4, ep=4, layers_per_stage=1))
+
+    assert sent(graph)["ep"] == 4 * (32 * 2 * 64 * 2) * 3 // 4
+
+
+@pytest.mark.parametrize(("zero", "times"), [(0, 2.0), (1, 2.0), (2, 2.0), (3, 3.0)])
+def test_gradients_are_sent_twice_and_with_zero_3_three_times(zero: int, times: float) -> None:
+    """2 (d - 1) / d params / (t p) w, and 1.5 as much with ZeRO-3."""
+    split = Split(tp=2, pp=2, dp=4, micro_batches=3, zero=zero)
+
+    own = SMALL.parameters // (2 * 2) * 2
+    assert sent(generate("x", SMALL, split))["dp"] == times * own * 3 / 4
+
+
+def test_experts_gradients_are_those_of_fewer_replicas() -> None:
+    sizes = replace(SMALL, experts=4)
+    graph = generate("x", sizes, Split(dp=4, ep=2, layers_per_stage=1))
+
+    groups = {g.name.rstrip("0123456789"): len(g.ranks) for g in graph.groups}
+    assert groups == {"ep": 2, "edp": 2, "dp": 4}
+    assert sent(graph)["edp"] == 2 * (2 * sizes.ffn_parameters * 2) // 2
+
+
+def test_chimera_reduces_gradients_between_its_two_pipelines() -> None:
+    graph = generate("x", SMALL, Split(pp=4, micro_batches=4, schedule="chimera"))
+
+    assert [g.ranks for g in graph.groups] == [(0, 3), (1, 2), (1, 2), (0, 3)]
+    assert sent(graph)["dp"] == 2 * 2 * SMALL.parameters // 4 * 2 // 2
+
+
+def test_parameters_are_those_of_the_models_names() -> None:
+    billions = {name: each.sizes.parameters / 1e9 for name, each in PRESETS.items()}
+
+    assert billions == pytest.approx({"gpt13b": 13, "llama70b": 70, "moe8x7b": 47}, rel=0.04)
+    ranks = {name: each.split.ranks for name, each in PRESETS.items()}
+    assert ranks == {"gpt13b": 128, "llama70b": 512, "moe8x7b": 64}
+
+
+def test_a_layer_takes_24_b_s_h_squared_and_more_for_long_sequences() -> None:
+    """Megatron's count: 24 b s h^2 (1 + s / (6 h)) operations per layer, forward."""
+    split = Split(flops=1e12)
+    h, s = GPT3.hidden, GPT3.sequence
+
+    wanted_ps = 24 * s * h * h * (1 + s / (6 * h))
+    found_ps = traffic.attention_ps(GPT3, split) + traffic.ffn_ps(GPT3, split)
+    assert found_ps == pytest.approx(wanted_ps, rel=1e-9)
+
+
+@pytest.mark.parametrize(("schedule", "chunks", "share"), [("gpipe", 1, 0.375), ("1f1b", 1, 0.375),
+                                                           ("interleaved", 2, 0.1875)])  # fmt: skip
+def test_bubbles_of_whole_models_are_those_of_the_papers(
+    schedule: str, chunks: int, share: float
+) -> None:
+    split = Split(pp=4, micro_batches=8, schedule=schedule, chunks=chunks)
+    graph = generate("x", SMALL, split)
+
+    replay = play(match(graph))
+
+    busy = sum(node.duration_ps for node in graph.ranks[0].nodes)
+    assert max(t.end_ps for ranks in replay.times for t in ranks) == busy * (1 + share)
+
+
+splits = st.builds(
+    Split,
+    tp=st.sampled_from((1, 2)),
+    pp=st.just(2),
+    dp=st.sampled_from((1, 2, 4)),
+    ep=st.sampled_from((1, 2)),
+    cp=st.sampled_from((1, 2)),
+    micro_batches=st.sampled_from((2, 4)),
+    schedule=st.sampled_from(("gpipe", "1f1b", "interleaved", "chimera")),
+    chunks=st.sampled_from((1, 2)),
+    zero=st.integers(0, 3),
+    sequence_parallel=st.booleans(),
+    scatter_gather=st.booleans(),
+)
+
+
+@given(splits, st.sampled_from((0, 4)))
+def test_all_that_is_allowed_meets_and_ends(split: Split, experts: int) -> None:
+    sizes = replace(SMALL, experts=experts)
+    try:
+        check(sizes, split, "")
+    except ConfigError:
+        return
+    graph = generate("x", sizes, split)
+
+    play(match(graph), lambda meeting: 10)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"pp": 3}, "layers: must be a multiple of pp times chunks, 3, got 8"),
+        ({"tp": 16}, "heads: must be a multiple of tp, 16, got 8"),
+        ({"cp": 5}, "sequence: must be a multiple of cp times tp, 5, got 32"),
+        ({"dp": 4, "ep": 3}, "dp: must be a multiple of ep, 3, got 4"),
+        ({"dp": 2, "ep": 2}, "ep: needs a model with experts, got 2 and none"),
+        ({"dp": 5000}, "must have 1 to 4096 ranks, got 5000"),
+        ({"pp": 4, "layers_per_stage": 3}, "layers_per_stage: a stage has 2 layers, got 3"),
+        ({"pp": 2, "schedule": "chimera", "micro_batches": 2, "zero": 3}, "zero: stage 3 goes"),
+    ],
+)
+def test_what_can_t_be_divided_is_refused(change: dict[str, int], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        generate("x", SMALL, replace(Split(), **change))  # type: ignore[arg-type]

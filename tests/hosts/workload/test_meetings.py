@@ -1,0 +1,130 @@
+"""Which nodes meet, and errors that name file, rank and node."""
+
+from __future__ import annotations
+
+import pytest
+from hand_graphs import call, compute, graph, graphs, play, receive, send
+from hypothesis import given
+
+from ringleaf.errors import ConfigError
+from ringleaf.hosts.workload.graph import Call, Graph
+from ringleaf.hosts.workload.meetings import match
+
+
+def test_calls_of_a_group_meet_in_the_order_of_nodes() -> None:
+    both = (0, 1)
+    made = graph(
+        [call(5, Call.ALLREDUCE, 8), call(7, Call.BROADCAST, 4, root=1)],
+        [call(1, Call.ALLREDUCE, 8), compute(2, 9), call(3, Call.BROADCAST, 4, root=1)],
+        groups=[both],
+    )
+
+    first, second = match(made).meetings
+
+    assert (first.call, first.ranks, first.places) == (Call.ALLREDUCE, both, (0, 0))
+    assert (second.call, second.places, second.root) == (Call.BROADCAST, (1, 2), 1)
+
+
+def test_messages_meet_by_sender_receiver_and_tag() -> None:
+    made = graph(
+        [send(0, 1, 10, tag=7), send(1, 1, 20), send(2, 1, 30, tag=7)],
+        [receive(0, 0, 20), receive(1, 0, 10, tag=7), receive(2, 0, 30, tag=7)],
+    )
+
+    found = {each.size_bytes: each.places for each in match(made).meetings}
+
+    assert found == {10: (0, 1), 20: (1, 0), 30: (2, 2)}
+
+
+BROKEN: list[tuple[Graph, str]] = [
+    (graph([compute(4, 1), compute(4, 2)]), r"0\.et: rank 0, node 4: .* unique"),
+    (graph([compute(4, 1, 9)]), r"0\.et: rank 0, node 4: depends .* not there, got 9"),
+    (graph([compute(4, -1)]), r"0\.et: rank 0, node 4: computations .* got -1 ps"),
+    (graph([compute(4, 10**18), compute(5, 1)]), "rank 0, node 5: .* together, .* got 1 ps"),
+    (graph([send(3, 0, -1)]), "rank 0, node 3: must have 0 to 68719476736 bytes, got -1"),
+    (graph([send(3, 0, 1 << 37)]), "rank 0, node 3: must have 0 to 6.* got 137438953472"),
+    (graph([send(3, 5, 8)]), r"0\.et: rank 0, node 3: its peer .* of 1 ranks, got 5"),
+    (graph([send(3, 0, 8)]), r"node 3: its peer must be another of 1 ranks, got 0"),
+    (graph([], groups=[(0, 0)]), "hand: group 'g0': ranks must differ .* got 0, 0"),
+    (graph([], groups=[(0, 3)]), "hand: group 'g0': .* below 1, got 0, 3"),
+    (
+        graph([call(1, Call.ALLREDUCE, 8)], [], groups=[(1,)]),
+        r"0\.et: rank 0, node 1: the rank must be in group 'g0'",
+    ),
+    (
+        graph([call(1, Call.ALLREDUCE, 8, group=2)], groups=[(0,)]),
+        "rank 0, node 1: must have a collective and a group, got group 2",
+    ),
+    (
+        graph([call(1, Call.REDUCE, 8, root=1)], [], groups=[(0,)]),
+        "rank 0, node 1: its root must be in group 'g0', got rank 1",
+    ),
+    (
+        graph([call(1, Call.ALLREDUCE, 8)], [call(2, Call.ALLREDUCE, 12)], groups=[(0, 1)]),
+        r"1\.et: rank 1, node 2: must be the same call in group 'g0' as allreduce of 8 bytes of "
+        r"0\.et: rank 0, node 1, got allreduce of 12 bytes",
+    ),
+    (
+        graph(
+            [call(1, Call.REDUCE, 8, root=0)], [call(2, Call.REDUCE, 8, root=1)], groups=[(0, 1)]
+        ),
+        "rank 1, node 2: .* with root 0 .*, got reduce of 8 bytes with root 1",
+    ),
+    (
+        graph([call(1, Call.ALLREDUCE, 8), call(3, Call.BARRIER, 0)],
+              [call(2, Call.ALLREDUCE, 8)], groups=[(0, 1)]),
+        r"0\.et: rank 0, node 3: call 2 in group 'g0' .* got 1 calls of rank 1 \(1\.et\)",
+    ),
+    (
+        graph([send(1, 1, 8, tag=3)], [receive(2, 0, 8, tag=4)]),
+        r"0\.et: rank 0, node 1: rank 1 \(1\.et\) must receive it, got no such node with tag 3",
+    ),
+    (
+        graph([], [receive(2, 0, 8)]),
+        r"1\.et: rank 1, node 2: rank 0 \(0\.et\) must send it",
+    ),
+    (
+        graph([send(1, 1, 8)], [receive(2, 0, 9)]),
+        r"1\.et: rank 1, node 2: must be as long as its message, 8 bytes .*, got 9",
+    ),
+    (
+        graph([compute(1, 5, 3), compute(2, 5, 1), compute(3, 5, 2)]),
+        r"0\.et: rank 0, node \d: nodes must not wait for each other in a circle.*rank 0, node",
+    ),
+    (
+        graph([receive(1, 1, 8), send(2, 1, 8, 1)], [receive(3, 0, 8), send(4, 0, 8, 3)]),
+        r"circle, got it waiting for rank \d, node \d",
+    ),
+    (
+        graph(
+            [call(1, Call.ALLREDUCE, 8), call(2, Call.ALLREDUCE, 8, 1, group=1)],
+            [call(3, Call.ALLREDUCE, 8, 4), call(4, Call.ALLREDUCE, 8, group=1)],
+            groups=[(0, 1), (0, 1)],
+        ),
+        "circle",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("made", "message"), BROKEN)
+def test_a_graph_that_would_wait_forever_is_refused(made: Graph, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        match(made)
+
+
+@given(graphs())
+def test_whatever_matches_ends(made: Graph) -> None:
+    replay = play(match(made))
+
+    assert all(times.end_ps >= times.start_ps >= 0 for ranks in replay.times for times in ranks)
+
+
+@given(graphs())
+def test_no_node_begins_before_what_it_waits_for_has_ended(made: Graph) -> None:
+    matched = match(made)
+    replay = play(matched, lambda meeting: 7)
+
+    for after, times in zip(matched.after, replay.times, strict=True):
+        for own, needed in zip(times, after, strict=True):
+            assert own.ready_ps == max((times[each].end_ps for each in needed), default=0)
+            assert own.start_ps >= own.ready_ps
