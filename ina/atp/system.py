@@ -39,7 +39,7 @@ class Atp(System):
     joint = {  # noqa: RUF012 - a constant, as the base class says
         frozenset({f"atp-{lanes}", f"switchml-{lanes}"}): f"atp-switchml-{lanes}" for lanes in LANES
     }
-    last_comers = ("Ether.src", "IP.src", "IP.ttl", "IP.chksum", "ATP.sender")
+    last_comers = ("Ether.src", "IP.src", "IP.ttl", "IP.chksum", "ATP.sender_high", "ATP.sender")
     layers = "ringleaf.ina.atp.layers"
     deals_on = True
 
@@ -52,7 +52,7 @@ class Atp(System):
         return program_for(self.name, "atp", lanes, LANES)
 
     def join(self, graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
-        """Make a job of at most 64 workers.
+        """Make a job of at most 64 racks of 64 workers.
 
         Raises:
             ConfigError: If it does not fit the switches.
