@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
@@ -10,14 +11,20 @@ from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.experiments.estimate import check_memory, need
 from ringleaf.experiments.folder import check_out
 from ringleaf.experiments.machine import free_bytes
+from ringleaf.experiments.places import place_jobs
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.network import VIRTUAL, NetworkSpec
+from ringleaf.ina.registry import find_system
 from ringleaf.topologies import registry
 from ringleaf.topologies.family import Counts
+from ringleaf.topologies.graph import hosts as all_hosts
+
+if TYPE_CHECKING:
+    from ringleaf.ina.systems import System
 
 FEW_LINKS = 10_000
-"""Detours and injection rates are checked at once in a topology of at most this many links."""
+"""What depends on the topology itself is checked at once if it has at most this many links."""
 
 
 def check(spec: CollectiveSpec | JobsSpec, *, live: bool = True) -> None:
@@ -36,8 +43,10 @@ def check(spec: CollectiveSpec | JobsSpec, *, live: bool = True) -> None:
     if live and spec.net != VIRTUAL:
         _check_machine(spec)
     check_out(spec.out)
-    if (spec.detours or spec.inject_bps is not None) and counts.links <= FEW_LINKS:
-        _check_topology(spec)
+    systems = _limited_systems(spec, counts)
+    needs_topology = spec.detours or spec.inject_bps is not None or systems
+    if needs_topology and counts.links <= FEW_LINKS:
+        _check_topology(spec, systems)
 
 
 def _check_collective(spec: CollectiveSpec, counts: Counts) -> None:
@@ -69,7 +78,17 @@ def _check_names(spec: NetworkSpec, counts: Counts) -> None:
                 raise TopologyError(f"detour: no such {what}, got {node!r} in {'-'.join(way)}")
 
 
-def _check_topology(spec: NetworkSpec) -> None:
+def _limited_systems(spec: CollectiveSpec | JobsSpec, counts: Counts) -> list[System]:
+    """Return the systems that may not take a job of this experiment, by where its hosts are."""
+    if isinstance(spec, CollectiveSpec):
+        ranks = counts.hosts - spec.servers
+    else:
+        ranks = max(job.ranks for job in spec.jobs)
+    systems = [find_system(name) for name in spec.algos if ALGORITHMS[name].in_network]
+    return [each for each in systems if each.free_workers is not None and ranks > each.free_workers]
+
+
+def _check_topology(spec: CollectiveSpec | JobsSpec, systems: Sequence[System]) -> None:
     """Check what only the topology itself shows; loading NetworkX takes a fifth of a second."""
     from ringleaf.experiments.network import build_topology, divide_injection
     from ringleaf.topologies.detours import with_detours
@@ -78,7 +97,18 @@ def _check_topology(spec: NetworkSpec) -> None:
     graph = build_topology(
         spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
     )
-    with_detours(graph, spec.detours)
+    graph = with_detours(graph, spec.detours)
+    for workers, servers in _places(spec, all_hosts(graph)) if systems else ():
+        for system in systems:
+            system.check_job(graph, workers, servers)
+
+
+def _places(spec: CollectiveSpec | JobsSpec, names: list[str]) -> list[tuple[list[str], list[str]]]:
+    """Return the hosts of the ranks, and of the servers, of each job that runs."""
+    if isinstance(spec, CollectiveSpec):
+        ranks = len(names) - spec.servers
+        return [(names[:ranks], names[ranks:])]
+    return [place for count in spec.counts for place in place_jobs(spec, names, count)]
 
 
 def count_nodes(spec: NetworkSpec) -> Counts:

@@ -166,6 +166,8 @@ class System(ABC):
         layers: The module of its packets' scapy layers; "": there is none.
         is_forgetful: Whether a worker that has its result does not resend the packet that a slower
             one waits for, so that a run may fail after a switch has lost its registers.
+        free_workers: Number of workers up to which a job fits on any hosts; larger ones may not, as
+            `check_job` says. None: all do.
         deals_on: Whether it deals a tensor's blocks to servers from where the last tensor's dealing
             ended. Its bound is for the first tensor; later ones may be a block's time below it.
     """
@@ -178,6 +180,7 @@ class System(ABC):
     joint: Mapping[frozenset[str], str] = MappingProxyType({})
     last_comers: tuple[str, ...] = ()
     layers: str = ""
+    free_workers: int | None = None
     is_forgetful: bool = False
     deals_on: bool = False
 
@@ -197,6 +200,15 @@ class System(ABC):
 
         Raises:
             ConfigError: If there is none.
+        """
+
+    def check_job(  # noqa: B027 - most systems take any
+        self, graph: nx.Graph[str], workers: Sequence[str], servers: Sequence[str]
+    ) -> None:
+        """Check that a job on these hosts would fit the switches; loads no compiled code.
+
+        Raises:
+            ConfigError: If it does not.
         """
 
     @abstractmethod

@@ -12,8 +12,9 @@ import finsy as fy
 import networkx as nx
 
 from ringleaf.errors import ConfigError
+from ringleaf.ina.atp.limits import BITS, check_counts
 from ringleaf.ina.atp.roster import OF_JOB, Adder, make_roster
-from ringleaf.ina.atp.wire import BITS, MAX_SERVERS, MAX_WORKERS, SIZES
+from ringleaf.ina.atp.wire import SIZES
 from ringleaf.ina.job_numbers import check_job
 from ringleaf.topologies.graph import attachment, port
 from ringleaf.topologies.loads import link_loads
@@ -59,15 +60,7 @@ class AtpJob:
         check_job("atp", self.number)
         if self.lanes not in SIZES:
             raise ConfigError(f"{where}: lanes must be one of {list(SIZES)}, got {self.lanes!r}")
-        if not 0 < len(self.workers) <= MAX_WORKERS:
-            raise ConfigError(
-                f"{where}: there must be 1 to {MAX_WORKERS} workers, got {len(self.workers)}"
-            )
-        if not 0 < len(self.servers) <= MAX_SERVERS:
-            raise ConfigError(
-                f"{where}: there must be 1 to {MAX_SERVERS} parameter servers, "
-                f"got {len(self.servers)}; SERVERS=1 makes the last host one"
-            )
+        check_counts(where, len(self.workers), len(self.servers))
         most = AGGREGATORS[self.lanes]
         if not 0 < self.aggregators <= most:
             raise ConfigError(

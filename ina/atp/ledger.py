@@ -20,12 +20,12 @@ from ringleaf.ethernet import group_mac
 from ringleaf.headers import write_udp
 from ringleaf.hosts.agent import AGENT_WORDS, make_agent
 from ringleaf.hosts.fifo import FIFO_ROOM, FIFO_ROWS, FIFO_WORDS, Fifo
+from ringleaf.ina.atp.limits import MAX_WORKERS
 from ringleaf.ina.atp.roster import Roster
 from ringleaf.ina.atp.state import Address
 from ringleaf.ina.atp.wire import (
     HEADER_BYTES,
     JOB_AT,
-    MAX_WORKERS,
     MESSAGE_AT,
     PARAMETER,
     SERVER_AT,

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.headers import UDP_DST_AT
+from ringleaf.ina.atp.limits import BITS
 from ringleaf.ina.atp.wire import (
     AGGREGATOR_AT,
-    BITS,
     COLLISION,
     FIRST_UDP_PORT,
     GRADIENT,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import networkx as nx
 
 from ringleaf.errors import ConfigError
-from ringleaf.ina.atp.wire import BITS
+from ringleaf.ina.atp.limits import BITS
 from ringleaf.topologies.detours import detours
 from ringleaf.topologies.graph import attachment
 

@@ -11,12 +11,12 @@ from ringleaf.errors import ConfigError
 from ringleaf.headers import write_udp
 from ringleaf.hosts.agent import AGENT_WORDS, make_agent
 from ringleaf.ina.atp import congestion
+from ringleaf.ina.atp.limits import MAX_WORKERS
 from ringleaf.ina.atp.roster import Place
 from ringleaf.ina.atp.wire import (
     GRADIENT,
     HEADER_BYTES,
     JOB_AT,
-    MAX_WORKERS,
     MESSAGE_AT,
     RACK_AT,
     SENDER_AT,

@@ -74,11 +74,6 @@ SIZES = {64: 1, 256: 3}
 
 NO_PROPOSAL = 0xFFFF
 SEQUENCE_MASK = 0xFFFFFFFF
-BITS = 64
-"""Bits of a bitmap."""
-
-MAX_WORKERS = BITS * BITS
-MAX_SERVERS = 255
 
 FIRST_UDP_PORT = 0xA700
 UDP_PORTS = 16  # of either direction
