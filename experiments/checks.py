@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
@@ -18,13 +19,9 @@ from ringleaf.experiments.spec.network import VIRTUAL, NetworkSpec
 from ringleaf.ina.registry import find_system
 from ringleaf.topologies import registry
 from ringleaf.topologies.family import Counts
-from ringleaf.topologies.graph import hosts as all_hosts
-
-if TYPE_CHECKING:
-    from ringleaf.ina.systems import System
 
 FEW_LINKS = 10_000
-"""What depends on the topology itself is checked at once if it has at most this many links."""
+"""Detours and injection rates are checked at once in a topology of at most this many links."""
 
 
 def check(spec: CollectiveSpec | JobsSpec, *, live: bool = True) -> None:
@@ -40,13 +37,12 @@ def check(spec: CollectiveSpec | JobsSpec, *, live: bool = True) -> None:
         _check_collective(spec, counts)
     else:
         check_room(spec, counts.hosts)
+    _check_racks(spec, counts)
     if live and spec.net != VIRTUAL:
         _check_machine(spec)
     check_out(spec.out)
-    systems = _limited_systems(spec, counts)
-    needs_topology = spec.detours or spec.inject_bps is not None or systems
-    if needs_topology and counts.links <= FEW_LINKS:
-        _check_topology(spec, systems)
+    if (spec.detours or spec.inject_bps is not None) and counts.links <= FEW_LINKS:
+        _check_topology(spec)
 
 
 def _check_collective(spec: CollectiveSpec, counts: Counts) -> None:
@@ -78,17 +74,28 @@ def _check_names(spec: NetworkSpec, counts: Counts) -> None:
                 raise TopologyError(f"detour: no such {what}, got {node!r} in {'-'.join(way)}")
 
 
-def _limited_systems(spec: CollectiveSpec | JobsSpec, counts: Counts) -> list[System]:
-    """Return the systems that may not take a job of this experiment, by where its hosts are."""
-    if isinstance(spec, CollectiveSpec):
-        ranks = counts.hosts - spec.servers
-    else:
-        ranks = max(job.ranks for job in spec.jobs)
+def _check_racks(spec: CollectiveSpec | JobsSpec, counts: Counts) -> None:
+    """Check that systems take the jobs' workers where they are, if that can be told from counts."""
     systems = [find_system(name) for name in spec.algos if ALGORITHMS[name].in_network]
-    return [each for each in systems if each.free_workers is not None and ranks > each.free_workers]
+    if not systems or counts.rack is None or spec.detours:
+        return
+    for workers, servers in _places(spec, range(counts.hosts)):
+        racks = Counter(host // counts.rack for host in workers)
+        for system in systems:
+            system.check_racks(list(racks.values()), len(servers))
 
 
-def _check_topology(spec: CollectiveSpec | JobsSpec, systems: Sequence[System]) -> None:
+def _places(
+    spec: CollectiveSpec | JobsSpec, numbers: range
+) -> list[tuple[Sequence[int], Sequence[int]]]:
+    """Return the numbers of the hosts of the ranks, and of the servers, of each job that runs."""
+    if isinstance(spec, CollectiveSpec):
+        ranks = len(numbers) - spec.servers
+        return [(numbers[:ranks], numbers[ranks:])]
+    return [place for count in spec.counts for place in place_jobs(spec, numbers, count)]
+
+
+def _check_topology(spec: NetworkSpec) -> None:
     """Check what only the topology itself shows; loading NetworkX takes a fifth of a second."""
     from ringleaf.experiments.network import build_topology, divide_injection
     from ringleaf.topologies.detours import with_detours
@@ -97,18 +104,7 @@ def _check_topology(spec: CollectiveSpec | JobsSpec, systems: Sequence[System]) 
     graph = build_topology(
         spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
     )
-    graph = with_detours(graph, spec.detours)
-    for workers, servers in _places(spec, all_hosts(graph)) if systems else ():
-        for system in systems:
-            system.check_job(graph, workers, servers)
-
-
-def _places(spec: CollectiveSpec | JobsSpec, names: list[str]) -> list[tuple[list[str], list[str]]]:
-    """Return the hosts of the ranks, and of the servers, of each job that runs."""
-    if isinstance(spec, CollectiveSpec):
-        ranks = len(names) - spec.servers
-        return [(names[:ranks], names[ranks:])]
-    return [place for count in spec.counts for place in place_jobs(spec, names, count)]
+    with_detours(graph, spec.detours)
 
 
 def count_nodes(spec: NetworkSpec) -> Counts:
@@ -117,7 +113,7 @@ def count_nodes(spec: NetworkSpec) -> Counts:
     if spec.hosts is None or spec.hosts >= counts.hosts:
         return counts
     gone = counts.hosts - spec.hosts
-    return Counts(spec.hosts, counts.switches, counts.links - gone)
+    return replace(counts, hosts=spec.hosts, links=counts.links - gone)
 
 
 def one_collective(names: Sequence[str]) -> Collective:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from ringleaf.experiments.spec.jobs import JobsSpec
 
+T = TypeVar("T")
 
-def place_jobs(
-    spec: JobsSpec, names: Sequence[str], count: int
-) -> list[tuple[list[str], list[str]]]:
+
+def place_jobs(spec: JobsSpec, names: Sequence[T], count: int) -> list[tuple[list[T], list[T]]]:
     """Return the hosts of the ranks, and of the servers, of each of the first `count` jobs.
 
     Args:
         spec: The experiment.
-        names: All hosts; there must be enough.
+        names: All hosts, by name or number; there must be enough.
         count: Number of jobs that run.
     """
     needs = [job.ranks + spec.servers for job in spec.jobs[:count]]
@@ -28,9 +29,9 @@ def place_jobs(
     ]
 
 
-def _deal(names: Sequence[str], needs: Sequence[int]) -> list[list[str]]:
+def _deal(names: Sequence[T], needs: Sequence[int]) -> list[list[T]]:
     """Deal hosts to jobs in turn, so that neighbours belong to different ones."""
-    taken: list[list[str]] = [[] for _ in needs]
+    taken: list[list[T]] = [[] for _ in needs]
     left = iter(names)
     while any(len(found) < need for found, need in zip(taken, needs, strict=True)):
         for found, need in zip(taken, needs, strict=True):

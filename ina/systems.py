@@ -166,8 +166,6 @@ class System(ABC):
         layers: The module of its packets' scapy layers; "": there is none.
         is_forgetful: Whether a worker that has its result does not resend the packet that a slower
             one waits for, so that a run may fail after a switch has lost its registers.
-        free_workers: Number of workers up to which a job fits on any hosts; larger ones may not, as
-            `check_job` says. None: all do.
         deals_on: Whether it deals a tensor's blocks to servers from where the last tensor's dealing
             ended. Its bound is for the first tensor; later ones may be a block's time below it.
     """
@@ -180,7 +178,6 @@ class System(ABC):
     joint: Mapping[frozenset[str], str] = MappingProxyType({})
     last_comers: tuple[str, ...] = ()
     layers: str = ""
-    free_workers: int | None = None
     is_forgetful: bool = False
     deals_on: bool = False
 
@@ -202,10 +199,14 @@ class System(ABC):
             ConfigError: If there is none.
         """
 
-    def check_job(  # noqa: B027 - most systems take any
-        self, graph: nx.Graph[str], workers: Sequence[str], servers: Sequence[str]
+    def check_racks(  # noqa: B027 - most systems take any job
+        self, racks: Sequence[int], servers: int
     ) -> None:
-        """Check that a job on these hosts would fit the switches; loads no compiled code.
+        """Check that it takes a job, before anything large is loaded.
+
+        Args:
+            racks: Number of the job's workers in each rack, the hosts of a switch.
+            servers: Number of its servers.
 
         Raises:
             ConfigError: If it does not.

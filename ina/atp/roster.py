@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from ringleaf.errors import ConfigError
-from ringleaf.ina.atp.limits import BITS
+from ringleaf.ina.atp.limits import BITS, check_racks
 from ringleaf.topologies.detours import detours
 from ringleaf.topologies.graph import attachment
 
@@ -138,19 +137,9 @@ def make_roster(
         detour = ways.get((worker, server))
         switch = attachment(graph, worker) if detour is None else detour.via[0]
         racks.setdefault(switch, []).append(number)
+    check_racks("atp", [len(members) for members in racks.values()], bits)
     if len(workers) <= bits:
         return flat_roster(racks, last, len(workers))
-    largest = max(racks, key=lambda switch: len(racks[switch]))
-    if len(racks[largest]) > bits:
-        raise ConfigError(
-            f"atp: a switch adds up at most {bits} workers of a job of more than {bits}, "
-            f"got {len(racks[largest])} at {largest}; take fewer hosts in a rack"
-        )
-    if len(racks) > bits:
-        raise ConfigError(
-            f"atp: the workers of a job of more than {bits} may be in at most {bits} racks, "
-            f"got {len(racks)}; take fewer racks"
-        )
     return racks_roster(racks, last, len(workers), bits)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Look
-from ringleaf.ina.atp.limits import BITS
 from ringleaf.ina.systems import Costs, JobRequest, System, program_for
 from ringleaf.shipped import Target
 
@@ -42,7 +41,6 @@ class Atp(System):
     }
     last_comers = ("Ether.src", "IP.src", "IP.ttl", "IP.chksum", "ATP.sender_high", "ATP.sender")
     layers = "ringleaf.ina.atp.layers"
-    free_workers = BITS
     deals_on = True
 
     def program(self, lanes: int) -> str:
@@ -53,22 +51,17 @@ class Atp(System):
         """
         return program_for(self.name, "atp", lanes, LANES)
 
-    def check_job(
-        self, graph: nx.Graph[str], workers: Sequence[str], servers: Sequence[str]
-    ) -> None:
-        """Check that a job on these hosts would fit the switches.
+    def check_racks(self, racks: Sequence[int], servers: int) -> None:
+        """Check that bitmaps have room for a job.
 
         Raises:
             ConfigError: If there are too many workers, servers, racks or workers in a rack.
         """
-        from ringleaf.ina.atp.limits import check_counts
-        from ringleaf.ina.atp.roster import make_roster
-        from ringleaf.topologies.detours import detours
+        from ringleaf.ina.atp import limits
 
-        servers = servers or workers
-        check_counts("atp", len(workers), len(servers))
-        for server in servers if detours(graph) else servers[:1]:
-            make_roster(graph, workers, server)
+        workers = sum(racks)
+        limits.check_counts("atp", workers, servers or workers)
+        limits.check_racks("atp", racks)
 
     def join(self, graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
         """Make a job of at most 64 racks of 64 workers.

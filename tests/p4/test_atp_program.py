@@ -38,10 +38,7 @@ def rack(complete: int = ALL, name: str = "atp-64", **more: int) -> Switch:
             fy.P4TableEntry(
                 "deliveries", match=match, action=fy.P4TableAction("multicast", group=GROUP)
             ),
-            *(
-                fy.P4TableEntry("shares", match=job, action=what)
-                for job in (match, other)
-            ),
+            *(fy.P4TableEntry("shares", match=job, action=what) for job in (match, other)),
             fy.P4TableEntry(
                 "ipv4_lpm",
                 match=fy.P4TableMatch(dst="10.0.1.0/24"),
