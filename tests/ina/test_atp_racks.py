@@ -12,6 +12,7 @@ from random import Random
 import networkx as nx
 import numpy as np
 import pytest
+import torch
 from atp_network import free_aggregators, job_on, lose, message, sequence, slow, small
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,17 +20,26 @@ from lossy_network import Network, misbehaving, tree_of
 from scapy.layers.l2 import Ether
 from test_switchml_network import floats, integers
 
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
 from ringleaf.ina.atp.control import AtpJob, block_loads
 from ringleaf.ina.atp.layers import ATP
 from ringleaf.ina.atp.roster import Roster, make_roster
 from ringleaf.ina.atp.wire import GRADIENT, MESSAGE_AT, PARAMETER, RACK_AT, RESEND
+from ringleaf.ina.registry import find_system
+from ringleaf.networks.faults import Restart
+from ringleaf.networks.options import NetworkOptions
+from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.detours import with_detours
 from ringleaf.topologies.graph import attachment, hosts
 from ringleaf.topologies.registry import build
+from ringleaf.units import PS_PER_US
 
 LARGE = [((3, 3), 3), ((2, 4), 4), ((4, 2), 4), ((2, 2, 2), 4), ((3, 1, 3), 5)]
 """Shapes of trees, and bits that are too few for their hosts."""
+
+FAILURES = ((4, "s0"), (5, "s9"), (6, "s8"), (30, "s8"))
+"""Microseconds, and the switch that restarts then."""
 
 
 def large_job(graph: nx.Graph[str], servers: int, bits: int, **more: int) -> AtpJob:
@@ -279,3 +289,22 @@ def test_racks_that_do_not_fit_are_refused() -> None:
         make_roster(build("leafspine,leaves=2,spines=1,hosts=65"), names, "h129")
     with pytest.raises(ConfigError, match="may be in 64 racks, got 66; take"):
         make_roster(build("leafspine,leaves=66,spines=1,hosts=1"), names, "h0")
+
+
+@pytest.mark.parametrize("ecmp", [False, True])
+def test_racks_on_a_network_whose_switches_restart(ecmp: bool) -> None:
+    """Nine racks of eight; every link loses packets, and a rack, a spine and the last leaf fail."""
+    options = NetworkOptions(system=find_system("atp"), lanes=64, loss=0.005, ecmp=ecmp)
+    graph = build("leafspine,leaves=9,spines=2,hosts=8")
+    network = VirtualNetwork(graph, options, seed=4)
+    schedule = ALGORITHMS["atp"].build(72)
+    for count in (64 * 30, 100):
+        tensors = [torch.full((count,), rank, dtype=torch.int32) for rank in range(72)]
+        failures = [Restart(each * PS_PER_US, name) for each, name in FAILURES]
+
+        outcome = network.run(schedule, tensors, disturbances=failures)
+
+        assert all((tensor == 72 * 71 // 2).all() for tensor in tensors)
+        assert outcome.retransmissions > 0
+        assert network.drain() == 0
+    network.close()
