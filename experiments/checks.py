@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
@@ -11,11 +13,13 @@ from ringleaf.experiments.estimate import check_memory, need
 from ringleaf.experiments.folder import check_out
 from ringleaf.experiments.graph import check_ranks, fit, load
 from ringleaf.experiments.machine import free_bytes
+from ringleaf.experiments.places import place_jobs
 from ringleaf.experiments.programs.names import ALL, P4_SUFFIX, is_path, read_paths
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.network import VIRTUAL, NetworkSpec
 from ringleaf.experiments.spec.workload import WorkloadSpec
+from ringleaf.ina.registry import find_system
 from ringleaf.p4c import find_compiler
 from ringleaf.topologies import registry
 from ringleaf.topologies.family import Counts
@@ -45,6 +49,8 @@ def check(spec: CollectiveSpec | JobsSpec | WorkloadSpec, *, live: bool = True) 
         check_room(spec, counts.hosts)
     else:
         check_ranks(len(load(spec).graph.ranks), counts.hosts)
+    if not isinstance(spec, WorkloadSpec):
+        _check_racks(spec, counts)
     if live and spec.net != VIRTUAL:
         _check_machine(spec)
     check_out(spec.out)
@@ -94,6 +100,27 @@ def _check_programs(spec: NetworkSpec, counts: Counts) -> None:
         find_compiler(f"program: {spec.program}", "give its BMv2 JSON")
 
 
+def _check_racks(spec: CollectiveSpec | JobsSpec, counts: Counts) -> None:
+    """Check that systems take the jobs' workers where they are, if that can be told from counts."""
+    systems = [find_system(name) for name in spec.algos if ALGORITHMS[name].in_network]
+    if not systems or counts.rack is None or spec.detours:
+        return
+    for workers, servers in _places(spec, range(counts.hosts)):
+        racks = Counter(host // counts.rack for host in workers)
+        for system in systems:
+            system.check_racks(list(racks.values()), len(servers))
+
+
+def _places(
+    spec: CollectiveSpec | JobsSpec, numbers: range
+) -> list[tuple[Sequence[int], Sequence[int]]]:
+    """Return the numbers of the hosts of the ranks, and of the servers, of each job that runs."""
+    if isinstance(spec, CollectiveSpec):
+        ranks = len(numbers) - spec.servers
+        return [(numbers[:ranks], numbers[ranks:])]
+    return [place for count in spec.counts for place in place_jobs(spec, numbers, count)]
+
+
 def _check_topology(spec: NetworkSpec) -> None:
     """Check what only the topology itself shows; loading NetworkX takes a fifth of a second."""
     from ringleaf.experiments.network import build_topology, divide_injection
@@ -112,7 +139,7 @@ def count_nodes(spec: NetworkSpec) -> Counts:
     if spec.hosts is None or spec.hosts >= counts.hosts:
         return counts
     gone = counts.hosts - spec.hosts
-    return Counts(spec.hosts, counts.switches, counts.links - gone)
+    return replace(counts, hosts=spec.hosts, links=counts.links - gone)
 
 
 def one_collective(names: Sequence[str]) -> Collective:

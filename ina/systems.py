@@ -199,6 +199,19 @@ class System(ABC):
             ConfigError: If there is none.
         """
 
+    def check_racks(  # noqa: B027 - most systems take any job
+        self, racks: Sequence[int], servers: int
+    ) -> None:
+        """Check that it takes a job, before anything large is loaded.
+
+        Args:
+            racks: Number of the job's workers in each rack, the hosts of a switch.
+            servers: Number of its servers.
+
+        Raises:
+            ConfigError: If it does not.
+        """
+
     @abstractmethod
     def join(self, graph: nx.Graph[str], store: Store, request: JobRequest) -> Aggregator:
         """Make a job.

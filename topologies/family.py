@@ -16,11 +16,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The size of an instance: its numbers of hosts, switches and links."""
+    """The size of an instance: its numbers of hosts, switches and links.
+
+    `rack` hosts in a row share a switch; None: not known.
+    """
 
     hosts: int
     switches: int  # those inside servers included
     links: int  # likewise
+    rack: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,4 +92,4 @@ def count_torus(**sizes: int) -> Counts:
     _checked(sizes)
     servers = prod(sizes.values())
     rings = (servers // size * (size if size > 2 else size - 1) for size in sizes.values())
-    return Counts(servers, servers, servers + sum(rings))
+    return Counts(servers, servers, servers + sum(rings), rack=1)

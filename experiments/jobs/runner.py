@@ -24,6 +24,7 @@ from ringleaf.experiments.network import (
     fold_hierarchy,
     make_graph,
 )
+from ringleaf.experiments.places import place_jobs
 from ringleaf.experiments.spec.jobs import JobSpec, JobsSpec
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
@@ -98,16 +99,7 @@ class JobsExperiment:
 
     def places(self, count: int) -> list[tuple[list[str], list[str]]]:
         """Return the hosts of the ranks, and of the servers, of each of the first `count` jobs."""
-        names = hosts(self.graph)
-        needs = [job.ranks + self.spec.servers for job in self.spec.jobs[:count]]
-        if self.spec.placement == "packed":
-            taken = [names[sum(needs[:i]) : sum(needs[: i + 1])] for i in range(count)]
-        else:
-            taken = _deal(names, needs)
-        return [
-            (found[: job.ranks], found[job.ranks :])
-            for job, found in zip(self.spec.jobs, taken, strict=False)
-        ]
+        return place_jobs(self.spec, hosts(self.graph), count)
 
     def case(
         self,
@@ -219,14 +211,3 @@ def _trace(director: TrainingDirector, number: int) -> tuple[Graph, list[Times]]
         start_ps=job.start_ps,
     )
     return graph, times_of_job(job, reduced)
-
-
-def _deal(names: list[str], needs: list[int]) -> list[list[str]]:
-    """Deal hosts to jobs in turn, so that neighbours belong to different ones."""
-    taken: list[list[str]] = [[] for _ in needs]
-    left = iter(names)
-    while any(len(found) < need for found, need in zip(taken, needs, strict=True)):
-        for found, need in zip(taken, needs, strict=True):
-            if len(found) < need:
-                found.append(next(left))
-    return taken

@@ -12,9 +12,10 @@ import finsy as fy
 import networkx as nx
 
 from ringleaf.errors import ConfigError
-from ringleaf.ina.atp.wire import MAX_SERVERS, MAX_WORKERS, SIZES
+from ringleaf.ina.atp.limits import BITS, check_counts
+from ringleaf.ina.atp.roster import OF_JOB, Adder, make_roster
+from ringleaf.ina.atp.wire import SIZES
 from ringleaf.ina.job_numbers import check_job
-from ringleaf.topologies.detours import detours
 from ringleaf.topologies.graph import attachment, port
 from ringleaf.topologies.loads import link_loads
 from ringleaf.topologies.routing import dealt, routes
@@ -35,11 +36,12 @@ class AtpJob:
 
     Args:
         number: 1 to 255.
-        workers: Hosts, at most 64; worker w is bit w of bitmaps.
+        workers: Hosts, at most 64 racks of 64.
         servers: Hosts of its parameter servers; workers' hosts may be among them.
         aggregators: Number of aggregators, the first ones of each switch; jobs may share them.
         window: Blocks by which a worker can be ahead of another, a power of two.
         lanes: Values in a packet.
+        bits: Bits of each bitmap that it uses, at most 64; only tests take fewer.
 
     Raises:
         ConfigError: If it does not fit the program.
@@ -51,21 +53,14 @@ class AtpJob:
     aggregators: int
     window: int
     lanes: int = 64
+    bits: int = BITS
 
     def __post_init__(self) -> None:
         where = f"atp job {self.number}"
         check_job("atp", self.number)
         if self.lanes not in SIZES:
             raise ConfigError(f"{where}: lanes must be one of {list(SIZES)}, got {self.lanes!r}")
-        if not 0 < len(self.workers) <= MAX_WORKERS:
-            raise ConfigError(
-                f"{where}: there must be 1 to {MAX_WORKERS} workers, got {len(self.workers)}"
-            )
-        if not 0 < len(self.servers) <= MAX_SERVERS:
-            raise ConfigError(
-                f"{where}: there must be 1 to {MAX_SERVERS} parameter servers, "
-                f"got {len(self.servers)}; SERVERS=1 makes the last host one"
-            )
+        check_counts(where, len(self.workers), len(self.servers))
         most = AGGREGATORS[self.lanes]
         if not 0 < self.aggregators <= most:
             raise ConfigError(
@@ -97,11 +92,12 @@ def first_aggregators(job: AtpJob) -> list[int]:
 
 
 def block_loads(
-    graph: nx.Graph[str], workers: Sequence[str], servers: Sequence[str]
+    graph: nx.Graph[str], workers: Sequence[str], servers: Sequence[str], bits: int = BITS
 ) -> dict[tuple[str, str], float]:
     """Return the packets that each link carries per block, if all switches aggregate that may.
 
-    Those are the workers' switches and the server's; detours are left out of account.
+    Those are the workers' switches and the server's; detours are left out of account. Of a bitmap,
+    a job uses that many bits.
     """
     share = 1 / len(servers)
     racks = {attachment(graph, worker): share for worker in workers}
@@ -117,7 +113,8 @@ def block_loads(
         for parent, children in tree.children.items():
             loads.update({(parent, child): share for child in children})
     for server in servers:
-        loads.update({(attachment(graph, server), server): share})
+        alone = make_roster(graph, workers, server, bits).alone
+        loads.update({(attachment(graph, server), server): share * (1 + alone)})
         loads.update({(server, attachment(graph, server)): share})
     for worker in workers:
         loads.update({(worker, attachment(graph, worker)): 1})
@@ -128,35 +125,20 @@ def entities(graph: nx.Graph[str], job: AtpJob) -> dict[str, Entities]:
     """Return the P4Runtime entities of every switch that the job needs, besides those that forward.
 
     Raises:
+        ConfigError: If there are more workers in a rack, or more racks, than bits.
         TopologyError: If a server's switch can't reach all workers.
     """
     found: dict[str, Entities] = {}
     for server, host in enumerate(job.servers):
-        sets = _complete_sets(graph, job, host)
-        tree = aggregation_tree(graph, job.workers, root=attachment(graph, host), also=sets)
+        adders = make_roster(graph, job.workers, host, job.bits).adders
+        tree = aggregation_tree(graph, job.workers, root=attachment(graph, host), also=adders)
         for switch, children in tree.children.items():
             if children:
                 ports = [port(graph, switch, child) for child in children]
                 found.setdefault(switch, []).extend(_delivery(job, server, ports))
-        for switch, complete in sets.items():
-            found.setdefault(switch, []).append(_share(job, server, complete))
+        for switch, adder in adders.items():
+            found.setdefault(switch, []).append(_share(job, server, adder))
     return found
-
-
-def _complete_sets(graph: nx.Graph[str], job: AtpJob, host: str) -> dict[str, int]:
-    """Return the switches that aggregate for a server, and the workers that each of them waits for.
-
-    A worker's rack waits for its own workers, and the server's rack for all of them. A worker with
-    a detour to the server is waited for by the first switch of the detour. A switch with only one
-    worker has nothing to add up, and is left out.
-    """
-    sets: dict[str, int] = {}
-    for number, worker in enumerate(job.workers):
-        detour = detours(graph).get((worker, host))
-        switch = detour.via[0] if detour and detour.via else attachment(graph, worker)
-        sets[switch] = sets.get(switch, 0) | 1 << number
-    sets[attachment(graph, host)] = (1 << len(job.workers)) - 1
-    return {switch: workers for switch, workers in sets.items() if workers & (workers - 1)}
 
 
 def _delivery(job: AtpJob, server: int, ports: Sequence[int]) -> Entities:
@@ -167,16 +149,12 @@ def _delivery(job: AtpJob, server: int, ports: Sequence[int]) -> Entities:
     ]
 
 
-def _share(job: AtpJob, server: int, complete: int) -> fy.P4TableEntry:
-    return _entry(
-        "shares",
-        job,
-        server,
-        "aggregate",
-        complete=complete,
-        aggregators=job.aggregators,
-        window=job.window,
-    )
+def _share(job: AtpJob, server: int, adder: Adder) -> fy.P4TableEntry:
+    limits = {"aggregators": job.aggregators, "window": job.window}
+    if adder.rack == OF_JOB:
+        return _entry("shares", job, server, "aggregate", complete=adder.complete, **limits)
+    bits = {"rack": adder.rack, "complete": adder.complete, "whole": adder.whole}
+    return _entry("shares", job, server, "aggregate_rack", **bits, **limits)
 
 
 def _entry(table: str, job: AtpJob, server: int, action: str, **arguments: int) -> fy.P4TableEntry:

@@ -12,6 +12,7 @@ from ringleaf.ina.atp.congestion import Window
 from ringleaf.ina.atp.control import AGGREGATORS, AtpJob, block_loads, entities, first_aggregators
 from ringleaf.ina.atp.ledger import make_server
 from ringleaf.ina.atp.registry import AIMD, find_window
+from ringleaf.ina.atp.roster import make_roster
 from ringleaf.ina.atp.state import TENSORS, Address, make_worker
 from ringleaf.ina.atp.wire import VALUES_AT
 from ringleaf.ina.jobs import WorkersJob
@@ -26,7 +27,7 @@ MOST_WINDOW = 4096
 
 
 def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
-    """Make a job of at most 64 workers.
+    """Make a job of at most 64 racks of 64 workers.
 
     Blocks are dealt to the parameter servers; without any, each worker's host has one, so
     that no link carries more than the others. All jobs may take the share's `entries`, each
@@ -85,6 +86,7 @@ def make_agents(
         [Address(mac(graph, host, 1), ipv4(graph, host)) for host in names]
         for names in (job.workers, job.servers)
     )
+    rosters = [make_roster(graph, job.workers, host, job.bits) for host in job.servers]
     aggregators = first_aggregators(job)
     agents = []
     for number, host in enumerate(job.workers):
@@ -96,6 +98,7 @@ def make_agents(
             number=number,
             own=workers[number],
             servers=servers,
+            places=[roster.places[number] for roster in rosters],
             aggregators=aggregators,
             lanes=job.lanes,
             min_timeout_ps=min_timeout_ps,
@@ -112,6 +115,7 @@ def make_agents(
             number=number,
             own=servers[number],
             workers=workers,
+            roster=rosters[number],
             positions=job.window,
             aggregators=job.aggregators,
             lanes=job.lanes,

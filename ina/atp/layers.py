@@ -47,7 +47,7 @@ class ATP(Packet):
         BitField("congested", 0, 1),
         ByteField("job", 1),
         ByteField("server", 0),
-        BitField("unused", 0, 4),
+        BitField("sender_high", 0, 4),
         BitField("integers", 0, 1),
         BitEnumField(
             "size",
@@ -60,7 +60,7 @@ class ATP(Packet):
         ShortField("proposal", NO_PROPOSAL),
         XLongField("workers", 0),
         ByteField("sender", 0),
-        ByteField("reserved", 0),
+        ByteField("rack", 0),
     ]
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:

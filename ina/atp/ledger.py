@@ -2,6 +2,9 @@
 
 A worker may be a window ahead of another, and results are kept until all workers have them, so
 there are two windows of entries, found by sequence number modulo their count.
+
+The values in an entry's sum are noted in bits, as packets have them: in `arrived`, a row per rack,
+and those of the job first (`roster.py`). A whole rack is a bit of the job, however its values came.
 """
 
 from __future__ import annotations
@@ -17,11 +20,12 @@ from ringleaf.ethernet import group_mac
 from ringleaf.headers import write_udp
 from ringleaf.hosts.agent import AGENT_WORDS, make_agent
 from ringleaf.hosts.fifo import FIFO_ROOM, FIFO_ROWS, FIFO_WORDS, Fifo
+from ringleaf.ina.atp.limits import MAX_WORKERS
+from ringleaf.ina.atp.roster import Roster
 from ringleaf.ina.atp.state import Address
 from ringleaf.ina.atp.wire import (
     HEADER_BYTES,
     JOB_AT,
-    MAX_WORKERS,
     MESSAGE_AT,
     PARAMETER,
     SERVER_AT,
@@ -38,7 +42,7 @@ from ringleaf.views import window
 # The server's words.
 JOB = 0
 LANES = 1
-COMPLETE = 2  # the set of all workers
+RACKS = 2  # rows of bits per entry: those of the job, and of its racks
 ENTRIES = 3
 ROWS_AT = 4
 SUMS_AT = 5  # in arena.words
@@ -53,12 +57,16 @@ QUIET_PS = 13  # so long after a result, resent packets may have been sent befor
 SIZE = 14  # code of LANES
 WORKERS = 15
 ECMP = 16  # 1: a probe may overtake values that another worker's probe brings along
-ANSWERS = 17  # fifo of answers to send
+ARRIVED_AT = 17
+MISSED_AT = 18
+COMPLETE_AT = 19
+PLACES_AT = 20
+ANSWERS = 21  # fifo of answers to send
 OWN_WORDS = ANSWERS + FIFO_WORDS
 
 # An entry's words.
 SEQUENCE = 0  # modulo 2^32; -1 before the first
-ARRIVED = 1  # the set of workers whose values are in the sum
+TOUCHED = 1  # bits of the job of which anything is in the sum
 IS_RAW = 2  # 1: raw values are summed up, as fixed-point ones do not fit
 IS_DONE = 3  # 1: the result is there
 COLLIDED = 4  # 1: some switch had no aggregator for a gradient
@@ -69,8 +77,7 @@ PROPOSAL = 8
 ANSWERED_PS = 9  # when the result was sent to all
 DSCP = 10  # of a gradient, in the upper 6 of 8 bits; parameters copy it
 IS_MENDED = 11  # 1: a worker was asked to resend a lost packet
-MISSED = 12  # the set of workers that have probed before their gradient came
-ENTRY_WORDS = 13
+ENTRY_WORDS = 12
 
 # An answer is entry | kind << 24 | (0: all, or 1 + worker) << 28.
 RESULT = 0
@@ -79,12 +86,20 @@ AGAIN = 2  # for a lost packet
 KIND_SHIFT = 24
 TARGET_SHIFT = 28
 
+# A worker's place is its bit | rack << 6.
+RACK_SHIFT = 6
+BIT_MASK = (1 << RACK_SHIFT) - 1
+
 
 class Server(NamedTuple):
     """One parameter server; two-dimensional arrays are flat."""
 
     state: Words  # (OWN_WORDS,)
     rows: Words  # (entries, ENTRY_WORDS)
+    arrived: Words  # (entries, racks), workers whose values are in the sum; whole racks in row 0
+    missed: Words  # (entries, racks), workers that have probed before their gradient came
+    complete: Words  # (racks,), all bits
+    places: Words  # (workers,)
     sums: Words  # (entries, lanes), int64, or the bits of float64
     results: Lanes  # (entries, lanes)
     scratch: Lanes  # (lanes,)
@@ -100,6 +115,7 @@ def make_server(
     number: int,
     own: Address,
     workers: Sequence[Address],
+    roster: Roster,
     positions: int,
     aggregators: int,
     lanes: int,
@@ -116,6 +132,7 @@ def make_server(
         number: The server's number in the job, from 0.
         own: Its host's address.
         workers: The job's workers, by number.
+        roster: The bits that name them to this server.
         positions: The workers' window.
         aggregators: Number of aggregators that the switches have.
         lanes: Values in a packet, 64 or 256.
@@ -134,7 +151,12 @@ def make_server(
     at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(port, port))
     state_at = at + AGENT_WORDS
     room = 4 * entries + len(workers)  # answers that do not fit are asked for again
+    racks = len(roster.complete)
     rows_at = store.allocate("words", entries * ENTRY_WORDS)
+    arrived_at = store.allocate("words", entries * racks)
+    missed_at = store.allocate("words", entries * racks)
+    complete_at = store.allocate("words", racks)
+    places_at = store.allocate("words", len(workers))
     sums_at = store.allocate("words", entries * lanes)
     answers_at = store.allocate("words", room)
     proposals_at = store.allocate("words", aggregators)
@@ -144,7 +166,9 @@ def make_server(
     words = store.arena.words
     state = words[state_at : state_at + OWN_WORDS]
     state[JOB], state[NUMBER], state[LANES] = job, number, lanes
-    state[COMPLETE], state[ENTRIES] = worker_set((1 << len(workers)) - 1), entries
+    state[RACKS], state[ENTRIES] = racks, entries
+    state[ARRIVED_AT], state[MISSED_AT] = arrived_at, missed_at
+    state[COMPLETE_AT], state[PLACES_AT] = complete_at, places_at
     state[ROWS_AT], state[SUMS_AT], state[RESULTS_AT] = rows_at, sums_at, results_at
     state[SCRATCH_AT], state[TEMPLATES_AT] = scratch_at, templates_at
     state[PROPOSALS_AT], state[AGGREGATORS] = proposals_at, aggregators
@@ -152,6 +176,10 @@ def make_server(
     state[ECMP] = ecmp
     state[ANSWERS + FIFO_ROWS], state[ANSWERS + FIFO_ROOM] = answers_at, room
     words[rows_at : rows_at + entries * ENTRY_WORDS : ENTRY_WORDS] = -1
+    words[complete_at : complete_at + racks] = [worker_set(bits) for bits in roster.complete]
+    words[places_at : places_at + len(workers)] = [
+        place.rack << RACK_SHIFT | place.bit for place in roster.places
+    ]
     shuffled = list(range(aggregators))
     Random(f"{job} {number}").shuffle(shuffled)
     words[proposals_at : proposals_at + aggregators] = shuffled
@@ -172,9 +200,14 @@ def open_server(arena: Arena, at: int) -> Server:
     words = arena.words
     own = at + AGENT_WORDS
     entries, lanes, answers = words[own + ENTRIES], words[own + LANES], own + ANSWERS
+    racks = words[own + RACKS]
     return Server(
         window(words, own, OWN_WORDS),
         window(words, words[own + ROWS_AT], entries * ENTRY_WORDS),
+        window(words, words[own + ARRIVED_AT], entries * racks),
+        window(words, words[own + MISSED_AT], entries * racks),
+        window(words, words[own + COMPLETE_AT], racks),
+        window(words, words[own + PLACES_AT], words[own + WORKERS]),
         window(words, words[own + SUMS_AT], entries * lanes),
         window(arena.lanes, words[own + RESULTS_AT], entries * lanes),
         window(arena.lanes, words[own + SCRATCH_AT], lanes),

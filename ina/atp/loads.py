@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import finsy as fy
 
 from ringleaf.ina.atp.control import AGGREGATORS, GROUPS_PER_JOB, AtpJob, entities
+from ringleaf.ina.atp.roster import Roster, make_roster
 from ringleaf.ina.atp.wire import VALUES_AT
 from ringleaf.ina.loads import Aggregation, Demand, Tree, blocks_of, frame_bytes
 from ringleaf.topologies.graph import neighbors
@@ -18,14 +19,15 @@ from ringleaf.topologies.ways import Loads, Outlet, Pass, Ways
 class _Share:
     """The switches' configuration for one of ATP's parameter servers."""
 
-    complete: dict[str, int]  # switch -> workers that it adds up, as bits
+    roster: Roster
     children: dict[str, list[str]]  # of the tree that delivers results
 
 
 def demand(ways: Ways, what: Aggregation) -> Demand:
     """Return ATP's demand.
 
-    Gradients go to parameter servers, added up by two switches at most; results by a tree.
+    Gradients go to parameter servers, added up by two switches at most, but for those of workers
+    for whom the server's switch has no bits. Results go by a tree.
     """
     packet_bytes = frame_bytes(VALUES_AT, what.lanes)
     loads, chain_ps = Loads(ways.links), 0
@@ -44,16 +46,13 @@ def _shares(ways: Ways, what: Aggregation, servers: Sequence[int]) -> list[_Shar
         tuple(ways.hosts[i] for i in numbers) for numbers in (what.members, servers)
     )
     job = AtpJob(1, members, helpers, AGGREGATORS[what.lanes], window=1, lanes=what.lanes)
-    shares = [_Share({}, {}) for _ in servers]
+    shares = [_Share(make_roster(ways.graph, members, helper), {}) for helper in helpers]
     for switch, rows in entities(ways.graph, job).items():
         peers = neighbors(ways.graph, switch)
         for row in rows:
             if isinstance(row, fy.P4MulticastGroupEntry):
                 server = row.multicast_group_id // GROUPS_PER_JOB - 1
                 shares[server].children[switch] = [peers[int(port)] for port in row.replicas]
-            elif row.table_id == "shares":
-                complete = int(row.action.args["complete"])
-                shares[int(row.match["server"])].complete[switch] = complete
     return shares
 
 
@@ -79,7 +78,8 @@ def _to_server(
         for each in group.passes:
             loads.add(each.outlet, size_bytes, each.before_ps, each.after_ps + down_ps)
     at_last_ps = min(group.first_ps for group in groups)
-    loads.add((first, (host,)), size_bytes, at_last_ps, ways.hop_ps(first, host) + down_ps)
+    last_bytes = (1 + share.roster.alone) * size_bytes
+    loads.add((first, (host,)), last_bytes, at_last_ps, ways.hop_ps(first, host) + down_ps)
     loads.add((host, (first,)), size_bytes, up_ps, ways.hop_ps(host, first) + tree.down_ps[first])
     tree.add_down(loads, size_bytes, up_ps + out_ps)
     return up_ps + down_ps
@@ -100,11 +100,11 @@ def _groups(
     """Group workers by the switch that adds before the server's own does; others are alone."""
     last = ways.access[server]
     found: dict[str, list[tuple[list[Pass], list[Pass]]]] = {}
+    adders = share.roster.adders.items()
+    before = {n: switch for switch, each in adders if switch != last for n in each.workers}
     ways_there = ways.passes(what.members, server, packet_bytes)
     for number, passes in enumerate(ways_there):
-        adder = next(
-            (s for s, bits in share.complete.items() if bits >> number & 1 and s != last), last
-        )
+        adder = before.get(number, last)
         at = next(i for i, each in enumerate(passes) if each.outlet[0] == adder)
         key = adder if adder != last else f"alone {number}"
         found.setdefault(key, []).append((passes[:at], passes[at:]))

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.headers import UDP_DST_AT
+from ringleaf.ina.atp.limits import BITS
 from ringleaf.ina.atp.wire import (
     AGGREGATOR_AT,
     COLLISION,
@@ -54,8 +55,11 @@ def read_entry(
 ) -> list[Fact]:
     """Return an entry's aggregator, block and workers in the sum, and whether it is free."""
     job, block = divmod(cells["holders"], 1 << SEQUENCE_BITS)
-    arrived, complete = cells["arrived"], _complete(switch, job)
     names = hosts(graph)  # worker w is rank w's host
+    arrived, complete = cells["arrived"], _complete(switch, job)
+    if len(names) > BITS:  # a bit is a rack, or a worker of one
+        names = [f"bit {bit}" for bit in range(BITS)]
+        complete = _complete_of(switch, job, block)
     waited = [bit for bit in range(complete.bit_length()) if complete >> bit & 1]
     state = "sum" if arrived else "free"
     if arrived and arrived == complete:
@@ -85,6 +89,14 @@ def _complete(switch: ControlPlane, job: int) -> int:
         if row.keys[0] == job:
             workers |= row.arguments.get("complete", 0)
     return workers
+
+
+def _complete_of(switch: ControlPlane, job: int, block: int) -> int:
+    """Return the bits that the switch waits for in a block; they differ between a job's servers."""
+    shares = [row for row in rows_of(switch, "shares") if row.keys[0] == job]
+    servers = 1 + max((row.keys[1] for row in shares), default=0)
+    own = [row for row in shares if row.keys[1] == block % servers]
+    return own[0].arguments.get("complete", 0) if own else 0
 
 
 def read_packet(data: bytes) -> str:

@@ -32,10 +32,8 @@ from ringleaf.ina.atp.ledger import (
     AGGREGATOR,
     AGGREGATORS,
     ANSWERED_PS,
-    ARRIVED,
     ASK,
     COLLIDED,
-    COMPLETE,
     DSCP,
     ECMP,
     ENTRIES,
@@ -48,12 +46,12 @@ from ringleaf.ina.atp.ledger import (
     JOB,
     KIND_SHIFT,
     LANES,
-    MISSED,
     NUMBER,
     PROPOSAL,
     PROPOSALS_AT,
     PROPOSED,
     QUIET_PS,
+    RACKS,
     RESULT,
     SEQUENCE,
     SIZE,
@@ -71,6 +69,15 @@ from ringleaf.ina.atp.scaling import (
     narrow,
     wrap,
 )
+from ringleaf.ina.atp.tally import (
+    BEGINS,
+    REFUSED,
+    admit,
+    empty_sum,
+    has_all,
+    has_missed,
+    has_worker,
+)
 from ringleaf.ina.atp.wire import (
     AGGREGATOR_AT,
     COLLISION,
@@ -81,10 +88,10 @@ from ringleaf.ina.atp.wire import (
     MESSAGE_AT,
     NO_PROPOSAL,
     PROPOSAL_AT,
+    RACK_AT,
     RAW,
     REQUEST,
     RESEND,
-    SENDER_AT,
     SEQUENCE_AT,
     SEQUENCE_MASK,
     SERVER_AT,
@@ -92,6 +99,7 @@ from ringleaf.ina.atp.wire import (
     SIZE_MASK,
     SIZE_NONE,
     VALUES_AT,
+    get_sender,
     get_sequence,
     get_workers,
     put_workers,
@@ -120,7 +128,8 @@ def is_ours(server: Server, head: Bytes, size: int) -> bool:
         and head[JOB_AT] == state[JOB]
         and head[SERVER_AT] == state[NUMBER]
         and head[SIZE_AT] & SIZE_MASK == state[SIZE]
-        and head[SENDER_AT] < state[WORKERS]
+        and get_sender(head) < state[WORKERS]
+        and head[RACK_AT] < state[RACKS]
     )
 
 
@@ -130,6 +139,9 @@ def begin_block(server: Server, entry: int, head: Bytes) -> None:
     rows = server.rows
     for i in range(ENTRY_WORDS):
         rows[row + i] = 0
+    empty_sum(server, entry)
+    for i in range(entry * server.state[RACKS], (entry + 1) * server.state[RACKS]):
+        server.missed[i] = 0
     rows[row + SEQUENCE] = get_sequence(head)
     rows[row + INTEGERS] = head[SIZE_AT] & INTEGERS_FLAG
     rows[row + AGGREGATOR] = get16(head, AGGREGATOR_AT)
@@ -155,31 +167,26 @@ def find_entry(server: Server, head: Bytes) -> int:
 def sum_raw(server: Server, entry: int) -> None:
     """Give up the block's sum, and ask all workers for their values as they are."""
     server.rows[entry * ENTRY_WORDS + IS_RAW] = 1
-    server.rows[entry * ENTRY_WORDS + ARRIVED] = 0
+    empty_sum(server, entry)
     answer(server, entry, ASK, ALL)
 
 
 @inline
-def add_lanes(server: Server, entry: int, workers: int) -> None:
+def add_lanes(server: Server, entry: int, rack: int, workers: int) -> None:
     """Add the scratch lanes, or put them in the sum's place, so that no worker counts twice."""
     row = entry * ENTRY_WORDS
     rows, lanes = server.rows, server.state[LANES]
-    arrived = rows[row + ARRIVED]
-    if workers == 0:  # a probe that has brought nothing along
-        return
-    if arrived & workers and arrived & ~workers:
-        return
-    if arrived & workers and arrived == workers:
+    outcome = admit(server, entry, rack, workers)
+    if outcome == REFUSED:
         return
     sums = window(server.sums, entry * lanes, lanes)
-    if arrived == 0 or arrived & workers:
+    if outcome == BEGINS:
         for i in range(lanes):
             sums[i] = 0
     if rows[row + IS_RAW] and not rows[row + INTEGERS]:
         add_floats(sums.view(np.float64), server.scratch.view(np.float32))
     else:
         add_integers(sums, server.scratch.view(np.int32))
-    rows[row + ARRIVED] = arrived | workers
 
 
 @inline
@@ -199,9 +206,9 @@ def add_gradient(server: Server, entry: int, head: Bytes) -> None:
         if not is_raw and has_overflowed(server.scratch.view(np.int32)):
             sum_raw(server, entry)
         else:
-            add_lanes(server, entry, get_workers(head))
+            add_lanes(server, entry, signed(head[RACK_AT]), get_workers(head))
     elif head[MESSAGE_AT] & RESEND:  # it has missed the request for raw values
-        answer(server, entry, ASK, 1 + signed(head[SENDER_AT]))
+        answer(server, entry, ASK, 1 + get_sender(head))
 
 
 @inline
@@ -213,13 +220,10 @@ def request_lost(server: Server, entry: int, sender: int) -> None:
     hashed to paths, another worker's probe may bring them on a longer way: then the second probe
     decides.
     """
-    row = entry * ENTRY_WORDS
-    if server.rows[row + ARRIVED] >> sender & 1:
+    if has_worker(server, entry, sender):
         return
-    has_missed = server.rows[row + MISSED] >> sender & 1
-    server.rows[row + MISSED] |= 1 << sender
-    if has_missed or not server.state[ECMP]:
-        server.rows[row + IS_MENDED] = 1
+    if has_missed(server, entry, sender) or not server.state[ECMP]:
+        server.rows[entry * ENTRY_WORDS + IS_MENDED] = 1
         answer(server, entry, AGAIN, 1 + sender)
 
 
@@ -259,16 +263,16 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
         row = entry * ENTRY_WORDS
         if not server.rows[row + IS_DONE]:
             add_gradient(server, entry, head)
-            if server.rows[row + ARRIVED] == server.state[COMPLETE]:
+            if has_all(server, entry):
                 finish_block(arena, server, entry, now_ps)
             elif head[MESSAGE_AT] & RESEND:
-                request_lost(server, entry, signed(head[SENDER_AT]))
+                request_lost(server, entry, get_sender(head))
         elif (
             head[MESSAGE_AT] & RESEND
             and now_ps - server.rows[row + ANSWERED_PS] >= server.state[QUIET_PS]
         ):
             server.rows[row + IS_MENDED] = 1
-            answer(server, entry, RESULT, 1 + signed(head[SENDER_AT]))
+            answer(server, entry, RESULT, 1 + get_sender(head))
         arena.words[at + READY] = server.answers.state[FIFO_COUNT] > 0
     return 0
 
@@ -297,7 +301,7 @@ def make_parameter(arena: Arena, server: Server, entry: int, kind: int, target: 
     put32(head, SEQUENCE_AT, rows[row + SEQUENCE])
     put16(head, AGGREGATOR_AT, rows[row + AGGREGATOR])
     put16(head, PROPOSAL_AT, rows[row + PROPOSAL])
-    put_workers(head, rows[row + ARRIVED])
+    put_workers(head, server.arrived[entry * state[RACKS]])
     head[SIZE_AT] = rows[row + INTEGERS] | (state[SIZE] if kind == RESULT else SIZE_NONE)
     swap_items(head, VALUES_AT, server.results, entry * state[LANES], lanes)
     view.row[HEAD_LEN] = VALUES_AT + 4 * lanes

@@ -11,13 +11,16 @@ from ringleaf.errors import ConfigError
 from ringleaf.headers import write_udp
 from ringleaf.hosts.agent import AGENT_WORDS, make_agent
 from ringleaf.ina.atp import congestion
+from ringleaf.ina.atp.limits import MAX_WORKERS
+from ringleaf.ina.atp.roster import Place
 from ringleaf.ina.atp.wire import (
     GRADIENT,
     HEADER_BYTES,
     JOB_AT,
-    MAX_WORKERS,
     MESSAGE_AT,
+    RACK_AT,
     SENDER_AT,
+    SENDER_SHIFT,
     SERVER_AT,
     SIZE_AT,
     SIZES,
@@ -91,6 +94,7 @@ def make_worker(
     number: int,
     own: Address,
     servers: Sequence[Address],
+    places: Sequence[Place],
     aggregators: Sequence[int],
     lanes: int,
     min_timeout_ps: int,
@@ -104,11 +108,13 @@ def make_worker(
         host: Its host's index.
         ring: Completion ring it reports to.
         job: The job's number, 1 to 255; jobs of one host differ modulo 16 (their UDP ports).
-        number: The worker's number in the job, from 0 to 63.
+        number: The worker's number in the job, from 0.
         own: Its host's address.
-        servers: The job's parameter servers. This and all that follows is the same for all workers.
+        servers: The job's parameter servers; the same for all workers.
+        places: The bit that names this worker, by server.
         aggregators: The aggregators that the job begins with, one per position of the window;
-            their number must be a power of two.
+            their number must be a power of two. They, and all that follows, are the same for all
+            workers.
         lanes: Values in a packet, 64 or 256.
         min_timeout_ps: Floor of the retransmission timeout; 4 times as much is its value
             before any sample, and 64 times as much its most.
@@ -159,8 +165,9 @@ def make_worker(
         write_udp(head, macs, addresses, ports, HEADER_BYTES + 4 * lanes)
         head[MESSAGE_AT] = GRADIENT << 4
         head[JOB_AT], head[SERVER_AT], head[SIZE_AT] = job, server, SIZES[lanes]
-        head[SENDER_AT] = number
-        put_workers(head, worker_set(1 << number))
+        head[SIZE_AT] |= number >> 8 << SENDER_SHIFT
+        head[SENDER_AT], head[RACK_AT] = number & 0xFF, places[server].rack
+        put_workers(head, worker_set(1 << places[server].bit))
     return at
 
 

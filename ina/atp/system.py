@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Look
@@ -39,7 +39,7 @@ class Atp(System):
     joint = {  # noqa: RUF012 - a constant, as the base class says
         frozenset({f"atp-{lanes}", f"switchml-{lanes}"}): f"atp-switchml-{lanes}" for lanes in LANES
     }
-    last_comers = ("Ether.src", "IP.src", "IP.ttl", "IP.chksum", "ATP.sender")
+    last_comers = ("Ether.src", "IP.src", "IP.ttl", "IP.chksum", "ATP.sender_high", "ATP.sender")
     layers = "ringleaf.ina.atp.layers"
     deals_on = True
 
@@ -51,8 +51,20 @@ class Atp(System):
         """
         return program_for(self.name, "atp", lanes, LANES)
 
+    def check_racks(self, racks: Sequence[int], servers: int) -> None:
+        """Check that bitmaps have room for a job.
+
+        Raises:
+            ConfigError: If there are too many workers, servers, racks or workers in a rack.
+        """
+        from ringleaf.ina.atp import limits
+
+        workers = sum(racks)
+        limits.check_counts("atp", workers, servers or workers)
+        limits.check_racks("atp", racks)
+
     def join(self, graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
-        """Make a job of at most 64 workers.
+        """Make a job of at most 64 racks of 64 workers.
 
         Raises:
             ConfigError: If it does not fit the switches.

@@ -14,22 +14,25 @@ to one worker.
     7:8      congested   of a parameter: a gradient of this block was marked (ECN)
     8:16     job         1 to 255
     16:24    server      of the job's parameter servers, from 0
-    24:28    unused      0
+    24:28    sender_high the sender's upper bits
     28:29    integers    1: the tensor is of int32, 0: of float32
     29:32    size        1: 64 lanes, 3: 256 lanes, 7: none
     32:64    sequence    of the job's blocks, through all tensors, modulo 2^32
     64:80    aggregator  that the block uses in all switches
     80:96    proposal    of a parameter: aggregator of the block one window later; 0xFFFF: same
-    96:160   workers     those whose values are in the sum; bit w is worker w. A gradient of no
-                         worker, a probe, asks the server, and brings along aggregators' values
-    160:168  sender      the worker that sent the packet
-    168:176  reserved    0; aligns the lanes to 4 bytes
+    96:160   workers     those whose values are in the sum, as bits of a rack or of the job. A
+                         gradient of no worker, a probe, asks the server, and brings along
+                         aggregators' values
+    160:168  sender      number of the worker that sent the packet, lower bits
+    168:176  rack        0: bits are of the job; r: of rack r (see `roster`)
 
 A gradient's lanes are fixed-point numbers (see `scaling`); a parameter's are the result as it goes
 into the tensor, so that all workers have the same bits.
 
+In a job of up to 64 workers, bit w of the job is worker w, and `rack` is 0 in all packets.
+
 The published format has no UDP (a protocol of its own under IPv4), a sequence number of 16 bits,
-and one bitmap and fan-in degree per level; here bitmaps name workers on both levels.
+and a bitmap and a fan-in degree for each of two levels; here one bitmap serves either level.
 """
 
 from __future__ import annotations
@@ -48,6 +51,7 @@ AGGREGATOR_AT = UDP_PAYLOAD_AT + 8
 PROPOSAL_AT = UDP_PAYLOAD_AT + 10
 WORKERS_AT = UDP_PAYLOAD_AT + 12
 SENDER_AT = UDP_PAYLOAD_AT + 20
+RACK_AT = UDP_PAYLOAD_AT + 21
 VALUES_AT = UDP_PAYLOAD_AT + 22
 HEADER_BYTES = VALUES_AT - UDP_PAYLOAD_AT
 
@@ -64,13 +68,12 @@ CONGESTED = 1
 INTEGERS = 8  # beside the size
 SIZE_MASK = 7
 SIZE_NONE = 7
+SENDER_SHIFT = 4  # of the upper bits of the sender, beside the size
 SIZES = {64: 1, 256: 3}
 """Codes of the numbers of lanes that have a program."""
 
 NO_PROPOSAL = 0xFFFF
 SEQUENCE_MASK = 0xFFFFFFFF
-MAX_WORKERS = 64
-MAX_SERVERS = 255
 
 FIRST_UDP_PORT = 0xA700
 UDP_PORTS = 16  # of either direction
@@ -94,13 +97,18 @@ def group_address(job: int, server: int) -> int:
 
 
 def worker_set(bits: int) -> int:
-    """Return a set of up to 64 workers as the int64 that the arena holds."""
+    """Return a bitmap as the int64 that the arena holds."""
     return bits - (1 << 64) if bits >> 63 else bits
 
 
 @inline
 def get_sequence(head: Bytes) -> int:
     return signed(get32(head, SEQUENCE_AT))
+
+
+@inline
+def get_sender(head: Bytes) -> int:
+    return signed(head[SIZE_AT]) >> SENDER_SHIFT << 8 | signed(head[SENDER_AT])
 
 
 @inline

@@ -13,6 +13,11 @@
  * Both have a table of the workers that make a sum complete (the paper's packets carry numbers of
  * workers, as fan-in degrees; with sets no worker can be counted twice).
  *
+ * A bitmap has 64 bits. In a larger job, a worker is a bit of its rack, and a rack is a bit of the
+ * job. The rack's switch adds up packets of the rack; a sum of the whole rack leaves it as one bit
+ * of the job. The parameter server's switch adds up packets whose bits are of the job. All other
+ * packets, such as parts of a rack that a repeated packet takes along, only pass.
+ *
  * An aggregator keeps its block's number when it is freed. A late packet of this block then
  * goes on alone; the published switch would take an aggregator for it, for a sum that can never
  * be complete. For the same reason a block may take an aggregator that an older block of its own
@@ -78,7 +83,13 @@ control Aggregators(inout headers_t hdr, inout metadata_t meta,
     }
 
     action aggregate(bit<64> complete, bit<32> aggregators, bit<32> window) {
-        meta.share = { complete, aggregators, window };
+        meta.share = { complete, 0, complete, aggregators, window };
+    }
+
+    /* The workers of a rack, whose bits are the rack's own. */
+    action aggregate_rack(bit<8> rack, bit<64> complete, bit<64> whole, bit<32> aggregators,
+                          bit<32> window) {
+        meta.share = { complete, rack, whole, aggregators, window };
     }
 
     /* A parameter server may be in a rack with workers and in another rack without. */
@@ -87,7 +98,7 @@ control Aggregators(inout headers_t hdr, inout metadata_t meta,
             hdr.atp.job: exact @name("job");
             hdr.atp.server: exact @name("server");
         }
-        actions = { aggregate; pass_on; }
+        actions = { aggregate; aggregate_rack; pass_on; }
         default_action = pass_on();
         size = SHARES;
     }
@@ -147,7 +158,14 @@ control Aggregators(inout headers_t hdr, inout metadata_t meta,
 
     action load() {
         hdr.atp.workers = present;
+        hdr.atp.rack = meta.share.rack;
         EACH_LANE(LOAD_VALUE)
+    }
+
+    /* Where switches count racks, a whole rack is one bit. */
+    action name_whole() {
+        hdr.atp.workers = meta.share.whole;
+        hdr.atp.rack = 0;
     }
 
     action mark_collision() {
@@ -174,6 +192,7 @@ control Aggregators(inout headers_t hdr, inout metadata_t meta,
             if (meta.share.complete != 0 && (bit<32>)hdr.atp.aggregator < meta.share.aggregators) {
                 look_up();
                 if (holder == claim && present == 0 || (hdr.atp.workers & ~meta.share.complete) != 0
+                    || hdr.atp.workers != 0 && hdr.atp.rack != meta.share.rack
                     || hdr.atp.workers == meta.share.complete && hdr.atp.resend == 0) {
                     decide(PASSED);
                 } else if (holder == claim) {
@@ -208,6 +227,9 @@ control Aggregators(inout headers_t hdr, inout metadata_t meta,
                     load();
                 } else if (outcome == COLLIDED) {
                     mark_collision();
+                }
+                if (hdr.atp.rack == meta.share.rack && hdr.atp.workers == meta.share.complete) {
+                    name_whole();
                 }
                 if (outcome == TAKEN || outcome == ADDED || outcome == REPEATED) {
                     discard();

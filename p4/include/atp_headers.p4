@@ -17,20 +17,22 @@ header atp_h {
     bit<1> congested;   // in a parameter: a gradient met a long queue (ECN)
     bit<8> job;         // from 1
     bit<8> server;      // number of the job's parameter server, from 0
-    bit<4> unused;
+    bit<4> sender_high;  // the sender's upper bits
     bit<1> integers;    // 1: int32 tensor, 0: float32 tensor
     bit<3> size;
     bit<32> sequence;   // number of the block in the job, modulo 2^32
     bit<16> aggregator;
     bit<16> proposal;   // in a parameter: the aggregator of the block one window later
-    bit<64> workers;    // bits of the workers in the sum
-    bit<8> sender;      // worker that sent the packet
-    bit<8> reserved;    // aligns the lanes to 4 bytes
+    bit<64> workers;    // bits of the workers in the sum, of one rack or, if `rack` is 0, of the job
+    bit<8> sender;      // worker that sent the packet, lower bits
+    bit<8> rack;        // 0, or 1 + number of the rack that the bits belong to
 }
 
 /* What a switch does for one parameter server of a job. */
 struct share_t {
-    bit<64> complete;    // all workers whose gradients pass here; 0: does not aggregate
+    bit<64> complete;    // all workers whose gradients are added here; 0: does not aggregate
+    bit<8> rack;         // what these bits belong to, as in a packet
+    bit<64> whole;       // the same workers as bits of the job
     bit<32> aggregators; // aggregators that the job may use; jobs may share them
     bit<32> window;      // most blocks that a worker can be ahead of another
 }

@@ -142,6 +142,20 @@ def test_atp_adds_nothing_between_racks_of_one() -> None:
     assert 0 <= least_ps - inner_ps <= 16 * (block_ps + 2_000)
 
 
+def test_atps_server_takes_what_its_switch_has_no_bits_for() -> None:
+    """The switch has bits for the two other racks, and for 61 of 63 workers beside the server.
+
+    So three packets of each block come to the server, after one link. The last result goes back to
+    the leaf, and by the spine and a leaf to the other racks.
+    """
+    racks = bounds("leafspine,leaves=3,spines=1,hosts=64", delay_ps=0, servers=1)
+    block_ps = 1112 * BYTE_PS
+
+    least_ps = racks.least_ps(ALGORITHMS["atp"].build(191), MIB, 4)
+
+    assert least_ps == (1 + 3 * 1024 + 4) * block_ps
+
+
 def test_omnireduces_aggregators_share_their_hosts_links() -> None:
     """Each of 4 hosts sends 1 MiB of blocks and 4 results of its quarter of them.
 

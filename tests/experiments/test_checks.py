@@ -29,6 +29,18 @@ GIB = 1 << 30
         ({"topo": "fattree,k=3"}, "fattree,k=3: k must be even, got 3; try k=4"),
         ({"topo": "fattree,k=4", "hosts": "17"}, "has 16 hosts, 17 are wanted"),
         ({"detours": "h0-s99-h1"}, "detour: no such switch, got 's99'"),
+        (
+            {"topo": "leafspine,leaves=2,spines=1,hosts=65", "algo": "atp", "size": "4K"},
+            "atp: a job of more than 64 workers may have 64 in a rack, got 65; take a topology",
+        ),
+        (
+            {"topo": "torus2d,x=9,y=9", "algo": "ring,atp", "size": "4K", "servers": "1"},
+            "atp: a job of more than 64 workers may be in 64 racks, got 80; take a topology",
+        ),
+        (
+            {"topo": "leafspine,leaves=8,spines=8,hosts=64", "algo": "atp", "size": "4K"},
+            "atp: there must be 1 to 255 parameter servers, got 512; SERVERS=1 makes the last",
+        ),
         ({"servers": "15"}, "servers: must leave two hosts at least to be ranks, got 15 of 16"),
     ],
 )
@@ -58,7 +70,7 @@ def test_a_machine_without_bmv2_is_refused_before_anything_is_set_up(
 
 
 def test_hosts_that_are_left_out_are_not_counted() -> None:
-    assert count_nodes(resolve({"hosts": "12"})) == Counts(12, 20, 44)
+    assert count_nodes(resolve({"hosts": "12"})) == Counts(12, 20, 44, 2)
     assert count_nodes(resolve({"hosts": "17"})).switches == 45  # k = 6
 
 
@@ -69,18 +81,19 @@ def test_hosts_that_are_left_out_are_not_counted() -> None:
         ("compress=x", ""),
         ("size=64GiB", "numpy"),  # algorithms' costs are with their builders, which need it
         ("servers=15", "numpy"),
+        ("topo=torus2d,x=9,y=9 algo=atp", "numpy"),
     ],
 )
 def test_wrong_values_load_nothing_that_takes_long(given: str, allowed: str) -> None:
     """Half a second is gone with almost any of these alone."""
-    key, value = given.split("=")
+    options = dict(each.split("=", 1) for each in given.split())
     code = f"""
 import sys
 from ringleaf.experiments.commands import run as run_command
 from ringleaf.experiments.commands import cli
 from ringleaf.errors import ConfigError, RingleafError
 try:
-    run_command.run_command({{{key!r}: {value!r}}})
+    run_command.run_command({options!r})
 except ConfigError:
     slow = {{"torch", "numba", "numpy", "networkx", "matplotlib"}} - {{{allowed!r}}}
     print(slow & set(sys.modules))

@@ -96,8 +96,8 @@ def test_racks_wait_for_their_workers_and_the_servers_rack_for_all() -> None:
     [
         ({"number": 0}, "job must be 1 to 255, got 0"),
         ({"lanes": 32}, r"lanes must be one of \[64, 256\], got 32"),
-        ({"workers": ()}, "1 to 64 workers, got 0"),
-        ({"workers": tuple(f"h{i}" for i in range(65))}, "1 to 64 workers, got 65"),
+        ({"workers": ()}, "1 to 4096 workers, got 0"),
+        ({"workers": tuple(f"h{i}" for i in range(4097))}, "1 to 4096 workers, got 4097"),
         ({"servers": ()}, "1 to 255 parameter servers, got 0"),
         ({"aggregators": 9000}, "1 to 8192 aggregators of 64 lanes, got 9000"),
         ({"window": 12}, "window must be a power of two, got 12"),

@@ -91,6 +91,7 @@ def atp(
     aggregator: int = 7,
     workers: int = 0,
     sender: int = 0,
+    rack: int = 0,
     lanes: int = 64,
     dst: str = "10.0.1.1",
     tos: int = 2,
@@ -108,7 +109,7 @@ def atp(
             (atp_wire.NO_PROPOSAL, 2),
             (workers, 8),
             (sender, 1),
-            (0, 1),
+            (rack, 1),
         )
     )
     padded = [*values, *[0] * (lanes - len(values))]

@@ -24,11 +24,12 @@ OUTCOMES = (
 )
 
 
-def rack(complete: int = ALL, name: str = "atp-64") -> Switch:
-    """A switch with workers at ports 1 to 3 and the server behind port 5."""
+def rack(complete: int = ALL, name: str = "atp-64", **more: int) -> Switch:
+    """A switch with workers at ports 1 to 3 and the server behind port 5; `more`: of a rack."""
     match = fy.P4TableMatch(job=JOB, server=0)
     other = fy.P4TableMatch(job=4, server=0)
-    share = {"complete": complete, "aggregators": AGGREGATORS, "window": WINDOW}
+    share = {"complete": complete, "aggregators": AGGREGATORS, "window": WINDOW} | more
+    what = fy.P4TableAction("aggregate_rack" if more else "aggregate", **share)
     return make_switch(
         name,
         8,
@@ -37,10 +38,7 @@ def rack(complete: int = ALL, name: str = "atp-64") -> Switch:
             fy.P4TableEntry(
                 "deliveries", match=match, action=fy.P4TableAction("multicast", group=GROUP)
             ),
-            *(
-                fy.P4TableEntry("shares", match=job, action=fy.P4TableAction("aggregate", **share))
-                for job in (match, other)
-            ),
+            *(fy.P4TableEntry("shares", match=job, action=what) for job in (match, other)),
             fy.P4TableEntry(
                 "ipv4_lpm",
                 match=fy.P4TableMatch(dst="10.0.1.0/24"),
@@ -213,6 +211,70 @@ def test_complete_sums_and_strange_workers_pass() -> None:
     for workers in (0b11, 0b100, 0b101):
         same(switch.process(1, total(workers, 1)), (SERVER_PORT, total(workers, 1)))
     assert outcomes(switch) == {"PASSED": 3}
+
+
+WHOLE = 1 << 40
+"""The bit of rack 2 among those of its job."""
+
+
+def counting() -> Switch:
+    """The switch of a rack of three, of a job that has too many workers for one bitmap."""
+    return rack(rack=2, whole=WHOLE)
+
+
+def test_a_whole_rack_goes_on_as_one_bit_of_the_job() -> None:
+    switch = counting()
+    for worker in range(2):
+        same(switch.process(worker + 1, gradient(worker, 1, rack=2)))
+
+    out = switch.process(3, gradient(2, 5, rack=2))
+    same(out, (SERVER_PORT, total(WHOLE, 7)))
+    assert outcomes(switch) == {"TAKEN": 1, "ADDED": 1, "COMPLETED": 1}
+    same(switch.process(1, gradient(0, 1, rack=2)))  # a copy
+    probe = total(0, flags=RESEND, rack=2)
+    same(switch.process(1, probe), (SERVER_PORT, total(WHOLE, 7, flags=RESEND)))
+
+
+def test_a_part_of_a_rack_keeps_its_bits() -> None:
+    switch = counting()
+    for worker in range(2):
+        switch.process(worker + 1, gradient(worker, 1, rack=2))
+
+    probe = total(0, flags=RESEND, rack=2)
+    same(switch.process(3, probe), (SERVER_PORT, total(0b11, 2, flags=RESEND, rack=2)))
+
+
+def test_a_repeated_gradient_may_complete_its_rack() -> None:
+    switch = counting()
+    for worker in range(2):
+        switch.process(worker + 1, gradient(worker, 1, rack=2))
+
+    out = switch.process(3, gradient(2, 5, rack=2, flags=RESEND))
+    same(out, (SERVER_PORT, total(WHOLE, 7, flags=RESEND)))
+
+
+@pytest.mark.parametrize("other", [0, 1, 3])
+@pytest.mark.parametrize("flags", [0, RESEND])
+@pytest.mark.parametrize("bits", [0b1, 0b10, ALL])
+def test_bits_of_another_rack_are_not_added(other: int, flags: int, bits: int) -> None:
+    switch = counting()
+    switch.process(1, gradient(0, 1, rack=2))
+
+    packet = total(bits, 9, rack=other, flags=flags)
+    same(switch.process(2, packet), (SERVER_PORT, packet))
+    assert outcomes(switch) == {"TAKEN": 1, "PASSED": 1}
+
+
+def test_the_servers_switch_adds_racks_and_lets_their_parts_pass() -> None:
+    switch = rack()
+    same(switch.process(1, total(0b1, 1)))
+    part = total(0b10, 5, rack=2)
+    same(switch.process(2, part), (SERVER_PORT, part))
+
+    probe = total(0, flags=RESEND, rack=2)
+    same(switch.process(2, probe), (SERVER_PORT, total(0b1, 1, flags=RESEND)))
+    same(switch.process(2, probe), (SERVER_PORT, probe))
+    assert outcomes(switch) == {"TAKEN": 1, "REPLACED": 1, "PASSED": 2}
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,23 @@
 """A topology's size is known before it is made."""
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from topology_specs import ANY_SPEC, SPECS
 
 from ringleaf.errors import TopologyError
 from ringleaf.topologies.family import Counts
-from ringleaf.topologies.graph import hosts, switches
+from ringleaf.topologies.graph import attachment, hosts, switches
 from ringleaf.topologies.registry import build, count
 
 
 def size(text: str) -> Counts:
     graph = build(text)
-    return Counts(len(hosts(graph)), len(switches(graph)), graph.number_of_edges())
+    racks = Counter(attachment(graph, host) for host in hosts(graph))
+    assert [attachment(graph, host) for host in hosts(graph)] == [*racks.elements()]
+    (rack,) = set(racks.values())
+    return Counts(len(hosts(graph)), len(switches(graph)), graph.number_of_edges(), rack)
 
 
 @pytest.mark.parametrize("text", [*SPECS, "hammingmesh,a=2,b=1,x=33,y=1", "torus3d,x=2,y=1,z=3"])
@@ -27,7 +32,7 @@ def test_counts_of_any_instance_are_those_of_its_graph(text: str) -> None:
 
 def test_what_could_never_be_made_is_counted_at_once() -> None:
     """k^3/4 hosts, k^2 switches in pods and k^2/4 above, k^3/4 links in each of three tiers."""
-    assert count("fattree,k=1000") == Counts(250_000_000, 1_250_000, 750_000_000)
+    assert count("fattree,k=1000") == Counts(250_000_000, 1_250_000, 750_000_000, 500)
 
 
 def test_hosts_that_must_find_room_choose_the_size() -> None:

@@ -88,7 +88,7 @@ def _checked(n: int, k: int) -> str:
 def _count(n: int, k: int) -> Counts:
     _checked(n, k)
     servers = n ** (k + 1)
-    return Counts(servers, servers + (k + 1) * n**k, (k + 2) * servers)
+    return Counts(servers, servers + (k + 1) * n**k, (k + 2) * servers, rack=1)
 
 
 TOPOLOGY = Family(

@@ -77,7 +77,7 @@ def _checked(k: int) -> str:
 
 def _count(k: int) -> Counts:
     _checked(k)
-    return Counts(k**3 // 4, 5 * k**2 // 4, 3 * k**3 // 4)
+    return Counts(k**3 // 4, 5 * k**2 // 4, 3 * k**3 // 4, rack=k // 2)
 
 
 TOPOLOGY = Family("k-ary fat-tree, three tiers, k^3/4 hosts", fat_tree, {"k": 4}, _fit, _count)

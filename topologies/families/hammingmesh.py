@@ -222,7 +222,7 @@ def _count(a: int, b: int, x: int, y: int) -> Counts:
             leaves, spines = _line_size(boards)
             switches += lines * (leaves + spines)
             links += lines * (boards * (2 if width > 1 else 1) + leaves * spines)
-    return Counts(servers, switches, links)
+    return Counts(servers, switches, links, rack=1)
 
 
 def _line_size(boards: int) -> tuple[int, int]:

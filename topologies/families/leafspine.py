@@ -63,7 +63,7 @@ def _checked(leaves: int, spines: int, hosts: int) -> str:
 
 def _count(leaves: int, spines: int, hosts: int) -> Counts:
     _checked(leaves, spines, hosts)
-    return Counts(leaves * hosts, leaves + spines, leaves * (hosts + spines))
+    return Counts(leaves * hosts, leaves + spines, leaves * (hosts + spines), rack=hosts)
 
 
 TOPOLOGY = Family(

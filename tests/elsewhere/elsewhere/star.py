@@ -26,7 +26,7 @@ def fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
 
 
 def count(hosts: int) -> Counts:
-    return Counts(hosts, 1, hosts)
+    return Counts(hosts, 1, hosts, rack=hosts)
 
 
 TOPOLOGY = Family("one switch, and hosts round it", star, {"hosts": 5}, fit, count)

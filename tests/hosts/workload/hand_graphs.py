@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -97,7 +98,7 @@ def graphs(draw: st.DrawFn, *, collectives: bool = True) -> Graph:
             group = draw(st.integers(0, len(groups) - 1))
             what = draw(st.sampled_from(Call))
             rooted = what in (Call.REDUCE, Call.BROADCAST, Call.GATHER, Call.SCATTER)
-            about = {
+            about: dict[str, Any] = {
                 "call": what,
                 "group": group,
                 "size_bytes": 0 if what is Call.BARRIER else draw(size),

@@ -1,0 +1,48 @@
+"""The sizes that a job of ATP may have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ringleaf.errors import ConfigError
+
+BITS = 64
+"""Bits of a bitmap."""
+
+MAX_WORKERS = BITS * BITS
+MAX_SERVERS = 255
+
+
+def check_counts(where: str, workers: int, servers: int) -> None:
+    """Check the numbers of a job's workers and parameter servers.
+
+    Raises:
+        ConfigError: If packets have no room for them.
+    """
+    if not 0 < workers <= MAX_WORKERS:
+        raise ConfigError(f"{where}: there must be 1 to {MAX_WORKERS} workers, got {workers}")
+    if not 0 < servers <= MAX_SERVERS:
+        raise ConfigError(
+            f"{where}: there must be 1 to {MAX_SERVERS} parameter servers, got {servers}; "
+            "SERVERS=1 makes the last host one"
+        )
+
+
+def check_racks(where: str, racks: Sequence[int], bits: int = BITS) -> None:
+    """Check that workers, so many in each rack, can be told apart by bits.
+
+    Raises:
+        ConfigError: If there are more than `bits`, and more in a rack, or more racks.
+    """
+    if sum(racks) <= bits:
+        return
+    if max(racks) > bits:
+        raise ConfigError(
+            f"{where}: a job of more than {bits} workers may have {bits} in a rack, "
+            f"got {max(racks)}; take a topology with smaller racks"
+        )
+    if len(racks) > bits:
+        raise ConfigError(
+            f"{where}: a job of more than {bits} workers may be in {bits} racks, "
+            f"got {len(racks)}; take a topology with larger racks"
+        )
