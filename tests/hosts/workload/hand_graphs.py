@@ -98,7 +98,7 @@ def graphs(draw: st.DrawFn, *, collectives: bool = True) -> Graph:
             group = draw(st.integers(0, len(groups) - 1))
             what = draw(st.sampled_from(Call))
             rooted = what in (Call.REDUCE, Call.BROADCAST, Call.GATHER, Call.SCATTER)
-            about: dict[str, Any] = {
+            told: dict[str, Any] = {
                 "call": what,
                 "group": group,
                 "size_bytes": 0 if what is Call.BARRIER else draw(size),
@@ -106,7 +106,7 @@ def graphs(draw: st.DrawFn, *, collectives: bool = True) -> Graph:
                 "label": draw(st.sampled_from(("", "tp"))),
             }
             for rank in groups[group]:
-                add(rank, Kind.COLLECTIVE, **about)
+                add(rank, Kind.COLLECTIVE, **told)
     works = tuple(RankWork(tuple(each)) for each in nodes)
     named = tuple(CallGroup(f"g{i}", ranks) for i, ranks in enumerate(groups))
     return Graph("drawn", works, named)
