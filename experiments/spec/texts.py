@@ -18,13 +18,15 @@ from ringleaf.collectives.compress.registry import COMPRESSORS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.disciplines import names as disciplines
 from ringleaf.experiments.spec.collective import CollectiveSpec
-from ringleaf.experiments.spec.file import CASES, LISTS, LISTS_OF_JOBS
+from ringleaf.experiments.spec.file import CASES, LISTS, LISTS_OF_JOBS, LISTS_OF_WORKLOADS
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.network import NetworkSpec
-from ringleaf.experiments.spec.options import JOBS, TYPED
+from ringleaf.experiments.spec.options import JOBS, OPTIONS_OF_WORKLOADS, TYPED, WORKLOAD, Option
+from ringleaf.experiments.spec.workload import WorkloadSpec
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.model import names as models
+from ringleaf.hosts.workload.llm.presets import PRESETS
 from ringleaf.ina.atp.registry import WINDOWS
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.topologies.registry import TOPOLOGIES
@@ -82,20 +84,33 @@ def readme_table() -> str:
 
 def reference_options() -> str:
     """Return the page of all options, for the command line, files and Python."""
+    new = {name: each for name, each in OPTIONS_OF_WORKLOADS.items() if name not in TYPED}
     lines = [
         "# Options",
         "",
         "A name in capitals is a variable of `make exp`; in small letters it is a key of spec "
         "files and a keyword of `ringleaf.run`.",
         "",
-        "| name | flag | default | meaning |",
-        "|---|---|---|---|",
+        *_rows(TYPED),
+        "",
+        "## Options of workloads only",
+        "",
+        "They are keys of spec files, and those with flags are options of `ringleaf workload run` "
+        "and `export`; so are the options above that [workloads](../workloads/README.md) share.",
+        "",
+        *_rows(new),
     ]
-    for name, option in TYPED.items():
+    return "\n".join(lines) + "\n"
+
+
+def _rows(options: Mapping[str, Option]) -> Iterator[str]:
+    """Yield a table of options with their flags."""
+    yield "| name | flag | default | meaning |"
+    yield "|---|---|---|---|"
+    for name, option in options.items():
         flags = ", ".join(f"`{flag}`" for flag in option.flags.split())
         default = f"`{option.default}`" if option.default else ""
-        lines.append(f"| `{name}` | {flags} | {default} | {option.help} |")
-    return "\n".join(lines) + "\n"
+        yield f"| `{name}` | {flags} | {default} | {option.help} |"
 
 
 def reference_names() -> str:
@@ -119,6 +134,7 @@ def reference_names() -> str:
         ("Port disciplines", disciplines()),
         ("Compressors", COMPRESSORS),
         ("Models", models()),
+        ("Models in parallel", PRESETS),
     ):
         parts += ["", f"## {title}", "", ", ".join(f"`{name}`" for name in names)]
     return "\n".join(parts) + "\n"
@@ -133,8 +149,12 @@ def fill_readme(text: str) -> str:
 
 def schema() -> dict[str, Any]:
     """Return a JSON Schema (draft 2020-12) of spec files, for editors."""
-    kinds = [_of_kind(CollectiveSpec, LISTS, {"not": {"required": [JOBS]}}),
-             _of_kind(JobsSpec, LISTS_OF_JOBS, {"required": [JOBS]})]  # fmt: skip
+    others: list[dict[str, Any]] = [{"required": [name]} for name in (JOBS, WORKLOAD)]
+    kinds = [
+        _of_kind(CollectiveSpec, LISTS, {"not": {"anyOf": others}}),
+        _of_kind(JobsSpec, LISTS_OF_JOBS, others[0]),
+        _of_kind(WorkloadSpec, LISTS_OF_WORKLOADS, others[1]),
+    ]
     definitions: dict[str, Any] = {}
     for kind in kinds:
         definitions |= kind.pop("$defs", {})

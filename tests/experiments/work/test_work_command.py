@@ -1,0 +1,368 @@
+"""Workloads through the command line: specs, traces, exports, results and refusals."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from ringleaf.experiments.commands.cli import make_app
+from ringleaf.experiments.spec.options import resolve_workload
+from ringleaf.experiments.work.results import read_results
+from ringleaf.experiments.work.runner import WorkExperiment
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGES = ROOT / "docs" / "workloads"
+
+MODEL = "layers: 4\nhidden: 64\nheads: 4\nsequence: 64\ntp: 2\npp: 2\ndp: 2\nmicro_batches: 2\n"
+SPEC = f"workload: llm\n{MODEL}"
+
+
+def typed(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(make_app(), list(arguments))
+    return result.exit_code, result.output
+
+
+def run(folder: Path, spec: str, *more: str) -> tuple[dict[str, Any], str]:
+    """The summary of a run, and its output."""
+    path = folder / "work.yaml"
+    path.write_text(spec)
+    out = folder / "out"
+    code, output = typed("run", "--spec", str(path), "--out", str(out), *more)
+    assert code == 0, output
+    return json.loads((out / "summary.json").read_text()), output
+
+
+def test_a_model_in_parallel_runs_and_is_checked(tmp_path: Path) -> None:
+    summary, output = run(tmp_path, SPEC)
+
+    assert "# wrong values: 0 OK" in output
+    assert "bubble by formula 50.00 %" in output
+    rows = {row["label"]: row for row in summary["rows"]}
+    # 4 ranks of a stage, 2 layers, 4 all-reduces for each of 2 micro-batches; in pairs
+    assert (rows["tp"]["count"], rows["tp"]["size_bytes"]) == (8 * 2 * 4 * 2 // 2, 64 * 64 * 2)
+    assert (rows["pp"]["count"], rows["pp"]["call"]) == (4 * 2 * 2, "message")
+    assert (rows["dp"]["count"], rows["dp"]["ranks"]) == (4 * 2, 2)
+    shares = [summary[f"{name}_share"] for name in ("compute", "exposed", "idle")]
+    assert sum(shares) == pytest.approx(1)
+    out = tmp_path / "out"
+    files = {path.name for path in out.iterdir()}
+    listed = {line.split("/")[0] for line in (out / "files.txt").read_text().splitlines()}
+    assert files == listed - {"drops.csv"}
+    with (out / "ranks.csv").open(newline="") as file:
+        spent = [sum(map(int, row.values())) for row in csv.DictReader(file)]
+    assert spent == [summary["iteration_ps"]] * 8
+    page = (out / "report.html").read_text()
+    assert "<svg" in page
+    assert "iteration, simulated" in page
+
+
+def test_figures_are_drawn_again_from_the_files(tmp_path: Path) -> None:
+    run(tmp_path, SPEC)
+    out = tmp_path / "out"
+    before = (out / "report.html").read_bytes(), (out / "figures" / "ranks.png").read_bytes()
+    shutil.rmtree(out / "figures")
+
+    code, output = typed("plot", str(out))
+
+    assert code == 0, output
+    after = (out / "report.html").read_bytes(), (out / "figures" / "ranks.png").read_bytes()
+    assert after == before
+
+
+def test_the_same_spec_gives_the_same_bytes(tmp_path: Path) -> None:
+    found = []
+    for threads in ("1", "2"):
+        run(tmp_path, SPEC, "--threads", threads)
+        names = ("results.csv", "ranks.csv", "timeline.json")
+        found.append([(tmp_path / "out" / name).read_bytes() for name in names])
+
+    assert found[0] == found[1]
+
+
+def test_the_timeline_shows_each_rank_s_nodes(tmp_path: Path) -> None:
+    summary, _ = run(tmp_path, SPEC)
+    timeline = json.loads((tmp_path / "out" / "timeline.json").read_text())
+    bars = [event for event in timeline["traceEvents"] if event["ph"] == "X"]
+
+    assert {bar["pid"] for bar in bars} == set(range(8))
+    assert {bar["cat"] for bar in bars} == {"compute", "tp", "pp", "dp"}
+    assert max(bar["args"]["end_ps"] for bar in bars) == summary["iteration_ps"]
+    found = read_results(tmp_path / "out")
+    assert len(found.timeline.bars) == len(bars)
+
+
+def times(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{k: v for k, v in row.items() if k != "algo"} for row in summary["rows"]]
+
+
+def test_a_chakra_trace_takes_the_time_of_the_model_that_it_was_made_of(tmp_path: Path) -> None:
+    """The round trip: what was written after a run is replayed, to the picosecond."""
+    first, _ = run(tmp_path, SPEC, "--chakra")
+    shutil.copytree(tmp_path / "out" / "chakra", tmp_path / "trace")
+    files = str(tmp_path / "trace" / "llm.*.et")
+
+    second, output = run(tmp_path, f"workload: trace\nfiles: '{files}'\n")
+
+    assert "# wrong values: 0 OK" in output
+    assert second["iteration_ps"] == first["iteration_ps"]
+    assert times(second) == times(first)
+
+
+def test_jobs_leave_traces_that_take_their_time(tmp_path: Path) -> None:
+    """One layer at a time is on the wire, so that both ways to run it have the same order."""
+    model = tmp_path / "small.yaml"
+    layers = "[{name: a, elements: 9000, forward: 20us, backward: 40us}]"
+    model.write_text(f"name: small\nlayers: {layers}\n")
+    topo = "topo: leafspine,leaves=2,spines=1,hosts=2\n"
+    jobs = f"jobs: [{{model: {model}, ranks: 4, iterations: 3, start: 5us}}]\nservers: 0\n"
+    spec = f"{topo}{jobs}placement: packed\nchakra: yes\n"
+    ran, _ = run(tmp_path, spec)
+    shutil.copytree(tmp_path / "out" / "chakra" / "1-ring-fifo", tmp_path / "trace")
+    files = str(tmp_path / "trace" / "job1.*.et")
+
+    again, _ = run(tmp_path, f"{topo}workload: trace\nfiles: '{files}'\n")
+
+    [row] = ran["rows"]
+    assert again["iteration_ps"] == row["jct_ps"] + 5_000_000
+    assert again["rows"][0]["count"] == 3
+
+
+def test_a_goal_schedule_has_the_messages_of_an_algorithm(tmp_path: Path) -> None:
+    made = tmp_path / "made.yaml"
+    made.write_text(SPEC)
+    options = [f"--{k.replace('_', '-')}" for k in yaml.safe_load(MODEL)]
+    values = [str(value) for value in yaml.safe_load(MODEL).values()]
+    pairs = [text for pair in zip(options, values, strict=True) for text in pair]
+    code, output = typed(
+        "workload", "export", "gpt13b", *pairs, "--format", "goal", "--kv-heads", "4",
+        "--ffn", "256", "-o", str(tmp_path),
+    )  # fmt: skip
+    assert code == 0, output
+
+    code, output = typed(
+        "workload", "run", str(tmp_path / "gpt13b.goal"), "-o", str(tmp_path / "out")
+    )
+
+    assert code == 0, output
+    assert "# wrong values: 0 OK" in output
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    sent = sum(row["total_bytes"] for row in summary["rows"])
+    ring = 2 * (2 - 1) * 2  # of both ranks of a group of two, per byte: 2 (n - 1) / n each
+    assert sent == 8 * 2 * 4 * 2 // 2 * 8192 * ring // 2 + 4 * 2 * 49152 * ring // 2 + 16 * 8192
+
+
+@pytest.mark.parametrize("algo", ["switchml", "atp", "halvingdoubling,alltoall"])
+def test_any_algorithm_adds_up(tmp_path: Path, algo: str) -> None:
+    summary, output = run(tmp_path, SPEC, "--algo", algo)
+
+    assert summary["wrong"] == 0, output
+    assert summary["rows"][0]["algo"] == algo.split(",")[0]
+
+
+def test_every_call_of_a_trace_is_checked(tmp_path: Path) -> None:
+    from ringleaf.hosts.workload.formats.files import write_trace
+    from ringleaf.hosts.workload.graph import Call, CallGroup, Graph, Kind, Node, RankWork
+
+    calls = [
+        Node(i, Kind.COLLECTIVE, "", 0, 0 if call is Call.BARRIER else 4096, call, 0, 2)
+        for i, call in enumerate(Call)
+    ]
+    groups = (CallGroup("all", (2, 0, 1)),)
+    graph = Graph("calls", (RankWork(tuple(calls)),) * 3, groups)
+    write_trace(graph, "chakra", tmp_path, "calls")
+
+    summary, _ = run(tmp_path, f"workload: trace\nfiles: '{tmp_path / 'calls.*.et'}'\n")
+
+    assert summary["wrong"] == 0
+    assert {row["call"] for row in summary["rows"]} == {call.value for call in Call}
+
+
+def test_wrong_data_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ringleaf.experiments.work import ledger
+
+    right = ledger.RandomData.fill
+
+    def spoil(self: Any, number: int, tensors: Any) -> None:
+        right(self, number, tensors)
+        tensors[0][0] += 1  # of the first rank, which all others add or copy
+
+    monkeypatch.setattr(ledger.RandomData, "fill", spoil)
+    path = tmp_path / "work.yaml"
+    path.write_text(SPEC)
+    code, output = typed("run", "--spec", str(path), "--out", str(tmp_path / "out"))
+
+    assert code == 1
+    assert "FAILED" in output
+
+
+def test_the_header_says_what_is_left_out(tmp_path: Path) -> None:
+    _, output = run(tmp_path, SPEC + "layers_per_stage: 1\ndata: none\n")
+
+    assert "# ONLY 1 of 2 layers per stage are simulated" in output
+    assert "# nothing was checked, as messages had sizes only" in output
+
+
+def test_packet_hops_are_counted_beforehand(tmp_path: Path) -> None:
+    given = yaml.safe_load(SPEC) | {"out": str(tmp_path / "out"), "sequence": 2048}
+    experiment = WorkExperiment(resolve_workload(given))
+
+    found = experiment.run(lambda *_: None, lambda hops: None)
+
+    assert 1 <= found.packet_hops / experiment.packet_hops < 1.25  # the rest acknowledges
+
+
+def test_scattered_ranks_go_further(tmp_path: Path) -> None:
+    given = yaml.safe_load(SPEC) | {"out": str(tmp_path), "topo": "leafspine,leaves=4"}
+    near, far = (
+        WorkExperiment(resolve_workload(given | {"placement": placement}))
+        for placement in ("packed", "scattered")
+    )
+
+    assert near.hosts == [f"h{rank}" for rank in range(8)]
+    assert sorted(far.hosts) == sorted(near.hosts) != far.hosts
+    assert near.packet_hops < far.packet_hops
+
+
+@pytest.mark.parametrize("name", ["llm.yaml", "trace.yaml"])
+def test_specs_of_the_pages_run(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    if name == "trace.yaml":
+        code, output = typed(
+            "workload", "export", "resnet50", "--ranks", "4", "--iterations", "1", "-o", "traces"
+        )
+        assert code == 0, output
+        code, output = typed("workload", "show", "traces/resnet50.*.et")
+        assert "4 ranks, 1 groups, 648 nodes, 54 meetings" in output
+    code, output = typed("run", "--spec", str(PAGES / name))
+
+    assert code == 0, output
+    assert (tmp_path / "runs" / Path(name).stem / "report.html").exists()
+
+
+def test_the_page_s_goal_schedule_runs(tmp_path: Path) -> None:
+    """2 us, a message of 1 MiB (84 us and headers), 10 us, and a short one back."""
+    ping = str(PAGES / "ping.goal")
+    code, output = typed("workload", "show", ping)
+    assert "2 ranks, 0 groups, 7 nodes, 2 meetings" in output
+
+    code, output = typed("workload", "run", ping, "-o", str(tmp_path))
+
+    assert code == 0, output
+    iteration_ps = json.loads((tmp_path / "summary.json").read_text())["iteration_ps"]
+    least_ps = 2_000_000 + (1 << 20) * 80 + 10_000_000
+    assert least_ps < iteration_ps < 1.2 * least_ps
+
+
+def test_runs_of_several_values_are_a_sweep(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.yaml"
+    path.write_text(SPEC + "schedule: [gpipe, 1f1b]\n")
+
+    code, output = typed("run", "--spec", str(path), "--out", str(tmp_path / "out"))
+
+    assert code == 0, output
+    with (tmp_path / "out" / "sweep.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["schedule"] for row in rows} == {"gpipe", "1f1b"}
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_a_plan_has_places_and_packets(tmp_path: Path) -> None:
+    path = tmp_path / "work.yaml"
+    path.write_text(SPEC)
+
+    code, output = typed("run", "--spec", str(path), "--dry-run")
+
+    plan = json.loads(output)
+    assert code == 0
+    assert (plan["ranks"], plan["hidden"], plan["schedule"]) == (8, 64, "1f1b")
+    assert plan["hosts_of_ranks"][3] == "h3"
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("workload: lm\n", "workload: unknown workload, got 'lm'; valid: llm, trace"),
+        ("workload: llm\n", "layers: must be given where there is no preset, got none"),
+        ("workload: llm\npreset: gpt3\n", "preset: unknown preset, got 'gpt3'; valid: gpt13b"),
+        (SPEC + "files: x.goal\n", "files: are of traces, got 'x.goal'"),
+        (SPEC + "pp: 3\n", "layers: must be a multiple of pp times chunks, 3, got 4"),
+        (SPEC + "schedule: 1b1f\n", "schedule: unknown schedule, got '1b1f'"),
+        (SPEC + "algo: [ring, tree]\n", "one algorithm for each collective, got 'ring' and 'tree'"),
+        (SPEC + "algo: ps\n", "algo: must do without servers, got"),
+        (SPEC + "algo: switchml\ndata: none\n", "switches add up data, got 'none' and 'switchml'"),
+        (SPEC + "net: mininet\n", "net: workloads run only in virtual time, got 'mininet'"),
+        (SPEC + "topo: leafspine,leaves=1,spines=0,hosts=4\nhosts: 4\n",
+         "hosts: each of 8 ranks needs one, got 4"),
+        (SPEC + "flops: 0\n", "flops: must be above 0"),
+        (SPEC + "jobs: 3\n", "unknown option, got 'workload'"),
+        (SPEC + "servers: 3\n", "unknown option, got 'servers'"),
+        ("workload: trace\n", "files: a trace has files, got none"),
+        ("workload: trace\nfiles: x.goal\ntp: 3\n", "tp: is of models, got 3 for a trace"),
+        ("workload: trace\nfiles: x.txt\n", "files: must be NAME.goal or NAME"),
+        ("workload: trace\nfiles: nowhere.goal\n", "nowhere.goal: can't read, got No such file"),
+    ],
+)  # fmt: skip
+def test_wrong_specs_are_refused(tmp_path: Path, spec: str, message: str) -> None:
+    path = tmp_path / "work.yaml"
+    path.write_text(spec)
+
+    code, output = typed("run", "--spec", str(path), "--out", str(tmp_path / "out"))
+
+    assert code == 2
+    assert message in output
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("num_ranks 2\nrank 0 {\na: send 8b to 1\n}\n",
+         "bad.goal: rank 0, node 0 'a': rank 1"),
+        ("num_ranks 1\nrank 0 {\na: calc 1\na requires a\n}\n",
+         "bad.goal: rank 0, node 0 'a': nodes must not wait for each other in a circle"),
+        ("num_ranks 2\nrank 0 {\na: send 8b to 1\n}\nrank 1 {\nb: recv 9b from 0\n}\n",
+         "bad.goal: rank 1, node 0 'b': must be as long as its message"),
+        ("num_ranks 1\nrank 0 {\n", "bad.goal: line 2: the rank must end with }"),
+    ],
+)  # fmt: skip
+def test_broken_traces_are_refused_before_anything_runs(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    path = tmp_path / "bad.goal"
+    path.write_text(text)
+
+    for command in ("run", "show", "export"):
+        code, output = typed("workload", command, str(path))
+        assert code == 2
+        assert message in output
+
+
+def test_a_trace_that_is_cut_off_is_refused_by_the_command(tmp_path: Path) -> None:
+    typed("workload", "export", "vgg16", "--ranks", "2", "--iterations", "1", "-o", str(tmp_path))
+    path = tmp_path / "vgg16.1.et"
+    path.write_bytes(path.read_bytes()[:-5])
+
+    code, output = typed("workload", "run", str(tmp_path / "vgg16.*.et"))
+
+    assert code == 2
+    assert "vgg16.1.et: byte " in output
+    assert "the file is cut off" in output
+
+
+def test_names_of_workloads_are_known(tmp_path: Path) -> None:
+    code, output = typed("workload", "run", "gpt3")
+    assert code == 2
+    assert "unknown name, got 'gpt3'; valid: gpt13b, llama70b, moe8x7b" in output
+    code, output = typed("workload", "show", "gpt13b", "-o", str(tmp_path / "x.png"))
+    assert code == 2
+    assert "only models of layers are drawn" in output
+    code, output = typed("workload", "export", "gpt13b", "--format", "csv")
+    assert code == 2
+    assert "unknown format, got 'csv'; valid: chakra, goal" in output
