@@ -75,8 +75,8 @@ from ringleaf.ina.atp.tally import (
     admit,
     empty_sum,
     has_all,
-    has_missed,
     has_worker,
+    note_probe,
 )
 from ringleaf.ina.atp.wire import (
     AGGREGATOR_AT,
@@ -222,7 +222,7 @@ def request_lost(server: Server, entry: int, sender: int) -> None:
     """
     if has_worker(server, entry, sender):
         return
-    if has_missed(server, entry, sender) or not server.state[ECMP]:
+    if note_probe(server, entry, sender) or not server.state[ECMP]:
         server.rows[entry * ENTRY_WORDS + IS_MENDED] = 1
         answer(server, entry, AGAIN, 1 + sender)
 

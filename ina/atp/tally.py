@@ -44,8 +44,8 @@ def has_worker(server: Server, entry: int, worker: int) -> bool:
 
 
 @inline
-def has_missed(server: Server, entry: int, worker: int) -> bool:
-    """Note that a worker has probed, though its values are not there; return if it had before."""
+def note_probe(server: Server, entry: int, worker: int) -> bool:
+    """Note that a worker has probed, and return whether it had before."""
     rack, bit = server.places[worker] >> RACK_SHIFT, server.places[worker] & BIT_MASK
     at = entry * server.state[RACKS] + rack
     before = server.missed[at] >> bit & 1

@@ -23,9 +23,9 @@ header atp_h {
     bit<32> sequence;   // number of the block in the job, modulo 2^32
     bit<16> aggregator;
     bit<16> proposal;   // in a parameter: the aggregator of the block one window later
-    bit<64> workers;    // bits of the workers in the sum, of one rack or, if `rack` is 0, of the job
+    bit<64> workers;    // bits of the workers in the sum
     bit<8> sender;      // worker that sent the packet, lower bits
-    bit<8> rack;        // 0, or 1 + number of the rack that the bits belong to
+    bit<8> rack;        // 0: the bits are of the job; r: of its rack r
 }
 
 /* What a switch does for one parameter server of a job. */
