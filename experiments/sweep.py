@@ -47,6 +47,12 @@ PLAN = "sweep.json"
 TOLD = ("density", "cluster", "overlap")
 """Options that are in the file even if runs don't differ by them."""
 
+WORKLOAD_COLUMNS = (
+    *("iteration_ps", "compute_share", "exposed_share", "idle_share", "bubble"),
+    *("wrong", "retransmissions", "drops", "packet_hops"),
+)
+"""The results of a run of a workload that are in the file."""
+
 
 def run(cases: Sequence[Case], *, name: str, emit: Emit, crew: Crew = ALONE) -> bool:
     """Perform all runs, and write their joint results; return whether all values were right.
@@ -90,7 +96,7 @@ def run(cases: Sequence[Case], *, name: str, emit: Emit, crew: Crew = ALONE) -> 
     lines = list(chain.from_iterable(rows.values()))
     write(out / FILE, lines)
     emit(f"# sweep: {out / FILE}")
-    if lines:
+    if lines and WORKLOAD not in cases[0]:
         svg = swept_figure.draw(lines, names, out / "sweep")
         page = sweep_report.render(out.name, list(given), lines, names, svg)
         write_text(out / REPORT, page)
@@ -192,7 +198,9 @@ def _lines(case: Case, names: Sequence[str]) -> list[dict[str, object]]:
     known = options_for(case)
     options = {name: case.get(name, known[name].default) for name in names if name != JOBS}
     about: dict[str, object] = {}
-    if JOBS not in case and WORKLOAD not in case:
+    if WORKLOAD in case:
+        return [{**options, **{name: summary[name] for name in WORKLOAD_COLUMNS}}]
+    if JOBS not in case:
         run = results.read_run(Path(case["out"]))
         links = run.reference
         about = {"clock": run.clock, "ranks": run.ranks}

@@ -108,13 +108,14 @@ class Executors:
 
         Args:
             addresses: By node, the address of its tensor in registered memory.
-            staging: By node, the address of memory for its buffers, and its scratch memory.
+            staging: By node, the address of memory for its buffers, and its scratch memory; there
+                may be more of them than nodes.
         """
         places = self._places
         blocks = self._table(0, places.regions, x.OPERATION_WORDS)
         blocks[:, [x.LEFT_NODES, x.NEXT_DONE, x.FAILED]] = 0
         blocks[:, x.TOP] = blocks[:, x.STACK_AT]
-        buffers = np.asarray(staging, np.int64)
+        buffers = np.asarray(staging[: self.nodes], np.int64)
         self._prepare_executors(np.asarray(addresses, np.int64), buffers)
         self._prepare_streams(buffers)
         chunks = self._table(places.chunks, self.nodes * self.plans.chunks, x.CHUNK_WORDS)

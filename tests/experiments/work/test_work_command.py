@@ -230,10 +230,10 @@ def test_scattered_ranks_go_further(tmp_path: Path) -> None:
     assert near.packet_hops < far.packet_hops
 
 
-@pytest.mark.parametrize("name", ["llm.yaml", "trace.yaml"])
+@pytest.mark.parametrize("name", ["llm.yaml", "ping.yaml"])
 def test_specs_of_the_pages_run(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    if name == "trace.yaml":
+    if name == "ping.yaml":
         code, output = typed(
             "workload", "export", "resnet50", "--ranks", "4", "--iterations", "1", "-o", "traces"
         )
@@ -269,8 +269,8 @@ def test_runs_of_several_values_are_a_sweep(tmp_path: Path) -> None:
     assert code == 0, output
     with (tmp_path / "out" / "sweep.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert {row["schedule"] for row in rows} == {"gpipe", "1f1b"}
-    assert (tmp_path / "out" / "report.html").exists()
+    assert [row["schedule"] for row in rows] == ["gpipe", "1f1b"]
+    assert all(int(row["iteration_ps"]) > 0 and row["wrong"] == "0" for row in rows)
 
 
 def test_a_plan_has_places_and_packets(tmp_path: Path) -> None:
@@ -295,7 +295,6 @@ def test_a_plan_has_places_and_packets(tmp_path: Path) -> None:
         (SPEC + "pp: 3\n", "layers: must be a multiple of pp times chunks, 3, got 4"),
         (SPEC + "schedule: 1b1f\n", "schedule: unknown schedule, got '1b1f'"),
         (SPEC + "algo: [ring, tree]\n", "one algorithm for each collective, got 'ring' and 'tree'"),
-        (SPEC + "algo: ps\n", "algo: must do without servers, got"),
         (SPEC + "algo: switchml\ndata: none\n", "switches add up data, got 'none' and 'switchml'"),
         (SPEC + "net: mininet\n", "net: workloads run only in virtual time, got 'mininet'"),
         (SPEC + "topo: leafspine,leaves=1,spines=0,hosts=4\nhosts: 4\n",
