@@ -75,6 +75,10 @@ BYTES_PER_S = 7e8  # of all ranks' tensors: to make them, and to check results
 
 THROUGH_STAGING = ("halvingdoubling", "blueconnect")
 CHOOSING = ("tree", "doubletree", "broadcast", "reduce")  # the number of segments, by their cost
+ROUND = ("ring", "allgather", "reducescatter")  # their steps repeat
+EACH_END = 12
+"""The steps that are simulated at the beginning, and at the end, where others are skipped."""
+
 CODED = ("ssar-double", "ssar-split", "dsar-split")
 
 HOSTS_ADD = Costs(switch_bytes=SWITCH_BYTES, hops_per_s=HOPS_PER_S)
@@ -210,6 +214,8 @@ def estimate(
         + ranks * size_bytes * spec.has_data / BYTES_PER_S
     )
     packet_hops = hops(spec, algorithm, ranks, size_bytes, distance)
+    if spec.skip and algorithm.name in ROUND and ranks > 1:
+        packet_hops = round(packet_hops * min(1, 2 * EACH_END / (sent / ranks)))
     packets_s = _packets_s(spec, algorithm, ranks, size_bytes, packet_hops)
     cores = count_cores()
     threads = count_threads(spec, packets_s, cores)

@@ -20,12 +20,14 @@ from ringleaf.experiments import results
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.bounds.busbw import busbw_factor
 from ringleaf.experiments.bounds.floor import Floor, Held, Task
+from ringleaf.experiments.carry import Carried, carry
 from ringleaf.experiments.checks import count_nodes, count_ranks, one_collective
-from ringleaf.experiments.data import TYPES, Given, Inputs, Noise, Sparsity, fill_all, whole
+from ringleaf.experiments.data import TYPES, Given, Inputs, Noise, Sparsity, whole
 from ringleaf.experiments.estimate import Estimate, Need, estimate, need
 from ringleaf.experiments.judge import Judge
 from ringleaf.experiments.network import (
     Connect,
+    Network,
     connect,
     divide_injection,
     fold_hierarchy,
@@ -210,17 +212,19 @@ class Experiment:
         schedule = self.schedule(algorithm, size_bytes)
         judge = self._judge(algorithm, schedule)
         judge.examine(schedule)
-        network = connect(
-            self.spec.model_copy(update={"threads": self.estimate(algorithm, size_bytes).threads}),
-            self.graph,
-            in_network=algorithm.name if algorithm.in_network else None,
-            capture=self._folder(self._pcaps, algorithm, size_bytes),
-            record=self._folder(self.spec.record, algorithm, size_bytes),
-        )
-        arrays = network.arrays(inputs.elements, inputs.dtype, schedule)
-        if self.spec.has_data:
-            fill_all(inputs, arrays)
-        outcome = network.run(schedule, arrays, tell)
+
+        def make() -> Network:
+            threads = self.estimate(algorithm, size_bytes).threads
+            return connect(
+                self.spec.model_copy(update={"threads": threads}),
+                self.graph,
+                in_network=algorithm.name if algorithm.in_network else None,
+                capture=self._folder(self._pcaps, algorithm, size_bytes),
+                record=self._folder(self.spec.record, algorithm, size_bytes),
+            )
+
+        carried = carry(self.spec, schedule, inputs, make, tell)
+        network, arrays, outcome = carried.network, carried.arrays, carried.outcome
         network.close()
         verdict = None
         if self.spec.has_data:
@@ -236,7 +240,7 @@ class Experiment:
         )
         floor_ps = self._floor_ps(algorithm, schedule, size_bytes, inputs)
         row = self._row(
-            algorithm, size_bytes, outcome, verdict=verdict, bound_ps=bound_ps, floor_ps=floor_ps
+            algorithm, size_bytes, carried, verdict=verdict, bound_ps=bound_ps, floor_ps=floor_ps
         )
         pcaps = self._folder(self._pcaps, algorithm, size_bytes)
         files = sorted(pcaps.glob("*.pcapng")) if pcaps else []
@@ -292,12 +296,13 @@ class Experiment:
         self,
         algorithm: Algorithm,
         size_bytes: int,
-        outcome: RunResult,
+        carried: Carried,
         *,
         verdict: Verdict | None,
         bound_ps: int,
         floor_ps: int,
     ) -> CollectiveRow:
+        outcome = carried.outcome
         algbw_gb_s = size_bytes * PS_PER_S / max(outcome.time_ps, 1) / 1e9
         return CollectiveRow(
             algo=algorithm.name,
@@ -321,6 +326,9 @@ class Experiment:
             events=outcome.events,
             limit=outcome.usage.limit if outcome.usage else "",
             reason=verdict.reason if verdict else "",
+            skipped_percent=100 * carried.skipped,
+            error_percent=100 * carried.error,
+            skipping=carried.how,
         )
 
 

@@ -131,6 +131,9 @@ def foot(run: Run) -> Iterator[str]:
         yield f"# wrong values: {wrong} {'OK' if not wrong else 'FAILED'}"
     for reason in reasons(run):
         yield f"# {reason}"
+    for row in run.rows:
+        if row.skipping:
+            yield f"# {row.algo} at {format_size(row.size_bytes)}: {row.skipping}"
     if run.cpu_bound:
         yield f"# {run.cpu_bound}"
     yield from _drops(run)

@@ -42,6 +42,11 @@ class Marking:
         return self.full > 0
 
     @property
+    def is_random(self) -> bool:
+        """Whether chance decides which packets are marked."""
+        return self.full > self.least
+
+    @property
     def last_draw(self) -> int:
         """Numbers up to this one are drawn: as many are below d as `least + d` packets ask for."""
         return max(round((self.full - self.least) / self.most), 1) - 1

@@ -84,6 +84,12 @@ class CollectiveSpec(NetworkSpec):
         "Compressor that selects each rank's elements to send: topk:1%, randomk:1%, topk:100",
         flags="--compress",
     )
+    skip: kinds.Share = option(
+        "0%",
+        "Skip steps that repeat, as a ring's do, once their times differ by no more than this: "
+        "0.1%; default: every packet is simulated. Data is added up all the same",
+        flags="--skip",
+    )
     slots: kinds.AnyCount = option(
         "",
         "Slots, or packets in flight, per worker; default: as many as the links need",
@@ -138,6 +144,20 @@ class CollectiveSpec(NetworkSpec):
         if needing:
             raise ConfigError(
                 f"data: can't be none with {needing[0]}, got {self.data!r}; take data={RANDOM}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_skip(self) -> Self:
+        if not self.skip:
+            return self
+        asked = [name for name in ("loss", "duplicate", "reorder") if getattr(self, name)]
+        asked += ["pcap"] * self.pcap + ["record"] * (self.record is not None)
+        asked += [f"net={self.net}"] * (self.net != VIRTUAL) + ["ecn"] * self.ecn.is_random
+        if asked:
+            raise ConfigError(
+                f"skip: steps do not repeat, or are wanted whole, with {asked[0]}, got "
+                f"{self.skip:.3%}; leave out either"
             )
         return self
 

@@ -249,6 +249,7 @@ class VirtualNetwork(GivesTensors):
         tell: Tell | None = None,
         *,
         disturbances: Sequence[Disturbance] = (),
+        notes: int | None = None,
     ) -> RunResult:
         """Run a collective on the ranks' tensors, in place, and return its result.
 
@@ -258,6 +259,7 @@ class VirtualNetwork(GivesTensors):
                 gave, or `arrays`, are not copied.
             tell: Called with the network's packet-hops so far, many times a second.
             disturbances: Links that fail and switches that restart meanwhile.
+            notes: The most notes of messages; None: as many as the options say.
 
         Raises:
             ConfigError: If schedule, tensors and network don't fit one another.
@@ -268,7 +270,7 @@ class VirtualNetwork(GivesTensors):
         self._agenda = Agenda(disturbances, self.now_ps)
         with self.endpoints.operation(schedule, as_arrays(tensors)) as operation:
             meter, patience = self.meter(), self._patience()
-            journal = self._watch_run(schedule)
+            journal = self._watch_run(schedule, notes)
             self._execution.start(operation, self.now_ps)
             while operation.left:
                 self._advance(patience.deadline_ps)
@@ -292,15 +294,15 @@ class VirtualNetwork(GivesTensors):
             self._go_on(reason)
         self.now_ps = end_ps
 
-    def _watch_run(self, schedule: Schedule) -> Journal | None:
+    def _watch_run(self, schedule: Schedule, notes: int | None) -> Journal | None:
         """Begin to watch a single collective, as far as the options say; return its journal."""
         options, now_ps = self.options, self.now_ps
         self._occupancy = None
         if options.watch_memory:
             self._occupancy = watch(self.switches, self.endpoints, now_ps, FEW_SAMPLES)
         journal = None
-        if options.watch_messages:
-            most, messages = options.watch_messages, len(schedule.columns)
+        most, messages = notes or options.watch_messages, len(schedule.columns)
+        if most:
             journal = Journal(
                 self.store, messages, most=most, start_ps=now_ps, regions=self.threads
             )
