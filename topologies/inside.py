@@ -28,7 +28,7 @@ from ringleaf.topologies.graph import (
 from ringleaf.topologies.inside_places import Places
 from ringleaf.topologies.machine import Inside
 from ringleaf.topologies.port_order import in_port_order
-from ringleaf.topologies.wiring import links, parts, rows
+from ringleaf.topologies.wiring import links, parts, tiers
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -50,7 +50,7 @@ class _Builder:
     def __init__(self, old: nx.Graph[str], inside: Inside) -> None:
         self._old = old
         self._inside = inside
-        self._tiers = rows(inside)
+        self._tiers = tiers(inside)
         self._places = Places(old, inside)
         self._new = new_graph(
             f"{old.name},{inside}",
@@ -86,7 +86,6 @@ class _Builder:
             order = self._inside.machine.order
             label = f"gpu {number}.{order[gpu] if order else gpu}"
             add_server(self._new, rank, label, pos, self._places.beside)
-            self._new.nodes[f"s{rank}"]["tier"] = self._tiers.index("gpu")
         else:
             add_host(self._new, rank, pos)
 

@@ -51,6 +51,11 @@ def rows(inside: Inside) -> list[str]:
     return [kinds[0], GPU, *kinds[1:]] if inside.has_nvswitch else [GPU, *kinds]
 
 
+def tiers(inside: Inside) -> list[str]:
+    """Return the kinds of switches by tier; GPUs are first, being next to hosts."""
+    return sorted(rows(inside), key=lambda kind: kind != GPU)
+
+
 def links(inside: Inside) -> Iterator[tuple[Place, Place, Link]]:
     """Yield all links but those of NICs to the network."""
     gpus, switches, cpus = inside.gpus, inside.pcie_switches, inside.cpus
