@@ -186,8 +186,9 @@ def _glyphs_of_tiers(graph: nx.Graph[str], scale: float) -> dict[str, Point]:
     for switch in switches(graph):
         tiers.setdefault(graph.nodes[switch]["tier"], []).append(switch)
     for tier, members in tiers.items():
-        places = sorted(graph.nodes[switch]["pos"][0] for switch in members)
-        spacing = scale * min((b - a for a, b in pairwise(places)), default=1)
+        places = sorted(graph.nodes[switch]["pos"][::-1] for switch in members)
+        gaps = (b[1] - a[1] for a, b in pairwise(places) if a[0] == b[0])  # in a row of the tier
+        spacing = scale * min(gaps, default=1)
         width = min(0.4, spacing * (0.46 if servers and tier == 0 else 0.72))
         size |= dict.fromkeys(members, (width, width if width > 0.25 else 0.38))
     return size

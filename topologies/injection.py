@@ -54,6 +54,8 @@ def divide_ports(topo: str, inject_bps: int, *, hosts: int | None = None) -> tup
         ConfigError: If the text is not understood, or it or its file's links have rates already.
         TopologyError: If there is no such instance.
     """
+    if parse(topo).inside is not None:
+        raise ConfigError(f"inject: can't go with machines, got {topo!r}; give rate or host_rate")
     given = [key for key in parse(topo).links if key.endswith("rate")]
     if given:
         raise ConfigError(

@@ -17,6 +17,8 @@ from ringleaf.topologies.files.family import file_family
 from ringleaf.topologies.files.format import is_file
 from ringleaf.topologies.graph import Link
 from ringleaf.topologies.graph import hosts as all_hosts
+from ringleaf.topologies.machine import KEYS, Inside, read_inside
+from ringleaf.topologies.wiring import count_machines
 from ringleaf.units import PS_PER_US, exact_rate, exact_time, is_whole, parse_rate, parse_time
 
 if TYPE_CHECKING:
@@ -35,11 +37,20 @@ LINK_KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class ParsedName:
-    """A parsed text: the family or file, some sizes, and some rates (bit/s) and delays (ps)."""
+    """A parsed text: the family or file, some sizes, and some rates (bit/s) and delays (ps).
+
+    `inside` is the machine that each of the family's hosts is; None: a host.
+    """
 
     family: str
     sizes: Mapping[str, int] = field(default_factory=dict)
     links: Mapping[str, int] = field(default_factory=dict)
+    inside: Inside | None = None
+
+    @property
+    def gpus(self) -> int:
+        """The number of hosts of the network for each of the family's."""
+        return 1 if self.inside is None else self.inside.gpus
 
 
 def find_family(name: str) -> Family:
@@ -55,7 +66,7 @@ def find_family(name: str) -> Family:
 
 
 def parse(text: str) -> ParsedName:
-    """Parse a text like `fattree,k=4` or `leafspine,leaves=8,host_rate=25G,delay=2us`.
+    """Parse a text like `fattree,k=4` or `leafspine,leaves=8,node=8xh100,host_rate=25G,delay=2us`.
 
     Rates and delays after a file's name are those of its links that have none of their own.
 
@@ -67,18 +78,21 @@ def parse(text: str) -> ParsedName:
     family = find_family(name)
     sizes: dict[str, int] = {}
     links: dict[str, int] = {}
+    machine: dict[str, str] = {}
     for option in options:
         key, equals, value = (part.strip() for part in option.partition("="))
         if not equals:
             raise ConfigError(f"topology {name}: option must be key=value, got {option!r}")
-        choose(f"topology {name}", "key", key, [*family.defaults, *LINK_KEYS])
-        if key in sizes or key in links:
+        choose(f"topology {name}", "key", key, [*family.defaults, *LINK_KEYS, *KEYS])
+        if key in sizes or key in links or key in machine:
             raise ConfigError(f"topology {name}: {key} is there twice, got {text!r}")
-        if key in LINK_KEYS:
+        if key in KEYS:
+            machine[key] = value
+        elif key in LINK_KEYS:
             links[key] = LINK_KEYS[key](value, f"topology {name}: {key}")
         else:
             sizes[key] = _parse_size(f"topology {name}: {key}", value)
-    return ParsedName(name, sizes, links)
+    return ParsedName(name, sizes, links, read_inside(machine, f"topology {name}"))
 
 
 def _parse_size(where: str, text: str) -> int:
@@ -113,9 +127,13 @@ def build(
     family = find_family(spec.family)
     sizes = _sizes(text, spec, hosts)
     graph = family.generate(**sizes, **_links(spec.links, int(rate_bps), delay_ps))
-    found = len(all_hosts(graph))
+    found = len(all_hosts(graph)) * spec.gpus
     if hosts is not None and found < hosts:
-        raise _too_small(spec.family, sizes, found, hosts)
+        raise _too_small(spec, sizes, found, hosts)
+    if spec.inside is not None:
+        from ringleaf.topologies.inside import with_machines
+
+        graph = with_machines(graph, spec.inside)
     graph.graph["name"] += "".join(
         f",{key}={_exact(key, value)}" for key, value in spec.links.items()
     )
@@ -132,8 +150,10 @@ def count(text: str, *, hosts: int | None = None) -> Counts:
     spec = parse(text)
     sizes = _sizes(text, spec, hosts)
     found = find_family(spec.family).count(**sizes)
+    if spec.inside is not None:
+        found = count_machines(found, spec.inside)
     if hosts is not None and found.hosts < hosts:
-        raise _too_small(spec.family, sizes, found.hosts, hosts)
+        raise _too_small(spec, sizes, found.hosts, hosts)
     return found
 
 
@@ -143,7 +163,7 @@ def _sizes(text: str, spec: ParsedName, hosts: int | None) -> dict[str, int]:
         return {**family.defaults, **spec.sizes}
     if hosts < 1:
         raise TopologyError(f"{text}: hosts must be >= 1, got {hosts}")
-    return family.fit(hosts, spec.sizes)
+    return family.fit(-(-hosts // spec.gpus), spec.sizes)
 
 
 def _exact(key: str, value: int) -> str:
@@ -160,14 +180,16 @@ def _links(given: Mapping[str, int], rate_bps: int, delay_ps: int) -> dict[str, 
     return {"link": link, "host_link": host_link}
 
 
-def _too_small(family: str, sizes: Mapping[str, int], found: int, wanted: int) -> TopologyError:
+def _too_small(
+    spec: ParsedName, sizes: Mapping[str, int], found: int, wanted: int
+) -> TopologyError:
     """Return the error for an instance with too few hosts, which names one that has enough."""
-    better = TOPOLOGIES[family].fit(wanted, {})
+    better = TOPOLOGIES[spec.family].fit(-(-wanted // spec.gpus), {})
     return TopologyError(
-        f"{_name(family, sizes)}: has {found} hosts, {wanted} are wanted; "
-        f"try {_name(family, better)}"
+        f"{_name(spec, sizes)}: has {found} hosts, {wanted} are wanted; try {_name(spec, better)}"
     )
 
 
-def _name(family: str, sizes: Mapping[str, int]) -> str:
-    return ",".join([family, *(f"{key}={sizes[key]}" for key in TOPOLOGIES[family].defaults)])
+def _name(spec: ParsedName, sizes: Mapping[str, int]) -> str:
+    options = [f"{key}={sizes[key]}" for key in TOPOLOGIES[spec.family].defaults]
+    return ",".join([spec.family, *options, *([str(spec.inside)] if spec.inside else [])])

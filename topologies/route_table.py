@@ -120,21 +120,25 @@ def torus_links(shape: Sequence[int]) -> Numbers:
     return np.concatenate(ends) if ends else np.zeros((0, 2), np.int64)
 
 
-def dealt_sets(arrays: SwitchArrays, given: PortSets, spread: Callable[[int], int]) -> PortSets:
+def dealt_sets(
+    arrays: SwitchArrays, given: PortSets, spread: Callable[[int], int], gpus: int = 1
+) -> PortSets:
     """Return one of the allowed ports for each host.
 
     Args:
         arrays: The topology's switches and hosts.
         given: All allowed ports.
         spread: By number of ports: the number of neighbouring ranks that get the same one.
+        gpus: Ranks of one machine; machines are dealt ports, and so are the GPUs of each.
     """
     counts = np.array([len(ports) for ports in given.sets])
     blocks = np.array([spread(len(ports)) for ports in given.sets])
     choices = np.zeros((len(given.sets), counts.max(initial=0)), np.int64)
     for place, ports in enumerate(given.sets):
         choices[place, : len(ports)] = ports
-    ranks = np.arange(len(arrays.hosts))
-    turn = ranks // blocks[given.of_host] % counts[given.of_host]
+    machine, gpu = np.divmod(np.arange(len(arrays.hosts)), gpus)
+    block = blocks[given.of_host]
+    turn = (machine // block + gpu // block) % counts[given.of_host]
     dealt, of_host = np.unique(choices[given.of_host, turn], return_inverse=True)
     return PortSets([(port,) for port in dealt.tolist()], of_host.astype(np.int32))
 

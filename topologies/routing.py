@@ -91,13 +91,16 @@ def dealt(graph: nx.Graph[str], table: RouteTable) -> RouteTable:
 
     In a fat-tree this is the suffix routing of Al-Fares et al. (SIGCOMM 2008, 3.5), or D-mod-k
     (Zahavi, JPDC 72(11), 2012): shifts and exchanges of all hosts at once meet no contention.
+    Machines are dealt ports like hosts, and GPUs of a machine in addition, so that neither
+    machines that have one flow each nor those whose GPUs all have one meet on a link.
     """
     arrays = table.arrays
+    gpus, inner_tiers = graph.graph.get("machine", (1, 0))
 
     def deal(number: int) -> PortSets:
-        switch = arrays.switches[number]
-        tier = graph.nodes[switch]["tier"]
-        return dealt_sets(arrays, table.find(number), lambda ports: min(ports**tier, MOST_RANKS))
+        tier = max(graph.nodes[arrays.switches[number]]["tier"] - inner_tiers, 0)
+        found = table.find(number)
+        return dealt_sets(arrays, found, lambda ports: min(ports**tier, MOST_RANKS), gpus)
 
     return RouteTable(arrays, deal)
 

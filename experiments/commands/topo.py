@@ -27,11 +27,15 @@ def register(app: typer.Typer) -> None:
 @guard
 def topo_list_command(debug: Debug = False) -> None:
     """List topologies and their parameters."""
+    from ringleaf.topologies.machine import MACHINES
     from ringleaf.topologies.registry import TOPOLOGIES
 
     for name, family in TOPOLOGIES.items():
         spec = ",".join([name, *(f"{key}={size}" for key, size in family.defaults.items())])
         say(f"{spec:<34} {family.summary}")
+    say("\nmachines that hosts may be, each with GPUs and NICs:\n")
+    for name, machine in MACHINES.items():
+        say(f"{f'node={machine.gpus}x{name}':<34} {machine.summary}")
 
 
 @topo_app.command("show")

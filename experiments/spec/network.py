@@ -96,7 +96,8 @@ class NetworkSpec(Checked):
 
     topo: kinds.Topology = option(
         "fattree",
-        f"Topology: {', '.join(TOPOLOGIES)}; with parameters: fattree,k=8; or a file: net.graphml",
+        f"Topology: {', '.join(TOPOLOGIES)}; with parameters: fattree,k=8; "
+        "hosts may be machines: fattree,node=8xh100; or a file: net.graphml",
         flags="--topo",
     )
     hosts: Annotated[int | None, kinds.whole(2, MAX_HOSTS, empty=True)] = option(

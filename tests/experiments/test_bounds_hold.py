@@ -33,6 +33,11 @@ _TOPOLOGIES = st.one_of(
     _topology("torus3d", x=_FEW, y=st.integers(2, 3), z=st.just(2)),
     _topology("bcube", n=st.integers(2, 3), k=st.just(1)),
     _topology("hammingmesh", a=_FEW, b=st.just(1), x=st.just(2), y=st.integers(1, 2)),
+    st.tuples(
+        _topology("leafspine", leaves=st.integers(1, 2), spines=st.just(1), hosts=st.just(2)),
+        st.sampled_from(["2xh100", "3xh100,nics=1", "dgx1", "2xpcie", "4xpcie,nics=1"]),
+        st.sampled_from(["", ",gpudirect=no", ",nvlink_rate=50G"]),
+    ).map(lambda drawn: f"{drawn[0]},node={drawn[1]}{drawn[2] if 'pcie' not in drawn[1] else ''}"),
 )
 
 _RUNS = st.fixed_dictionaries(

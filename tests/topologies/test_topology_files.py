@@ -24,7 +24,7 @@ from ringleaf.topologies.graph import (
     switches,
 )
 from ringleaf.topologies.registry import build, count
-from ringleaf.topologies.routing import longest_rtt_ps, routes
+from ringleaf.topologies.routing import dealt, longest_rtt_ps, routes
 from ringleaf.topologies.trees import aggregation_tree
 
 EXAMPLES = Path("examples/topologies")
@@ -65,6 +65,19 @@ def test_a_file_keeps_all_of_a_family(tmp_path: Path, spec: str, rates: str, nam
     again = build(str(path))
     assert facts(again) == facts(graph)
     assert count(str(path)) == replace(count(spec + rates), rack=None)  # files don't tell racks
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("spec", [spec for spec in SPECS if "node=" in spec])
+def test_a_file_keeps_machines_and_how_they_are_dealt_ports(
+    tmp_path: Path, spec: str, name: str
+) -> None:
+    graph = build(spec)
+    again = build(str(write(graph, name, tmp_path)))
+    assert facts(again) == facts(graph)
+    assert again.graph["machine"] == graph.graph["machine"]
+    first, second = (dealt(each, routes(each)) for each in (graph, again))
+    assert all(dict(first[switch]) == dict(second[switch]) for switch in switches(graph))
 
 
 @pytest.mark.parametrize("spec", SPECS)

@@ -20,6 +20,9 @@ SPECS = [
     "torus2d,x=5,y=4",
     "torus3d,x=4,y=2,z=2",
     "torus3d,x=3,y=1,z=5",
+    "leafspine,leaves=2,spines=2,hosts=2,node=2xh100",
+    "fattree,k=2,node=dgx1,gpudirect=no",
+    "torus2d,x=2,y=1,node=4xpcie,nics=1",
 ]
 
 

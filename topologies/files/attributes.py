@@ -14,7 +14,7 @@ HOST, SERVER, SWITCH = ROLES = ("host", "server", "switch")
 ROUTINGS = ("shortest", "dimension_order")
 LAYOUTS = ("tiers", "grid")
 
-OF_FILE = ("hierarchy", "routing", "shape", "layout")
+OF_FILE = ("hierarchy", "routing", "shape", "layout", "machine")
 OF_NODE = ("role", "rank", "tier", "label", "kind", "x", "y", "inner_rate", "inner_delay")
 _OF_WAY = ("rate", "delay", "loss", "buffer")
 BACK = "_back"

@@ -47,6 +47,7 @@ def build(found: Description, link: Link, host_link: Link | None = None) -> nx.G
         named=True,
         servers=all(host.is_server for host in found.hosts),
         **({"shape": found.shape} if found.shape else {}),
+        **({"machine": found.machine} if found.machine else {}),
     )
     switch, host = _add_nodes(graph, found)
     for cable in found.cables:

@@ -58,6 +58,7 @@ def describe(rows: Rows, source: str) -> Description:
         choose(place, "routing", about.get("routing", ROUTINGS[0]), ROUTINGS),
         read_sizes(about["shape"], f"{place}: shape") if "shape" in about else (),
         choose(place, "layout", about["layout"], LAYOUTS) if "layout" in about else "",
+        read_sizes(about["machine"], f"{place}: machine") if "machine" in about else (),
     )
     _check_connected(found, where)
     _check_ports(found, where)
@@ -113,6 +114,11 @@ def _check_whole(found: Description, place: str) -> None:
     if found.hierarchy and prod(found.hierarchy) != hosts:
         raise ConfigError(
             f"{place}: hierarchy: must multiply to {hosts} hosts, got {_text(found.hierarchy)}"
+        )
+    if found.machine and (len(found.machine) != 2 or hosts % found.machine[0]):
+        raise ConfigError(
+            f"{place}: machine: must be a number of GPUs that divides {hosts} hosts, and one of "
+            f"tiers, got {_text(found.machine)}; write it like 8x4"
         )
     tiers = [each.tier is not None for each in found.switches]
     if any(tiers) and not all(tiers):

@@ -53,7 +53,9 @@ class Cable:
 class Description:
     """A whole network; hosts are in rank order, and links in the order of ports.
 
-    Empty `hierarchy`, `routing` and `layout` are found by looking at the network.
+    Empty `hierarchy`, `routing` and `layout` are found by looking at the network. `machine` is
+    the number of GPUs of each machine, and that of tiers of switches in it; empty: hosts are not
+    parts of machines.
     """
 
     source: str
@@ -64,4 +66,5 @@ class Description:
     routing: str = ""
     shape: tuple[int, ...] = ()
     layout: str = ""
+    machine: tuple[int, ...] = ()
     names: dict[str, str] = field(default_factory=dict)  # in the file -> in Ringleaf

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
-
 import networkx as nx
 
 from ringleaf.topologies.files.attributes import BACK, HOST, SERVER, SWITCH, USUAL
@@ -18,9 +15,9 @@ from ringleaf.topologies.graph import (
     hosts,
     kind,
     link,
-    neighbors,
     switches,
 )
+from ringleaf.topologies.port_order import in_port_order
 from ringleaf.units import exact_rate, exact_time
 
 
@@ -35,7 +32,7 @@ def rows_of(graph: nx.Graph[str]) -> Rows:
     others = [_node(graph, name, False) for name in switches(graph) if name not in inside]
     links = [
         LinkRow(inside.get(a, a), inside.get(b, b), Row(0, _link_values(graph, a, b)))
-        for a, b in _in_port_order(graph)
+        for a, b in in_port_order(graph)
         if inside.get(a) != b and inside.get(b) != a
     ]
     about = {
@@ -44,6 +41,8 @@ def rows_of(graph: nx.Graph[str]) -> Rows:
     }
     if "shape" in graph.graph:
         about["shape"] = "x".join(map(str, graph.graph["shape"]))
+    if "machine" in graph.graph:
+        about["machine"] = "x".join(map(str, graph.graph["machine"]))
     if all("pos" in graph.nodes[name] for name in graph):
         about["layout"] = graph.graph["layout"]
     return Rows((*own, *others), tuple(links), Row(0, about))
@@ -66,8 +65,9 @@ def _node(graph: nx.Graph[str], name: str, is_server: bool) -> NodeRow:
         values["tier"] = str(data["tier"])
     if data["label"] != name:
         values["label"] = data["label"]
-    if not is_host and kind(graph, name) != kind_of(data["label"]):
-        values["kind"] = kind(graph, name)
+    what = kind(graph, place)
+    if (what != SERVER) if is_server else (not is_host and what != kind_of(data["label"])):
+        values["kind"] = what
     if "pos" in data:
         values |= {"x": f"{data['pos'][0]:.10g}", "y": f"{data['pos'][1]:.10g}"}
     return NodeRow(name, Row(0, values | (_inner(graph, name, place) if is_server else {})))
@@ -99,16 +99,3 @@ def _way_values(way: Link) -> dict[str, str]:
     if way.queue_bytes is not None:
         values["buffer"] = str(way.queue_bytes)
     return values
-
-
-def _in_port_order(graph: nx.Graph[str]) -> Iterator[tuple[str, str]]:
-    """Yield links so that each node's come in the order of its ports."""
-    order: nx.DiGraph[frozenset[str]] = nx.DiGraph()
-    ends = {frozenset(edge): edge for edge in graph.edges}
-    order.add_nodes_from(ends)
-    for node in graph:
-        mine = [frozenset((node, peer)) for peer in neighbors(graph, node).values()]
-        order.add_edges_from(pairwise(mine))
-    place = {each: number for number, each in enumerate(ends)}
-    for each in nx.lexicographical_topological_sort(order, key=place.__getitem__):
-        yield ends[each]
