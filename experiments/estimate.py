@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ringleaf.experiments.spec.network import NetworkSpec
 
 NEAR = (
-    *("ring", "allgather", "reducescatter", "halvingdoubling", "blueconnect"),
+    *("ring", "allgather", "reducescatter", "halvingdoubling", "blueconnect", "hierring"),
     *("tree", "doubletree"),
 )
 """Algorithms whose ranks send most to ranks with numbers, and thus places, near their own."""
@@ -73,7 +73,7 @@ SWITCH_S = 3e-3  # per switch
 CHOICE_S = 1e-6  # per pair of ranks: to choose the number of segments
 BYTES_PER_S = 7e8  # of all ranks' tensors: to make them, and to check results
 
-THROUGH_STAGING = ("halvingdoubling", "blueconnect")
+THROUGH_STAGING = ("halvingdoubling", "blueconnect", "hierring")
 CHOOSING = ("tree", "doubletree", "broadcast", "reduce")  # the number of segments, by their cost
 ROUND = ("ring", "allgather", "reducescatter")  # their steps repeat
 EACH_END = 12
@@ -118,6 +118,7 @@ def messages(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
         "ring": 2 * pairs,
         "halvingdoubling": 2 * ranks * steps,
         "blueconnect": 4 * ranks * steps,
+        "hierring": 4 * ranks * steps,
         "ps": 2 * pairs,
         "ssar-double": ranks * steps,
         "ssar-split": pairs + ranks * steps,
@@ -143,7 +144,7 @@ def rows(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
         return len(algorithm.build(algorithm.ranks, size_bytes=size_bytes).rows)
     if algorithm.name == "halvingdoubling":  # surplus ranks send theirs to others, and get all back
         return 2 * (1 << max(ranks.bit_length() - 1, 0)) * (ranks - 1)
-    if algorithm.name in ("blueconnect", "ssar-split", "dsar-split"):
+    if algorithm.name in ("blueconnect", "hierring", "ssar-split", "dsar-split"):
         return 2 * ranks * (ranks - 1)
     return messages(algorithm, ranks, size_bytes)
 
