@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
@@ -24,6 +25,11 @@ from ringleaf.p4c import find_compiler
 from ringleaf.topologies import registry
 from ringleaf.topologies.family import Counts
 from ringleaf.topologies.k_shortest import MOST_HOSTS, too_many_hosts
+
+CAPTURES = tuple(
+    bytes.fromhex(magic) for magic in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1", "0a0d0d0a")
+)
+"""How captures begin: pcap in both byte orders, with microseconds or nanoseconds; pcapng."""
 
 FEW_LINKS = 10_000
 """Detours and injection rates are checked at once in a topology of at most this many links."""
@@ -54,8 +60,24 @@ def check(spec: CollectiveSpec | JobsSpec | WorkloadSpec, *, live: bool = True) 
     if live and spec.net != VIRTUAL:
         _check_machine(spec)
     check_out(spec.out)
+    if spec.cross_traffic is not None:
+        _check_capture(spec.cross_traffic)
     if (spec.detours or spec.inject_bps is not None) and counts.links <= FEW_LINKS:
         _check_topology(spec)
+
+
+def _check_capture(path: Path) -> None:
+    """Check that a file begins as a capture; its packets are read when the network is made."""
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+    except OSError as error:
+        raise ConfigError(f"cross_traffic: can't be read: {error.strerror}, got {path}") from error
+    if magic not in CAPTURES:
+        raise ConfigError(
+            f"cross_traffic: must be a packet capture, pcap or pcapng, got {path} that begins with "
+            f"{magic.hex() or 'nothing'}"
+        )
 
 
 def _check_collective(spec: CollectiveSpec, counts: Counts) -> None:

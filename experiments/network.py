@@ -303,6 +303,7 @@ def common_options(spec: NetworkSpec) -> NetworkOptions:
         threads=spec.threads or 1,
         lanes=spec.lanes,
         window=spec.window,
+        cross_traffic=spec.cross_traffic,
         ecmp=spec.routes == "ecmp",
         scheduler=spec.scheduler,
         program=FORWARD if is_path(spec.program) else spec.program,

@@ -51,6 +51,8 @@ def head(run: Run, needed: Need | None = None) -> Iterator[str]:
     trouble = ", ".join(troubles)
     yield f"# {run.conduct}; {trouble or 'no losses'}; seed {options['seed']}"
     yield f"# {run.inside_nodes}; {run.injection}"
+    if options["cross_traffic"]:
+        yield f"# hosts also send the packets of {options['cross_traffic']}"
     if is_path(options["program"]):
         yield f"# switches run {options['program']}"
     yield from _sparsity(options)

@@ -63,6 +63,7 @@ class NetworkOptions:
     watch_queues: bool = False  # note queues' contents over time, too
     watch_memory: bool = False  # note jobs' use of switches' memory over time, too
     watch_messages: int = 0  # note so many ends of messages, of a single collective
+    cross_traffic: Path | None = None  # a capture, whose packets hosts send besides
     capture: Path | None = None  # folder for a capture
     record: Path | None = None  # folder for traces, one per switch
     ahead_bytes: int | None = None  # of receives posted ahead per peer; None: two windows

@@ -152,6 +152,7 @@ class CollectiveSpec(NetworkSpec):
         if not self.skip:
             return self
         asked = [name for name in ("loss", "duplicate", "reorder") if getattr(self, name)]
+        asked += ["cross_traffic"] * (self.cross_traffic is not None)
         asked += ["pcap"] * self.pcap + ["record"] * (self.record is not None)
         asked += [f"net={self.net}"] * (self.net != VIRTUAL) + ["ecn"] * self.ecn.is_random
         if asked:

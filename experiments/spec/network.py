@@ -234,15 +234,20 @@ class NetworkSpec(Checked):
         flags="--stall",
         name="stall",
     )
+    cross_traffic: kinds.AnyPath = option(
+        "",
+        "Capture (pcap, pcapng) whose packets hosts send besides, once, at its times and sizes",
+        flags="--cross-traffic",
+    )
     pcap: kinds.Yes = option(
         "no", "Write packets of all ports to one pcapng, an interface per port", flags="--pcap"
     )
-    record: kinds.AnyFolder = option(
+    record: kinds.AnyPath = option(
         "",
         "Folder for traces, for replay: the packets that each switch received and sent",
         flags="--record",
     )
-    folder: kinds.AnyFolder = option(
+    folder: kinds.AnyPath = option(
         "", "Folder for results; default: runs/NAME", flags="--out -o", name="out"
     )
 
@@ -297,10 +302,11 @@ class NetworkSpec(Checked):
             )
         for name in (
             *("duplicate", "reorder", "switch_delay_ps", "host_delay_ps", "message_overhead_ps"),
+            "cross_traffic",
         ):
             value = getattr(self, name)
             if value:
-                got = exact_time(value) if name.endswith("_ps") else value
+                got = exact_time(value) if name.endswith("_ps") else str(value)
                 raise ConfigError(
                     f"{name.removesuffix('_ps')}: not on a live network, got {got!r}; "
                     f"take net={VIRTUAL}"
@@ -313,6 +319,7 @@ class NetworkSpec(Checked):
             "ecn": asdict(self.ecn),
             "scale": self.scale,
             "record": str(self.record) if self.record else None,
+            "cross_traffic": str(self.cross_traffic) if self.cross_traffic else None,
             "out": str(self.out),
         }
         return {name: list(v) if isinstance(v, tuple) else v for name, v in found.items()}

@@ -58,6 +58,7 @@ class Endpoints:
         self.ring = make_ring(store, RING_ROWS)
         self.connections = Connections(graph, store, options, groups, ring=self.ring, rtt_ps=rtt_ps)
         self.aggregators = self._join(graph, store, options, rtt_ps)
+        self.cross_traffic = self._make_cross_traffic(options)
         self._agents = self._by_host(len(hosts(graph)))
         self._group_of = {
             agent.block: group
@@ -87,6 +88,10 @@ class Endpoints:
     def regions(self) -> int:
         """The number of regions of the network, whose hosts work at the same time."""
         return len(self.rings)
+
+    def region(self, host: int) -> int:
+        """Return the region that has a host."""
+        return self._region_of[host]
 
     @property
     def hosts(self) -> int:
@@ -346,7 +351,28 @@ class Endpoints:
             for agent in aggregator.agents:
                 owned = replace(agent, owner=self.groups[group].number)
                 by_host[agent.host].append(owned)
+        for agent in self.cross_traffic:
+            by_host[agent.host].append(agent)
         return by_host
+
+    @property
+    def owners(self) -> int:
+        """A bound above the numbers of all packets' groups; 1 if there is only one group."""
+        if len(self.groups) == 1:
+            return 1
+        numbers = [group.number for group in self.groups]
+        return max(numbers) + 1 + bool(self.cross_traffic)
+
+    def _make_cross_traffic(self, options: NetworkOptions) -> list[HostAgent]:
+        """Return the agents that send cross traffic, if there is any."""
+        if options.cross_traffic is None:
+            return []
+        from ringleaf.networks.cross_traffic import make_agents  # compiles
+
+        owner = max(group.number for group in self.groups) + 1
+        return make_agents(
+            self.graph, self._store, options.cross_traffic, ring=self.ring, owner=owner
+        )
 
     def _take_plans(self, schedule: Schedule, elements: int) -> Plans:
         """Return the nodes' plans: those of `arrays`, if they were just made there."""

@@ -128,9 +128,17 @@ class VirtualNetwork(GivesTensors):
         )
         for at, driver in zip(self._regions.blocks, self._execution.drivers, strict=True):
             self.store.arena.words[at + s.DRIVER] = driver
+        self._wake_cross_traffic()
         self._occupancy: Occupancy | None = None
         self._agenda = Agenda((), 0)
         self._tell: Tell | None = None
+
+    def _wake_cross_traffic(self) -> None:
+        """Have the timers of hosts' cross traffic set."""
+        blocks = self._regions.blocks
+        for agent in self.endpoints.cross_traffic:
+            region = self.endpoints.region(agent.host)
+            loop.wake(self.store.arena, blocks[region], agent.block, self.now_ps)
 
     def _divide(self) -> Regions:
         """Divide the network among threads, if its packets are not to be seen one by one."""
@@ -224,13 +232,8 @@ class VirtualNetwork(GivesTensors):
             [self.endpoints.agents(host) for host in range(self.endpoints.hosts)],
             ring=self.endpoints.ring,
             seed=seed,
-            owners=self._owners,
+            owners=self.endpoints.owners,
         )
-
-    @property
-    def _owners(self) -> int:
-        """A bound above all groups' numbers; 1 if there is only one group."""
-        return max(group.number for group in self.groups) + 1 if len(self.groups) > 1 else 1
 
     @property
     def slots(self) -> int | None:
