@@ -37,6 +37,7 @@ from ringleaf.experiments.spec.options import (
 )
 from ringleaf.experiments.topology_copy import has_changed
 from ringleaf.experiments.work import session as work_session
+from ringleaf.experiments.work import swept as work_swept
 from ringleaf.experiments.workers import ALONE, Crew, run_all
 
 FILE = "sweep.csv"
@@ -96,8 +97,9 @@ def run(cases: Sequence[Case], *, name: str, emit: Emit, crew: Crew = ALONE) -> 
     lines = list(chain.from_iterable(rows.values()))
     write(out / FILE, lines)
     emit(f"# sweep: {out / FILE}")
-    if lines and WORKLOAD not in cases[0]:
-        svg = swept_figure.draw(lines, names, out / "sweep")
+    if lines:
+        draw = work_swept.draw if WORKLOAD in cases[0] else swept_figure.draw
+        svg = draw(lines, names, out / "sweep")
         page = sweep_report.render(out.name, list(given), lines, names, svg)
         write_text(out / REPORT, page)
         emit(f"# report: {out / REPORT}")

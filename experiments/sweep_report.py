@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 
 from ringleaf.experiments.figures.swept import of_jobs, told_apart
@@ -31,7 +31,7 @@ def render(
         '<ul class="facts">',
         f'<li class="{kind}"><b>{wrong:,} wrong</b><span>{_checked(lines)}</span></li>',
         "</ul>",
-        figure(svg, "Times", "Of each run, against the option with most values."),
+        figure(svg, "Times", _explained(lines)),
         "<h2>Results</h2>",
         *_table(lines, names),
         "<h2>Runs</h2>",
@@ -44,6 +44,12 @@ def render(
     return document(f"Sweep {name}", parts)
 
 
+def _explained(lines: Sequence[Line]) -> str:
+    if "bubble" in lines[0]:
+        return "How ranks spend an iteration, on average, by run."
+    return "Of each run, against the option with most values."
+
+
 def _checked(lines: Sequence[Line]) -> str:
     """Return the runs that were checked, as text."""
     unchecked = any(line["wrong"] is None for line in lines)
@@ -51,21 +57,49 @@ def _checked(lines: Sequence[Line]) -> str:
 
 
 def _table(lines: Sequence[Line], names: Sequence[str]) -> Iterator[str]:
-    jobs, swept = of_jobs(lines), told_apart(lines, names)
-    columns = [*swept, *(_JOBS if jobs else _COLLECTIVES)]
+    cells_of, own, swept = _layout(lines, names)
+    columns = [*swept, *own]
     yield '<div class="scroll"><table><thead><tr>'
     yield from (f"<th>{escape(column)}</th>" for column in columns)
     yield "</tr></thead><tbody>"
     for line in lines:
-        told = {name: str(line[name]) for name in swept} | (_job(line) if jobs else _row(line))
+        told = {name: str(line[name]) for name in swept} | cells_of(line)
         kind = ' class="wrong"' if line["wrong"] else ""
         cells = "".join(f"<td>{escape(told[column])}</td>" for column in columns)
         yield f"<tr{kind}>{cells}</tr>"
     yield "</tbody></table></div>"
 
 
+Cells = Callable[[Line], dict[str, str]]
+
+
+def _layout(
+    lines: Sequence[Line], names: Sequence[str]
+) -> tuple[Cells, Sequence[str], Sequence[str]]:
+    """Return how a row's cells are written, their columns, and the options before them."""
+    if "iteration_ps" in lines[0] and "bubble" in lines[0]:
+        return _workload, _WORKLOADS, names
+    if of_jobs(lines):
+        return _job, _JOBS, told_apart(lines, names)
+    return _row, _COLLECTIVES, told_apart(lines, names)
+
+
 _COLLECTIVES = ("algorithm", "size", "time (us)", "bound (%)", "#wrong", "retx", "drops")
 _JOBS = ("algorithm", "order", "job", "model", "JCT (ms)", "wait (ms)", "#wrong", "retx", "drops")
+_WORKLOADS = (
+    *("iteration (ms)", "computing (%)", "exposed (%)", "idle (%)", "#wrong", "retx", "drops"),
+)
+
+
+def _workload(line: Line) -> dict[str, str]:
+    shares = {"computing (%)": "compute", "exposed (%)": "exposed", "idle (%)": "idle"}
+    return _counts(line) | {
+        "iteration (ms)": f"{int(str(line['iteration_ps'])) / PS_PER_MS:,.3f}",
+        **{
+            title: f"{100 * float(str(line[f'{name}_share'])):.1f}"
+            for title, name in shares.items()
+        },
+    }
 
 
 def _row(line: Line) -> dict[str, str]:

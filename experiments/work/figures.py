@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_RANKS = 16
 """The most ranks that are drawn; with more, evenly spaced ones."""
 
-_SPENT = (
+SPENT = (
     ("compute_ps", "computing", "#3f7fd1"),
     ("exposed_ps", "exposed communication", "#e08a2b"),
     ("idle_ps", "idle", "#b9bfc7"),
@@ -106,7 +106,7 @@ def draw_spending(found: WorkResults) -> Figure:
     figure, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
     ranks = np.arange(len(found.spending))
     base = np.zeros(len(ranks))
-    for name, title, color in _SPENT:
+    for name, title, color in SPENT:
         values = np.array([getattr(each, name) for each in found.spending]) / PS_PER_MS
         axes.bar(ranks, values, 1.0, base, color=color, label=title, linewidth=0)
         base += values

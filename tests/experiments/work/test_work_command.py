@@ -271,6 +271,10 @@ def test_runs_of_several_values_are_a_sweep(tmp_path: Path) -> None:
         rows = list(csv.DictReader(file))
     assert [row["schedule"] for row in rows] == ["gpipe", "1f1b"]
     assert all(int(row["iteration_ps"]) > 0 and row["wrong"] == "0" for row in rows)
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<td>gpipe</td>" in page
+    assert "exposed (%)" in page
+    assert (tmp_path / "out" / "sweep.png").exists()
 
 
 def test_a_plan_has_places_and_packets(tmp_path: Path) -> None:
