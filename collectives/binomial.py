@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ringleaf.collectives.cost import AlphaBeta, Cost
@@ -78,3 +80,22 @@ def _cost(ranks: int, size_bytes: int, fabric: AlphaBeta, busiest_sends: int) ->
     steps = len(_distances(ranks))
     step_ps = fabric.worst_latency_ps(ranks) + fabric.port_ps(size_bytes)
     return Cost(steps * step_ps, busiest_sends * size_bytes, steps)
+
+
+def binomial_allreduce(ranks: int) -> Schedule:
+    """Return a schedule that reduces to rank 0 by a binomial tree, and broadcasts by the same one.
+
+    Raises:
+        ScheduleError: If `ranks` < 1.
+    """
+    up, down = binomial_reduce(ranks), binomial_broadcast(ranks)
+    later = replace(down.columns, step=down.columns.step + up.steps)
+    rows = Rows(Columns.joined([up.columns, later]))
+    return Schedule(Collective.ALLREDUCE, "binomial", ranks, 1, rows)
+
+
+def binomial_allreduce_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:
+    """Return the cost of a reduce and a broadcast."""
+    up = binomial_reduce_cost(ranks, size_bytes, fabric)
+    down = binomial_broadcast_cost(ranks, size_bytes, fabric)
+    return Cost(up.time_ps + down.time_ps, down.sent_bytes, up.latency_terms + down.latency_terms)

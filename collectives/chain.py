@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.collectives.cost import AlphaBeta, Cost
+from ringleaf.collectives.cost import AlphaBeta, Cost, best_segments, most_segments
 from ringleaf.collectives.schedule import (
     Collective,
     Columns,
@@ -61,3 +61,44 @@ def chain_cost(ranks: int, size_bytes: int, fabric: AlphaBeta, segments: int) ->
     segment_ps = fabric.port_ps(size_bytes / segments)
     time_ps = hops * fabric.worst_latency_ps(ranks) + (hops + segments - 1) * segment_ps
     return Cost(time_ps, size_bytes, hops)
+
+
+def chain_allreduce(ranks: int, segments: int = 1) -> Schedule:
+    """Return a schedule that adds up along a chain, and passes sums back along it, in pieces.
+
+    Raises:
+        ScheduleError: If `ranks` < 1 or `segments` < 1.
+    """
+    _check("chain_allreduce", ranks, segments, 0)
+    segment, hop = np.ogrid[:segments, : ranks - 1]
+    step = segment + hop
+    up = Columns.transfers(step, hop, hop + 1, segment, Op.REDUCE)
+    src = ranks - 1 - hop
+    down = Columns.transfers(ranks - 1 + step, src, src - 1, segment, Op.COPY)
+    both = Columns.joined([up, down])
+    return Schedule(Collective.ALLREDUCE, "chain", ranks, segments, Rows(both.in_steps(both.start)))
+
+
+def chain_allreduce_cost(ranks: int, size_bytes: int, fabric: AlphaBeta, segments: int) -> Cost:
+    """Return the cost of a chain that is twice as long, whose middle ranks send all pieces twice.
+
+    Once sums come back, a port has to send pieces of both ways in turn, which holds up either; the
+    term for that, a third of the chain's turns, is fitted to `critical_path`.
+    """
+    if ranks < 2:
+        return Cost(0, 0, 0)
+    hops = 2 * (ranks - 1)
+    segment_ps = fabric.port_ps(size_bytes / segments)
+    turns = hops + segments - 1
+    if ranks > 2:
+        turns = max(turns, 2 * segments + 2 * hops // 3)
+    time_ps = hops * fabric.worst_latency_ps(ranks) + turns * segment_ps
+    return Cost(time_ps, size_bytes * (2 if ranks > 2 else 1), hops)
+
+
+def chain_segments(ranks: int, size_bytes: int, fabric: AlphaBeta) -> int:
+    """Return the number of pieces that takes least time by the cost model."""
+    most = most_segments(size_bytes, ranks, 2 * (ranks - 1))
+    return best_segments(
+        lambda segments: chain_allreduce_cost(ranks, size_bytes, fabric, segments).time_ps, most
+    )

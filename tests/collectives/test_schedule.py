@@ -90,7 +90,7 @@ def test_messages_are_the_rows_in_order(schedule: Schedule) -> None:
             rows.append(message)
             continue
         rows += (
-            Transfer(message.step, message.src, message.dst, chunk, message.op)
+            Transfer(message.step, message.src, message.dst, chunk, message.op, message.channel)
             for chunk in range(message.start, message.stop)
         )
     assert rows == list(schedule.rows)

@@ -21,6 +21,9 @@ LOOKS = {
     "ssar-double": ("#b8a11e", "<"),
     "ssar-split": ("#5fae4b", ">"),
     "dsar-split": ("#c23b22", "p"),
+    "swing": ("#db1be6", "H"),
+    "bucket": ("#dd8179", "1"),
+    "biring": ("#a32eb2", "2"),
 }
 
 

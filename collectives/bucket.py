@@ -1,0 +1,107 @@
+"""Bucket algorithms: rings in all directions of a torus at once, each on a part of the tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from ringleaf.collectives.blueconnect import blueconnect_allreduce, blueconnect_cost
+from ringleaf.collectives.cost import AlphaBeta, Cost
+from ringleaf.collectives.rows import Column
+from ringleaf.collectives.schedule import (
+    Collective,
+    Columns,
+    Rows,
+    Schedule,
+    check_ranks,
+)
+
+
+def bucket_allreduce(ranks: int, hierarchy: Sequence[int] = ()) -> Schedule:
+    """Return a schedule that cuts the tensor in a part for each direction of each dimension.
+
+    Each part reduce-scatters in a ring of one dimension after the other, and gathers back. Parts
+    begin with different dimensions, and half of them go the other way round, so that in a torus
+    each link carries one part at a time in each direction.
+
+    Args:
+        ranks: Number of participants.
+        hierarchy: Sizes of the dimensions, whose product is `ranks`; empty for one ring.
+
+    Raises:
+        ScheduleError: If `ranks` < 1, or the product is not `ranks`.
+
+    Source:
+        Jain and Sabharwal, "Optimal bucket algorithms for large MPI collectives on torus
+        interconnects", ICS 2010; Sack and Gropp, "Collective algorithms for multiported torus
+        networks", ACM TOPC 1(2), 2015.
+    """
+    check_ranks("bucket_allreduce", ranks)
+    sizes = _dimensions(ranks, hierarchy)
+    parts = []
+    for number, (turn, mirrored) in enumerate(_turns(sizes)):
+        turned = (*sizes[turn:], *sizes[:turn])
+        rows = blueconnect_allreduce(ranks, turned).columns
+        back = _places(sizes, turn, mirrored)
+        parts.append(
+            Columns(
+                rows.step,
+                back[rows.src],
+                back[rows.dst],
+                rows.start + number * ranks,
+                rows.stop + number * ranks,
+                rows.op,
+                np.full_like(rows.step, number),
+            )
+        )
+    rows = Columns.joined(parts).in_steps()
+    chunks = len(parts) * ranks
+    return Schedule(Collective.ALLREDUCE, "bucket", ranks, chunks, Rows(rows))
+
+
+def bidirectional_ring_allreduce(ranks: int) -> Schedule:
+    """Return a schedule of two rings, one each way round, on half of the tensor each.
+
+    Raises:
+        ScheduleError: If `ranks` < 1.
+    """
+    schedule = bucket_allreduce(ranks)
+    return Schedule(Collective.ALLREDUCE, "biring", ranks, schedule.chunks, schedule.rows)
+
+
+def bucket_cost(ranks: int, hierarchy: Sequence[int], size_bytes: int, fabric: AlphaBeta) -> Cost:
+    """Return the cost where ranks have one port: all parts share it, and wait at the same times.
+
+    On a torus, whose ranks have a port for each direction, bytes take a part of that time.
+    """
+    sizes = _dimensions(ranks, hierarchy)
+    whole = blueconnect_cost(ranks, sizes, size_bytes, fabric)
+    return Cost(whole.time_ps, whole.sent_bytes, whole.latency_terms)
+
+
+def _dimensions(ranks: int, hierarchy: Sequence[int]) -> tuple[int, ...]:
+    """Return the sizes of the dimensions that have more than one rank."""
+    sizes = tuple(size for size in hierarchy if size > 1)
+    return sizes if sizes and prod(sizes) == ranks else (ranks,)
+
+
+def _turns(sizes: tuple[int, ...]) -> list[tuple[int, bool]]:
+    """Return for each part the dimension that it begins with, and whether it goes backwards."""
+    return [(turn, mirrored) for mirrored in (False, True) for turn in range(len(sizes))]
+
+
+def _places(sizes: tuple[int, ...], turn: int, mirrored: bool) -> Column:
+    """Return the rank of each number whose digits begin with dimension `turn`."""
+    number = np.arange(prod(sizes))
+    rank = np.zeros_like(number)
+    order = [*range(turn, len(sizes)), *range(turn)]
+    for dimension in order:
+        size = sizes[dimension]
+        digit = number % size
+        if mirrored:
+            digit = -digit % size
+        rank += digit * prod(sizes[:dimension])
+        number //= size
+    return rank

@@ -1,0 +1,46 @@
+"""Recursive doubling: log2(n) exchanges of whole tensors, the fewest steps of any allreduce."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ringleaf.collectives.cost import AlphaBeta, Cost, steps_cost
+from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
+
+
+def recursive_doubling_allreduce(ranks: int) -> Schedule:
+    """Return a schedule in which pairs exchange tensors, ever farther apart, and both add.
+
+    With a number of ranks that is no power of two, the first ones pair up: the odd one of a pair
+    adds its tensor to the even one's before, and gets the result after. Two ranks swap what they
+    add to, so messages land in buffers first.
+
+    Raises:
+        ScheduleError: If `ranks` < 1.
+
+    Source:
+        Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations
+        in MPICH", IJHPCA 19(1), 2005.
+    """
+    check_ranks("recursive_doubling_allreduce", ranks)
+    power = 1 << ranks.bit_length() - 1
+    extra = ranks - power
+    even, i = 2 * np.arange(extra), np.arange(power)
+    rank_of = np.where(i < extra, 2 * i, i + extra)
+    first = 1 if extra else 0
+    levels = power.bit_length() - 1
+    parts = [Columns.transfers(0, even + 1, even, 0, Op.REDUCE)]
+    for level in range(levels):
+        partner = rank_of[i ^ (1 << level)]
+        parts.append(Columns.transfers(first + level, rank_of, partner, 0, Op.REDUCE))
+    parts.append(Columns.transfers(first + levels, even, even + 1, 0, Op.COPY))
+    rows = Rows(Columns.joined(parts))
+    return Schedule(Collective.ALLREDUCE, "recursivedoubling", ranks, 1, rows)
+
+
+def recursive_doubling_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:
+    """Return the cost: ceil(log2 n) messages of S, and one more if n is no power of two."""
+    levels = ranks.bit_length() - 1
+    extra = ranks > 1 << levels
+    cost = steps_cost([levels + 2 * extra], [size_bytes], ranks, fabric)
+    return Cost(cost.time_ps, (levels + extra) * size_bytes, cost.latency_terms)
