@@ -11,7 +11,8 @@ to one worker.
     5:6      collision   set by a switch: another block held the aggregator
     6:7      raw         lanes are the worker's float32 or int32 as they are; switches only
                          forward. A parameter without lanes asks for such a gradient
-    7:8      congested   of a parameter: a gradient of this block was marked (ECN)
+    7:8      congested   of a parameter: a gradient of this block was marked (ECN);
+                         of a gradient: a complete sum, which a switch had sent before
     8:16     job         1 to 255
     16:24    server      of the job's parameter servers, from 0
     24:28    sender_high the sender's upper bits
@@ -63,7 +64,8 @@ REQUEST = 3  # switches only forward it: aggregators keep their values
 RESEND = 8
 COLLISION = 4
 RAW = 2
-CONGESTED = 1
+CONGESTED = 1  # of a parameter
+SENT_BEFORE = 1  # of a gradient
 
 INTEGERS = 8  # beside the size
 SIZE_MASK = 7

@@ -13,6 +13,10 @@
  * Both have a table of the workers that make a sum complete (the paper's packets carry numbers of
  * workers, as fan-in degrees; with sets no worker can be counted twice).
  *
+ * A complete sum that a repeated packet takes along was sent before. The switch of the parameter
+ * server passes it on alone: of its sum with other values, which would count it twice, the
+ * parameter server could take nothing.
+ *
  * A bitmap has 64 bits. In a larger job, a worker is a bit of its rack, and a rack is a bit of the
  * job. The rack's switch adds up packets of the rack; a sum of the whole rack leaves it as one bit
  * of the job. The parameter server's switch adds up packets whose bits are of the job. All other
@@ -53,7 +57,7 @@ const bit<32> TAKEN = 0;      // the block takes the aggregator
 const bit<32> ADDED = 1;      // added to the block's sum
 const bit<32> COMPLETED = 2;  // added as the last one; goes on as the sum
 const bit<32> REPEATED = 3;   // already in the sum; dropped
-const bit<32> PASSED = 4;     // goes on alone: no worker to wait for, or it can't be added
+const bit<32> PASSED = 4;     // goes on alone: no worker to wait for, or it must not be added
 const bit<32> COLLIDED = 5;   // goes on alone: another block holds the aggregator
 const bit<32> MERGED = 6;     // sent again; takes the aggregator's sum along, and frees it
 const bit<32> REPLACED = 7;   // sent again; the aggregator's sum goes in its place
@@ -201,7 +205,7 @@ control Aggregators(inout headers_t hdr, inout metadata_t meta,
                     } else if ((hdr.atp.workers & present) != 0) {
                         decide(hdr.atp.resend == 1 ? CROSSED : PASSED);
                     } else if (hdr.atp.resend == 1) {
-                        decide(MERGED);
+                        decide(hdr.atp.congested == 1 ? PASSED : MERGED);
                     } else if ((hdr.atp.workers | present) == meta.share.complete) {
                         decide(COMPLETED);
                     } else {
@@ -225,6 +229,7 @@ control Aggregators(inout headers_t hdr, inout metadata_t meta,
                 } else if (outcome == REPLACED) {
                     join_congestion();
                     load();
+                    hdr.atp.congested = (bit<1>)(present == meta.share.complete);
                 } else if (outcome == COLLIDED) {
                     mark_collision();
                 }

@@ -14,7 +14,8 @@ header atp_h {
     bit<1> resend;      // a gradient that was sent before: switches no longer wait for others
     bit<1> collision;   // a switch had no aggregator for it
     bit<1> raw;         // values in the worker's own format; a parameter without lanes requests them
-    bit<1> congested;   // in a parameter: a gradient met a long queue (ECN)
+    bit<1> congested;   // in a parameter: a gradient met a long queue (ECN);
+                        // in a gradient: a complete sum, which was sent before
     bit<8> job;         // from 1
     bit<8> server;      // number of the job's parameter server, from 0
     bit<4> sender_high;  // the sender's upper bits

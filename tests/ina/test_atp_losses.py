@@ -17,7 +17,7 @@ from atp_network import (
     slow,
     small,
 )
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lossy_network import DELAY_PS, Network, tree_of
 from test_switchml_network import floats
@@ -108,6 +108,7 @@ def test_what_waits_in_an_aggregator_for_one_that_has_passed_is_fetched() -> Non
     window=st.sampled_from([2, 8, 32]),
     most=st.sampled_from([1, 20, 200]),
 )
+@example(shape=THREE_TIERS, seed=67518, aggregators=1, window=2, most=200)
 def test_nothing_is_sent_again_where_nothing_is_lost(
     shape: tuple[int, ...], seed: int, aggregators: int, window: int, most: int
 ) -> None:

@@ -10,7 +10,15 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from switch_packets import atp, make_switch, switchml, udp
 
-from ringleaf.ina.atp.wire import COLLISION, GRADIENT, MESSAGE_AT, PARAMETER, RAW, RESEND
+from ringleaf.ina.atp.wire import (
+    COLLISION,
+    GRADIENT,
+    MESSAGE_AT,
+    PARAMETER,
+    RAW,
+    RESEND,
+    SENT_BEFORE,
+)
 from ringleaf.ina.switchml.wire import UPDATE
 from ringleaf.switches.switch import Switch
 
@@ -175,7 +183,7 @@ def test_a_lost_sum_is_sent_again_whole() -> None:
     for worker in range(3):
         switch.process(worker + 1, gradient(worker, 1))
 
-    want = (SERVER_PORT, total(ALL, 3, flags=RESEND))
+    want = (SERVER_PORT, total(ALL, 3, flags=RESEND | SENT_BEFORE))
     same(switch.process(1, gradient(0, 1, flags=RESEND)), want)
 
 
@@ -186,6 +194,18 @@ def test_a_resend_without_aggregator_passes_unmarked_and_takes_none() -> None:
         same(switch.process(1, packet), (SERVER_PORT, packet))
     same(switch.process(1, gradient(0, 1, sequence=2)))
     assert outcomes(switch) == {"PASSED": 2, "TAKEN": 1}
+
+
+def test_a_sum_that_was_sent_before_takes_nothing_along() -> None:
+    """The parameter server may have it, and could not tell other values in it apart."""
+    switch = rack()
+    switch.process(3, gradient(2, 5))
+
+    again = total(0b011, 3, flags=RESEND | SENT_BEFORE)
+    same(switch.process(1, again), (SERVER_PORT, again))
+    assert outcomes(switch) == {"TAKEN": 1, "PASSED": 1}
+    fresh = total(0b011, 3, flags=RESEND)
+    same(switch.process(1, fresh), (SERVER_PORT, total(ALL, 8, flags=RESEND)))
 
 
 def test_sums_that_overlap_in_part_are_kept_apart() -> None:
@@ -232,7 +252,7 @@ def test_a_whole_rack_goes_on_as_one_bit_of_the_job() -> None:
     assert outcomes(switch) == {"TAKEN": 1, "ADDED": 1, "COMPLETED": 1}
     same(switch.process(1, gradient(0, 1, rack=2)))  # a copy
     probe = total(0, flags=RESEND, rack=2)
-    same(switch.process(1, probe), (SERVER_PORT, total(WHOLE, 7, flags=RESEND)))
+    same(switch.process(1, probe), (SERVER_PORT, total(WHOLE, 7, flags=RESEND | SENT_BEFORE)))
 
 
 def test_a_part_of_a_rack_keeps_its_bits() -> None:
