@@ -39,7 +39,7 @@ def train_command(
     spec = TrainSpec.read({"out": str(Path("runs") / Path(script[0]).stem), **typed})
     _check(spec, script)
     with drawer() or nullcontext() as beside:
-        from ringleaf.experiments.train.session import Session  # loads, or compiles, networks
+        from ringleaf.experiments.train.session import Session  # loads NetworkX
 
         found = Session(spec, typed, script, say, beside).run(serve)
     if found.wrong:

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -72,9 +72,12 @@ class Session:
         began_s = time.monotonic()
         with fabric_folder() if serve is None else _borrowed(serve) as folder:
             processes = Processes(self.script, self.spec.ranks, folder) if serve is None else None
-            try:
-                hosting = Hosting(self.spec, folder, *([processes.look] if processes else []))
-                complete = False
+            hosting = Hosting(self.spec, folder, *([processes.look] if processes else []))
+            self._about = list(table.head(self.spec, self.script, hosting.graph))
+            for line in self._about:
+                self.emit(line)
+            complete = False
+            with processes or nullcontext():
                 try:
                     self._host(hosting)
                     if processes is not None:
@@ -82,18 +85,12 @@ class Session:
                     complete = True
                 finally:
                     found = self._keep(out, hosting, time.monotonic() - began_s, complete=complete)
-            finally:
-                if processes is not None:
-                    processes.end()
         out.check()
         return found
 
     def _host(self, hosting: Hosting) -> None:
         """Carry the calls of the script's ranks to the end."""
         try:
-            self._about = list(table.head(self.spec, self.script, hosting.graph))
-            for line in self._about:
-                self.emit(line)
             hosting.run()
         except RingleafError as error:
             hosting.server.abort(str(error))
