@@ -15,7 +15,7 @@ from ringleaf.experiments.train.clock import parse_compute
 from ringleaf.experiments.train.rules import Rules, parse_rules
 
 MOST_RANKS = 64
-"""The most ranks: each is a process with PyTorch, and some 200 MB."""
+"""The most ranks: each is a process."""
 
 _As = Annotated[str, Text(lambda text, where: text)]
 
