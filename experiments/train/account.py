@@ -13,7 +13,7 @@ from ringleaf.experiments.train.ways import PARTS
 from ringleaf.experiments.train.wire import ITERATION, SPANS
 
 if TYPE_CHECKING:
-    from ringleaf.experiments.train.carrier import Carried  # loads, or compiles, networks
+    from ringleaf.experiments.train.carried import Carried  # loads, or compiles, networks
 
 
 class Key(NamedTuple):

@@ -17,7 +17,8 @@ from ringleaf.experiments.progress import progress
 from ringleaf.experiments.train.account import Account
 from ringleaf.experiments.train.definition import wrong_elements
 from ringleaf.experiments.train.elements import element_type
-from ringleaf.experiments.train.fabric import Collective, Fabric
+from ringleaf.experiments.train.fabric import Fabric
+from ringleaf.experiments.train.parts import Collective
 from ringleaf.experiments.train.server import Look, Server
 from ringleaf.experiments.train.spec import TrainSpec
 from ringleaf.experiments.train.ways import Way, Ways
@@ -26,7 +27,7 @@ from ringleaf.tensors import Array
 from ringleaf.units import PS_PER_S
 
 if TYPE_CHECKING:
-    from ringleaf.experiments.train.carrier import Carried
+    from ringleaf.experiments.train.carried import Carried
 
 START_S = 300.0
 """The time that ranks have for their first word, which they say behind PyTorch's import."""

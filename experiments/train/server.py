@@ -15,7 +15,8 @@ from typing import Any
 from ringleaf.errors import BackendError, ConfigError, ProtocolError
 from ringleaf.experiments.train import wire
 from ringleaf.experiments.train.calls import read_call
-from ringleaf.experiments.train.fabric import CallError, Done, Fabric, Part
+from ringleaf.experiments.train.fabric import Done, Fabric
+from ringleaf.experiments.train.parts import CallError, Part
 from ringleaf.tensors import Array
 
 BEAT_S = 0.5
