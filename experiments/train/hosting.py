@@ -14,6 +14,7 @@ from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.loading import load_networks, stage
 from ringleaf.experiments.network import divide_injection, fold_hierarchy, make_graph
 from ringleaf.experiments.progress import progress
+from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.train.account import Account
 from ringleaf.experiments.train.definition import wrong_elements
 from ringleaf.experiments.train.elements import element_type
@@ -81,9 +82,15 @@ class Hosting:
         with progress(0) as shown:
             shown.stage(stage())
             load_networks(self.spec, self.spec.algorithms.names)
-        from ringleaf.experiments.train.emulated import make_carrier
+        if self.spec.net == VIRTUAL:
+            from ringleaf.experiments.train.emulated import make_carrier
 
-        self.outcomes.extend(make_carrier(self).run())
+            self.outcomes.extend(make_carrier(self).run())
+        else:
+            from ringleaf.experiments.train.live import live_carrier
+
+            with live_carrier(self) as carrier:
+                self.outcomes.extend(carrier.run())
 
     # The data of ranks.
 

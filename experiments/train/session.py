@@ -17,6 +17,7 @@ from ringleaf.errors import RingleafError
 from ringleaf.experiments.beside import Drawer
 from ringleaf.experiments.folder import REPORT, RunFolder
 from ringleaf.experiments.results import now, versions, write_config, write_log
+from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.train import results, table
 from ringleaf.experiments.train.hosting import Hosting
 from ringleaf.experiments.train.processes import Processes
@@ -106,6 +107,7 @@ class Session:
             about=[line.removeprefix("# ") for line in self._about],
             command=self._command(),
             complete=complete,
+            is_virtual=self.spec.net == VIRTUAL,
         )
         out.keep(partial(results.write, out.path, found))
         hops = found.totals["packet_hops"]

@@ -10,7 +10,7 @@ from ringleaf.collectives.compress.registry import parse_compressor
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import Text, label, option
-from ringleaf.experiments.spec.network import VIRTUAL, WHERE, NetworkSpec
+from ringleaf.experiments.spec.network import WHERE, NetworkSpec
 from ringleaf.experiments.train.clock import parse_compute
 from ringleaf.experiments.train.rules import Rules, parse_rules
 
@@ -66,7 +66,7 @@ class TrainSpec(NetworkSpec):
     @model_validator(mode="after")
     def _check_train(self, info: ValidationInfo) -> Self:
         where = label(info, WHERE)
-        refused = {"net": self.net != VIRTUAL, "pcap": self.pcap, "record": self.record is not None}
+        refused = {"pcap": self.pcap, "record": self.record is not None}
         for name, given in refused.items():
             if given:
                 got = getattr(self, name)
