@@ -22,6 +22,7 @@ from ringleaf.experiments.train.fabric import Fabric
 from ringleaf.experiments.train.parts import Collective
 from ringleaf.experiments.train.server import Look, Server
 from ringleaf.experiments.train.spec import TrainSpec
+from ringleaf.experiments.train.trace import Trace
 from ringleaf.experiments.train.ways import Way, Ways
 from ringleaf.networks.outcome import RunResult
 from ringleaf.tensors import Array
@@ -52,6 +53,7 @@ class Hosting:
         self.account = Account(spec.ranks)
         self.outcomes: list[RunResult] = []
         self.fabric = Fabric(spec.ranks)
+        self.trace = Trace(spec.ranks, self.item_bytes) if spec.chakra else None
         self.server = Server(
             folder,
             spec.ranks,
@@ -65,6 +67,7 @@ class Hosting:
                 "timeline": spec.timeline,
                 "compress": spec.compress,
             },
+            trace=self.trace,
         )
 
     @cached_property

@@ -116,8 +116,9 @@ class Link:
         self._calls += 1
         self._open[number] = finish
         self._names[number] = str(call)
-        now_ps = self.clock.now_ps if at_ps is None else at_ps
-        self._say([wire.CALL, number, group, now_ps, buffer, call.plain()])
+        now_ps = self.clock.now_ps
+        made_ps = now_ps if at_ps is None else at_ps
+        self._say([wire.CALL, number, group, made_ps, now_ps, buffer, call.plain()])
         return number
 
     def watch(self, number: int) -> None:
@@ -211,7 +212,8 @@ class Link:
         """Tell the fabric of a wait, and hear it until the wait is over."""
         with self._waiting:
             self._went_ps = None
-            self._say([wire.WAIT, awaited, watched, self.clock.now_ps, until_ps, is_soft])
+            now_ps = self.clock.now_ps
+            self._say([wire.WAIT, awaited, watched, now_ps, until_ps, is_soft, quietly])
             ended: list[tuple[int, int, int]] = []
             while self._went_ps is None:
                 for message in self._hear():

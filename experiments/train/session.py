@@ -23,8 +23,12 @@ from ringleaf.experiments.train.hosting import Hosting
 from ringleaf.experiments.train.processes import Processes
 from ringleaf.experiments.train.results import TrainRun
 from ringleaf.experiments.train.spec import TrainSpec
+from ringleaf.hosts.workload.graph import Graph
 
 Emit = Callable[[str], None]
+
+CHAKRA = "chakra"
+"""The format of traces, and their folder."""
 
 _MEMORY = Path("/dev/shm")
 
@@ -110,6 +114,9 @@ class Session:
             is_virtual=self.spec.net == VIRTUAL,
         )
         out.keep(partial(results.write, out.path, found))
+        if hosting.trace is not None and complete:
+            graph = hosting.trace.graph(Path(self.script[0]).stem)
+            out.keep(lambda: out.note(_write_traces(out.path / CHAKRA, graph)))
         hops = found.totals["packet_hops"]
         out.keep(
             partial(write_log, out.path, [f"{wall_s:.3f} s of wall clock, {hops} packet-hops"])
@@ -138,6 +145,13 @@ class Session:
         about: dict[str, Any] = {"kind": results.KIND, "versions": versions()}
         about |= {"options": self.spec.plain(), "script": list(self.script)}
         write_config(folder, about, given=self.given, started=now())
+
+
+def _write_traces(folder: Path, graph: Graph) -> list[Path]:
+    from ringleaf.hosts.workload.formats.files import write_trace  # loads protobuf
+
+    folder.mkdir(exist_ok=True)
+    return write_trace(graph, CHAKRA, folder, graph.name)
 
 
 @contextmanager

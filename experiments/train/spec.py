@@ -53,6 +53,10 @@ class TrainSpec(NetworkSpec):
     )
     check: kinds.Yes = option("yes", "Check every result by its definition", flags="--check")
 
+    chakra: kinds.Yes = option(
+        "no", "Write Chakra traces of what ranks did, a file per rank", flags="--chakra"
+    )
+
     @property
     def algorithms(self) -> Rules:
         """The rules, read."""
