@@ -58,7 +58,7 @@ def check(spec: CollectiveSpec | JobsSpec | WorkloadSpec, *, live: bool = True) 
     if not isinstance(spec, WorkloadSpec):
         _check_racks(spec, counts)
     if live and spec.net != VIRTUAL:
-        _check_machine(spec)
+        check_machine_for(spec)
     check_out(spec.out)
     if spec.cross_traffic is not None:
         _check_capture(spec.cross_traffic)
@@ -216,7 +216,12 @@ def check_given_ranks(names: Sequence[str], ranks: int) -> None:
             algorithm.build(ranks)  # which follows the schedule
 
 
-def _check_machine(spec: NetworkSpec) -> None:
+def check_machine_for(spec: NetworkSpec) -> None:
+    """Check that this machine has all that the spec's live network needs.
+
+    Raises:
+        ConfigError: If a part is missing; the message names each one, and how to get it.
+    """
     from ringleaf.networks.mininet.preflight import check_machine
 
     check_machine(bmv2=spec.switch == "bmv2", netem_for="losses" if spec.loss else None)

@@ -18,6 +18,7 @@ from ringleaf.shipped import built_program
 
 if TYPE_CHECKING:
     from ringleaf.experiments.spec.collective import CollectiveSpec
+    from ringleaf.experiments.spec.network import NetworkSpec
 
 LOADING = "loading compiled code"
 COMPILING = "compiling the per-packet code (once; takes about half a minute)"
@@ -37,26 +38,42 @@ def load(spec: CollectiveSpec) -> None:
     """Load or compile all code that a virtual run needs, so that no measurement waits for it."""
     from ringleaf.experiments.network import assigned_programs
 
-    arguments = _arguments(spec)
+    arguments = _arguments(spec, _served(spec.algos))
     with _compiling_beside(arguments):
         from ringleaf.networks.virtual.network import load_program
+    served, lanes, plain = json.loads(arguments)
+    _prepare_agents(served)
     own = dict.fromkeys(each.program for each in assigned_programs(spec).values())
-    for path in (*_programs(*json.loads(arguments)), *own):
+    for path in (*_programs(served, lanes, plain), *own):
         load_program(path).prepare()
 
 
-def _arguments(spec: CollectiveSpec) -> str:
-    """Return the arguments of `_programs` for a spec, as JSON."""
+def load_networks(spec: NetworkSpec, algorithms: Sequence[str]) -> None:
+    """Load or compile networks for a run whose programs and agents depend on what it meets.
+
+    Another process compiles those for these algorithms meanwhile, together and for none of them.
+    """
+    together = list(chain.from_iterable(_served(algorithms)))
+    with _compiling_beside(_arguments(spec, [[], together])):
+        import ringleaf.networks.virtual.network  # noqa: F401
+
+
+def _served(algorithms: Sequence[str]) -> list[list[str]]:
+    """Return the systems that each algorithm needs: itself, or none."""
     from ringleaf.collectives.registry import ALGORITHMS
 
-    served: list[list[str]] = [[name] if ALGORITHMS[name].in_network else [] for name in spec.algos]
+    return [[name] if ALGORITHMS[name].in_network else [] for name in algorithms]
+
+
+def _arguments(spec: NetworkSpec, served: Sequence[Sequence[str]]) -> str:
+    """Return the arguments of `_programs` for a spec, as JSON."""
     if is_path(spec.program):
         return json.dumps([[] if is_for_all(spec.program) else served, spec.lanes, FORWARD])
     return json.dumps([served, spec.lanes, spec.program])
 
 
 def _programs(served: Sequence[Sequence[str]], lanes: int, plain: str) -> list[Path]:
-    """Load or compile the agents of aggregation systems; return their switches' programs.
+    """Return the P4 programs of switches.
 
     Args:
         served: Names of the systems that each program serves together.
@@ -66,10 +83,16 @@ def _programs(served: Sequence[Sequence[str]], lanes: int, plain: str) -> list[P
     from ringleaf.ina.registry import find_system, program_of
 
     systems = [[find_system(name) for name in names] for names in served]
-    for system in chain.from_iterable(systems):
-        system.prepare()
     names = dict.fromkeys(program_of(each, lanes, plain) for each in systems)
     return [built_program(name) for name in names]
+
+
+def _prepare_agents(served: Sequence[Sequence[str]]) -> None:
+    """Load or compile the agents of systems."""
+    from ringleaf.ina.registry import find_system
+
+    for name in dict.fromkeys(chain.from_iterable(served)):
+        find_system(name).prepare()
 
 
 @contextmanager
@@ -96,11 +119,16 @@ def _compiling_beside(arguments: str) -> Iterator[None]:
 
 
 def compile_programs(arguments: str) -> None:
-    """Compile the programs that are told as JSON, and the agents of the systems they serve."""
+    """Compile the programs that are told as JSON, and the agents of the systems they serve.
+
+    Agents come last: a part of them is the hosts' transport, which the run compiles first.
+    """
     from ringleaf.switches.program import Program
 
-    for path in _programs(*json.loads(arguments)):
+    served, lanes, plain = json.loads(arguments)
+    for path in _programs(served, lanes, plain):
         Program.load(path).prepare()
+    _prepare_agents(served)
 
 
 if __name__ == "__main__":

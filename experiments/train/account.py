@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.experiments.bounds.busbw import busbw_factor
-from ringleaf.experiments.train.carrier import Carried
 from ringleaf.experiments.train.ways import PARTS
 from ringleaf.experiments.train.wire import ITERATION, SPANS
+
+if TYPE_CHECKING:
+    from ringleaf.experiments.train.carried import Carried  # loads, or compiles, networks
 
 
 class Key(NamedTuple):

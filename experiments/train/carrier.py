@@ -10,12 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.experiments.train.fabric import CallError, Collective, Fabric
+from ringleaf.experiments.train.carried import (
+    Carried,
+    Check,
+    Data,
+    Note,
+    buffers_of,
+    inputs_of,
+    load,
+    pass_on,
+    unload,
+    way_of,
+)
+from ringleaf.experiments.train.fabric import Fabric
+from ringleaf.experiments.train.parts import CallError, Collective
 from ringleaf.experiments.train.rooms import ExecutorRooms, Rooms, Tensors
 from ringleaf.experiments.train.ways import Way, Ways, among
 from ringleaf.hosts.plan import Plans, plans
@@ -29,28 +41,6 @@ Teams = Sequence[tuple[str, tuple[int, ...]]]
 """Groups for which switches aggregate: the system's name, and the world's ranks."""
 
 
-class Data(Protocol):
-    """The ranks' data."""
-
-    def buffer(self, rank: int, name: str) -> Array:
-        """Return a rank's buffer, bytes."""
-
-    def item_bytes(self, dtype: str) -> int:
-        """Return the size of an element of a type, by torch's name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Carried:
-    """A collective that is over."""
-
-    collective: Collective
-    way: Way
-    size_bytes: int
-    begin_ps: int
-    end_ps: int
-    wrong: int | None  # elements; None: they were not checked
-
-
 @dataclass(slots=True)
 class _UnderWay:
     collective: Collective
@@ -62,10 +52,6 @@ class _UnderWay:
     pieces: list[tuple[int, int]]
     tensors: Tensors
     inputs: list[Array]
-
-
-Check = Callable[[Collective, Way, Sequence[Array], Sequence[Array]], int | None]
-"""Return the number of wrong elements, given all members' buffers before and after."""
 
 
 class Carrier:
@@ -91,7 +77,7 @@ class Carrier:
         build: Callable[[Teams], VirtualNetwork],
         converse: Callable[[bool], None],
         check: Check,
-        note: Callable[[Carried], None],
+        note: Note,
     ) -> None:
         self._fabric = fabric
         self._ways = ways
@@ -210,40 +196,17 @@ class Carrier:
             self._fabric.begin(collective)
             del self._found[id(collective)]
             if len(collective.members) < 2 or not way.elements:
-                self._pass(collective, way)
+                now_ps = self._now_ps
+                given, results = pass_on(self._data, collective, way)
+                self._end(collective, way, (now_ps, now_ps), given, results)
                 yield None
             else:
                 yield self._begin(collective, way)
 
     def _way(self, collective: Collective) -> Way:
         if id(collective) not in self._found:
-            item = self._data.item_bytes(collective.call.dtype)
-            parts = [part.call for part in collective.parts]
-            self._found[id(collective)] = self._ways.way(parts, item)
+            self._found[id(collective)] = way_of(self._data, self._ways, collective)
         return self._found[id(collective)]
-
-    def _buffers(self, collective: Collective) -> list[Array]:
-        return [self._data.buffer(part.rank, part.buffer) for part in collective.parts]
-
-    def _inputs(self, collective: Collective, way: Way) -> list[Array]:
-        """Return copies of what members give, as results are written over it."""
-        pairs = zip(self._buffers(collective), way.layout.loads, strict=True)
-        return [
-            buffer[: max((each.buffer_at + each.size_bytes for each in pieces), default=0)].copy()
-            for buffer, pieces in pairs
-        ]
-
-    def _pass(self, collective: Collective, way: Way) -> None:
-        """End a collective of one rank, or of nothing: every rank has its result."""
-        given = self._inputs(collective, way)
-        buffers = self._buffers(collective)
-        for buffer, gift, loads, unloads in zip(
-            buffers, given, way.layout.loads, way.layout.unloads, strict=True
-        ):
-            tensor = np.zeros(way.layout.tensor_bytes, np.uint8)
-            _load(tensor, gift, loads)
-            _unload(buffer, tensor, unloads)
-        self._end(collective, way, (self._now_ps, self._now_ps), given, buffers)
 
     def _begin(self, collective: Collective, way: Way) -> Operation:
         network, members = self._network, collective.members
@@ -269,10 +232,10 @@ class Carrier:
             *(collective, way, self._now_ps, place, channel, whole_key),
             pieces + [each for each in buffers if each[1]],
             tensors,
-            self._inputs(collective, way),
+            inputs_of(self._data, collective, way),
         )
         for (address, _), gift, loads in zip(pieces, at.inputs, way.layout.loads, strict=True):
-            _load(self._tensor(address, way), gift, loads)
+            load(self._tensor(address, way), gift, loads)
         operation = network.endpoints.operate(
             schedule,
             executors,
@@ -305,11 +268,11 @@ class Carrier:
         return min(set(range(len(taken) + 1)) - taken)
 
     def _unload(self, at: _UnderWay) -> list[Array]:
-        buffers = self._buffers(at.collective)
+        buffers = buffers_of(self._data, at.collective)
         for buffer, (address, _), unloads in zip(
             buffers, at.pieces, at.way.layout.unloads, strict=False
         ):
-            _unload(buffer, self._tensor(address, at.way), unloads)
+            unload(buffer, self._tensor(address, at.way), unloads)
         return buffers
 
     def _end(
@@ -331,13 +294,3 @@ def _spread(addresses: Sequence[int], members: Sequence[int], nodes: int) -> lis
     for member, address in zip(members, addresses, strict=True):
         found[member] = address
     return found
-
-
-def _load(tensor: Array, buffer: Array, pieces: Sequence[tuple[int, int, int]]) -> None:
-    for at, to, size in pieces:
-        tensor[to : to + size] = buffer[at : at + size]
-
-
-def _unload(buffer: Array, tensor: Array, pieces: Sequence[tuple[int, int, int]]) -> None:
-    for to, at, size in pieces:
-        buffer[to : to + size] = tensor[at : at + size]

@@ -11,9 +11,10 @@ import typer
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.beside import drawer
-from ringleaf.experiments.checks import count_nodes
+from ringleaf.experiments.checks import check_machine_for, count_nodes
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
 from ringleaf.experiments.folder import check_out
+from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.options import options_of
 from ringleaf.experiments.spec.typed import with_options
 from ringleaf.experiments.train.spec import TrainSpec
@@ -38,8 +39,8 @@ def train_command(
     """Run a training script on an emulated network; the script's own options come behind `--`."""
     spec = TrainSpec.read({"out": str(Path("runs") / Path(script[0]).stem), **typed})
     _check(spec, script)
-    with drawer() or nullcontext() as beside:
-        from ringleaf.experiments.train.session import Session  # loads, or compiles, networks
+    with (drawer() if spec.net == VIRTUAL else None) or nullcontext() as beside:
+        from ringleaf.experiments.train.session import Session  # loads NetworkX
 
         found = Session(spec, typed, script, say, beside).run(serve)
     if found.wrong:
@@ -56,6 +57,8 @@ def _check(spec: TrainSpec, script: list[str]) -> None:
             f"ranks: must be at most {hosts}, the hosts of {spec.topo}, got {spec.ranks}; take a "
             "larger topology, like fattree,k=8"
         )
+    if spec.net != VIRTUAL:
+        check_machine_for(spec)
     check_out(spec.out)
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ringleaf.experiments.train import calls
 from ringleaf.experiments.train.elements import Reduction
-from ringleaf.experiments.train.fabric import Collective
+from ringleaf.experiments.train.parts import Collective
 from ringleaf.experiments.train.ways import Way
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.tensors import Array

@@ -65,7 +65,7 @@ def draw_iterations(run: TrainRun) -> Figure:
     axes.bar(places, works, color=_COLORS[FORWARD], label="computing")
     axes.bar(places, waits, bottom=works, color=_COLORS[WAITED], label="waiting (exposed)")
     axes.set_xlabel("iteration")
-    axes.set_ylabel("simulated time (ms)")
+    axes.set_ylabel(f"{run.clock} time (ms)")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.grid(axis="x", visible=False)
     figure.legend(loc="outside upper center", ncols=2)
@@ -88,7 +88,7 @@ def draw_calls(run: TrainRun) -> Figure:
     )
     axes.set_yticks(places, names, fontsize=8)
     axes.invert_yaxis()
-    axes.set_xlabel("simulated time of all of them (us)")
+    axes.set_xlabel(f"{run.clock} time of all of them (us)")
     axes.grid(axis="y", visible=False)
     return figure
 
@@ -119,7 +119,7 @@ def draw_timeline(run: TrainRun) -> Figure:
                 axes.broken_barh(found, (at, height), facecolor=_COLORS[kind], linewidth=0)
     axes.set_yticks(range(ranks), [f"rank {rank}" for rank in range(ranks)])
     axes.invert_yaxis()
-    axes.set_xlabel("simulated time of the iteration (us)")
+    axes.set_xlabel(f"{run.clock} time of the iteration (us)")
     axes.set_xlim(0, (end_ps - start_ps) / PS_PER_US)
     axes.grid(axis="y", visible=False)
     figure.legend(

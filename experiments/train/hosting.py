@@ -1,40 +1,38 @@
-"""The fabric of a run: the networks that a spec asks for, and ranks that talk to it."""
+"""The fabric of a run: ranks that talk to it, and an account of what they do.
+
+It is there before any network is, so that ranks start while networks are loaded, or compiled.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ringleaf.experiments.bounds.bounds import Bounds
-from ringleaf.experiments.network import (
-    common_options,
-    divide_injection,
-    fold_hierarchy,
-    make_graph,
-)
+from ringleaf.experiments.loading import load_networks, stage
+from ringleaf.experiments.network import divide_injection, fold_hierarchy, make_graph
+from ringleaf.experiments.progress import progress
+from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.train.account import Account
-from ringleaf.experiments.train.carrier import Carried, Carrier, Teams
 from ringleaf.experiments.train.definition import wrong_elements
 from ringleaf.experiments.train.elements import element_type
-from ringleaf.experiments.train.fabric import Collective, Fabric
+from ringleaf.experiments.train.fabric import Fabric
+from ringleaf.experiments.train.parts import Collective
 from ringleaf.experiments.train.server import Look, Server
 from ringleaf.experiments.train.spec import TrainSpec
+from ringleaf.experiments.train.trace import Trace
 from ringleaf.experiments.train.ways import Way, Ways
-from ringleaf.ina.registry import find_system
-from ringleaf.networks.groups import Group
 from ringleaf.networks.outcome import RunResult
-from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.tensors import Array
-from ringleaf.topologies.graph import hosts
 from ringleaf.units import PS_PER_S
 
-WORLD_NUMBER, FIRST_NUMBER = 1, 2
-MOST_TEAMS = 254
+if TYPE_CHECKING:
+    from ringleaf.experiments.train.carried import Carried
 
 START_S = 300.0
-"""The time that ranks have for their first word: each imports PyTorch, all at the same time."""
+"""The time that ranks have for their first word, which they say behind PyTorch's import."""
 
 _COPIED = {"float8": 1, "bits8": 1, "bits16": 2}
 
@@ -54,11 +52,12 @@ class Hosting:
         self.spec = divide_injection(spec)
         self.account = Account(spec.ranks)
         self.outcomes: list[RunResult] = []
-        self._fabric = Fabric(spec.ranks)
+        self.fabric = Fabric(spec.ranks)
+        self.trace = Trace(spec.ranks, self.item_bytes) if spec.chakra else None
         self.server = Server(
             folder,
             spec.ranks,
-            self._fabric,
+            self.fabric,
             stall_s=spec.stall_ps / PS_PER_S,
             start_s=START_S,
             note=self.account.note,
@@ -68,6 +67,7 @@ class Hosting:
                 "timeline": spec.timeline,
                 "compress": spec.compress,
             },
+            trace=self.trace,
         )
 
     @cached_property
@@ -82,16 +82,18 @@ class Hosting:
         Raises:
             BackendError: If a rank dies, or calls something that can't be carried.
         """
-        carrier = Carrier(
-            self._fabric,
-            self._ways(),
-            self,
-            build=self._build,
-            converse=self.server.converse,
-            check=self._check,
-            note=self._note,
-        )
-        self.outcomes.extend(carrier.run())
+        with progress(0) as shown:
+            shown.stage(stage())
+            load_networks(self.spec, self.spec.algorithms.names)
+        if self.spec.net == VIRTUAL:
+            from ringleaf.experiments.train.emulated import make_carrier
+
+            self.outcomes.extend(make_carrier(self).run())
+        else:
+            from ringleaf.experiments.train.live import live_carrier
+
+            with live_carrier(self) as carrier:
+                self.outcomes.extend(carrier.run())
 
     # The data of ranks.
 
@@ -106,26 +108,17 @@ class Hosting:
                 return size
         return element_type(dtype).itemsize
 
-    # What the carrier asks for.
+    # What carriers ask for.
 
-    def _ways(self) -> Ways:
-        sizes = self.graph.graph["hierarchy"]
-        hierarchy = fold_hierarchy(sizes, self.spec.ranks)
+    def ways(self) -> Ways:
+        """Return the ways of calls."""
+        hierarchy = fold_hierarchy(self.graph.graph["hierarchy"], self.spec.ranks)
         return Ways(self.spec.algorithms, hierarchy, Bounds(self.graph).fabric)
 
-    def _build(self, teams: Teams) -> VirtualNetwork:
-        names = hosts(self.graph)
-        groups = [Group(WORLD_NUMBER, tuple(names))]
-        groups += [
-            Group(number, tuple(names[rank] for rank in members), (), find_system(system))
-            for number, (system, members) in enumerate(teams, start=FIRST_NUMBER)
-        ]
-        options = common_options(self.spec)
-        return VirtualNetwork(self.graph, options, groups=groups, seed=self.spec.seed)
-
-    def _check(
+    def check(
         self, collective: Collective, way: Way, given: Sequence[Array], results: Sequence[Array]
     ) -> int | None:
+        """Return the number of wrong elements of a call; None: they are not checked."""
         if not self.spec.check:
             return None
         return wrong_elements(
@@ -137,5 +130,6 @@ class Hosting:
             lanes=self.spec.lanes,
         )
 
-    def _note(self, carried: Carried) -> None:
-        self.account.add(carried, self._fabric.title(carried.collective.group))
+    def note(self, carried: Carried) -> None:
+        """Note a collective that is over."""
+        self.account.add(carried, self.fabric.title(carried.collective.group))

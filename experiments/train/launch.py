@@ -4,22 +4,43 @@ from __future__ import annotations
 
 import os
 import runpy
+import signal
 import sys
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
+_USUAL = ("torch", "torch.distributed", "torch.optim", "torch.nn.parallel", "torch._dynamo")
+"""What most scripts load; the first step of any optimizer loads the last."""
 
-def main() -> None:
-    """Run the script that the first argument names, with the arguments behind it."""
-    script, *_ = sys.argv = sys.argv[1:]
-    sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
+
+def preload() -> None:
+    """Import what ranks need, before they are forked."""
+    for name in (*_USUAL, "ringleaf.experiments.train.register"):
+        import_module(name)
+
+
+def run(rank: int, words: Sequence[str]) -> None:
+    """Run a script as a rank, in a process that has just been forked.
+
+    Args:
+        rank: The rank.
+        words: The script and its arguments.
+    """
+    import numpy as np
     import torch
 
     from ringleaf.experiments.train.register import register
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    np.random.seed()  # else ranks draw alike; Python's own generator knows of forks
+    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+    sys.argv = list(words)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(words[0])))
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     register()
     replace_backends()
-    runpy.run_path(script, run_name="__main__")
+    runpy.run_path(words[0], run_name="__main__")
 
 
 def replace_backends() -> None:
@@ -36,7 +57,3 @@ def replace_backends() -> None:
 
     c10d.BackendConfig.__init__ = init
     c10d.Backend.default_device_backend_map["cpu"] = NAME
-
-
-if __name__ == "__main__":
-    main()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import atexit
 import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from ringleaf.errors import BackendError
 from ringleaf.experiments.train import wire
@@ -23,8 +23,19 @@ on."""
 
 LEAST_BUFFER = 4096
 
-Finish = Callable[[int], None]
-"""Called when a call is over, with its results in its buffer; of a message, with the sender."""
+Finish = Callable[[int, int], None]
+"""Called when a call is over, with its results in its buffer: of a message the sender, and the time
+of the end."""
+
+
+class Defers(Protocol):
+    """The streams of a rank, as far as calls and waits ask for them."""
+
+    def defer(self, work: Any) -> bool:
+        """Take a wait for a work, if a stream waits, and the rank does not."""
+
+    def time_for(self, group: str, tensors: Iterable[Any]) -> int:
+        """Return the time at which a call on these tensors is made, when their data are there."""
 
 
 class FabricError(BackendError, RuntimeError):
@@ -49,6 +60,7 @@ class Link:
         self.exposed_ps = 0  # spent in waits
         self.settled_task = -1  # of autograd, at whose end futures are waited for
         self.on_wait: Callable[[int, int, list[str]], None] = lambda start, end, calls: None
+        self.streams: Defers | None = None
         self._failure = ""
         self._socket = self._connect(folder)
         self._unpacker = wire.Unpacker()
@@ -93,13 +105,20 @@ class Link:
         """Take a buffer back."""
         self._free[self._buffers.buffer(self.rank, number).size].append(number)
 
-    def call(self, group: str, call: Call, buffer: int, finish: Finish) -> int:
-        """Make a call; return its number. `finish` is called when it is over."""
+    def call(
+        self, group: str, call: Call, buffer: int, finish: Finish, at_ps: int | None = None
+    ) -> int:
+        """Make a call at a time, by default now; return its number.
+
+        `finish` is called when it is over.
+        """
         number = self._calls
         self._calls += 1
         self._open[number] = finish
         self._names[number] = str(call)
-        self._say([wire.CALL, number, group, self.clock.now_ps, buffer, call.plain()])
+        now_ps = self.clock.now_ps
+        made_ps = now_ps if at_ps is None else at_ps
+        self._say([wire.CALL, number, group, made_ps, now_ps, buffer, call.plain()])
         return number
 
     def watch(self, number: int) -> None:
@@ -119,8 +138,8 @@ class Link:
         """Return whether a call is not known to be over."""
         return number in self._open
 
-    def wait(self, numbers: Iterable[int]) -> None:
-        """Wait until calls are over.
+    def wait(self, numbers: Iterable[int], *, quietly: bool = False) -> None:
+        """Wait until calls are over; quietly: the process does, and the rank's clock stands.
 
         Raises:
             FabricError: If the fabric has ended the run.
@@ -129,11 +148,21 @@ class Link:
         start_ps = self.clock.now_ps
         names = [self._names[each] for each in sorted(wanted & self._open.keys())]
         while left := wanted & self._open.keys():
-            self._block(sorted(left), sorted(self.watched - left))
+            self._block(sorted(left), sorted(self.watched - left), quietly=quietly)
+        self._expose(start_ps, names)
+
+    def reach(self, time_ps: int, names: Sequence[str] = ()) -> None:
+        """Wait for a time, as the end of calls that the process has waited for before."""
+        start_ps = self.clock.now_ps
+        self.clock.reach(time_ps)
+        self._expose(start_ps, names)
+
+    def _expose(self, start_ps: int, names: Sequence[str]) -> None:
+        """Note a wait of the rank, which ends now."""
         end_ps = self.clock.now_ps
         if end_ps > start_ps:
             self.exposed_ps += end_ps - start_ps
-            self.on_wait(start_ps, end_ps, names)
+            self.on_wait(start_ps, end_ps, list(names))
 
     def wait_watched(self, *, is_soft: bool = False) -> None:
         """Wait until a call that is watched is over; do nothing if there is none."""
@@ -178,25 +207,28 @@ class Link:
         *,
         until_ps: int = FOREVER_PS,
         is_soft: bool = False,
+        quietly: bool = False,
     ) -> None:
         """Tell the fabric of a wait, and hear it until the wait is over."""
         with self._waiting:
             self._went_ps = None
-            self._say([wire.WAIT, awaited, watched, self.clock.now_ps, until_ps, is_soft])
-            ended: list[tuple[int, int]] = []
+            now_ps = self.clock.now_ps
+            self._say([wire.WAIT, awaited, watched, now_ps, until_ps, is_soft, quietly])
+            ended: list[tuple[int, int, int]] = []
             while self._went_ps is None:
                 for message in self._hear():
                     self._take(message, ended)
-            self.clock.reach(self._went_ps)
-        for number, source in ended:
+            if not quietly:
+                self.clock.reach(self._went_ps)
+        for number, end_ps, source in ended:
             self._watched.discard(number)
             self._names.pop(number)
-            self._open.pop(number)(source)
+            self._open.pop(number)(source, end_ps)
 
-    def _take(self, message: wire.Message, ended: list[tuple[int, int]]) -> None:
+    def _take(self, message: wire.Message, ended: list[tuple[int, int, int]]) -> None:
         name, *rest = message
         if name == wire.DONE:
-            ended.append((rest[0], rest[2]))
+            ended.append((rest[0], rest[1], rest[2]))
         elif name == wire.GO:
             self._went_ps = rest[0]
         elif name == wire.ABORT:

@@ -95,21 +95,25 @@ class Observer:
                     start_ps = began_ps
                     break
             times = self._times_of(module)
-            if times is not None:
-                self._clock.advance(times.forward_ps)
             is_leaf = next(module.children(), None) is None
-            if is_leaf:
+            if times is not None:
+                start_ps = start_ps if is_leaf else self._clock.now_ps
+                self._clock.advance(times.forward_ps)
+            if is_leaf or times is not None:
                 self._note(FORWARD, self._name(module), start_ps)
             if is_leaf or times is not None:
                 self._watch_backward(module, output)
 
     def _watch_backward(self, module: nn.Module, output: Any) -> None:
-        """Note when a module's backward pass begins: its output's gradient is there."""
+        """Note when a module's backward pass begins: its output's gradient is there.
+
+        FSDP gathers a module's weights then, in a hook of the tensor, which goes before the node's.
+        """
         first = output[0] if isinstance(output, tuple | list) and output else output
         if not isinstance(first, torch.Tensor) or not first.requires_grad:
             return
 
-        def begin(_: torch.Tensor) -> None:
+        def begin(_: object) -> None:
             with self._clock:
                 self._end_backward()
                 self._backward = self._name(module), self._clock.now_ps
@@ -117,7 +121,11 @@ class Observer:
                 if times is not None:
                     self._clock.advance(times.backward_ps)
 
-        first.register_hook(begin)
+        node = first.grad_fn
+        if node is None:
+            first.register_hook(begin)
+        else:
+            node.register_prehook(begin)
 
     def _end_backward(self, end_ps: int | None = None) -> None:
         """Note a backward pass: it lasts until the next thing that this rank is seen to do."""
@@ -130,7 +138,9 @@ class Observer:
         if self._compute.modules is None:
             return None
         modules = self._compute.modules
-        return modules.get(self._name(module)) or modules.get(type(module).__name__)
+        classes = (each.__name__ for each in type(module).__mro__)  # fully_shard derives classes
+        names = (self._name(module), *classes)
+        return next((modules[name] for name in names if name in modules), None)
 
     def _learn_names(self, root: nn.Module) -> None:
         for path, module in root.named_modules():

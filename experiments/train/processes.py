@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
+from typing import Self
 
 from ringleaf.experiments.train.server import RankError
 from ringleaf.experiments.train.wire import FOLDER
@@ -18,11 +19,11 @@ from ringleaf.experiments.train.wire import FOLDER
 END_S = 10.0
 """The time that ranks have to end by themselves, before they are killed."""
 
-_BEAT_S = 0.05
-
 
 class Processes:
     """One process for each rank, each with the environment that `torchrun` gives.
+
+    As a context, they run from its start, and have ended at its end.
 
     Args:
         script: The script and its arguments.
@@ -31,21 +32,32 @@ class Processes:
     """
 
     def __init__(self, script: Sequence[str], ranks: int, folder: Path) -> None:
-        command = [sys.executable, "-P", "-m", "ringleaf.experiments.train.launch", *script]
-        common = os.environ | {
+        self._ranks = ranks
+        self._script = script
+        self._folder = folder
+        self._statuses: dict[int, int] = {}  # of ranks that have ended
+        self._text = b""
+
+    def __enter__(self) -> Self:
+        """Start them."""
+        self._reports, report = os.pipe()
+        ranks = self._ranks
+        command = [sys.executable, "-P", "-m", "ringleaf.experiments.train.forge"]
+        environment = os.environ | {
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": str(_free_port()),
             "WORLD_SIZE": str(ranks),
             "LOCAL_WORLD_SIZE": str(ranks),
             "GROUP_RANK": "0",
             "CUDA_VISIBLE_DEVICES": "",
-            FOLDER: str(folder),
+            FOLDER: str(self._folder),
         }
-        common.setdefault("OMP_NUM_THREADS", "1")
-        self._running: list[subprocess.Popen[bytes]] = []
-        for rank in range(ranks):
-            own = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-            self._running.append(subprocess.Popen(command, env=common | own))
+        environment.setdefault("OMP_NUM_THREADS", "1")
+        self._forge: subprocess.Popen[bytes] = subprocess.Popen(
+            [*command, str(report), str(ranks), *self._script], env=environment, pass_fds=[report]
+        )
+        os.close(report)
+        return self
 
     def look(self, ended: Sequence[int], gone: int = -1) -> None:
         """Raise an error if a rank has failed, or left without a word.
@@ -57,14 +69,14 @@ class Processes:
         Raises:
             RankError: If one has; the message has its exit status.
         """
-        if gone >= 0:
-            with suppress(subprocess.TimeoutExpired):
-                self._running[gone].wait(END_S)
-        for rank, process in enumerate(self._running):
-            status = process.poll()
+        deadline_s = time.monotonic() + END_S
+        while gone >= 0 and gone not in self._statuses and self._hear(deadline_s):
+            pass
+        self._hear()
+        for rank, status in sorted(self._statuses.items()):
             if status:
                 raise RankError(f"rank {rank}: must not fail, got {_as_text(status)}")
-            if status == 0 and rank not in ended:
+            if rank not in ended:
                 raise RankError(
                     f"rank {rank}: must call init_process_group, and end as Python does, got an "
                     "end without"
@@ -76,26 +88,39 @@ class Processes:
         Raises:
             RankError: If one has failed.
         """
-        everyone = range(len(self._running))
-        while any(process.poll() is None for process in self._running):
+        everyone = range(self._ranks)
+        while len(self._statuses) < self._ranks:
+            self._hear(None)
             self.look(everyone)
-            time.sleep(_BEAT_S)
         self.look(everyone)
 
-    def end(self) -> None:
+    def __exit__(self, *error: object) -> None:
         """End those that are left: they have some seconds, and then are killed."""
-        deadline_s = time.monotonic() + END_S
-        for process in self._running:
-            try:
-                process.wait(max(deadline_s - time.monotonic(), 0))
-            except subprocess.TimeoutExpired:
-                process.terminate()
-        for process in self._running:
-            try:
-                process.wait(END_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        for _ in range(3):  # by themselves; as they are told to; by force
+            deadline_s = time.monotonic() + END_S
+            while len(self._statuses) < self._ranks and self._hear(deadline_s):
+                pass
+            if len(self._statuses) == self._ranks:
+                break
+            self._forge.terminate()
+        self._forge.wait()
+        os.close(self._reports)
+
+    def _hear(self, deadline_s: float | None = 0.0) -> bool:
+        """Hear of ranks that have ended, now or until a time; return whether there was a word.
+
+        Ranks that were not reported before the process that makes them has ended have its status.
+        """
+        wait_s = None if deadline_s is None else max(deadline_s - time.monotonic(), 0.0)
+        if not select.select([self._reports], [], [], wait_s)[0]:
+            return False
+        data = os.read(self._reports, 4096)
+        *lines, self._text = (self._text + data).split(b"\n")
+        self._statuses |= {int(rank): int(status) for rank, status in map(bytes.split, lines)}
+        if not data:
+            status = self._forge.wait() or signal.SIGKILL.value
+            self._statuses |= dict.fromkeys(set(range(self._ranks)) - self._statuses.keys(), status)
+        return True
 
 
 def _as_text(status: int) -> str:

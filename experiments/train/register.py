@@ -12,6 +12,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from ringleaf.experiments.train import streams
 from ringleaf.experiments.train.backend import NAME, base_class, make_class
 from ringleaf.experiments.train.clock import parse_compute
 from ringleaf.experiments.train.hooks import compress_all
@@ -67,6 +68,7 @@ def _connect(store: Any, rank: int, ranks: int) -> Link:
     compute = parse_compute(link.settings["compute"])
     link.clock.measure(compute.factor)
     Observer(link, compute, timeline=link.settings["timeline"]).begin()
+    streams.install(link)
     _tell_of_failures(link)
     if link.settings["compress"]:
         compress_all(link.settings["compress"])

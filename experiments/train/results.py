@@ -40,6 +40,7 @@ class TrainRun:
         left_out: Collectives that there was no room to note.
         totals: Counters of the network.
         complete: Whether the script came to its end.
+        is_virtual: Whether calls take simulated time, rather than wall-clock time.
     """
 
     about: tuple[str, ...]
@@ -52,6 +53,12 @@ class TrainRun:
     left_out: int
     totals: dict[str, int]
     complete: bool
+    is_virtual: bool = True
+
+    @property
+    def clock(self) -> str:
+        """The kind of the times, for people."""
+        return "simulated" if self.is_virtual else "wall-clock"
 
     @property
     def wrong(self) -> int | None:
@@ -77,6 +84,7 @@ def make_run(
     about: Sequence[str],
     command: str,
     complete: bool,
+    is_virtual: bool = True,
 ) -> TrainRun:
     """Return the results of an account, and of the networks that carried it."""
     totals = {
@@ -94,6 +102,7 @@ def make_run(
         account.left_out,
         totals | {"end_ps": account.end_ps},
         complete,
+        is_virtual,
     )
 
 
@@ -113,7 +122,7 @@ def write(folder: Path, run: TrainRun) -> None:
     summary = {
         "schema_version": SCHEMA_VERSION,
         "kind": KIND,
-        "time": "virtual",
+        "time": "virtual" if run.is_virtual else "wall clock",
         "complete": run.complete,
         "wrong": run.wrong,
         "about": run.about,
@@ -163,4 +172,5 @@ def read(folder: Path) -> TrainRun:
         summary["left_out"],
         summary["totals"],
         summary["complete"],
+        summary["time"] == "virtual",
     )

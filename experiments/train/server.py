@@ -15,7 +15,9 @@ from typing import Any
 from ringleaf.errors import BackendError, ConfigError, ProtocolError
 from ringleaf.experiments.train import wire
 from ringleaf.experiments.train.calls import read_call
-from ringleaf.experiments.train.fabric import CallError, Done, Fabric, Part
+from ringleaf.experiments.train.fabric import Done, Fabric
+from ringleaf.experiments.train.parts import CallError, Part
+from ringleaf.experiments.train.trace import Trace
 from ringleaf.tensors import Array
 
 BEAT_S = 0.5
@@ -55,6 +57,7 @@ class Server:
         look: Called with the ranks that have ended, and with one that has gone, or -1; raises an
             error if one has failed.
         settings: What ranks are told when they come.
+        trace: Takes what ranks do; None: nobody does.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class Server:
         note: Note,
         look: Look,
         settings: Mapping[str, Any],
+        trace: Trace | None = None,
     ) -> None:
         self._fabric = fabric
         self._ranks = ranks
@@ -76,6 +80,13 @@ class Server:
         self._note = note
         self._look = look
         self._settings = settings
+        self._trace = trace
+        self._handlers: dict[str, Callable[..., None]] = {
+            wire.JOIN: self._join,
+            wire.CALL: self._call,
+            wire.WAIT: self._wait,
+            wire.END: self._end,
+        }
         self._lines: dict[int, _Line] = {}  # by rank
         self._began_s = time.monotonic()
         self._buffers = wire.Buffers(folder)
@@ -172,38 +183,50 @@ class Server:
                 self._welcome(line, *rest)
             elif line.rank < 0:
                 raise ProtocolError(f"rank: must say hello first, got {name!r}")
-            elif name == wire.JOIN:
-                group, members = rest
-                self._fabric.join(line.rank, str(group), [int(each) for each in members])
-            elif name == wire.CALL:
-                number, group, clock_ps, buffer, plain = rest
-                call = read_call(plain)
-                made = Part(line.rank, int(number), call, int(clock_ps), str(int(buffer)))
-                self._fabric.call(str(group), made)
-            elif name == wire.WAIT:
-                awaited, watched, clock_ps, until_ps, is_soft = rest
-                self._fabric.wait(
-                    line.rank,
-                    awaited,
-                    int(clock_ps),
-                    watched=watched,
-                    until_ps=int(until_ps),
-                    is_soft=bool(is_soft),
-                )
             elif name == wire.NOTE:
                 self._note(line.rank, rest)
-                return False
-            elif name == wire.ALIVE:
-                return False
-            elif name == wire.END:
-                self._fabric.end(line.rank, int(rest[0]))
-            else:
+            elif name in self._handlers:
+                self._handlers[name](line.rank, *rest)
+            elif name != wire.ALIVE:
                 raise ProtocolError(f"rank {line.rank}: unknown message, got {name!r}")
         except (TypeError, ValueError) as error:
             raise ProtocolError(
                 f"rank {line.rank}: {name} not understood, got {rest!r:.200}"
             ) from error
-        return True
+        return name not in (wire.NOTE, wire.ALIVE)
+
+    def _join(self, rank: int, group: str, given: Sequence[int]) -> None:
+        members = [int(each) for each in given]
+        self._fabric.join(rank, str(group), members)
+        if self._trace is not None:
+            self._trace.join(str(group), members)
+
+    def _call(
+        self, rank: int, number: int, group: str, made_ps: int, now_ps: int, buffer: int, plain: Any
+    ) -> None:
+        call = read_call(plain)
+        made = Part(rank, int(number), call, int(made_ps), str(int(buffer)))
+        self._fabric.call(str(group), made)
+        if self._trace is not None:
+            self._trace.call(rank, int(number), str(group), call, (int(made_ps), int(now_ps)))
+
+    def _wait(self, rank: int, *given: Any) -> None:
+        awaited, watched, now_ps, until_ps, is_soft, quietly = given
+        if self._trace is not None:
+            self._trace.wait(rank, [*awaited, *watched], int(now_ps), quietly=bool(quietly))
+        self._fabric.wait(
+            rank,
+            awaited,
+            int(now_ps),
+            watched=watched,
+            until_ps=int(until_ps),
+            is_soft=bool(is_soft),
+        )
+
+    def _end(self, rank: int, now_ps: int) -> None:
+        self._fabric.end(rank, int(now_ps))
+        if self._trace is not None:
+            self._trace.end(rank, int(now_ps))
 
     def _welcome(self, line: _Line, rank: int, ranks: int) -> None:
         if ranks != self._ranks or not 0 <= rank < ranks:
@@ -238,6 +261,8 @@ class Server:
         """Tell ranks what the fabric has for them, each rank's answers in one piece."""
         texts: dict[int, list[bytes]] = {}
         for answer in self._fabric.take_answers():
+            if self._trace is not None:
+                self._trace.answer(answer)
             message = (
                 [wire.DONE, answer.number, answer.now_ps, answer.source]
                 if isinstance(answer, Done)

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,13 +17,18 @@ from ringleaf.errors import RingleafError
 from ringleaf.experiments.beside import Drawer
 from ringleaf.experiments.folder import REPORT, RunFolder
 from ringleaf.experiments.results import now, versions, write_config, write_log
+from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.train import results, table
 from ringleaf.experiments.train.hosting import Hosting
 from ringleaf.experiments.train.processes import Processes
 from ringleaf.experiments.train.results import TrainRun
 from ringleaf.experiments.train.spec import TrainSpec
+from ringleaf.hosts.workload.graph import Graph
 
 Emit = Callable[[str], None]
+
+CHAKRA = "chakra"
+"""The format of traces, and their folder."""
 
 _MEMORY = Path("/dev/shm")
 
@@ -72,9 +77,12 @@ class Session:
         began_s = time.monotonic()
         with fabric_folder() if serve is None else _borrowed(serve) as folder:
             processes = Processes(self.script, self.spec.ranks, folder) if serve is None else None
-            try:
-                hosting = Hosting(self.spec, folder, *([processes.look] if processes else []))
-                complete = False
+            hosting = Hosting(self.spec, folder, *([processes.look] if processes else []))
+            self._about = list(table.head(self.spec, self.script, hosting.graph))
+            for line in self._about:
+                self.emit(line)
+            complete = False
+            with processes or nullcontext():
                 try:
                     self._host(hosting)
                     if processes is not None:
@@ -82,18 +90,12 @@ class Session:
                     complete = True
                 finally:
                     found = self._keep(out, hosting, time.monotonic() - began_s, complete=complete)
-            finally:
-                if processes is not None:
-                    processes.end()
         out.check()
         return found
 
     def _host(self, hosting: Hosting) -> None:
         """Carry the calls of the script's ranks to the end."""
         try:
-            self._about = list(table.head(self.spec, self.script, hosting.graph))
-            for line in self._about:
-                self.emit(line)
             hosting.run()
         except RingleafError as error:
             hosting.server.abort(str(error))
@@ -109,8 +111,12 @@ class Session:
             about=[line.removeprefix("# ") for line in self._about],
             command=self._command(),
             complete=complete,
+            is_virtual=self.spec.net == VIRTUAL,
         )
         out.keep(partial(results.write, out.path, found))
+        if hosting.trace is not None and complete:
+            graph = hosting.trace.graph(Path(self.script[0]).stem)
+            out.keep(lambda: out.note(_write_traces(out.path / CHAKRA, graph)))
         hops = found.totals["packet_hops"]
         out.keep(
             partial(write_log, out.path, [f"{wall_s:.3f} s of wall clock, {hops} packet-hops"])
@@ -139,6 +145,13 @@ class Session:
         about: dict[str, Any] = {"kind": results.KIND, "versions": versions()}
         about |= {"options": self.spec.plain(), "script": list(self.script)}
         write_config(folder, about, given=self.given, started=now())
+
+
+def _write_traces(folder: Path, graph: Graph) -> list[Path]:
+    from ringleaf.hosts.workload.formats.files import write_trace  # loads protobuf
+
+    folder.mkdir(exist_ok=True)
+    return write_trace(graph, CHAKRA, folder, graph.name)
 
 
 @contextmanager

@@ -10,12 +10,12 @@ from ringleaf.collectives.compress.registry import parse_compressor
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import Text, label, option
-from ringleaf.experiments.spec.network import VIRTUAL, WHERE, NetworkSpec
+from ringleaf.experiments.spec.network import WHERE, NetworkSpec
 from ringleaf.experiments.train.clock import parse_compute
 from ringleaf.experiments.train.rules import Rules, parse_rules
 
 MOST_RANKS = 64
-"""The most ranks: each is a process with PyTorch, and some 200 MB."""
+"""The most ranks: each is a process."""
 
 _As = Annotated[str, Text(lambda text, where: text)]
 
@@ -53,6 +53,10 @@ class TrainSpec(NetworkSpec):
     )
     check: kinds.Yes = option("yes", "Check every result by its definition", flags="--check")
 
+    chakra: kinds.Yes = option(
+        "no", "Write Chakra traces of what ranks did, a file per rank", flags="--chakra"
+    )
+
     @property
     def algorithms(self) -> Rules:
         """The rules, read."""
@@ -66,7 +70,7 @@ class TrainSpec(NetworkSpec):
     @model_validator(mode="after")
     def _check_train(self, info: ValidationInfo) -> Self:
         where = label(info, WHERE)
-        refused = {"net": self.net != VIRTUAL, "pcap": self.pcap, "record": self.record is not None}
+        refused = {"pcap": self.pcap, "record": self.record is not None}
         for name, given in refused.items():
             if given:
                 got = getattr(self, name)

@@ -9,6 +9,7 @@ import networkx as nx
 
 import ringleaf
 from ringleaf.experiments.conditions import inside_nodes
+from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.train.account import CallRow
 from ringleaf.experiments.train.clock import parse_compute
 from ringleaf.experiments.train.results import TrainRun
@@ -47,8 +48,16 @@ def head(spec: TrainSpec, script: Sequence[str], graph: nx.Graph[str]) -> Iterat
         if getattr(spec, name)
     )
     trouble = trouble or "no losses"
-    yield f"# simulated (virtual) time, packet by packet; {trouble}; seed {spec.seed}"
-    yield f"# {inside_nodes(spec.switch_delay_ps, spec.host_delay_ps, spec.message_overhead_ps)}"
+    if spec.net == VIRTUAL:
+        yield f"# simulated (virtual) time, packet by packet; {trouble}; seed {spec.seed}"
+        delays = spec.switch_delay_ps, spec.host_delay_ps, spec.message_overhead_ps
+        yield f"# {inside_nodes(*delays)}"
+    else:
+        slower = f", rates divided by {spec.scale}" if spec.scale > 1 else ""
+        yield (
+            f"# wall-clock time of calls on Mininet, {spec.switch} switches{slower}; {trouble}; "
+            f"seed {spec.seed}"
+        )
     yield f"# algorithms: {spec.rules}; {_computing(spec)}"
 
 

@@ -3,8 +3,8 @@
 A frame is its length, 4 bytes, and the text. Tensors do not travel so: they lie in shared memory,
 in files of a folder that only this user can enter, `RANK-NUMBER`, which both sides map.
 
-From a rank: `hello rank ranks`, `join group members`, `call number group clock buffer call`,
-`wait awaited watched clock until soft`, `note kind ...`, `alive`, `end clock`.
+From a rank: `hello rank ranks`, `join group members`, `call number group time clock buffer call`,
+`wait awaited watched clock until soft quiet`, `note kind ...`, `alive`, `end clock`.
 To a rank: `welcome settings`, `done number now source`, `go clock`, `abort message`.
 """
 

@@ -46,10 +46,18 @@ class FabricWork(Work):
     Args:
         link: The link that carries it.
         results: The tensors that it writes to.
+        group: The name of the process group.
+
+    Attributes:
+        end_ps: The time at which the last of its calls that are over was over.
+        writes: The tensors that its calls write to.
     """
 
-    def __init__(self, link: Link, results: Sequence[torch.Tensor]) -> None:
+    def __init__(self, link: Link, results: Sequence[torch.Tensor], group: str = "") -> None:
         super().__init__()
+        self.group = group
+        self.end_ps = 0
+        self.writes: list[torch.Tensor] = []
         self._link = link
         self._results = list(results)
         self._numbers: list[int] = []
@@ -57,28 +65,37 @@ class FabricWork(Work):
         self._future: FabricFuture | None = None
         self._source = -1
 
-    def add(self, number: int) -> None:
-        """Belong to one more call."""
+    def add(self, number: int, writes: Sequence[torch.Tensor]) -> None:
+        """Belong to one more call, which writes to these tensors."""
         self._numbers.append(number)
+        self.writes += writes
         self._left += 1
 
-    def finish_one(self) -> None:
-        """Take note that one of the calls is over."""
+    def finish_one(self, end_ps: int) -> None:
+        """Take note that one of the calls is over, and since when."""
         self._left -= 1
+        self.end_ps = max(self.end_ps, end_ps)
         if not self._left and self._future is not None:
             self._future.set_result(self._results)
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        """Wait in virtual time; the fabric ends waits that would last for ever."""
+        """Have the current stream wait; the fabric ends waits that would last for ever."""
         del timeout
-        with self._link.clock:
-            self._link.wait(self._numbers)
+        if self._link.streams is None or not self._link.streams.defer(self):
+            self.settle()
         return True
+
+    def settle(self, *, quietly: bool = False) -> None:
+        """Wait in virtual time; quietly: the process waits, and the rank's clock stands."""
+        with self._link.clock:
+            self._link.wait(self._numbers, quietly=quietly)
+            if not quietly:
+                self._link.reach(self.end_ps)
 
     def get_future(self) -> FabricFuture:
         """Return the future of the results."""
         if self._future is None:
-            self._future = FabricFuture(self.wait)
+            self._future = FabricFuture(self.settle)
             if self._left:
                 for number in self._numbers:
                     self._link.watch(number)

@@ -114,8 +114,8 @@ class Endpoints:
         return self._group_of.get(agent)
 
     def node_of(self, group: int, host: int) -> int:
-        """Return the number of a host's node in a group."""
-        return self._node_of[group][host]
+        """Return the number of a host's node in a group; -1: it has none."""
+        return self._node_of[group].get(host, -1)
 
     def arrays(
         self,
@@ -142,7 +142,13 @@ class Endpoints:
 
     @contextmanager
     def operation(
-        self, schedule: Schedule, tensors: Sequence[Array], *, group: int = 0
+        self,
+        schedule: Schedule,
+        tensors: Sequence[Array],
+        *,
+        group: int = 0,
+        parts: Plans | None = None,
+        combine: Combine | None = None,
     ) -> Iterator[Operation]:
         """Connect the nodes that will exchange data, and yield an operation for one start.
 
@@ -151,21 +157,27 @@ class Endpoints:
             tensors: One per rank, of shape (elements,) and one type. Those that `arrays`
                 gave are not copied.
             group: The group that takes part.
+            parts: The nodes' plans; None: chunks are nearly equal.
+            combine: Reduces elements; None: compiled code adds them.
 
         Raises:
             ConfigError: If schedule, tensors and group don't fit one another.
         """
         self.check(schedule, tensors, group=group)
         elements, dtype = tensors[0].size, tensors[0].dtype
-        parts = self._take_plans(schedule, elements)
+        parts = self._take_plans(schedule, elements) if parts is None else parts
         self.connect(parts, group=group)
         staging = self.staging(parts, dtype)
         with self.memory.registered(tensors, _spare(schedule, staging, elements, dtype)) as known:
             nodes = known + [self.memory.take(elements, dtype) for _ in range(schedule.servers)]
             buffers = [self.memory.take_bytes(size) for size in staging.nodes.tolist()]
             at = self._take_room(words_of(parts, staging, self.regions))
-            executors = self.executors(parts, staging, dtype, group=group, at=at)
-            yield self.operate(schedule, executors, nodes, buffers, group=group)
+            executors = self.executors(
+                parts, staging, dtype, group=group, at=at, by_callback=combine is not None
+            )
+            yield self.operate(
+                schedule, executors, nodes, buffers, group=group, combine=combine or add
+            )
 
     def connect(self, parts: Plans, *, group: int = 0, channel: int = 0) -> None:
         """Make the queue pairs that these plans need, if there are none yet."""

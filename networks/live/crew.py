@@ -25,6 +25,7 @@ from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.networks.live.host_process import MESSAGE_BYTES, HostTask, LivePlace, be_host
 from ringleaf.networks.live.processor import Stopwatch
 
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 START_AFTER_NS = 20_000_000  # time for every host to hear when to start
 READY_S = 60.0
 STALL_S = 30.0
@@ -131,8 +132,11 @@ class Crew:
         gc.freeze()  # or children's collections would copy every page
         for number, place in enumerate(self._places):
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            # An exception of a signal's handler is lost in what Python does after a fork.
+            masked = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
             process = os.fork()
             if not process:
+                signal.pthread_sigmask(signal.SIG_SETMASK, masked)
                 ours.close()
                 be_host(place, number, job, theirs, parent)
             theirs.close()
@@ -140,6 +144,7 @@ class Crew:
             self._members.append(member)
             self._poll.register(ours, select.POLLIN)
             self._poll.register(member.watch, select.POLLIN)
+            signal.pthread_sigmask(signal.SIG_SETMASK, masked)
         gc.unfreeze()
 
     def _tell(self, message: dict[str, Any]) -> None:

@@ -135,7 +135,8 @@ class _Host:
         )
         self._node = job.endpoints.node_of(job.operation.group, number)
         self._operation = job.operation
-        self._operation.nodes = [self._node] if self._node < self._operation.executors.nodes else []
+        takes_part = 0 <= self._node < self._operation.executors.nodes
+        self._operation.nodes = [self._node] if takes_part else []
 
     def run(self) -> None:
         """Say ready, run the node from the time that is given then, and serve until the stop."""

@@ -11,15 +11,18 @@ import networkx as nx
 
 from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.hosts.plan import Plans
 from ringleaf.networks.endpoints.endpoints import Endpoints
+from ringleaf.networks.endpoints.operation import Combine
 from ringleaf.networks.endpoints.tensors import GivesTensors
-from ringleaf.networks.groups import whole
+from ringleaf.networks.groups import Group, whole
 from ringleaf.networks.live.crew import STALL_S, Crew
 from ringleaf.networks.live.host_process import LivePlace
 from ringleaf.networks.live.processor import Clock, Stopwatch
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.packets import OUTBOX_ROWS, make_pool
 from ringleaf.tensors import FLOAT32, Array, ElementType, as_arrays
+from ringleaf.topologies.graph import index
 from ringleaf.topologies.routing import longest_rtt_ps
 from ringleaf.units import PS_PER_MS
 
@@ -48,12 +51,20 @@ class LiveHosts(GivesTensors):
         graph: The topology, with rates as they are live.
         options: The options of hosts.
         seed: Seed of losses.
+        groups: Groups that run collectives; None: all hosts, with the options' system.
 
     Raises:
         ConfigError: If the aggregation system does not fit the topology.
     """
 
-    def __init__(self, graph: nx.Graph[str], options: NetworkOptions, *, seed: int = 1) -> None:
+    def __init__(
+        self,
+        graph: nx.Graph[str],
+        options: NetworkOptions,
+        *,
+        seed: int = 1,
+        groups: Sequence[Group] | None = None,
+    ) -> None:
         self._seed = seed
         self._store = Store(shared=True)
         make_pool(
@@ -64,7 +75,7 @@ class LiveHosts(GivesTensors):
             lane_count=0,
         )
         rtt_ps = ALLOWANCE_PS + longest_rtt_ps(graph, options.mtu)
-        self.groups = [whole(graph, options.system, options.servers)]
+        self.groups = groups or [whole(graph, options.system, options.servers)]
         self._endpoints = Endpoints(graph, self._store, options, self.groups, rtt_ps=rtt_ps)
 
     @property
@@ -97,11 +108,14 @@ class LiveHosts(GivesTensors):
         switches_s: Clock = lambda: 0.0,
         explain: Callable[[], Sequence[str]] = tuple,
         stall_s: float = STALL_S,
+        group: int = 0,
+        parts: Plans | None = None,
+        combine: Combine | None = None,
     ) -> LiveOutcome:
         """Run a collective on the ranks' tensors, in place.
 
         Args:
-            schedule: For as many ranks as there are hosts.
+            schedule: For as many ranks as the group has hosts.
             tensors: One per rank, of shape (elements,) and one type.
             places: The places of the hosts, in their order.
             watched: Descriptors that become readable when a process that the network needs
@@ -110,13 +124,18 @@ class LiveHosts(GivesTensors):
             switches_s: Returns the processor time of the switches' processes so far.
             explain: Returns possible reasons why nothing gets through.
             stall_s: Time without any progress after which the run fails.
+            group: The group that takes part.
+            parts: The nodes' plans; None: chunks are nearly equal.
+            combine: Reduces elements; None: compiled code adds them.
 
         Raises:
             ConfigError: If schedule, tensors and hosts don't fit one another.
             BackendError: If a process ends too early, or there is no progress any more.
         """
         with (
-            self._endpoints.operation(schedule, as_arrays(tensors)) as operation,
+            self._endpoints.operation(
+                schedule, as_arrays(tensors), group=group, parts=parts, combine=combine
+            ) as operation,
             Crew(
                 places,
                 self._endpoints,
@@ -130,4 +149,5 @@ class LiveHosts(GivesTensors):
         ):
             stopwatch = Stopwatch(switches_s)
             finish_ps, counters = crew.run(operation, stopwatch)
-            return LiveOutcome(finish_ps[: schedule.ranks], counters, stopwatch)
+            members = [index(host) for host in self.groups[group].hosts]
+            return LiveOutcome([finish_ps[each] for each in members], counters, stopwatch)

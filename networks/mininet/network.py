@@ -13,9 +13,12 @@ import numpy as np
 
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES
+from ringleaf.hosts.plan import Plans
 from ringleaf.ina.registry import program_of
+from ringleaf.networks.endpoints.operation import Combine
 from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.forwarding import forwarding_entities
+from ringleaf.networks.groups import Group
 from ringleaf.networks.live.crew import STALL_S
 from ringleaf.networks.live.engine import LinkEnd
 from ringleaf.networks.live.host_process import LivePlace
@@ -100,12 +103,18 @@ class MininetNetwork(GivesTensors):
     """
 
     def __init__(
-        self, testbed: Testbed, options: NetworkOptions, *, seed: int = 1, stall_s: float = STALL_S
+        self,
+        testbed: Testbed,
+        options: NetworkOptions,
+        *,
+        seed: int = 1,
+        stall_s: float = STALL_S,
+        groups: Sequence[Group] | None = None,
     ) -> None:
         self.graph = testbed.graph
         self._options = options
         self._stall_s = stall_s
-        self._hosts = LiveHosts(self.graph, options, seed=seed)
+        self._hosts = LiveHosts(self.graph, options, seed=seed, groups=groups)
         written: dict[str, Sequence[Any]] = dict(
             forwarding_entities(self.graph, ecmp=options.ecmp, ecn=options.ecn)
         )
@@ -148,10 +157,15 @@ class MininetNetwork(GivesTensors):
         schedule: Schedule,
         tensors: Sequence[torch.Tensor | Array],
         tell: Callable[[int], None] | None = None,
+        *,
+        group: int = 0,
+        parts: Plans | None = None,
+        combine: Combine | None = None,
     ) -> RunResult:
         """Run a collective on the ranks' tensors, in place, and return its result.
 
-        `tell` is not called: hosts are processes that count for themselves.
+        `tell` is not called: hosts are processes that count for themselves. The others are as
+        `LiveHosts.run` has them.
 
         Raises:
             ConfigError: If schedule, tensors and network don't fit one another.
@@ -167,6 +181,9 @@ class MininetNetwork(GivesTensors):
             switches_s=self._fabric.cpu_s,
             explain=self._fabric.cut_links,
             stall_s=self._stall_s,
+            group=group,
+            parts=parts,
+            combine=combine,
         )
         wall_s = time.monotonic() - wall_s
         moved = _difference(self._fabric.counters(), before)

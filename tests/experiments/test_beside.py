@@ -92,7 +92,7 @@ def test_one_core_draws_when_the_run_is_done(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_neither_side_imports_the_others_packages() -> None:
-    for module, other in (("drawing", "torch"), ("sweep", "matplotlib")):
+    for module, other in (("drawing", "torch"), ("drawing", "numba"), ("sweep", "matplotlib")):
         code = f"import sys, ringleaf.experiments.{module}; sys.exit({other!r} in sys.modules)"
         assert subprocess.run((sys.executable, "-c", code), check=False).returncode == 0, module
 

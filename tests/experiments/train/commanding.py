@@ -16,8 +16,12 @@ def train(
 ) -> subprocess.CompletedProcess[str]:
     """Run `ringleaf train`; its files are in `folder / "out"`."""
     words = ["train", str(script), "--ranks", str(ranks), *options.split()]
+    return ringleaf(*words, "--out", str(folder / "out"), "--", *arguments)
+
+
+def ringleaf(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command."""
     command = [sys.executable, "-m", "ringleaf.experiments.commands.cli", *words]
-    command += ["--out", str(folder / "out"), "--", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 

@@ -10,7 +10,7 @@ from wires import Rank, Wires
 
 from ringleaf.experiments.train.calls import Call
 from ringleaf.experiments.train.definition import wrong_elements
-from ringleaf.experiments.train.fabric import CallError, Collective, Part
+from ringleaf.experiments.train.parts import CallError, Collective, Part
 from ringleaf.experiments.train.rules import parse_rules
 from ringleaf.experiments.train.ways import Ways
 from ringleaf.units import PS_PER_US, serialize_ps

@@ -75,7 +75,8 @@ def test_ranks_of_torchrun_start_a_fabric_of_their_own(tmp_path: Path) -> None:
         ("{example} --ranks 17", "ranks: must be at most 16, the hosts of fattree, got 17"),
         ("{example} --algo allreduce:rin", "algo: unknown algorithm, got 'rin'"),
         ("{example} --compute fast", "compute: must be a factor"),
-        ("{example} --net mininet", "net: not with a training script yet, got 'mininet'"),
+        ("{example} --pcap", "pcap: not with a training script yet, got 'True'"),
+        ("{example} --net mininet --reorder 1%", "reorder: not on a live network, got 0.01"),
         ("{example} --compress top", "compress: unknown compressor, got 'top'"),
     ],
 )

@@ -9,10 +9,12 @@ import numpy as np
 
 from ringleaf.experiments.network import build_topology
 from ringleaf.experiments.train.calls import Call
-from ringleaf.experiments.train.carrier import Carried, Carrier, Teams
+from ringleaf.experiments.train.carried import Carried
+from ringleaf.experiments.train.carrier import Carrier, Teams
 from ringleaf.experiments.train.definition import wrong_elements
 from ringleaf.experiments.train.elements import item_bytes
-from ringleaf.experiments.train.fabric import Collective, Done, Fabric, Part
+from ringleaf.experiments.train.fabric import Done, Fabric
+from ringleaf.experiments.train.parts import Collective, Part
 from ringleaf.experiments.train.rules import parse_rules
 from ringleaf.experiments.train.ways import Way, Ways
 from ringleaf.ina.registry import find_system

@@ -18,7 +18,7 @@ import pytest
 from ringleaf.networks.live.processes import Identity, identify, is_running
 from ringleaf.networks.mininet.state import FOLDER, INTERFACES, inside, records, runtime_dir
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 Found = TypeVar("Found")
 COMMAND = [sys.executable, "-m", "ringleaf.experiments.commands.cli"]
 PATIENCE_S = 200  # a new machine compiles first

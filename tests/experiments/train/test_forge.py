@@ -1,0 +1,35 @@
+"""Ranks are forked by one process, and end as if each had been started by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commanding import SCRIPTS, train
+
+WAYS_OUT = SCRIPTS / "ways_out.py"
+
+
+def test_ranks_draw_other_numbers_and_wait_for_their_threads(tmp_path: Path) -> None:
+    done = train(tmp_path, WAYS_OUT, "thread", str(tmp_path), ranks=3)
+
+    assert done.returncode == 0, done.stderr
+    drawn = [(tmp_path / f"{rank}.txt").read_text().split() for rank in range(3)]
+    assert len({number for row in drawn for number in row}) == 6
+    assert done.stdout.count("thread went through") == 3
+    assert {f"rank {rank} left" for rank in range(3)} <= set(done.stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("message", "rank 1: must not fail, got exit status 1"),
+        ("status", "rank 1: must not fail, got exit status 7"),
+    ],
+)
+def test_their_exit_status_is_that_of_the_script(how: str, message: str, tmp_path: Path) -> None:
+    done = train(tmp_path, WAYS_OUT, how, str(tmp_path), ranks=2)
+
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert ("for a reason" in done.stderr) is (how == "message")
