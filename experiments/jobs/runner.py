@@ -26,6 +26,7 @@ from ringleaf.experiments.network import (
 )
 from ringleaf.experiments.places import place_jobs
 from ringleaf.experiments.spec.jobs import JobSpec, JobsSpec
+from ringleaf.hosts.scheduling.hooks import CollectivePs, Cuts, OrdersSteps
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.pieces import cut
@@ -35,6 +36,7 @@ from ringleaf.tensors import FLOAT32
 from ringleaf.topologies.graph import hosts
 
 if TYPE_CHECKING:
+    from ringleaf.hosts.scheduling.interface import Scheduler
     from ringleaf.hosts.workload.graph import Graph
     from ringleaf.hosts.workload.replay import Times
     from ringleaf.ina.systems import System
@@ -135,6 +137,7 @@ class JobsExperiment:
             self._assignment(
                 combination.algo,
                 job,
+                order,
                 partition_bytes(network.endpoints.aggregators.get(number), order),
             )
             for number, job in enumerate(jobs)
@@ -167,17 +170,42 @@ class JobsExperiment:
             for number, (ranks, servers) in enumerate(self.places(count), start=1)
         ]
 
-    def _assignment(self, algo: str, job: JobSpec, most_bytes: int | None) -> Assignment:
+    def _assignment(
+        self, algo: str, job: JobSpec, order: Scheduler, most_bytes: int | None
+    ) -> Assignment:
         from ringleaf.networks.endpoints.assignment import Assignment
 
-        pieces = cut(job.model, fuse_bytes=self.spec.fuse_bytes, partition_bytes=most_bytes)
+        model, foretold = job.model, self._foretold(algo, job.ranks)
+        if isinstance(order, Cuts):
+            pieces = order.cut(model, foretold)
+        else:
+            pieces = cut(model, fuse_bytes=self.spec.fuse_bytes, partition_bytes=most_bytes)
+        steps = order.steps(model, foretold) if isinstance(order, OrdersSteps) else None
         return Assignment(
-            TrainingJob(job.model, pieces, iterations=job.iterations, start_ps=job.start_ps),
+            TrainingJob(
+                model, pieces, iterations=job.iterations, start_ps=job.start_ps, steps=steps
+            ),
             partial(self._schedule, algo, job.ranks),
             FLOAT32,
             weight=job.weight,
             endless=job.iterations is None,
+            collective_ps=foretold,
         )
+
+    def _foretold(self, algo: str, ranks: int) -> CollectivePs:
+        """Return the closed form of an algorithm's time, by bytes, on this topology's links."""
+
+        def time_ps(size_bytes: int) -> int:
+            cost = ALGORITHMS[algo].cost(
+                ranks,
+                size_bytes=size_bytes,
+                hierarchy=fold_hierarchy(self.graph.graph["hierarchy"], ranks),
+                fabric=self._fabric,
+                servers=self.spec.servers,
+            )
+            return cost.time_ps
+
+        return time_ps
 
     def _schedule(self, algo: str, ranks: int, elements: int) -> Schedule:
         schedule = ALGORITHMS[algo].build(
@@ -198,16 +226,17 @@ class JobsExperiment:
 def _trace(director: TrainingDirector, number: int) -> tuple[Graph, list[Times]]:
     """Return the graph of a job's complete iterations, and the times of its nodes."""
     job = director.assignments[number].job
-    reduced = {
-        (each.iteration, each.piece.number): (each.ready_ps, each.start_ps, each.end_ps)
-        for each in director.stretches
-        if each.job == number
-    }
+    reduced: dict[tuple[int, int], tuple[int, int, int]] = {}
+    for each in director.stretches:
+        if each.job == number:
+            first = reduced.get((each.iteration, each.piece.number), (each.ready_ps, each.start_ps))
+            reduced[each.iteration, each.piece.number] = (first[0], first[1], each.end_ps)
     graph = graph_of_job(
         job.model,
         job.pieces,
         ranks=len(director.endpoints.groups[number].hosts),
         iterations=len(complete(job)),
         start_ps=job.start_ps,
+        steps=job.steps,
     )
     return graph, times_of_job(job, reduced)
