@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.checks import check_room
 from ringleaf.experiments.estimate import count_threads_of_jobs
@@ -26,7 +27,7 @@ from ringleaf.experiments.network import (
 )
 from ringleaf.experiments.places import place_jobs
 from ringleaf.experiments.spec.jobs import JobSpec, JobsSpec
-from ringleaf.hosts.scheduling.hooks import CollectivePs, Cuts, OrdersSteps
+from ringleaf.hosts.scheduling.hooks import CollectivePs, Cuts, OrdersSteps, Splits, WantsGain
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.pieces import cut
@@ -79,7 +80,7 @@ class JobsExperiment:
     """A spec with its topology.
 
     Raises:
-        ConfigError: If the jobs don't fit the topology.
+        ConfigError: If the jobs don't fit the topology, or a scheduler not the other options.
         TopologyError: If there is no such topology.
     """
 
@@ -87,10 +88,32 @@ class JobsExperiment:
         self.spec = spec = divide_injection(spec)
         self.graph = make_graph(spec)
         check_room(spec, len(hosts(self.graph)))
+        self._check_orders()
         self.combinations = [
             Combination(*each)
             for each in product(spec.counts, spec.algos, spec.orders, spec.entries or (None,))
         ]
+
+    def _check_orders(self) -> None:
+        """Refuse schedulers that would do nothing of their own with these options."""
+        from ringleaf.hosts.congestion.registry import find_controller
+        from ringleaf.networks.endpoints.halves import halves
+
+        spec = self.spec
+        for order in spec.orders:
+            found = SCHEDULERS[order]
+            if isinstance(found, WantsGain) and not find_controller(spec.cc).has_gain:
+                raise ConfigError(
+                    f"jobs: order {order} needs a congestion controller whose window grows by a "
+                    f"factor, got cc {spec.cc!r}; use dctcp or dcqcn"
+                )
+            for algo in spec.algos if isinstance(found, Splits) else ():
+                ranks = max(job.ranks for job in spec.jobs)
+                if ranks > 1 and halves(self._schedule(algo, ranks, ranks)) is None:
+                    raise ConfigError(
+                        f"jobs: order {order} needs an algorithm that adds up before it copies, "
+                        f"got algo {algo!r}; use ring or halvingdoubling"
+                    )
 
     def run(self, *, pcaps: Path | None = None, watcher: Watcher = NOBODY) -> Iterator[JobsCase]:
         """Yield each case when it has been run; `pcaps`, if set, gets a folder per case."""

@@ -16,11 +16,12 @@ from dataclasses import replace
 
 from ringleaf.hosts.schedulers.fifo import Fifo
 from ringleaf.hosts.scheduling.interface import Release, Situation, Standing
-from ringleaf.hosts.scheduling.ranking import PARTITION_BYTES, loads, rate_bps, sending
+from ringleaf.hosts.scheduling.ranking import loads, rate_bps, sending
 from ringleaf.hosts.scheduling.simplex import maximise
 
 HALF = 8
 FLOOR = 0.25
+PARTITION_BYTES = 256 << 10  # small, as a rate holds for a collective
 
 
 def weight(job: Standing) -> float:

@@ -64,7 +64,14 @@ class Splits(Protocol):
     """A scheduler that wants reduce-scatters and all-gathers by themselves.
 
     A piece whose sums lie on one rank each becomes an item again, which `gathers`. Collectives that
-    have no two such halves stay whole.
+    have no two such halves stay whole; specs with such algorithms are refused.
     """
 
     splits: bool
+
+
+@runtime_checkable
+class WantsGain(Protocol):
+    """A scheduler whose releases have a `gain`; specs with a controller without one are refused."""
+
+    wants_gain: bool

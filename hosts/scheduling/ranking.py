@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ringleaf.hosts.scheduling.interface import LEVELS, Release, Situation, Standing
@@ -35,21 +34,9 @@ def loads(job: Standing) -> dict[tuple[str, str], float]:
     return {link: busy_ps / job.line_ps for link, busy_ps in job.link_ps.items()}
 
 
-def leftovers(order: Iterable[int], jobs: Mapping[int, Standing]) -> dict[int, float]:
-    """Return the speeds of jobs, each of which takes all that those before it leave.
-
-    A speed is a part of the line's rate. A job goes no faster than its busiest link allows.
-    """
-    used: defaultdict[tuple[str, str], float] = defaultdict(float)
-    found = {}
-    for job in order:
-        own = loads(jobs[job])
-        free = ((1 - used[link]) / load for link, load in own.items() if load > 0)
-        speed = max(min(free, default=1.0), 0.0)
-        for link, load in own.items():
-            used[link] += speed * load
-        found[job] = min(speed, 1.0)
-    return found
+def own_speed(job: Standing) -> float:
+    """Return the part of the line's rate at which a job's hosts fill its busiest link, alone."""
+    return 1 / max(1.0, *loads(job).values()) if job.link_ps else 1.0
 
 
 def rate_bps(job: Standing, speed: float) -> int:
