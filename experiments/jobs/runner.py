@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.checks import check_room
 from ringleaf.experiments.estimate import count_threads_of_jobs
@@ -26,6 +27,7 @@ from ringleaf.experiments.network import (
 )
 from ringleaf.experiments.places import place_jobs
 from ringleaf.experiments.spec.jobs import JobSpec, JobsSpec
+from ringleaf.hosts.scheduling.hooks import CollectivePs, Cuts, OrdersSteps, Splits, WantsGain
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.pieces import cut
@@ -35,6 +37,7 @@ from ringleaf.tensors import FLOAT32
 from ringleaf.topologies.graph import hosts
 
 if TYPE_CHECKING:
+    from ringleaf.hosts.scheduling.interface import Scheduler
     from ringleaf.hosts.workload.graph import Graph
     from ringleaf.hosts.workload.replay import Times
     from ringleaf.ina.systems import System
@@ -77,7 +80,7 @@ class JobsExperiment:
     """A spec with its topology.
 
     Raises:
-        ConfigError: If the jobs don't fit the topology.
+        ConfigError: If the jobs don't fit the topology, or a scheduler not the other options.
         TopologyError: If there is no such topology.
     """
 
@@ -85,10 +88,32 @@ class JobsExperiment:
         self.spec = spec = divide_injection(spec)
         self.graph = make_graph(spec)
         check_room(spec, len(hosts(self.graph)))
+        self._check_orders()
         self.combinations = [
             Combination(*each)
             for each in product(spec.counts, spec.algos, spec.orders, spec.entries or (None,))
         ]
+
+    def _check_orders(self) -> None:
+        """Refuse schedulers that would do nothing of their own with these options."""
+        from ringleaf.hosts.congestion.registry import find_controller
+        from ringleaf.networks.endpoints.halves import halves
+
+        spec = self.spec
+        for order in spec.orders:
+            found = SCHEDULERS[order]
+            if isinstance(found, WantsGain) and not find_controller(spec.cc).has_gain:
+                raise ConfigError(
+                    f"jobs: order {order} needs a congestion controller whose window grows by a "
+                    f"factor, got cc {spec.cc!r}; use dctcp or dcqcn"
+                )
+            for algo in spec.algos if isinstance(found, Splits) else ():
+                ranks = max(job.ranks for job in spec.jobs)
+                if ranks > 1 and halves(self._schedule(algo, ranks, ranks)) is None:
+                    raise ConfigError(
+                        f"jobs: order {order} needs an algorithm that adds up before it copies, "
+                        f"got algo {algo!r}; use ring or halvingdoubling"
+                    )
 
     def run(self, *, pcaps: Path | None = None, watcher: Watcher = NOBODY) -> Iterator[JobsCase]:
         """Yield each case when it has been run; `pcaps`, if set, gets a folder per case."""
@@ -135,6 +160,7 @@ class JobsExperiment:
             self._assignment(
                 combination.algo,
                 job,
+                order,
                 partition_bytes(network.endpoints.aggregators.get(number), order),
             )
             for number, job in enumerate(jobs)
@@ -167,17 +193,42 @@ class JobsExperiment:
             for number, (ranks, servers) in enumerate(self.places(count), start=1)
         ]
 
-    def _assignment(self, algo: str, job: JobSpec, most_bytes: int | None) -> Assignment:
+    def _assignment(
+        self, algo: str, job: JobSpec, order: Scheduler, most_bytes: int | None
+    ) -> Assignment:
         from ringleaf.networks.endpoints.assignment import Assignment
 
-        pieces = cut(job.model, fuse_bytes=self.spec.fuse_bytes, partition_bytes=most_bytes)
+        model, foretold = job.model, self._foretold(algo, job.ranks)
+        if isinstance(order, Cuts):
+            pieces = order.cut(model, foretold)
+        else:
+            pieces = cut(model, fuse_bytes=self.spec.fuse_bytes, partition_bytes=most_bytes)
+        steps = order.steps(model, foretold) if isinstance(order, OrdersSteps) else None
         return Assignment(
-            TrainingJob(job.model, pieces, iterations=job.iterations, start_ps=job.start_ps),
+            TrainingJob(
+                model, pieces, iterations=job.iterations, start_ps=job.start_ps, steps=steps
+            ),
             partial(self._schedule, algo, job.ranks),
             FLOAT32,
             weight=job.weight,
             endless=job.iterations is None,
+            collective_ps=foretold,
         )
+
+    def _foretold(self, algo: str, ranks: int) -> CollectivePs:
+        """Return the closed form of an algorithm's time, by bytes, on this topology's links."""
+
+        def time_ps(size_bytes: int) -> int:
+            cost = ALGORITHMS[algo].cost(
+                ranks,
+                size_bytes=size_bytes,
+                hierarchy=fold_hierarchy(self.graph.graph["hierarchy"], ranks),
+                fabric=self._fabric,
+                servers=self.spec.servers,
+            )
+            return cost.time_ps
+
+        return time_ps
 
     def _schedule(self, algo: str, ranks: int, elements: int) -> Schedule:
         schedule = ALGORITHMS[algo].build(
@@ -198,16 +249,17 @@ class JobsExperiment:
 def _trace(director: TrainingDirector, number: int) -> tuple[Graph, list[Times]]:
     """Return the graph of a job's complete iterations, and the times of its nodes."""
     job = director.assignments[number].job
-    reduced = {
-        (each.iteration, each.piece.number): (each.ready_ps, each.start_ps, each.end_ps)
-        for each in director.stretches
-        if each.job == number
-    }
+    reduced: dict[tuple[int, int], tuple[int, int, int]] = {}
+    for each in director.stretches:
+        if each.job == number:
+            first = reduced.get((each.iteration, each.piece.number), (each.ready_ps, each.start_ps))
+            reduced[each.iteration, each.piece.number] = (first[0], first[1], each.end_ps)
     graph = graph_of_job(
         job.model,
         job.pieces,
         ranks=len(director.endpoints.groups[number].hosts),
         iterations=len(complete(job)),
         start_ps=job.start_ps,
+        steps=job.steps,
     )
     return graph, times_of_job(job, reduced)

@@ -75,11 +75,9 @@ def _passes(job: TrainingJob, number: int, count: int, iteration: Iteration) -> 
         now_ps = end_ps
     if iteration.backward_ps == FOREVER_PS:
         return
-    backward = reversed(range(len(layers)))
-    ends = accumulate((each.backward_ps for each in reversed(layers)), initial=now_ps)
-    starts = list(ends)
-    for layer, start_ps, end_ps in zip(backward, starts, starts[1:], strict=False):
-        yield Span(number, count, BACKWARD, (layer,), start_ps, end_ps)
+    starts = list(accumulate((step.time_ps for step in job.steps), initial=now_ps))
+    for step, start_ps, end_ps in zip(job.steps, starts, starts[1:], strict=False):
+        yield Span(number, count, BACKWARD, (step.layer,), start_ps, end_ps)
 
 
 def as_chrome(case: JobsCase) -> str:

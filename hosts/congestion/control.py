@@ -43,8 +43,11 @@ TOLD_MARKS = 14  # MARKS when the peer was last told
 CNP_GAP_PS = 15  # least time between two CNPs; 0: none is sent
 CNP_FROM_PS = 16  # earliest time of the next CNP
 CNP_DUE = 17  # 1: one is to be sent
+GAIN = 18  # factor on the growth of its window or rate, in units of 1 / ONE_GAIN
 OWN = 24  # a controller's own words start here
 CONTROL_WORDS = 56
+
+ONE_GAIN = 256
 
 Handler = Callable[..., int]
 
@@ -73,6 +76,7 @@ class Controller:
         is_open: Whether it ignores all events: queue pairs then need no block.
         marking: The marking that it wants of switches, for queues of 100 Gbit/s and 4 KiB packets.
         cnp_gap_ps: Least time between the CNPs of one receiver; 0: it sends none.
+        has_gain: Whether it multiplies the growth of its window or rate by GAIN.
     """
 
     name: str
@@ -84,6 +88,7 @@ class Controller:
     is_open: bool = False
     marking: Marking = NEVER
     cnp_gap_ps: int = 0
+    has_gain: bool = False
 
 
 def make_control(
@@ -97,6 +102,7 @@ def make_control(
     block[WINDOW] = block[MOST_WINDOW] = window
     block[LINE_BPS], block[RTT_PS] = line_bps, rtt_ps
     block[TIMER_AT_PS] = FOREVER_PS
+    block[GAIN] = ONE_GAIN
     block[CNP_GAP_PS] = controller.cnp_gap_ps and max(controller.cnp_gap_ps, rtt_ps)
     events = (controller.on_ack, controller.on_loss, controller.on_cnp, controller.on_timer)
     block[HANDLERS : HANDLERS + len(events)] = [address_of(event) for event in events]

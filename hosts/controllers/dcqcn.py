@@ -16,7 +16,9 @@ from __future__ import annotations
 from ringleaf.arena import Arena, Words
 from ringleaf.compiled import handler, inline
 from ringleaf.hosts.congestion.control import (
+    GAIN,
     LINE_BPS,
+    ONE_GAIN,
     OWN,
     RATE_BPS,
     RTT_PS,
@@ -92,9 +94,11 @@ def raise_rate(words: Words, at: int, now_ps: int) -> None:
     timer, counter = words[at + TIMER_STEPS], words[at + COUNTER_STEPS]
     line_bps = words[at + LINE_BPS]
     if min(timer, counter) > RECOVERY_STEPS:
-        words[at + TARGET_BPS] += (min(timer, counter) - RECOVERY_STEPS) * (line_bps // HYPER)
+        words[at + TARGET_BPS] += (
+            (min(timer, counter) - RECOVERY_STEPS) * (line_bps // HYPER) * words[at + GAIN]
+        ) // ONE_GAIN
     elif max(timer, counter) > RECOVERY_STEPS:
-        words[at + TARGET_BPS] += line_bps // ADDITIVE
+        words[at + TARGET_BPS] += line_bps // ADDITIVE * words[at + GAIN] // ONE_GAIN
     words[at + TARGET_BPS] = min(words[at + TARGET_BPS], line_bps)
     set_rate(words, at, (words[at + TARGET_BPS] + words[at + CURRENT_BPS]) // 2, now_ps)
 
@@ -142,4 +146,5 @@ CONTROLLER = Controller(
     on_timer=on_timer,
     cnp_gap_ps=CNP_GAP_PS,
     marking=MARKING,
+    has_gain=True,
 )

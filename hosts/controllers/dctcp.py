@@ -14,9 +14,11 @@ from __future__ import annotations
 from ringleaf.arena import Arena, Words
 from ringleaf.compiled import handler, inline
 from ringleaf.hosts.congestion.control import (
+    GAIN,
     IN_FLIGHT,
     MARKED,
     MOST_WINDOW,
+    ONE_GAIN,
     OWN,
     WINDOW,
     Controller,
@@ -76,7 +78,8 @@ def on_ack(arena: Arena, at: int, packets: int, _now_ps: int) -> int:
     if cwnd < words[at + THRESHOLD]:
         set_window(words, at, cwnd + packets * ONE_PACKET)
     elif marked == 0:
-        set_window(words, at, cwnd + packets * ONE_PACKET * ONE_PACKET // cwnd)
+        growth = packets * ONE_PACKET * ONE_PACKET * words[at + GAIN]
+        set_window(words, at, cwnd + growth // (ONE_GAIN * cwnd))
     if words[at + LEFT] <= 0:
         end_window(words, at)
     return 0
@@ -93,5 +96,10 @@ def on_loss(arena: Arena, at: int, timeout: int, _now_ps: int) -> int:
 
 
 CONTROLLER = Controller(
-    "dctcp", begin, on_ack=on_ack, on_loss=on_loss, marking=from_depth(MARK_PACKETS)
+    "dctcp",
+    begin,
+    on_ack=on_ack,
+    on_loss=on_loss,
+    marking=from_depth(MARK_PACKETS),
+    has_gain=True,
 )

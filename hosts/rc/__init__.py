@@ -27,6 +27,7 @@ from ringleaf.hosts.rc.state import (
     connect_qps,
     control_qp,
     make_rc,
+    set_gain,
     set_priority,
     set_rate,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "post_receive",
     "post_send",
     "receive",
+    "set_gain",
     "set_priority",
     "set_rate",
     "transmit",

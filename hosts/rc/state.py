@@ -20,7 +20,7 @@ from ringleaf.headers import (
     write_udp,
 )
 from ringleaf.hosts.agent import AGENT_WORDS, HOST, make_agent
-from ringleaf.hosts.congestion.control import Controller, make_control
+from ringleaf.hosts.congestion.control import GAIN, ONE_GAIN, Controller, make_control
 from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_FIRST, FIFO_ROOM, FIFO_ROWS, FIFO_WORDS
 from ringleaf.hosts.rc.wire import DEFAULT_PARTITION, DEST_QP_AT, HEAD_BYTES, PARTITION_AT, UDP_PORT
 from ringleaf.units import FOREVER_PS
@@ -245,6 +245,15 @@ def control_qp(
     window = int(store.arena.words[start + ALLOWED])
     block = make_control(store, controller, window=window, line_bps=line_bps, rtt_ps=rtt_ps)
     store.arena.words[start + CONTROL_AT] = block
+
+
+def set_gain(arena: Arena, at: int, number: int, gain: float) -> None:
+    """Set the factor by which queue pair `number`'s window grows faster than usual.
+
+    It must be under a controller that has one (`Controller.has_gain`).
+    """
+    start = int(arena.words[at + QPS_AT]) + number * QP_WORDS
+    arena.words[int(arena.words[start + CONTROL_AT]) + GAIN] = round(gain * ONE_GAIN)
 
 
 def set_priority(arena: Arena, at: int, number: int, priority: int) -> None:

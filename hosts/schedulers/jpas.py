@@ -12,7 +12,8 @@ still learns is our choice: the paper fits accuracy curves, and nothing here has
 from __future__ import annotations
 
 from ringleaf.hosts.schedulers.fifo import Fifo
-from ringleaf.hosts.scheduling.interface import LEVELS, Release, Situation, Standing
+from ringleaf.hosts.scheduling.interface import Release, Situation, Standing
+from ringleaf.hosts.scheduling.ranking import by_rank
 
 
 def stage(job: Standing) -> tuple[float, float]:
@@ -30,11 +31,7 @@ class Jpas(Fifo):
     def release(self, now: Situation) -> list[Release]:
         """Return the releases of first in, first out, with the priority of their job."""
         order = sorted(now.jobs, key=lambda job: (stage(now.jobs[job]), job))
-        level = {job: max(LEVELS - 1 - place, 0) for place, job in enumerate(order)}
-        return [
-            Release(each.item, level[each.item.job])
-            for each in sorted(super().release(now), key=lambda each: -level[each.item.job])
-        ]
+        return by_rank(super().release(now), order)
 
 
 SCHEDULER = Jpas()

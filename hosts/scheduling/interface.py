@@ -6,10 +6,11 @@ A scheduler coordinates all jobs: every rank starts a job's pieces in the order 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ringleaf.hosts.training.pieces import Piece
+from ringleaf.units import FOREVER_PS
 
 LEVELS = 8
 """Number of priorities that packets can carry: 0 is least urgent, 7 most."""
@@ -23,6 +24,7 @@ class Item:
     piece: Piece
     size_bytes: int
     ready_ps: int  # when it became ready
+    gathers: bool = False  # its sums lie on one rank each, and are to be copied to all (`Splits`)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,21 @@ class Standing:
     link_bps: int = 0  # of its hosts' slowest line
     rivals: frozenset[int] = frozenset()  # jobs whose packets may meet its own on a link
     in_order: bool = False  # its hosts send items strictly in order of release
+    left_bytes: int = 0  # of the present iteration's gradient, not reduced yet
+    served_bytes: int = 0  # reduced since its start
+    collectives: int = 0  # that are over since its start
+    next_gradient_ps: int = FOREVER_PS  # when its backward pass will have made the next piece
+    computing: bool = False  # its backward pass goes on
+    layer: int = -1  # that its next forward pass has reached; -1: none yet
+    link_ps: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """By link's direction: the time that a byte of its gradient keeps the link busy."""
+    line_ps: float = 0.0  # likewise, its hosts' busiest line
+    busy_ps: int = 0  # time so far in which it had collectives under way
+
+    @property
+    def bottleneck_ps(self) -> float:
+        """The time that a byte of its gradient takes on the link that it keeps busy longest."""
+        return max(self.link_ps.values(), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +66,14 @@ class Release:
         priority: 0 to 7, in its packets; switches serve higher ones first.
         rate_bps: Rate at which each host sends its messages, all peers together, headers and gaps
             included; 0: as fast as possible. Aggregation agents pace themselves by results.
+        gain: Factor on the growth of its senders' windows, for congestion controllers that have
+            one (`Controller.has_gain`).
     """
 
     item: Item
     priority: int = 0
     rate_bps: int = 0
+    gain: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

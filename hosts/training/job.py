@@ -7,10 +7,12 @@ communication overlaps with the backward pass, and with the forward passes of la
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ringleaf.hosts.training.model import Model
 from ringleaf.hosts.training.pieces import Piece
+from ringleaf.hosts.training.steps import Step, backward_steps, made_by
 from ringleaf.units import FOREVER_PS
 
 
@@ -32,10 +34,17 @@ class TrainingJob:
         pieces: The pieces of its gradient, as `pieces.cut` gives them.
         iterations: Number of iterations; None: without end.
         start_ps: Start time of the job.
+        steps: The steps of a backward pass; None: as `backward_steps` gives them.
     """
 
     def __init__(
-        self, model: Model, pieces: list[Piece], *, iterations: int | None, start_ps: int = 0
+        self,
+        model: Model,
+        pieces: list[Piece],
+        *,
+        iterations: int | None,
+        start_ps: int = 0,
+        steps: Sequence[Step] | None = None,
     ) -> None:
         self.model = model
         self.pieces = pieces
@@ -44,12 +53,43 @@ class TrainingJob:
         self.history: list[Iteration] = []
         self._lacking = [0] * len(model.layers)  # pieces not reduced yet, by layer
         self._pieces_left = 0
+        self.steps = backward_steps(model) if steps is None else list(steps)
+        self._made = made_by(self.steps, pieces)
+        self._until_ps = _until_made(self.steps, self._made)
+        self._step = -1  # of the backward pass; -1: forward
+        self.left_elements = 0  # of the iteration's gradient that is under way, or to come
         self.reducing = -1  # the iteration whose gradients are under way, or were last
         self._ready: list[Piece] = []
         self._waiting_since_ps = -1
         self._layer = -1
-        self._backward = False
         self._next_ps = start_ps
+
+    def hold(self, until_ps: int) -> None:
+        """Let the first iteration begin no sooner than this; it waits from its start on."""
+        assert not self.history
+        self._next_ps = max(self.start_ps, until_ps)
+
+    @property
+    def computing_backward(self) -> bool:
+        """Whether a backward pass goes on."""
+        return self._step >= 0
+
+    @property
+    def reached_layer(self) -> int:
+        """The layer that the next forward pass has come to; if none will come, the number of them.
+
+        It is -1 before the first iteration, and in backward passes.
+        """
+        if self.history and len(self.history) == self.iterations and self._layer < 0:
+            return len(self.model.layers)
+        return -1 if self.computing_backward else self._layer
+
+    @property
+    def next_gradient_ps(self) -> int:
+        """When the backward pass will have made more; `FOREVER_PS`: it has made all."""
+        if self._step < 0 or self._until_ps[self._step] == FOREVER_PS:
+            return FOREVER_PS
+        return self._next_ps + self._until_ps[self._step]
 
     @property
     def done(self) -> bool:
@@ -70,8 +110,8 @@ class TrainingJob:
         assert now_ps >= self._next_ps
         if self._layer < 0:
             self._start_iteration(now_ps)
-        elif self._backward:
-            self._end_backward(now_ps)
+        elif self._step >= 0:
+            self._end_step(now_ps)
         else:
             self._end_forward(now_ps)
 
@@ -80,6 +120,7 @@ class TrainingJob:
         for layer in piece.layers:
             self._lacking[layer] -= 1
         self._pieces_left -= 1
+        self.left_elements -= piece.elements
         self._end_iteration(now_ps)
         if self._waiting_since_ps >= 0 and not self._lacking[self._layer]:
             self._begin_forward(now_ps)
@@ -92,7 +133,6 @@ class TrainingJob:
 
     def _start_iteration(self, now_ps: int) -> None:
         self.history.append(Iteration(now_ps))
-        self._backward = False
         self._layer = 0
         self._want_forward(now_ps)
 
@@ -114,22 +154,35 @@ class TrainingJob:
             self._layer += 1
             self._want_forward(now_ps)
             return
-        self._backward = True  # all weights are new, so nothing of the last iteration is under way
+        self._step = 0  # all weights are new, so nothing of the last iteration is under way
         self.reducing = len(self.history) - 1
         for piece in self.pieces:
             for layer in piece.layers:
                 self._lacking[layer] += 1
         self._pieces_left = len(self.pieces)
-        self._next_ps = now_ps + self.model.layers[self._layer].backward_ps
+        self.left_elements = sum(piece.elements for piece in self.pieces)
+        self._next_ps = now_ps + self.steps[0].time_ps
 
-    def _end_backward(self, now_ps: int) -> None:
-        self._ready += [piece for piece in self.pieces if piece.front == self._layer]
-        if self._layer > 0:
-            self._layer -= 1
-            self._next_ps = now_ps + self.model.layers[self._layer].backward_ps
+    def _end_step(self, now_ps: int) -> None:
+        self._ready += self._made[self._step]
+        self._step += 1
+        if self._step < len(self.steps):
+            self._next_ps = now_ps + self.steps[self._step].time_ps
             return
+        self._step = -1
         self.history[-1].backward_ps = now_ps
         self._end_iteration(now_ps)
         self._layer = -1
         last = len(self.history) == self.iterations
         self._next_ps = FOREVER_PS if last else now_ps
+
+
+def _until_made(steps: Sequence[Step], made: Sequence[Sequence[Piece]]) -> list[int]:
+    """Return, by step, the time from its end until the next piece is complete."""
+    found = [FOREVER_PS] * len(steps)
+    for place in reversed(range(len(steps))):
+        if made[place]:
+            found[place] = 0
+        elif place + 1 < len(steps) and found[place + 1] < FOREVER_PS:
+            found[place] = steps[place + 1].time_ps + found[place + 1]
+    return found

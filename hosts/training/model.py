@@ -7,6 +7,7 @@ Its file is YAML:
     dtype: float32
     layers:
       - {name: conv1, elements: 9408, forward: 1.2ms, backward: 2.4ms}
+      - {name: conv2, elements: 9408, forward: 1.2ms, backward: 2.4ms, weights: 1ms}
 """
 
 from __future__ import annotations
@@ -27,12 +28,24 @@ DTYPE_BYTES = {"float32": 4, "int32": 4}
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer; `elements` of gradient, times in picoseconds for one iteration on one rank."""
+    """One layer; `elements` of gradient, times in picoseconds for one iteration on one rank.
+
+    `weights_ps` is the part of its backward pass that computes the weights' gradient (dW); the rest
+    is for its inputs' (dO). None means half: matrix products take as many operations for either.
+    """
 
     name: str
     elements: int
     forward_ps: int
     backward_ps: int
+    weights_ps: int | None = None
+
+    @property
+    def dw_ps(self) -> int:
+        """The time of its weights' gradient."""
+        if not self.elements:
+            return 0
+        return self.backward_ps // 2 if self.weights_ps is None else self.weights_ps
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +120,14 @@ def _layer(where: str, row: Any) -> Layer:
     elements = row["elements"]
     if not isinstance(elements, int) or elements < 0:
         raise ConfigError(f"{where}: elements must be a whole number >= 0, got {elements!r}")
-    return Layer(
-        str(row.get("name", "")),
-        elements,
-        parse_time(str(row["forward"]), f"{where}: forward"),
-        parse_time(str(row["backward"]), f"{where}: backward"),
-    )
+    backward_ps = parse_time(str(row["backward"]), f"{where}: backward")
+    weights_ps = parse_time(str(row["weights"]), f"{where}: weights") if "weights" in row else None
+    if weights_ps is not None and weights_ps > backward_ps:
+        raise ConfigError(
+            f"{where}: weights must take no longer than backward, got {row['weights']!r}"
+        )
+    forward_ps = parse_time(str(row["forward"]), f"{where}: forward")
+    return Layer(str(row.get("name", "")), elements, forward_ps, backward_ps, weights_ps)
 
 
 def as_yaml(model: Model) -> str:
@@ -128,6 +143,8 @@ def as_yaml(model: Model) -> str:
             "forward": exact_time(layer.forward_ps),
             "backward": exact_time(layer.backward_ps),
         }
+        if layer.weights_ps is not None:
+            row["weights"] = exact_time(layer.weights_ps)
         text = yaml.safe_dump(row, sort_keys=False, default_flow_style=True, width=1 << 30)
         lines.append(f"  - {text.rstrip()}")
     return "\n".join(lines) + "\n"
@@ -144,6 +161,7 @@ def scaled(model: Model, size: float, compute: float) -> Model:
             max(round(layer.elements * size), 1) if layer.elements else 0,
             round(layer.forward_ps * compute),
             round(layer.backward_ps * compute),
+            None if layer.weights_ps is None else round(layer.weights_ps * compute),
         )
         for layer in model.layers
     )

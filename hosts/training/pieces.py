@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -51,6 +51,23 @@ def cut(model: Model, *, fuse_bytes: int = 0, partition_bytes: int | None = None
         for a, b in pairwise(edges):
             layers = tuple(layer for layer, first, end in bucket if first < b and a < end)
             pieces.append(Piece(len(pieces), a, b, layers))
+    return pieces
+
+
+def group(model: Model, groups: Sequence[Sequence[int]]) -> list[Piece]:
+    """Return a piece for each group of layers; together they are all layers that have a gradient.
+
+    Args:
+        model: The model.
+        groups: Layers that are next to each other, from the back to the front.
+    """
+    pieces: list[Piece] = []
+    at = 0
+    for layers in groups:
+        stop = at + sum(model.layers[layer].elements for layer in layers)
+        pieces.append(Piece(len(pieces), at, stop, tuple(layers)))
+        at = stop
+    assert at == model.elements
     return pieces
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from ringleaf.hosts.training.job import Iteration, TrainingJob
 from ringleaf.hosts.training.model import DTYPE_BYTES, Model
 from ringleaf.hosts.training.pieces import Piece
+from ringleaf.hosts.training.steps import Step, backward_steps, made_by
 from ringleaf.hosts.workload.graph import Call, CallGroup, Graph, Kind, Node, RankWork
 from ringleaf.hosts.workload.replay import Times
 from ringleaf.units import FOREVER_PS
@@ -15,7 +16,13 @@ GROUP = "dp"
 
 
 def graph_of_job(
-    model: Model, pieces: Sequence[Piece], *, ranks: int, iterations: int, start_ps: int = 0
+    model: Model,
+    pieces: Sequence[Piece],
+    *,
+    ranks: int,
+    iterations: int,
+    start_ps: int = 0,
+    steps: Sequence[Step] | None = None,
 ) -> Graph:
     """Return the graph of a job, in which all ranks have the same nodes.
 
@@ -28,7 +35,10 @@ def graph_of_job(
         ranks: Number of ranks.
         iterations: Number of iterations.
         start_ps: Time at which it starts.
+        steps: The steps of a backward pass; None: as `backward_steps` gives them.
     """
+    steps = backward_steps(model) if steps is None else steps
+    made = made_by(steps, pieces)
     nodes: list[Node] = []
 
     def compute(name: str, time_ps: int, after: Sequence[int]) -> int:
@@ -43,10 +53,10 @@ def graph_of_job(
             after = (*last, *reduced.get(layer, ()))
             last = [compute(f"forward {number + 1} {each.name}", each.forward_ps, after)]
         reduced = {}
-        for layer in reversed(range(len(model.layers))):
-            each = model.layers[layer]
-            last = [compute(f"backward {number + 1} {each.name}", each.backward_ps, last)]
-            for piece in (piece for piece in pieces if piece.front == layer):
+        for step, done in zip(steps, made, strict=True):
+            name = model.layers[step.layer].name
+            last = [compute(f"backward {number + 1} {name}", step.time_ps, last)]
+            for piece in done:
                 for part in piece.layers:
                     reduced.setdefault(part, []).append(len(nodes))
                 nodes.append(
@@ -91,10 +101,8 @@ def _iteration(
         start_ps = now_ps + wait_ps
         now_ps = start_ps + layer.forward_ps
         found.append(Times(start_ps, start_ps, now_ps))
-    for place in reversed(range(len(layers))):
-        start_ps, now_ps = now_ps, now_ps + layers[place].backward_ps
+    for step, done in zip(job.steps, made_by(job.steps, job.pieces), strict=True):
+        start_ps, now_ps = now_ps, now_ps + step.time_ps
         found.append(Times(start_ps, start_ps, now_ps))
-        for piece in job.pieces:
-            if piece.front == place:
-                found.append(Times(*reduced[number, piece.number]))
+        found += [Times(*reduced[number, piece.number]) for piece in done]
     return found

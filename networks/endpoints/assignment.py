@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.hosts.scheduling.hooks import CollectivePs
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.pieces import Piece
 from ringleaf.tensors import Array, ElementType
@@ -32,6 +33,8 @@ class Assignment:
         dtype: Type of the gradients.
         weight: Importance of the job, for schedulers.
         endless: Whether it is background traffic, whose end a run does not await.
+        collective_ps: Foretells the time of a collective of so many bytes; None: by the busiest
+            link alone.
     """
 
     job: TrainingJob
@@ -39,3 +42,4 @@ class Assignment:
     dtype: ElementType
     weight: float = 1.0
     endless: bool = False
+    collective_ps: CollectivePs | None = None

@@ -71,6 +71,7 @@ class Connections:
         self._addresses = [ipv4(graph, host) for host in self._hosts]
         self._rates = {sent.rate_bps for _, _, sent in directions(graph)}
         self._priority: dict[tuple[int, int, int], int] = {}  # by group, channel and host
+        self._gain: dict[tuple[int, int, int], float] = {}  # likewise; 1 where there is none
         self._paced: dict[tuple[int, int, int], list[int]] = {}  # by group, channel and host
         self.agents = [
             self._make_agent(host, options, ring=ring, rtt_ps=rtt_ps)
@@ -142,6 +143,16 @@ class Connections:
             for number, flow in enumerate(self._flows[host]):
                 if (flow.group, flow.channel) == (group, channel):
                     rc.set_priority(self._store.arena, self.agents[host], number, priority)
+
+    def encourage(self, group: int, channel: int, node: int, gain: float) -> None:
+        """Set the factor by which windows of a node grow faster on a channel from now on."""
+        host = self._nodes[group][node]
+        place = group, channel, host
+        if self._controller.has_gain and self._gain.get(place, 1.0) != gain:
+            self._gain[place] = gain
+            for number, flow in enumerate(self._flows[host]):
+                if (flow.group, flow.channel) == (group, channel):
+                    rc.set_gain(self._store.arena, self.agents[host], number, gain)
 
     def pace(
         self, group: int, channel: int, node: int, streams: Sequence[Stream], rate_bps: int

@@ -239,6 +239,7 @@ class Endpoints:
         channel: int = 0,
         priority: int = 0,
         rate_bps: int = 0,
+        gain: float = 1.0,
         combine: Combine = add,
     ) -> Operation:
         """Return a collective that a network can start, once.
@@ -252,6 +253,7 @@ class Endpoints:
             channel: A channel that no other operation of the group uses.
             priority: Priority of its packets: 0 to 7, the most urgent.
             rate_bps: Rate of each host's messages, on the line; 0: as fast as possible.
+            gain: Factor on the growth of windows, for controllers that have one.
             combine: Reduces arriving elements into a rank's, where executors ask for it.
         """
         for tensor in tensors[schedule.ranks :] if self._has_data else ():
@@ -269,6 +271,7 @@ class Endpoints:
             ranks=schedule.ranks,
             priority=priority,
             rate_bps=rate_bps,
+            gain=gain,
             combine=combine,
         )
 

@@ -93,6 +93,7 @@ class Execution:
             self._store.arena.words[at + d.NOW_PS] = now_ps
         for node in operation.nodes:
             connections.prioritise(*place, node, operation.priority)
+            connections.encourage(*place, node, operation.gain)
             paced = executors.plans.streams_of(node, SEND) if operation.rate_bps else []
             connections.pace(*place, node, paced, operation.rate_bps)
             driver = self.drivers[executors.region(node)]

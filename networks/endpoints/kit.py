@@ -46,6 +46,7 @@ class Kit(Generic[Key]):
         pieces: The elements of each collective, for each time that it will run.
         dtype: Type of the elements.
         channels: The number of collectives that it runs at a time.
+        kept: The number of pieces that have memory at a time; None: as many as run.
 
     Raises:
         ConfigError: If the group lacks the servers or the system that a schedule needs.
@@ -60,6 +61,7 @@ class Kit(Generic[Key]):
         dtype: ElementType,
         *,
         channels: int,
+        kept: int | None = None,
     ) -> None:
         self._endpoints, self._group = endpoints, group
         self._dtype, self._channels = dtype, channels
@@ -76,7 +78,7 @@ class Kit(Generic[Key]):
         self._longest = max(course.elements for course in courses.values())
         self._server_count = max(course.schedule.servers for course in courses.values())
         ranks = len(members.hosts)
-        self.stock = Stock(endpoints.memory, pieces, ranks, dtype, most=channels)
+        self.stock = Stock(endpoints.memory, pieces, ranks, dtype, most=kept or channels)
         self._servers: list[list[Array]] = []  # by channel
         self._staging: list[list[int]] = []  # by channel and node
         self._executors: dict[tuple[Key, int], Executors] = {}  # by key and channel
@@ -103,6 +105,7 @@ class Kit(Generic[Key]):
         *,
         priority: int = 0,
         rate_bps: int = 0,
+        gain: float = 1.0,
     ) -> Operation:
         """Return a collective that the network can start, on a channel that is free.
 
@@ -112,6 +115,7 @@ class Kit(Generic[Key]):
             tensors: By rank, in registered memory, of as many elements as the course is for.
             priority: Priority of its packets.
             rate_bps: Rate of each host's messages; 0: as fast as possible.
+            gain: Factor on the growth of windows.
         """
         course = self.courses[key]
         servers = [server[: course.elements] for server in self._servers[channel]]
@@ -124,6 +128,7 @@ class Kit(Generic[Key]):
             channel=channel,
             priority=priority,
             rate_bps=rate_bps,
+            gain=gain,
         )
 
     def _executors_for(self, key: Key, channel: int) -> Executors:

@@ -6,12 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import networkx as nx
+import numpy as np
 
+from ringleaf.collectives.rows import AGGREGATE
+from ringleaf.collectives.schedule import Schedule
+from ringleaf.hosts.scheduling.forecast import foresee
+from ringleaf.hosts.scheduling.hooks import Prospect
 from ringleaf.hosts.scheduling.interface import Standing
 from ringleaf.networks.endpoints.assignment import Assignment
 from ringleaf.networks.groups import Group
 from ringleaf.topologies.graph import attachment, link
+from ringleaf.topologies.loads import link_loads
 from ringleaf.topologies.routing import links_towards, routes
+from ringleaf.units import PS_PER_S
+
+LinkPs = dict[tuple[str, str], float]
+"""By link's direction: the time that a byte of a gradient keeps it busy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +52,47 @@ def places(graph: nx.Graph[str], groups: Sequence[Group]) -> list[Surroundings]:
     ]
 
 
-def first_standing(each: Assignment, place: Surroundings, *, in_order: bool) -> Standing:
+def busy_links(graph: nx.Graph[str], group: Group, schedule: Schedule) -> LinkPs:
+    """Return how long each link's direction is busy with a byte of a gradient.
+
+    Where switches may choose among ports, each gets an equal part. Where switches add up, each link
+    that the group may use carries every byte once.
+    """
+    table = routes(graph)
+    rows = schedule.columns
+    if (rows.op == AGGREGATE).any():
+        ways = (links_towards(graph, group.nodes, node, table=table) for node in group.nodes)
+        loads = dict.fromkeys(sorted(set().union(*ways)), 1.0)
+    else:
+        amounts = np.zeros((len(group.nodes), len(group.nodes)))
+        ends = rows.dst % schedule.nodes, rows.src % schedule.nodes
+        np.add.at(amounts, ends, (rows.stop - rows.start) / schedule.chunks)
+        np.fill_diagonal(amounts, 0)
+        demand = {
+            name: {group.nodes[src]: float(row[src]) for src in np.flatnonzero(row)}
+            for name, row in zip(group.nodes, amounts, strict=False)
+            if row.any()
+        }
+        loads = link_loads(graph, demand, table)
+    return {each: 8 * PS_PER_S * load / link(graph, *each).rate_bps for each, load in loads.items()}
+
+
+def prospect(each: Assignment, link_ps: LinkPs) -> Prospect:
+    """Return what a job will do if it is alone."""
+    job = each.job
+
+    def by_link_ps(size_bytes: int) -> int:
+        return round(size_bytes * max(link_ps.values(), default=0.0))
+
+    found = foresee(job.model, job.pieces, each.collective_ps or by_link_ps, job.steps)
+    return Prospect(job.start_ps, found.period_ps, found.busy_ps, link_ps)
+
+
+def first_standing(
+    each: Assignment, group: Group, place: Surroundings, *, in_order: bool, link_ps: LinkPs
+) -> Standing:
     """Return the facts about a job before its first iteration."""
+    lines = (time_ps for ends, time_ps in link_ps.items() if not set(ends).isdisjoint(group.nodes))
     model = each.job.model
     return Standing(
         layers=len(model.layers),
@@ -55,4 +104,6 @@ def first_standing(each: Assignment, place: Surroundings, *, in_order: bool) -> 
         link_bps=place.link_bps,
         rivals=place.rivals,
         in_order=in_order,
+        link_ps=link_ps,
+        line_ps=max(lines, default=0.0),
     )

@@ -46,6 +46,7 @@ class Operation:
         ranks: The number of ranks; the nodes after them are servers.
         priority: Priority of its packets: 0 to 7, the most urgent.
         rate_bps: Rate of each host's queue pairs together; 0: as fast as possible.
+        gain: Factor on the growth of windows, for controllers that have one.
         combine: Reduces elements that compiled code does not add.
     """
 
@@ -62,11 +63,12 @@ class Operation:
         ranks: int,
         priority: int = 0,
         rate_bps: int = 0,
+        gain: float = 1.0,
         combine: Combine = add,
     ) -> None:
         self.executors = executors
         self.group, self.channel, self.ranks = group, channel, ranks
-        self.priority, self.rate_bps = priority, rate_bps
+        self.priority, self.rate_bps, self.gain = priority, rate_bps, gain
         self.nodes: Sequence[int] = range(executors.nodes)  # those that run here
         self._store, self._memory = store, memory
         self._tensors = tensors

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from ringleaf.collectives.schedule import Schedule
+from ringleaf.hosts.scheduling.hooks import SeesLinks, Shifts, Splits
 from ringleaf.hosts.scheduling.interface import (
     CHANNELS,
     Item,
@@ -17,19 +19,26 @@ from ringleaf.hosts.training.pieces import Piece
 from ringleaf.networks.endpoints.assignment import Assignment, Ledger
 from ringleaf.networks.endpoints.credit import credit_bytes
 from ringleaf.networks.endpoints.endpoints import Endpoints
+from ringleaf.networks.endpoints.halves import halves
 from ringleaf.networks.endpoints.kit import Course, Kit
-from ringleaf.networks.endpoints.knowledge import first_standing, places
+from ringleaf.networks.endpoints.knowledge import busy_links, first_standing, places, prospect
 from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.tensors import Array
 from ringleaf.units import FOREVER_PS
+
+Key = tuple[int, bool]
+"""Elements, and whether it is the second half of a collective, which gathers."""
 
 
 @dataclass(slots=True)
 class _Ready:
     """All that a job's collectives need, made before time begins, and those under way."""
 
-    kit: Kit[int]  # by elements
+    kit: Kit[Key]
     credit_bytes: int | None
+    schedules: dict[int, Schedule]  # by elements, whole
+    split: bool  # whether collectives run in halves
+    kept: dict[int, list[Array]] = field(default_factory=dict)  # by piece, between its halves
     channels: dict[int, Release] = field(default_factory=dict)  # in use
 
     def has_room(self, size_bytes: int) -> bool:
@@ -62,6 +71,7 @@ class Stretch:
     ready_ps: int
     start_ps: int
     end_ps: int
+    gathers: bool = False  # it is the second half of a collective; else it is the first, or all
 
 
 class TrainingDirector:
@@ -94,14 +104,29 @@ class TrainingDirector:
         self._changed = True  # since the scheduler was last asked
         self._tell = tell
         self._reduced = 0  # elements of jobs that end
+        self._served = [0] * len(assignments)  # bytes, by job
+        self._busy_ps = [0] * len(assignments)  # with collectives under way, by job
+        self._busy_from_ps = [0] * len(assignments)
+        self._collectives = [0] * len(assignments)  # that are over, by job
         self.stretches: list[Stretch] = []
         self._ready = self._prepare()
+        links = [self._links(number) for number in range(len(assignments))]
         self._standings = [
-            first_standing(each, place, in_order=number in endpoints.aggregators)
+            first_standing(
+                each,
+                endpoints.groups[number],
+                place,
+                in_order=number in endpoints.aggregators,
+                link_ps=links[number],
+            )
             for number, (each, place) in enumerate(
                 zip(assignments, places(endpoints.graph, endpoints.groups), strict=True)
             )
         ]
+        if isinstance(scheduler, Shifts):
+            prospects = {i: prospect(each, links[i]) for i, each in enumerate(assignments)}
+            for number, start_ps in scheduler.starts(prospects).items():
+                assignments[number].job.hold(start_ps)
 
     def start(self, now_ps: int) -> None:
         self.reach(now_ps)
@@ -126,18 +151,27 @@ class TrainingDirector:
         del self._ready[operation.group].channels[operation.channel]
         release, item = started.release, started.release.item
         job, ready = self.assignments[item.job].job, self._ready[item.job]
-        self._ledger.check(
-            item.job,
-            item.piece,
-            ready.kit.courses[item.piece.elements].schedule,
-            [array[: item.piece.elements] for array in started.gradients],
-        )
-        ready.kit.stock.give_back(item.piece.elements, started.gradients)
         end_ps = (
             operation.end_ps
         )  # hosts compute from then on, whenever the coordinator hears of it
         times = item.ready_ps, started.start_ps, end_ps
-        self.stretches.append(Stretch(item.job, job.reducing, item.piece, release.priority, *times))
+        about = item.job, job.reducing, item.piece, release.priority
+        self.stretches.append(Stretch(*about, *times, item.gathers))
+        self._collectives[item.job] += 1
+        if not ready.channels:
+            self._busy_ps[item.job] += end_ps - self._busy_from_ps[item.job]
+        if ready.split and not item.gathers:
+            ready.kept[item.piece.number] = started.gradients
+            self._waiting.append(replace(item, ready_ps=end_ps, gathers=True))
+            return
+        self._ledger.check(
+            item.job,
+            item.piece,
+            ready.schedules[item.piece.elements],
+            [array[: item.piece.elements] for array in started.gradients],
+        )
+        ready.kit.stock.give_back(item.piece.elements, started.gradients)
+        self._served[item.job] += item.size_bytes
         job.reduced(item.piece, end_ps)
         self._collect()
         if not self.assignments[item.job].endless:
@@ -188,42 +222,76 @@ class TrainingDirector:
                 self._waiting.append(Item(number, piece, piece.elements * item, self._now_ps))
 
     def _standing(self, number: int) -> Standing:
-        job = self.assignments[number].job
-        done = max(job.reducing, 0) if job.iterations else 0
-        return replace(self._standings[number], iterations_done=done)
+        each = self.assignments[number]
+        job = each.job
+        return replace(
+            self._standings[number],
+            iterations_done=max(job.reducing, 0) if job.iterations else 0,
+            left_bytes=job.left_elements * each.dtype.itemsize,
+            served_bytes=self._served[number],
+            collectives=self._collectives[number],
+            busy_ps=self._busy_ps[number],
+            next_gradient_ps=job.next_gradient_ps,
+            computing=job.computing_backward,
+            layer=job.reached_layer,
+        )
 
     def _launch(self, release: Release) -> Operation:
-        number, piece = release.item.job, release.item.piece
+        item = release.item
+        number, piece = item.job, item.piece
         ready = self._ready[number]
         channel = min(set(range(CHANNELS)) - set(ready.channels))
+        if not ready.channels:
+            self._busy_from_ps[number] = self._now_ps
         ready.channels[channel] = release
-        arrays = ready.kit.stock.take(piece.elements)
+        if item.gathers:
+            arrays = ready.kept.pop(piece.number)
+        else:
+            arrays = ready.kit.stock.take(piece.elements)
         self._started[number, channel] = _Started(release, self._now_ps, arrays)
         gradients = [array[: piece.elements] for array in arrays]
-        self._ledger.fill(number, piece, gradients)
+        if not item.gathers:
+            self._ledger.fill(number, piece, gradients)
         return ready.kit.operate(
-            piece.elements,
+            (piece.elements, item.gathers),
             channel,
             gradients,
             priority=release.priority,
             rate_bps=release.rate_bps,
+            gain=release.gain,
         )
+
+    def _links(self, number: int) -> dict[tuple[str, str], float]:
+        """Return how long a job's gradients keep links busy, if the scheduler asks for that."""
+        if not isinstance(self._scheduler, SeesLinks):
+            return {}
+        schedules = self._ready[number].schedules
+        endpoints = self.endpoints
+        return busy_links(endpoints.graph, endpoints.groups[number], schedules[max(schedules)])
 
     def _prepare(self) -> list[_Ready]:
         """Make the queue pairs and the memory of all collectives that will run."""
-        kits = [self._kit(number, each) for number, each in enumerate(self.assignments)]
-        self.endpoints.memory.make_room(sum(kit.total_bytes for kit in kits))
-        for kit in kits:
-            kit.settle()
-        return [
-            _Ready(kit, credit_bytes(self.endpoints.aggregators.get(number)))
-            for number, kit in enumerate(kits)
-        ]
+        found = [self._make_ready(number, each) for number, each in enumerate(self.assignments)]
+        self.endpoints.memory.make_room(sum(each.kit.total_bytes for each in found))
+        for each in found:
+            each.kit.settle()
+        return found
 
-    def _kit(self, number: int, each: Assignment) -> Kit[int]:
-        courses = {size: Course.of(each.schedule_for(size), size) for size in _sizes(each)}
+    def _make_ready(self, number: int, each: Assignment) -> _Ready:
+        schedules = {size: each.schedule_for(size) for size in _sizes(each)}
+        parts = {}
+        if isinstance(self._scheduler, Splits):
+            parts = {size: halves(schedule) for size, schedule in schedules.items()}
+        courses: dict[Key, Course] = {}
+        split = bool(parts) and None not in parts.values()
+        for size, schedule in schedules.items():
+            for gathers, part in enumerate((parts[size] or ()) if split else (schedule,)):
+                courses[size, bool(gathers)] = Course.of(part, size)
         pieces = [piece.elements for piece in each.job.pieces]
-        return Kit(self.endpoints, number, courses, pieces, each.dtype, channels=CHANNELS)
+        kept = len(pieces) if split else None
+        kit = Kit(self.endpoints, number, courses, pieces, each.dtype, channels=CHANNELS, kept=kept)
+        credit = credit_bytes(self.endpoints.aggregators.get(number))
+        return _Ready(kit, credit, schedules, split)
 
 
 def _sizes(each: Assignment) -> set[int]:

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.congestion.control import (
+    GAIN,
     IN_FLIGHT,
     MARKED,
+    ONE_GAIN,
     RATE_BPS,
     TIMER_AT_PS,
     WINDOW,
@@ -190,3 +192,18 @@ def test_dcqcns_marking_is_the_papers_in_proportion_to_the_line() -> None:
 def test_an_unknown_controller_is_refused() -> None:
     with pytest.raises(ConfigError, match="cc: unknown congestion controller, got 'cubic'"):
         find_controller("cubic")
+
+
+def test_dctcps_window_grows_by_its_gain() -> None:
+    """From 10 packets, an acknowledged window adds a packet, or 1.5, in steps of 1 / window."""
+    growth = []
+    for gain in (1.0, 1.5):
+        store = Store()
+        at = make_control(store, dctcp.CONTROLLER, window=MOST, line_bps=LINE_BPS, rtt_ps=RTT_PS)
+        words = store.arena.words
+        words[at + dctcp.CWND] = 10 * dctcp.ONE_PACKET
+        words[at + GAIN] = round(gain * ONE_GAIN)
+        dctcp.on_ack(store.arena, at, 1, 0)
+        growth.append(int(words[at + dctcp.CWND]) / dctcp.ONE_PACKET - 10)
+
+    assert growth == pytest.approx([0.1, 0.15], abs=1e-4)

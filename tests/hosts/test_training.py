@@ -122,6 +122,10 @@ def test_model_files(tmp_path: Path) -> None:
         ("layers: [{elements: 1}]", "layer 0: must have elements, forward and backward"),
         ("layers: [{elements: -1, forward: 1us, backward: 1us}]", "elements must be a whole"),
         ("layers: [{elements: 0, forward: 1us, backward: 1us}]", "must have a gradient"),
+        (
+            "layers: [{elements: 1, forward: 1us, backward: 1us, weights: 2us}]",
+            "weights must take no longer than backward, got '2us'",
+        ),
         ("layers: [", "not YAML"),
     ],
 )
@@ -130,3 +134,25 @@ def test_what_is_wrong_with_a_model_file_is_said(tmp_path: Path, text: str, comp
     path.write_text(text)
     with pytest.raises(ConfigError, match=complaint):
         read_model(path)
+
+
+def test_a_held_job_waits_from_its_start_on() -> None:
+    model = Model("", "", "float32", (Layer("a", 1, 2, 3),))
+    job = TrainingJob(model, cut(model), iterations=1, start_ps=5)
+    job.hold(20)
+    play(job, [0])
+    assert (job.start_ps, job.history[0].start_ps, job.history[0].end_ps) == (5, 20, 25)
+
+
+def test_a_job_foretells_its_next_gradient() -> None:
+    """Backward passes of 4, 3 and 2: the middle layer has no gradient, so nothing comes at 13."""
+    layers = (Layer("a", 1, 2, 2), Layer("b", 0, 2, 3), Layer("c", 1, 2, 4))
+    model = Model("", "", "float32", layers)
+    job = TrainingJob(model, cut(model), iterations=1)
+    found = []
+    while job.next_ps() < FOREVER_PS:
+        job.reach(job.next_ps())
+        found.append((job.reached_layer, job.next_gradient_ps))
+    none = FOREVER_PS
+    forward, backward = [(0, none), (1, none), (2, none)], [(-1, 10), (-1, 15), (-1, 15)]
+    assert found == [*forward, *backward, (3, none)]

@@ -11,8 +11,9 @@ import pytest
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Op, Schedule
+from ringleaf.hosts.congestion.control import GAIN, ONE_GAIN
 from ringleaf.hosts.plan import Stream
-from ringleaf.hosts.rc.state import RATE_BPS, open_qp
+from ringleaf.hosts.rc.state import CONTROL_AT, RATE_BPS, open_qp
 from ringleaf.hosts.scheduling.interface import Scheduler
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
@@ -203,3 +204,18 @@ def test_rates_that_are_lifted_are_lifted_on_every_queue_pair() -> None:
 
     arena, at = network.store.arena, connections.agents[0]
     assert [int(open_qp(arena, at, number).state[RATE_BPS]) for number in range(2)] == [0, 0]
+
+
+def test_a_gain_holds_for_the_channel_until_the_next() -> None:
+    graph = registry.build("leafspine,leaves=1,spines=1,hosts=2", hosts=None)
+    network = VirtualNetwork(graph, NetworkOptions(congestion="dctcp"))
+    connections = network.endpoints.connections
+    for channel in range(2):
+        connections.connect(0, channel, [(0, Stream(1, Op.REDUCE))])
+    arena, at = network.store.arena, connections.agents[0]
+    blocks = [int(open_qp(arena, at, number).state[CONTROL_AT]) for number in range(2)]
+
+    connections.encourage(0, 1, 0, 1.5)
+    assert [int(arena.words[block + GAIN]) / ONE_GAIN for block in blocks] == [1.0, 1.5]
+    connections.encourage(0, 1, 0, 1.0)
+    assert [int(arena.words[block + GAIN]) / ONE_GAIN for block in blocks] == [1.0, 1.0]

@@ -1,0 +1,261 @@
+"""A study of flow schedulers: iteration times beside those of first in, first out.
+
+`python -m ringleaf.experiments.studies.schedulers [--spec FILE] [--figure FILE.png]` runs every
+case of a spec with jobs, in virtual time, and prints each job's mean iteration time from the second
+iteration on, over that with `fifo`. Below is whether orderings that were published appear.
+
+Iterations are counted from the begin of one to the begin of the next, so that a job's shift before
+its first iteration does not count, and neither does the first, which waits for no sums.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.console import say
+from ringleaf.experiments.jobs.results import JobsCase
+from ringleaf.experiments.jobs.runner import JobsExperiment
+from ringleaf.experiments.jobs.timeline import FORWARD
+from ringleaf.experiments.spec.file import read_cases
+from ringleaf.experiments.spec.options import resolve_jobs
+from ringleaf.shipped import PACKAGE
+from ringleaf.units import PS_PER_MS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SPEC = PACKAGE / "experiments" / "specs" / "schedulers.yaml"
+FIFO = "fifo"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The result of one scheduler in one placement.
+
+    Attributes:
+        placement: Where the jobs' hosts are.
+        order: The scheduler.
+        models: Each job's model.
+        iteration_ms: Each job's mean time of an iteration from the second on.
+        wrong: Wrong elements of all jobs.
+    """
+
+    placement: str
+    order: str
+    models: tuple[str, ...]
+    iteration_ms: tuple[float, ...]
+    wrong: int
+
+    @property
+    def mean_ms(self) -> float:
+        """The mean over jobs."""
+        return fmean(self.iteration_ms)
+
+
+def settled_ms(case: JobsCase, job: int) -> float:
+    """Return a job's mean time between the begins of iterations, from the second on.
+
+    Raises:
+        ConfigError: If it has fewer than three iterations.
+    """
+    begins = sorted(
+        span.start_ps
+        for span in case.spans
+        if span.job == job and span.kind == FORWARD and span.layers == (0,)
+    )
+    if len(begins) < 3:
+        raise ConfigError(
+            f"study: job {job} must have at least 3 iterations, got {len(begins)} of a front layer "
+            "that takes time"
+        )
+    return (begins[-1] - begins[1]) / (len(begins) - 2) / PS_PER_MS
+
+
+def measure(spec: Path) -> Iterator[Measured]:
+    """Yield the result of each case, as it has run.
+
+    Raises:
+        ConfigError: If the spec is wrong, or its jobs have too few iterations.
+    """
+    for given in read_cases(spec):
+        experiment = JobsExperiment(resolve_jobs(given, f"spec {spec}: "))
+        for case in experiment.run():
+            yield Measured(
+                experiment.spec.placement,
+                case.combination.order,
+                tuple(row.model for row in case.rows),
+                tuple(settled_ms(case, row.job) for row in case.rows),
+                sum(row.wrong for row in case.rows),
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An ordering that was published: one scheduler is faster than another.
+
+    Attributes:
+        faster: The scheduler that is said to be faster.
+        slower: The one that it is compared with.
+        placement: Where jobs are placed for what the claim is about.
+        published: The figure, and where it is from.
+        otherwise: Why it does not appear here, if it does not.
+    """
+
+    faster: str
+    slower: str
+    placement: str
+    published: str
+    otherwise: str
+
+
+CLAIMS = (
+    Claim(
+        "geryon",
+        FIFO,
+        "packed",
+        "scheduling itself up to 1.2 (Geryon's abstract)",
+        "the network has time enough for all gradients",
+    ),
+    Claim(
+        "prophet",
+        "bytescheduler",
+        "packed",
+        "up to 1.4 (Prophet's abstract)",
+        "that is of servers in a cloud whose partitions pay for their start; here a partition's "
+        "start takes microseconds, and blocks that wait for one another leave the line idle between",
+    ),
+    Claim(
+        "parrot",
+        "aalo",
+        "spread",
+        "total completion time -58.4 %, so 2.4 (Parrot's abstract)",
+        "that is of hundreds of jobs that come and go; of four that last, all take turns, and rates "
+        "that hold for a collective leave what others do not use",
+    ),
+    Claim(
+        "cassini",
+        FIFO,
+        "spread",
+        "mean 1.6 (CASSINI's abstract)",
+        "the links carry more than they can in an iteration, so no shift has room for all, and "
+        "jobs' iterations differ in length",
+    ),
+    Claim(
+        "mltcp",
+        FIFO,
+        "spread",
+        "mean up to 2 (MLTCP's abstract)",
+        "windows of a few packets have little room to grow in few iterations",
+    ),
+)
+
+
+def judge(found: Sequence[Measured], claims: Sequence[Claim] = CLAIMS) -> Iterator[str]:
+    """Yield a line for each claim about schedulers that were measured."""
+    means = {(each.placement, each.order): each.mean_ms for each in found}
+    for claim in claims:
+        pair = [means.get((claim.placement, order)) for order in (claim.faster, claim.slower)]
+        faster, slower = pair
+        if faster is None or slower is None:
+            continue
+        ours = slower / faster
+        figures = f"ours {ours:.3f}, published {claim.published}"
+        title = f"# {claim.faster} faster than {claim.slower}, {claim.placement}:"
+        if ours > 1:
+            yield f"{title} appears: {figures}"
+        else:
+            yield f"{title} does not appear, because {claim.otherwise}: {figures}"
+
+
+def ratios(found: Sequence[Measured]) -> Mapping[tuple[str, str], tuple[float, ...]]:
+    """Return each job's iteration time over that with `fifo`, by placement and scheduler.
+
+    Raises:
+        ConfigError: If a placement was not measured with `fifo`.
+    """
+    base = {each.placement: each.iteration_ms for each in found if each.order == FIFO}
+    for each in found:
+        if each.placement not in base:
+            raise ConfigError(f"study: order must have {FIFO!r}, got {each.order!r} without it")
+    return {
+        (each.placement, each.order): tuple(
+            own / other for own, other in zip(each.iteration_ms, base[each.placement], strict=True)
+        )
+        for each in found
+    }
+
+
+def table(found: Sequence[Measured]) -> Iterator[str]:
+    """Yield the rows of the table."""
+    models = found[0].models
+    yield "# iterations in virtual time, from the second on: mean of jobs, and of each over fifo's"
+    heads = [f"{number}:{model}" for number, model in enumerate(models, start=1)]
+    yield (
+        f"#{'placement':>9} {'order':>14} {'mean':>7} "
+        + " ".join(f"{h:>11}" for h in heads)
+        + (" #wrong")
+    )
+    over = ratios(found)
+    for each in found:
+        cells = " ".join(f"{ratio:>11.3f}" for ratio in over[each.placement, each.order])
+        yield f"{each.placement:>10} {each.order:>14} {each.mean_ms:>7.3f} {cells} {each.wrong:>6}"
+
+
+def draw(found: Sequence[Measured]) -> Figure:
+    """Draw each scheduler's mean over `fifo`'s as bars, jobs as dots; a panel per placement."""
+    import matplotlib.pyplot as plt
+
+    over = ratios(found)
+    placements = list(dict.fromkeys(each.placement for each in found))
+    orders = list(dict.fromkeys(each.order for each in found))
+    markers = dict(zip(sorted(set(found[0].models)), "o^sDv", strict=False))
+    figure: Figure
+    figure, panels = plt.subplots(
+        1, len(placements), figsize=(1.5 + 3.6 * len(placements), 1.4 + 0.24 * len(orders)),
+        sharey=True, squeeze=False, layout="constrained",
+    )  # fmt: skip
+    for axes, placement in zip(panels[0], placements, strict=True):
+        base = next(e.mean_ms for e in found if (e.placement, e.order) == (placement, FIFO))
+        for each in (each for each in found if each.placement == placement):
+            y = orders.index(each.order)
+            axes.barh(y, each.mean_ms / base, 0.7, color="#3f7fd1" if y else "#7b8794")
+            for model, ratio in zip(each.models, over[placement, each.order], strict=True):
+                axes.plot(ratio, y, markers[model], color="#333333", markersize=3)
+        axes.axvline(1, color="#333333", linewidth=0.8, linestyle="--")
+        axes.set_title(f"hosts {placement}", fontsize=10, loc="left")
+        axes.set_xlabel("iteration time over fifo's (simulated)", fontsize=9)
+        axes.grid(axis="y", visible=False)
+    panels[0][0].set_yticks(range(len(orders)), orders)
+    panels[0][0].set_ylim(len(orders) - 0.5, -0.5)
+    for model, marker in markers.items():
+        panels[0][0].plot([], [], marker, color="#333333", markersize=3, label=f"a job: {model}")
+    figure.legend(loc="outside lower center", ncols=len(markers), fontsize=9)
+    figure.suptitle(
+        "Flow schedulers: bars are the mean of all jobs", x=0.01, ha="left", fontsize=11
+    )
+    return figure
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Compare flow schedulers with fifo.")
+    parser.add_argument("--spec", type=Path, default=SPEC, help="a spec with jobs")
+    parser.add_argument("--figure", type=Path, help="write a figure, as PNG, PDF or SVG")
+    given = parser.parse_args()
+    found = list(measure(given.spec))
+    for line in (*table(found), *judge(found)):
+        say(line)
+    if given.figure:
+        from ringleaf.experiments.figures.style import matplotlib_style
+
+        with matplotlib_style():
+            draw(found).savefig(given.figure)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Parrot (Li et al., TCC 2022): bandwidth by weights, most for the job with least service a coflow.
+
+Only the abstract was at hand. It fixes that sizes are unknown, that the job with the shortest
+remaining time is taken to be the one with the least per-coflow attained service (bytes sent over
+coflows that are over, LPCAS), that its weight grows with the confidence in that, and that a linear
+program scales bandwidth by weights, so that no job starves. Chosen here: a coflow is a collective;
+a weight is 1 / LPCAS, of which a job has all after many coflows and half after `HALF`; the program
+gives each job at least `FLOOR` of what it had if all went equally fast, and maximises the weighted
+sum of speeds within each link's capacity. A collective keeps the rate with which it began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ringleaf.hosts.schedulers.fifo import Fifo
+from ringleaf.hosts.scheduling.interface import Release, Situation, Standing
+from ringleaf.hosts.scheduling.ranking import loads, rate_bps, sending
+from ringleaf.hosts.scheduling.simplex import maximise
+
+HALF = 8
+FLOOR = 0.25
+PARTITION_BYTES = 256 << 10  # small, as a rate holds for a collective
+
+
+def weight(job: Standing) -> float:
+    """Return a job's weight: the inverse of its least attained service, as far as that is known."""
+    if not job.served_bytes:
+        return 0.0
+    confidence = job.collectives / (job.collectives + HALF)
+    return confidence * job.collectives / job.served_bytes
+
+
+def speeds(jobs: Mapping[int, Standing]) -> dict[int, float]:
+    """Return jobs' speeds, as parts of the line's rate, by the linear program."""
+    own = {number: loads(job) for number, job in jobs.items()}
+    links = sorted({link for each in own.values() for link in each})
+    rows = [[own[number].get(link, 0.0) for number in jobs] for link in links]
+    rows += [[float(number == other) for other in jobs] for number in jobs]  # the line's rate
+    floor = FLOOR / max(map(sum, rows))
+    limits = [1 - floor * sum(row) for row in rows]
+    weights = [weight(job) for job in jobs.values()]
+    known = max(weights) or 1.0
+    gains = [each / known or 0.5 for each in weights]  # nothing is known of a new job
+    found = maximise(gains, rows, limits)
+    return {number: floor + each for number, each in zip(jobs, found, strict=True)}
+
+
+class Parrot(Fifo):
+    """The Parrot scheduler."""
+
+    name = "parrot"
+    title = "Parrot"
+    partition_bytes: int | None = PARTITION_BYTES
+    sees_links = True
+
+    def release(self, now: Situation) -> list[Release]:
+        """Return the releases of first in, first out, at the rates of the linear program."""
+        releases = super().release(now)
+        if not releases:
+            return []
+        found = speeds({job: now.jobs[job] for job in sending(now)})
+        return [
+            replace(each, rate_bps=rate_bps(now.jobs[each.item.job], found[each.item.job]))
+            for each in releases
+        ]
+
+
+SCHEDULER = Parrot()

@@ -1,0 +1,38 @@
+"""Backward passes as steps, each of which computes for one layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ringleaf.hosts.training.model import Model
+from ringleaf.hosts.training.pieces import Piece
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a backward pass.
+
+    The gradients of a layer's inputs (dO) are what the layer in front of it needs, and those of its
+    weights (dW) are what is reduced. A step computes either, or both.
+    """
+
+    layer: int
+    time_ps: int
+    completes: bool = True  # the weights' gradient is there when it ends
+
+
+def backward_steps(model: Model) -> list[Step]:
+    """Return the steps of an ordinary backward pass: layer by layer, from the back."""
+    return [
+        Step(layer, model.layers[layer].backward_ps) for layer in reversed(range(len(model.layers)))
+    ]
+
+
+def made_by(steps: Sequence[Step], pieces: Sequence[Piece]) -> list[list[Piece]]:
+    """Return the pieces that are complete after each step."""
+    ends = {step.layer: place for place, step in enumerate(steps) if step.completes}
+    made: list[list[Piece]] = [[] for _ in steps]
+    for piece in pieces:
+        made[max(ends[layer] for layer in piece.layers)].append(piece)
+    return made

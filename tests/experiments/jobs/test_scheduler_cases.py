@@ -1,0 +1,114 @@
+"""Flow schedulers that decide more than the order of gradients, in whole runs of jobs."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.jobs.results import JobsCase
+from ringleaf.experiments.jobs.runner import JobsExperiment
+from ringleaf.experiments.jobs.timeline import BACKWARD, FORWARD, WIRE, Span
+from ringleaf.experiments.spec.options import resolve_jobs
+
+MODEL = """\
+name: small
+layers:
+  - {name: a, elements: 9000, forward: 10us, backward: 20us}
+  - {name: b, elements: 3000, forward: 10us, backward: 20us}
+  - {name: c, elements: 3000, forward: 10us, backward: 20us, weights: 5us}
+  - {name: d, elements: 0, forward: 10us, backward: 20us}
+  - {name: e, elements: 6000, forward: 10us, backward: 20us}
+  - {name: f, elements: 6000, forward: 10us, backward: 20us}
+"""
+
+
+def experiment(folder: Path, **options: str) -> JobsExperiment:
+    """Return an experiment of two jobs that share the only way between two leaves."""
+    model = folder / "small.yaml"
+    model.write_text(MODEL)
+    jobs = [{"model": str(model), "ranks": 2, "iterations": 4}] * 2
+    given = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "rate": "10G", "servers": "0"}
+    return JobsExperiment(resolve_jobs({**given, "jobs": jobs, **options}))
+
+
+def run(folder: Path, order: str, **options: str) -> JobsCase:
+    (case,) = experiment(folder, order=order, **options).run()
+    assert [row.wrong for row in case.rows] == [0, 0]
+    return case
+
+
+def of_first_job(case: JobsCase, *kinds: str) -> list[Span]:
+    return [span for span in case.spans if span.job == 1 and span.kind in kinds]
+
+
+def test_dear_gathers_in_forward_order_after_all_is_scattered(tmp_path: Path) -> None:
+    case = run(tmp_path, "dear")
+
+    wires = [span for span in of_first_job(case, WIRE) if span.iteration == 2]
+    assert [span.layers for span in wires] == [(5, 4, 2, 1), (0,), (0,), (5, 4, 2, 1)]
+    assert all(before.end_ps <= after.start_ps for before, after in pairwise(wires))
+    end_ps = max(span.end_ps for span in of_first_job(case, BACKWARD) if span.iteration == 2)
+    assert wires[2].start_ps >= end_ps
+
+
+def test_dear_sends_no_byte_more(tmp_path: Path) -> None:
+    loads = []
+    for order in ("fifo", "dear"):
+        case = run(tmp_path, order, fuse="1M")
+        assert case.link_series is not None
+        loads.append(int(case.link_series.sum()))
+    assert loads[1] == pytest.approx(loads[0], rel=0.05)  # two groups, so more acknowledgements
+
+
+def test_out_of_order_computes_front_layers_weights_last(tmp_path: Path) -> None:
+    case = run(tmp_path, "ooo-backprop")
+
+    steps = [span.layers[0] for span in of_first_job(case, BACKWARD) if span.iteration == 1]
+    put_off = steps[6:]
+    assert steps[:6] == [5, 4, 3, 2, 1, 0]
+    assert put_off
+    assert put_off == [0, 1, 2, 4, 5][: len(put_off)]  # layer 3 has no weights
+    ends = [max(s.end_ps for s in of_first_job(case, FORWARD, BACKWARD) if s.iteration == 1)]
+    assert ends == [6 * 30_000_000]  # as long as an ordinary iteration
+
+
+def test_mg_wfbp_merges_what_is_too_small_to_go_alone(tmp_path: Path) -> None:
+    """On links with a long way, starting a collective takes longer than a backward pass."""
+    case = run(tmp_path, "mg-wfbp", delay="20us")
+
+    pieces = {span.layers for span in of_first_job(case, WIRE)}
+    assert 1 <= len(pieces) < 5
+    assert sorted(layer for piece in pieces for layer in piece) == [0, 1, 2, 4, 5]
+
+
+def test_cassini_shifts_the_second_job(tmp_path: Path) -> None:
+    starts = {}
+    for order in ("fifo", "cassini"):
+        case = run(tmp_path, order, rate="2G")
+        starts[order] = [
+            min(s.start_ps for s in case.spans if s.job == job and s.kind == FORWARD)
+            for job in (1, 2)
+        ]
+
+    assert starts["fifo"] == [0, 0]
+    assert starts["cassini"][0] == 0
+    assert starts["cassini"][1] > 0
+
+
+def test_mltcp_needs_a_controller_with_a_factor(tmp_path: Path) -> None:
+    run(tmp_path, "mltcp", cc="dctcp")
+    with pytest.raises(ConfigError, match=r"order mltcp needs a congestion controller .* 'fixed'"):
+        experiment(tmp_path, order="mltcp", cc="fixed")
+
+
+def test_dear_needs_an_algorithm_with_two_halves(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"order dear needs an algorithm .* got algo 'switchml'"):
+        experiment(tmp_path, order="dear", algo="ring,switchml")
+
+
+def test_traces_of_split_collectives_have_each_once(tmp_path: Path) -> None:
+    case = run(tmp_path, "dear", chakra="yes")
+    assert [len(times) for _, times in case.traces] == [4 * (6 + 6 + 2)] * 2
