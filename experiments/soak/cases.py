@@ -155,7 +155,7 @@ _OPTIONS = {
     "mtu": ("256", "1024"),
     "window": ("1", "2", "8"),
     "routes": ("ecmp",),
-    "cc": ("dctcp", "dcqcn"),
+    "cc": ("dctcp", "dcqcn", "swift", "timely", "nscc", "pfabric"),
     "queue": ("16K", "64K"),
     "scheduler": ("wrr", "drr"),
     "delay": ("100ns", "5us"),

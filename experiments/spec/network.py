@@ -175,7 +175,10 @@ class NetworkSpec(Checked):
         flags="--detours",
     )
     cc: Annotated[str, kinds.one_of("congestion controller", CONTROLLERS, shown=False)] = option(
-        FIXED, "Congestion control of the hosts: fixed (window), dctcp or dcqcn", flags="--cc"
+        FIXED,
+        "Congestion control of the hosts: fixed (window), dctcp, dcqcn, swift, timely, nscc, "
+        "pfabric; all are in docs/congestion.md",
+        flags="--cc",
     )
     ina_cc: Annotated[str, kinds.one_of("window", WINDOWS, shown=False)] = option(
         AIMD, "Congestion control of ATP's workers: aimd", flags="--ina-cc"

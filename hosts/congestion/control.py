@@ -7,8 +7,10 @@ A handler has the signature of all (`ringleaf.compiled`); `at` is the queue pair
     on_loss(arena, at, timeout, now_ps)     packets were lost, by a NAK (0) or a timeout (1)
     on_cnp(arena, at, 0, now_ps)            the receiver has sent a congestion notification packet
     on_timer(arena, at, 0, now_ps)          TIMER_AT_PS has come; it is FOREVER_PS again
+    on_post(arena, at, packets, now_ps)     a message was posted; `packets` of the queue pair are
+                                            not acknowledged now, sent or not
 
-Each leaves in the block the limits of the sender: WINDOW, RATE_BPS and TIMER_AT_PS.
+Each leaves in the block the limits of the sender: WINDOW, RATE_BPS, TIMER_AT_PS and PRIORITY.
 """
 
 from __future__ import annotations
@@ -25,14 +27,18 @@ from ringleaf.units import FOREVER_PS
 WINDOW = 0  # packets in flight, at least 1
 RATE_BPS = 1  # on the line, headers and gaps included; 0: as fast as the line
 TIMER_AT_PS = 2  # when `on_timer` is wanted; FOREVER_PS: not at all
+PRIORITY = 3  # of data, 0 to 7; UNSET: as the queue pair has it. Answers have the highest then
 # The facts that it is told.
-MARKED = 3
-IN_FLIGHT = 4
-MOST_WINDOW = 5  # the size of the fixed window
-LINE_BPS = 6
-RTT_PS = 7  # of the longest path, without queues
+MARKED = 4
+IN_FLIGHT = 5
+MOST_WINDOW = 6  # the size of the fixed window
+LINE_BPS = 7
+RTT_PS = 8  # of the longest path, without queues
+PACKET_BYTES = 9  # of a full packet on the line, headers and gaps included
+DELAY_PS = 10  # round trip of the newest packet acknowledged; 0: not known, as it was sent twice
+HOPS = 11  # switches on the way of data, for controllers that are `routed`
 # The transport's own words.
-HANDLERS = 8  # addresses of the four
+HANDLERS = 12  # addresses of the five
 ON_ACK = HANDLERS
 ON_LOSS = HANDLERS + 1
 ON_CNP = HANDLERS + 2
@@ -46,6 +52,19 @@ CNP_DUE = 17  # 1: one is to be sent
 GAIN = 18  # factor on the growth of its window or rate, in units of 1 / ONE_GAIN
 OWN = 24  # a controller's own words start here
 CONTROL_WORDS = 56
+ON_POST = HANDLERS + 4
+SEEN_MARKS = 17  # marks that the peer had counted when it was last heard
+MARKS = 18  # packets that came here marked
+TOLD_MARKS = 19  # MARKS when the peer was last told
+CNP_GAP_PS = 20  # least time between two CNPs; 0: none is sent
+CNP_FROM_PS = 21  # earliest time of the next CNP
+CNP_DUE = 22  # 1: one is to be sent
+TIMES_AT = 23  # ring of the times at which packets were sent, by PSN; 0: none is kept
+TIMES_MASK = 24  # its size, a power of two, less one
+OWN = 32  # a controller's own words start here
+CONTROL_WORDS = 64
+
+UNSET = -1
 
 ONE_GAIN = 256
 
@@ -73,10 +92,13 @@ class Controller:
         on_loss: Likewise.
         on_cnp: Likewise.
         on_timer: Likewise.
+        on_post: Likewise.
         is_open: Whether it ignores all events: queue pairs then need no block.
         marking: The marking that it wants of switches, for queues of 100 Gbit/s and 4 KiB packets.
         cnp_gap_ps: Least time between the CNPs of one receiver; 0: it sends none.
         has_gain: Whether it multiplies the growth of its window or rate by GAIN.
+        timed: Whether it wants to know DELAY_PS.
+        routed: Whether it wants to know HOPS.
     """
 
     name: str
@@ -85,26 +107,47 @@ class Controller:
     on_loss: Handler = ignore
     on_cnp: Handler = ignore
     on_timer: Handler = ignore
+    on_post: Handler = ignore
     is_open: bool = False
     marking: Marking = NEVER
     cnp_gap_ps: int = 0
     has_gain: bool = False
+    timed: bool = False
+    routed: bool = False
 
 
 def make_control(
-    store: Store, controller: Controller, *, window: int, line_bps: int, rtt_ps: int
+    store: Store,
+    controller: Controller,
+    *,
+    window: int,
+    line_bps: int,
+    rtt_ps: int,
+    packet_bytes: int = 4096 + 82,
+    hops: int = 1,
 ) -> int:
     """Return the offset of a queue pair's block; 0 if the controller needs none."""
     if controller.is_open:
         return 0
     at = store.allocate("words", CONTROL_WORDS)
+    times = 1 << (window - 1).bit_length()
+    times_at = store.allocate("words", times) if controller.timed else 0
     block = store.arena.words[at : at + CONTROL_WORDS]
     block[WINDOW] = block[MOST_WINDOW] = window
     block[LINE_BPS], block[RTT_PS] = line_bps, rtt_ps
     block[TIMER_AT_PS] = FOREVER_PS
     block[GAIN] = ONE_GAIN
+    block[PACKET_BYTES], block[HOPS] = packet_bytes, hops
+    block[TIMER_AT_PS], block[PRIORITY] = FOREVER_PS, UNSET
+    block[TIMES_AT], block[TIMES_MASK] = times_at, times - 1
     block[CNP_GAP_PS] = controller.cnp_gap_ps and max(controller.cnp_gap_ps, rtt_ps)
-    events = (controller.on_ack, controller.on_loss, controller.on_cnp, controller.on_timer)
+    events = (
+        controller.on_ack,
+        controller.on_loss,
+        controller.on_cnp,
+        controller.on_timer,
+        controller.on_post,
+    )
     block[HANDLERS : HANDLERS + len(events)] = [address_of(event) for event in events]
     controller.begin(block)
     return at

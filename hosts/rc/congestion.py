@@ -11,25 +11,30 @@ from __future__ import annotations
 
 from ringleaf.arena import Arena, Bytes
 from ringleaf.compiled import handler_at, inline
-from ringleaf.ethernet import LINE_OVERHEAD_BYTES
-from ringleaf.headers import ECN_MARKED, ECN_MASK, IP_TOS_AT
+from ringleaf.headers import ECN_MARKED, ECN_MASK, IP_TOS_AT, PRIORITIES, write_priority
 from ringleaf.hosts.agent import READY, TIMER_AT_PS
 from ringleaf.hosts.congestion.control import (
     CNP_DUE,
     CNP_FROM_PS,
     CNP_GAP_PS,
+    DELAY_PS,
     IN_FLIGHT,
     MARKED,
     MARKS,
     ON_ACK,
     ON_CNP,
     ON_LOSS,
+    ON_POST,
     ON_TIMER,
     RATE_BPS,
     SEEN_MARKS,
+    TIMES_AT,
+    TIMES_MASK,
     TOLD_MARKS,
+    UNSET,
     WINDOW,
 )
+from ringleaf.hosts.congestion.control import PRIORITY as CONTROL_PRIORITY
 from ringleaf.hosts.congestion.control import TIMER_AT_PS as CONTROL_TIMER_AT_PS
 from ringleaf.hosts.fifo import fifo_push, open_fifo
 from ringleaf.hosts.rc.queue import is_owing
@@ -41,15 +46,40 @@ from ringleaf.hosts.rc.state import (
     FREE_AT_PS,
     NEXT_PSN,
     PACED_WITH,
+    POSTED_PSN,
+    PRIORITY,
     QP_WORDS,
     QPS_AT,
+    SENT_PSN,
+    TEMPLATE_AT,
     Qp,
 )
 from ringleaf.hosts.rc.state import RATE_BPS as QP_RATE_BPS
-from ringleaf.hosts.rc.wire import BECN, MARKS_MASK, NOTICES_AT, PACKET_OVERHEAD_BYTES
+from ringleaf.hosts.rc.wire import (
+    BECN,
+    FRAME_OVERHEAD_BYTES,
+    HEAD_BYTES,
+    MARKS_MASK,
+    NOTICES_AT,
+)
 from ringleaf.units import FOREVER_PS, PS_PER_S
+from ringleaf.views import window
 
-FRAME_OVERHEAD_BYTES = PACKET_OVERHEAD_BYTES + LINE_OVERHEAD_BYTES
+AGAIN_PS = -1  # in place of the time of a packet that was sent more than once
+
+
+@inline
+def take_priority(arena: Arena, qp: Qp, priority: int) -> None:
+    """Let data have a priority from now on, if no packet overtakes another of the queue pair by it.
+
+    Where it rises, all that was sent must have been acknowledged.
+    """
+    state = qp.state
+    if priority < state[PRIORITY] or (
+        priority > state[PRIORITY] and state[ACKED_PSN] == state[SENT_PSN]
+    ):
+        state[PRIORITY] = priority
+        write_priority(window(arena.bytes, state[TEMPLATE_AT], HEAD_BYTES), priority)
 
 
 @inline
@@ -60,7 +90,29 @@ def tell_controller(arena: Arena, at: int, qp: Qp, event: int, argument: int, no
     words[block + IN_FLIGHT] = qp.state[NEXT_PSN] - qp.state[ACKED_PSN]
     handler_at(words[block + event])(arena, block, argument, now_ps)
     qp.state[ALLOWED] = words[block + WINDOW]
+    if words[block + CONTROL_PRIORITY] != UNSET:
+        take_priority(arena, qp, words[block + CONTROL_PRIORITY])
     words[at + TIMER_AT_PS] = min(words[at + TIMER_AT_PS], words[block + CONTROL_TIMER_AT_PS])
+
+
+@inline
+def note_sent(arena: Arena, qp: Qp, psn: int, now_ps: int) -> None:
+    """Note when a packet is sent, for controllers that go by delays.
+
+    An acknowledgement of a packet that was sent twice does not tell which one it is of (Karn).
+    """
+    words = arena.words
+    block = qp.state[CONTROL_AT]
+    if words[block + TIMES_AT] > 0:
+        sent_at = words[block + TIMES_AT] + (psn & words[block + TIMES_MASK])
+        words[sent_at] = AGAIN_PS if psn < qp.state[SENT_PSN] else now_ps
+
+
+@inline
+def note_post(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
+    """Tell the controller how many packets are left, now that a message was posted."""
+    left = qp.state[POSTED_PSN] - qp.state[ACKED_PSN]
+    tell_controller(arena, at, qp, ON_POST, left, now_ps)
 
 
 @inline
@@ -72,6 +124,11 @@ def note_ack(arena: Arena, at: int, qp: Qp, head: Bytes, packets: int, now_ps: i
     if packets > 0:  # an older one's count would be taken for a lap
         words[block + MARKED] = (count - words[block + SEEN_MARKS]) & MARKS_MASK
         words[block + SEEN_MARKS] = count
+        if words[block + TIMES_AT] > 0:
+            sent_at = words[block + TIMES_AT]
+            sent_at += (qp.state[ACKED_PSN] - 1) & words[block + TIMES_MASK]
+            sent_ps = words[sent_at]
+            words[block + DELAY_PS] = now_ps - sent_ps if sent_ps != AGAIN_PS else 0
         tell_controller(arena, at, qp, ON_ACK, packets, now_ps)
 
 
@@ -151,3 +208,5 @@ def write_notices(arena: Arena, qp: Qp, head: Bytes) -> None:
     marks = words[block + MARKS]
     head[NOTICES_AT] = marks & MARKS_MASK | (BECN if marks > words[block + TOLD_MARKS] else 0)
     words[block + TOLD_MARKS] = marks
+    if words[block + CONTROL_PRIORITY] != UNSET:
+        write_priority(head, PRIORITIES - 1)

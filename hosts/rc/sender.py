@@ -25,7 +25,7 @@ from ringleaf.headers import (
     write_ip_checksum,
 )
 from ringleaf.hosts.agent import PROGRESS, RETRANSMISSIONS, complete
-from ringleaf.hosts.rc.congestion import note_ack, note_loss, pace
+from ringleaf.hosts.rc.congestion import note_ack, note_loss, note_post, note_sent, pace
 from ringleaf.hosts.rc.queue import await_answer, offer, sendable, set_deadline
 from ringleaf.hosts.rc.state import (
     ACK_EVERY,
@@ -115,6 +115,8 @@ def post_send(
     qp.sends[row + 3] = state[POSTED_PSN]
     state[SENDS_END] += 1
     state[POSTED_PSN] += packets_of(size_bytes, arena.words[at + MTU])
+    if state[CONTROL_AT]:
+        note_post(arena, at, qp, now_ps)
     offer(arena, at, number, qp, now_ps)
     return True
 
@@ -161,6 +163,8 @@ def make_data(arena: Arena, at: int, qp: Qp, now_ps: int) -> int:
     state[NEXT_PSN] = psn + 1
     if state[CONTROL_AT] or state[RATE_BPS]:
         pace(arena, at, qp, length, now_ps)
+    if state[CONTROL_AT]:
+        note_sent(arena, qp, psn, now_ps)
     if is_last:
         state[SENDS_CURRENT] += 1
     if psn < state[SENT_PSN]:

@@ -21,8 +21,17 @@ from ringleaf.headers import (
 )
 from ringleaf.hosts.agent import AGENT_WORDS, HOST, make_agent
 from ringleaf.hosts.congestion.control import GAIN, ONE_GAIN, Controller, make_control
+from ringleaf.hosts.congestion.control import WINDOW as CONTROL_WINDOW
+from ringleaf.hosts.congestion.control import Controller, make_control
 from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_FIRST, FIFO_ROOM, FIFO_ROWS, FIFO_WORDS
-from ringleaf.hosts.rc.wire import DEFAULT_PARTITION, DEST_QP_AT, HEAD_BYTES, PARTITION_AT, UDP_PORT
+from ringleaf.hosts.rc.wire import (
+    DEFAULT_PARTITION,
+    DEST_QP_AT,
+    FRAME_OVERHEAD_BYTES,
+    HEAD_BYTES,
+    PARTITION_AT,
+    UDP_PORT,
+)
 from ringleaf.units import FOREVER_PS
 from ringleaf.views import window
 
@@ -229,7 +238,14 @@ def _write_heads(heads: npt.NDArray[np.uint8], ends: Sequence[QpEnd]) -> None:
 
 
 def control_qp(
-    store: Store, at: int, number: int, controller: Controller, *, line_bps: int, rtt_ps: int
+    store: Store,
+    at: int,
+    number: int,
+    controller: Controller,
+    *,
+    line_bps: int,
+    rtt_ps: int,
+    hops: int = 1,
 ) -> None:
     """Put queue pair `number` under congestion control; it must be connected, and idle.
 
@@ -240,11 +256,22 @@ def control_qp(
         controller: A controller of `ringleaf.hosts.congestion`.
         line_bps: Rate of the host's line.
         rtt_ps: Round trip of the longest path, without queues.
+        hops: Switches between the two hosts, for controllers that are `routed`.
     """
     start = int(store.arena.words[at + QPS_AT]) + number * QP_WORDS
-    window = int(store.arena.words[start + ALLOWED])
-    block = make_control(store, controller, window=window, line_bps=line_bps, rtt_ps=rtt_ps)
-    store.arena.words[start + CONTROL_AT] = block
+    block = make_control(
+        store,
+        controller,
+        window=int(store.arena.words[start + ALLOWED]),
+        line_bps=line_bps,
+        rtt_ps=rtt_ps,
+        packet_bytes=int(store.arena.words[at + MTU]) + FRAME_OVERHEAD_BYTES,
+        hops=hops,
+    )
+    words = store.arena.words
+    words[start + CONTROL_AT] = block
+    if block:
+        words[start + ALLOWED] = words[block + CONTROL_WINDOW]
 
 
 def set_gain(arena: Arena, at: int, number: int, gain: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ringleaf.compiled import inline
+from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.headers import UDP_PAYLOAD_AT
 
 UDP_PORT = 4791
@@ -32,6 +33,7 @@ SYNDROME_AT = HEAD_BYTES
 ACK_HEAD_BYTES = HEAD_BYTES + 4
 ICRC_BYTES = 4
 PACKET_OVERHEAD_BYTES = HEAD_BYTES + ICRC_BYTES
+FRAME_OVERHEAD_BYTES = PACKET_OVERHEAD_BYTES + LINE_OVERHEAD_BYTES
 
 # AETH syndromes (9.7.5.2.1). An ACK's low five bits say how many receives are posted.
 ACK = 0x00

@@ -116,7 +116,7 @@ class Connections:
             self._path_rates[host, peer] = min(rates)
         return self._path_rates[host, peer]
 
-    def _control(self, host: int, number: int) -> None:
+    def _control(self, host: int, number: int, peer: int) -> None:
         """Put a queue pair under the network's congestion control."""
         name = self._hosts[host]
         rc.control_qp(
@@ -126,7 +126,13 @@ class Connections:
             self._controller,
             line_bps=link(self._graph, name, attachment(self._graph, name)).rate_bps,
             rtt_ps=self._rtt_ps,
+            hops=self._hops(host, peer) if self._controller.routed else 1,
         )
+
+    def _hops(self, host: int, peer: int) -> int:
+        """Return the number of switches between two hosts."""
+        ends = self._hosts[host], self._hosts[peer]
+        return len(path(self._graph, *ends, table=self._routes)) - 2
 
     def qp(self, host: int, flow: Flow) -> int:
         """Return the queue pair of a host that carries a flow, both ways."""
@@ -190,8 +196,8 @@ class Connections:
             rc.add_qps(self._store, self.agents[host], count)
         rc.connect_qps(self._store, [self._end(*each) for each in new])
         if not self._controller.is_open:
-            for host, flow, *_ in new:
-                self._control(host, self._qps[host][flow])
+            for host, flow, peer, _ in new:
+                self._control(host, self._qps[host][flow], peer)
 
     def _end(self, host: int, flow: Flow, peer: int, back: Flow) -> rc.QpEnd:
         """Return a host's end of a connection."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import pytest
+from cc_sender import LINE_BPS, MOST, Sender
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.congestion.control import (
     GAIN,
@@ -19,74 +17,32 @@ from ringleaf.hosts.congestion.control import (
     TIMER_AT_PS,
     WINDOW,
     Controller,
-    make_control,
 )
 from ringleaf.hosts.congestion.registry import CONTROLLERS, find_controller
 from ringleaf.hosts.controllers import dcqcn, dctcp
 from ringleaf.marking import Marking
 from ringleaf.units import FOREVER_PS, PS_PER_US
 
-LINE_BPS = 100_000_000_000
-RTT_PS = 8 * PS_PER_US
-MOST = 64
 CLOSED = [each for each in CONTROLLERS.values() if not each.is_open]
 
-ACK = st.tuples(st.just("ack"), st.integers(1, MOST), st.integers(0, MOST))
+DELAYS = st.integers(0, 3000 * PS_PER_US)
+ACK = st.tuples(st.just("ack"), st.integers(1, MOST), st.integers(0, MOST), DELAYS)
 OTHERS = st.tuples(
-    st.sampled_from(["nak", "timeout", "cnp", "wait"]), st.integers(1, 500), st.just(0)
+    st.sampled_from(["nak", "timeout", "cnp", "wait", "post"]),
+    st.integers(1, 500),
+    st.just(0),
+    st.just(0),
 )
+EVERYTHING = tuple[str, int, int, int]
+PAUSE_PS = 2000 * PS_PER_US
+"""More than the time between the steps of any controller's timer."""
 EVENTS = st.lists(st.one_of(ACK, ACK, OTHERS), max_size=60)
-
-
-@dataclass
-class Sender:
-    """A queue pair's block, and the time."""
-
-    controller: Controller
-    line_bps: int = LINE_BPS
-    store: Store = field(default_factory=Store)
-    now_ps: int = 0
-
-    def __post_init__(self) -> None:
-        self.store.allocate("words", 64)
-        self.at = make_control(
-            self.store, self.controller, window=MOST, line_bps=self.line_bps, rtt_ps=RTT_PS
-        )
-
-    def word(self, number: int) -> int:
-        return int(self.store.arena.words[self.at + number])
-
-    def happen(self, kind: str, number: int, marked: int) -> None:
-        words, each = self.store.arena.words, self.controller
-        words[self.at + IN_FLIGHT] = min(number, self.word(WINDOW)) if kind == "ack" else 0
-        words[self.at + MARKED] = marked
-        if kind == "wait":
-            self.wait(number * PS_PER_US)
-        elif kind == "ack":
-            each.on_ack(self.store.arena, self.at, number, self.now_ps)
-        elif kind == "cnp":
-            each.on_cnp(self.store.arena, self.at, 0, self.now_ps)
-        else:
-            each.on_loss(self.store.arena, self.at, int(kind == "timeout"), self.now_ps)
-
-    def wait(self, time_ps: int) -> None:
-        """Let time pass; timers fire."""
-        end_ps = self.now_ps + time_ps
-        while self.word(TIMER_AT_PS) <= end_ps:
-            self.now_ps = max(self.now_ps, self.word(TIMER_AT_PS))
-            self.store.arena.words[self.at + TIMER_AT_PS] = FOREVER_PS
-            self.controller.on_timer(self.store.arena, self.at, 0, self.now_ps)
-            assert self.word(TIMER_AT_PS) > self.now_ps, "time would stand still"
-        self.now_ps = end_ps
-
-    def is_open(self) -> bool:
-        return self.word(WINDOW) == MOST and self.word(RATE_BPS) in (0, LINE_BPS)
 
 
 @pytest.mark.parametrize("controller", CLOSED, ids=lambda each: each.name)
 @given(events=EVENTS)
 def test_window_and_rate_stay_within_what_the_line_carries(
-    controller: Controller, events: list[tuple[str, int, int]]
+    controller: Controller, events: list[EVERYTHING]
 ) -> None:
     sender = Sender(controller)
     assert sender.is_open(), "RDMA starts at the line's rate"
@@ -99,7 +55,7 @@ def test_window_and_rate_stay_within_what_the_line_carries(
 @pytest.mark.parametrize("controller", CLOSED, ids=lambda each: each.name)
 @given(events=EVENTS)
 def test_full_speed_comes_back_once_marks_cease_and_no_timer_is_left(
-    controller: Controller, events: list[tuple[str, int, int]]
+    controller: Controller, events: list[EVERYTHING]
 ) -> None:
     sender = Sender(controller)
     for event in events:
@@ -108,14 +64,14 @@ def test_full_speed_comes_back_once_marks_cease_and_no_timer_is_left(
         if sender.is_open():
             break
         sender.happen("ack", sender.word(WINDOW), 0)
-        sender.wait(RTT_PS)
+        sender.wait(PAUSE_PS)
     assert sender.is_open()
-    sender.wait(100 * RTT_PS)
+    sender.wait(100 * PAUSE_PS)
     assert sender.word(TIMER_AT_PS) == FOREVER_PS
 
 
 @given(events=EVENTS)
-def test_dctcps_alpha_is_a_fraction(events: list[tuple[str, int, int]]) -> None:
+def test_dctcps_alpha_is_a_fraction(events: list[EVERYTHING]) -> None:
     sender = Sender(dctcp.CONTROLLER)
     for event in events:
         sender.happen(*event)
@@ -133,8 +89,8 @@ def test_dctcp_cuts_once_per_window_and_by_half_of_alpha() -> None:
     assert sender.word(WINDOW) == MOST
 
     for packet in range(MOST):  # one packet at a time, every second marked
-        sender.store.arena.words[sender.at + IN_FLIGHT] = MOST
-        sender.store.arena.words[sender.at + MARKED] = packet % 2
+        sender.set(IN_FLIGHT, MOST)
+        sender.set(MARKED, packet % 2)
         sender.controller.on_ack(sender.store.arena, sender.at, 1, 0)
     learnt = alpha - (alpha >> 4) + (dctcp.ONE >> 5)
     assert sender.word(dctcp.ALPHA) == pytest.approx(learnt, abs=4)
