@@ -128,15 +128,15 @@ CLAIMS = (
         "packed",
         "up to 1.4 (Prophet's abstract)",
         "that is of servers in a cloud whose partitions pay for their start; here a partition's "
-        "start takes microseconds, and blocks that wait for one another leave the line idle between",
+        "start takes microseconds, and blocks that wait for one another leave the line idle",
     ),
     Claim(
         "parrot",
         "aalo",
         "spread",
         "total completion time -58.4 %, so 2.4 (Parrot's abstract)",
-        "that is of hundreds of jobs that come and go; of four that last, all take turns, and rates "
-        "that hold for a collective leave what others do not use",
+        "that is of hundreds of jobs that come and go; of four that last, all take turns, and "
+        "rates that hold for a collective leave what others do not use",
     ),
     Claim(
         "cassini",

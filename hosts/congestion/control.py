@@ -43,15 +43,6 @@ ON_ACK = HANDLERS
 ON_LOSS = HANDLERS + 1
 ON_CNP = HANDLERS + 2
 ON_TIMER = HANDLERS + 3
-SEEN_MARKS = 12  # marks that the peer had counted when it was last heard
-MARKS = 13  # packets that came here marked
-TOLD_MARKS = 14  # MARKS when the peer was last told
-CNP_GAP_PS = 15  # least time between two CNPs; 0: none is sent
-CNP_FROM_PS = 16  # earliest time of the next CNP
-CNP_DUE = 17  # 1: one is to be sent
-GAIN = 18  # factor on the growth of its window or rate, in units of 1 / ONE_GAIN
-OWN = 24  # a controller's own words start here
-CONTROL_WORDS = 56
 ON_POST = HANDLERS + 4
 SEEN_MARKS = 17  # marks that the peer had counted when it was last heard
 MARKS = 18  # packets that came here marked
@@ -61,6 +52,7 @@ CNP_FROM_PS = 21  # earliest time of the next CNP
 CNP_DUE = 22  # 1: one is to be sent
 TIMES_AT = 23  # ring of the times at which packets were sent, by PSN; 0: none is kept
 TIMES_MASK = 24  # its size, a power of two, less one
+GAIN = 25  # factor on the growth of its window or rate, in units of 1 / ONE_GAIN
 OWN = 32  # a controller's own words start here
 CONTROL_WORDS = 64
 
@@ -135,7 +127,6 @@ def make_control(
     block = store.arena.words[at : at + CONTROL_WORDS]
     block[WINDOW] = block[MOST_WINDOW] = window
     block[LINE_BPS], block[RTT_PS] = line_bps, rtt_ps
-    block[TIMER_AT_PS] = FOREVER_PS
     block[GAIN] = ONE_GAIN
     block[PACKET_BYTES], block[HOPS] = packet_bytes, hops
     block[TIMER_AT_PS], block[PRIORITY] = FOREVER_PS, UNSET

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from cc_sender import LINE_BPS, MOST, Sender
+from cc_sender import LINE_BPS, MOST, RTT_PS, Sender
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.congestion.control import (
     GAIN,
@@ -17,6 +18,7 @@ from ringleaf.hosts.congestion.control import (
     TIMER_AT_PS,
     WINDOW,
     Controller,
+    make_control,
 )
 from ringleaf.hosts.congestion.registry import CONTROLLERS, find_controller
 from ringleaf.hosts.controllers import dcqcn, dctcp
