@@ -50,7 +50,7 @@ def bruck_all_to_all(ranks: int) -> Schedule:
         ScheduleError: If `ranks` < 1.
 
     Source:
-        As for `bruck_all_gather`.
+        Bruck, Ho, Kipnis, Upfal and Weathersby, IEEE TPDS 8(11), 1997, as for the all-gather.
     """
     check_ranks("bruck_all_to_all", ranks)
     parts = []

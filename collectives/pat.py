@@ -38,6 +38,9 @@ def pat_reduce_scatter(ranks: int) -> Schedule:
 
     Raises:
         ScheduleError: If `ranks` < 1.
+
+    Source:
+        Jeaugey, "PAT", arXiv 2506.20252, 2025, as for the all-gather.
     """
     check_ranks("pat_reduce_scatter", ranks)
     parts = [

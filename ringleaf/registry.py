@@ -91,6 +91,10 @@ class Registry(Mapping[str, T], Generic[T]):
         """Return the names of our own members, those with a file in the family's folder, sorted."""
         return sorted(name for name, _ in self._own())
 
+    def module_of(self, name: str) -> str:
+        """Return the name of the module that has a member, which is not imported for that."""
+        return self._places[name].partition(":")[0]
+
     def __getitem__(self, name: str) -> T:
         """Import the member of that name.
 

@@ -21,6 +21,7 @@ COMMANDS = {
     "compare": "commands.compare",
     "step": "stepper.command",
     "verify": "commands.verify",
+    "rows": "commands.rows",
     "topo": "commands.topo",
     "workload": "workload.command",
     "replay": "commands.replay",

@@ -1,4 +1,8 @@
-"""ATP as one of the systems that a network can aggregate by (`ringleaf.ina.registry`)."""
+"""ATP as one of the systems that a network can aggregate by (`ringleaf.ina.registry`).
+
+Source:
+    Lao et al., "ATP: in-network aggregation for multi-tenant learning", NSDI 2021.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""OmniReduce as one of the systems that a network can aggregate by (`ringleaf.ina.registry`)."""
+"""OmniReduce as one of the systems that a network can aggregate by (`ringleaf.ina.registry`).
+
+Source:
+    Fei et al., "Efficient sparse collective communication and its application to
+    accelerate distributed deep learning", SIGCOMM 2021.
+"""
 
 from __future__ import annotations
 

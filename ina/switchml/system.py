@@ -1,4 +1,8 @@
-"""SwitchML as one of the systems that a network can aggregate by (`ringleaf.ina.registry`)."""
+"""SwitchML as one of the systems that a network can aggregate by (`ringleaf.ina.registry`).
+
+Source:
+    Sapio et al., "Scaling distributed machine learning with in-network aggregation", NSDI 2021.
+"""
 
 from __future__ import annotations
 

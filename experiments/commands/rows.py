@@ -1,0 +1,49 @@
+"""`ringleaf rows`: all that can be chosen by name, with sources and shapes that were looked for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from ringleaf.errors import choose
+from ringleaf.experiments.console import Debug, guard, say
+
+NAMES = ("system", "algorithm", "compressor", "controller", "scheduler", "topology", "machine")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("rows")(guard(rows_command))
+
+
+def rows_command(
+    kinds: Annotated[
+        list[str] | None, typer.Argument(help=f"Kinds of rows: {', '.join(NAMES)}; default: all.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    debug: Debug = False,
+) -> None:
+    """List systems, algorithms, schedulers and the like, where they run, and their sources.
+
+    A line below a row says which published shape was looked for, and what was found.
+    """
+    chosen = tuple(choose("rows", "kind", kind, NAMES) for kind in kinds or ())
+    from ringleaf.experiments.rows import rows  # compiles controllers
+
+    found = list(rows(chosen))
+    if as_json:
+        say(json.dumps([asdict(row) for row in found], indent=1))
+        return
+    width = max(len(row.name) for row in found)
+    for kind in dict.fromkeys(row.kind for row in found):
+        of_kind = [row for row in found if row.kind == kind]
+        command = of_kind[0].command.replace(of_kind[0].name, "NAME")
+        say(f"# {kind}: {len(of_kind)}; {of_kind[0].runs}; {command}")
+        for row in of_kind:
+            source = f"; {row.source}" if row.source else ""
+            say(f"{row.name:{width}}  {row.title}{source}")
+            for shape in row.shapes:
+                say(f"{'':{width}}    {shape.published}: {shape.verdict} ({shape.docs})")

@@ -1,0 +1,162 @@
+"""The table of all that can be chosen by name, made of the registries and committed findings."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from sys import modules
+from typing import Any
+
+from ringleaf.collectives.algorithm import Algorithm
+from ringleaf.collectives.compress.registry import COMPRESSORS
+from ringleaf.collectives.registry import ALGORITHMS, SYSTEMS
+from ringleaf.hosts.congestion.registry import CONTROLLERS
+from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.registry import Registry
+from ringleaf.shipped import PACKAGE
+from ringleaf.topologies.machine import MACHINES
+from ringleaf.topologies.registry import TOPOLOGIES
+from ringleaf.yaml_file import read_yaml
+
+SHAPES = PACKAGE / "experiments" / "shapes.yaml"
+
+VIRTUAL, LIVE = "virtual", "virtual, live"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of row.
+
+    Args:
+        name: Its name, in the singular.
+        members: The registry that has its rows.
+        runs: Where they run.
+        command: How one is chosen; {} stands for its name.
+    """
+
+    name: str
+    members: Registry[Any]
+    runs: str
+    command: str
+
+
+KINDS = (
+    Kind("system", SYSTEMS, LIVE, "ringleaf run --algo {}"),
+    Kind("algorithm", ALGORITHMS, LIVE, "ringleaf run --algo {}"),
+    Kind("compressor", COMPRESSORS, LIVE, "ringleaf run --compress {}"),
+    Kind("controller", CONTROLLERS, LIVE, "ringleaf run --cc {}"),
+    Kind("scheduler", SCHEDULERS, VIRTUAL, "ringleaf run --spec JOBS.yaml --order {}"),
+    Kind("topology", TOPOLOGIES, LIVE, "ringleaf run --topo {}"),
+    Kind("machine", MACHINES, LIVE, "ringleaf run --topo fattree,node={}"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A published shape that was looked for.
+
+    Args:
+        rows: The rows that it is of: kind and name.
+        published: What was published.
+        ours: What was found.
+        appears: Whether that is the same.
+        command: The command that looked for it.
+        docs: The page that has more.
+    """
+
+    rows: tuple[str, ...]
+    published: str
+    ours: str
+    appears: bool
+    command: str
+    docs: str
+
+    @property
+    def verdict(self) -> str:
+        """What was found, in a word, and in figures."""
+        return f"{'appears' if self.appears else 'does not appear'}: {self.ours}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One member of a family: what it is, where it runs, and what is known of it."""
+
+    kind: str
+    name: str
+    title: str
+    source: str  # empty: the member's description names none
+    runs: str
+    command: str
+    shapes: tuple[Shape, ...]
+
+
+@cache
+def shapes() -> tuple[Shape, ...]:
+    """Return the shapes that were looked for."""
+    plain: list[dict[str, Any]] = read_yaml(SHAPES, "shapes")
+    return tuple(Shape(**{**each, "rows": tuple(each["rows"])}) for each in plain)
+
+
+def rows(kinds: tuple[str, ...] = ()) -> Iterator[Row]:
+    """Yield all rows of these kinds, or of all kinds."""
+    for kind in KINDS:
+        if kinds and kind.name not in kinds:
+            continue
+        for name in kind.members.shipped():
+            member = kind.members[name]
+            text = _description(kind.members, name, member)
+            yield Row(
+                kind.name,
+                name,
+                _title(member, text),
+                _source(text),
+                kind.runs,
+                kind.command.format(name),
+                tuple(shape for shape in shapes() if f"{kind.name} {name}" in shape.rows),
+            )
+
+
+def _description(members: Registry[Any], name: str, member: Any) -> str:
+    """Return what the docstrings say: of the member's module, and of what an algorithm builds."""
+    module = modules[members.module_of(name)]
+    parts = [module.__doc__ or ""]
+    if isinstance(member, Algorithm):
+        parts += _docs_of(member.schedule_for)
+    return "\n\n".join(inspect.cleandoc(part) for part in parts)
+
+
+def _docs_of(function: Any) -> Iterator[str]:
+    """Yield the docstrings of what a short function calls, and of the modules they are in."""
+    known: Mapping[str, Any] = function.__globals__
+    first = [known[name] for name in function.__code__.co_names if name in known]
+    for found in first:
+        yield inspect.getdoc(found) or ""
+        for name in function.__code__.co_names:
+            called = getattr(found, name, None) if inspect.ismodule(found) else None
+            if callable(called):
+                yield inspect.getdoc(called) or ""
+
+
+def _title(member: Any, text: str) -> str:
+    """Return a member's title: its own, or how its description begins."""
+    title = getattr(member, "title", "") or getattr(member, "summary", "")
+    return str(title) or text.partition("\n")[0].partition(":")[0].rstrip(".")
+
+
+_YEAR = re.compile(r"\b(?:19[6-9]|20[0-4])\d\b|\barXiv\b|\bRFC \d|\b[0-9a-f]{7,8}\b")
+
+
+def _source(text: str) -> str:
+    """Return the source that a description names: under that heading, or a sentence with a year."""
+    heading = re.search(r"^Source:\n((?:[ \t]+.+\n?)+)", text, re.MULTILINE)
+    if heading:
+        return " ".join(heading[1].split())
+    first = " ".join(text.partition("\n\n")[0].split())
+    bracket = re.search(r"\(([^()]*)\)", first)
+    if bracket and _YEAR.search(bracket[1]):
+        return bracket[1]
+    sentences = re.split(r"(?<=\.)\s+(?=[A-Z])", " ".join(text.split()))
+    return next((each for each in sentences if _YEAR.search(each)), "")
