@@ -53,7 +53,7 @@ def test_ranks_of_torchrun_start_a_fabric_of_their_own(tmp_path: Path) -> None:
         "dist.init_process_group('ringleaf')\n"
         "x = torch.full((1000,), dist.get_rank() + 1.0)\n"
         "dist.all_reduce(x)\n"
-        "print('sum', x[0].item(), ringleaf.time() > 0)\n"
+        "print(f'sum {x[0].item()} {ringleaf.time() > 0}\\n', end='')\n"  # in one piece
     )
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", str(script)]
     options = f"--algo switchml --compute 0 --out {tmp_path / 'out'}"
