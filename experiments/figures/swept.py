@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 MOST_PANELS = 12
 COLUMNS = 3
 PANEL = 4.2, 3.2  # inches
+MOST_LABELS = 6
+"""The most lines of jobs in a panel; more are rows of their own, as no legend tells them apart."""
+
+ROW = 0.2  # inches
+COLORS = ("#3f7fd1", "#e08a2b", "#1f9d8b", "#d62f5c", "#9467bd", "#92703c")
+MARKERS = "o^sDvP"
 
 Line = Mapping[str, object]
 
@@ -36,16 +42,22 @@ def draw(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
     panels = panels_of(lines, [name for name in apart if name != axis])
     columns = min(COLUMNS, max(len(panels), 2))  # one alone would be drawn too large
     rows = -(-len(panels) // columns)
+    labels = list(dict.fromkeys(_label(line) for line in lines)) if of_jobs(lines) else []
+    crowded = len(labels) > MOST_LABELS
+    height = max(PANEL[1], 0.8 + ROW * len(labels)) if crowded else PANEL[1]
     with matplotlib_style():
         figure, grid = plt.subplots(
-            rows, columns, figsize=(PANEL[0] * columns, PANEL[1] * rows + 0.5),
+            rows, columns, figsize=(PANEL[0] * columns, height * rows + 0.5),
             squeeze=False, sharex=True, sharey=True, layout="constrained",
         )  # fmt: skip
         for axes in grid.flat[len(panels) :]:
             axes.set_visible(False)
         for axes, (title, chosen) in zip(grid.flat, panels.items(), strict=False):
             axes.set_title(title, fontsize=10, loc="left")
-            _panel(axes, chosen, axis)
+            if crowded:
+                _panel_of_rows(axes, chosen, axis, labels)
+            else:
+                _panel(axes, chosen, axis)
         handles = {
             label: handle
             for axes in grid.flat
@@ -95,6 +107,29 @@ def _grouped(lines: Sequence[Line], names: Sequence[str]) -> dict[str, list[Line
     return found
 
 
+def _label(line: Line) -> str:
+    return f"{line['algo']}, {line['order']}"
+
+
+def _panel_of_rows(axes: Axes, lines: Sequence[Line], axis: str, labels: Sequence[str]) -> None:
+    """Draw the completion time of jobs, a row for each way to run them, and a marker per value."""
+    values = list(dict.fromkeys(str(line[axis]) for line in lines))
+    for place, value in enumerate(values):
+        ends: dict[str, float] = {}
+        for line in (line for line in lines if str(line[axis]) == value):
+            time = int(str(line["jct_ps"])) / PS_PER_MS
+            ends[_label(line)] = max(ends.get(_label(line), 0.0), time)  # the last job's
+        axes.plot(
+            list(ends.values()), [labels.index(label) for label in ends], label=f"{axis} {value}",
+            color=COLORS[place % len(COLORS)], marker=MARKERS[place % len(MARKERS)],
+            linestyle="none",
+        )  # fmt: skip
+    axes.set_yticks(range(len(labels)), labels)
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("JCT of the last job (ms)")
+
+
 def _panel(axes: Axes, lines: Sequence[Line], axis: str) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -104,7 +139,7 @@ def _panel(axes: Axes, lines: Sequence[Line], axis: str) -> None:
     field, unit_ps, unit = ("jct_ps", PS_PER_MS, "ms") if jobs else ("time_ps", PS_PER_US, "us")
     series: dict[str, dict[str, float]] = {}
     for line in lines:
-        label = f"{line['algo']}, {line['order']}" if jobs else str(line["algo"])
+        label = _label(line) if jobs else str(line["algo"])
         points = series.setdefault(label, {})
         time = int(str(line[field])) / unit_ps
         points[str(line[axis])] = max(points.get(str(line[axis]), 0.0), time)  # the last job's

@@ -170,6 +170,7 @@ def draw_bars(cases: Sequence[JobsCase], label: str, value: Callable[[JobRow], i
         squeeze=False, layout="constrained",
     )  # fmt: skip
     thick = 0.84 / len(orders)
+    named = len(orders) <= len(COLORS)  # by a legend; else beside each bar
     for axes, count in zip(panels.flat, counts, strict=False):
         for case in cases:
             if str(case.combination.count) != count:
@@ -177,9 +178,13 @@ def draw_bars(cases: Sequence[JobsCase], label: str, value: Callable[[JobRow], i
             place = orders.index(case.combination.order)
             y = algos.index(reduction(case)) + (place - (len(orders) - 1) / 2) * thick
             times = [value(row) / PS_PER_MS for row in case.rows]
-            axes.barh(y, fmean(times), 0.9 * thick, color=COLORS[place % len(COLORS)])
+            color = COLORS[place] if named else COLORS[algos.index(reduction(case)) % len(COLORS)]
+            axes.barh(y, fmean(times), 0.9 * thick, color=color)
             axes.plot(times, [y] * len(times), ".", color=INK, markersize=3)
-        axes.set_yticks(range(len(algos)), algos)
+        if named:
+            axes.set_yticks(range(len(algos)), algos)
+        else:
+            axes.set_yticks(*_ticks_of_bars(algos, orders, thick), fontsize=8)
         axes.set_title(_name_count(count), fontsize=10, loc="left")
         axes.grid(axis="y", visible=False)
         axes.tick_params(labelbottom=True)
@@ -189,11 +194,25 @@ def draw_bars(cases: Sequence[JobsCase], label: str, value: Callable[[JobRow], i
     panels[0][0].set_ylim(len(algos) - 0.5, -0.5)
     panels[0][0].set_xlim(left=0)
     _write_title(figure, f"{label}; bars: mean of jobs, dots: jobs", across)
-    if len(orders) > 1:
+    if len(orders) > 1 and named:
         for place, order in enumerate(orders):
             panels[0][0].bar(0, 0, color=COLORS[place % len(COLORS)], label=order)
         figure.legend(loc="outside lower center", ncols=4, fontsize=9)
     return figure
+
+
+def _ticks_of_bars(
+    algos: Sequence[str], orders: Sequence[str], thick: float
+) -> tuple[list[float], list[str]]:
+    """Return the places and names of bars, an algorithm's name only if there are several."""
+    middle = (len(orders) - 1) / 2
+    places = [
+        group + (place - middle) * thick
+        for group in range(len(algos))
+        for place in range(len(orders))
+    ]
+    names = [f"{algo}, {order}" if len(algos) > 1 else order for algo in algos for order in orders]
+    return places, names
 
 
 def _name_count(count: str) -> str:

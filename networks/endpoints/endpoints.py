@@ -69,6 +69,7 @@ class Endpoints:
         self._node_of = [
             {index(host): node for node, host in enumerate(group.nodes)} for group in groups
         ]
+        self.ecmp = options.ecmp
         self._lanes = options.lanes
         self._has_data = options.has_data
         self._ahead_bytes = options.ahead_bytes or 2 * self.connections.window_bytes

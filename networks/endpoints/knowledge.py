@@ -17,7 +17,7 @@ from ringleaf.networks.endpoints.assignment import Assignment
 from ringleaf.networks.groups import Group
 from ringleaf.topologies.graph import attachment, link
 from ringleaf.topologies.loads import link_loads
-from ringleaf.topologies.routing import links_towards, routes
+from ringleaf.topologies.routing import dealt, links_towards, routes
 from ringleaf.units import PS_PER_S
 
 LinkPs = dict[tuple[str, str], float]
@@ -52,13 +52,15 @@ def places(graph: nx.Graph[str], groups: Sequence[Group]) -> list[Surroundings]:
     ]
 
 
-def busy_links(graph: nx.Graph[str], group: Group, schedule: Schedule) -> LinkPs:
+def busy_links(
+    graph: nx.Graph[str], group: Group, schedule: Schedule, *, ecmp: bool = False
+) -> LinkPs:
     """Return how long each link's direction is busy with a byte of a gradient.
 
-    Where switches may choose among ports, each gets an equal part. Where switches add up, each link
-    that the group may use carries every byte once.
+    Where switches may choose among ports (`ecmp`), each gets an equal part. Where switches add up,
+    each link that the group may use carries every byte once.
     """
-    table = routes(graph)
+    table = routes(graph) if ecmp else dealt(graph, routes(graph))
     rows = schedule.columns
     if (rows.op == AGGREGATE).any():
         ways = (links_towards(graph, group.nodes, node, table=table) for node in group.nodes)

@@ -267,7 +267,8 @@ class TrainingDirector:
             return {}
         schedules = self._ready[number].schedules
         endpoints = self.endpoints
-        return busy_links(endpoints.graph, endpoints.groups[number], schedules[max(schedules)])
+        group, longest = endpoints.groups[number], schedules[max(schedules)]
+        return busy_links(endpoints.graph, group, longest, ecmp=endpoints.ecmp)
 
     def _prepare(self) -> list[_Ready]:
         """Make the queue pairs and the memory of all collectives that will run."""

@@ -12,6 +12,7 @@ from ringleaf.experiments.figures.style import matplotlib_style
 from ringleaf.experiments.jobs import figures
 from ringleaf.experiments.jobs.results import Combination, JobRow, JobsCase
 from ringleaf.experiments.jobs.timeline import Span
+from ringleaf.hosts.scheduling.registry import SCHEDULERS
 
 
 def make_case(combination: Combination) -> JobsCase:
@@ -45,6 +46,7 @@ SHAPES = {
     "shared_fabric": cases_of(4, ["ring", "ps", "switchml", "atp"], ORDERS, [256]),
     "switch_memory": cases_of(4, ["switchml", "atp"], ["fifo"], [4, 16, 64, 256, 1024]),
     "one each": cases_of(2, ["ring", "ps", "switchml", "atp", "tree"], ["fifo"], [256]),
+    "all schedulers": cases_of(4, ["ring"], list(SCHEDULERS), [256]),
     "alone": cases_of(1, ["ring"], ["fifo"], [256]),
 }
 
@@ -55,6 +57,7 @@ SHAPES = {
         ("shared_fabric", figures.draw_links),
         ("switch_memory", figures.draw_memory),
         ("one each", figures.draw_queues),
+        ("all schedulers", figures.draw_links),
         ("alone", figures.draw_queues),
     ],
 )

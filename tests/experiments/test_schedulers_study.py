@@ -1,0 +1,91 @@
+"""The study of flow schedulers: ratios over fifo, and published orderings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.figures.style import matplotlib_style
+from ringleaf.experiments.spec.file import read_cases
+from ringleaf.experiments.studies.schedulers import (
+    CLAIMS,
+    SPECS,
+    Claim,
+    Measured,
+    draw,
+    judge,
+    measure,
+    ratios,
+    table,
+)
+from ringleaf.hosts.scheduling.registry import SCHEDULERS
+
+FIFO = Measured("small", "spread", "fifo", ("a", "b"), (4.0, 2.0), 0)
+FAST = Measured("small", "spread", "p3", ("a", "b"), (2.0, 2.0), 0)
+SPEC = """\
+topo: leafspine,leaves=2,spines=1,hosts=1
+jobs: [{model: {model}, ranks: 2, iterations: 4}]
+order: [fifo, p3]
+servers: 0
+"""
+MODEL = """\
+name: small
+layers: [{elements: 2000, forward: 2us, backward: 4us}]
+"""
+
+
+def test_ratios_are_each_jobs_over_fifos() -> None:
+    assert ratios([FIFO, FAST])["spread", "p3"] == (0.5, 1.0)
+    with pytest.raises(ConfigError, match="study: order must have 'fifo', got 'p3' without it"):
+        ratios([FAST])
+
+
+def test_claims_appear_or_not() -> None:
+    claims = [
+        Claim("p3", "fifo", "small", "spread", "2"),
+        Claim("fifo", "p3", "small", "spread", "3", "of that"),
+        Claim("p3", "fifo", "small", "packed", "4"),
+    ]
+    assert list(judge([FIFO, FAST], claims)) == [
+        "# p3 over fifo, small spread: appears: ours 1.500, published 2",
+        "# fifo over p3, small spread: does not appear, because of that: ours 0.667, published 3",
+    ]
+
+
+def test_a_small_study_measures_iterations_from_the_second_on(tmp_path: Path) -> None:
+    """An iteration computes for 6 us, and waits for 8 kB at 100 Gbit/s at least: 0.64 us."""
+    (tmp_path / "small.yaml").write_text(MODEL)
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(SPEC.replace("{model}", str(tmp_path / "small.yaml")))
+
+    found = list(measure(spec))
+
+    assert [each.order for each in found] == ["fifo", "p3"]
+    assert all(0.00664 < each.mean_ms < 0.1 and not each.wrong for each in found)
+    assert len(list(table(found))) == 5
+
+
+def test_a_study_needs_iterations(tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text(MODEL)
+    spec = tmp_path / "spec.yaml"
+    text = SPEC.replace("{model}", str(tmp_path / "small.yaml"))
+    spec.write_text(text.replace("iterations: 4", "iterations: 2"))
+    with pytest.raises(ConfigError, match="study: job 1 must have at least 3 iterations, got 2"):
+        list(measure(spec))
+
+
+def test_the_spec_has_every_scheduler_and_claims_are_about_them() -> None:
+    cases = [case for spec in SPECS for case in read_cases(spec)]
+    assert set(cases[0]["order"].split(",")) == set(SCHEDULERS)
+    assert {case["placement"] for case in cases[:2]} == {"spread", "packed"}
+    assert {name for claim in CLAIMS for name in (claim.faster, claim.slower)} <= set(SCHEDULERS)
+
+
+def test_the_figure_has_a_bar_for_each_scheduler() -> None:
+    with matplotlib_style():
+        figure = draw([FIFO, FAST])
+        assert len(figure.axes[0].patches) == 2
+        mpl.pyplot.close("all")
