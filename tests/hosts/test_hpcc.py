@@ -7,11 +7,13 @@ import struct
 import pytest
 from cc_sender import LINE_BPS, Sender
 from rc_wire import MTU, Wire, kinds
+from scapy.layers.l2 import Ether
 
 from ringleaf.hosts import rc
 from ringleaf.hosts.congestion.control import HEARD_AT, IN_FLIGHT, RATE_BPS, WINDOW
 from ringleaf.hosts.congestion.telemetry import TELEMETRY_BYTES
 from ringleaf.hosts.controllers import hpcc
+from ringleaf.hosts.rc.layers import ICRC, RoceData, Telemetry
 from ringleaf.hosts.rc.wire import ACK_HEAD_BYTES, ACKNOWLEDGE, HEAD_BYTES, ICRC_BYTES
 
 KBPS = LINE_BPS // 1000
@@ -119,3 +121,15 @@ def test_data_has_room_for_telemetry_and_answers_bring_it_back() -> None:
     answers = [f for f in wire.sent if f[42] == ACKNOWLEDGE]
     assert {len(f) for f in data[:-1]} == {HEAD_BYTES + TELEMETRY_BYTES + MTU + ICRC_BYTES}
     assert {len(f) for f in answers} == {ACK_HEAD_BYTES + TELEMETRY_BYTES + ICRC_BYTES}
+
+
+def test_scapy_shows_telemetry_in_data_and_answers() -> None:
+    wire = Wire(window=16, controller="hpcc")
+    wire.expect(1, 4096, MTU, tag=0)
+    wire.post(0, bytes(range(MTU)), 0, tag=0)
+    wire.run()
+    data, answer = (next(Ether(f) for f in wire.sent if f[42] == o) for o in (0xD4, ACKNOWLEDGE))
+    assert [len(each[Telemetry].hop) for each in (data, answer)] == [5, 5]
+    assert data[RoceData].load == bytes(range(MTU))
+    assert ICRC in data
+    assert ICRC in answer
