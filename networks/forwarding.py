@@ -19,12 +19,13 @@ from ringleaf.switches.p4runtime.table_rows import Item, TableRows, entities_of
 from ringleaf.topologies.addresses import PREFIX_BITS, ipv4, mac, subnet
 from ringleaf.topologies.arrays import SwitchArrays
 from ringleaf.topologies.detours import Pair, turns
-from ringleaf.topologies.graph import index, neighbors, port
+from ringleaf.topologies.graph import index, link, neighbors, port
 from ringleaf.topologies.route_table import Ports, PortSets, RouteTable
 from ringleaf.topologies.routing import dealt, routes
 
 FORWARDING_TABLES = ("ipv4_lpm", "ecmp_nexthop", "detours", "ecn_threshold")
 FORWARD, ECMP = 0, 1
+TELEMETRY_PROGRAM = "hpcc"
 CALLS = (("forward", ("port", "dmac")), ("ecmp", ("base", "count", "salt")))
 """The actions of routes, with their parameters."""
 
@@ -104,6 +105,23 @@ def tensor_queues(queues: Mapping[tuple[int | None, int], int]) -> list[fy.P4Tab
         )
         for (job, priority), queue in queues.items()
     ]
+
+
+def port_rates(graph: nx.Graph[str], switch: str) -> list[fy.P4TableEntry]:
+    """Return the entries of `p4/hpcc.p4` that say how fast a switch's ports send."""
+    return [
+        fy.P4TableEntry(
+            "port_rates",
+            match=fy.P4TableMatch(port=number),
+            action=fy.P4TableAction("set_rate", kbps=link(graph, switch, peer).rate_bps // 1000),
+        )
+        for number, peer in neighbors(graph, switch).items()
+    ]
+
+
+def program_entities(program: str, graph: nx.Graph[str], switch: str) -> Sequence[fy.P4TableEntry]:
+    """Return what a program needs besides forwarding."""
+    return port_rates(graph, switch) if program == TELEMETRY_PROGRAM else ()
 
 
 def salt(switch: str) -> int:

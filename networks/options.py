@@ -71,9 +71,14 @@ class NetworkOptions:
     message_overhead_ps: int = 0  # of a host's processor, per message: LogGP's o
     threads: int = 1  # that may handle events
 
+    @property
+    def switch_program(self) -> str:
+        """The program of switches that aggregate nothing: as the congestion control needs it."""
+        return find_controller(self.congestion).program or self.program
+
     def __post_init__(self) -> None:
         parse_scheduler(self.scheduler)
-        find_controller(self.congestion)
+        self._check_program()
         for name in ("loss", "duplicate", "reorder"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"options: {name} must be in [0, 1), got {getattr(self, name)}")
@@ -90,3 +95,13 @@ class NetworkOptions:
         for name in ("jitter_ps", "message_overhead_ps"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"options: {name} must be >= 0, got {getattr(self, name)}")
+
+    def _check_program(self) -> None:
+        wanted = find_controller(self.congestion).program
+        if not wanted:
+            return
+        other = self.program if self.system is None else "one that aggregates"
+        if other not in (wanted, "forward"):
+            raise ConfigError(
+                f"options: {self.congestion} needs switches that run {wanted}, got {other}"
+            )

@@ -27,6 +27,7 @@ _SOME_HEADERS = ("--Wdisable=unused",)  # of those that include/headers.p4 has f
 TARGETS = (
     Target("forward", "forward.p4"),
     Target("tensorexpress", "tensorexpress.p4"),
+    Target("hpcc", "hpcc.p4"),
     *(target for name in SYSTEMS.shipped() for target in SYSTEMS[name].builds),
     Target("router", "router.p4", _SOME_HEADERS),
     Target("acl", "acl.p4", _SOME_HEADERS),

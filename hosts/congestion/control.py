@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import address_of, handler
+from ringleaf.hosts.congestion.telemetry import TELEMETRY_BYTES
 from ringleaf.marking import NEVER, Marking
 from ringleaf.units import FOREVER_PS
 
@@ -53,6 +54,8 @@ CNP_DUE = 22  # 1: one is to be sent
 TIMES_AT = 23  # ring of the times at which packets were sent, by PSN; 0: none is kept
 TIMES_MASK = 24  # its size, a power of two, less one
 GAIN = 25  # factor on the growth of its window or rate, in units of 1 / ONE_GAIN
+TOLD_AT = 25  # in `arena.bytes`: telemetry to send back to the peer; 0: packets have none
+HEARD_AT = 26  # likewise: telemetry of the newest packet acknowledged, for `on_ack`
 OWN = 32  # a controller's own words start here
 CONTROL_WORDS = 64
 
@@ -91,6 +94,8 @@ class Controller:
         has_gain: Whether it multiplies the growth of its window or rate by GAIN.
         timed: Whether it wants to know DELAY_PS.
         routed: Whether it wants to know HOPS.
+        program: The program that switches must run for it; if it has one, packets have room for
+            telemetry, and `on_ack` finds that of the newest packet acknowledged at HEARD_AT.
     """
 
     name: str
@@ -106,6 +111,7 @@ class Controller:
     has_gain: bool = False
     timed: bool = False
     routed: bool = False
+    program: str = ""
 
 
 def make_control(
@@ -124,6 +130,7 @@ def make_control(
     at = store.allocate("words", CONTROL_WORDS)
     times = 1 << (window - 1).bit_length()
     times_at = store.allocate("words", times) if controller.timed else 0
+    told_at = store.allocate("bytes", 2 * TELEMETRY_BYTES) if controller.program else 0
     block = store.arena.words[at : at + CONTROL_WORDS]
     block[WINDOW] = block[MOST_WINDOW] = window
     block[LINE_BPS], block[RTT_PS] = line_bps, rtt_ps
@@ -131,6 +138,7 @@ def make_control(
     block[PACKET_BYTES], block[HOPS] = packet_bytes, hops
     block[TIMER_AT_PS], block[PRIORITY] = FOREVER_PS, UNSET
     block[TIMES_AT], block[TIMES_MASK] = times_at, times - 1
+    block[TOLD_AT], block[HEARD_AT] = told_at, told_at + TELEMETRY_BYTES
     block[CNP_GAP_PS] = controller.cnp_gap_ps and max(controller.cnp_gap_ps, rtt_ps)
     events = (
         controller.on_ack,

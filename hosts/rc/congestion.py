@@ -10,7 +10,7 @@ A17.9).
 from __future__ import annotations
 
 from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import handler_at, inline
+from ringleaf.compiled import copy_items, handler_at, inline
 from ringleaf.headers import ECN_MARKED, ECN_MASK, IP_TOS_AT, PRIORITIES, write_priority
 from ringleaf.hosts.agent import READY, TIMER_AT_PS
 from ringleaf.hosts.congestion.control import (
@@ -18,6 +18,7 @@ from ringleaf.hosts.congestion.control import (
     CNP_FROM_PS,
     CNP_GAP_PS,
     DELAY_PS,
+    HEARD_AT,
     IN_FLIGHT,
     MARKED,
     MARKS,
@@ -30,12 +31,14 @@ from ringleaf.hosts.congestion.control import (
     SEEN_MARKS,
     TIMES_AT,
     TIMES_MASK,
+    TOLD_AT,
     TOLD_MARKS,
     UNSET,
     WINDOW,
 )
 from ringleaf.hosts.congestion.control import PRIORITY as CONTROL_PRIORITY
 from ringleaf.hosts.congestion.control import TIMER_AT_PS as CONTROL_TIMER_AT_PS
+from ringleaf.hosts.congestion.telemetry import TELEMETRY_BYTES
 from ringleaf.hosts.fifo import fifo_push, open_fifo
 from ringleaf.hosts.rc.queue import is_owing
 from ringleaf.hosts.rc.state import (
@@ -56,11 +59,13 @@ from ringleaf.hosts.rc.state import (
 )
 from ringleaf.hosts.rc.state import RATE_BPS as QP_RATE_BPS
 from ringleaf.hosts.rc.wire import (
+    ACK_HEAD_BYTES,
     BECN,
     FRAME_OVERHEAD_BYTES,
     HEAD_BYTES,
     MARKS_MASK,
     NOTICES_AT,
+    body_bytes,
 )
 from ringleaf.units import FOREVER_PS, PS_PER_S
 from ringleaf.views import window
@@ -116,6 +121,31 @@ def note_post(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
 
 
 @inline
+def telemetry_room(arena: Arena, qp: Qp) -> int:
+    """Return the bytes that packets of a queue pair, data and answers, have for telemetry."""
+    block = qp.state[CONTROL_AT]
+    return TELEMETRY_BYTES if block > 0 and arena.words[block + TOLD_AT] > 0 else 0
+
+
+@inline
+def keep_telemetry(arena: Arena, qp: Qp, head: Bytes) -> None:
+    """Keep a data packet's telemetry for the next answer."""
+    if telemetry_room(arena, qp) > 0:
+        told_at = arena.words[qp.state[CONTROL_AT] + TOLD_AT]
+        copy_items(arena.bytes, told_at, head, HEAD_BYTES, TELEMETRY_BYTES)
+
+
+@inline
+def hear_telemetry(arena: Arena, qp: Qp, head: Bytes) -> None:
+    """Take the telemetry out of an answer, or note that it has none."""
+    heard_at = arena.words[qp.state[CONTROL_AT] + HEARD_AT]
+    if body_bytes(head) >= ACK_HEAD_BYTES - HEAD_BYTES + TELEMETRY_BYTES:
+        copy_items(arena.bytes, heard_at, head, ACK_HEAD_BYTES, TELEMETRY_BYTES)
+    else:
+        arena.bytes[heard_at] = 0
+
+
+@inline
 def note_ack(arena: Arena, at: int, qp: Qp, head: Bytes, packets: int, now_ps: int) -> None:
     """Handle an acknowledgement of `packets` that were not acknowledged before."""
     words = arena.words
@@ -129,6 +159,8 @@ def note_ack(arena: Arena, at: int, qp: Qp, head: Bytes, packets: int, now_ps: i
             sent_at += (qp.state[ACKED_PSN] - 1) & words[block + TIMES_MASK]
             sent_ps = words[sent_at]
             words[block + DELAY_PS] = now_ps - sent_ps if sent_ps != AGAIN_PS else 0
+        if words[block + TOLD_AT] > 0:
+            hear_telemetry(arena, qp, head)
         tell_controller(arena, at, qp, ON_ACK, packets, now_ps)
 
 

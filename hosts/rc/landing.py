@@ -6,7 +6,6 @@ import numpy as np
 
 from ringleaf.arena import Arena, Bytes
 from ringleaf.compiled import copy_items, inline
-from ringleaf.hosts.rc.wire import HEAD_BYTES
 from ringleaf.packets import HEAD_LEN, PAYLOAD_AT, Packet
 from ringleaf.views import window
 
@@ -38,24 +37,26 @@ def land(arena: Arena, how: int, target: int, source: Bytes, at: int, size_bytes
 
 
 @inline
-def land_packet(arena: Arena, view: Packet, how: int, target: int, size_bytes: int) -> None:
-    """Let a packet's data land; it is the packet's last use.
+def land_packet(
+    arena: Arena, view: Packet, start: int, how: int, target: int, size_bytes: int
+) -> None:
+    """Let a packet's data, from `start` in its head on, land; it is the packet's last use.
 
     The data may lie in the head, or in the payload, or begin in one and go on in the other, where
     an element may be in both.
     """
     head, payload = view.head, view.row[PAYLOAD_AT]
-    in_head = min(size_bytes, view.row[HEAD_LEN] - HEAD_BYTES)
+    in_head = min(size_bytes, view.row[HEAD_LEN] - start)
     split = 0 if how == COPY else in_head % ELEMENT_BYTES
     done = in_head - split
-    land(arena, how, target, head, HEAD_BYTES, done)
+    land(arena, how, target, head, start, done)
     if split > 0:
         for i in range(ELEMENT_BYTES):  # the start of the data is not needed any more
-            byte = head[HEAD_BYTES + done + i]
+            byte = head[start + done + i]
             if i >= split:
                 byte = arena.memory[payload + i - split]
-            head[HEAD_BYTES + i] = byte
-        land(arena, how, target + done, head, HEAD_BYTES, ELEMENT_BYTES)
+            head[start + i] = byte
+        land(arena, how, target + done, head, start, ELEMENT_BYTES)
         payload += ELEMENT_BYTES - split
         done += ELEMENT_BYTES
     land(arena, how, target + done, arena.memory, payload, size_bytes - done)

@@ -10,6 +10,9 @@ from scapy.fields import (
     BitEnumField,
     BitField,
     ByteEnumField,
+    ByteField,
+    IntField,
+    PacketListField,
     ShortField,
     StrField,
     ThreeBytesField,
@@ -18,6 +21,7 @@ from scapy.fields import (
 from scapy.layers.inet import UDP
 from scapy.packet import Packet, bind_layers
 
+from ringleaf.hosts.congestion.telemetry import MOST_HOPS
 from ringleaf.hosts.rc.wire import (
     ACKNOWLEDGE,
     ICRC_BYTES,
@@ -26,7 +30,9 @@ from ringleaf.hosts.rc.wire import (
     SEND_LAST,
     SEND_MIDDLE,
     SEND_ONLY,
+    TELEMETRY,
     UDP_PORT,
+    telemetry_bytes,
 )
 
 _OPCODES = {
@@ -36,6 +42,10 @@ _OPCODES = {
     SEND_ONLY: "SEND only",
     ACKNOWLEDGE: "acknowledge",
     PROBE: "probe",
+    TELEMETRY | SEND_FIRST: "SEND first, telemetry",
+    TELEMETRY | SEND_MIDDLE: "SEND middle, telemetry",
+    TELEMETRY | SEND_LAST: "SEND last, telemetry",
+    TELEMETRY | SEND_ONLY: "SEND only, telemetry",
 }
 
 
@@ -62,6 +72,8 @@ class BTH(Packet):
     def guess_payload_class(self, payload: bytes) -> type[Packet]:
         if self.opcode == ACKNOWLEDGE:
             return AETH
+        if telemetry_bytes(self.opcode):
+            return Telemetry
         return RoceData if len(payload) > ICRC_BYTES else ICRC
 
 
@@ -77,7 +89,36 @@ class AETH(Packet):
     ]
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:
-        return ICRC
+        return Telemetry if len(payload) > ICRC_BYTES else ICRC
+
+
+class Hop(Packet):
+    """What a switch tells of the port that a packet left by."""
+
+    name = "hop"
+    fields_desc = [  # noqa: RUF012
+        IntField("rate_kbps", 0),
+        IntField("sent_bytes", 0),
+        IntField("queue_packets", 0),
+        IntField("time_us", 0),
+    ]
+
+    def extract_padding(self, s: bytes) -> tuple[bytes, bytes]:
+        return b"", s
+
+
+class Telemetry(Packet):
+    """Telemetry: room for hops, of which so many have written, newest first."""
+
+    name = "telemetry"
+    fields_desc = [  # noqa: RUF012
+        ByteField("hops", 0),
+        ByteField("reserved", 0),
+        PacketListField("hop", [], Hop, count_from=lambda _: MOST_HOPS),
+    ]
+
+    def guess_payload_class(self, payload: bytes) -> type[Packet]:
+        return RoceData if len(payload) > ICRC_BYTES else ICRC
 
 
 class _AllButIcrc(StrField):

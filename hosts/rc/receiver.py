@@ -5,12 +5,12 @@ from __future__ import annotations
 from numba import types
 
 from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import compiled, inline
-from ringleaf.headers import UDP_LENGTH_AT, UDP_PAYLOAD_AT, get16, get24, put24, write_ip_checksum
+from ringleaf.compiled import compiled, copy_items, inline
+from ringleaf.headers import get24, put24, write_ip_checksum
 from ringleaf.hosts.agent import REFUSALS, complete
-from ringleaf.hosts.congestion.control import CNP_DUE
+from ringleaf.hosts.congestion.control import CNP_DUE, TOLD_AT
 from ringleaf.hosts.fifo import fifo_pop, fifo_push, open_fifo
-from ringleaf.hosts.rc.congestion import count_mark, write_notices
+from ringleaf.hosts.rc.congestion import count_mark, keep_telemetry, telemetry_room, write_notices
 from ringleaf.hosts.rc.landing import land_packet
 from ringleaf.hosts.rc.queue import owe
 from ringleaf.hosts.rc.sender import write_head
@@ -42,7 +42,6 @@ from ringleaf.hosts.rc.wire import (
     CNP_BYTES,
     CREDITS,
     HEAD_BYTES,
-    ICRC_BYTES,
     NOTICES_AT,
     OPCODE_AT,
     PSN_AT,
@@ -53,8 +52,11 @@ from ringleaf.hosts.rc.wire import (
     SEND_ONLY,
     SEQUENCE_NAK,
     SYNDROME_AT,
+    TELEMETRY_MASK,
+    body_bytes,
     credit_code,
     full_number,
+    telemetry_bytes,
 )
 from ringleaf.native import ARENA
 from ringleaf.packets import HEAD_LEN, PAYLOAD_LEN, Packet, allocate_packet, open_packet
@@ -117,7 +119,8 @@ def make_answer(arena: Arena, at: int) -> int:
     state[SYNDROME] = -1
     # An ACK names the last packet received, a NAK the one wanted (9.7.5.2).
     psn = state[EXPECTED_PSN] - (1 if syndrome == ACK else 0)
-    write_head(arena, qp, packet, ACKNOWLEDGE, psn, 4)
+    told = telemetry_room(arena, qp)
+    write_head(arena, qp, packet, ACKNOWLEDGE, psn, 4 + told)
     head = open_packet(arena, packet).head
     if syndrome == ACK:
         code = credit_code(state[RECEIVES_END] - state[RECEIVES_FIRST])
@@ -128,21 +131,22 @@ def make_answer(arena: Arena, at: int) -> int:
     if control > 0:
         write_notices(arena, qp, head)
     write_ip_checksum(head)
-    open_packet(arena, packet).row[HEAD_LEN] = ACK_HEAD_BYTES
+    if told > 0:
+        copy_items(head, ACK_HEAD_BYTES, arena.bytes, arena.words[control + TOLD_AT], told)
+    open_packet(arena, packet).row[HEAD_LEN] = ACK_HEAD_BYTES + told
     return packet
-
-
-@inline
-def data_bytes(head: Bytes) -> int:
-    """Return the message bytes in a packet by its UDP header, as short frames are padded."""
-    return get16(head, UDP_LENGTH_AT) - (8 + HEAD_BYTES - UDP_PAYLOAD_AT + ICRC_BYTES)
 
 
 @inline
 def is_whole(view: Packet) -> bool:
     """Return whether the packet is as long as its header says; else it was cut on its way."""
-    there = view.row[HEAD_LEN] + view.row[PAYLOAD_LEN] - HEAD_BYTES
-    return there >= 0 and 0 <= data_bytes(view.head) <= there
+    in_head = view.row[HEAD_LEN] - HEAD_BYTES
+    there = in_head + view.row[PAYLOAD_LEN]
+    if there < 0:
+        return False
+    body = body_bytes(view.head)
+    told = telemetry_bytes(view.head[OPCODE_AT])
+    return told <= body <= there and told <= in_head
 
 
 @inline
@@ -152,12 +156,13 @@ def place(arena: Arena, at: int, qp: Qp, view: Packet, opcode: int) -> bool:
     row = (state[RECEIVES_FIRST] % RING) * REQUEST_WORDS
     if opcode in (SEND_FIRST, SEND_ONLY):
         state[PLACED_BYTES] = 0
-    length = data_bytes(view.head)
+    told = telemetry_bytes(view.head[OPCODE_AT])
+    length = body_bytes(view.head) - told
     if state[PLACED_BYTES] + length > qp.receives[row + 1]:
         return False
     if arena.words[at + HAS_DATA]:
         target = qp.receives[row] + state[PLACED_BYTES]
-        land_packet(arena, view, qp.receives[row + 3], target, length)
+        land_packet(arena, view, HEAD_BYTES + told, qp.receives[row + 3], target, length)
     state[PLACED_BYTES] += length
     return True
 
@@ -181,6 +186,9 @@ def receive_data(arena: Arena, at: int, number: int, qp: Qp, packet: int, now_ps
     state = qp.state
     view = open_packet(arena, packet)
     opcode = view.head[OPCODE_AT]
+    if telemetry_bytes(opcode) > 0:
+        keep_telemetry(arena, qp, view.head)
+        opcode &= ~TELEMETRY_MASK
     psn = full_number(get24(view.head, PSN_AT), state[EXPECTED_PSN])
     if state[CONTROL_AT]:
         count_mark(arena, at, number, qp, view.head, now_ps)

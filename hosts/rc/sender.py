@@ -25,7 +25,14 @@ from ringleaf.headers import (
     write_ip_checksum,
 )
 from ringleaf.hosts.agent import PROGRESS, RETRANSMISSIONS, complete
-from ringleaf.hosts.rc.congestion import note_ack, note_loss, note_post, note_sent, pace
+from ringleaf.hosts.rc.congestion import (
+    note_ack,
+    note_loss,
+    note_post,
+    note_sent,
+    pace,
+    telemetry_room,
+)
 from ringleaf.hosts.rc.queue import await_answer, offer, sendable, set_deadline
 from ringleaf.hosts.rc.state import (
     ACK_EVERY,
@@ -75,6 +82,7 @@ from ringleaf.hosts.rc.wire import (
     RNR_NAK,
     SEQUENCE_NAK,
     SYNDROME_AT,
+    TELEMETRY,
     full_number,
     opcode_of,
 )
@@ -150,9 +158,15 @@ def make_data(arena: Arena, at: int, qp: Qp, now_ps: int) -> int:
     length = min(mtu, size - offset)
     is_last = offset + length == size
     packet = allocate_packet(arena)
-    write_head(arena, qp, packet, opcode_of(psn == first_psn, is_last), psn, length)
+    told = telemetry_room(arena, qp)
+    opcode = opcode_of(psn == first_psn, is_last) | (TELEMETRY if told > 0 else 0)
+    write_head(arena, qp, packet, opcode, psn, told + length)
     view = open_packet(arena, packet)
     head = view.head
+    if told > 0:
+        for i in range(HEAD_BYTES, HEAD_BYTES + told):
+            head[i] = 0
+        view.row[HEAD_LEN] = HEAD_BYTES + told
     every = 1 if state[CONTROL_AT] else state[ACK_EVERY]  # or a window may close on its own
     if is_last or (psn + 1) % every == 0:
         head[ACK_REQUEST_AT] = 0x80
@@ -162,7 +176,7 @@ def make_data(arena: Arena, at: int, qp: Qp, now_ps: int) -> int:
     view.row[PAYLOAD_LEN] = length
     state[NEXT_PSN] = psn + 1
     if state[CONTROL_AT] or state[RATE_BPS]:
-        pace(arena, at, qp, length, now_ps)
+        pace(arena, at, qp, told + length, now_ps)
     if state[CONTROL_AT]:
         note_sent(arena, qp, psn, now_ps)
     if is_last:

@@ -22,6 +22,8 @@ from ringleaf.headers import (
 from ringleaf.hosts.agent import AGENT_WORDS, HOST, make_agent
 from ringleaf.hosts.congestion.control import GAIN, ONE_GAIN, Controller, make_control
 from ringleaf.hosts.congestion.control import WINDOW as CONTROL_WINDOW
+from ringleaf.hosts.congestion.control import Controller, make_control
+from ringleaf.hosts.congestion.telemetry import TELEMETRY_BYTES
 from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_FIRST, FIFO_ROOM, FIFO_ROWS, FIFO_WORDS
 from ringleaf.hosts.rc.wire import (
     DEFAULT_PARTITION,
@@ -264,7 +266,9 @@ def control_qp(
         window=int(store.arena.words[start + ALLOWED]),
         line_bps=line_bps,
         rtt_ps=rtt_ps,
-        packet_bytes=int(store.arena.words[at + MTU]) + FRAME_OVERHEAD_BYTES,
+        packet_bytes=int(store.arena.words[at + MTU])
+        + FRAME_OVERHEAD_BYTES
+        + (TELEMETRY_BYTES if controller.program else 0),
         hops=hops,
     )
     words = store.arena.words

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from ringleaf.arena import Bytes
 from ringleaf.compiled import inline
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES
-from ringleaf.headers import UDP_PAYLOAD_AT
+from ringleaf.headers import UDP_LENGTH_AT, UDP_PAYLOAD_AT, get16
+from ringleaf.hosts.congestion.telemetry import TELEMETRY_BYTES
 
 UDP_PORT = 4791
 DEFAULT_PARTITION = 0xFFFF
@@ -20,6 +22,8 @@ ACKNOWLEDGE = 0x11
 CNP = 0x81  # congestion notification packet (annex A17.9.3): BTH and 16 reserved bytes
 PROBE = 0xC0  # our own, in the range that is left to manufacturers (9.2): BTH alone
 CNP_BYTES = 16
+TELEMETRY = 0xD0  # likewise, with a SEND's number: telemetry follows the BTH
+TELEMETRY_MASK = 0xF0
 
 # Offsets in the frame.
 OPCODE_AT = UDP_PAYLOAD_AT
@@ -52,6 +56,18 @@ def opcode_of(is_first: bool, is_last: bool) -> int:
     if is_first:
         return SEND_ONLY if is_last else SEND_FIRST
     return SEND_LAST if is_last else SEND_MIDDLE
+
+
+@inline
+def body_bytes(head: Bytes) -> int:
+    """Return the bytes between BTH and ICRC by the UDP header, as short frames are padded."""
+    return get16(head, UDP_LENGTH_AT) - (8 + HEAD_BYTES - UDP_PAYLOAD_AT + ICRC_BYTES)
+
+
+@inline
+def telemetry_bytes(opcode: int) -> int:
+    """Return the bytes of telemetry in a packet of data."""
+    return TELEMETRY_BYTES if opcode & TELEMETRY_MASK == TELEMETRY else 0
 
 
 @inline

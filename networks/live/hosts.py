@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import torch
 
 POOL_PACKETS = 4 * OUTBOX_ROWS
-HEADERS_BYTES = 128  # more than any of our packets has before and behind its payload
+HEADERS_BYTES = 256  # more than any of our packets has before and behind its payload
 LEAST_HEAD_BYTES = 2048  # SwitchML's packets don't keep to the MTU
 ALLOWANCE_PS = 5 * PS_PER_MS  # by which the operating system may lengthen a round trip
 

@@ -19,6 +19,7 @@ from ringleaf.networks.endpoints.operation import Combine
 from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.networks.groups import Group
+from ringleaf.networks.forwarding import forwarding_entities, program_entities
 from ringleaf.networks.live.crew import STALL_S
 from ringleaf.networks.live.engine import LinkEnd
 from ringleaf.networks.live.host_process import LivePlace
@@ -118,13 +119,16 @@ class MininetNetwork(GivesTensors):
         written: dict[str, Sequence[Any]] = dict(
             forwarding_entities(self.graph, ecmp=options.ecmp, ecn=options.ecn)
         )
+        for switch in switches(self.graph):
+            more = program_entities(options.switch_program, self.graph, switch)
+            written[switch] = [*written[switch], *more]
         for switch, assigned in options.assigned.items():
             if assigned.entities is not None:
                 written[switch] = assigned.entities
         told = self._hosts.entities
         entities = {name: [*written[name], *told.get(name, [])] for name in switches(self.graph)}
         systems = [group.system for group in self._hosts.groups if group.system is not None]
-        name = program_of(systems, options.lanes, options.program)
+        name = program_of(systems, options.lanes, options.switch_program)
         self._folders = None
         if options.record is not None or options.capture is not None:
             self._folders = Folders(options.record, options.capture)

@@ -24,7 +24,7 @@ from ringleaf.networks.endpoints.journal import Journal
 from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
-from ringleaf.networks.forwarding import forwarding_rows
+from ringleaf.networks.forwarding import forwarding_rows, program_entities
 from ringleaf.networks.groups import Group, whole
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
@@ -94,7 +94,7 @@ class VirtualNetwork(GivesTensors):
         self.now_ps = 0
         self.groups = groups or [whole(graph, options.system, options.servers)]
         systems = [group.system for group in self.groups if group.system is not None]
-        name = program_of(systems, options.lanes, options.program)
+        name = program_of(systems, options.lanes, options.switch_program)
         self.programs = self._load_programs(options.programs / f"{name}.json")
         loaded = set(self.programs.values())
         make_pool(
@@ -209,7 +209,8 @@ class VirtualNetwork(GivesTensors):
         made = {}
         for number, (name, program) in enumerate(self.programs.items()):
             own = options.assigned[name].entities if name in options.assigned else None
-            self._items[name] = list(rows[name] if own is None else own)
+            usual = [*rows[name], *program_entities(options.switch_program, self.graph, name)]
+            self._items[name] = usual if own is None else list(own)
             ports = len(neighbors(self.graph, name))
             switch = Switch(program, self.store, ports=ports, name=name, seed=seed + number)
             switch.write(self._items[name])

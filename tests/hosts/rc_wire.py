@@ -56,7 +56,7 @@ class Wire:
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
         self.store = Store(1 << 16)
-        make_pool(self.store, size=256, head_bytes=128, field_count=8, lane_count=0)
+        make_pool(self.store, size=256, head_bytes=256, field_count=8, lane_count=0)
         self.ring = make_ring(self.store, 1024)
         self.ends = [
             rc.make_rc(

@@ -34,7 +34,7 @@ def _received(before: bytes, data: bytes, in_head: int, how: int) -> bytes:
     view.head[HEAD_BYTES : HEAD_BYTES + in_head] = np.frombuffer(data[:in_head], np.uint8)
     view.row[HEAD_LEN] = HEAD_BYTES + in_head
     view.row[PAYLOAD_AT], view.row[PAYLOAD_LEN] = PAYLOAD, len(data) - in_head
-    land_packet(arena, view, how, TARGET, len(data))
+    land_packet(arena, view, HEAD_BYTES, how, TARGET, len(data))
     return arena.memory[TARGET - 8 : TARGET - 8 + len(before)].tobytes()
 
 

@@ -9,10 +9,10 @@ from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.controllers.dctcp import MARK_PACKETS
 
 SENDERS = 6
-LEAST_GOODPUT = {"dcqcn": 0.3}
-"""Of those whose rate is still on its way up: alpha is 1 at first, so every notice halves it."""
-LEAST_JAIN = {"pfabric": 0.7}
-"""Flows of one size are equal to pFabric."""
+LEAST_GOODPUT = {"dcqcn": 0.3, "hpcc": 0.75}
+"""DCQCN's alpha is 1 at first, so every notice halves the rate; HPCC's aim is 0.95."""
+LEAST_JAIN = {"pfabric": 0.7, "hpcc": 0.5}
+"""Flows of one size are equal to pFabric; HPCC's steps are small for so short a run."""
 SLOW = ("dcqcn-hpcc", "dcqcn-mellanox", "timely")
 """Their first steps down lead to the least rate, and their steps up take longer than these runs."""
 

@@ -39,7 +39,7 @@ def rows(base: int, ports: list[int]) -> list[fy.P4TableEntry]:
     ]
 
 
-@pytest.fixture(params=["forward", "switchml-64", "tensorexpress"])
+@pytest.fixture(params=["forward", "switchml-64", "tensorexpress", "hpcc"])
 def switch(request: pytest.FixtureRequest) -> Switch:
     """10.0.1.0/24 by port 1, but 10.0.1.9 by port 2; 10.2.0.0/16 by ports 3, 4 and 5."""
     group = fy.P4TableAction("ecmp", base=10, count=3, salt=salt("s1"))

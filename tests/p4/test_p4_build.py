@@ -15,7 +15,7 @@ from ringleaf.errors import BackendError
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "p4" / "build"
 NAMES = (
-    *("forward", "tensorexpress", "switchml-64", "switchml-256", "router", "acl"),
+    *("forward", "tensorexpress", "hpcc", "switchml-64", "switchml-256", "router", "acl"),
     *("atp-64", "atp-256", "atp-switchml-64", "atp-switchml-256"),
 )
 

@@ -1,0 +1,31 @@
+"""HPCC with the telemetry that switches write: `p4/hpcc.p4` on the way, hosts at its ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.studies.incast import run_incast
+from ringleaf.ina.registry import find_system
+from ringleaf.networks.options import NetworkOptions
+
+SENDERS = 6
+
+
+def test_an_incast_fills_the_link_up_to_eta_with_next_to_no_queue() -> None:
+    """Li et al., SIGCOMM 2019, section 3: utilisation is held at 0.95, so queues drain."""
+    run = run_incast("hpcc", senders=SENDERS, size_bytes=4 << 20)
+    assert 0.85 < run.goodput < 0.97
+    assert run.mean_queue_bytes < 8 * 4096
+    assert run.result.drops == run.result.retransmissions == 0
+
+
+def test_options_take_the_program_that_hpcc_needs_and_refuse_others() -> None:
+    assert NetworkOptions(congestion="hpcc").switch_program == "hpcc"
+    assert NetworkOptions(congestion="swift", program="tensorexpress").switch_program == (
+        "tensorexpress"
+    )
+    with pytest.raises(ConfigError, match="hpcc needs switches that run hpcc, got tensorexpress"):
+        NetworkOptions(congestion="hpcc", program="tensorexpress")
+    with pytest.raises(ConfigError, match="hpcc needs switches that run hpcc, got one that"):
+        NetworkOptions(congestion="hpcc", system=find_system("switchml"))
