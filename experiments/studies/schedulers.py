@@ -135,9 +135,6 @@ CLAIMS = (
         "bytescheduler",
         ALL,
         "packed",
-        "up to 1.4 (Prophet's abstract)",
-        "that is of servers in a cloud whose partitions pay for their start; here a partition's "
-        "start takes microseconds, and blocks that wait for one another leave the line idle",
         "up to 1.4 over priority schedulers (abstract)",
         "starting a partition costs little here (p3, which waits for each, is some 1 % behind), so "
         "blocks have nothing to save",
@@ -150,24 +147,6 @@ CLAIMS = (
         "aalo",
         ALL,
         "spread",
-        "total completion time -58.4 %, so 2.4 (Parrot's abstract)",
-        "that is of hundreds of jobs that come and go; of four that last, all take turns, and "
-        "rates that hold for a collective leave what others do not use",
-    ),
-    Claim(
-        "cassini",
-        FIFO,
-        "spread",
-        "mean 1.6 (CASSINI's abstract)",
-        "the links carry more than they can in an iteration, so no shift has room for all, and "
-        "jobs' iterations differ in length",
-    ),
-    Claim(
-        "mltcp",
-        FIFO,
-        "spread",
-        "mean up to 2 (MLTCP's abstract)",
-        "windows of a few packets have little room to grow in few iterations",
         "total completion time -58.4 %, so 2.4 (abstract)",
         "jobs that share a link are alike and last, so one loses what the other gains; there is no "
         "queue in which short ones could pass",

@@ -53,9 +53,9 @@ CNP_FROM_PS = 21  # earliest time of the next CNP
 CNP_DUE = 22  # 1: one is to be sent
 TIMES_AT = 23  # ring of the times at which packets were sent, by PSN; 0: none is kept
 TIMES_MASK = 24  # its size, a power of two, less one
-GAIN = 25  # factor on the growth of its window or rate, in units of 1 / ONE_GAIN
 TOLD_AT = 25  # in `arena.bytes`: telemetry to send back to the peer; 0: packets have none
 HEARD_AT = 26  # likewise: telemetry of the newest packet acknowledged, for `on_ack`
+GAIN = 27  # factor on the growth of its window or rate, in units of 1 / ONE_GAIN
 OWN = 32  # a controller's own words start here
 CONTROL_WORDS = 64
 

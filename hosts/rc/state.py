@@ -22,7 +22,6 @@ from ringleaf.headers import (
 from ringleaf.hosts.agent import AGENT_WORDS, HOST, make_agent
 from ringleaf.hosts.congestion.control import GAIN, ONE_GAIN, Controller, make_control
 from ringleaf.hosts.congestion.control import WINDOW as CONTROL_WINDOW
-from ringleaf.hosts.congestion.control import Controller, make_control
 from ringleaf.hosts.congestion.telemetry import TELEMETRY_BYTES
 from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_FIRST, FIFO_ROOM, FIFO_ROWS, FIFO_WORDS
 from ringleaf.hosts.rc.wire import (

@@ -17,9 +17,8 @@ from ringleaf.hosts.plan import Plans
 from ringleaf.ina.registry import program_of
 from ringleaf.networks.endpoints.operation import Combine
 from ringleaf.networks.endpoints.tensors import GivesTensors
-from ringleaf.networks.forwarding import forwarding_entities
-from ringleaf.networks.groups import Group
 from ringleaf.networks.forwarding import forwarding_entities, program_entities
+from ringleaf.networks.groups import Group
 from ringleaf.networks.live.crew import STALL_S
 from ringleaf.networks.live.engine import LinkEnd
 from ringleaf.networks.live.host_process import LivePlace
