@@ -77,7 +77,7 @@ def test_parrots_program_overloads_no_link(jobs: dict[int, Standing]) -> None:
 def test_sincronia_puts_last_who_hinders_most_on_the_busiest_link() -> None:
     """The bottleneck is UP, with 9. Job 1 has 5 of it for a weight of 1, and goes last.
 
-    The others' weights become 1 - 3/5 and 1 - 1/5. OTHER has 2 + 3, UP has 3 + 1: on OTHER, job 0 has
+    The others' weights become 1 - 3/5 and 1 - 1/5. OTHER has 2 + 3, UP 3 + 1: on OTHER, job 0 has
     0.4 / 2 = 0.2 per unit, and job 2 0.8 / 3. So job 0 goes before job 1, and job 2 first.
     """
     demands = {0: {UP: 3.0, OTHER: 2.0}, 1: {UP: 5.0}, 2: {UP: 1.0, OTHER: 3.0}}
