@@ -67,7 +67,10 @@ def shared_links(jobs: Mapping[int, Prospect]) -> dict[Link, list[int]]:
 
 
 def shifts(jobs: Mapping[int, Prospect]) -> dict[int, int]:
-    """Return each job's shift, by walking the graph of jobs and the links that they share."""
+    """Return each job's shift, by walking the graph of jobs and the links that they share.
+
+    The first of those that links join begins when it likes; the others are shifted against it.
+    """
     links = shared_links(jobs)
     own = {
         link: link_shifts({number: jobs[number] for number in on_it}, link)
@@ -77,7 +80,7 @@ def shifts(jobs: Mapping[int, Prospect]) -> dict[int, int]:
     for root in jobs:
         if root in found:
             continue
-        found[root] = 0
+        found[root] = jobs[root].start_ps % jobs[root].period_ps  # it need not wait
         queue = deque([root])
         while queue:
             here = queue.popleft()

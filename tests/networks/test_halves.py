@@ -12,7 +12,7 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.ring import ring_all_gather, ring_allreduce
-from ringleaf.collectives.schedule import check
+from ringleaf.collectives.schedule import Op, Schedule, Transfer, check
 from ringleaf.networks.endpoints.halves import halves
 from ringleaf.tensors import as_arrays, as_tensors
 
@@ -51,3 +51,8 @@ def test_sums_of_switches_and_other_collectives_have_no_halves() -> None:
     assert halves(ring_all_gather(4)) is None
     assert halves(ring_allreduce(1)) is None
     assert halves(ALGORITHMS["ps"].build(4, size_bytes=64, servers=2)) is None
+
+
+def test_what_is_copied_before_it_is_added_up_has_no_halves() -> None:
+    rows = (Transfer(0, 0, 1, 0, Op.COPY), Transfer(1, 1, 0, 0, Op.REDUCE))
+    assert halves(Schedule(Collective.ALLREDUCE, "by hand", 2, 1, rows)) is None

@@ -75,14 +75,14 @@ def test_parrots_program_overloads_no_link(jobs: dict[int, Standing]) -> None:
 
 
 def test_sincronia_puts_last_who_hinders_most_on_the_busiest_link() -> None:
-    """Bottleneck: link A with 9. Job 1 has 5 of it for a weight of 1, and goes last.
+    """The bottleneck is UP, with 9. Job 1 has 5 of it for a weight of 1, and goes last.
 
-    The others' weights become 1 - 3/5 and 1 - 1/5. B has 2 + 4, A has 3 + 1: of B, job 2 has a
-    weight of 0.8 / 4 = 0.2 per unit and job 0 0.4 / 2 = 0.2. It is a tie, so the later job waits.
+    The others' weights become 1 - 3/5 and 1 - 1/5. OTHER has 2 + 3, UP 3 + 1: on OTHER, job 0 has
+    0.4 / 2 = 0.2 per unit, and job 2 0.8 / 3. So job 0 goes before job 1, and job 2 first.
     """
-    demands = {0: {UP: 3.0, OTHER: 2.0}, 1: {UP: 5.0}, 2: {UP: 1.0, OTHER: 4.0}}
+    demands = {0: {UP: 3.0, OTHER: 2.0}, 1: {UP: 5.0}, 2: {UP: 1.0, OTHER: 3.0}}
 
-    assert sincronia.order(demands, {0: 1.0, 1: 1.0, 2: 1.0}) == [0, 2, 1]
+    assert sincronia.order(demands, {0: 1.0, 1: 1.0, 2: 1.0}) == [2, 0, 1]
 
 
 def test_sincronia_serves_heavy_coflows_first() -> None:

@@ -75,4 +75,12 @@ def test_jobs_begin_when_their_iterations_are_due() -> None:
 
 
 def test_jobs_that_share_nothing_are_not_shifted() -> None:
-    assert SCHEDULER.starts({0: prospect(UP), 1: prospect(OTHER)}) == {0: 0, 1: 0}
+    ms = PS_PER_MS
+    jobs = {0: prospect(UP), 1: prospect(OTHER, start_ps=30 * ms)}
+    assert SCHEDULER.starts(jobs) == {0: 0, 1: 30 * ms}
+
+
+def test_the_first_of_those_that_share_a_link_does_not_wait() -> None:
+    ms = PS_PER_MS
+    jobs = {0: prospect(UP, start_ps=130 * ms), 1: prospect(UP)}
+    assert SCHEDULER.starts(jobs) == {0: 130 * ms, 1: 80 * ms}
