@@ -38,7 +38,9 @@ def make_schedule(elements: int = ELEMENTS) -> Schedule:
     return ALGORITHMS["ring"].build(2, size_bytes=4 * elements, hierarchy=(2,))
 
 
-def run_pair(places: list[LivePlace], elements: int = ELEMENTS, **options: float) -> LiveOutcome:
+def run_pair(
+    places: list[LivePlace], elements: int = ELEMENTS, **options: float | str
+) -> LiveOutcome:
     """Run a ring between two hosts, and compare with the oracle bit for bit."""
     graph = build(GRAPH)
     crew = LiveHosts(graph, NetworkOptions(**options))  # type: ignore[arg-type]
@@ -72,6 +74,15 @@ def test_rings_go_round_while_a_program_asks_for_timestamps() -> None:
         outcome = run_pair(make_places(paths), elements=5 * MAX_FRAMES * 64, mtu=256)
 
     assert all(each["received"] > MAX_FRAMES for each in outcome.counters)
+
+
+@pytest.mark.parametrize("control", ["swift", "nscc", "pfabric", "hpcc"])
+def test_congestion_controls_work_live(control: str) -> None:
+    with namespaces(2) as paths:
+        join((0, "eth0"), (1, "eth0"))
+        outcome = run_pair(make_places(paths, loss=0.02), congestion=control)
+
+    assert all(counted["tx_line_bytes"] > 4 * ELEMENTS for counted in outcome.counters)
 
 
 def test_lost_packets_are_sent_again() -> None:
