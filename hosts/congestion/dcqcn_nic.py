@@ -8,6 +8,8 @@ before each cut; without it, only before the first cut since the rate was raised
 
 Numbers are those of the cards, so they are absolute, whatever the line's rate. The sender starts at
 the line's rate. An acknowledgement with marks is the notice, as in the simulator.
+
+How its timers start and stop beyond what these numbers say is from memory of that simulator.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ raises in a row, they are larger.
 The three times are the simulator's for a least round trip of 20 us, and in proportion where this
 network's is longer. The steps up are a parameter of ours: a thousandth of the line's rate, and ten
 times as much after five raises; the simulator's are absolute, 5 and 50 Mbit/s. Losses are ignored.
+When the simulator updates its rate, once per window, is from memory of it.
 """
 
 from __future__ import annotations
