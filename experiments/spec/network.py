@@ -309,7 +309,8 @@ class NetworkSpec(Checked):
         ):
             value = getattr(self, name)
             if value:
-                got = exact_time(value) if name.endswith("_ps") else str(value)
+                got = exact_time(value) if name.endswith("_ps") else value
+                got = str(got) if isinstance(got, Path) else got
                 raise ConfigError(
                     f"{name.removesuffix('_ps')}: not on a live network, got {got!r}; "
                     f"take net={VIRTUAL}"
