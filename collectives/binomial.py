@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from ringleaf.collectives.cost import AlphaBeta, Cost
-from ringleaf.collectives.rows import Column
+from ringleaf.collectives.powers import binomial_parents, powers_below
 from ringleaf.collectives.schedule import (
     Collective,
     Columns,
@@ -28,8 +26,8 @@ def binomial_broadcast(ranks: int, root: int = 0) -> Schedule:
     check_ranks("binomial_broadcast", ranks)
     check_root("binomial_broadcast", root, ranks)
     parts = []
-    for step, distance in enumerate(reversed(_distances(ranks))):
-        near = _near(ranks, distance)
+    for step, distance in enumerate(reversed(powers_below(ranks))):
+        near = binomial_parents(ranks, distance)
         src, dst = (root + near) % ranks, (root + near + distance) % ranks
         parts.append(Columns.transfers(step, src, dst, 0, Op.COPY))
     rows = Rows(Columns.joined(parts))
@@ -45,30 +43,17 @@ def binomial_reduce(ranks: int, root: int = 0) -> Schedule:
     check_ranks("binomial_reduce", ranks)
     check_root("binomial_reduce", root, ranks)
     parts = []
-    for step, distance in enumerate(_distances(ranks)):
-        near = _near(ranks, distance)
+    for step, distance in enumerate(powers_below(ranks)):
+        near = binomial_parents(ranks, distance)
         src, dst = (root + near + distance) % ranks, (root + near) % ranks
         parts.append(Columns.transfers(step, src, dst, 0, Op.REDUCE))
     rows = Rows(Columns.joined(parts))
     return Schedule(Collective.REDUCE, "binomial", ranks, 1, rows, root)
 
 
-def _distances(ranks: int) -> list[int]:
-    """Return the powers of two below `ranks`."""
-    return [1 << level for level in range((ranks - 1).bit_length())]
-
-
-def _near(ranks: int, distance: int) -> Column:
-    """Return the nodes that exchange data with one `distance` further from the root.
-
-    They are given as distances from the root.
-    """
-    return np.arange(0, ranks - distance, 2 * distance)
-
-
 def binomial_broadcast_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:
     """Return the cost of ceil(log2 n) messages of S, all of them sent by the root."""
-    return _cost(ranks, size_bytes, fabric, busiest_sends=len(_distances(ranks)))
+    return _cost(ranks, size_bytes, fabric, busiest_sends=len(powers_below(ranks)))
 
 
 def binomial_reduce_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:
@@ -77,7 +62,7 @@ def binomial_reduce_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost
 
 
 def _cost(ranks: int, size_bytes: int, fabric: AlphaBeta, busiest_sends: int) -> Cost:
-    steps = len(_distances(ranks))
+    steps = len(powers_below(ranks))
     step_ps = fabric.worst_latency_ps(ranks) + fabric.port_ps(size_bytes)
     return Cost(steps * step_ps, busiest_sends * size_bytes, steps)
 

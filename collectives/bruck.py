@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ringleaf.collectives.cost import AlphaBeta, Cost, steps_cost
+from ringleaf.collectives.powers import powers_below
 from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
 
 
@@ -23,7 +24,7 @@ def bruck_all_gather(ranks: int) -> Schedule:
     """
     check_ranks("bruck_all_gather", ranks)
     parts = []
-    for step, distance in enumerate(_distances(ranks)):
+    for step, distance in enumerate(powers_below(ranks)):
         offset, src = np.ogrid[: min(distance, ranks - distance), :ranks]
         chunk, dst = (src + offset) % ranks, (src - distance) % ranks
         moved = Columns.transfers(step, src, dst, chunk, Op.COPY)
@@ -33,7 +34,7 @@ def bruck_all_gather(ranks: int) -> Schedule:
 
 def bruck_all_gather_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:
     """Return the cost of messages of 1, 2, 4, ... chunks of S / n bytes."""
-    counts = [min(distance, ranks - distance) for distance in _distances(ranks)]
+    counts = [min(distance, ranks - distance) for distance in powers_below(ranks)]
     return steps_cost(
         [1] * len(counts), [count * size_bytes / ranks for count in counts], ranks, fabric
     )
@@ -54,7 +55,7 @@ def bruck_all_to_all(ranks: int) -> Schedule:
     """
     check_ranks("bruck_all_to_all", ranks)
     parts = []
-    for step, distance in enumerate(_distances(ranks)):
+    for step, distance in enumerate(powers_below(ranks)):
         chunks = np.arange(ranks)
         src, chunk = np.arange(ranks)[:, None], chunks[chunks & distance > 0][None, :]
         parts.append(Columns.transfers(step, src, (src + distance) % ranks, chunk, Op.COPY))
@@ -65,12 +66,7 @@ def bruck_all_to_all(ranks: int) -> Schedule:
 def bruck_all_to_all_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:
     """Return the cost of ceil(log2 n) steps, each of about half of the chunks."""
     chunks = np.arange(ranks)
-    counts = [int(np.count_nonzero(chunks & distance)) for distance in _distances(ranks)]
+    counts = [int(np.count_nonzero(chunks & distance)) for distance in powers_below(ranks)]
     return steps_cost(
         [1] * len(counts), [count * size_bytes / ranks for count in counts], ranks, fabric
     )
-
-
-def _distances(ranks: int) -> list[int]:
-    """Return the powers of two below `ranks`."""
-    return [1 << level for level in range((ranks - 1).bit_length())]

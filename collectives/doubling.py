@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from ringleaf.collectives.cost import AlphaBeta, Cost, steps_cost
+from ringleaf.collectives.powers import Fold
 from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
 
 
 def recursive_doubling_allreduce(ranks: int) -> Schedule:
     """Return a schedule in which pairs exchange tensors, ever farther apart, and both add.
 
-    With a number of ranks that is no power of two, the first ones pair up: the odd one of a pair
-    adds its tensor to the even one's before, and gets the result after. Two ranks swap what they
-    add to, so messages land in buffers first.
+    With a number of ranks that is no power of two, the first ones pair up (`Fold`). Two ranks
+    swap what they add to, so messages land in buffers first.
 
     Raises:
         ScheduleError: If `ranks` < 1.
@@ -23,17 +23,13 @@ def recursive_doubling_allreduce(ranks: int) -> Schedule:
         in MPICH", IJHPCA 19(1), 2005.
     """
     check_ranks("recursive_doubling_allreduce", ranks)
-    power = 1 << ranks.bit_length() - 1
-    extra = ranks - power
-    even, i = 2 * np.arange(extra), np.arange(power)
-    rank_of = np.where(i < extra, 2 * i, i + extra)
-    first = 1 if extra else 0
-    levels = power.bit_length() - 1
-    parts = [Columns.transfers(0, even + 1, even, 0, Op.REDUCE)]
-    for level in range(levels):
+    fold = Fold(ranks, chunks=1)
+    first, rank_of, i = fold.first_step, fold.rank_of, np.arange(fold.power)
+    parts = [fold.before()]
+    for level in range(fold.levels):
         partner = rank_of[i ^ (1 << level)]
         parts.append(Columns.transfers(first + level, rank_of, partner, 0, Op.REDUCE))
-    parts.append(Columns.transfers(first + levels, even, even + 1, 0, Op.COPY))
+    parts.append(fold.after(first + fold.levels))
     rows = Rows(Columns.joined(parts))
     return Schedule(Collective.ALLREDUCE, "recursivedoubling", ranks, 1, rows)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ringleaf.collectives.cost import AlphaBeta, Cost, steps_cost
+from ringleaf.collectives.powers import Fold
 from ringleaf.collectives.rows import Column
 from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
 
@@ -15,8 +16,7 @@ def halving_doubling_allreduce(ranks: int) -> Schedule:
     """Return a schedule that exchanges halves with ever farther partners, then gives sums back.
 
     Neighbours exchange the largest halves. With a number of ranks that is no power of two,
-    the first ones pair up: the odd one of a pair adds its tensor to the even one's before,
-    and gets the result after.
+    the first ones pair up (`Fold`).
 
     Raises:
         ScheduleError: If `ranks` < 1.
@@ -26,10 +26,10 @@ def halving_doubling_allreduce(ranks: int) -> Schedule:
         in MPICH", IJHPCA 19(1), 2005.
     """
     check_ranks("halving_doubling_allreduce", ranks)
-    power = _power_of_two(ranks)
-    parts = [_fold(ranks, power), *_exchange(ranks, power), _unfold(ranks, power)]
+    fold = Fold(ranks, chunks=_power_of_two(ranks))
+    parts = [fold.before(), *_exchange(fold), fold.after(fold.first_step + 2 * fold.levels)]
     rows = Rows(Columns.joined(parts))
-    return Schedule(Collective.ALLREDUCE, "halvingdoubling", ranks, power, rows)
+    return Schedule(Collective.ALLREDUCE, "halvingdoubling", ranks, fold.power, rows)
 
 
 def _power_of_two(ranks: int) -> int:
@@ -37,24 +37,10 @@ def _power_of_two(ranks: int) -> int:
     return 1 << (ranks.bit_length() - 1)
 
 
-def _fold(ranks: int, power: int) -> Columns:
-    even = 2 * np.arange(ranks - power)
-    return Columns.transfers(0, even + 1, even, 0, Op.REDUCE, size=power)
-
-
-def _unfold(ranks: int, power: int) -> Columns:
-    even = 2 * np.arange(ranks - power)
-    step = 1 + 2 * (power.bit_length() - 1)
-    return Columns.transfers(step, even, even + 1, 0, Op.COPY, size=power)
-
-
-def _exchange(ranks: int, power: int) -> Iterator[Columns]:
+def _exchange(fold: Fold) -> Iterator[Columns]:
     """Yield the steps; in each, participants exchange blocks with a partner."""
-    extra = ranks - power
+    power, levels, rank_of, first_step = fold.power, fold.levels, fold.rank_of, fold.first_step
     i = np.arange(power)
-    rank_of = np.where(i < extra, 2 * i, i + extra)
-    first_step = 1 if extra else 0
-    levels = power.bit_length() - 1
     for level in range(levels):
         partner, size = i ^ (1 << level), power >> (level + 1)
         start = _first_chunk(partner, level + 1, power)

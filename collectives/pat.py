@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ringleaf.collectives.cost import AlphaBeta, Cost, steps_cost
-from ringleaf.collectives.rows import Column
+from ringleaf.collectives.powers import binomial_parents, powers_below
 from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
 
 
@@ -26,9 +26,8 @@ def pat_all_gather(ranks: int) -> Schedule:
         arXiv 2506.20252, 2025; without its limit of buffers, as these ranks gather in place.
     """
     check_ranks("pat_all_gather", ranks)
-    parts = [
-        _edges(ranks, distance, step, Op.COPY) for step, distance in enumerate(_distances(ranks))
-    ]
+    farthest_first = reversed(powers_below(ranks))
+    parts = [_edges(ranks, distance, step, Op.COPY) for step, distance in enumerate(farthest_first)]
     rows = Rows(Columns.joined(parts))
     return Schedule(Collective.ALL_GATHER, "pat", ranks, ranks, rows)
 
@@ -45,7 +44,7 @@ def pat_reduce_scatter(ranks: int) -> Schedule:
     check_ranks("pat_reduce_scatter", ranks)
     parts = [
         _edges(ranks, distance, step, Op.REDUCE)
-        for step, distance in enumerate(reversed(_distances(ranks)))
+        for step, distance in enumerate(powers_below(ranks))
     ]
     rows = Rows(Columns.joined(parts))
     return Schedule(Collective.REDUCE_SCATTER, "pat", ranks, ranks, rows)
@@ -53,25 +52,15 @@ def pat_reduce_scatter(ranks: int) -> Schedule:
 
 def _edges(ranks: int, distance: int, step: int, op: Op) -> Columns:
     """Return all trees' edges of one length: down to copy, up to reduce."""
-    near, src = _near(ranks, distance)[None, :], np.arange(ranks)[:, None]
+    near, src = binomial_parents(ranks, distance)[None, :], np.arange(ranks)[:, None]
     chunk, dst = (src - near) % ranks, (src + distance) % ranks
     ends = (src, dst) if op is Op.COPY else (dst, src)
     return Columns.transfers(step, *ends, chunk, op)
 
 
-def _near(ranks: int, distance: int) -> Column:
-    """Return the places in a tree, as distances from its root, that pass on so far."""
-    return np.arange(0, ranks - distance, 2 * distance)
-
-
-def _distances(ranks: int) -> list[int]:
-    """Return the powers of two below `ranks`, largest first."""
-    return [1 << level for level in reversed(range((ranks - 1).bit_length()))]
-
-
 def pat_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:
     """Return the cost of messages with the chunks of all trees that pass there."""
-    counts = [len(_near(ranks, distance)) for distance in _distances(ranks)]
+    counts = [len(binomial_parents(ranks, distance)) for distance in powers_below(ranks)[::-1]]
     return steps_cost(
         [1] * len(counts), [count * size_bytes / ranks for count in counts], ranks, fabric
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from ringleaf.collectives.cost import AlphaBeta, Cost
 from ringleaf.collectives.pat import pat_reduce_scatter
+from ringleaf.collectives.powers import binomial_parents, powers_below
 from ringleaf.collectives.schedule import (
     Collective,
     Columns,
@@ -103,9 +104,8 @@ def _one(step: int, src: int, dst: int, stop: int, root: int, ranks: int, op: Op
 
 def _tree(ranks: int) -> Iterator[tuple[int, np.ndarray]]:
     """Yield the lengths of a binomial tree's edges, longest first, and where they begin."""
-    for level in reversed(range((ranks - 1).bit_length())):
-        distance = 1 << level
-        yield distance, np.arange(0, ranks - distance, 2 * distance)
+    for distance in reversed(powers_below(ranks)):
+        yield distance, binomial_parents(ranks, distance)
 
 
 def scatter_broadcast_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:

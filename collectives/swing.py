@@ -6,6 +6,7 @@ import numpy as np
 
 from ringleaf.collectives.cost import AlphaBeta, Cost
 from ringleaf.collectives.halving_doubling import halving_doubling_cost
+from ringleaf.collectives.powers import Fold
 from ringleaf.collectives.rows import Column
 from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
 
@@ -15,7 +16,7 @@ def swing_allreduce(ranks: int) -> Schedule:
 
     Even ranks go one way round and odd ones the other, so that pairs match. In each step a rank
     sends what its partner, and those whom that partner will yet meet, are in charge of. With a
-    number of ranks that is no power of two, the first ones pair up as for halving and doubling.
+    number of ranks that is no power of two, the first ones pair up (`Fold`).
 
     Raises:
         ScheduleError: If `ranks` < 1.
@@ -26,13 +27,10 @@ def swing_allreduce(ranks: int) -> Schedule:
     """
     check_ranks("swing_allreduce", ranks)
     power = 1 << ranks.bit_length() - 1
-    extra = ranks - power
-    i, even = np.arange(power), 2 * np.arange(extra)
-    rank_of = np.where(i < extra, 2 * i, i + extra)
-    levels = power.bit_length() - 1
-    first = 1 if extra else 0
+    fold = Fold(ranks, chunks=power)
+    levels, first, rank_of = fold.levels, fold.first_step, fold.rank_of
     owned = _owned(power, levels)
-    parts = [Columns.transfers(0, even + 1, even, 0, Op.REDUCE, size=power)]
+    parts = [fold.before()]
     for level in range(levels):
         partner = partners(power, level)
         parts.append(_moved(first + level, rank_of, partner, owned[level + 1][partner], Op.REDUCE))
@@ -40,7 +38,7 @@ def swing_allreduce(ranks: int) -> Schedule:
         partner = partners(power, level)
         step = first + 2 * levels - 1 - level
         parts.append(_moved(step, rank_of, partner, owned[level + 1], Op.COPY))
-    parts.append(Columns.transfers(first + 2 * levels, even, even + 1, 0, Op.COPY, size=power))
+    parts.append(fold.after(first + 2 * levels))
     rows = Rows(Columns.joined(parts))
     return Schedule(Collective.ALLREDUCE, "swing", ranks, power, rows)
 

@@ -76,7 +76,7 @@ class Shape:
 
     @property
     def verdict(self) -> str:
-        """What was found, in a word, and in figures."""
+        """The finding: whether the shape appears, and our figures."""
         return f"{'appears' if self.appears else 'does not appear'}: {self.ours}"
 
 

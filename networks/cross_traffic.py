@@ -31,7 +31,7 @@ _KEY_BYTES = 17  # kind, and an address of up to 16 bytes
 _FIRST_SOURCE_PORT = 0xC000  # dynamic ports, RFC 6335
 _SOURCE_PORTS = 0x4000
 
-# Of frames.
+# Offsets and types in Ethernet frames.
 _TYPE_AT, _IP_AT = 12, 14
 _IPV4, _IPV6 = 0x0800, 0x86DD
 _KINDS = (

@@ -47,7 +47,7 @@ Spread = Callable[[Callable[[int], None], Sequence[int]], Iterator[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """What was skipped of a collective.
+    """The steps of a collective that were skipped.
 
     Attributes:
         first: The first step that was skipped.

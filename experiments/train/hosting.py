@@ -108,7 +108,7 @@ class Hosting:
                 return size
         return element_type(dtype).itemsize
 
-    # What carriers ask for.
+    # The interface that carriers use.
 
     def ways(self) -> Ways:
         """Return the ways of calls."""

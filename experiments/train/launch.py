@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 _USUAL = ("torch", "torch.distributed", "torch.optim", "torch.nn.parallel", "torch._dynamo")
-"""What most scripts load; the first step of any optimizer loads the last."""
+"""Modules that most scripts load. The first step of any optimizer loads the last one."""
 
 
 def preload() -> None:

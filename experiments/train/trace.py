@@ -1,4 +1,4 @@
-"""What ranks do, as a graph of work: it can be written as Chakra traces, and replayed.
+"""The work of ranks as a graph, which can be written as Chakra traces and replayed.
 
 A rank's clock is a chain: it computes between one thing that it says and the next, and goes on with
 the end of calls that it waits for. A call follows the place in the chain at whose time it is made;

@@ -93,7 +93,7 @@ class AETH(Packet):
 
 
 class Hop(Packet):
-    """What a switch tells of the port that a packet left by."""
+    """A switch's telemetry about the port that the packet left by."""
 
     name = "hop"
     fields_desc = [  # noqa: RUF012

@@ -8,7 +8,14 @@ connection, which carries one slice after the other.
 
 from __future__ import annotations
 
-from ringleaf.hosts.scheduling.interface import LEVELS, Item, Release, Situation, Standing
+from ringleaf.hosts.scheduling.interface import (
+    LEVELS,
+    Item,
+    Release,
+    Situation,
+    Standing,
+    one_of_each_priority,
+)
 
 CLASSES = 4
 SLICE_BYTES = 1 << 20
@@ -29,15 +36,7 @@ class Geryon:
 
     def release(self, now: Situation) -> list[Release]:
         """Return the first item that waits for each connection that is idle."""
-        busy = {(each.item.job, each.priority) for each in now.under_way}
-        wanted = [Release(item, priority(item, now.jobs[item.job])) for item in now.waiting]
-        released = []
-        for each in sorted(wanted, key=lambda each: -each.priority):
-            place = each.item.job, each.priority
-            if place not in busy or now.jobs[each.item.job].in_order:
-                busy.add(place)
-                released.append(each)
-        return released
+        return one_of_each_priority(now, priority)
 
 
 SCHEDULER = Geryon()

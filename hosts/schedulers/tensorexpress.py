@@ -7,7 +7,14 @@ out.
 
 from __future__ import annotations
 
-from ringleaf.hosts.scheduling.interface import LEVELS, Item, Release, Situation, Standing
+from ringleaf.hosts.scheduling.interface import (
+    LEVELS,
+    Item,
+    Release,
+    Situation,
+    Standing,
+    one_of_each_priority,
+)
 
 
 def urgency(item: Item, job: Standing) -> int:
@@ -24,19 +31,8 @@ class TensorExpress:
     reorders = True
 
     def release(self, now: Situation) -> list[Release]:
-        """Return the first item that waits of each job and priority, unless one is under way.
-
-        Jobs whose hosts send in order get all their items, the most urgent first.
-        """
-        busy = {(each.item.job, each.priority) for each in now.under_way}
-        wanted = [Release(item, urgency(item, now.jobs[item.job])) for item in now.waiting]
-        released = []
-        for each in sorted(wanted, key=lambda each: -each.priority):
-            place = each.item.job, each.priority
-            if place not in busy or now.jobs[each.item.job].in_order:
-                busy.add(place)
-                released.append(each)
-        return released
+        """Return the first item that waits of each job and priority, unless one is under way."""
+        return one_of_each_priority(now, urgency)
 
 
 SCHEDULER = TensorExpress()

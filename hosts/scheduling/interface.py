@@ -5,7 +5,7 @@ A scheduler coordinates all jobs: every rank starts a job's pieces in the order 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -109,3 +109,25 @@ CHANNELS = 8
 def of_job(now: Situation, job: int) -> list[Release]:
     """Return the releases of a job that are under way."""
     return [release for release in now.under_way if release.item.job == job]
+
+
+def one_of_each_priority(
+    now: Situation, priority: Callable[[Item, Standing], int]
+) -> list[Release]:
+    """Return the first waiting item of each job and priority, unless one is under way.
+
+    Jobs whose hosts send in order get all their items, the most urgent first.
+
+    Args:
+        now: The items that wait, and those that are under way.
+        priority: Gives the priority of an item from its job's standing.
+    """
+    busy = {(each.item.job, each.priority) for each in now.under_way}
+    wanted = [Release(item, priority(item, now.jobs[item.job])) for item in now.waiting]
+    released = []
+    for each in sorted(wanted, key=lambda each: -each.priority):
+        place = each.item.job, each.priority
+        if place not in busy or now.jobs[each.item.job].in_order:
+            busy.add(place)
+            released.append(each)
+    return released

@@ -1,4 +1,4 @@
-"""What schedulers are told of the network: how long a byte of a gradient keeps links busy."""
+"""Schedulers' knowledge of the network: how long a byte of a gradient keeps links busy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ranks do becomes a graph of work, and its replay does the same at the same times."""
+"""The work of ranks becomes a graph, and its replay does the same work at the same times."""
 
 from __future__ import annotations
 
