@@ -97,6 +97,14 @@ def _first(words: Words, a: int, b: int) -> int:
 
 
 @inline
+def _first_child(words: Words, line: int) -> int:
+    """Return the first of the four rows of a cache line."""
+    left = _first(words, line, line + ROW)
+    right = _first(words, line + 2 * ROW, line + 3 * ROW)
+    return _first(words, left, right)
+
+
+@inline
 def _place(words: Words, rows: int, hole: int, time_ps: int, word: int) -> None:
     """Write an event to a hole among the rows, or above it."""
     while hole > 0:
@@ -112,11 +120,29 @@ def _place(words: Words, rows: int, hole: int, time_ps: int, word: int) -> None:
 
 
 @inline
+def word_of(order: int, event: int) -> int:
+    """Return a row's second word."""
+    return order << EVENT_BITS | event
+
+
+@inline
+def event_of(word: int) -> int:
+    """Return the event of a row's second word."""
+    return word & _EVENT
+
+
+@inline
 def push_event(words: Words, at: int, time_ps: int, event: int, order: int) -> None:
     """Add an event, a number of EVENT_BITS, in this order; the caller keeps CAPACITY."""
+    push_row(words, at, time_ps, word_of(order, event))
+
+
+@inline
+def push_row(words: Words, at: int, time_ps: int, word: int) -> None:
+    """Add an event with its order (`word_of`); the caller keeps CAPACITY."""
     count = words[at + COUNT]
     words[at + COUNT] = count + 1
-    _place(words, words[at + ROWS_AT], count, time_ps, order << EVENT_BITS | event)
+    _place(words, words[at + ROWS_AT], count, time_ps, word)
 
 
 @inline
@@ -126,7 +152,7 @@ def pop_event(words: Words, at: int) -> int:
     The hole sinks to the bottom, where the last event, mostly a late one, takes its place.
     """
     rows = words[at + ROWS_AT]
-    event = words[rows + 1] & _EVENT
+    event = event_of(words[rows + 1])
     count = words[at + COUNT] - 1
     words[at + COUNT] = count
     last = rows + count * ROW
@@ -136,16 +162,30 @@ def pop_event(words: Words, at: int) -> int:
         return event
     hole, child = 0, 1
     while child < count:
-        line = rows + child * ROW
-        left = _first(words, line, line + ROW)
-        right = _first(words, line + 2 * ROW, line + 3 * ROW)
-        best = _first(words, left, right)
+        best = _first_child(words, rows + child * ROW)
         words[rows + hole * ROW] = words[best]
         words[rows + hole * ROW + 1] = words[best + 1]
         hole = (best - rows) >> 1
         child = 4 * hole + 1
     _place(words, rows, hole, time_ps, word)
     return event
+
+
+@inline
+def replace_first(words: Words, at: int, time_ps: int, word: int) -> None:
+    """Put an event, with its order, in the place of the first one, which is no later."""
+    rows, count = words[at + ROWS_AT], words[at + COUNT]
+    hole, child = 0, 1
+    while child < count:
+        best = _first_child(words, rows + child * ROW)
+        if not _is_before(words, best, time_ps, word):
+            break
+        words[rows + hole * ROW] = words[best]
+        words[rows + hole * ROW + 1] = words[best + 1]
+        hole = (best - rows) >> 1
+        child = 4 * hole + 1
+    words[rows + hole * ROW] = time_ps
+    words[rows + hole * ROW + 1] = word
 
 
 @inline
@@ -157,4 +197,4 @@ def first_time_ps(words: Words, at: int) -> int:
 @inline
 def first_event(words: Words, at: int) -> int:
     """Return the first event; any, if there is none."""
-    return words[words[at + ROWS_AT] + 1] & _EVENT
+    return event_of(words[words[at + ROWS_AT] + 1])

@@ -29,6 +29,9 @@ AGAIN = 9  # 0; of a packet on its way to ingress again: instance_type | field l
 PASSES = 10  # how often it came round
 TWIN = 11  # the clone that egress has made of it
 OWNER = 12  # number of the group that it is sent for, where there are several
+DUE_PS = 13  # on a link: when it arrives
+DUE_WORD = 14  # its order and event then (`ringleaf/heap.py`)
+AFTER = 15  # the packet that arrives after it by the same link, or -1
 ROW_WORDS = 16
 
 # Pool geometry, at fixed places in `arena.words`, so that any component finds it.

@@ -36,7 +36,7 @@ COMMANDS = {
 }
 """Name -> the module below `ringleaf.experiments` whose `register` adds it, in help order."""
 
-GARBAGE_AFTER = 50_000
+GARBAGE_AFTER = 200_000
 """New objects before Python looks for garbage; by default 700, which took a third of loading."""
 
 _UsageError: Any = typer.BadParameter.__base__  # Click's, or that of newer versions of Typer

@@ -14,12 +14,13 @@ import ringleaf.networks.live.state as v
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Bytes, Words
 from ringleaf.compiled import compiled, copy_items, handler, inline, signed
-from ringleaf.heap import COUNT, first_time_ps, pop_event
+from ringleaf.heap import COUNT, first_time_ps
 from ringleaf.hosts.agent import complete
 from ringleaf.native import ARENA
 from ringleaf.networks.live.state import socket_row
 from ringleaf.networks.live.syscalls import address_in, await_input, clock_ps, send_batch
 from ringleaf.networks.virtual.events import ARRIVAL
+from ringleaf.networks.virtual.lines import take_event
 from ringleaf.networks.virtual.loop import REPORTED, UNTIL, handle, lacks_room
 from ringleaf.packets import (
     HEAD_BYTES,
@@ -174,7 +175,7 @@ def run_due(arena: Arena, at: int, now_ps: int) -> int:
             return reason
         words[at + s.EVENTS] += 1
         time_ps = first_time_ps(words, heap)
-        handle(arena, at, pop_event(words, heap), time_ps)
+        handle(arena, at, take_event(words, at), time_ps)
     return 0
 
 

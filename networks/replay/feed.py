@@ -11,9 +11,10 @@ from numba import types
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import compiled, copy_items, inline
-from ringleaf.heap import COUNT, first_time_ps, pop_event
+from ringleaf.heap import COUNT, first_time_ps
 from ringleaf.native import ARENA
 from ringleaf.networks.virtual.crossing import cross_switch
+from ringleaf.networks.virtual.lines import take_event
 from ringleaf.networks.virtual.loop import EMPTY, UNTIL, busied, handle, lacks_room
 from ringleaf.networks.virtual.state import node_row, port_row
 from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
@@ -92,4 +93,4 @@ def run(arena: Arena, at: int, feed: int, until_ps: int) -> int:
             words[feed + NEXT] += 1
             receive(arena, at, row)
         else:
-            handle(arena, at, pop_event(words, heap), now_ps)
+            handle(arena, at, take_event(words, at), now_ps)

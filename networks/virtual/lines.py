@@ -9,11 +9,24 @@ from ringleaf.arena import Arena, Fields, Words
 from ringleaf.chance import draw64
 from ringleaf.compiled import copy_items, inline, signed
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
-from ringleaf.heap import EVENT_BITS, order_at, order_own, push_event
+from ringleaf.heap import (
+    event_of,
+    first_event,
+    order_at,
+    order_own,
+    pop_event,
+    push_event,
+    push_row,
+    replace_first,
+    word_of,
+)
 from ringleaf.networks.virtual.bins import count_bin
 from ringleaf.networks.virtual.events import ARRIVAL, IDLE
-from ringleaf.networks.virtual.state import box_of, port_row
+from ringleaf.networks.virtual.state import box_of, line_row, port_row
 from ringleaf.packets import (
+    AFTER,
+    DUE_PS,
+    DUE_WORD,
     HEAD_LEN,
     OWNER,
     PAYLOAD_AT,
@@ -28,7 +41,7 @@ from ringleaf.packets import (
     row_of,
 )
 from ringleaf.units import PS_PER_S
-from ringleaf.views import window
+from ringleaf.views import prefetch, window
 
 
 @inline
@@ -84,12 +97,54 @@ def deliver(words: Words, at: int, time_ps: int, here: int, packet: int) -> None
     """Let a packet arrive at the other end of the link of a port, whose row is `here`."""
     peer, region = words[here + s.PEER], words[here + s.PEER_REGION]
     words[row_of(words, packet) + PLACE] = peer
-    order = order_at(peer, words[here + s.TX_PACKETS])
-    event = ARRIVAL | packet << 3
+    word = word_of(order_at(peer, words[here + s.TX_PACKETS]), ARRIVAL | packet << 3)
     if region == words[at + s.REGION]:
-        push_event(words, words[at + s.HEAP_AT], time_ps, event, order)
+        join_line(words, at, time_ps, word)
     else:
-        mail(words, at, region, time_ps, order << EVENT_BITS | event)
+        mail(words, at, region, time_ps, word)
+
+
+@inline
+def join_line(words: Words, at: int, time_ps: int, word: int) -> None:
+    """Let a packet of this order and event arrive at a port of this region.
+
+    Packets of a link arrive in their order, unless some are late. So only the first one needs a row
+    of the heap, which thus stays small. A packet that overtakes others has a row of its own.
+    """
+    heap, packet = words[at + s.HEAP_AT], event_of(word) >> 3
+    row = row_of(words, packet)
+    line = line_row(words, at, words[row + PLACE])
+    words[row + DUE_PS], words[row + DUE_WORD], words[row + AFTER] = time_ps, word, -1
+    if words[line + s.LINE_FIRST] < 0:
+        words[line + s.LINE_FIRST] = packet
+        push_row(words, heap, time_ps, word)
+    else:
+        last = row_of(words, words[line + s.LINE_LAST])
+        last_ps = words[last + DUE_PS]
+        if time_ps < last_ps or (time_ps == last_ps and word < words[last + DUE_WORD]):
+            push_row(words, heap, time_ps, word)
+            return
+        words[last + AFTER] = packet
+    words[line + s.LINE_LAST] = packet
+
+
+@inline
+def take_event(words: Words, at: int) -> int:
+    """Remove the first event and return it; the next packet of its link gets a row of the heap."""
+    heap = words[at + s.HEAP_AT]
+    event = first_event(words, heap)
+    if event & 7 == ARRIVAL:
+        row = row_of(words, event >> 3)
+        line = line_row(words, at, words[row + PLACE])
+        if words[line + s.LINE_FIRST] == event >> 3:
+            following = words[row + AFTER]
+            words[line + s.LINE_FIRST] = following
+            if following >= 0:
+                after = row_of(words, following)
+                replace_first(words, heap, words[after + DUE_PS], words[after + DUE_WORD])
+                prefetch(words, row_of(words, words[after + AFTER]) + DUE_PS)
+                return event
+    return pop_event(words, heap)
 
 
 @inline

@@ -21,7 +21,6 @@ from ringleaf.heap import (
     OWN,
     first_event,
     first_time_ps,
-    pop_event,
 )
 from ringleaf.hosts.agent import NUMBER
 from ringleaf.native import ARENA
@@ -35,7 +34,7 @@ from ringleaf.networks.endpoints.driver import (
 )
 from ringleaf.networks.virtual.crossing import cross_switch, drain, forward
 from ringleaf.networks.virtual.events import AGAIN, ARRIVAL, CLONED, IDLE, TIMER
-from ringleaf.networks.virtual.lines import capture
+from ringleaf.networks.virtual.lines import capture, take_event
 from ringleaf.networks.virtual.room import EVENTS_AT_ONCE
 from ringleaf.networks.virtual.state import agent_row, node_row, port_row
 from ringleaf.networks.virtual.stations import arm_timer, reach_host, ring_timer, serve_agents
@@ -44,6 +43,8 @@ from ringleaf.packets import (
     FIELDS_AT,
     HEAD_BYTES,
     HEADS_AT,
+    LANE_COUNT,
+    LANES_AT,
     OUTBOX_ROWS,
     PLACE,
     POOL_FREE,
@@ -59,6 +60,9 @@ EMPTY = 2  # nothing is left to happen
 UNTIL = 3  # the next event is later than asked for
 NEEDS_ROOM = 4  # the packet pool or the heap must grow
 CAPTURED = 5  # the capture buffer must be emptied
+
+
+MOST_BYTES_AHEAD = 320  # of a head, that are fetched before its event: 64 lanes and all headers
 
 
 @inline
@@ -206,8 +210,11 @@ def look_ahead(arena: Arena, at: int, heap: int) -> None:
         prefetch(words, row)
         prefetch(words, row + 8)
         head = words[HEADS_AT] + packet * words[HEAD_BYTES]
-        prefetch(arena.bytes, head)
-        prefetch(arena.bytes, head + 64)
+        for place in range(head, head + min(words[HEAD_BYTES], MOST_BYTES_AHEAD), 64):
+            prefetch(arena.bytes, place)
+        lanes = words[LANES_AT] + packet * words[LANE_COUNT]
+        for place in range(lanes, lanes + words[LANE_COUNT], 16):
+            prefetch(arena.lanes, place)
         fields = words[FIELDS_AT] + packet * words[FIELD_COUNT]
         for place in range(fields, fields + words[FIELD_COUNT], 8):
             prefetch(arena.fields, place)
@@ -240,7 +247,7 @@ def run(arena: Arena, at: int, until_ps: int) -> int:
             return reason
         now_ps = time_ps
         words[at + s.EVENTS] += 1
-        event = pop_event(words, heap)
+        event = take_event(words, at)
         look_ahead(arena, at, heap)
         handle(arena, at, event, now_ps)
 

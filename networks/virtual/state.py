@@ -56,7 +56,8 @@ MAIL_AT = 36  # boxes for packets to other regions: two halves for each, used in
 HALF = 37  # that is written now
 MAIL_PS = 38  # time of the first packet in it
 MEETINGS = 39  # of the team, so far
-NETWORK_WORDS = 40
+LINES_AT = 40  # a row for each port: the packets that are on the way to it
+NETWORK_WORDS = 48
 
 BOX_HEADER = 8  # before a box's rows: their number
 BOX_ROWS = 1 << 14  # as those of a heap
@@ -80,6 +81,12 @@ INWARD_PS = 13  # of the peer's DELAY_PS: time of this port's node per packet re
 OUTWARD_PS = 14  # of DELAY_PS: time of this port's node per packet sent, before it is on the line
 PEER_REGION = 15  # of PEER's node
 PORT_WORDS = 16
+
+# A port's row of LINES_AT: packets of its link that arrive in the order in which they were sent.
+# The first one has an event on the heap; each other one gets it when that before it arrives.
+LINE_FIRST = 0  # -1: there is none
+LINE_LAST = 1
+LINE_WORDS = 2
 
 # A node's row.
 KIND = 0  # HOST or SWITCH
@@ -159,12 +166,14 @@ def make_network(
         BINS_AT: store.allocate("words", ports * owners * bins),
         HEAP_AT: make_heap(store, 1 << 16),
         RANDOM_AT: store.allocate("fields", ports),
+        LINES_AT: store.allocate("words", ports * LINE_WORDS),
     }
     state = store.arena.words[at : at + NETWORK_WORDS]
     for word, offset in tables.items():
         state[word] = offset
     state[PORTS], state[NODES], state[AGENTS], state[BINS] = ports, nodes, agents, bins
     state[RING_AT], state[OWNERS] = ring, owners
+    store.arena.words[tables[LINES_AT] : tables[LINES_AT] + ports * LINE_WORDS] = -1
     random = store.arena.fields[tables[RANDOM_AT] : tables[RANDOM_AT] + ports]
     random[:] = [spread64(spread64(seed) ^ port) for port in range(ports)]
     open_network(store.arena, at).agents[:, TIMER_PS] = FOREVER_PS
@@ -213,6 +222,11 @@ def box_of(words: Words, at: int, region: int, half: int) -> int:
 @inline
 def port_row(words: Words, at: int, number: int) -> int:
     return words[at + PORTS_AT] + number * PORT_WORDS
+
+
+@inline
+def line_row(words: Words, at: int, number: int) -> int:
+    return words[at + LINES_AT] + number * LINE_WORDS
 
 
 @inline

@@ -21,9 +21,9 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Words
 from ringleaf.atomic import add_atomically, load_atomically, sleep_while, wake_sleepers
 from ringleaf.compiled import compiled, inline
-from ringleaf.heap import EVENT_BITS, push_event
 from ringleaf.native import ARENA
 from ringleaf.networks.endpoints.driver import NOW_PS, due_ps, is_noteworthy, is_pending
+from ringleaf.networks.virtual.lines import join_line
 from ringleaf.networks.virtual.loop import EMPTY, NEEDS_ROOM, REPORTED, UNTIL, next_time_ps, run
 from ringleaf.networks.virtual.room import lacks_room_for_mail
 from ringleaf.units import FOREVER_PS
@@ -107,14 +107,13 @@ def meet(words: Words, at: int) -> bool:
 @inline
 def take_mail(words: Words, at: int, half: int) -> None:
     """Take the packets that other regions have left for this one in a half of their boxes."""
-    team, heap = words[at + s.TEAM], words[at + s.HEAP_AT]
+    team = words[at + s.TEAM]
     for region in range(words[team + REGIONS]):
         if region == words[at + s.REGION]:
             continue
         box = s.box_of(words, block_of(words, team, region), words[at + s.REGION], half)
         for row in range(box + s.BOX_HEADER, box + s.BOX_HEADER + 2 * words[box], 2):
-            event = words[row + 1] & ((1 << EVENT_BITS) - 1)
-            push_event(words, heap, words[row], event, words[row + 1] >> EVENT_BITS)
+            join_line(words, at, words[row], words[row + 1])
         words[box] = 0
 
 
