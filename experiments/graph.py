@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.spec.workload import LLM, WorkloadSpec
+from ringleaf.experiments.spec.workload import FLOWS, LLM, WorkloadSpec
+from ringleaf.hosts.workload.flows import RING, Traffic, graph_of, make_flows
+from ringleaf.hosts.workload.formats.flows import read_flows
 from ringleaf.hosts.workload.llm.generate import generate
 from ringleaf.hosts.workload.llm.sizes import Sizes, Split
 from ringleaf.hosts.workload.meetings import Matched, match
@@ -19,12 +22,25 @@ def load(spec: WorkloadSpec) -> Matched:
     """
     if spec.workload == LLM:
         return _make(spec.preset or "llm", *spec.model_sizes())
+    if spec.workload == FLOWS:
+        return _read_flows(spec.files) if spec.files else _make_flows(spec.traffic)
     return _read(spec.files, spec.groups, spec.flops)
 
 
 @lru_cache(maxsize=1)
 def _make(name: str, sizes: Sizes, split: Split) -> Matched:
     return match(generate(name, sizes, split))
+
+
+@lru_cache(maxsize=1)
+def _make_flows(traffic: Traffic) -> Matched:
+    flows = make_flows(traffic)
+    return match(graph_of(traffic.pattern, flows, in_turn=traffic.pattern == RING))
+
+
+@lru_cache(maxsize=1)
+def _read_flows(path: str) -> Matched:
+    return match(graph_of(Path(path).stem, read_flows(Path(path))))
 
 
 @lru_cache(maxsize=1)

@@ -38,6 +38,7 @@ from ringleaf.experiments.spec.options import (
 from ringleaf.experiments.topology_copy import has_changed
 from ringleaf.experiments.work import session as work_session
 from ringleaf.experiments.work import swept as work_swept
+from ringleaf.experiments.work.results import PERCENTILE_NAMES
 from ringleaf.experiments.workers import ALONE, Crew, run_all
 
 FILE = "sweep.csv"
@@ -50,7 +51,8 @@ TOLD = ("density", "cluster", "overlap")
 
 WORKLOAD_COLUMNS = (
     *("iteration_ps", "compute_share", "exposed_share", "idle_share", "bubble"),
-    *("wrong", "retransmissions", "drops", "packet_hops"),
+    *PERCENTILE_NAMES,
+    *("fairness", "peak_queue_bytes", "wrong", "retransmissions", "drops", "packet_hops"),
 )
 """The results of a run of a workload that are in the file."""
 
@@ -98,7 +100,7 @@ def run(cases: Sequence[Case], *, name: str, emit: Emit, crew: Crew = ALONE) -> 
     write(out / FILE, lines)
     emit(f"# sweep: {out / FILE}")
     if lines:
-        draw = work_swept.draw if WORKLOAD in cases[0] else swept_figure.draw
+        draw = work_swept.draw_any if WORKLOAD in cases[0] else swept_figure.draw
         svg = draw(lines, names, out / "sweep")
         page = sweep_report.render(out.name, list(given), lines, names, svg)
         write_text(out / REPORT, page)
@@ -201,7 +203,8 @@ def _lines(case: Case, names: Sequence[str]) -> list[dict[str, object]]:
     options = {name: case.get(name, known[name].default) for name in names if name != JOBS}
     about: dict[str, object] = {}
     if WORKLOAD in case:
-        return [{**options, **{name: summary[name] for name in WORKLOAD_COLUMNS}}]
+        found = {name: summary[name] for name in WORKLOAD_COLUMNS}
+        return [{**options, WORKLOAD: case[WORKLOAD], **found}]
     if JOBS not in case:
         run = results.read_run(Path(case["out"]))
         links = run.reference

@@ -7,6 +7,7 @@ from html import escape
 
 from ringleaf.experiments.figures.swept import of_jobs, told_apart
 from ringleaf.experiments.page.document import document, figure
+from ringleaf.experiments.spec.workload import FLOWS
 from ringleaf.units import PS_PER_MS, PS_PER_US, format_size
 
 Line = Mapping[str, object]
@@ -26,10 +27,13 @@ def render(
     """
     wrong = sum(int(str(line["wrong"] or 0)) for line in lines)
     kind = "bad" if wrong else "good"
+    verdict = f'<li class="{kind}"><b>{wrong:,} wrong</b><span>{_checked(lines)}</span></li>'
+    if all(line["wrong"] is None for line in lines):
+        verdict = "<li><b>Not checked</b><span>messages had sizes only</span></li>"
     parts = (
         f'<p class="soft">{len(places)} runs that differ in {escape(", ".join(names))}</p>',
         '<ul class="facts">',
-        f'<li class="{kind}"><b>{wrong:,} wrong</b><span>{_checked(lines)}</span></li>',
+        verdict,
         "</ul>",
         figure(svg, "Times", _explained(lines)),
         "<h2>Results</h2>",
@@ -46,6 +50,8 @@ def render(
 
 def _explained(lines: Sequence[Line]) -> str:
     if "bubble" in lines[0]:
+        if _is_traffic(lines):
+            return "Percentiles of the times of messages, by run."
         return "How ranks spend an iteration, on average, by run."
     return "Of each run, against the option with most values."
 
@@ -78,6 +84,8 @@ def _layout(
 ) -> tuple[Cells, Sequence[str], Sequence[str]]:
     """Return how a row's cells are written, their columns, and the options before them."""
     if "iteration_ps" in lines[0] and "bubble" in lines[0]:
+        if _is_traffic(lines):
+            return _traffic, _TRAFFIC, names
         return _workload, _WORKLOADS, names
     if of_jobs(lines):
         return _job, _JOBS, told_apart(lines, names)
@@ -86,6 +94,10 @@ def _layout(
 
 _COLLECTIVES = ("algorithm", "size", "time (us)", "bound (%)", "#wrong", "retx", "drops")
 _JOBS = ("algorithm", "order", "job", "model", "JCT (ms)", "wait (ms)", "#wrong", "retx", "drops")
+_TRAFFIC = (
+    *("p50 (us)", "p99 (us)", "p99.9 (us)", "Jain", "queue (KiB)"),
+    *("#wrong", "retx", "drops"),
+)
 _WORKLOADS = (
     *("iteration (ms)", "computing (%)", "exposed (%)", "idle (%)", "#wrong", "retx", "drops"),
 )
@@ -99,6 +111,20 @@ def _workload(line: Line) -> dict[str, str]:
             title: f"{100 * float(str(line[f'{name}_share'])):.1f}"
             for title, name in shares.items()
         },
+    }
+
+
+def _is_traffic(lines: Sequence[Line]) -> bool:
+    """Return whether all runs are of flows."""
+    return all(line["workload"] == FLOWS for line in lines)
+
+
+def _traffic(line: Line) -> dict[str, str]:
+    times = {"p50 (us)": "p50_ps", "p99 (us)": "p99_ps", "p99.9 (us)": "p999_ps"}
+    return _counts(line) | {
+        **{title: f"{int(str(line[name])) / PS_PER_US:,.1f}" for title, name in times.items()},
+        "Jain": f"{float(str(line['fairness'])):.3f}",
+        "queue (KiB)": f"{int(str(line['peak_queue_bytes'])) / 1024:,.1f}",
     }
 
 

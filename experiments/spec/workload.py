@@ -8,6 +8,10 @@ layers_per_stage: 2
 workload: trace
 files: traces/gpt.*.et  # Chakra, a file per rank; or a GOAL file
 algo: halvingdoubling, alltoall
+
+workload: flows
+pattern: incast         # or files: flows.csv
+cc: [dctcp, swift]
 """
 
 from __future__ import annotations
@@ -23,17 +27,31 @@ from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.collective import DATA
 from ringleaf.experiments.spec.kinds import Text, label, option
 from ringleaf.experiments.spec.network import VIRTUAL, WHERE, NetworkSpec
+from ringleaf.hosts.workload.flows import PATTERNS, Traffic
 from ringleaf.hosts.workload.llm.pipeline import SCHEDULES
 from ringleaf.hosts.workload.llm.presets import PRESETS, Preset
 from ringleaf.hosts.workload.llm.sizes import Sizes, Split, check
 from ringleaf.topologies.registry import TOPOLOGIES
-from ringleaf.units import parse_flops
+from ringleaf.units import parse_flops, parse_size
 
-LLM, TRACE = WORKLOADS = ("llm", "trace")
+LLM, TRACE, FLOWS = WORKLOADS = ("llm", "trace", "flows")
 
 PACKED, SCATTERED = PLACEMENTS = ("packed", "scattered")
 
 AUTO = "auto"
+
+RANKS = 32
+"""Ranks of a pattern of flows, by default."""
+
+MOST_FLOWS = 100_000
+
+
+def _sizes(text: str, where: str) -> tuple[int, ...]:
+    """Read sizes of flows."""
+    sizes = tuple(parse_size(each.strip(), where) for each in text.split(","))
+    if min(sizes) < 1:
+        raise ConfigError(f"{where}: sizes must be 1 B or more, got {text!r}")
+    return sizes
 
 
 def _algorithms(text: str, where: str) -> tuple[str, ...]:
@@ -58,7 +76,9 @@ class WorkloadSpec(NetworkSpec):
     """An experiment that replays a graph of work, every value checked and defaults filled in."""
 
     workload: Annotated[str, kinds.one_of("workload", WORKLOADS)] = option(
-        LLM, "Workload: llm (a model in parallel, by its sizes) or trace (files of a trace)"
+        LLM,
+        "Workload: llm (a model in parallel, by its sizes), trace (files of a trace) or flows (a "
+        "pattern, or a file of flows)",
     )
     topo: kinds.Topology = option(
         "leafspine",
@@ -67,7 +87,27 @@ class WorkloadSpec(NetworkSpec):
         flags="--topo",
     )
     files: Annotated[str, Text(lambda text, where: text)] = option(
-        "", "Traces: a GOAL file, or Chakra's files, one per rank: gpt.*.et"
+        "",
+        "Traces: a GOAL file, or Chakra's files, one per rank: gpt.*.et. Flows: a CSV file with "
+        "source, target, size, start",
+    )
+    pattern: Annotated[str, Text(lambda text, where: text)] = option(
+        "", f"Flows: {', '.join(PATTERNS)}; default: incast, unless there is a file"
+    )
+    ranks: kinds.AnyCount = option("", f"Flows: ranks; default: {RANKS}", flags="--ranks")
+    flow_sizes: Annotated[tuple[int, ...], Text(_sizes, listed=True)] = option(
+        "64KiB,64KiB,64KiB,1MiB",
+        "Flows: sizes, which go round among the flows in a random order",
+        flags="--flow-sizes",
+    )
+    flows: Annotated[int, kinds.whole(1, MOST_FLOWS)] = option(
+        "1000", "Flows: the number of them, if their pattern is random", flags="--flows"
+    )
+    interval: kinds.SomeTime = option(
+        "1us",
+        "Flows: mean time between two starts, if their pattern is random",
+        flags="--interval",
+        name="interval",
     )
     groups: Annotated[str, Text(lambda text, where: text)] = option(
         "",
@@ -154,14 +194,13 @@ class WorkloadSpec(NetworkSpec):
         where = label(info, WHERE)
         if self.net != VIRTUAL:
             raise ConfigError(f"{where}net: workloads run only in virtual time, got {self.net!r}")
-        if self.workload == TRACE:
+        self._check_flows(where)
+        if self.workload == FLOWS:
+            self._refuse_sizes(where, "flows")
+        elif self.workload == TRACE:
             if not self.files:
                 raise ConfigError(f"{where}files: a trace has files, got none; like gpt.*.et")
-            for name in (*_names(Sizes), *_names(Split), "preset"):
-                if name != "flops" and getattr(self, name, None):
-                    raise ConfigError(
-                        f"{where}{name}: is of models, got {getattr(self, name)!r} for a trace"
-                    )
+            self._refuse_sizes(where, "a trace")
         else:
             if self.files:
                 raise ConfigError(
@@ -170,6 +209,44 @@ class WorkloadSpec(NetworkSpec):
             sizes, split = self.model_sizes(where)
             check(sizes, split, where)
         return self
+
+    def _check_flows(self, where: str) -> None:
+        """Check the options of flows, and refuse them for other workloads."""
+        if self.workload != FLOWS:
+            for name in ("pattern", "ranks"):
+                if getattr(self, name):
+                    raise ConfigError(
+                        f"{where}{name}: is of flows, got {getattr(self, name)!r} for workload: "
+                        f"{self.workload}"
+                    )
+            return
+        if self.files and (self.pattern or self.ranks):
+            raise ConfigError(
+                f"{where}files: has the flows and their ranks, got {self.files!r} and a pattern or "
+                "ranks; leave these out"
+            )
+        if self.pattern:
+            choose(f"{where}pattern", "pattern", self.pattern, PATTERNS)
+
+    def _refuse_sizes(self, where: str, what: str) -> None:
+        """Refuse options of models for another workload."""
+        for name in (*_names(Sizes), *_names(Split), "preset"):
+            if name != "flops" and getattr(self, name, None):
+                raise ConfigError(
+                    f"{where}{name}: is of models, got {getattr(self, name)!r} for {what}"
+                )
+
+    @property
+    def traffic(self) -> Traffic:
+        """The sizes of a pattern of flows."""
+        return Traffic(
+            pattern=self.pattern or "incast",
+            ranks=self.ranks or RANKS,
+            sizes_bytes=self.flow_sizes,
+            flows=self.flows,
+            interval_ps=self.interval,
+            seed=self.seed,
+        )
 
     def model_sizes(self, where: str = "") -> tuple[Sizes, Split]:
         """Return the sizes of the model and of its division, the preset's where none are given."""

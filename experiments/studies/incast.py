@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.experiments.jobs.results import jain
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.marking import Marking, parse_marking
 from ringleaf.networks.options import NetworkOptions
@@ -48,11 +49,6 @@ def incast_schedule(senders: int) -> Schedule:
     """Return a reduce in which all others send to rank 0 at once, each the whole tensor."""
     rows = tuple(Transfer(0, rank, 0, 0, Op.REDUCE) for rank in range(1, senders + 1))
     return Schedule(Collective.REDUCE, "incast", senders + 1, 1, rows)
-
-
-def jain(shares: npt.NDArray[np.float64]) -> float:
-    """Return Jain's index: 1 if all equal, 1/n if one has all (Jain et al., DEC TR-301, 1984)."""
-    return float(shares.sum() ** 2 / (len(shares) * (shares**2).sum()))
 
 
 def run_incast(
@@ -102,7 +98,7 @@ def _summarise(result: RunResult, senders: int, rate_bps: int) -> Incast:
     held = queue[slice(*(int(part * end_ps / result.queue_bin_ps) for part in STEADY))]
     return Incast(
         goodput=float(8 * last.sum() / (bits_per_bin * max(len(last), 1))),
-        jain=jain(sent),
+        jain=jain(sent.tolist()),
         mean_queue_bytes=float(held.mean()) if len(held) else 0.0,
         result=result,
         queue=queue,

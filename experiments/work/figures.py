@@ -12,9 +12,10 @@ import numpy as np
 from ringleaf.experiments.figures.style import matplotlib_style, save
 from ringleaf.experiments.figures.tasks import Perform, in_turn
 from ringleaf.experiments.jobs.figures import COLORS, STEPS
+from ringleaf.experiments.work.messages import Messages
 from ringleaf.experiments.work.results import WorkResults
 from ringleaf.experiments.work.timeline import COMPUTE, Bar
-from ringleaf.units import PS_PER_MS, PS_PER_S
+from ringleaf.units import PS_PER_MS, PS_PER_S, PS_PER_US, format_size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 
 MOST_RANKS = 16
 """The most ranks that are drawn; with more, evenly spaced ones."""
+
+MOST_SIZES = 6
+"""The most sizes of messages that are drawn apart; more share lines."""
+
+WIDE = 8
+"""The longest time over the shortest above which an axis is logarithmic."""
 
 SPENT = (
     ("compute_ps", "computing", "#3f7fd1"),
@@ -39,6 +46,8 @@ def draw_all(folder: Path, found: WorkResults, perform: Perform = in_turn) -> di
     }
     if found.link_series is not None:
         drawn["link"] = partial(draw_link, found)
+    if len(found.messages.table):
+        drawn["messages"] = partial(draw_messages, found.messages)
     with matplotlib_style():
         return perform({name: partial(_save, draw, folder / name) for name, draw in drawn.items()})
 
@@ -117,6 +126,32 @@ def draw_spending(found: WorkResults) -> Figure:
     axes.tick_params(labelsize=8)
     figure.legend(loc="outside lower center", ncols=3, fontsize=9)
     figure.suptitle("Where ranks' time went", x=0.01, ha="left", fontsize=11)
+    return figure
+
+
+def draw_messages(messages: Messages) -> Figure:
+    """Draw which share of the messages takes longer than a time, a line per size."""
+    import matplotlib.pyplot as plt
+
+    sizes = np.unique(messages.sizes_bytes)
+    groups = np.array_split(sizes, min(len(sizes), MOST_SIZES))
+    figure: Figure
+    figure, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
+    for number, group in enumerate(groups):
+        chosen = (messages.sizes_bytes >= group[0]) & (messages.sizes_bytes <= group[-1])
+        times = np.sort(messages.times_ps[chosen]) / PS_PER_US
+        label = " to ".join(dict.fromkeys(format_size(int(each)) for each in group[[0, -1]]))
+        share = 1 - np.arange(len(times)) / len(times)
+        color = COLORS[number % len(COLORS)]
+        axes.step(times, share, where="pre", label=label, color=color)
+    least, most = axes.get_xlim()
+    axes.set_xscale("log" if most > WIDE * max(least, 1) else "linear")
+    axes.set_yscale("log")
+    axes.set_xlabel("time (us, simulated)", fontsize=9)
+    axes.set_ylabel("share of messages\nthat take longer", fontsize=9)
+    axes.tick_params(labelsize=8)
+    figure.legend(loc="outside lower center", ncols=min(len(groups), 6), fontsize=9)
+    figure.suptitle("Times of messages, by size", x=0.01, ha="left", fontsize=11)
     return figure
 
 

@@ -8,6 +8,7 @@ from html import escape
 from ringleaf.experiments import drops
 from ringleaf.experiments.page.document import document, figure
 from ringleaf.experiments.work.accounts import WorkRow
+from ringleaf.experiments.work.messages import PERCENTILES
 from ringleaf.experiments.work.results import KIND, WorkResults
 from ringleaf.experiments.work.timeline import FILE
 from ringleaf.units import PS_PER_MS, PS_PER_US, format_size, format_time
@@ -21,6 +22,10 @@ _CAPTIONS = {
         "Where ranks' time went",
         "Exposed communication: the rank took part in something on the wire, and computed nothing. "
         "Idle: neither.",
+    ),
+    "messages": (
+        "Times of messages",
+        "The share of messages between two ranks that take longer than a time, by size.",
     ),
     "link": ("The busiest link", "Load over time, by kind of traffic."),
 }
@@ -48,6 +53,7 @@ def render(found: WorkResults, svgs: Mapping[str, str], *, about: Iterable[str],
         *(figure(svgs[name], *_CAPTIONS[name]) for name in _CAPTIONS if name in svgs),
         "</div>",
         "<h2>Traffic</h2>",
+        *_messages(found),
         *_table(found.rows),
         *drops.as_html(counts),
         f'<p class="soft">{_shown(found)} {escape(FILE)} opens at ui.perfetto.dev and in '
@@ -80,6 +86,20 @@ def _facts(found: WorkResults) -> Iterator[str]:
     ):
         yield f"<li><b>{100 * found.share(name):.1f} %</b><span>{what}</span></li>"
     yield "</ul>"
+
+
+def _messages(found: WorkResults) -> Iterator[str]:
+    times = found.messages.percentiles_ps()
+    if times:
+        told = ", ".join(
+            f"p{percent:g} {time_ps / PS_PER_US:,.2f} us"
+            for percent, time_ps in zip(PERCENTILES, times, strict=True)
+        )
+        yield (
+            f"<p>{len(found.messages.table):,} messages: {told}. Jain's index of the throughputs "
+            f"of the largest: {found.messages.fairness():.3f}. Fullest queue: "
+            f"{format_size(found.peak_queue_bytes)}.</p>"
+        )
 
 
 def _table(rows: Sequence[WorkRow]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from statistics import fmean
@@ -19,6 +19,7 @@ from ringleaf.experiments import drops
 from ringleaf.experiments.folder import write_bytes, write_text
 from ringleaf.experiments.results import SCHEMA_VERSION, read_json
 from ringleaf.experiments.work.accounts import Spending, WorkRow
+from ringleaf.experiments.work.messages import COLUMNS, PERCENTILES, Messages
 from ringleaf.experiments.work.timeline import FILE, Timeline
 from ringleaf.hosts.workload.replay import Times
 from ringleaf.networks.outcome import Drop
@@ -26,8 +27,19 @@ from ringleaf.networks.outcome import Drop
 KIND = "workload"
 """The kind of such a run directory, in its `summary.json`."""
 
+MESSAGES = "messages.csv"
+"""The file with a line for each message, if there are any."""
+
 FILES = (
-    *("config.json", "results.csv", "ranks.csv", "summary.json", "series.npz", "spec.yaml"),
+    *(
+        "config.json",
+        "results.csv",
+        "ranks.csv",
+        MESSAGES,
+        "summary.json",
+        "series.npz",
+        "spec.yaml",
+    ),
     *("log.txt", FILE, drops.FILE),
 )
 
@@ -52,6 +64,7 @@ class WorkResults:
     labels: list[str] = field(default_factory=list)  # of the rows of `link_series`
     link_series: npt.NDArray[np.int64] | None = None  # (labels, bins) bytes on it
     drop_counts: list[Drop] = field(default_factory=list)
+    messages: Messages = field(default_factory=lambda: Messages(np.zeros((0, 5), np.int64)))
     times: list[list[Times]] = field(default_factory=list)  # by rank and node; not in files
 
     def share(self, name: str) -> float:
@@ -66,6 +79,9 @@ class WorkResults:
         return sum(each.idle_ps for each in self.spending) / max(used, 1)
 
 
+PERCENTILE_NAMES = ("p50_ps", "p99_ps", "p999_ps")
+"""Names of the messages' `PERCENTILES` in files."""
+
 _SCALARS = ("iteration_ps", "wrong", "reason", "retransmissions", "drops", "packet_hops",
             "peak_queue_bytes", "bin_ps", "link", "link_rate_bps", "labels")  # fmt: skip
 
@@ -74,8 +90,8 @@ def write_all(
     folder: Path, results: WorkResults, about: Sequence[str], config: Mapping[str, Any]
 ) -> None:
     """Write all files of a run but its configuration and log."""
-    _write_csv(folder / "results.csv", WorkRow, [asdict(row) for row in results.rows])
-    _write_csv(folder / "ranks.csv", Spending, [asdict(each) for each in results.spending])
+    _write_csv(folder / "results.csv", _names(WorkRow), [asdict(row) for row in results.rows])
+    _write_csv(folder / "ranks.csv", _names(Spending), [asdict(each) for each in results.spending])
     summary = {
         "schema_version": SCHEMA_VERSION,
         "kind": KIND,
@@ -86,6 +102,7 @@ def write_all(
         "exposed_share": results.share("exposed_ps"),
         "idle_share": results.share("idle_ps"),
         "bubble": results.bubble,
+        **figures_of(results.messages),
         "about": list(about),
         "config": dict(config),
         "rows": [asdict(row) for row in results.rows],
@@ -95,17 +112,33 @@ def write_all(
     np.savez_compressed(packed, **_arrays(results))
     write_bytes(folder / "series.npz", packed.getvalue())
     write_text(folder / FILE, results.timeline.as_chrome())
+    if len(results.messages.table):
+        lines = (dict(zip(COLUMNS, row, strict=True)) for row in results.messages.table.tolist())
+        _write_csv(folder / MESSAGES, COLUMNS, lines)
     if results.drop_counts:
         write_text(folder / drops.FILE, drops.as_csv({(KIND, 0): results.drop_counts}))
 
 
+def figures_of(messages: Messages) -> dict[str, Any]:
+    """Return the figures of all messages by their names in files; None: there are no messages."""
+    found: list[Any] = [*messages.percentiles_ps()] or [None] * len(PERCENTILES)
+    return dict(zip(PERCENTILE_NAMES, found, strict=True)) | {"fairness": messages.fairness()}
+
+
 def _arrays(results: WorkResults) -> dict[str, Any]:
-    return {} if results.link_series is None else {"link_series": results.link_series}
+    arrays: dict[str, Any] = {"messages": results.messages.table}
+    if results.link_series is not None:
+        arrays["link_series"] = results.link_series
+    return arrays
 
 
-def _write_csv(path: Path, kind: type[Any], rows: Sequence[Mapping[str, Any]]) -> None:
+def _names(kind: type[Any]) -> list[str]:
+    return [each.name for each in fields(kind)]
+
+
+def _write_csv(path: Path, names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
     text = io.StringIO()
-    writer = csv.DictWriter(text, [each.name for each in fields(kind)], lineterminator="\n")
+    writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     write_text(path, text.getvalue())
@@ -134,4 +167,5 @@ def read_results(folder: Path) -> WorkResults:
         spending=[Spending(**row) for row in ranks],
         timeline=timeline,
         link_series=series.get("link_series"),
+        messages=Messages(series["messages"]),
     )

@@ -13,7 +13,7 @@ from ringleaf.experiments.estimate import HOPS_PER_S, count_threads
 from ringleaf.experiments.graph import fit, load
 from ringleaf.experiments.network import common_options, make_graph
 from ringleaf.experiments.spec.collective import NONE, RANDOM
-from ringleaf.experiments.spec.workload import AUTO, WorkloadSpec
+from ringleaf.experiments.spec.workload import AUTO, FLOWS, WorkloadSpec
 from ringleaf.experiments.threads import count_cores
 from ringleaf.experiments.work.hops import count_hops
 from ringleaf.experiments.work.ledger import NoData, RandomData
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 SMALL_BYTES = 64 << 20
 """Data are random by default if all ranks together bring in no more than this."""
+
+FLOWS_ABREAST = 16
+"""The most flows from one rank to another that are under way at a time; more wait."""
 
 MOST_NUMBER = 255  # of groups, as packets have it
 
@@ -139,7 +142,8 @@ class WorkExperiment:
     def _score(self) -> Score:
         from ringleaf.networks.endpoints.work import Score
 
-        return Score(self.matched, elements_of, self.scheduling.schedule, FLOAT32)
+        abreast = FLOWS_ABREAST if self.spec.workload == FLOWS else 1
+        return Score(self.matched, elements_of, self.scheduling.schedule, FLOAT32, abreast)
 
     def _system_of(self, team: Team) -> System | None:
         """Return the system that adds up a team's all-reduces."""

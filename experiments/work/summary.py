@@ -7,6 +7,7 @@ import numpy as np
 
 from ringleaf.experiments.work.accounts import end_ps, spend, tabulate
 from ringleaf.experiments.work.ledger import NoData, RandomData
+from ringleaf.experiments.work.messages import messages_of
 from ringleaf.experiments.work.results import WorkResults
 from ringleaf.experiments.work.timeline import Timeline
 from ringleaf.hosts.workload.graph import Call
@@ -46,6 +47,7 @@ def summarise(
         timeline=Timeline.of_replay(replay),
         bin_ps=outcome.bin_ps,
         drop_counts=outcome.drop_counts,
+        messages=messages_of(replay),
         times=replay.times,
     )
     sizes = outcome.link_bytes

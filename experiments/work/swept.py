@@ -1,4 +1,4 @@
-"""A figure of all runs of a sweep of workloads: how ranks spend an iteration, run by run."""
+"""A figure of all runs of a sweep of workloads: times of ranks, or of messages."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ringleaf.experiments.figures.style import matplotlib_style, save
+from ringleaf.experiments.spec.workload import FLOWS
 from ringleaf.experiments.work.figures import SPENT
-from ringleaf.units import PS_PER_MS
+from ringleaf.units import PS_PER_MS, PS_PER_US
 
 Line = Mapping[str, object]
 
 MOST_BARS = 40
+MOST_COLUMNS = 2
+_PERCENTILES = (
+    ("p50_ps", "median", "o", "#3f7fd1"),
+    ("p99_ps", "99 %", "s", "#e08a2b"),
+    ("p999_ps", "99.9 % (hollow)", "D", "#d62f5c"),
+)
 _HEIGHT = 0.32  # inches, of a bar
 
 
@@ -40,6 +47,56 @@ def draw(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
         axes.set_xlabel("a rank's time in an iteration (ms, simulated)")
         axes.grid(axis="y", visible=False)
         figure.legend(loc="outside upper center", ncols=len(SPENT))
+        return save(figure, stem)
+
+
+def draw_any(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
+    """Draw runs of flows by their messages' times, and others by ranks' time."""
+    is_traffic = all(line["workload"] == FLOWS for line in lines)
+    return (draw_times if is_traffic else draw)(lines, names, stem)
+
+
+def draw_times(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
+    """Draw percentiles of messages' times, a row per value of the last option.
+
+    There is a panel per value of the other options. Arguments are those of `draw`.
+    """
+    import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    *others, last = names
+    panels: dict[str, list[Line]] = {}
+    for line in lines:
+        panels.setdefault(", ".join(str(line[name]) for name in others), []).append(line)
+    values = list(dict.fromkeys(str(line[last]) for line in lines))
+    columns = min(len(panels), MOST_COLUMNS)
+    rows = -(-len(panels) // columns)
+    size = (max(4.2 * columns, 6), (1.2 + _HEIGHT * len(values)) * rows + 0.5)
+    with matplotlib_style():
+        figure, grid = plt.subplots(
+            rows, columns, figsize=size, squeeze=False, sharey=True, layout="constrained"
+        )
+        for axes in grid.flat[len(panels) :]:
+            axes.set_visible(False)
+        for axes, (title, chosen) in zip(grid.flat, panels.items(), strict=False):
+            axes.set_title(title, fontsize=10, loc="left")
+            for name, label, marker, color in _PERCENTILES:
+                times = [int(str(line[name])) / PS_PER_US for line in chosen]
+                places = [values.index(str(line[last])) for line in chosen]
+                axes.plot(
+                    times, places, marker, color=color, label=label, linestyle="none",
+                    markerfacecolor="none" if marker == "D" else color,
+                    markersize=9 if marker == "D" else 6,
+                )  # fmt: skip
+            axes.set_yticks(range(len(values)), values)
+            axes.set_ylim(len(values) - 0.5, -0.5)
+            axes.set_xscale("log")
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.xaxis.set_major_formatter("{x:g}")
+            axes.xaxis.set_minor_formatter(NullFormatter())
+            axes.set_xlabel("time of messages (us, simulated)")
+        handles, labels = grid.flat[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(_PERCENTILES))
         return save(figure, stem)
 
 

@@ -10,6 +10,7 @@ from ringleaf.experiments.estimate import HOPS_PER_S, THREAD_GAIN, format_wait
 from ringleaf.experiments.spec.collective import NONE
 from ringleaf.experiments.spec.workload import LLM
 from ringleaf.experiments.work.accounts import WorkRow
+from ringleaf.experiments.work.messages import PERCENTILES
 from ringleaf.experiments.work.results import WorkResults
 from ringleaf.experiments.work.runner import WorkExperiment
 from ringleaf.hosts.workload.graph import Kind
@@ -130,6 +131,7 @@ def foot(results: WorkResults, wall_s: float) -> Iterator[str]:
         yield f"# wrong values: {results.wrong} {'OK' if not results.wrong else 'FAILED'}"
     if results.reason:
         yield f"# {results.reason}"
+    yield from _messages(results)
     yield (
         f"# fullest queue {format_size(results.peak_queue_bytes)}; {results.retransmissions} "
         f"packets sent again"
@@ -138,6 +140,20 @@ def foot(results: WorkResults, wall_s: float) -> Iterator[str]:
         yield f"# {drops.tell('replay', 0, results.drops, results.drop_counts)}"
     rate = results.packet_hops / max(wall_s, 1e-9) / 1e6
     yield f"# {results.packet_hops / 1e6:.1f} M packet-hops in {wall_s:.1f} s: {rate:.2f} M/s"
+
+
+def _messages(results: WorkResults) -> Iterator[str]:
+    """Yield a line on the times of messages, if there are any."""
+    found = results.messages.percentiles_ps()
+    if found:
+        times = ", ".join(
+            f"p{percent:g} {time_ps / PS_PER_US:.2f}"
+            for percent, time_ps in zip(PERCENTILES, found, strict=True)
+        )
+        yield (
+            f"# {len(results.messages.table)} messages: {times} us; Jain's fairness of the largest "
+            f"{results.messages.fairness():.3f}"
+        )
 
 
 def _line(cells: Iterable[str]) -> str:

@@ -18,7 +18,8 @@ from ringleaf.experiments.spec.options import (
     file_name,
     resolve_workload,
 )
-from ringleaf.experiments.spec.workload import LLM, TRACE, WorkloadSpec
+from ringleaf.experiments.spec.workload import FLOWS, LLM, TRACE, WorkloadSpec
+from ringleaf.hosts.workload.flows import PATTERNS
 from ringleaf.hosts.workload.graph import Kind
 from ringleaf.hosts.workload.llm import traffic
 from ringleaf.hosts.workload.llm.presets import PRESETS
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
 
 OPTIONS = {name: option for name, option in OPTIONS_OF_WORKLOADS.items() if option.flags}
 
-NAMES = f"{', '.join(PRESETS)}, or the files of a trace: NAME.goal, 'NAME.*.et'"
+NAMES = (
+    f"{', '.join(PRESETS)}; flows: {', '.join(PATTERNS)}; or files: NAME.goal, 'NAME.*.et', or "
+    "NAME.csv with flows"
+)
 
 Name = Annotated[str, typer.Argument(metavar="WORKLOAD", help=f"Workload: {NAMES}.")]
 
@@ -39,7 +43,7 @@ _FORMATS = ("chakra", "goal")
 
 def is_graph(name: str) -> bool:
     """Return whether a name is that of a graph of work, rather than of a model's layers."""
-    return name in PRESETS or name.endswith((".et", ".goal"))
+    return name in (*PRESETS, *PATTERNS) or name.endswith((".et", ".goal", ".csv"))
 
 
 def given_for(name: str, typed: Mapping[str, str]) -> dict[str, Any]:
@@ -48,10 +52,13 @@ def given_for(name: str, typed: Mapping[str, str]) -> dict[str, Any]:
     Raises:
         ConfigError: If there is no such workload.
     """
-    if name.endswith((".et", ".goal")):
+    if name.endswith((".et", ".goal", ".csv")):
         folder = file_name(Path(name).name.partition(".")[0])
-        return {WORKLOAD: TRACE, "files": name, "out": str(Path("runs") / folder), **typed}
-    choose("workload", "name", name, PRESETS)
+        kind = FLOWS if name.endswith(".csv") else TRACE
+        return {WORKLOAD: kind, "files": name, "out": str(Path("runs") / folder), **typed}
+    if name in PATTERNS:
+        return {WORKLOAD: FLOWS, "pattern": name, "out": str(Path("runs") / name), **typed}
+    choose("workload", "name", name, (*PRESETS, *PATTERNS))
     return {WORKLOAD: LLM, "preset": name, **typed}
 
 

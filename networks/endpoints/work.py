@@ -44,12 +44,15 @@ class Score:
         elements_of: Returns the elements of each rank's tensor in a meeting, at least 1.
         schedule_for: Returns the schedule of a meeting for so many elements.
         dtype: Type of the elements.
+        abreast: The most messages between two ranks, in one direction, that are under way at a
+            time, each on a queue pair of its own. Collectives of a group run one by one.
     """
 
     matched: Matched
     elements_of: Callable[[Meeting], int]
     schedule_for: Callable[[Meeting, int], Schedule]
     dtype: ElementType
+    abreast: int = 1
 
 
 def find_teams(matched: Matched) -> list[Team]:
@@ -69,17 +72,18 @@ class _Desk:
     """A team's queue of meetings, and its kit."""
 
     kit: Kit[_Key]
+    free: list[int]  # channels
     waiting: deque[int] = field(default_factory=deque)
-    under_way: int | None = None
-    tensors: list[Array] = field(default_factory=list)
+    under_way: dict[int, tuple[int, list[Array]]] = field(default_factory=dict)
+    """By channel, the number and the tensors of a meeting."""
 
 
 class WorkDirector:
     """A `Director` that replays a graph; each of the network's groups is one of its teams.
 
-    The meetings of a team run one after the other, as those of a communicator do. A meeting starts
-    as soon as the network hears that its last rank has arrived, which is at most a link's delay
-    later.
+    The meetings of a team run one after the other, as those of a communicator do, unless the score
+    lets messages run abreast. A meeting starts as soon as the network hears that its last rank has
+    arrived, which is at most a link's delay later.
 
     Args:
         endpoints: The network's hosts, idle.
@@ -126,12 +130,12 @@ class WorkDirector:
     def finish(self, operation: Operation, now_ps: int) -> None:
         self._now_ps = now_ps
         desk = self._desks[operation.group]
-        number, desk.under_way = desk.under_way, None
-        assert number is not None
+        number, tensors = desk.under_way.pop(operation.channel)
+        desk.free.append(operation.channel)
         elements = self._elements[number]
         schedule = desk.kit.courses[self._key(number)].schedule
-        self._ledger.check(number, schedule, [each[:elements] for each in desk.tensors])
-        desk.kit.stock.give_back(elements, desk.tensors)
+        self._ledger.check(number, schedule, [each[:elements] for each in tensors])
+        desk.kit.stock.give_back(elements, tensors)
         self._changed[operation.group] = None
         self._done += 1
         self._done_elements += elements
@@ -141,11 +145,12 @@ class WorkDirector:
 
     def take_operations(self) -> list[Operation]:
         changed, self._changed = self._changed, {}
-        return [
-            self._launch(place)
-            for place in changed
-            if self._desks[place].under_way is None and self._desks[place].waiting
-        ]
+        launched = []
+        for place in changed:
+            desk = self._desks[place]
+            while desk.free and desk.waiting:
+                launched.append(self._launch(desk))
+        return launched
 
     def _collect(self) -> None:
         """Queue the meetings that may begin; those of one rank are over at once."""
@@ -162,15 +167,15 @@ class WorkDirector:
                 self._desks[place].waiting.append(number)
                 self._changed[place] = None
 
-    def _launch(self, place: int) -> Operation:
-        desk = self._desks[place]
-        number = desk.under_way = desk.waiting.popleft()
+    def _launch(self, desk: _Desk) -> Operation:
+        number, channel = desk.waiting.popleft(), desk.free.pop()
         elements = self._elements[number]
-        desk.tensors = desk.kit.stock.take(elements)
-        tensors = [each[:elements] for each in desk.tensors]
+        taken = desk.kit.stock.take(elements)
+        desk.under_way[channel] = number, taken
+        tensors = [each[:elements] for each in taken]
         self._ledger.fill(number, tensors)
         self.replay.begin(number, self._now_ps)
-        return desk.kit.operate(self._key(number), 0, tensors)
+        return desk.kit.operate(self._key(number), channel, tensors)
 
     def _key(self, number: int) -> _Key:
         meeting = self._meetings[number]
@@ -193,11 +198,18 @@ class WorkDirector:
                 known[key] = Course.of(self._score.schedule_for(meeting, elements), elements)
             courses[place][key] = known[key]
             pieces[place].append(elements)
+        channels = [
+            1 if team.group >= 0 else min(self._score.abreast, len(sizes))
+            for team, sizes in zip(teams, pieces, strict=True)
+        ]
         kits = [
-            Kit(endpoints, place, courses[place], pieces[place], self._score.dtype, channels=1)
-            for place in range(len(teams))
+            Kit(endpoints, place, courses[place], pieces[place], self._score.dtype, channels=count)
+            for place, count in enumerate(channels)
         ]
         endpoints.memory.make_room(sum(kit.total_bytes for kit in kits))
         for kit in kits:
             kit.settle()
-        return [_Desk(kit) for kit in kits]
+        return [
+            _Desk(kit, list(reversed(range(count))))
+            for kit, count in zip(kits, channels, strict=True)
+        ]

@@ -1,0 +1,154 @@
+"""Flows between pairs of ranks as graphs of work, and patterns of them.
+
+A flow is a message that its sender gives away at a time. It depends on no other flow, but for the
+pattern `ring`, in which each message but the first waits for the one that its sender has received.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ringleaf.errors import ConfigError, choose
+from ringleaf.hosts.workload.graph import Graph, Kind, Node, RankWork, check_ranks
+
+LABEL = "flow"
+"""The kind of traffic that flows are, in tables."""
+
+RING = "ring"
+RANDOM = "random"
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A message of `size_bytes` from one rank to another, from `start_ps` on."""
+
+    source: int
+    target: int
+    size_bytes: int
+    start_ps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """The sizes of a pattern.
+
+    Attributes:
+        pattern: Its name, of `PATTERNS`.
+        ranks: The number of ranks, at least 2.
+        sizes_bytes: Sizes of flows. They go round among the flows, in a random order; all messages
+            of `ring` have the first one.
+        flows: The number of flows of `random`.
+        interval_ps: The mean time between two starts of `random`.
+        seed: Of all that is random.
+    """
+
+    pattern: str
+    ranks: int
+    sizes_bytes: tuple[int, ...]
+    flows: int
+    interval_ps: int
+    seed: int
+
+
+Pairs = list[tuple[int, int]]
+"""Sources and destinations of flows."""
+
+
+def incast(traffic: Traffic, rng: random.Random) -> Pairs:
+    """All others send to one rank."""
+    target = rng.randrange(traffic.ranks)
+    return [(rank, target) for rank in range(traffic.ranks) if rank != target]
+
+
+def permutation(traffic: Traffic, rng: random.Random) -> Pairs:
+    """Each rank sends to another, and each receives from another: one cycle of all ranks."""
+    order = rng.sample(range(traffic.ranks), traffic.ranks)
+    return sorted(zip(order, order[1:] + order[:1], strict=True))
+
+
+def all_to_all(traffic: Traffic, rng: random.Random) -> Pairs:
+    """Each rank sends to all others, beginning with the one after it, and all at once."""
+    del rng
+    ranks = traffic.ranks
+    return [
+        (rank, (rank + distance) % ranks) for distance in range(1, ranks) for rank in range(ranks)
+    ]
+
+
+def anywhere(traffic: Traffic, rng: random.Random) -> Pairs:
+    """Flows between random pairs, which start at random times: a Poisson process."""
+    return [
+        (pair[0], pair[1])
+        for pair in (rng.sample(range(traffic.ranks), 2) for _ in range(traffic.flows))
+    ]
+
+
+def neighbours(traffic: Traffic, rng: random.Random) -> Pairs:
+    """Each rank sends 2(n - 1) messages to the next one, as in a ring all-reduce."""
+    del rng
+    ranks = traffic.ranks
+    return [(rank, (rank + 1) % ranks) for _ in range(2 * (ranks - 1)) for rank in range(ranks)]
+
+
+PATTERNS: dict[str, Callable[[Traffic, random.Random], Pairs]] = {
+    "incast": incast,
+    "permutation": permutation,
+    "all-to-all": all_to_all,
+    RING: neighbours,
+    RANDOM: anywhere,
+}
+
+
+def make_flows(traffic: Traffic) -> list[Flow]:
+    """Return the flows of a pattern; the same for the same sizes and seed.
+
+    Raises:
+        ConfigError: If there is no such pattern, or there are fewer than 2 ranks.
+    """
+    choose("pattern", "pattern", traffic.pattern, PATTERNS)
+    if check_ranks("ranks", traffic.ranks) < 2:
+        raise ConfigError(f"ranks: flows need 2 ranks at least, got {traffic.ranks}")
+    rng = random.Random(f"{traffic.pattern} {traffic.seed}")
+    pairs = PATTERNS[traffic.pattern](traffic, rng)
+    given = traffic.sizes_bytes[:1] if traffic.pattern == RING else traffic.sizes_bytes
+    sizes = [given[number % len(given)] for number in range(len(pairs))]
+    rng.shuffle(sizes)
+    flows, start_ps = [], 0
+    for (source, target), size in zip(pairs, sizes, strict=True):
+        if traffic.pattern == RANDOM:
+            start_ps += round(rng.expovariate(1) * traffic.interval_ps)
+        flows.append(Flow(source, target, size, start_ps))
+    return flows
+
+
+def graph_of(name: str, flows: Sequence[Flow], *, in_turn: bool = False) -> Graph:
+    """Return the graph of work of flows, whose ranks are those that send or receive.
+
+    Args:
+        name: The graph's name.
+        flows: The flows. Each has a tag of its own, so that none waits for another.
+        in_turn: Whether a rank's n-th message waits for the one before it that it receives.
+    """
+    ranks = 1 + max(max(flow.source, flow.target) for flow in flows)
+    nodes: list[list[Node]] = [[] for _ in range(ranks)]
+    received: list[list[int]] = [[] for _ in range(ranks)]
+    sent = [0] * ranks
+
+    def add(rank: int, kind: Kind, **more: object) -> int:
+        number = len(nodes[rank])
+        nodes[rank].append(Node(number, kind, **more))  # type: ignore[arg-type]
+        return number
+
+    for tag, flow in enumerate(flows):
+        after: tuple[int, ...] = ()
+        if flow.start_ps:
+            after = (add(flow.source, Kind.COMPUTE, duration_ps=flow.start_ps, stream=tag + 1),)
+        if in_turn and sent[flow.source]:
+            after += (received[flow.source][sent[flow.source] - 1],)
+        sent[flow.source] += 1
+        about = {"size_bytes": flow.size_bytes, "tag": tag, "label": LABEL}
+        add(flow.source, Kind.SEND, peer=flow.target, after=after, **about)
+        received[flow.target].append(add(flow.target, Kind.RECEIVE, peer=flow.source, **about))
+    return Graph(name, tuple(RankWork(tuple(each)) for each in nodes))

@@ -1,0 +1,72 @@
+"""Flows from CSV files.
+
+    source,target,size,start
+    0,1,64KiB,0
+    2,1,1MiB,10us
+
+Ranks are counted from 0; sizes and times have units, as options have them. The columns may be in
+any order.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from ringleaf.errors import ConfigError
+from ringleaf.hosts.workload.flows import Flow
+from ringleaf.hosts.workload.formats.framing import read_bytes
+from ringleaf.hosts.workload.graph import check_ranks
+from ringleaf.units import parse_size, parse_time
+
+COLUMNS = ("source", "target", "size", "start")
+
+
+def read_flows(path: Path) -> list[Flow]:
+    """Return the flows of a CSV file with a header and the columns `COLUMNS`, in any order.
+
+    Raises:
+        ConfigError: If it can't be read or a line is wrong; the message names the line.
+    """
+    try:
+        text = read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path}: must be text, got byte {error.object[error.start]:#x}"
+        ) from error
+    reader = csv.DictReader(text.splitlines(), strict=True)
+    flows = []
+    try:
+        if sorted(reader.fieldnames or ()) != sorted(COLUMNS):
+            raise ConfigError(
+                f"{path}: line 1: must be {','.join(COLUMNS)}, got "
+                f"{','.join(reader.fieldnames or ())!r:.80}"
+            )
+        for row in reader:
+            flows.append(_read_row(f"{path}: line {reader.line_num}", row))
+    except csv.Error as error:
+        raise ConfigError(f"{path}: line {reader.line_num}: {error}") from error
+    if not flows:
+        raise ConfigError(f"{path}: must have a flow at least, got none")
+    return flows
+
+
+def _read_row(where: str, row: dict[str, str | None]) -> Flow:
+    texts = {name: row[name] or "" for name in COLUMNS}
+    if None in row or None in row.values():
+        raise ConfigError(
+            f"{where}: must have {len(COLUMNS)} cells, got {list(row.values())!r:.80}"
+        )
+    source, target = (_read_rank(f"{where}: {name}", texts[name]) for name in COLUMNS[:2])
+    if source == target:
+        raise ConfigError(f"{where}: target must be another rank than source, got {target}")
+    size = parse_size(texts["size"], f"{where}: size")
+    if size < 1:
+        raise ConfigError(f"{where}: size must be 1 B or more, got {texts['size']!r}")
+    return Flow(source, target, size, parse_time(texts["start"], f"{where}: start"))
+
+
+def _read_rank(where: str, text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise ConfigError(f"{where}: must be a rank, a whole number from 0 on, got {text!r:.40}")
+    return check_ranks(where, int(text) + 1) - 1

@@ -1,0 +1,118 @@
+"""Flows through the command line: patterns, files, percentiles, sweeps and refusals."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from ringleaf.experiments.commands.cli import make_app
+from ringleaf.experiments.work.messages import Messages
+
+RACK = "leafspine,leaves=1,spines=1,hosts=20,rate=100G,delay=1us"
+US = 10**6  # ps
+
+
+def typed(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(make_app(), list(arguments))
+    return result.exit_code, result.output
+
+
+def run(out: Path, *arguments: str) -> dict[str, Any]:
+    code, output = typed("workload", "run", *arguments, "--out", str(out))
+    assert code == 0, output
+    found: dict[str, Any] = json.loads((out / "summary.json").read_text())
+    return found
+
+
+def test_fewest_bytes_first_is_faster_for_most_flows_of_an_incast(tmp_path: Path) -> None:
+    """pFabric's aim: small flows don't wait for large ones, and the last is no later."""
+    words = ("incast", "--ranks", "20", "--topo", RACK)
+    plain = run(tmp_path / "fixed", *words)
+    first = run(tmp_path / "pfabric", *words, "--cc", "pfabric")
+    assert first["p50_ps"] < 0.85 * plain["p50_ps"]
+    assert first["p999_ps"] < 1.05 * plain["p999_ps"]
+    assert plain["wrong"] == first["wrong"] == 0
+    page = (tmp_path / "fixed" / "report.html").read_text()
+    assert "19 messages: p50" in page
+    assert (tmp_path / "fixed" / "figures" / "messages.png").stat().st_size > 10_000
+
+
+def test_flows_of_a_file_start_at_their_times(tmp_path: Path) -> None:
+    """A packet of 1,000 B, and its acknowledgement, take line time and delay on two links each."""
+    path = tmp_path / "two.csv"
+    path.write_text("source,target,size,start\n0,1,1000,5us\n1,2,64KiB,0\n0,1,1000,9us\n")
+    run(tmp_path / "out", str(path), "--topo", RACK)
+    with (tmp_path / "out" / "messages.csv").open(newline="") as file:
+        rows = [{name: int(value) for name, value in row.items()} for row in csv.DictReader(file)]
+    lone = [row for row in rows if row["source"] == 0]
+    assert sorted(row["start_ps"] for row in lone) == [5 * US, 9 * US]
+    assert len({row["end_ps"] - row["start_ps"] for row in lone}) == 1
+    took_ps = lone[0]["end_ps"] - lone[0]["start_ps"]
+    headers_bytes = 14 + 20 + 8 + 12 + 4 + 24  # up to BTH, ICRC; preamble, FCS and gap
+    aeth_bytes, byte_ps = 4, 80
+    assert took_ps == 4 * US + 2 * (1000 + headers_bytes + headers_bytes + aeth_bytes) * byte_ps
+
+
+def test_a_sweep_has_percentiles_of_each_run(tmp_path: Path) -> None:
+    path = tmp_path / "flows.yaml"
+    path.write_text(
+        "workload: flows\ntopo: leafspine,leaves=2,spines=1,hosts=2\nranks: 4\n"
+        "flow_sizes: 4KiB,16KiB\npattern: [permutation, ring]\ncc: [fixed, swift]\n"
+    )
+    out = tmp_path / "out"
+    code, output = typed("run", "--spec", str(path), "--out", str(out))
+    assert code == 0, output
+    with (out / "sweep.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["pattern"], row["cc"]) for row in rows] == [
+        (pattern, control) for pattern in ("permutation", "ring") for control in ("fixed", "swift")
+    ]
+    for row in rows:
+        assert 0 < int(row["p50_ps"]) <= int(row["p99_ps"]) <= int(row["p999_ps"])
+        assert 0 < float(row["fairness"]) <= 1
+        assert row["wrong"] == "0"
+    assert "p99.9 (us)" in (out / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("incast", "--ranks", "1"), "ranks: flows need 2 ranks at least, got 1"),
+        (("star",), "workload: unknown name, got 'star'"),
+        (("incast", "--flow-sizes", "0"), "flow_sizes: sizes must be 1 B or more, got '0'"),
+        (("none.csv",), "none.csv"),
+        (("gpt13b", "--ranks", "8"), "ranks: is of flows, got 8 for workload: llm"),
+        (("incast", "--tp", "2"), "tp: is of models, got 2 for flows"),
+    ],
+)
+def test_wrong_options_are_refused(
+    arguments: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, output = typed("workload", "run", *arguments)
+    assert code == 2
+    assert message in " ".join(output.split())
+    assert not list(tmp_path.iterdir())
+
+
+@given(st.lists(st.integers(1, 10**9), min_size=1, max_size=50))
+def test_percentiles_are_times_that_enough_messages_keep(times: list[int]) -> None:
+    table = np.array([(0, 1, 8, 0, time) for time in times])
+    p50, p99, p999 = Messages(table).percentiles_ps()
+    assert p999 == max(times)
+    assert {p50, p99} <= set(times)
+    assert sum(time <= p50 for time in times) >= len(times) / 2 > sum(time < p50 for time in times)
+
+
+def test_nothing_is_said_of_no_messages() -> None:
+    none = Messages(np.zeros((0, 5), np.int64))
+    assert none.percentiles_ps() == []
+    assert none.fairness() is None
