@@ -64,11 +64,18 @@ class GradientLedger:
         for _ in spread(lambda pair: np.copyto(*pair), pairs):
             pass
 
-    def check(self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[Array]) -> None:
+    def wants(self, job: int, piece: Piece) -> bool:
+        """Return whether the next sum of a piece is to be checked."""
         known = (job, piece.elements) in self._seen
         self._seen.add((job, piece.elements))
-        if known and not self._check:
-            return
+        return self._check or not known
+
+    def check(self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[Array]) -> None:
+        if self.wants(job, piece):
+            self.judge(job, piece, schedule, tensors)
+
+    def judge(self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[Array]) -> None:
+        """Check the sums of a piece."""
         inputs = self._inputs(piece, len(tensors))
         self.checked[job] += 1
         verdict = self._judge.judge(schedule, inputs, tensors, self._tolerance(job))
@@ -81,3 +88,38 @@ class GradientLedger:
         if system is None:
             return None
         return Tolerance(lambda parts: system.error_bound(parts, lanes), block=lanes)
+
+
+class LateLedger:
+    """A ledger that checks sums later, as a live network does not wait meanwhile.
+
+    Sums that wait are copied; when there are too many, all are checked at once.
+
+    Args:
+        ledger: The ledger that fills and checks.
+        most_bytes: The most that waits.
+    """
+
+    def __init__(self, ledger: GradientLedger, most_bytes: int = 1 << 30) -> None:
+        self._ledger = ledger
+        self._most_bytes = most_bytes
+        self._kept: list[tuple[int, Piece, Schedule, list[Array]]] = []
+        self._kept_bytes = 0
+
+    def fill(self, job: int, piece: Piece, tensors: Sequence[Array]) -> None:
+        self._ledger.fill(job, piece, tensors)
+
+    def check(self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[Array]) -> None:
+        if not self._ledger.wants(job, piece):
+            return
+        self._kept.append((job, piece, schedule, [each.copy() for each in tensors]))
+        self._kept_bytes += sum(each.nbytes for each in tensors)
+        if self._kept_bytes > self._most_bytes:
+            self.settle()
+
+    def settle(self) -> None:
+        """Check all that waits."""
+        for each in self._kept:
+            self._ledger.judge(*each)
+        self._kept.clear()
+        self._kept_bytes = 0

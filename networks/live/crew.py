@@ -19,12 +19,12 @@ from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.networks.live.host_process import CollectiveHost, HostTask, LivePlace, be_host
 from ringleaf.networks.live.members import Member, Members, death, hear, say
 from ringleaf.networks.live.processor import Stopwatch
+from ringleaf.networks.live.stalls import stalled
 
 START_AFTER_NS = 20_000_000  # time for every host to hear when to start
 READY_S = 60.0
 STALL_S = 30.0
 EXPLAIN_S = 5.0  # time in which a host that is not dead can say what it waits for
-MOST_EXPLAINED = 16  # hosts
 LOOK_S = 1.0  # how often to see whether there is progress
 
 
@@ -167,15 +167,5 @@ class Crew:
         left = [number for number in range(len(self._members)) if number not in heard]
         self._tell({"explain": True})
         answers = self._listen("waits", EXPLAIN_S)
-        lines = [
-            f"  {self._members[number].name}: {answers.get(number, 'does not answer')}"
-            for number in left[:MOST_EXPLAINED]
-        ]
-        if len(left) > MOST_EXPLAINED:
-            lines.append(f"  and {len(left) - MOST_EXPLAINED} more")
-        lines.extend(f"  {line}" for line in self._explain())
-        names = ", ".join(self._members[number].name for number in left)
-        return BackendError(
-            f"run: nothing has got through for {limit_s:.0f} s, got hosts that are not {kind}: "
-            + "\n".join([names, *lines])
-        )
+        names = {number: self._members[number].name for number in left}
+        return stalled(kind, names, answers, self._explain(), s=limit_s)
