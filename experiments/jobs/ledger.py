@@ -16,6 +16,7 @@ from ringleaf.ina.systems import System
 from ringleaf.tensors import FLOAT32, Array
 
 SHIFT = 17  # elements between the starts of ranks' gradients
+FEW = 1 << 20  # elements that one thread copies within a millisecond
 
 
 class GradientLedger:
@@ -61,6 +62,10 @@ class GradientLedger:
 
     def fill(self, job: int, piece: Piece, tensors: Sequence[Array]) -> None:
         pairs = list(zip(tensors, self._inputs(piece, len(tensors)), strict=True))
+        if piece.elements * len(tensors) < FEW:  # threads would take longer to start
+            for pair in pairs:
+                np.copyto(*pair)
+            return
         for _ in spread(lambda pair: np.copyto(*pair), pairs):
             pass
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from ringleaf.hosts.executor.build import Executors
@@ -70,7 +70,7 @@ class Begin:
 
     def message(self) -> dict[str, Any]:
         """Return it as a message."""
-        return {"begin": asdict(self)}
+        return {"begin": _plain(self)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Raise:
 
     def message(self) -> dict[str, Any]:
         """Return it as a message."""
-        return {"raise": asdict(self)}
+        return {"raise": _plain(self)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,12 @@ class Done:
 
     def message(self) -> dict[str, Any]:
         """Return it as a message."""
-        return {"done": asdict(self)}
+        return {"done": _plain(self)}
 
 
 Order = Begin | Raise
+
+
+def _plain(order: Begin | Raise | Done) -> dict[str, Any]:
+    """Return its fields, which `asdict` would copy item by item."""
+    return {name: getattr(order, name) for name in order.__slots__}
