@@ -19,6 +19,7 @@ from ringleaf.errors import BackendError, RingleafError
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 MESSAGE_BYTES = 1 << 16
 PR_SET_PDEATHSIG = 1
+PR_SET_NAME = 15
 
 _C = ctypes.CDLL(None, use_errno=True)
 
@@ -70,7 +71,7 @@ class Members:
         if not process:
             signal.pthread_sigmask(signal.SIG_SETMASK, masked)
             ours.close()
-            _live(be, theirs, parent)
+            _live(name, be, theirs, parent)
         theirs.close()
         member = Member(name, process, ours, os.pidfd_open(process), role)
         self._members.append(member)
@@ -78,10 +79,13 @@ class Members:
         return member
 
 
-def _live(be: Callable[[socket.socket], None], control: socket.socket, parent: int) -> None:
+def _live(
+    name: str, be: Callable[[socket.socket], None], control: socket.socket, parent: int
+) -> None:
     """Be a child process until its end, and report the exception that ended it."""
     try:
         die_with(parent)
+        _C.prctl(PR_SET_NAME, name.encode())  # for ps and the like
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles it
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         gc.disable()
