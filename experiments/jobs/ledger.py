@@ -9,6 +9,7 @@ import numpy as np
 from ringleaf.collectives.schedule import Collective, Schedule
 from ringleaf.experiments.data import Noise
 from ringleaf.experiments.judge import Judge
+from ringleaf.experiments.later import Later
 from ringleaf.experiments.threads import spread
 from ringleaf.experiments.verdict import Tolerance
 from ringleaf.hosts.training.pieces import Piece
@@ -96,35 +97,13 @@ class GradientLedger:
 
 
 class LateLedger:
-    """A ledger that checks sums later, as a live network does not wait meanwhile.
+    """A ledger of gradients that checks sums later."""
 
-    Sums that wait are copied; when there are too many, all are checked at once.
-
-    Args:
-        ledger: The ledger that fills and checks.
-        most_bytes: The most that waits.
-    """
-
-    def __init__(self, ledger: GradientLedger, most_bytes: int = 1 << 30) -> None:
+    def __init__(self, ledger: GradientLedger) -> None:
         self._ledger = ledger
-        self._most_bytes = most_bytes
-        self._kept: list[tuple[int, Piece, Schedule, list[Array]]] = []
-        self._kept_bytes = 0
-
-    def fill(self, job: int, piece: Piece, tensors: Sequence[Array]) -> None:
-        self._ledger.fill(job, piece, tensors)
+        self.fill = ledger.fill
+        self.later = Later(ledger.judge)
 
     def check(self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[Array]) -> None:
-        if not self._ledger.wants(job, piece):
-            return
-        self._kept.append((job, piece, schedule, [each.copy() for each in tensors]))
-        self._kept_bytes += sum(each.nbytes for each in tensors)
-        if self._kept_bytes > self._most_bytes:
-            self.settle()
-
-    def settle(self) -> None:
-        """Check all that waits."""
-        for each in self._kept:
-            self._ledger.judge(*each)
-        self._kept.clear()
-        self._kept_bytes = 0
+        if self._ledger.wants(job, piece):
+            self.later.keep(job, piece, schedule, tensors=tensors)

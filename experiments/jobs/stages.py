@@ -104,7 +104,7 @@ def play_live(spec: JobsSpec, testbed: Testbed, play: Play) -> Performance:
     director = TrainingDirector(network.endpoints, assignments, play.scheduler, ledger, play.tell)
 
     def collect() -> tuple[list[TrainingJob], list[Stretch], list[int], list[str]]:
-        ledger.settle()
+        ledger.later.settle()
         jobs = [each.job for each in assignments]
         return jobs, director.stretches, play.ledger.wrong, play.ledger.reasons
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ringleaf.experiments import drops
-from ringleaf.experiments.conditions import injection, inside_nodes
+from ringleaf.experiments.conditions import conduct, injection, inside_nodes_of, is_live
 from ringleaf.experiments.jobs.results import JobRow, JobsCase
 from ringleaf.experiments.jobs.runner import JobsExperiment
 from ringleaf.experiments.spec.jobs import JobsSpec
-from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import describe, link_kinds
 from ringleaf.units import PS_PER_MS
@@ -64,16 +63,11 @@ def head(experiment: JobsExperiment) -> Iterator[str]:
 def about(experiment: JobsExperiment) -> list[str]:
     """Return lines on the jobs and the network they run on."""
     spec = experiment.spec
-    nodes = (
-        "switches and hosts take what this machine needs"
-        if is_live(spec)
-        else inside_nodes(spec.switch_delay_ps, spec.host_delay_ps, spec.message_overhead_ps)
-    )
     return [
         f"{len(spec.jobs)} training jobs on {experiment.graph.graph['name']}, "
         f"{describe(link_kinds(experiment.graph))}, "
         f"{spec.placement}; {conduct(spec)}; seed {spec.seed}",
-        f"{nodes}; {injection(*injections_bps(experiment.graph))}",
+        f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
     ]
 
 
@@ -87,19 +81,6 @@ def column_widths(spec: JobsSpec) -> tuple[int, ...]:
     return tuple(
         max(width, *map(len, named.get(name, [name]))) for name, _, width in _columns(spec)
     )
-
-
-def is_live(spec: JobsSpec) -> bool:
-    """Return whether jobs run on a live network."""
-    return spec.net != VIRTUAL
-
-
-def conduct(spec: JobsSpec) -> str:
-    """Return a phrase on the clock that times are of."""
-    if not is_live(spec):
-        return "virtual time"
-    slower = f", rates divided by {spec.scale}" if spec.scale > 1 else ""
-    return f"wall-clock time on Mininet, {spec.switch} switches{slower}"
 
 
 def _columns(spec: JobsSpec) -> Sequence[tuple[str, str, int]]:

@@ -39,6 +39,24 @@ jobs:
   - {{model: {model}, ranks: 2, iterations: {first}}}
   - {{model: {model}, ranks: 2, iterations: {second}, compute: {compute}, start: 10ms}}
 """
+WORKLOAD = """\
+workload: llm
+layers: 2
+hidden: 64
+heads: 4
+sequence: 64
+tp: 2
+pp: 2
+dp: 1
+micro_batches: 2
+topo: leafspine,leaves=2,spines=1,hosts=2
+rate: 10M
+delay: 10us
+net: mininet
+scale: 1
+flops: 50M
+mtu: 1024
+"""
 
 
 def write_spec(folder: Path, *, first: int, second: int, compute: int, **more: str) -> Path:
@@ -81,6 +99,28 @@ def test_jobs_share_a_live_network_and_all_sums_are_right(switch: str, tmp_path:
         assert int(row["compute_ps"]) == COMPUTE_PS
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert (summary["time"], summary["complete"]) == ("wall clock", True)
+
+
+def test_a_workload_runs_live_with_its_time_in_virtual_time(tmp_path: Path) -> None:
+    spec = tmp_path / "work.yaml"
+    spec.write_text(WORKLOAD)
+    process = start("run", "--spec", str(spec), "--out", str(tmp_path / "out"))
+    output, _ = process.communicate(timeout=PATIENCE_S)
+
+    assert process.returncode == 0, output
+    assert "# wrong values: 0 OK" in output
+    assert "# in virtual time the iteration takes " in output
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["time"] == "wall clock"
+    busiest = max(sum_of_computing(tmp_path / "out"))
+    assert summary["iteration_ps"] >= busiest
+    assert summary["virtual_ps"] >= busiest
+
+
+def sum_of_computing(folder: Path) -> list[int]:
+    """The time that each rank computes."""
+    with (folder / "ranks.csv").open() as file:
+        return [int(row["compute_ps"]) for row in csv.DictReader(file)]
 
 
 class Training(Leavings):
