@@ -1,8 +1,29 @@
-"""Sentences about nodes in a run's header: the time they take, and the rate hosts can inject."""
+"""Sentences in a run's header: its clock, the time nodes take, and the rate hosts can inject."""
 
 from __future__ import annotations
 
+from ringleaf.experiments.spec.network import VIRTUAL, NetworkSpec
 from ringleaf.units import format_rate, format_time
+
+
+def is_live(spec: NetworkSpec) -> bool:
+    """Return whether an experiment has a live network."""
+    return spec.net != VIRTUAL
+
+
+def conduct(spec: NetworkSpec) -> str:
+    """Return a phrase on the clock that times are of."""
+    if not is_live(spec):
+        return "virtual time"
+    slower = f", rates divided by {spec.scale}" if spec.scale > 1 else ""
+    return f"wall-clock time on Mininet, {spec.switch} switches{slower}"
+
+
+def inside_nodes_of(spec: NetworkSpec) -> str:
+    """Return a sentence on the time that an experiment's switches and hosts take."""
+    if is_live(spec):
+        return "switches and hosts take what this machine needs"
+    return inside_nodes(spec.switch_delay_ps, spec.host_delay_ps, spec.message_overhead_ps)
 
 
 def inside_nodes(switch_delay_ps: int, host_delay_ps: int, message_overhead_ps: int) -> str:

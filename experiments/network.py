@@ -219,21 +219,10 @@ def connecting(
     if spec.net == VIRTUAL:
         yield partial(connect, watched=watched)
         return
-    from ringleaf.networks.live.processes import ended_like_interrupts
-    from ringleaf.networks.mininet.fabric import Settings
-    from ringleaf.networks.mininet.network import MininetNetwork, Testbed
+    from ringleaf.experiments.testbed import open_testbed
+    from ringleaf.networks.mininet.network import MininetNetwork
 
-    settings = Settings(
-        switch=spec.switch,
-        scale=1,  # the graph's rates are already scaled
-        loss=spec.loss,
-        scheduler=spec.scheduler,
-        seed=spec.seed,
-        run_dir=spec.out,
-        captures=spec.pcap or spec.record is not None,
-        **({} if spec.queue_bytes is None else {"queue_bytes": spec.queue_bytes}),
-    )
-    with ended_like_interrupts(), Testbed(graph, settings) as testbed:
+    with open_testbed(spec, graph) as testbed:
 
         def connect_live(
             spec: CollectiveSpec,

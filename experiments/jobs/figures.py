@@ -75,9 +75,11 @@ def draw_all(folder: Path, cases: Sequence[JobsCase], perform: Perform = in_turn
                 lambda r: r.front_wait_ps,
             ),
         ),
-        ("links", lambda: draw_links(crowded)),
-        ("queues", lambda: draw_queues(crowded)),
     ]
+    if all(case.link_series is not None for case in crowded):
+        drawn.append(("links", lambda: draw_links(crowded)))
+    if all(case.queue_series is not None for case in crowded):
+        drawn.append(("queues", lambda: draw_queues(crowded)))
     if any(case.memory_series is not None for case in crowded):
         drawn.append(("memory", lambda: draw_memory(crowded)))
     for case in crowded:
@@ -115,7 +117,7 @@ def draw_timeline(case: JobsCase) -> Figure:
         spans = [span for span in case.spans if span.job == row.job]
         _draw_job(axes, spans, layers)
         axes.set_title(f"job {row.job}, {row.model}", fontsize=9, loc="left")
-    panels[-1][0].set_xlabel("simulated time (ms)", fontsize=9)
+    panels[-1][0].set_xlabel(f"{case.clock} time (ms)", fontsize=9)
     for kind, name in SPAN_NAMES.items():
         panels[0][0].fill_between([], [], color=SPAN_COLORS[kind], label=name)
     figure.legend(loc="outside lower center", ncols=len(SPAN_NAMES), fontsize=9)
@@ -188,7 +190,7 @@ def draw_bars(cases: Sequence[JobsCase], label: str, value: Callable[[JobRow], i
         axes.set_title(_name_count(count), fontsize=10, loc="left")
         axes.grid(axis="y", visible=False)
         axes.tick_params(labelbottom=True)
-        axes.set_xlabel("simulated time (ms)", fontsize=9)
+        axes.set_xlabel(f"{cases[0].clock} time (ms)", fontsize=9)
     for axes in panels.flat[len(counts) :]:
         axes.set_visible(False)
     panels[0][0].set_ylim(len(algos) - 0.5, -0.5)

@@ -9,6 +9,7 @@ import numpy as np
 from ringleaf.collectives.schedule import Collective, Schedule
 from ringleaf.experiments.data import Noise
 from ringleaf.experiments.judge import Judge
+from ringleaf.experiments.later import Later
 from ringleaf.experiments.threads import spread
 from ringleaf.experiments.verdict import Tolerance
 from ringleaf.hosts.training.pieces import Piece
@@ -16,6 +17,7 @@ from ringleaf.ina.systems import System
 from ringleaf.tensors import FLOAT32, Array
 
 SHIFT = 17  # elements between the starts of ranks' gradients
+FEW = 1 << 20  # elements that one thread copies within a millisecond
 
 
 class GradientLedger:
@@ -61,14 +63,25 @@ class GradientLedger:
 
     def fill(self, job: int, piece: Piece, tensors: Sequence[Array]) -> None:
         pairs = list(zip(tensors, self._inputs(piece, len(tensors)), strict=True))
+        if piece.elements * len(tensors) < FEW:  # threads would take longer to start
+            for pair in pairs:
+                np.copyto(*pair)
+            return
         for _ in spread(lambda pair: np.copyto(*pair), pairs):
             pass
 
-    def check(self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[Array]) -> None:
+    def wants(self, job: int, piece: Piece) -> bool:
+        """Return whether the next sum of a piece is to be checked."""
         known = (job, piece.elements) in self._seen
         self._seen.add((job, piece.elements))
-        if known and not self._check:
-            return
+        return self._check or not known
+
+    def check(self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[Array]) -> None:
+        if self.wants(job, piece):
+            self.judge(job, piece, schedule, tensors)
+
+    def judge(self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[Array]) -> None:
+        """Check the sums of a piece."""
         inputs = self._inputs(piece, len(tensors))
         self.checked[job] += 1
         verdict = self._judge.judge(schedule, inputs, tensors, self._tolerance(job))
@@ -81,3 +94,16 @@ class GradientLedger:
         if system is None:
             return None
         return Tolerance(lambda parts: system.error_bound(parts, lanes), block=lanes)
+
+
+class LateLedger:
+    """A ledger of gradients that checks sums later."""
+
+    def __init__(self, ledger: GradientLedger) -> None:
+        self._ledger = ledger
+        self.fill = ledger.fill
+        self.later = Later(ledger.judge)
+
+    def check(self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[Array]) -> None:
+        if self._ledger.wants(job, piece):
+            self.later.keep(job, piece, schedule, tensors=tensors)

@@ -103,7 +103,8 @@ def _table(rows: Sequence[JobRow]) -> Iterator[str]:
             str(row.job), row.model, str(row.ranks),
             *(f"{time_ps / PS_PER_MS:,.3f}" for time_ps in times),
             f"{row.fairness:.3f}", f"{row.busiest_percent:.1f}",
-            format_size(row.peak_queue_bytes), str(row.memory_peak),
+            "-" if row.peak_queue_bytes is None else format_size(row.peak_queue_bytes),
+            "-" if row.memory_peak is None else str(row.memory_peak),
             str(row.wrong), f"{row.retransmissions:,}", f"{row.drops:,}",
         )  # fmt: skip
         kind = ' class="wrong"' if row.wrong else ""

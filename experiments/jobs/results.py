@@ -28,7 +28,7 @@ KIND = "jobs"
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """One job in one case; times in picoseconds of virtual time."""
+    """One job in one case; times in picoseconds, of virtual time or, live, of the clock."""
 
     jobs: int  # number of jobs that share the network
     algo: str
@@ -47,14 +47,18 @@ class JobRow:
     wrong: int
     retransmissions: int  # of the case
     drops: int  # of the case
-    peak_queue_bytes: int  # of the case
+    peak_queue_bytes: int | None  # of the case; None: not known, as with live BMv2s
     busiest_percent: float  # load of the case's busiest link while jobs ran
     links_percent: float  # likewise, on average over the links' directions that were used
-    memory_peak: int  # most entries in use at a time in the case's fullest switch
-    memory_mean: float  # likewise, on average over time
+    memory_peak: int | None  # most entries in use at a time in the fullest switch; None: live
+    memory_mean: float | None  # likewise, on average over time
     fairness: float  # Jain's index of the jobs' speeds, relative to computing alone
     packet_hops: int  # of the case
     reason: str = ""  # why the first wrong element is wrong
+    virtual_jct_ps: int | None = None  # live: the same job's in virtual time, as a prediction
+    late_ps: int | None = None  # of the case, live: from a decision until a host begins, on average
+    most_late_ps: int | None = None  # likewise, the most
+    limit: str = ""  # of the case, live: the part without processor time left
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,16 @@ class JobsCase:
     wall_s: float = 0.0
     traces: list[tuple[Graph, list[Times]]] = field(default_factory=list)  # if wanted, by job
 
+    @property
+    def is_live(self) -> bool:
+        """Whether its times are of the wall clock."""
+        return any(row.virtual_jct_ps is not None for row in self.rows)
+
+    @property
+    def clock(self) -> str:
+        """The name of the clock that times are of, for axes."""
+        return "wall-clock" if self.is_live else "simulated"
+
 
 def jain(values: Sequence[float]) -> float:
     """Return Jain's fairness index (Jain, Chiu and Hawe, DEC-TR-301, 1984): 1 if all are equal."""
@@ -128,7 +142,7 @@ def write_summary(
     summary = {
         "schema_version": SCHEMA_VERSION,
         "kind": KIND,
-        "time": "virtual",
+        "time": "wall clock" if any(case.is_live for case in cases) else "virtual",
         "complete": complete,
         "wrong": sum(row.wrong for row in rows),
         "config": config,

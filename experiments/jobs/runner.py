@@ -1,8 +1,9 @@
-"""Run every combination of an experiment with jobs, in virtual time."""
+"""Run every combination of an experiment with jobs, in virtual time or live."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import product
@@ -18,7 +19,15 @@ from ringleaf.experiments.checks import check_room
 from ringleaf.experiments.estimate import count_threads_of_jobs
 from ringleaf.experiments.jobs.ledger import GradientLedger
 from ringleaf.experiments.jobs.results import Combination, JobsCase
-from ringleaf.experiments.jobs.summary import summarise
+from ringleaf.experiments.jobs.stages import (
+    Performance,
+    Play,
+    Stage,
+    play_live,
+    play_virtually,
+    predicting,
+)
+from ringleaf.experiments.jobs.summary import summarise, with_prediction
 from ringleaf.experiments.network import (
     common_options,
     divide_injection,
@@ -27,6 +36,7 @@ from ringleaf.experiments.network import (
 )
 from ringleaf.experiments.places import place_jobs
 from ringleaf.experiments.spec.jobs import JobSpec, JobsSpec
+from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.hosts.scheduling.hooks import CollectivePs, Cuts, OrdersSteps, Splits, WantsGain
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
@@ -42,7 +52,7 @@ if TYPE_CHECKING:
     from ringleaf.hosts.workload.replay import Times
     from ringleaf.ina.systems import System
     from ringleaf.networks.endpoints.assignment import Assignment
-    from ringleaf.networks.endpoints.training import TrainingDirector
+    from ringleaf.networks.endpoints.endpoints import Endpoints
     from ringleaf.networks.groups import Group
     from ringleaf.networks.options import NetworkOptions
 
@@ -115,12 +125,38 @@ class JobsExperiment:
                         f"got algo {algo!r}; use ring or halvingdoubling"
                     )
 
-    def run(self, *, pcaps: Path | None = None, watcher: Watcher = NOBODY) -> Iterator[JobsCase]:
-        """Yield each case when it has been run; `pcaps`, if set, gets a folder per case."""
-        for combination in self.combinations:
-            folder = None if pcaps is None else pcaps / combination.name
-            watcher.begin(combination.name)
-            yield self.case(combination, capture=folder, watcher=watcher)
+    def run(self, *, pcaps: Path | None = None, watcher: Watcher = NOBODY) -> Generator[JobsCase]:
+        """Yield each case when it has been run; `pcaps`, if set, gets a folder per case.
+
+        A live network stays up until all cases have been run, or the iterator is closed. Each of
+        its cases is run in virtual time, too, for comparison.
+
+        Raises:
+            ConfigError: If the machine lacks something that a live network needs.
+            BackendError: If the network can't be brought up, or a part of it ends.
+        """
+        with self._stage() as stage:
+            for combination in self.combinations:
+                folder = None if pcaps is None else pcaps / combination.name
+                watcher.begin(combination.name)
+                if stage is None:
+                    yield self.case(combination, capture=folder, watcher=watcher)
+                    continue
+                foretold = self.case(combination, is_prediction=True)
+                watcher.begin(combination.name)
+                case = self.case(combination, capture=folder, watcher=watcher, stage=stage)
+                yield with_prediction(case, foretold)
+
+    @contextmanager
+    def _stage(self) -> Iterator[Stage | None]:
+        """Yield the live network that plays cases; None: each has a virtual one."""
+        if self.spec.net == VIRTUAL:
+            yield None
+            return
+        from ringleaf.experiments.testbed import open_testbed
+
+        with open_testbed(self.spec, self.graph) as testbed:
+            yield partial(play_live, self.spec, testbed)
 
     def places(self, count: int) -> list[tuple[list[str], list[str]]]:
         """Return the hosts of the ranks, and of the servers, of each of the first `count` jobs."""
@@ -132,21 +168,13 @@ class JobsExperiment:
         *,
         capture: Path | None = None,
         watcher: Watcher = NOBODY,
+        stage: Stage | None = None,
+        is_prediction: bool = False,
     ) -> JobsCase:
-        """Run one combination."""
-        from ringleaf.networks.endpoints.credit import partition_bytes
-        from ringleaf.networks.endpoints.training import TrainingDirector
-        from ringleaf.networks.virtual import VirtualNetwork
-
+        """Run one combination on a stage; None: in virtual time."""
         spec, algorithm = self.spec, ALGORITHMS[combination.algo]
         system = SYSTEMS.get(combination.algo) if algorithm.in_network else None
         jobs = spec.jobs[: combination.count]
-        network = VirtualNetwork(
-            self.graph,
-            self._options(combination, capture),
-            groups=self._groups(combination.count, system),
-            seed=spec.seed,
-        )
         ledger = GradientLedger(
             max(job.model.elements for job in jobs),
             max(job.ranks for job in jobs),
@@ -155,23 +183,34 @@ class JobsExperiment:
             lanes=spec.lanes,
             check=spec.check,
         )
-        order = SCHEDULERS[combination.order]
-        assignments = [
-            self._assignment(
-                combination.algo,
-                job,
-                order,
-                partition_bytes(network.endpoints.aggregators.get(number), order),
-            )
-            for number, job in enumerate(jobs)
-        ]
-        director = TrainingDirector(network.endpoints, assignments, order, ledger, watcher.tell)
-        outcome = network.play(director, watcher.pass_hops)
-        network.close()
-        found = summarise(self.graph, combination, jobs, director, outcome, ledger)
+        options = self._options(combination, capture)
+        play = Play(
+            predicting(options) if is_prediction else options,
+            self._groups(combination.count, system),
+            partial(self._assign, combination),
+            SCHEDULERS[combination.order],
+            ledger,
+            watcher.tell,
+            watcher.pass_hops,
+        )
+        stage = stage or partial(play_virtually, spec, self.graph)
+        done = stage(play)
+        found = summarise(self.graph, combination, jobs, done)
         if spec.chakra:
-            found.traces = [_trace(director, number) for number in range(len(jobs))]
+            found.traces = [_trace(done, *each) for each in enumerate(job.ranks for job in jobs)]
         return found
+
+    def _assign(self, combination: Combination, endpoints: Endpoints) -> list[Assignment]:
+        """Return the jobs of a combination for a network's hosts."""
+        from ringleaf.networks.endpoints.credit import partition_bytes
+
+        order, aggregators = SCHEDULERS[combination.order], endpoints.aggregators
+        return [
+            self._assignment(
+                combination.algo, job, order, partition_bytes(aggregators.get(number), order)
+            )
+            for number, job in enumerate(self.spec.jobs[: combination.count])
+        ]
 
     def _options(self, combination: Combination, capture: Path | None) -> NetworkOptions:
         record = None if self.spec.record is None else self.spec.record / combination.name
@@ -246,18 +285,18 @@ class JobsExperiment:
         return Bounds(self.graph).fabric
 
 
-def _trace(director: TrainingDirector, number: int) -> tuple[Graph, list[Times]]:
+def _trace(done: Performance, number: int, ranks: int) -> tuple[Graph, list[Times]]:
     """Return the graph of a job's complete iterations, and the times of its nodes."""
-    job = director.assignments[number].job
+    job = done.jobs[number]
     reduced: dict[tuple[int, int], tuple[int, int, int]] = {}
-    for each in director.stretches:
+    for each in done.stretches:
         if each.job == number:
             first = reduced.get((each.iteration, each.piece.number), (each.ready_ps, each.start_ps))
             reduced[each.iteration, each.piece.number] = (first[0], first[1], each.end_ps)
     graph = graph_of_job(
         job.model,
         job.pieces,
-        ranks=len(director.endpoints.groups[number].hosts),
+        ranks=ranks,
         iterations=len(complete(job)),
         start_ps=job.start_ps,
         steps=job.steps,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -67,15 +68,16 @@ def run(
         emit(line)
     progress.stage(loading.stage())
     try:
-        for case in experiment.run(pcaps=pcaps, watcher=progress):
-            progress.finish_case()
-            cases.append(case)
-            for row in case.rows:
-                emit(table.line(row, widths))
-            if pcaps is not None:
-                out.note(sorted((pcaps / case.combination.name).glob("*.pcapng")))
-            out.keep(partial(_note_traces, out, case))
-            out.keep(partial(results.write_rows, folder, _rows(cases)))
+        with closing(experiment.run(pcaps=pcaps, watcher=progress)) as measured:
+            for case in measured:
+                progress.finish_case()
+                cases.append(case)
+                for row in case.rows:
+                    emit(table.line(row, widths))
+                if pcaps is not None:
+                    out.note(sorted((pcaps / case.combination.name).glob("*.pcapng")))
+                out.keep(partial(_note_traces, out, case))
+                out.keep(partial(results.write_rows, folder, _rows(cases)))
     finally:
         progress.clear()
         if cases:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,8 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.experiments.jobs.ledger import GradientLedger
 from ringleaf.experiments.jobs.results import Combination, JobRow, JobsCase, jain
+from ringleaf.experiments.jobs.stages import Performance
 from ringleaf.experiments.jobs.timeline import spans_of
 from ringleaf.experiments.spec.jobs import JobSpec
 from ringleaf.hosts.training.job import TrainingJob
@@ -19,7 +20,6 @@ from ringleaf.topologies.graph import link
 from ringleaf.units import FOREVER_PS, PS_PER_S
 
 if TYPE_CHECKING:
-    from ringleaf.networks.endpoints.training import TrainingDirector
     from ringleaf.networks.outcome import RunResult
 
 Direction = tuple[str, str]
@@ -29,15 +29,18 @@ def summarise(
     graph: nx.Graph[str],
     combination: Combination,
     jobs: Sequence[JobSpec],
-    director: TrainingDirector,
-    outcome: RunResult,
-    ledger: GradientLedger,
+    done: Performance,
 ) -> JobsCase:
-    """Return a case: its rows, one per job, and the series of a shared link, queue and switch."""
-    trained = [assignment.job for assignment in director.assignments]
+    """Return a case: its rows, one per job, and the series of a shared link, queue and switch.
+
+    Live, links, queues and switches' memory are not known over time.
+    """
+    trained, outcome = done.jobs, done.outcome
+    is_live = done.lateness is not None
     shared = _shared(graph, outcome)
     loads = _loads(graph, outcome)
-    fullest = max(outcome.queue_series, key=lambda name: int(outcome.queue_series[name].max()))
+    queues = outcome.queue_series
+    fullest = max(queues, key=lambda name: int(queues[name].max())) if queues else ("", "")
     switch, entries = _fullest(outcome)
     in_use = entries.sum(axis=0)
     fairness = jain([_speed(job) for job in trained if _ended(job)])
@@ -53,17 +56,20 @@ def summarise(
             iterations=len(_ended(trained[number])),
             size_bytes=job.model.size_bytes,
             compute_ps=job.model.compute_ps,
-            wrong=ledger.wrong[number],
-            reason=ledger.reasons[number],
+            wrong=done.wrong[number],
+            reason=done.reasons[number],
             retransmissions=outcome.retransmissions,
             drops=outcome.drops,
-            peak_queue_bytes=outcome.peak_queue_bytes,
+            peak_queue_bytes=outcome.peak_queue_bytes or (None if is_live else 0),
             busiest_percent=round(100 * max(loads), 3),
             links_percent=round(100 * fmean(loads), 3),
-            memory_peak=int(in_use.max(initial=0)),
-            memory_mean=round(float(in_use.mean()) if in_use.size else 0.0, 3),
+            memory_peak=None if is_live else int(in_use.max(initial=0)),
+            memory_mean=None if is_live else round(float(in_use.mean()) if in_use.size else 0.0, 3),
             fairness=round(fairness, 6),
             packet_hops=outcome.packet_hops,
+            late_ps=done.lateness.mean_ps if done.lateness else None,
+            most_late_ps=done.lateness.most_ps if done.lateness else None,
+            limit=outcome.usage.limit if outcome.usage else "",
             **_times(trained[number]),
         )
         for number, job in enumerate(jobs)
@@ -71,20 +77,29 @@ def summarise(
     return JobsCase(
         combination,
         rows,
-        spans=spans_of(trained, director.stretches),
+        spans=spans_of(trained, done.stretches),
         bin_ps=outcome.bin_ps,
         link=" to ".join(shared),
-        link_series=outcome.owner_series[shared],
+        link_series=outcome.owner_series.get(shared),
         link_rate_bps=link(graph, *shared).rate_bps,
         queue_bin_ps=outcome.queue_bin_ps,
-        queue=" to ".join(fullest),
-        queue_series=outcome.queue_series[fullest],
+        queue=" to ".join(fullest) if queues else "",
+        queue_series=queues.get(fullest),
         memory_interval_ps=outcome.memory_interval_ps,
         memory_switch=switch,
         memory_series=entries if switch else None,
         drops=outcome.drop_counts,
         wall_s=outcome.wall_s,
     )
+
+
+def with_prediction(case: JobsCase, foretold: JobsCase) -> JobsCase:
+    """Return a live case, with the jobs' completion times in virtual time in its rows."""
+    rows = [
+        replace(row, virtual_jct_ps=each.jct_ps)
+        for row, each in zip(case.rows, foretold.rows, strict=True)
+    ]
+    return replace(case, rows=rows)
 
 
 def _ended(job: TrainingJob) -> list[int]:
@@ -129,7 +144,8 @@ def _shared(graph: nx.Graph[str], outcome: RunResult) -> Direction:
     """Return the most loaded direction of a link, of those that most jobs share."""
 
     def sharing(direction: Direction) -> int:
-        return int(outcome.owner_series[direction].any(axis=1).sum())
+        series = outcome.owner_series.get(direction)
+        return 0 if series is None else int(series.any(axis=1).sum())
 
     return max(outcome.link_bytes, key=lambda each: (sharing(each), _load(graph, outcome, each)))
 

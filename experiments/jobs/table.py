@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ringleaf.experiments import drops
-from ringleaf.experiments.conditions import injection, inside_nodes
+from ringleaf.experiments.conditions import conduct, injection, inside_nodes_of, is_live
 from ringleaf.experiments.jobs.results import JobRow, JobsCase
 from ringleaf.experiments.jobs.runner import JobsExperiment
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import describe, link_kinds
 from ringleaf.units import PS_PER_MS
+
+VIRTUAL_JCT = "virtual"
+"""The column of live runs that has the completion time in virtual time."""
 
 _COLUMNS = (
     ("jobs", "", 5),
@@ -22,6 +25,7 @@ _COLUMNS = (
     ("model", "", 11),
     ("ranks", "", 5),
     ("JCT", "(ms)", 9),
+    (VIRTUAL_JCT, "(ms)", 9),
     ("iteration", "(ms)", 9),
     ("compute", "(ms)", 8),
     ("wait", "(ms)", 8),
@@ -48,20 +52,22 @@ def head(experiment: JobsExperiment) -> Iterator[str]:
     yield "# busiest: load of the busiest link; links: of all that are used, on average; memory:"
     yield "# slots or aggregators in use in the fullest switch"
     yield "#"
-    widths = column_widths(spec)
-    yield "#" + _line((name for name, _, _ in _COLUMNS), widths)[1:]
-    yield "#" + _line((unit for _, unit, _ in _COLUMNS), widths)[1:]
+    if is_live(spec):
+        yield "# virtual: the JCT of the same jobs in virtual time; -: not known on a live network"
+        yield "#"
+    columns, widths = _columns(spec), column_widths(spec)
+    yield "#" + _line((name for name, _, _ in columns), widths)[1:]
+    yield "#" + _line((unit for _, unit, _ in columns), widths)[1:]
 
 
 def about(experiment: JobsExperiment) -> list[str]:
     """Return lines on the jobs and the network they run on."""
     spec = experiment.spec
-    nodes = inside_nodes(spec.switch_delay_ps, spec.host_delay_ps, spec.message_overhead_ps)
     return [
         f"{len(spec.jobs)} training jobs on {experiment.graph.graph['name']}, "
         f"{describe(link_kinds(experiment.graph))}, "
-        f"{spec.placement}; virtual time; seed {spec.seed}",
-        f"{nodes}; {injection(*injections_bps(experiment.graph))}",
+        f"{spec.placement}; {conduct(spec)}; seed {spec.seed}",
+        f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
     ]
 
 
@@ -72,12 +78,21 @@ def column_widths(spec: JobsSpec) -> tuple[int, ...]:
         "order": spec.orders,
         "model": [job.model.name for job in spec.jobs],
     }
-    return tuple(max(width, *map(len, named.get(name, [name]))) for name, _, width in _COLUMNS)
+    return tuple(
+        max(width, *map(len, named.get(name, [name]))) for name, _, width in _columns(spec)
+    )
+
+
+def _columns(spec: JobsSpec) -> Sequence[tuple[str, str, int]]:
+    return [each for each in _COLUMNS if is_live(spec) or each[0] != VIRTUAL_JCT]
 
 
 def line(row: JobRow, widths: Sequence[int]) -> str:
     """Return a row as a line, in columns of given widths."""
-    times = (row.jct_ps, row.iteration_ps, row.compute_ps, row.wait_ps, row.front_wait_ps)
+    times = (
+        *(row.jct_ps, row.virtual_jct_ps, row.iteration_ps, row.compute_ps, row.wait_ps),
+        row.front_wait_ps,
+    )
     return _line(
         (
             str(row.jobs),
@@ -87,13 +102,13 @@ def line(row: JobRow, widths: Sequence[int]) -> str:
             str(row.job),
             row.model,
             str(row.ranks),
-            *(f"{time_ps / PS_PER_MS:.3f}" for time_ps in times),
+            *(f"{time_ps / PS_PER_MS:.3f}" for time_ps in times if time_ps is not None),
             f"{row.fairness:.3f}",
             f"{row.busiest_percent:.1f}",
             f"{row.links_percent:.1f}",
-            f"{row.peak_queue_bytes / 1024:.0f}",
-            str(row.memory_peak),
-            f"{row.memory_mean:.1f}",
+            "-" if row.peak_queue_bytes is None else f"{row.peak_queue_bytes / 1024:.0f}",
+            "-" if row.memory_peak is None else str(row.memory_peak),
+            "-" if row.memory_mean is None else f"{row.memory_mean:.1f}",
             str(row.wrong),
             str(row.retransmissions),
         ),
@@ -111,10 +126,22 @@ def foot(cases: Sequence[JobsCase]) -> Iterator[str]:
     for case in cases:
         if case.rows[0].drops:
             yield f"# {drops.tell(case.combination.name, 0, case.rows[0].drops, case.drops)}"
+    for row in (case.rows[0] for case in cases if case.is_live):
+        yield f"# {told_of_live(row)}"
     hops = sum(case.rows[0].packet_hops for case in cases)
     wall_s = sum(case.wall_s for case in cases)
     rate = hops / max(wall_s, 1e-9) / 1e6
     yield f"# {hops / 1e6:.1f} M packet-hops in {wall_s:.1f} s: {rate:.2f} M/s"
+
+
+def told_of_live(row: JobRow) -> str:
+    """Return a sentence on how well the machine kept up with a live case."""
+    late, most = ((each or 0) / PS_PER_MS for each in (row.late_ps, row.most_late_ps))
+    busy = f"; {row.limit} had no processor time left" if row.limit else ""
+    return (
+        f"{row.jobs} jobs by {row.algo}, {row.order}: hosts began {late:.2f} ms after the "
+        f"coordinator's decisions on average, {most:.2f} ms at most{busy}"
+    )
 
 
 def _line(cells: Iterable[str], widths: Sequence[int]) -> str:

@@ -23,7 +23,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import Text, label, option
-from ringleaf.experiments.spec.network import VIRTUAL, WHERE, Checked, NetworkSpec
+from ringleaf.experiments.spec.network import WHERE, Checked, NetworkSpec
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.model import Model, load_model, scaled
 from ringleaf.units import parse_size
@@ -132,11 +132,6 @@ class JobsSpec(NetworkSpec):
                 raise ConfigError(f"{where}counts: must be at most {len(jobs)}, got {count}")
         if all(job.iterations is None for job in jobs[: min(counts)]):
             raise ConfigError(f"{where}jobs: must not all be background, got only background jobs")
-        if self.net != VIRTUAL:
-            raise ConfigError(
-                f"{where}net: jobs run only in virtual time, got {self.net!r}; live hosts are "
-                "separate processes, and no scheduler orders the jobs of all hosts yet"
-            )
         return self.model_copy(update={"jobs": jobs, "counts": counts})
 
     def _scaled(self, job: JobSpec) -> JobSpec:

@@ -26,7 +26,7 @@ from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.collective import DATA
 from ringleaf.experiments.spec.kinds import Text, label, option
-from ringleaf.experiments.spec.network import VIRTUAL, WHERE, NetworkSpec
+from ringleaf.experiments.spec.network import WHERE, NetworkSpec
 from ringleaf.hosts.workload.flows import PATTERNS, Traffic
 from ringleaf.hosts.workload.llm.pipeline import SCHEDULES
 from ringleaf.hosts.workload.llm.presets import PRESETS, Preset
@@ -192,8 +192,6 @@ class WorkloadSpec(NetworkSpec):
     @model_validator(mode="after")
     def _check_workload(self, info: ValidationInfo) -> Self:
         where = label(info, WHERE)
-        if self.net != VIRTUAL:
-            raise ConfigError(f"{where}net: workloads run only in virtual time, got {self.net!r}")
         self._check_flows(where)
         if self.workload == FLOWS:
             self._refuse_sizes(where, "flows")

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from heapq import heappop, heappush
 from itertools import count
-from typing import Any
 
 import numpy as np
 
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.experiments.network import common_options
+from ringleaf.experiments.testbed import open_testbed
 from ringleaf.experiments.train.carried import (
     Carried,
     buffers_of,
@@ -30,8 +30,6 @@ from ringleaf.experiments.train.hosting import Hosting
 from ringleaf.experiments.train.parts import CallError, Collective
 from ringleaf.experiments.train.ways import Way, among
 from ringleaf.hosts.plan import Plans, plans
-from ringleaf.networks.live.processes import ended_like_interrupts
-from ringleaf.networks.mininet.fabric import Settings
 from ringleaf.networks.mininet.network import MininetNetwork, Testbed
 from ringleaf.networks.outcome import RunResult
 from ringleaf.tensors import Array
@@ -49,18 +47,7 @@ def live_carrier(hosting: Hosting) -> Iterator[LiveCarrier]:
         ConfigError: If the machine lacks something.
         BackendError: If the network can't be brought up.
     """
-    spec = hosting.spec
-    room: dict[str, Any] = {} if spec.queue_bytes is None else {"queue_bytes": spec.queue_bytes}
-    settings = Settings(
-        switch=spec.switch,
-        scale=1,  # the graph's rates are already scaled
-        loss=spec.loss,
-        scheduler=spec.scheduler,
-        seed=spec.seed,
-        run_dir=spec.out,
-        **room,
-    )
-    with ended_like_interrupts(), Testbed(hosting.graph, settings) as testbed:
+    with open_testbed(hosting.spec, hosting.graph) as testbed:
         yield LiveCarrier(hosting, testbed)
 
 

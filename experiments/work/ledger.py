@@ -10,6 +10,7 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
 from ringleaf.experiments.data import Noise, fill_all
 from ringleaf.experiments.judge import Judge
+from ringleaf.experiments.later import Later
 from ringleaf.experiments.verdict import Tolerance
 from ringleaf.experiments.work.schedules import COLLECTIVES
 from ringleaf.hosts.workload.graph import Call
@@ -79,6 +80,17 @@ class RandomData:
         if system is None or collective is not Collective.ALLREDUCE:
             return None
         return Tolerance(lambda parts: system.error_bound(parts, lanes), block=lanes)
+
+
+class LateData:
+    """A ledger of random values that checks results later."""
+
+    def __init__(self, ledger: RandomData) -> None:
+        self.fill = ledger.fill
+        self.later = Later(ledger.check)
+
+    def check(self, number: int, schedule: Schedule, tensors: Sequence[Array]) -> None:
+        self.later.keep(number, schedule, tensors=tensors)
 
 
 def _count_moved(meeting: Meeting, inputs: Noise, tensors: Sequence[Array]) -> int:

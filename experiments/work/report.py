@@ -78,7 +78,7 @@ def _facts(found: WorkResults) -> Iterator[str]:
         kind = "bad" if found.wrong else "good"
         reason = found.reason or "each result that was checked"
         yield f'<li class="{kind}"><b>{found.wrong:,} wrong</b><span>{escape(reason)}</span></li>'
-    yield f"<li><b>{format_time(found.iteration_ps)}</b><span>iteration, simulated</span></li>"
+    yield f"<li><b>{format_time(found.iteration_ps)}</b><span>iteration, {found.clock}</span></li>"
     for name, what in (
         ("compute_ps", "of ranks' time: computing"),
         ("exposed_ps", "exposed communication"),

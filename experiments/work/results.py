@@ -46,7 +46,7 @@ FILES = (
 
 @dataclass(slots=True)
 class WorkResults:
-    """All that figures and reports show; times in picoseconds of virtual time."""
+    """All that figures and reports show; times in picoseconds, virtual or of the clock."""
 
     iteration_ps: int
     wrong: int | None  # elements; None: there were no data
@@ -65,12 +65,20 @@ class WorkResults:
     link_series: npt.NDArray[np.int64] | None = None  # (labels, bins) bytes on it
     drop_counts: list[Drop] = field(default_factory=list)
     messages: Messages = field(default_factory=lambda: Messages(np.zeros((0, 5), np.int64)))
+    virtual_ps: int | None = None  # live: the iteration in virtual time, as a prediction
+    late_ps: int | None = None  # live: from a decision until a host begins, on average
+    most_late_ps: int | None = None  # likewise, the most
     times: list[list[Times]] = field(default_factory=list)  # by rank and node; not in files
 
     def share(self, name: str) -> float:
         """Return a part of the ranks' time, of `Spending`'s, relative to the whole."""
         spent = fmean(getattr(each, name) for each in self.spending)
         return spent / max(self.iteration_ps, 1)
+
+    @property
+    def clock(self) -> str:
+        """The name of the clock that times are of, for axes."""
+        return "simulated" if self.virtual_ps is None else "wall-clock"
 
     @property
     def bubble(self) -> float:
@@ -83,7 +91,8 @@ PERCENTILE_NAMES = ("p50_ps", "p99_ps", "p999_ps")
 """Names of the messages' `PERCENTILES` in files."""
 
 _SCALARS = ("iteration_ps", "wrong", "reason", "retransmissions", "drops", "packet_hops",
-            "peak_queue_bytes", "bin_ps", "link", "link_rate_bps", "labels")  # fmt: skip
+            "peak_queue_bytes", "bin_ps", "link", "link_rate_bps", "labels", "virtual_ps",
+            "late_ps", "most_late_ps")  # fmt: skip
 
 
 def write_all(
@@ -95,7 +104,7 @@ def write_all(
     summary = {
         "schema_version": SCHEMA_VERSION,
         "kind": KIND,
-        "time": "virtual",
+        "time": "virtual" if results.virtual_ps is None else "wall clock",
         "complete": True,
         **{name: getattr(results, name) for name in _SCALARS},
         "compute_share": results.share("compute_ps"),

@@ -1,4 +1,4 @@
-"""Replay a graph of work on a virtual network."""
+"""Replay a graph of work on a virtual network, or on a live one."""
 
 from __future__ import annotations
 
@@ -13,24 +13,28 @@ from ringleaf.experiments.estimate import HOPS_PER_S, count_threads
 from ringleaf.experiments.graph import fit, load
 from ringleaf.experiments.network import common_options, make_graph
 from ringleaf.experiments.spec.collective import NONE, RANDOM
+from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.workload import AUTO, FLOWS, WorkloadSpec
 from ringleaf.experiments.threads import count_cores
 from ringleaf.experiments.work.hops import count_hops
-from ringleaf.experiments.work.ledger import NoData, RandomData
+from ringleaf.experiments.work.ledger import LateData, NoData, RandomData
 from ringleaf.experiments.work.placement import place_ranks
 from ringleaf.experiments.work.schedules import Scheduling, elements_of
-from ringleaf.experiments.work.summary import summarise
+from ringleaf.experiments.work.summary import Performance, summarise
 from ringleaf.hosts.workload.graph import Call
 from ringleaf.hosts.workload.meetings import Matched
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.tensors import FLOAT32
 from ringleaf.topologies.graph import hosts
+from ringleaf.units import PS_PER_S
 
 if TYPE_CHECKING:
     from ringleaf.experiments.work.results import WorkResults
+    from ringleaf.hosts.workload.replay import Replay
     from ringleaf.ina.systems import System
     from ringleaf.networks.endpoints.work import Score, Team
     from ringleaf.networks.groups import Group
+    from ringleaf.networks.options import NetworkOptions
 
 SMALL_BYTES = 64 << 20
 """Data are random by default if all ranks together bring in no more than this."""
@@ -67,6 +71,10 @@ class WorkExperiment:
         """The time that the simulation took."""
 
     def _choose_data(self) -> str:
+        if self.spec.net != VIRTUAL:
+            if self.spec.data == NONE:
+                raise ConfigError(f"data: live networks carry data, got {NONE!r}; take random")
+            return RANDOM
         if self.spec.data == NONE and self.system is not None:
             raise ConfigError(
                 f"data: switches add up data, got {NONE!r} and {self.system.name!r}; take random"
@@ -96,18 +104,22 @@ class WorkExperiment:
         return count_threads(self.spec, self.packet_hops / HOPS_PER_S, count_cores())
 
     def run(self, tell: Tell, pass_hops: Hops, *, capture: Path | None = None) -> WorkResults:
-        """Replay the graph.
+        """Replay the graph; on a live network, after a replay in virtual time for comparison.
 
         Args:
             tell: Called with the share of bytes, and of meetings, that are done.
             pass_hops: Called with the packet arrivals so far.
             capture: A folder for a capture of all ports.
+
+        Raises:
+            ConfigError: If the machine lacks something that a live network needs.
+            BackendError: If a live network can't be brought up, or a part of it ends.
         """
-        from ringleaf.networks.endpoints.work import WorkDirector, find_teams
-        from ringleaf.networks.virtual import VirtualNetwork
+        from ringleaf.networks.endpoints.work import find_teams
 
         teams = find_teams(self.matched)
         numbers, owners = self._number(teams)
+        groups = [self._group(each, number) for each, number in zip(teams, numbers, strict=True)]
         options = replace(
             common_options(self.spec),
             has_data=self.data != NONE,
@@ -115,23 +127,61 @@ class WorkExperiment:
             capture=capture,
             record=self.spec.record,
         )
-        network = VirtualNetwork(
-            self.graph,
-            options,
-            groups=[self._group(each, number) for each, number in zip(teams, numbers, strict=True)],
-            seed=self.spec.seed,
-        )
+        if self.spec.net == VIRTUAL:
+            done = self._play(options, groups, tell, pass_hops)
+            return self._summarise(done, owners)
+        alone = replace(options, threads=1, capture=None, record=None)
+        foretold = self._summarise(self._play(alone, groups, tell, pass_hops), owners)
+        found = self._summarise(self._play_live(options, groups, tell), owners)
+        found.virtual_ps = foretold.iteration_ps
+        return found
+
+    def _play(
+        self, options: NetworkOptions, groups: Sequence[Group], tell: Tell, pass_hops: Hops
+    ) -> Performance:
+        from ringleaf.networks.endpoints.work import WorkDirector
+        from ringleaf.networks.virtual import VirtualNetwork
+
+        network = VirtualNetwork(self.graph, options, groups=groups, seed=self.spec.seed)
         ledger = self._ledger()
         director = WorkDirector(network.endpoints, self._score(), ledger, tell)
         outcome = network.play(director, pass_hops)
         network.close()
-        assert not director.replay.left
-        self.wall_s = outcome.wall_s
-        return summarise(self.graph, director.replay, outcome, ledger, self.calls, owners)
+        return Performance(director.replay, ledger.wrong, ledger.reason, outcome)
+
+    def _play_live(
+        self, options: NetworkOptions, groups: Sequence[Group], tell: Tell
+    ) -> Performance:
+        from ringleaf.experiments.testbed import open_testbed
+        from ringleaf.networks.endpoints.work import WorkDirector
+        from ringleaf.networks.mininet.network import MininetNetwork
+
+        spec, ledger = self.spec, self._random()
+        late = LateData(ledger)
+        with open_testbed(spec, self.graph) as testbed:
+            stall_s = spec.stall_ps / PS_PER_S
+            network = MininetNetwork(
+                testbed, options, seed=spec.seed, stall_s=stall_s, groups=groups
+            )
+            director = WorkDirector(network.endpoints, self._score(), late, tell)
+
+            def collect() -> tuple[Replay, int | None, str]:
+                late.later.settle()
+                return director.replay, ledger.wrong, ledger.reason
+
+            outcome, lateness, found = network.play(director, collect)
+            network.close()
+        return Performance(*found, outcome, lateness)
+
+    def _summarise(self, done: Performance, owners: dict[int, str]) -> WorkResults:
+        assert not done.replay.left
+        self.wall_s = done.outcome.wall_s
+        return summarise(self.graph, done, self.calls, owners)
 
     def _ledger(self) -> NoData | RandomData:
-        if self.data == NONE:
-            return NoData()
+        return NoData() if self.data == NONE else self._random()
+
+    def _random(self) -> RandomData:
         return RandomData(
             self.matched.meetings,
             seed=self.spec.seed,

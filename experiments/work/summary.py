@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import networkx as nx
 import numpy as np
 
 from ringleaf.experiments.work.accounts import end_ps, spend, tabulate
-from ringleaf.experiments.work.ledger import NoData, RandomData
 from ringleaf.experiments.work.messages import messages_of
 from ringleaf.experiments.work.results import WorkResults
 from ringleaf.experiments.work.timeline import Timeline
 from ringleaf.hosts.workload.graph import Call
 from ringleaf.hosts.workload.replay import Replay
+from ringleaf.networks.live.coordinator import Lateness
 from ringleaf.networks.outcome import RunResult
 from ringleaf.topologies.graph import link
 
 
+@dataclass(frozen=True, slots=True)
+class Performance:
+    """The result of a replay: ranks' times, checks, and the network's account.
+
+    `wrong`, `reason`: as the ledger has them. `lateness` is of live hosts.
+    """
+
+    replay: Replay
+    wrong: int | None
+    reason: str
+    outcome: RunResult
+    lateness: Lateness | None = None
+
+
 def summarise(
     graph: nx.Graph[str],
-    replay: Replay,
-    outcome: RunResult,
-    ledger: NoData | RandomData,
+    done: Performance,
     algos: dict[Call | None, str],
     owners: dict[int, str],
 ) -> WorkResults:
@@ -28,16 +42,15 @@ def summarise(
 
     Args:
         graph: The topology.
-        replay: The replay, which is over.
-        outcome: The network's counters.
-        ledger: Has checked the results.
+        done: The replay, which is over.
         algos: The algorithm of each call.
         owners: The label of each group number.
     """
+    replay, outcome, late = done.replay, done.outcome, done.lateness
     found = WorkResults(
         iteration_ps=end_ps(replay),
-        wrong=ledger.wrong,
-        reason=ledger.reason,
+        wrong=done.wrong,
+        reason=done.reason,
         retransmissions=outcome.retransmissions,
         drops=outcome.drops,
         packet_hops=outcome.packet_hops,
@@ -49,13 +62,17 @@ def summarise(
         drop_counts=outcome.drop_counts,
         messages=messages_of(replay),
         times=replay.times,
+        late_ps=late.mean_ps if late else None,
+        most_late_ps=late.most_ps if late else None,
     )
     sizes = outcome.link_bytes
     if owners and any(sizes.values()):
         busiest = max(sizes, key=lambda ends: sizes[ends] / link(graph, *ends).rate_bps)
-        series = outcome.owner_series[busiest]
+        series = outcome.owner_series.get(busiest)
         found.link = " to ".join(busiest)
         found.link_rate_bps = link(graph, *busiest).rate_bps
+        if series is None:
+            return found  # live: not known over time
         found.labels = list(dict.fromkeys(owners.values()))
         rows = len(series) > 1
         found.link_series = np.array(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ringleaf.experiments import drops
-from ringleaf.experiments.conditions import injection, inside_nodes
+from ringleaf.experiments.conditions import conduct, injection, inside_nodes_of
 from ringleaf.experiments.estimate import HOPS_PER_S, THREAD_GAIN, format_wait
 from ringleaf.experiments.spec.collective import NONE
 from ringleaf.experiments.spec.workload import LLM
@@ -37,17 +37,16 @@ _COLUMNS = (
 def about(experiment: WorkExperiment) -> list[str]:
     """Return lines on the workload and the network it runs on."""
     spec, graph = experiment.spec, experiment.matched.graph
-    nodes = inside_nodes(spec.switch_delay_ps, spec.host_delay_ps, spec.message_overhead_ps)
     kinds = [node.kind for _, node in graph.nodes()]
     computing = kinds.count(Kind.COMPUTE)
     return [
         f"{graph.name}, {len(graph.ranks)} ranks on {experiment.graph.graph['name']}, "
-        f"{describe(link_kinds(experiment.graph))}; {spec.placement}; virtual time; "
+        f"{describe(link_kinds(experiment.graph))}; {spec.placement}; {conduct(spec)}; "
         f"seed {spec.seed}",
         *(_model(experiment) if spec.workload == LLM else ()),
         f"{computing} computations, {len(experiment.matched.meetings)} meetings of ranks; "
         f"{_data(experiment)}",
-        f"{nodes}; {injection(*injections_bps(experiment.graph))}",
+        f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
     ]
 
 
@@ -136,6 +135,16 @@ def foot(results: WorkResults, wall_s: float) -> Iterator[str]:
         f"# fullest queue {format_size(results.peak_queue_bytes)}; {results.retransmissions} "
         f"packets sent again"
     )
+    if results.virtual_ps is not None:
+        late, most = ((each or 0) / PS_PER_MS for each in (results.late_ps, results.most_late_ps))
+        yield (
+            f"# in virtual time the iteration takes {format_time(results.virtual_ps)}; live, it "
+            f"takes {results.iteration_ps / max(results.virtual_ps, 1):.2f} times that"
+        )
+        yield (
+            f"# hosts began {late:.2f} ms after the coordinator's decisions on average, "
+            f"{most:.2f} ms at most"
+        )
     if results.drops:
         yield f"# {drops.tell('replay', 0, results.drops, results.drop_counts)}"
     rate = results.packet_hops / max(wall_s, 1e-9) / 1e6

@@ -47,7 +47,7 @@ class Executors:
         regions: Sequence[int] | None = None,
         by_callback: bool = False,
     ) -> None:
-        self.plans = plans
+        self.plans, self.dtype = plans, dtype
         self._store = store
         self._staging = staging
         self._regions = np.array([0] * plans.nodes if regions is None else regions, np.int64)

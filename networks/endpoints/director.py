@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from ringleaf.hosts.executor.build import Executors
 from ringleaf.networks.endpoints.operation import Operation
 
 
@@ -27,3 +28,10 @@ class Director(Protocol):
 
         The network says so at the end of a window of time, which is no longer than a link's delay.
         """
+
+
+class Planner(Director, Protocol):
+    """A director that knows all its collectives before time begins, as hosts' processes need."""
+
+    def build(self) -> list[Executors]:
+        """Make the executors of all operations that there may be, and return them."""

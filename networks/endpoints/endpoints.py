@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -26,6 +26,9 @@ from ringleaf.tensors import FLOAT32, Array, ElementType
 from ringleaf.topologies.graph import hosts, index
 
 RING_ROWS = 1 << 16
+
+Relay = Callable[[int, int], None]
+"""A function that is told a group and a priority."""
 
 
 class Endpoints:
@@ -76,6 +79,8 @@ class Endpoints:
         self.rings: Sequence[int] = [self.ring]
         self._region_of: Sequence[int] = [0] * len(self._agents)
         self._planned: tuple[Schedule, Plans] | None = None
+        self.relay: Relay | None = None
+        """Passes raised priorities on to processes that have the agents; None: this one has."""
         self._room = (0, 0)  # words of the last collective's executors: where, how many
 
     def divide(self, region_of: Sequence[int], rings: Sequence[int]) -> None:
@@ -259,6 +264,37 @@ class Endpoints:
         """
         for tensor in tensors[schedule.ranks :] if self._has_data else ():
             tensor[:] = 0
+        return self.take_up(
+            executors,
+            tensors,
+            staging,
+            ranks=schedule.ranks,
+            group=group,
+            channel=channel,
+            priority=priority,
+            rate_bps=rate_bps,
+            gain=gain,
+            combine=combine,
+        )
+
+    def take_up(
+        self,
+        executors: Executors,
+        tensors: Sequence[Array],
+        staging: Sequence[int],
+        *,
+        ranks: int,
+        group: int,
+        channel: int,
+        priority: int = 0,
+        rate_bps: int = 0,
+        gain: float = 1.0,
+        combine: Combine = add,
+    ) -> Operation:
+        """Return an operation of so many ranks that another process has made; as `operate`.
+
+        Servers' tensors stay as they are: the other process has set them to zero.
+        """
         assert all(tensor.size == executors.plans.elements for tensor in tensors)
         executors.prepare([self.memory.address(tensor) for tensor in tensors], staging)
         return Operation(
@@ -266,10 +302,11 @@ class Endpoints:
             self.memory,
             executors,
             tensors,
+            staging=staging,
             aggregator=self.aggregators.get(group),
             group=group,
             channel=channel,
-            ranks=schedule.ranks,
+            ranks=ranks,
             priority=priority,
             rate_bps=rate_bps,
             gain=gain,
@@ -278,9 +315,13 @@ class Endpoints:
 
     def raise_priority(self, group: int, priority: int) -> None:
         """Raise all that a group's aggregation agents have under way to this priority at least."""
-        if group in self.aggregators:
-            for rank in range(len(self.groups[group].hosts)):
-                self.aggregators[group].raise_priority(self._store.arena, rank, priority)
+        if group not in self.aggregators:
+            return
+        if self.relay is not None:
+            self.relay(group, priority)
+            return
+        for rank in range(len(self.groups[group].hosts)):
+            self.aggregators[group].raise_priority(self._store.arena, rank, priority)
 
     def check(self, schedule: Schedule, tensors: Sequence[Array], *, group: int = 0) -> None:
         """Check that a group can run a schedule on these tensors.

@@ -58,6 +58,11 @@ class Execution:
         self.set_wake(wake)
 
     @property
+    def operations(self) -> list[Operation]:
+        """The operations under way, each once."""
+        return list({id(each): each for each in self._active.values()}.values())
+
+    @property
     def now_ps(self) -> int:
         """The time of the last report."""
         return self._most(d.NOW_PS)

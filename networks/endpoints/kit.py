@@ -97,6 +97,11 @@ class Kit(Generic[Key]):
         self._servers = [[memory.take(self._longest, self._dtype) for _ in servers] for _ in every]
         self._staging = [[memory.take_bytes(size) for size in self._staging_bytes] for _ in every]
 
+    def build(self) -> list[Executors]:
+        """Make all executors that there may be, and return them."""
+        channels = range(self._channels)
+        return [self._executors_for(key, each) for key in self.courses for each in channels]
+
     def operate(
         self,
         key: Key,

@@ -29,6 +29,11 @@ class Memory:
         self._store = store
         self._agents_bytes = store.memory_used
 
+    @property
+    def whole(self) -> Array:
+        """All of the memory, which is another array once it has moved."""
+        return self._store.arena.memory
+
     def make_room(self, size_bytes: int) -> None:
         """Take back all that was given out, and make room for `size_bytes`.
 

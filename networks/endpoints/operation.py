@@ -40,6 +40,7 @@ class Operation:
         memory: The memory that holds the tensors.
         executors: The executors, prepared.
         tensors: By node, in registered memory.
+        staging: By node, addresses of memory for its buffers.
         aggregator: Sums that are asked of the network; None: there are none.
         group: The group's place among the network's groups.
         channel: A channel that no other operation of the group uses.
@@ -57,6 +58,7 @@ class Operation:
         executors: Executors,
         tensors: Sequence[Array],
         *,
+        staging: Sequence[int] = (),
         aggregator: Aggregator | None = None,
         group: int,
         channel: int,
@@ -70,6 +72,7 @@ class Operation:
         self.group, self.channel, self.ranks = group, channel, ranks
         self.priority, self.rate_bps, self.gain = priority, rate_bps, gain
         self.nodes: Sequence[int] = range(executors.nodes)  # those that run here
+        self.staging = staging
         self._store, self._memory = store, memory
         self._tensors = tensors
         self._aggregator = aggregator
@@ -106,6 +109,16 @@ class Operation:
         """The time of the last report to its nodes; if it is done, that at which it ended."""
         words = self._store.arena.words
         return max(int(words[self.executors.executor(node) + x.NOW_PS]) for node in self.nodes)
+
+    def end(self, node: int, now_ps: int) -> None:
+        """Note that a node has done its part, in a process of its own."""
+        words = self._store.arena.words
+        words[self.executors.executor(node) + np.array([x.NOW_PS, x.FINISH_PS])] = now_ps
+
+    @property
+    def addresses(self) -> list[int]:
+        """The addresses of the nodes' tensors."""
+        return [self._memory.address(tensor) for tensor in self._tensors]
 
     def unfinished(self) -> list[int]:
         """Return the nodes here that have not done their parts."""

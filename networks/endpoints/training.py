@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.scheduling.hooks import SeesLinks, Shifts, Splits
 from ringleaf.hosts.scheduling.interface import (
     CHANNELS,
@@ -127,6 +128,9 @@ class TrainingDirector:
             prospects = {i: prospect(each, links[i]) for i, each in enumerate(assignments)}
             for number, start_ps in scheduler.starts(prospects).items():
                 assignments[number].job.hold(start_ps)
+
+    def build(self) -> list[Executors]:
+        return [executors for each in self._ready for executors in each.kit.build()]
 
     def start(self, now_ps: int) -> None:
         self.reach(now_ps)

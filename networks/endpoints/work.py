@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.workload.meetings import Matched, Meeting
 from ringleaf.hosts.workload.replay import Replay
 from ringleaf.networks.endpoints.endpoints import Endpoints
@@ -113,6 +114,9 @@ class WorkDirector:
         self._place = {team: place for place, team in enumerate(teams)}
         self._desks = self._prepare(endpoints, teams)
         self._changed: dict[int, None] = {}  # desks that may start something, in order
+
+    def build(self) -> list[Executors]:
+        return [executors for desk in self._desks for executors in desk.kit.build()]
 
     def start(self, now_ps: int) -> None:
         self._now_ps = now_ps

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
-import json
 import mmap
-import os
 import select
-import signal
-import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,24 +16,16 @@ from ringleaf.arena import Store
 from ringleaf.errors import BackendError
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.operation import Operation
-from ringleaf.networks.live.host_process import MESSAGE_BYTES, HostTask, LivePlace, be_host
+from ringleaf.networks.live.host_process import CollectiveHost, HostTask, LivePlace, be_host
+from ringleaf.networks.live.members import Member, Members, death, hear, say
 from ringleaf.networks.live.processor import Stopwatch
+from ringleaf.networks.live.stalls import stalled
 
-INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 START_AFTER_NS = 20_000_000  # time for every host to hear when to start
 READY_S = 60.0
 STALL_S = 30.0
 EXPLAIN_S = 5.0  # time in which a host that is not dead can say what it waits for
-MOST_EXPLAINED = 16  # hosts
 LOOK_S = 1.0  # how often to see whether there is progress
-
-
-@dataclass(slots=True)
-class _Member:
-    name: str
-    process: int
-    control: socket.socket
-    watch: int  # descriptor of the process
 
 
 class Crew:
@@ -77,11 +63,13 @@ class Crew:
         self._explain = explain
         self._seed = seed
         self._stall_s = stall_s
-        self._members: list[_Member] = []
+        self._forked = Members()
+        self._members: list[Member] = []
         self._poll = select.poll()
         self._progress = np.frombuffer(mmap.mmap(-1, 8 * len(places)), np.int64)
 
     def __enter__(self) -> Self:
+        self._forked.__enter__()
         return self
 
     def __exit__(
@@ -90,13 +78,7 @@ class Crew:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for member in self._members:
-            member.control.close()
-            with contextlib.suppress(ProcessLookupError):  # by descriptor: numbers are used again
-                signal.pidfd_send_signal(member.watch, signal.SIGKILL)
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(member.process, 0)
-            os.close(member.watch)
+        self._forked.__exit__(kind, error, traceback)
 
     def run(
         self, operation: Operation, stopwatch: Stopwatch
@@ -126,33 +108,20 @@ class Crew:
         return finish, counters
 
     def _fork(self, operation: Operation) -> None:
-        job = HostTask(self._endpoints, self._store, operation, self._progress, self._seed)
-        parent = os.getpid()
-        gc.collect()
-        gc.freeze()  # or children's collections would copy every page
+        task = HostTask(self._endpoints, self._store, self._progress, self._seed)
         for number, place in enumerate(self._places):
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            # An exception of a signal's handler is lost in what Python does after a fork.
-            masked = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
-            process = os.fork()
-            if not process:
-                signal.pthread_sigmask(signal.SIG_SETMASK, masked)
-                ours.close()
-                be_host(place, number, job, theirs, parent)
-            theirs.close()
-            member = _Member(place.name, process, ours, os.pidfd_open(process))
+            make = partial(CollectiveHost, place, number, task, operation)
+            member = self._forked.fork(place.name, "agent", partial(be_host, place, make))
             self._members.append(member)
-            self._poll.register(ours, select.POLLIN)
+            self._poll.register(member.control, select.POLLIN)
             self._poll.register(member.watch, select.POLLIN)
-            signal.pthread_sigmask(signal.SIG_SETMASK, masked)
-        gc.unfreeze()
 
     def _tell(self, message: dict[str, Any]) -> None:
         for member in self._members:
             try:
-                member.control.send(json.dumps(message).encode())
+                say(member.control, message)
             except OSError:
-                raise _death(member) from None
+                raise death(member) from None
 
     def _gather(self, kind: str, limit_s: float) -> list[Any]:
         """Wait until every host has sent a message of this kind; return them in hosts' order.
@@ -174,7 +143,7 @@ class Crew:
             self._check_watched(ready)
             for number, member in enumerate(self._members):
                 if member.control.fileno() in ready or member.watch in ready:
-                    said = _hear(member)
+                    said = hear(member)
                     if kind in said:
                         heard[number] = said[kind]
                     if "counters" in said:  # its last word
@@ -198,41 +167,5 @@ class Crew:
         left = [number for number in range(len(self._members)) if number not in heard]
         self._tell({"explain": True})
         answers = self._listen("waits", EXPLAIN_S)
-        lines = [
-            f"  {self._members[number].name}: {answers.get(number, 'does not answer')}"
-            for number in left[:MOST_EXPLAINED]
-        ]
-        if len(left) > MOST_EXPLAINED:
-            lines.append(f"  and {len(left) - MOST_EXPLAINED} more")
-        lines.extend(f"  {line}" for line in self._explain())
-        names = ", ".join(self._members[number].name for number in left)
-        return BackendError(
-            f"run: nothing has got through for {limit_s:.0f} s, got hosts that are not {kind}: "
-            + "\n".join([names, *lines])
-        )
-
-
-def _hear(member: _Member) -> dict[str, Any]:
-    """Return a host's message.
-
-    Raises:
-        BackendError: If it has ended, or has an error to report.
-    """
-    try:
-        text = member.control.recv(MESSAGE_BYTES)
-    except OSError:
-        text = b""
-    if not text:
-        raise _death(member)
-    said: dict[str, Any] = json.loads(text)
-    if "error" in said:
-        raise BackendError(f"{member.name}: {said['error']}")
-    return said
-
-
-def _death(member: _Member) -> BackendError:
-    """Return an error that says how a host's process ended; wait for its end."""
-    _, status = os.waitpid(member.process, 0)
-    code = os.waitstatus_to_exitcode(status)
-    how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
-    return BackendError(f"{member.name}: its agent has ended in the middle of a run, got {how}")
+        names = {number: self._members[number].name for number in left}
+        return stalled(kind, names, answers, self._explain(), s=limit_s)

@@ -74,15 +74,19 @@ class Engine:
         store: A store with a packet pool whose heads hold whole packets.
         ring: Completion ring of the agents; None: the engine makes one of its own.
         seed: Seed of losses.
+        caller: A descriptor for which `serve` returns when it has something to read.
     """
 
-    def __init__(self, store: Store, *, ring: int | None = None, seed: int = 1) -> None:
+    def __init__(
+        self, store: Store, *, ring: int | None = None, seed: int = 1, caller: int | None = None
+    ) -> None:
         self.store = store
         self._ring = make_ring(store, RING_ROWS) if ring is None else ring
         self._seed = seed
         self._start_ps: int | None = None
         self._sockets: Sockets | None = None
         self._desks: dict[int, int] = {}  # index of a switch -> number of its CPU port
+        self._caller = caller
         self.at = self.live = -1
 
     def build(self, nodes: Sequence[Node], *, bypass: bool = True) -> None:
@@ -255,6 +259,8 @@ class Engine:
             words[row + v.DESCRIPTOR], words[row + v.PORT] = descriptor, i
             words[poll + i] = descriptor | v.READABLE
         words[poll + count] = self._sockets.wake_descriptor | v.READABLE
+        if self._caller is not None:
+            words[poll + count + 1] = self._caller | v.READABLE
 
     def _start_clock(self) -> None:
         """Set time so that it goes on from the first build."""

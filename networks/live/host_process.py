@@ -1,24 +1,22 @@
 """One host of a live network: a process in the host's network namespace that runs its node.
 
 It is forked with all hosts' state in memory, and uses its own host's. It sends messages of JSON
-over a socket to the process that forked it: {"ready"}, {"finished"}, {"waits"}, {"counters"},
-{"error"}; it receives {"start"}, {"explain"} and {"stop"}.
+over a socket: {"ready"}, {"finished"}, {"waits"}, {"counters"}, {"error"}; it receives {"start"},
+{"explain"} and {"stop"}.
 """
 
 from __future__ import annotations
 
 import ctypes
-import gc
 import json
 import os
 import select
-import signal
 import socket
 import time
-import traceback
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,20 +24,19 @@ import numpy.typing as npt
 import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
-from ringleaf.errors import BackendError, RingleafError
+from ringleaf.errors import BackendError
 from ringleaf.hosts.agent import PROGRESS, REFUSALS, RETRANSMISSIONS
 from ringleaf.networks.endpoints.endpoints import Endpoints
-from ringleaf.networks.endpoints.execution import Execution
+from ringleaf.networks.endpoints.execution import Execution, Wake
 from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.networks.live.engine import Engine, LinkEnd, Node
+from ringleaf.networks.live.members import MESSAGE_BYTES, say
 from ringleaf.networks.live.processes import hurry
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.units import PS_PER_MS, PS_PER_NS
 
 CLONE_NEWNET = 0x40000000
-PR_SET_PDEATHSIG = 1
 TURN_PS = 20 * PS_PER_MS
-MESSAGE_BYTES = 1 << 16
 
 _C = ctypes.CDLL(None, use_errno=True)
 
@@ -61,13 +58,18 @@ class LivePlace:
 
 @dataclass(frozen=True, slots=True)
 class HostTask:
-    """The parts of a measurement that all hosts share: their state, and counters of progress."""
+    """The state that all hosts of a run share, and counters of their progress."""
 
     endpoints: Endpoints
     store: Store
-    operation: Operation
     progress: npt.NDArray[np.int64]  # per host, in shared memory: grows with progress
     seed: int
+
+
+class Runs(Protocol):
+    """A host that is to be run."""
+
+    def run(self) -> None: ...
 
 
 def enter_namespace(path: Path) -> None:
@@ -86,133 +88,91 @@ def enter_namespace(path: Path) -> None:
         ) from exc
 
 
-def die_with(parent: int) -> None:
-    """Have the kernel kill this process when the one that forked it ends."""
-    _C.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)  # the parent has ended already
-
-
 def be_host(
-    place: LivePlace, number: int, job: HostTask, control: socket.socket, parent: int
+    place: LivePlace, make: Callable[[socket.socket], Runs], control: socket.socket
 ) -> None:
-    """Be the host of that number in this process, which was forked for it, and end the process."""
-    try:
-        die_with(parent)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles it
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        hurry()
-        gc.disable()
-        enter_namespace(place.namespace)
-        _Host(place, number, job, control).run()
-    except RingleafError as exc:
-        _say(control, {"error": str(exc)})
-    except BaseException:  # noqa: BLE001 - whoever forked this process raises it
-        _say(control, {"error": traceback.format_exc()})
-    finally:
-        os._exit(0)
+    """Be a host in this process, which was forked for it."""
+    hurry()
+    enter_namespace(place.namespace)
+    make(control).run()
 
 
-def _say(control: socket.socket, message: dict[str, Any]) -> None:
-    control.send(json.dumps(message).encode())
+class Host:
+    """A host's node on its interface, and its executors.
 
+    Args:
+        place: Its place on the machine.
+        number: Its number.
+        task: The state that it shares.
+        control: The socket to the process that leads it.
+        wake: The handler by which an agent is served that was given something to do.
+    """
 
-class _Host:
     def __init__(
-        self, place: LivePlace, number: int, job: HostTask, control: socket.socket
+        self,
+        place: LivePlace,
+        number: int,
+        task: HostTask,
+        control: socket.socket,
+        *,
+        wake: Wake,
     ) -> None:
-        self._number = number
-        self._job = job
-        self._control = control
+        self.number = number
+        self.task = task
+        self.control = control
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
-        agents = job.endpoints.agents(number)
-        self._blocks = [agent.block for agent in agents]
-        self._engine = Engine(job.store, ring=job.endpoints.ring, seed=job.seed + number)
-        self._engine.build([Node(place.name, [place.line], agents=agents)])
-        self._execution = Execution(
-            job.endpoints, job.store, wake=loop.hold, networks=[self._engine.at]
+        agents = task.endpoints.agents(number)
+        self.blocks = [agent.block for agent in agents]
+        self.engine = Engine(
+            task.store,
+            ring=task.endpoints.ring,
+            seed=task.seed + number,
+            caller=control.fileno(),
         )
-        self._node = job.endpoints.node_of(job.operation.group, number)
-        self._operation = job.operation
-        takes_part = 0 <= self._node < self._operation.executors.nodes
-        self._operation.nodes = [self._node] if takes_part else []
+        self.engine.build([Node(place.name, [place.line], agents=agents)])
+        self.execution = Execution(task.endpoints, task.store, wake=wake, networks=[self.engine.at])
 
-    def run(self) -> None:
-        """Say ready, run the node from the time that is given then, and serve until the stop."""
-        self._execution.start(self._operation, self._engine.now_ps)
-        self._dispatch()  # receives are posted before anybody may send
-        _say(self._control, {"ready": True})
-        start_ps = self._hear_start()
-        while self._engine.serve(start_ps) == loop.REPORTED:
-            self._dispatch()
-        cpu_s = time.process_time()
-        self._start(start_ps)
-        if not self._operation.left:
-            self._finish(start_ps)
-        while not self._must_stop():
-            self._advance(start_ps)
-            self._note_progress()
-        _say(self._control, {"counters": self._counters(time.process_time() - cpu_s)})
+    @property
+    def is_called(self) -> bool:
+        """Whether there is a message to read."""
+        return bool(self._poll.poll(0))
 
-    def _start(self, start_ps: int) -> None:
-        """Let agents send the requests they have been given so far."""
-        self._execution.set_wake(loop.wake)
-        for block in self._blocks:
-            loop.wake(self._job.store.arena, self._engine.at, block, start_ps)
-
-    def _hear_start(self) -> int:
+    def hear_start(self) -> int:
         """Wait for the time of the common start; return it in this process's time."""
-        start_ns = json.loads(self._control.recv(MESSAGE_BYTES))["start"]
-        return self._engine.now_ps + (start_ns - time.monotonic_ns()) * PS_PER_NS
+        start_ns = json.loads(self.control.recv(MESSAGE_BYTES))["start"]
+        return self.engine.now_ps + (start_ns - time.monotonic_ns()) * PS_PER_NS
 
-    def _must_stop(self) -> bool:
-        """Return whether to stop: by command, or as the parent is gone; answer {"explain"}."""
-        if not self._poll.poll(0):
-            return False
-        text = self._control.recv(MESSAGE_BYTES)
-        if not text or "stop" in json.loads(text):
-            return True
-        _say(self._control, {"waits": self._waits()})
-        return False
+    def dispatch(self) -> None:
+        """Have reports taken, and requests posted."""
+        while self.execution.dispatch():
+            make_room(self.task.store, self.engine.at)
 
-    def _waits(self) -> str:
-        names = self._job.endpoints.groups[self._operation.group].nodes
-        operation = self._operation
-        parts = [part for node in operation.nodes for part in operation.waits(node, names)]
-        again, full = self._sum(RETRANSMISSIONS), self._engine.sockets()[0]["overflow"]
+    def waits(self, operations: Iterable[Operation]) -> str:
+        """Return, for people, what the host waits for in these operations."""
+        groups = self.task.endpoints.groups
+        parts = [
+            part
+            for operation in operations
+            for node in operation.nodes
+            for part in operation.waits(node, groups[operation.group].nodes)
+        ]
+        again, full = self._sum(RETRANSMISSIONS), self.engine.sockets()[0]["overflow"]
         found_full = f", {full} frames found its ring full" if full else ""
         return f"waits for {', '.join(parts) or 'nothing'} ({again} packets sent again{found_full})"
 
-    def _note_progress(self) -> None:
-        self._job.progress[self._number] = self._execution.reports + self._sum(PROGRESS)
+    def note_progress(self) -> None:
+        """Show all processes how far this one is."""
+        self.task.progress[self.number] = self.execution.reports + self._sum(PROGRESS)
 
     def _sum(self, word: int) -> int:
         """Return the sum of a counter over all agents."""
-        words = self._job.store.arena.words
-        return sum(int(words[at + word]) for at in self._blocks)
+        words = self.task.store.arena.words
+        return sum(int(words[at + word]) for at in self.blocks)
 
-    def _advance(self, start_ps: int) -> None:
-        """Serve until agents report, for one turn at most."""
-        if self._engine.serve(self._engine.now_ps + TURN_PS) != loop.REPORTED:
-            return
-        self._dispatch()
-        if self._execution.take_done():
-            self._finish(start_ps)
-
-    def _dispatch(self) -> None:
-        """Have reports taken, and requests posted."""
-        while self._execution.dispatch():
-            make_room(self._job.store, self._engine.at)
-
-    def _finish(self, start_ps: int) -> None:
-        took_ps = 0
-        if self._operation.nodes:
-            took_ps = self._operation.finish_ps(self._node) - start_ps
-        _say(self._control, {"finished": max(took_ps, 0)})
-
-    def _counters(self, cpu_s: float) -> dict[str, Any]:
-        net = self._engine.network()
+    def counters(self, cpu_s: float) -> dict[str, Any]:
+        """Return what the host has counted; it has used so much of a processor's time."""
+        net = self.engine.network()
         own = net.ports[0]
         return {
             "retransmissions": self._sum(RETRANSMISSIONS),
@@ -223,5 +183,70 @@ class _Host:
             "events": int(net.state[s.EVENTS]),
             "unclaimed": int(net.state[s.UNCLAIMED]),
             "cpu_s": cpu_s,
-            **self._engine.sockets()[0],
+            **self.engine.sockets()[0],
         }
+
+
+class CollectiveHost(Host):
+    """A host for one collective, which all hosts start at one time."""
+
+    def __init__(
+        self,
+        place: LivePlace,
+        number: int,
+        task: HostTask,
+        operation: Operation,
+        control: socket.socket,
+    ) -> None:
+        super().__init__(place, number, task, control, wake=loop.hold)
+        self._node = task.endpoints.node_of(operation.group, number)
+        self._operation = operation
+        takes_part = 0 <= self._node < operation.executors.nodes
+        operation.nodes = [self._node] if takes_part else []
+
+    def run(self) -> None:
+        """Say ready, run the node from the time that is given then, and serve until the stop."""
+        self.execution.start(self._operation, self.engine.now_ps)
+        self.dispatch()  # receives are posted before anybody may send
+        say(self.control, {"ready": True})
+        start_ps = self.hear_start()
+        while self.engine.serve(start_ps) != loop.UNTIL:
+            self.dispatch()
+        cpu_s = time.process_time()
+        self._start(start_ps)
+        if not self._operation.left:
+            self._finish(start_ps)
+        while not self._must_stop():
+            self._advance(start_ps)
+            self.note_progress()
+        say(self.control, {"counters": self.counters(time.process_time() - cpu_s)})
+
+    def _start(self, start_ps: int) -> None:
+        """Let agents send the requests they have been given so far."""
+        self.execution.set_wake(loop.wake)
+        for block in self.blocks:
+            loop.wake(self.task.store.arena, self.engine.at, block, start_ps)
+
+    def _must_stop(self) -> bool:
+        """Return whether to stop: by command, or as the parent is gone; answer {"explain"}."""
+        if not self.is_called:
+            return False
+        text = self.control.recv(MESSAGE_BYTES)
+        if not text or "stop" in json.loads(text):
+            return True
+        say(self.control, {"waits": self.waits([self._operation])})
+        return False
+
+    def _advance(self, start_ps: int) -> None:
+        """Serve until agents report, for one turn at most."""
+        if self.engine.serve(self.engine.now_ps + TURN_PS) != loop.REPORTED:
+            return
+        self.dispatch()
+        if self.execution.take_done():
+            self._finish(start_ps)
+
+    def _finish(self, start_ps: int) -> None:
+        took_ps = 0
+        if self._operation.nodes:
+            took_ps = self._operation.finish_ps(self._node) - start_ps
+        say(self.control, {"finished": max(took_ps, 0)})

@@ -12,12 +12,15 @@ import networkx as nx
 from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.hosts.plan import Plans
+from ringleaf.networks.endpoints.director import Planner
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.operation import Combine
 from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.groups import Group, whole
+from ringleaf.networks.live.coordination import Played
 from ringleaf.networks.live.crew import STALL_S, Crew
 from ringleaf.networks.live.host_process import LivePlace
+from ringleaf.networks.live.led_crew import LedCrew
 from ringleaf.networks.live.processor import Clock, Stopwatch
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.packets import OUTBOX_ROWS, make_pool
@@ -76,13 +79,13 @@ class LiveHosts(GivesTensors):
         )
         rtt_ps = ALLOWANCE_PS + longest_rtt_ps(graph, options.mtu)
         self.groups = groups or [whole(graph, options.system, options.servers)]
-        self._endpoints = Endpoints(graph, self._store, options, self.groups, rtt_ps=rtt_ps)
+        self.endpoints = Endpoints(graph, self._store, options, self.groups, rtt_ps=rtt_ps)
 
     @property
     def entities(self) -> Mapping[str, Sequence[Any]]:
         """The entities that aggregation writes to the switches, by switch."""
         told: dict[str, list[Any]] = defaultdict(list)
-        for aggregator in self._endpoints.aggregators.values():
+        for aggregator in self.endpoints.aggregators.values():
             for name, entities in aggregator.entities.items():
                 told[name] += entities
         return told
@@ -90,12 +93,12 @@ class LiveHosts(GivesTensors):
     @property
     def slots(self) -> int | None:
         """Packets that a worker of the aggregation system has in flight; None without one."""
-        return self._endpoints.slots
+        return self.endpoints.slots
 
     def arrays(
         self, elements: int, dtype: ElementType = FLOAT32, schedule: Schedule | None = None
     ) -> list[Array]:
-        return self._endpoints.arrays(elements, dtype, schedule)
+        return self.endpoints.arrays(elements, dtype, schedule)
 
     def run(
         self,
@@ -133,12 +136,12 @@ class LiveHosts(GivesTensors):
             BackendError: If a process ends too early, or there is no progress any more.
         """
         with (
-            self._endpoints.operation(
+            self.endpoints.operation(
                 schedule, as_arrays(tensors), group=group, parts=parts, combine=combine
             ) as operation,
             Crew(
                 places,
-                self._endpoints,
+                self.endpoints,
                 self._store,
                 watched=watched or {},
                 check=check,
@@ -151,3 +154,34 @@ class LiveHosts(GivesTensors):
             finish_ps, counters = crew.run(operation, stopwatch)
             members = [index(host) for host in self.groups[group].hosts]
             return LiveOutcome([finish_ps[each] for each in members], counters, stopwatch)
+
+    def play(
+        self,
+        director: Planner,
+        collect: Callable[[], object],
+        places: Sequence[LivePlace],
+        *,
+        watched: Mapping[int, str],
+        check: Callable[[], None],
+        switches_s: Clock,
+        explain: Callable[[], Sequence[str]],
+        stall_s: float = STALL_S,
+    ) -> tuple[LiveOutcome, Played]:
+        """Have a director's operations run, several at a time, until it has no more.
+
+        The director, made for `endpoints`, decides in a process of its own, the coordinator's; of
+        it, the caller gets what `collect` returns there in the end. The rest is as for `run`.
+        """
+        crew = LedCrew(
+            places,
+            self.endpoints,
+            self._store,
+            watched=watched,
+            check=check,
+            explain=explain,
+            seed=self._seed,
+            stall_s=stall_s,
+        )
+        stopwatch = Stopwatch(switches_s)
+        played = crew.play(director, collect, stopwatch)
+        return LiveOutcome([played.end_ps], played.counters, stopwatch), played

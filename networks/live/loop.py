@@ -36,7 +36,7 @@ from ringleaf.packets import (
 )
 from ringleaf.units import PS_PER_MS, PS_PER_NS, PS_PER_S
 
-ASKED = 6  # another reason for `serve` to return: another thread wants the switches
+ASKED = 6  # another reason for `serve` to return: a thread, or a caller, wants something
 LONGEST_WAIT_PS = 100 * PS_PER_MS
 PACKET_IN = 1  # report of a desk, which stands for a switch's controllers. a: the packet
 AT_ONCE = 64  # frames of one socket before the next one's turn
@@ -181,7 +181,7 @@ def run_due(arena: Arena, at: int, now_ps: int) -> int:
 
 @inline
 def wait(arena: Arena, at: int, live: int, now_ps: int, until_ps: int) -> None:
-    """Sleep until a frame, the next event, or a wake-up."""
+    """Sleep until a frame, the next event, a wake-up, or a call."""
     words = arena.words
     heap = words[at + s.HEAP_AT]
     next_ps = min(until_ps, now_ps + LONGEST_WAIT_PS)
@@ -192,7 +192,14 @@ def wait(arena: Arena, at: int, live: int, now_ps: int, until_ps: int) -> None:
     words[scratch] = left_ps // PS_PER_S
     words[scratch + 1] = left_ps % PS_PER_S // PS_PER_NS
     poll = address_in(words, words[live + v.POLL_AT])
-    await_input(poll, words[live + v.SOCKETS] + 1, address_in(words, scratch))
+    await_input(poll, words[live + v.SOCKETS] + 2, address_in(words, scratch))
+
+
+@inline
+def is_called(words: Words, live: int) -> bool:
+    """Return whether the last `wait` found that the caller's descriptor has something to read."""
+    caller = words[live + v.POLL_AT] + words[live + v.SOCKETS] + 1
+    return bool(words[caller] >> v.HAPPENED)
 
 
 @inline
@@ -248,6 +255,8 @@ def serve(arena: Arena, at: int, live: int, rings: Bytes, until_ps: int) -> int:
         total = received(words, live)
         if total == before:
             wait(arena, at, live, now_ps, until_ps)
+            if is_called(words, live):
+                return ASKED
         before = total
 
 

@@ -11,7 +11,7 @@ from ringleaf.compiled import inline
 # The process's block.
 SOCKETS = 0  # number of sockets
 SOCKETS_AT = 1  # rows
-POLL_AT = 2  # `struct pollfd` of all sockets, then of the wake-up descriptor
+POLL_AT = 2  # `struct pollfd` of all sockets, of the wake-up descriptor, and of the caller's
 SCRATCH_AT = 3  # two words
 START_PS = 4  # time 0 of this process, on the monotonic clock
 ASKED = 5  # 1: return to Python as soon as possible
@@ -43,6 +43,8 @@ VECTOR_WORDS = 2
 VECTORS_OF_MESSAGE = 2  # words of a `struct mmsghdr`
 PARTS_OF_MESSAGE = 3
 READABLE = 1 << 32  # POLLIN in the upper half of a `struct pollfd`
+HAPPENED = 48  # the bit from which on the kernel writes what has happened
+NOBODY = 0xFFFFFFFF  # a descriptor of -1, which the kernel leaves alone
 
 # A receive ring (TPACKET_V2): a frame's header, and the fields of it that we read.
 FRAME_BYTES = 1 << 14  # holds any packet
@@ -66,7 +68,7 @@ def make_live(store: Store, sockets: int) -> int:
     """Lay out the state of a process with `sockets` sockets; return its block's offset."""
     at = store.allocate("words", LIVE_WORDS)
     rows = store.allocate("words", sockets * SOCKET_WORDS)
-    poll = store.allocate("words", sockets + 1)
+    poll = store.allocate("words", sockets + 2)
     scratch = store.allocate("words", 2)
     zeros = store.allocate("words", TAIL_WORDS)
     places = [
@@ -81,6 +83,7 @@ def make_live(store: Store, sockets: int) -> int:
     words = store.arena.words
     words[at + SOCKETS], words[at + SOCKETS_AT] = sockets, rows
     words[at + POLL_AT], words[at + SCRATCH_AT] = poll, scratch
+    words[poll + sockets + 1] = NOBODY
     for number, place in enumerate(places):
         row = rows + number * SOCKET_WORDS
         words[row + MESSAGES_AT : row + PACKETS_AT + 1] = place

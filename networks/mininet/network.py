@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import networkx as nx
 import numpy as np
@@ -15,10 +15,13 @@ from ringleaf.collectives.schedule import Schedule
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.hosts.plan import Plans
 from ringleaf.ina.registry import program_of
+from ringleaf.networks.endpoints.director import Planner
+from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.operation import Combine
 from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.forwarding import forwarding_entities, program_entities
 from ringleaf.networks.groups import Group
+from ringleaf.networks.live.coordinator import Lateness
 from ringleaf.networks.live.crew import STALL_S
 from ringleaf.networks.live.engine import LinkEnd
 from ringleaf.networks.live.host_process import LivePlace
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 ECN_FIELDS = ("IP.tos", "IP.chksum")  # the fields that a switch changes to mark a packet
 
 Counters = Mapping[str, Sequence[Mapping[str, int]]]
+T = TypeVar("T")
 
 
 class Testbed:
@@ -188,7 +192,44 @@ class MininetNetwork(GivesTensors):
             parts=parts,
             combine=combine,
         )
-        wall_s = time.monotonic() - wall_s
+        return self._result(outcome, before, time.monotonic() - wall_s)
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """The hosts, without the network."""
+        return self._hosts.endpoints
+
+    def play(self, director: Planner, collect: Callable[[], T]) -> tuple[RunResult, Lateness, T]:
+        """Let a director run collectives, several at a time, until it has no more to start.
+
+        It decides in a process of its own, the coordinator's.
+
+        Args:
+            director: Made for `endpoints`.
+            collect: Called in that process when all is over; its result is pickled.
+
+        Returns:
+            The network's result, how late hosts began what was decided, and what `collect` gave.
+
+        Raises:
+            BackendError: If a host, a switch or the coordinator ends, or there is no progress any
+                more.
+        """
+        before, wall_s = self._fabric.counters(), time.monotonic()
+        outcome, played = self._hosts.play(
+            director,
+            collect,
+            [self._place(host) for host in hosts(self.graph)],
+            watched=self._fabric.watched(),
+            check=self._fabric.check,
+            switches_s=self._fabric.cpu_s,
+            explain=self._fabric.cut_links,
+            stall_s=self._stall_s,
+        )
+        result = self._result(outcome, before, time.monotonic() - wall_s)
+        return result, played.lateness, played.collected
+
+    def _result(self, outcome: LiveOutcome, before: Counters, wall_s: float) -> RunResult:
         moved = _difference(self._fabric.counters(), before)
         usage = outcome.stopwatch.usage(
             hosts_s=sum(counted["cpu_s"] for counted in outcome.counters),

@@ -1,6 +1,8 @@
 """Figures of jobs: of a shape that fits a page, and with labels that can be read."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -9,9 +11,10 @@ from drawn import collisions
 from matplotlib.figure import Figure
 
 from ringleaf.experiments.figures.style import matplotlib_style
-from ringleaf.experiments.jobs import figures
+from ringleaf.experiments.jobs import figures, report, table
 from ringleaf.experiments.jobs.results import Combination, JobRow, JobsCase
 from ringleaf.experiments.jobs.timeline import Span
+from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 
 
@@ -105,3 +108,45 @@ def test_axes_say_whose_time_it_is_and_in_which_unit() -> None:
 
     assert figure.axes[0].get_xlabel() == "simulated time (ms)"
     assert figure.axes[0].patches[0].get_width() == 1.0  # type: ignore[attr-defined]  # 10^9 ps
+
+
+def make_live(case: JobsCase) -> JobsCase:
+    """The case as live networks have it: without series, and with a prediction."""
+    rows = [
+        replace(row, virtual_jct_ps=10**9, memory_peak=None, memory_mean=None, late_ps=10**9)
+        for row in case.rows
+    ]
+    return replace(
+        case,
+        rows=rows,
+        spans=[Span(1, 1, "forward", (0,), 0, 10**9)],
+        link_series=None,
+        queue_series=None,
+        memory_series=None,
+    )
+
+
+def test_of_live_jobs_only_what_is_known_is_drawn_on_the_clock_s_time(tmp_path: Path) -> None:
+    cases = [make_live(case) for case in SHAPES["alone"]]
+    drawn = figures.draw_all(tmp_path, cases)
+
+    assert list(drawn) == ["jct", "wait", "timeline-1-ring-fifo-256"]
+    with matplotlib_style():
+        figure = figures.draw_bars(cases, "job completion time", lambda row: row.jct_ps)
+        assert figure.axes[0].get_xlabel() == "wall-clock time (ms)"
+        mpl.pyplot.close("all")
+    page = report.render(cases, drawn, title="live", about=(), spec="")
+    assert page.count("<td>-</td>") == 1
+
+
+def test_the_table_of_live_jobs_has_the_time_in_virtual_time_beside() -> None:
+    options = {"jobs": [{"model": "resnet50", "ranks": 4}], "net": "mininet"}
+    live, virtual = (JobsSpec.read(given) for given in (options, {**options, "net": "virtual"}))
+    [case] = [make_live(case) for case in SHAPES["alone"]]
+    line = table.line(case.rows[0], table.column_widths(live)).split()
+
+    assert line[7:9] == ["1.000", "1.000"]
+    assert line[16:] == ["0", "-", "-", "0", "0"]
+    assert len(table.column_widths(live)) == len(line) == len(table.column_widths(virtual)) + 1
+    late = "hosts began 1.00 ms after the coordinator's decisions on average, 0.00 ms at most"
+    assert any(late in each for each in table.foot([case]))

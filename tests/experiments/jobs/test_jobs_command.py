@@ -182,12 +182,6 @@ def test_background_goes_on_while_others_run_and_slows_them(
     assert int(background["jct_ps"]) < 2 * int(crowded["jct_ps"])  # it ends with the others
 
 
-def test_jobs_on_a_live_network_are_refused(spec: Path, tmp_path: Path) -> None:
-    status, text = run(spec, tmp_path / "out", "--net", "mininet")
-    assert status == 2
-    assert "net: jobs run only in virtual time, got 'mininet'" in text
-
-
 def test_a_dry_run_says_what_would_be_done(spec: Path, tmp_path: Path) -> None:
     status, text = run(spec, tmp_path / "out", "--dry-run")
     assert status == 0

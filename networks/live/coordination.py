@@ -1,0 +1,208 @@
+"""The process of a coordinator: it sends its orders to hosts, and passes their messages to it.
+
+It says to the process that forked it: {"started"}, {"stopping"}, {"gone": host},
+{"error"}, and at last {"result": bytes}, which lie in a file that both have open.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ringleaf.errors import BackendError
+from ringleaf.networks.endpoints.director import Director
+from ringleaf.networks.endpoints.endpoints import Endpoints
+from ringleaf.networks.live.coordinator import Coordinator, Lateness
+from ringleaf.networks.live.led_host import await_the_end
+from ringleaf.networks.live.members import Member, listen, say
+from ringleaf.networks.live.orders import Done
+from ringleaf.networks.live.processes import hurry
+from ringleaf.networks.live.stalls import stalled
+from ringleaf.topologies.graph import index
+from ringleaf.units import FOREVER_PS, PS_PER_NS, PS_PER_S
+
+START_AFTER_NS = 20_000_000  # time for every host to hear when to start
+READY_S = 60.0
+EXPLAIN_S = 5.0  # time in which a host that is not dead can say what it waits for
+LOOK_S = 1.0  # how often to see whether there is progress
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """The result of a coordinator: its end, hosts' counters, and what was collected."""
+
+    end_ps: int
+    counters: list[dict[str, Any]]
+    lateness: Lateness
+    collected: Any
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorTask:
+    """The parts of a coordinator's process.
+
+    Args:
+        director: Decides what runs.
+        endpoints: The hosts' state.
+        progress: By host, in shared memory.
+        collect: Returns what the forking process wants of the director, once all is over.
+        explain: Returns possible reasons why nothing gets through.
+        stall_s: Time without progress after which the run fails.
+        result: Descriptor of the file for the result.
+    """
+
+    director: Director
+    endpoints: Endpoints
+    progress: npt.NDArray[np.int64]
+    collect: Callable[[], object]
+    explain: Callable[[], Sequence[str]]
+    stall_s: float
+    result: int
+
+
+def be_coordinator(task: CoordinatorTask, hosts: Sequence[Member], control: socket.socket) -> None:
+    """Be the coordinator in this process, which was forked for it."""
+    hurry()
+    played = _Coordination(task, hosts, control).run()
+    data = pickle.dumps(played)
+    os.pwrite(task.result, data, 0)
+    say(control, {"result": len(data)})
+
+
+class _Coordination:
+    def __init__(
+        self, task: CoordinatorTask, hosts: Sequence[Member], control: socket.socket
+    ) -> None:
+        self._task = task
+        self._hosts = hosts
+        self._control = control
+        self._coordinator = Coordinator(task.director, task.endpoints)
+        self._start_ns = 0
+        self._poll = select.epoll()  # of any number of sockets; itself it is one to wait for
+        self._number = {}
+        for number, member in enumerate(hosts):
+            self._poll.register(member.control, select.EPOLLIN)
+            self._number[member.control.fileno()] = number
+        self._seen: dict[int, tuple[int, float]] = {}  # by group: progress, and since when
+        self._looked_s = 0.0
+
+    def run(self) -> Played:
+        self._gather("ready", READY_S)
+        self._start_ns = time.monotonic_ns() + START_AFTER_NS
+        everyone = range(len(self._hosts))
+        self._send(everyone, {"start": self._start_ns})
+        time.sleep(START_AFTER_NS / 1e9)  # as they do
+        say(self._control, {"started": True})
+        self._coordinate()
+        say(self._control, {"stopping": True})
+        self._send(everyone, {"stop": True})
+        counters = self._gather("counters", READY_S)
+        coordinator, collected = self._coordinator, self._task.collect()
+        return Played(coordinator.end_ps, counters, coordinator.lateness, collected)
+
+    def _coordinate(self) -> None:
+        """Let the director run until all is over."""
+        coordinator = self._coordinator
+        coordinator.start(self._now_ps)
+        while not coordinator.is_over:
+            for hosts, order in coordinator.take_orders():
+                self._send(hosts, order.message())
+            next_ps = coordinator.next_ps()
+            left_s = (next_ps - self._now_ps) / PS_PER_S if next_ps < FOREVER_PS else LOOK_S
+            for number, said in self._hear(min(left_s, LOOK_S)):
+                coordinator.hear(number, Done(**said["done"]), self._now_ps)
+            if self._now_ps >= next_ps:
+                coordinator.reach(self._now_ps)
+            self._check_progress()
+
+    @property
+    def _now_ps(self) -> int:
+        return (time.monotonic_ns() - self._start_ns) * PS_PER_NS
+
+    def _send(self, numbers: Sequence[int], message: dict[str, Any]) -> None:
+        for number in numbers:
+            try:
+                say(self._hosts[number].control, message)
+            except OSError:
+                self._mourn(number)
+
+    def _mourn(self, number: int) -> None:
+        """Say that a host has ended; whoever has forked it knows how."""
+        say(self._control, {"gone": number})
+        await_the_end()
+
+    def _hear(self, limit_s: float) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the messages that have come; wait for the first of them for a limited time."""
+        select.select([self._poll], [], [], max(limit_s, 0))  # finer than epoll's milliseconds
+        for descriptor, _ in self._poll.poll(0):
+            number = self._number[descriptor]
+            said = listen(self._hosts[number].control)
+            if said is None:
+                self._mourn(number)
+            elif "error" in said:
+                raise BackendError(f"{self._hosts[number].name}: {said['error']}")
+            else:
+                yield number, said
+
+    def _gather(self, kind: str, limit_s: float) -> list[Any]:
+        """Return hosts' messages of a kind, in their order.
+
+        Raises:
+            BackendError: If one does not answer in time.
+        """
+        heard = self._listen(kind, range(len(self._hosts)), limit_s)
+        for number, member in enumerate(self._hosts):
+            if number not in heard:
+                raise BackendError(f"{member.name}: not {kind}, got nothing for {limit_s:.0f} s")
+        return [heard[number] for number in range(len(self._hosts))]
+
+    def _listen(self, kind: str, wanted: Sequence[int], limit_s: float) -> dict[int, Any]:
+        """Return what hosts say of a kind, as far as they do within a time."""
+        heard: dict[int, Any] = {}
+        deadline_s = time.monotonic() + limit_s
+        while len(heard) < len(wanted) and (left_s := deadline_s - time.monotonic()) > 0:
+            for number, said in self._hear(left_s):
+                if kind in said:
+                    heard[number] = said[kind]
+                if "counters" in said:  # its last word
+                    self._poll.unregister(self._hosts[number].control)
+        return heard
+
+    def _check_progress(self) -> None:
+        """Look whether each group that has something under way gets on.
+
+        Raises:
+            BackendError: If one does not.
+        """
+        now_s, groups = time.monotonic(), self._task.endpoints.groups
+        if now_s - self._looked_s < LOOK_S:
+            return
+        self._looked_s = now_s
+        waiting = self._coordinator.waiting()
+        for group in self._seen.keys() - waiting.keys():
+            del self._seen[group]
+        for group in waiting:
+            members = [index(host) for host in groups[group].nodes]
+            done = int(self._task.progress[members].sum())
+            before, since_s = self._seen.get(group, (-1, now_s))
+            if done != before:
+                self._seen[group] = done, now_s
+            elif now_s - since_s > self._task.stall_s:
+                raise self._stall(waiting)
+
+    def _stall(self, waiting: Mapping[int, Sequence[int]]) -> BackendError:
+        """Return an error that names the hosts that are not done, and those they wait for."""
+        left = sorted({number for numbers in waiting.values() for number in numbers})
+        self._send(left, {"explain": True})
+        answers = self._listen("waits", left, EXPLAIN_S)
+        names = {number: self._hosts[number].name for number in left}
+        return stalled("finished", names, answers, self._task.explain(), s=self._task.stall_s)

@@ -1,0 +1,106 @@
+"""A live host that a coordinator leads: it runs its part of several operations at a time."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import ringleaf.networks.virtual.loop as loop
+from ringleaf.hosts.executor.build import Executors
+from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.networks.live.host_process import TURN_PS, Host, HostTask, LivePlace
+from ringleaf.networks.live.members import MESSAGE_BYTES, say
+from ringleaf.networks.live.orders import Begin, Done, Raise
+
+
+class LedHost(Host):
+    """A host that does what the orders of a coordinator say (`orders.py`).
+
+    Besides, it receives {"start"}, {"explain"} and {"stop"}, and sends {"ready"}, {"waits"} and
+    {"counters"}.
+
+    Args:
+        place: Its place on the machine.
+        number: Its number.
+        task: The state that it shares.
+        executors: Those of all operations that there may be, by address.
+        control: The socket to the coordinator.
+    """
+
+    def __init__(
+        self,
+        place: LivePlace,
+        number: int,
+        task: HostTask,
+        executors: Mapping[int, Executors],
+        control: socket.socket,
+    ) -> None:
+        super().__init__(place, number, task, control, wake=loop.wake)
+        self._executors = executors
+        self._start_ps = 0  # the common start, in this process's time
+        self._begun: dict[int, int] = {}  # by operation's address: since the start
+
+    def run(self) -> None:
+        """Say ready, and do as told until the stop."""
+        say(self.control, {"ready": True})
+        self._start_ps = self.hear_start()
+        cpu_s = time.process_time()
+        while self._obey():
+            self.engine.serve(self.engine.now_ps + TURN_PS)
+            self.dispatch()
+            for operation in self.execution.take_done():
+                self._finish(operation)
+            self.note_progress()
+        say(self.control, {"counters": self.counters(time.process_time() - cpu_s)})
+
+    def _obey(self) -> bool:
+        """Do what has been ordered so far; return whether to go on."""
+        while self.is_called:
+            text = self.control.recv(MESSAGE_BYTES)
+            if not text:
+                await_the_end()
+            said = json.loads(text)
+            if "stop" in said:
+                return False
+            self._do(said)
+        return True
+
+    def _do(self, said: Mapping[str, Any]) -> None:
+        if "begin" in said:
+            self._begin(Begin(**said["begin"]))
+        elif "raise" in said:
+            self._raise(Raise(**said["raise"]))
+        else:
+            say(self.control, {"waits": self.waits(self.execution.operations)})
+
+    def _begin(self, order: Begin) -> None:
+        operation = order.take_up(self.task.endpoints, self._executors)
+        operation.nodes = [self.task.endpoints.node_of(order.group, self.number)]
+        now_ps = self.engine.now_ps
+        self._begun[operation.at] = now_ps - self._start_ps
+        self.execution.start(operation, now_ps)
+        self.dispatch()
+        if not operation.left and operation not in self.execution.operations:
+            self._finish(operation)  # there was nothing to do
+
+    def _raise(self, order: Raise) -> None:
+        endpoints = self.task.endpoints
+        rank = endpoints.node_of(order.group, self.number)
+        aggregator = endpoints.aggregators[order.group]
+        aggregator.raise_priority(self.task.store.arena, rank, order.priority)
+
+    def _finish(self, operation: Operation) -> None:
+        begin_ps = self._begun.pop(operation.at)
+        end_ps = max(operation.end_ps - self._start_ps, begin_ps)
+        done = Done(operation.group, operation.channel, begin_ps, end_ps)
+        say(self.control, done.message())
+
+
+def await_the_end() -> None:
+    """Wait to be killed, as the coordinator has ended; whoever has forked both says so."""
+    while True:
+        signal.pause()
