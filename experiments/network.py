@@ -310,6 +310,7 @@ def common_options(spec: NetworkSpec) -> NetworkOptions:
         assigned=assigned_programs(spec),
         congestion=spec.cc,
         ina_congestion=spec.ina_cc,
+        trees=spec.trees,
         ecn=spec.ecn,
         loss=spec.loss,
         duplicate=spec.duplicate,

@@ -34,7 +34,7 @@ TOPOLOGIES = (
 
 BY_HOSTS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "ps")
 SPARSE = ("ssar-double", "ssar-split", "dsar-split")
-SYSTEMS = ("switchml", "atp", "omnireduce")
+SYSTEMS = ("switchml", "atp", "omnireduce", "panama")
 OTHERS = ("reducescatter", "allgather", "broadcast", "reduce", "alltoall")
 
 SIZES = (4, 8, 252, 256, 260, 1024, 4096, 5000, 20_000, 65_536)
@@ -152,6 +152,8 @@ _OPTIONS = {
     "dtype": ("int32",),
     "lanes": ("64",),
     "slots": ("1", "4", "16"),
+    "trees": ("1", "2"),
+    "ecn": ("1", "8"),
     "mtu": ("256", "1024"),
     "window": ("1", "2", "8"),
     "routes": ("ecmp",),

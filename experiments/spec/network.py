@@ -15,7 +15,8 @@ from ringleaf.experiments.programs.names import check_control, check_programs, i
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import Text, label, option
 from ringleaf.hosts.congestion.registry import CONTROLLERS
-from ringleaf.ina.atp.registry import AIMD, WINDOWS
+from ringleaf.ina.systems import MOST_TREES
+from ringleaf.ina.window_registry import WINDOWS
 from ringleaf.marking import NEVER, Marking
 from ringleaf.topologies.k_shortest import MOST_PATHS, USUAL_PATHS
 from ringleaf.topologies.registry import TOPOLOGIES
@@ -180,8 +181,19 @@ class NetworkSpec(Checked):
         "pfabric; all are in docs/congestion.md",
         flags="--cc",
     )
-    ina_cc: Annotated[str, kinds.one_of("window", WINDOWS, shown=False)] = option(
-        AIMD, "Congestion control of ATP's workers: aimd", flags="--ina-cc"
+    ina_cc: Annotated[str | None, kinds.one_of("window", WINDOWS, shown=False, empty=True)] = (
+        option(
+            "",
+            "Congestion control of ATP's and PANAMA's workers: aimd, dctcp; default: aimd for ATP, "
+            "dctcp for PANAMA",
+            flags="--ina-cc",
+        )
+    )
+    trees: Annotated[int | None, kinds.whole(1, MOST_TREES, empty=True)] = option(
+        "",
+        "Trees of a PANAMA job, which blocks are dealt to in turn; default: one for each switch "
+        "that is as good a root as any",
+        flags="--trees",
     )
     marking: kinds.AnyMarking = option(
         "",
