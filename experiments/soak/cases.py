@@ -124,6 +124,8 @@ def draw(seed: int, number: int) -> SoakCase:
     given |= draw_options(random)
     if kind != "others":
         given |= _some(_SERVERS, random, share=0.3)
+    if kind == "switches" and "servers" in given:
+        given |= _some(_SOLVED, random, share=0.4)
     return SoakCase(number, given, draw_trouble(random))
 
 
@@ -167,6 +169,7 @@ _OPTIONS = {
     "host_delay": ("700ns",),
 }
 _SERVERS = {"servers": ("1", "2")}
+_SOLVED = {"routes": ("grid", "goat")}
 _LOSSES = {
     "loss": ("0.1%", "2%", "10%"),
     "duplicate": ("1%", "10%"),
