@@ -18,8 +18,9 @@ from ringleaf.experiments.places import place_jobs
 from ringleaf.experiments.programs.names import ALL, P4_SUFFIX, is_path, read_paths
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.jobs import JobsSpec
-from ringleaf.experiments.spec.network import VIRTUAL, NetworkSpec
+from ringleaf.experiments.spec.network import SOLVED, VIRTUAL, NetworkSpec
 from ringleaf.experiments.spec.workload import WorkloadSpec
+from ringleaf.extras import require
 from ringleaf.ina.registry import find_system
 from ringleaf.p4c import find_compiler
 from ringleaf.topologies import registry
@@ -60,6 +61,8 @@ def check(spec: CollectiveSpec | JobsSpec | WorkloadSpec, *, live: bool = True) 
     if live and spec.net != VIRTUAL:
         check_machine_for(spec)
     check_out(spec.out)
+    if spec.routes in SOLVED:
+        require("scipy", f"routes {spec.routes}")
     if spec.cross_traffic is not None:
         _check_capture(spec.cross_traffic)
     if (spec.detours or spec.inject_bps is not None) and counts.links <= FEW_LINKS:
@@ -125,7 +128,7 @@ def _check_programs(spec: NetworkSpec, counts: Counts) -> None:
 def _check_racks(spec: CollectiveSpec | JobsSpec, counts: Counts) -> None:
     """Check that systems take the jobs' workers where they are, if that can be told from counts."""
     systems = [find_system(name) for name in spec.algos if ALGORITHMS[name].in_network]
-    if not systems or counts.rack is None or spec.detours:
+    if not systems or counts.rack is None or spec.detours or spec.routes in SOLVED:
         return
     for workers, servers in _places(spec, range(counts.hosts)):
         racks = Counter(host // counts.rack for host in workers)

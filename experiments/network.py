@@ -9,13 +9,14 @@ from dataclasses import replace
 from functools import partial
 from math import gcd
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import networkx as nx
 
 from ringleaf.experiments.programs.names import is_path
 from ringleaf.experiments.spec.collective import CollectiveSpec
-from ringleaf.experiments.spec.network import VIRTUAL, NetworkSpec
+from ringleaf.experiments.spec.network import GOAT, SOLVED, VIRTUAL, NetworkSpec
 from ringleaf.ina.systems import FORWARD
 from ringleaf.topologies import registry
 from ringleaf.topologies.delays import with_delays
@@ -97,8 +98,8 @@ def make_graph(spec: NetworkSpec) -> nx.Graph[str]:
     )
     if spec.scale != 1:  # each of these copies the graph
         graph = scale_rates(graph, spec.scale)
-    if spec.detours:
-        graph = with_detours(graph, spec.detours)
+    if spec.detours or spec.routes in SOLVED:
+        graph = with_detours(graph, [*spec.detours, *_solved_ways(spec, graph)])
     if spec.shortest_paths is not None:
         graph = with_k_shortest(graph, spec.shortest_paths)
     return with_delays(
@@ -106,6 +107,31 @@ def make_graph(spec: NetworkSpec) -> nx.Graph[str]:
         switch_delay_ps=spec.switch_delay_ps,
         host_delay_ps=spec.host_delay_ps,
     )
+
+
+def _solved_ways(spec: NetworkSpec, graph: nx.Graph[str]) -> list[tuple[str, ...]]:
+    """Return the detours of gradients that are solved for the topology, besides those given.
+
+    With several servers, each has a part of everything by GRID.
+    """
+    if spec.routes not in SOLVED:
+        return []
+    from ringleaf.topologies.gradients import goat, grid
+
+    names = all_hosts(graph)
+    servers = names[len(names) - getattr(spec, "servers", 0) :]
+    workers = names[: len(names) - len(servers)]
+    rng = Random(f"{spec.routes} {spec.seed}")
+    if spec.routes == GOAT:
+        found = [*goat.route(graph, workers, servers, rng=rng).ways]
+    else:
+        found = [
+            way
+            for server in servers
+            for way in grid.route(graph, workers, server, adds_bps=spec.adds_bps, rng=rng).ways
+        ]
+    given = {(way[0], way[-1]) for way in spec.detours}
+    return [way for way in found if (way[0], way[-1]) not in given]
 
 
 def divide_injection(spec: SomeSpec) -> SomeSpec:
@@ -299,6 +325,7 @@ def common_options(spec: NetworkSpec) -> NetworkOptions:
         assigned=assigned_programs(spec),
         congestion=spec.cc,
         ina_congestion=spec.ina_cc,
+        trees=spec.trees,
         ecn=spec.ecn,
         loss=spec.loss,
         duplicate=spec.duplicate,

@@ -96,6 +96,7 @@ class Experiment:
             mtu_bytes=spec.mtu_bytes,
             lanes=spec.lanes,
             servers=spec.servers,
+            trees=spec.trees,
         )
 
     @property

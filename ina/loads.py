@@ -32,6 +32,8 @@ class Aggregation:
         slots: Number of slots, for systems that deal blocks to slots, and these to hosts;
             None: evenly.
         inputs: The tensors, for systems that leave zeros out; None: nothing is zero.
+        trees: Trees that blocks are dealt to, for systems that may have several; None: the
+            system's choice.
     """
 
     members: tuple[int, ...]
@@ -41,6 +43,7 @@ class Aggregation:
     lanes: int
     slots: int | None = None
     inputs: Sequence[Array] | None = None
+    trees: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

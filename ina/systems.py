@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from ringleaf.topologies.ways import Ways
 
 
+MOST_TREES = 255
+"""Trees of one job; packets name theirs in a byte."""
+
 FORWARD = "forward"
 """The program of switches that do not aggregate."""
 
@@ -96,6 +99,8 @@ class JobRequest:
         ecmp: Whether flows are hashed to paths; if not, each host is reached by one path.
         congestion: The name of the workers' congestion control, for systems that have a choice;
             None: the system's choice.
+        trees: Trees of switches that add up, for systems that may have several; None: the
+            system's choice.
     """
 
     number: int
@@ -108,6 +113,7 @@ class JobRequest:
     rtt_ps: int
     ecmp: bool
     congestion: str | None = None
+    trees: int | None = None
 
 
 class Aggregator(Protocol):

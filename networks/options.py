@@ -58,6 +58,7 @@ class NetworkOptions:
     programs: Path = P4_BUILD  # folder of the switches' programs, as BMv2 JSON
     assigned: Mapping[str, Assigned] = field(default_factory=dict)  # programs by switch's name
     ina_congestion: str | None = None  # of the system's workers, if it has a choice; None: its own
+    trees: int | None = None  # of the system's jobs, if it may have several; None: its own choice
     servers: int = 0  # of the hosts, the last ones
     bins: int = 512  # of the link utilisation series, at most
     watch_queues: bool = False  # note queues' contents over time, too
@@ -82,7 +83,15 @@ class NetworkOptions:
         for name in ("loss", "duplicate", "reorder"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"options: {name} must be in [0, 1), got {getattr(self, name)}")
-        positive = ("queue_bytes", "window", "slots", "switch_entries", "ahead_bytes", "threads")
+        positive = (
+            "queue_bytes",
+            "window",
+            "slots",
+            "switch_entries",
+            "trees",
+            "ahead_bytes",
+            "threads",
+        )
         for name in positive:
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise ConfigError(f"options: {name} must be >= 1, got {getattr(self, name)}")

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from ringleaf.errors import ConfigError
 
-EXTRAS = {"mininet": "live", "textual": "tui", "distributed": "sweep"}
+EXTRAS = {"mininet": "live", "textual": "tui", "distributed": "sweep", "scipy": "routing"}
 """Package to import -> the extra that has it (`pip install 'ringleaf[live]'`)."""
 
 

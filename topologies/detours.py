@@ -48,7 +48,7 @@ def with_detours(graph: nx.Graph[str], ways: Iterable[Sequence[str]]) -> nx.Grap
         pair = way[0], way[-1]
         if pair in found:
             raise TopologyError(f"detour: {pair[0]} to {pair[1]} has one already, got {_text(way)}")
-        found[pair] = Detour(tuple(way[1:-1]), _nodes(graph, way))
+        found[pair] = Detour(tuple(way[1:-1]), nodes_of(graph, way))
     changed = graph.copy()
     changed.graph["detours"] = MappingProxyType(found)
     return changed
@@ -70,7 +70,16 @@ def turns(graph: nx.Graph[str], switch: str) -> dict[Pair, int]:
     return found
 
 
-def _nodes(graph: nx.Graph[str], way: Sequence[str]) -> tuple[str, ...]:
+def nodes_of(graph: nx.Graph[str], way: Sequence[str]) -> tuple[str, ...]:
+    """Return all nodes of a way, hosts included.
+
+    Args:
+        graph: A topology.
+        way: A host, the switches to pass, and another host.
+
+    Raises:
+        TopologyError: If there is no such way, or it passes a node twice.
+    """
     src, *via, dst = way
     peers = switch_graph(graph)
     for switch in via:

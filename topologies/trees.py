@@ -58,7 +58,8 @@ def aggregation_tree(
     wanted = sorted({*leaves.values(), *also}, key=natural)
     peers = switch_graph(graph)
     if root is None:
-        root = _pick_root(graph.name, peers, wanted, index)
+        roots = _best_roots(graph.name, peers, wanted)
+        root = roots[index % len(roots)]
     if root not in peers:
         raise TopologyError(f"{graph.name}: root must be a switch, got {root!r}")
     distance = distances(peers, root)
@@ -76,6 +77,30 @@ def aggregation_tree(
     return AggregationTree(root, parent, children, 1 + max(distance[leaf] for leaf in wanted))
 
 
+def aggregation_trees(
+    graph: nx.Graph[str], hosts: Iterable[str], *, most: int | None = None, index: int = 0
+) -> list[AggregationTree]:
+    """Return trees of least depth that join `hosts`, each from another of the equally good roots.
+
+    The first one is that of `aggregation_tree` for the same `index`.
+
+    Args:
+        graph: A topology of any family.
+        hosts: At least one; the job's ranks.
+        most: The most trees; None: one for each root.
+        index: For instance the job's number.
+
+    Raises:
+        TopologyError: As `aggregation_tree` does.
+    """
+    members = _members(graph, hosts)
+    leaves = sorted({attachment(graph, host) for host in members}, key=natural)
+    roots = _best_roots(graph.name, switch_graph(graph), leaves)
+    count = len(roots) if most is None else min(most, len(roots))
+    chosen = [roots[(index + i) % len(roots)] for i in range(count)]
+    return [aggregation_tree(graph, members, root=root) for root in chosen]
+
+
 def _members(graph: nx.Graph[str], hosts: Iterable[str]) -> list[str]:
     members = list(hosts)
     if not members:
@@ -85,8 +110,8 @@ def _members(graph: nx.Graph[str], hosts: Iterable[str]) -> list[str]:
     return members
 
 
-def _pick_root(name: str, peers: Peers, leaves: Sequence[str], index: int) -> str:
-    """Return the centre of `leaves`, by largest distance, then by the sum of all distances."""
+def _best_roots(name: str, peers: Peers, leaves: Sequence[str]) -> list[str]:
+    """Return the centres of `leaves`, by largest distance, then by the sum of all distances."""
     from_leaf = [distances(peers, leaf) for leaf in leaves]
     cost: dict[str, tuple[int, int]] = {}
     for switch in peers:
@@ -96,8 +121,7 @@ def _pick_root(name: str, peers: Peers, leaves: Sequence[str], index: int) -> st
     if not cost:
         raise TopologyError(f"{name}: no switch reaches all of {', '.join(leaves)}")
     best = min(cost.values())
-    roots = _spread(peers, [switch for switch in cost if cost[switch] == best])
-    return roots[index % len(roots)]
+    return _spread(peers, [switch for switch in cost if cost[switch] == best])
 
 
 def _spread(peers: Peers, roots: Sequence[str]) -> list[str]:

@@ -47,6 +47,7 @@ class Bounds:
         mtu_bytes: Payload of a full packet between hosts.
         lanes: Values in a full packet that is aggregated.
         servers: How many hosts are servers.
+        trees: Trees of a job of a system that may have several; None: its own choice.
     """
 
     def __init__(
@@ -57,11 +58,13 @@ class Bounds:
         mtu_bytes: int = 4096,
         lanes: int = 256,
         servers: int = 0,
+        trees: int | None = None,
     ) -> None:
         self.ways = Ways(graph, ecmp=ecmp)
         self._mtu_bytes = mtu_bytes
         self._lanes = lanes
         self._servers = servers
+        self._trees = trees
         self._alone_ps: dict[tuple[Way, int], int] = {}
         rates = [self.ways.access_bps(rank) for rank in range(len(self.ways.hosts))]
         self.fabric = AlphaBeta(rate_bps=max(rates), alpha_ps=self.ways.delay_ps)
@@ -109,7 +112,8 @@ class Bounds:
             start, stop = int(edges[chunk]), int(edges[chunk + 1])
             parts = None if inputs is None else [each[start:stop] for each in inputs]
             asked = Aggregation(
-                ranks, self._helpers, stop - start, is_float, self._lanes, slots, parts
+                *(ranks, self._helpers, stop - start, is_float, self._lanes, slots, parts),
+                trees=self._trees,
             )
             demands[place] = self._demand(schedule.algorithm, asked)
             alone_ps[place] = demands[place].alone_ps

@@ -34,7 +34,7 @@ TOPOLOGIES = (
 
 BY_HOSTS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "ps")
 SPARSE = ("ssar-double", "ssar-split", "dsar-split")
-SYSTEMS = ("switchml", "atp", "omnireduce")
+SYSTEMS = ("switchml", "atp", "omnireduce", "panama")
 OTHERS = ("reducescatter", "allgather", "broadcast", "reduce", "alltoall")
 
 SIZES = (4, 8, 252, 256, 260, 1024, 4096, 5000, 20_000, 65_536)
@@ -124,6 +124,8 @@ def draw(seed: int, number: int) -> SoakCase:
     given |= draw_options(random)
     if kind != "others":
         given |= _some(_SERVERS, random, share=0.3)
+    if kind == "switches" and "servers" in given:
+        given |= _some(_SOLVED, random, share=0.4)
     return SoakCase(number, given, draw_trouble(random))
 
 
@@ -152,6 +154,8 @@ _OPTIONS = {
     "dtype": ("int32",),
     "lanes": ("64",),
     "slots": ("1", "4", "16"),
+    "trees": ("1", "2"),
+    "ecn": ("1", "8"),
     "mtu": ("256", "1024"),
     "window": ("1", "2", "8"),
     "routes": ("ecmp",),
@@ -165,6 +169,7 @@ _OPTIONS = {
     "host_delay": ("700ns",),
 }
 _SERVERS = {"servers": ("1", "2")}
+_SOLVED = {"routes": ("grid", "goat")}
 _LOSSES = {
     "loss": ("0.1%", "2%", "10%"),
     "duplicate": ("1%", "10%"),

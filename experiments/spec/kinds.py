@@ -134,12 +134,12 @@ def whole(least: int, most: int | None = None, *, empty: bool = False) -> Text:
     return Text(lambda text, where: whole_number(where, text, least, most), shape, empty=empty)
 
 
-def one_of(what: str, names: Collection[str], *, shown: bool = True) -> Text:
+def one_of(what: str, names: Collection[str], *, shown: bool = True, empty: bool = False) -> Text:
     """Return the reader of one of these names; editors complete them if they are `shown`."""
     shape: dict[str, Any] = {"type": "string"}
     if shown:
         shape["enum"] = list(names)
-    return Text(lambda text, where: choose(where, what, text, names), shape)
+    return Text(lambda text, where: choose(where, what, text, names), shape, empty=empty)
 
 
 def one_with_number(what: str, names: Collection[str], counted: str, most: int) -> Text:

@@ -15,7 +15,8 @@ from ringleaf.experiments.programs.names import check_control, check_programs, i
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import Text, label, option
 from ringleaf.hosts.congestion.registry import CONTROLLERS
-from ringleaf.ina.atp.registry import AIMD, WINDOWS
+from ringleaf.ina.systems import MOST_TREES
+from ringleaf.ina.window_registry import WINDOWS
 from ringleaf.marking import NEVER, Marking
 from ringleaf.topologies.k_shortest import MOST_PATHS, USUAL_PATHS
 from ringleaf.topologies.registry import TOPOLOGIES
@@ -31,7 +32,9 @@ MTUS = (256, 512, 1024, 2048, 4096)
 """The payload bytes per packet that RoCEv2 allows (InfiniBand specification, path MTU)."""
 
 KSP = "ksp"
-ROUTES = ("dealt", "ecmp", KSP)
+SOLVED = GRID, GOAT = ("grid", "goat")
+"""Ways of one job's gradients to its parameter servers, solved for the topology."""
+ROUTES = ("dealt", "ecmp", KSP, *SOLVED)
 
 FIXED = "fixed"
 """The name for no congestion control, which is known to need no marks without being loaded."""
@@ -165,8 +168,16 @@ class NetworkSpec(Checked):
     routes: Annotated[str, kinds.one_with_number("way", ROUTES, KSP, MOST_PATHS)] = option(
         "dealt",
         "Choice among paths. dealt: one of the shortest for each destination host; ecmp: of the "
-        f"shortest by flow hash; {KSP}:8: of the 8 shortest, which may be longer, for each pair",
+        f"shortest by flow hash; {KSP}:8: of the 8 shortest, which may be longer, for each pair; "
+        "grid, goat: dealt, but workers' gradients for servers go where these papers' programs "
+        "have them added up (docs/aggregation.md)",
         flags="--routes",
+    )
+    adds_bps: kinds.AnyRate = option(
+        "",
+        "Rate at which a switch can add up, which ROUTES=grid keeps to: 9G; default: any",
+        flags="--adds",
+        name="adds",
     )
     detours: kinds.Ways = option(
         "",
@@ -180,8 +191,19 @@ class NetworkSpec(Checked):
         "pfabric; all are in docs/congestion.md",
         flags="--cc",
     )
-    ina_cc: Annotated[str, kinds.one_of("window", WINDOWS, shown=False)] = option(
-        AIMD, "Congestion control of ATP's workers: aimd", flags="--ina-cc"
+    ina_cc: Annotated[str | None, kinds.one_of("window", WINDOWS, shown=False, empty=True)] = (
+        option(
+            "",
+            "Congestion control of ATP's and PANAMA's workers: aimd, dctcp; default: aimd for ATP, "
+            "dctcp for PANAMA",
+            flags="--ina-cc",
+        )
+    )
+    trees: Annotated[int | None, kinds.whole(1, MOST_TREES, empty=True)] = option(
+        "",
+        "Trees of a PANAMA job, which blocks are dealt to in turn; default: one for each switch "
+        "that is as good a root as any",
+        flags="--trees",
     )
     marking: kinds.AnyMarking = option(
         "",
@@ -290,12 +312,27 @@ class NetworkSpec(Checked):
                 f"{where}control: is for a program of yours, got {self.control!r} and program "
                 f"{self.program!r}"
             )
+        self._check_gradients(where)
         if self.net == VIRTUAL:
             if self.switch != SWITCHES[0]:
                 raise ConfigError(f"switch: needs net={MININET}, got {self.switch!r}")
         else:
             self._check_live()
         return self
+
+    def _check_gradients(self, where: str) -> None:
+        """Check that routes that are solved for a job are for one job with servers."""
+        if self.routes in SOLVED:
+            servers = getattr(self, "servers", 0)
+            if hasattr(self, "jobs") or not servers:
+                raise ConfigError(
+                    f"{where}routes: {self.routes} is for one collective with parameter servers, "
+                    f"got servers={servers}{' and jobs' if hasattr(self, 'jobs') else ''}; "
+                    "take algo=atp, servers=1"
+                )
+        elif self.adds_bps is not None:
+            got = exact_rate(self.adds_bps)
+            raise ConfigError(f"{where}adds: is for routes=grid, got {got} and {self.routes!r}")
 
     def _check_live(self) -> None:
         if self.switch == "bmv2" and self.scheduler != "strict":

@@ -27,8 +27,8 @@ from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.model import names as models
 from ringleaf.hosts.workload.llm.presets import PRESETS
-from ringleaf.ina.atp.registry import WINDOWS
 from ringleaf.ina.registry import SYSTEMS
+from ringleaf.ina.window_registry import WINDOWS
 from ringleaf.topologies.registry import TOPOLOGIES
 
 HELP = Path("experiments/spec/options.txt")
@@ -130,7 +130,7 @@ def reference_names() -> str:
         ("Flow schedulers", SCHEDULERS),
         ("Aggregation systems", SYSTEMS),
         ("Congestion controllers", CONTROLLERS),
-        ("ATP's congestion windows", WINDOWS),
+        ("Congestion windows of aggregation", WINDOWS),
         ("Port disciplines", disciplines()),
         ("Compressors", COMPRESSORS),
         ("Models", models()),

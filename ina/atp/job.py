@@ -8,15 +8,15 @@ from ringleaf.arena import Store
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.hosts.agent import HostAgent
 from ringleaf.ina.atp import server, worker
-from ringleaf.ina.atp.congestion import Window
 from ringleaf.ina.atp.control import AGGREGATORS, AtpJob, block_loads, entities, first_aggregators
 from ringleaf.ina.atp.ledger import make_server
-from ringleaf.ina.atp.registry import AIMD, find_window
 from ringleaf.ina.atp.roster import make_roster
 from ringleaf.ina.atp.state import TENSORS, Address, make_worker
 from ringleaf.ina.atp.wire import VALUES_AT
+from ringleaf.ina.congestion import Window
 from ringleaf.ina.jobs import WorkersJob
 from ringleaf.ina.systems import JobRequest
+from ringleaf.ina.window_registry import AIMD, find_window
 from ringleaf.topologies.addresses import ipv4, mac
 from ringleaf.topologies.detours import detours
 from ringleaf.topologies.graph import index

@@ -10,7 +10,7 @@ from ringleaf.compiled import inline
 from ringleaf.errors import ConfigError
 from ringleaf.headers import write_udp
 from ringleaf.hosts.agent import AGENT_WORDS, make_agent
-from ringleaf.ina.atp import congestion
+from ringleaf.ina import congestion
 from ringleaf.ina.atp.limits import MAX_WORKERS
 from ringleaf.ina.atp.roster import Place
 from ringleaf.ina.atp.wire import (
@@ -64,8 +64,6 @@ AGGREGATOR = 2
 TENSOR = 3  # row of the block's tensor
 POSITION_WORDS = 4
 ANSWERED = -1
-
-GROWTH_BYTES = 1500  # of the congestion window in a round trip: one segment (RFC 5681)
 
 
 class Worker(NamedTuple):
@@ -153,7 +151,7 @@ def make_worker(
         state[CONTROL:][: congestion.CONTROL_WORDS],
         window,
         most=positions,  # twice the capacity of a path
-        growth=max(1, GROWTH_BYTES // (VALUES_AT + 4 * lanes)),
+        growth=max(1, congestion.GROWTH_BYTES // (VALUES_AT + 4 * lanes)),
     )
     rows = store.arena.words[rows_at:][: positions * POSITION_WORDS].reshape(-1, POSITION_WORDS)
     rows[:, SEQUENCE] = ANSWERED

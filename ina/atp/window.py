@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ringleaf.arena import Arena
-from ringleaf.compiled import handler_at, inline
+from ringleaf.compiled import inline
 from ringleaf.hosts.agent import AGENT_WORDS
-from ringleaf.ina.atp.congestion import ON_ROUND
 from ringleaf.ina.atp.state import (
     AGGREGATOR,
     ALLOWED,
@@ -26,6 +25,7 @@ from ringleaf.ina.atp.state import (
     Worker,
 )
 from ringleaf.ina.atp.wire import NO_PROPOSAL
+from ringleaf.ina.congestion import ON_ROUND, tell_window
 from ringleaf.ina.flight import push_first
 from ringleaf.ina.tensors import BLOCKS, FIRST, tensor_row
 
@@ -57,20 +57,12 @@ def send_more(worker: Worker) -> None:
 
 
 @inline
-def tell_window(arena: Arena, at: int, worker: Worker, event: int, argument: int, now: int) -> None:
-    """Call one of the window's handlers, and keep its decision within bounds."""
-    state = worker.state
-    handler_at(state[CONTROL + event])(arena, at + AGENT_WORDS + CONTROL, argument, now)
-    state[ALLOWED] = min(max(state[ALLOWED], 1), state[WINDOW])
-
-
-@inline
 def end_round(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
     """Have the window changed, once per round trip."""
     state = worker.state
     if state[BASE] < state[ROUND_END]:
         return
-    tell_window(arena, at, worker, ON_ROUND, state[RESULTS], now_ps)
+    tell_window(arena, at + AGENT_WORDS + CONTROL, ON_ROUND, state[RESULTS], now_ps)
     state[MARKED] = state[RESULTS] = 0
     state[ROUND_END] = state[NEXT]
 

@@ -29,12 +29,12 @@ from ringleaf.headers import (
     write_ip_checksum,
     write_priority,
 )
-from ringleaf.hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
-from ringleaf.ina.atp.congestion import ON_LOSS
+from ringleaf.hosts.agent import AGENT_WORDS, PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
 from ringleaf.ina.atp.scaling import copy_integers, quantise
 from ringleaf.ina.atp.state import (
     AGGREGATOR,
     BASE,
+    CONTROL,
     END,
     IS_RAW,
     JOB,
@@ -51,7 +51,7 @@ from ringleaf.ina.atp.state import (
     Worker,
     open_worker,
 )
-from ringleaf.ina.atp.window import end_round, send_more, settle, tell_window
+from ringleaf.ina.atp.window import end_round, send_more, settle
 from ringleaf.ina.atp.wire import (
     AGGREGATOR_AT,
     CONGESTED,
@@ -72,6 +72,7 @@ from ringleaf.ina.atp.wire import (
     get_sequence,
     put_workers,
 )
+from ringleaf.ina.congestion import ON_LOSS, tell_window
 from ringleaf.ina.flight import (
     ATTEMPTS,
     LEVEL,
@@ -284,7 +285,7 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
         if head[MESSAGE_AT] >> 4 == REQUEST:
             worker.rows[position * POSITION_WORDS + IS_RAW] |= (head[MESSAGE_AT] & RAW) // RAW
             push_lost(worker.flight, position, now_ps)
-            tell_window(arena, at, worker, ON_LOSS, 0, now_ps)
+            tell_window(arena, at + AGENT_WORDS + CONTROL, ON_LOSS, 0, now_ps)
         elif head[SIZE_AT] & SIZE_MASK == SIZE_NONE:
             send_raw(worker, position, now_ps)
         else:
@@ -304,7 +305,7 @@ def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
     worker = open_worker(arena, at)
     if queue_overdue(worker.flight, now_ps):
         back_off(worker.flight, now_ps)
-        tell_window(arena, at, worker, ON_LOSS, 1, now_ps)
+        tell_window(arena, at + AGENT_WORDS + CONTROL, ON_LOSS, 1, now_ps)
     arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
     arena.words[at + READY] = has_waiting(worker.flight)
     return 0

@@ -29,7 +29,7 @@ class SwitchML(Packet):
         BitField("version", 0, 1),
         BitField("slot", 0, 15),
         ByteField("exponent", 0),
-        ByteField("reserved", 0),
+        ByteField("tree", 0),
     ]
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:

@@ -35,11 +35,17 @@ EVENTS = ("stranger", "malformed", "stale", "waiting", "answered", "sent again")
 def read_entry(
     graph: nx.Graph[str], switch: ControlPlane, index: int, cells: Mapping[str, int]
 ) -> list[Fact]:
-    """Return an entry's slot, version, block, children, and whether it is a sum or the result."""
+    """Return an entry's slot, version, block, children, and whether it is a sum or the result.
+
+    Where a job has several trees, a member's third key is the tree.
+    """
     job, block = divmod(cells["owners"], 1 << BLOCK_BITS)
     members = [row for row in rows_of(switch, "members") if row.keys[0] == job]
     children = [row for row in members if "child" in row.arguments]
     base = children[0].arguments["base"] if children else 0
+    trees = 1 + max((row.keys[2] for row in members if len(row.keys) > 2), default=0)
+    tree = (index - base) // 2 % trees
+    children = [row for row in children if trees == 1 or row.keys[2] == tree]
     bits = {
         row.arguments["child"]: neighbor_at(graph, switch.name, row.keys[1]) for row in children
     }
@@ -51,6 +57,7 @@ def read_entry(
         Fact("slot", str((index - base) // 2)),
         Fact("version", str((index - base) % 2)),
         Fact("block", str(block)),
+        *([Fact("tree", str(tree))] if trees > 1 else []),
         Fact(
             "bitmap",
             f"{bitmap:0{len(bits)}b}",

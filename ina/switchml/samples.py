@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import networkx as nx
 
@@ -14,15 +16,18 @@ from ringleaf.ina.switchml import wire
 from ringleaf.ina.switchml.control import SwitchmlJob, entities
 from ringleaf.topologies.frames import host_frame
 from ringleaf.topologies.graph import attachment, hosts, port
-from ringleaf.topologies.trees import aggregation_tree
+from ringleaf.topologies.trees import AggregationTree, aggregation_tree
 
 _JOB = 1
 _TO = group_mac(wire.group_address(_JOB)), wire.group_address(_JOB)
 _UDP_PORT = wire.udp_port(_JOB)
 _SLOTS = 64
 
+Entries = Callable[["nx.Graph[str]", AggregationTree, SwitchmlJob], Mapping[str, list[Any]]]
+"""A function that makes the entries of switches for a job over a tree."""
 
-def _example(lanes: int) -> Example:
+
+def example(lanes: int, entries: Entries) -> Example:
     """Return the last of three workers' updates, which completes slot 0's sum."""
     graph = star(3)
     workers = hosts(graph)
@@ -36,13 +41,13 @@ def _example(lanes: int) -> Example:
     return Example(
         graph,
         root,
-        list(entities(graph, aggregation_tree(graph, workers), job)[root]),
+        list(entries(graph, aggregation_tree(graph, workers), job)[root]),
         updates,
         f"{root} has the updates of {len(workers) - 1} workers; this one completes the sum",
     )
 
 
-def _round(lanes: int) -> Round:
+def slots_round(lanes: int, entries: Entries) -> Round:
     """Return two rounds of all slots, as 8 workers send them."""
     graph = star(8)
     root = attachment(graph, hosts(graph)[0])
@@ -50,7 +55,7 @@ def _round(lanes: int) -> Round:
     return Round(
         graph,
         root,
-        list(entities(graph, aggregation_tree(graph, hosts(graph)), job)[root]),
+        list(entries(graph, aggregation_tree(graph, hosts(graph)), job)[root]),
         _updates(graph, root, lanes),
         number_at=wire.BLOCK_AT,
         number_step=2 * _SLOTS,  # a packet's slot and version are right for every such block
@@ -76,5 +81,5 @@ def _update(lanes: int, block: int, pool_index: int, exponent: int) -> bytes:
     return struct.pack(">BBIHBB", first, _JOB, block, pool_index, exponent, 0)
 
 
-EXAMPLES = {f"switchml-{lanes}": partial(_example, lanes) for lanes in wire.SIZES}
-ROUNDS = {f"switchml-{lanes}": partial(_round, lanes) for lanes in wire.SIZES}
+EXAMPLES = {f"switchml-{lanes}": partial(example, lanes, entities) for lanes in wire.SIZES}
+ROUNDS = {f"switchml-{lanes}": partial(slots_round, lanes, entities) for lanes in wire.SIZES}

@@ -24,6 +24,7 @@ from ringleaf.ina.switchml.wire import (
     group_address,
     udp_port,
 )
+from ringleaf.ina.systems import MOST_TREES
 from ringleaf.ina.tensors import TENSORS_WORDS, Tensors, make_tensors, open_tensors
 from ringleaf.units import FOREVER_PS
 from ringleaf.views import window
@@ -36,7 +37,9 @@ BITS = 3  # headroom_bits of the job's workers
 SLOTS_AT = 4
 TEMPLATES_AT = 5  # in arena.bytes: heads of packets without and with lanes
 NEXT_SLOT = 6  # of the next tensor's first block
-FLIGHT = 7
+TREES = 7  # slot s is of tree s mod TREES; SwitchML has one
+PACES_AT = 8  # of a worker that has congestion windows: where they are
+FLIGHT = 9
 TENSORS = FLIGHT + FLIGHT_WORDS
 OWN_WORDS = TENSORS + TENSORS_WORDS
 
@@ -73,6 +76,7 @@ def make_worker(
     address: int,
     min_timeout_ps: int,
     first_round: int = 0,
+    trees: int = 1,
 ) -> int:
     """Return the offset of a worker that has no tensor yet.
 
@@ -89,6 +93,7 @@ def make_worker(
         min_timeout_ps: Floor of the retransmission timeout; 4 times as much is its value
             before any sample, and 64 times as much its most.
         first_round: Rounds that the job's slots have behind them in the switches.
+        trees: Trees that the slots are dealt to in turn, 1 to 255; a divisor of `slots`.
 
     Raises:
         ConfigError: If a number is out of range.
@@ -101,16 +106,20 @@ def make_worker(
         raise ConfigError(f"{where}: slots must be 1 to {MAX_SLOTS}, got {slots!r}")
     if min_timeout_ps < 1:
         raise ConfigError(f"{where}: min_timeout_ps must be above 0, got {min_timeout_ps!r}")
+    if not 0 < trees <= MOST_TREES or slots % trees:
+        raise ConfigError(
+            f"{where}: trees must be 1 to {MOST_TREES} and divide slots, got {trees!r}"
+        )
     bits = headroom_bits(workers)
     port = udp_port(job)
     at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(port, port))
     slots_at = store.allocate("words", slots * SLOT_WORDS)
     templates_at = store.allocate("bytes", 2 * TEMPLATE_BYTES)
-    make_flight(store, at + AGENT_WORDS + FLIGHT, slots, min_timeout_ps)
+    make_flight(store, at + AGENT_WORDS + FLIGHT, slots, min_timeout_ps, ways=trees)
     make_tensors(store, at + AGENT_WORDS + TENSORS)
     state = store.arena.words[at + AGENT_WORDS :][:OWN_WORDS]
     state[JOB], state[SLOTS], state[LANES], state[BITS] = job, slots, lanes, bits
-    state[SLOTS_AT], state[TEMPLATES_AT] = slots_at, templates_at
+    state[SLOTS_AT], state[TEMPLATES_AT], state[TREES] = slots_at, templates_at, trees
     rows = store.arena.words[slots_at:][: slots * SLOT_WORDS].reshape(-1, SLOT_WORDS)
     rows[:, ROUND] = first_round
     rows[:, POSITION] = IDLE

@@ -11,7 +11,7 @@ Ethernet | IPv4 | UDP to port 0xBEE0 + job mod 16 | header, 10 bytes | int32 lan
     48:49   version   round mod 2
     49:64   slot
     64:72   exponent  of the block that this slot carries in the next round
-    72:80   reserved  0; aligns the lanes to 4 bytes
+    72:80   tree      0, or one of the job's trees (PANAMA); it also aligns the lanes to 4 bytes
 
 A slot's rounds are numbered from 0 through all tensors of a job: each round carries one block
 of a tensor, or, before the first block of a float32 tensor, only its exponent. An exponent is
@@ -31,6 +31,7 @@ JOB_AT = UDP_PAYLOAD_AT + 1
 BLOCK_AT = UDP_PAYLOAD_AT + 2
 POOL_INDEX_AT = UDP_PAYLOAD_AT + 6
 EXPONENT_AT = UDP_PAYLOAD_AT + 8
+TREE_AT = UDP_PAYLOAD_AT + 9
 VALUES_AT = UDP_PAYLOAD_AT + 10
 HEADER_BYTES = VALUES_AT - UDP_PAYLOAD_AT
 

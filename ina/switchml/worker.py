@@ -67,6 +67,7 @@ from ringleaf.ina.switchml.state import (
     TEMPLATE_BYTES,
     TEMPLATES_AT,
     TENSOR,
+    TREES,
     Worker,
     open_worker,
 )
@@ -81,6 +82,7 @@ from ringleaf.ina.switchml.wire import (
     RESULT,
     SIZE_NONE,
     SPECIAL,
+    TREE_AT,
     VALUES_AT,
     VERSION_SHIFT,
 )
@@ -116,6 +118,12 @@ def begin_round(worker: Worker, slot: int, position: int, exponent: int) -> None
 def block_number(worker: Worker, slot: int) -> int:
     """Return the number on the wire of the block that the slot has in flight."""
     return (worker.slots[slot * SLOT_WORDS + ROUND] * worker.state[SLOTS] + slot) & BLOCK_MASK
+
+
+@inline
+def tree_of(worker: Worker, slot: int) -> int:
+    """Return the tree that a slot's packets take."""
+    return int(slot % worker.state[TREES])
 
 
 @inline
@@ -239,6 +247,7 @@ def make_update(arena: Arena, worker: Worker, slot: int) -> int:
         write_ip_checksum(head)
     put32(head, BLOCK_AT, block_number(worker, slot))
     put16(head, POOL_INDEX_AT, version << VERSION_SHIFT | slot)
+    head[TREE_AT] = tree_of(worker, slot)
     head[EXPONENT_AT] = own_exponent(arena, worker, tensor, position + state[SLOTS])
     end = VALUES_AT
     if position >= 0:
@@ -248,44 +257,50 @@ def make_update(arena: Arena, worker: Worker, slot: int) -> int:
     return packet
 
 
+@inline
+def send_slot(arena: Arena, at: int, worker: Worker, slot: int, now_ps: int) -> int:
+    """Return the slot's packet; -1 if its result came before the retransmission was sent."""
+    if worker.slots[slot * SLOT_WORDS + POSITION] == IDLE:
+        return -1
+    packet = make_update(arena, worker, slot)
+    if worker.flight.slots[slot * FLIGHT_SLOT_WORDS + ATTEMPTS] > 0:
+        arena.words[at + RETRANSMISSIONS] += 1
+    priority = worker.tensors.rows[row_of(worker, slot) + PRIORITY]
+    link_slot(worker.flight, slot, tree_of(worker, slot), priority, now_ps)
+    arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
+    return int(packet)
+
+
 @handler
 def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
     """Return the packet of the slot that has waited longest."""
     worker = open_worker(arena, at)
     packet = -1
     while packet < 0 and has_waiting(worker.flight):
-        slot = pop_slot(worker.flight)
-        row = slot * SLOT_WORDS
-        if worker.slots[row + POSITION] == IDLE:
-            continue  # the result came before the retransmission was sent
-        packet = make_update(arena, worker, slot)
-        if worker.flight.slots[slot * FLIGHT_SLOT_WORDS + ATTEMPTS] > 0:
-            arena.words[at + RETRANSMISSIONS] += 1
-        priority = worker.tensors.rows[row_of(worker, slot) + PRIORITY]
-        link_slot(worker.flight, slot, 0, priority, now_ps)
-        arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
+        packet = send_slot(arena, at, worker, pop_slot(worker.flight), now_ps)
     arena.words[at + READY] = has_waiting(worker.flight)
     return packet
 
 
 @inline
-def is_awaited(worker: Worker, head: Bytes, size: int) -> bool:
-    """Return whether a packet is the result of a round that is under way, and whole.
+def awaited_slot(worker: Worker, head: Bytes, size: int) -> int:
+    """Return the slot that awaits a packet, the whole result of its round; -1 if none does.
 
-    A duplicate is not: the switches also answer retransmissions.
+    None awaits a duplicate: the switches also answer retransmissions.
     """
     state = worker.state
     if size < VALUES_AT or head[JOB_AT] != state[JOB] or head[MESSAGE_AT] >> 4 != RESULT:
-        return False
+        return -1
     pool_index = get16(head, POOL_INDEX_AT)
     slot = pool_index & (MAX_SLOTS - 1)
     if slot >= state[SLOTS]:
-        return False
+        return -1
     position = worker.slots[slot * SLOT_WORDS + POSITION]
     if position == IDLE or get32(head, BLOCK_AT) != block_number(worker, slot):
-        return False
+        return -1
     is_whole = size >= VALUES_AT + 4 * state[LANES]
-    return is_whole if position >= 0 else head[MESSAGE_AT] & 7 == SIZE_NONE
+    is_right = is_whole if position >= 0 else head[MESSAGE_AT] & 7 == SIZE_NONE
+    return int(slot) if is_right else -1
 
 
 @inline
@@ -306,24 +321,29 @@ def take_result(arena: Arena, at: int, worker: Worker, slot: int, head: Bytes, n
     end_tensor(arena, at, tensors, tensor, now_ps)
 
 
+@inline
+def take_answer(arena: Arena, at: int, worker: Worker, slot: int, head: Bytes, now_ps: int) -> None:
+    """Take the result that a slot awaits, and draw conclusions about other packets."""
+    arena.words[at + PROGRESS] += 1
+    unlink_slot(worker.flight, slot)
+    if worker.slots[slot * SLOT_WORDS + POSITION] >= 0:  # an exponent alone is much faster
+        take_sample(worker.flight, slot, now_ps)
+    end_backoff(worker.flight)
+    note_answer(worker.flight, slot, now_ps)
+    take_result(arena, at, worker, slot, head, now_ps)
+    queue_passed(worker.flight)
+    arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
+    arena.words[at + READY] = has_waiting(worker.flight)
+
+
 @handler
 def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     """Take a result."""
     worker = open_worker(arena, at)
     view = open_packet(arena, packet)
-    head = view.head
-    if is_awaited(worker, head, view.row[HEAD_LEN]):
-        slot = get16(head, POOL_INDEX_AT) & (MAX_SLOTS - 1)
-        arena.words[at + PROGRESS] += 1
-        unlink_slot(worker.flight, slot)
-        if worker.slots[slot * SLOT_WORDS + POSITION] >= 0:  # an exponent alone is much faster
-            take_sample(worker.flight, slot, now_ps)
-        end_backoff(worker.flight)
-        note_answer(worker.flight, slot, now_ps)
-        take_result(arena, at, worker, slot, head, now_ps)
-        queue_passed(worker.flight)
-        arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
-        arena.words[at + READY] = has_waiting(worker.flight)
+    slot = awaited_slot(worker, view.head, view.row[HEAD_LEN])
+    if slot >= 0:
+        take_answer(arena, at, worker, slot, view.head, now_ps)
     return 0
 
 

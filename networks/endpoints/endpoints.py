@@ -386,6 +386,7 @@ class Endpoints:
                 rtt_ps=rtt_ps,
                 ecmp=options.ecmp,
                 congestion=options.ina_congestion,
+                trees=options.trees,
             )
             joined[place] = group.system.join(graph, store, request)
         return joined

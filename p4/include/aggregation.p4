@@ -8,7 +8,11 @@
  * A repeated update is a sign of loss somewhere. The node answers it with the result or, while
  * it has no result, sends the sum to its parent again.
  *
- * The including program defines headers_t with `switchml` and `lanes`, and metadata_t with `member`. */
+ * With TREES, a job has several trees, which have their slots to themselves, and ECN's marks are
+ * added up, too: a sum is marked if any packet in it was.
+ *
+ * The including program defines headers_t with `ipv4`, `switchml` and `lanes`, and metadata_t with
+ * `member`. */
 
 /* No entry is ever cleared: the first update of a newer block overwrites it. All registers have
  * the index base of the job + 2 * slot + version. */
@@ -89,6 +93,9 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         key = {
             hdr.switchml.job: exact @name("job");
             standard_metadata.ingress_port: exact @name("ingress_port");
+#ifdef TREES
+            hdr.switchml.tree: exact @name("tree");
+#endif
         }
         actions = { from_child; from_parent; stranger; }
         default_action = stranger();
@@ -106,11 +113,34 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         ahead = hdr.switchml.block - owner[31:0];  // serial arithmetic, RFC 1982
     }
 
+#ifdef TREES
+    register<bit<1>>(ENTRIES) congestion;  // 1: a packet in the sum was marked, or the result was
+    bit<1> is_marked;
+
+    action look_at_mark() {
+        is_marked = (bit<1>)(hdr.ipv4.ecn == ECN_MARKED);
+    }
+
+    action join_marks() {
+        bit<1> others;
+        congestion.read(others, index);
+        is_marked = is_marked | others;
+        congestion.write(index, is_marked);
+    }
+
+    action mark() {
+        hdr.ipv4.ecn = ECN_MARKED;
+    }
+#endif
+
     action start_block() {
         bitmap = meta.member.child;
         owners.write(index, claim);
         bitmaps.write(index, bitmap);
         published.write(index, 0);
+#ifdef TREES
+        congestion.write(index, is_marked);
+#endif
         exponents.write(index, hdr.switchml.exponent);
     }
 
@@ -173,6 +203,15 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         } else {
             locate();
             look_up();
+#ifdef TREES
+            look_at_mark();
+            if (owner == claim) {
+                join_marks();
+                if (is_marked == 1) {
+                    mark();
+                }
+            }
+#endif
             if (owner[39:32] == hdr.switchml.job && ahead >= 0x80000000) {
                 drop(STALE);
             } else if (meta.member.expected == UPDATE) {

@@ -18,7 +18,7 @@ header switchml_h {
     bit<1> version;   // round modulo 2
     bit<15> slot;
     bit<8> exponent;  // for the next round's block in this slot, as IEEE 754 biases it
-    bit<8> reserved;  // aligns the lanes to 4 bytes
+    bit<8> tree;      // of the job's trees, from 0; it also aligns the lanes to 4 bytes
 }
 
 /* The packets that a member of the tree may send, and the handling of its updates. */

@@ -92,6 +92,10 @@ def test_every_option_reaches_the_spec() -> None:
         ("mtu", "1500", r"mtu: unknown value, got '1500'; valid: 256, 512, 1024, 2048, 4096"),
         ("window", "0", r"window: must be at least 1, got '0'"),
         ("routes", "best", r"routes: unknown way, got 'best'; valid: dealt, ecmp"),
+        ("routes", "grid", r"routes: grid is for one collective with parameter servers, got s"),
+        ("adds", "9G", r"adds: is for routes=grid, got 9G and 'dealt'"),
+        ("trees", "0", r"trees: must be at least 1, got '0'"),
+        ("ina_cc", "x", r"ina_cc: unknown window, got 'x'; valid: aimd, dctcp"),
         (
             "detours",
             "h0-h1",

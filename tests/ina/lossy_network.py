@@ -34,11 +34,14 @@ from ringleaf.hosts.agent import (
 )
 from ringleaf.ina.atp import control as atp_control
 from ringleaf.ina.atp.job import make_agents
-from ringleaf.ina.atp.registry import find_window
+from ringleaf.ina.panama import control as panama_control
+from ringleaf.ina.panama import worker as panama_worker
+from ringleaf.ina.panama.pacing import make_paces
 from ringleaf.ina.switchml import control as switchml_control
 from ringleaf.ina.switchml import worker as switchml_worker
 from ringleaf.ina.switchml.state import make_worker
 from ringleaf.ina.tensors import FLOAT32, INT32
+from ringleaf.ina.window_registry import find_window
 from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.packets import free_packet, make_pool, read_packet, write_packet
 from ringleaf.switches.program import Program
@@ -56,7 +59,7 @@ from ringleaf.topologies.graph import (
     port,
     switches,
 )
-from ringleaf.topologies.trees import aggregation_tree
+from ringleaf.topologies.trees import aggregation_tree, aggregation_trees
 from ringleaf.units import FOREVER_PS
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
@@ -68,7 +71,15 @@ Fate = Callable[[str, str, bytes], list[int]]
 """(from, to, packet) -> how long each copy takes that arrives, in picoseconds."""
 
 
+@dataclass(frozen=True)
+class PanamaJob(switchml_control.SwitchmlJob):
+    """A job with so many trees, which divide its slots."""
+
+    trees: int = 1
+
+
 Job = switchml_control.SwitchmlJob | atp_control.AtpJob
+NAMES: dict[type[Job], str] = {atp_control.AtpJob: "atp", PanamaJob: "panama"}
 
 
 @cache
@@ -78,7 +89,7 @@ def program(name: str) -> Program:
 
 def program_name(jobs: Sequence[Job]) -> str:
     """The program for all of these jobs' systems."""
-    systems = {"atp" if isinstance(job, atp_control.AtpJob) else "switchml" for job in jobs}
+    systems = {NAMES.get(type(job), "switchml") for job in jobs}
     return f"{'-'.join(sorted(systems))}-{jobs[0].lanes}"
 
 
@@ -164,7 +175,9 @@ def atp_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: in
     return Party(atp_control.entities(graph, job), agents)
 
 
-def switchml_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: int) -> Party:
+def switchml_party(
+    graph: nx.Graph[str], store: Store, ring: int, job: Any, first: int, trees: int = 1
+) -> Party:
     """A job on all hosts; job j aggregates at its own root."""
     members = hosts(graph)
     workers = [
@@ -180,12 +193,27 @@ def switchml_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, firs
             address=ipv4(graph, host),
             min_timeout_ps=MIN_TIMEOUT_PS,
             first_round=first,
+            trees=trees,
         )
         for host in members
     ]
     agents = [HostAgent(number, switchml_worker, at) for number, at in enumerate(workers)]
     tree = aggregation_tree(graph, members, index=job.number)
     return Party(switchml_control.entities(graph, tree, job), agents)
+
+
+def panama_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: int) -> Party:
+    """A job on all hosts, over trees of different roots."""
+    party = switchml_party(graph, store, ring, job, first, trees=job.trees)
+    for agent in party.agents:
+        make_paces(store, agent.block, find_window("dctcp"))
+    agents = [HostAgent(agent.host, panama_worker, agent.block) for agent in party.agents]
+    trees = aggregation_trees(graph, hosts(graph), most=job.trees)
+    assert len(trees) == job.trees, "there are fewer roots"
+    return Party(panama_control.entities(graph, trees, job), agents)
+
+
+PARTIES = {"atp": atp_party, "panama": panama_party, "switchml": switchml_party}
 
 
 class Network:
@@ -221,9 +249,7 @@ class Network:
         )
         self.ring = make_ring(self.store, 1024)
         self.parties = [
-            (atp_party if isinstance(job, atp_control.AtpJob) else switchml_party)(
-                graph, self.store, self.ring, job, first
-            )
+            PARTIES[NAMES.get(type(job), "switchml")](graph, self.store, self.ring, job, first)
             for job in jobs
         ]
         self.switches = self._make_switches(code)

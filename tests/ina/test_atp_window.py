@@ -12,7 +12,8 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.compiled import address_of, handler
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.agent import AGENT_WORDS
-from ringleaf.ina.atp.congestion import (
+from ringleaf.ina.atp.state import CONTROL
+from ringleaf.ina.congestion import (
     CONTROL_WORDS,
     GROWTH,
     MARKED,
@@ -23,9 +24,8 @@ from ringleaf.ina.atp.congestion import (
     Window,
     begin_window,
 )
-from ringleaf.ina.atp.registry import WINDOWS, find_window
-from ringleaf.ina.atp.state import CONTROL
 from ringleaf.ina.registry import find_system
+from ringleaf.ina.window_registry import WINDOWS, find_window
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.topologies.registry import build
 
@@ -98,7 +98,7 @@ def test_a_window_is_told_of_rounds_and_losses_and_kept_within_bounds(greedy: st
 def test_unknown_windows_are_refused() -> None:
     graph = build("leafspine,leaves=1,spines=1,hosts=3")
     options = NetworkOptions(system=find_system("atp"), lanes=64, ina_congestion="x")
-    with pytest.raises(ConfigError, match="ina_cc: unknown window, got 'x'; valid: aimd"):
+    with pytest.raises(ConfigError, match="ina_cc: unknown window, got 'x'; valid: aimd, dctcp"):
         VirtualNetwork(graph, options)
 
 

@@ -5,79 +5,28 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from random import Random
 
-import finsy as fy
-import networkx as nx
 import pytest
-import torch
 
-from ringleaf.collectives.aggregate import in_network_allreduce
-from ringleaf.collectives.parameter_server import parameter_server_allreduce
+from ringleaf.experiments.studies.gradients import (
+    ADDED_UP,
+    ADDS_BPS,
+    AS_IT_IS,
+    GOAT_SERVERS,
+    GOAT_WORKERS,
+    GRID_WORKERS,
+    LANES,
+    LINE_BYTES,
+    goat_figure_2,
+    grid_figure_1,
+    run_geryon,
+    run_goat,
+    run_grid,
+)
 from ringleaf.experiments.studies.sharing import share
-from ringleaf.ina.atp.system import Atp
-from ringleaf.ina.atp.wire import VALUES_AT
-from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
-from ringleaf.topologies.detours import with_detours
-from ringleaf.topologies.graph import Link, add_host, add_switch, connect, new_graph
-
-G = 10**9
-LANES = 64
-LINE_BYTES = VALUES_AT + 4 * LANES + 24  # of a gradient, with preamble, FCS and gap
-WINDOW = 256
-ADDED_UP = 9 / 4  # Gbit/s of each of four workers that a switch of 9 Gbit/s adds up
-AS_IT_IS = (3 - ADDED_UP) / 4  # of each, on a link of 3 Gbit/s that also carries the sum
-ADDED = (0, 1, 2)  # rows of `outcomes`, see p4/include/aggregators.p4: taken, added, completed
-
-
-def network_of(racks: list[int], links: list[tuple[int, int]], rate_bps: int) -> nx.Graph[str]:
-    """Switches with so many hosts each, joined as listed; the last host has a faster link."""
-    graph = new_graph("golden", (sum(racks),))
-    for number in range(len(racks)):
-        add_switch(graph, number, 0, f"switch {number}", (float(number), 0.0))
-    for one, other in links:
-        connect(graph, f"s{one}", f"s{other}", Link(rate_bps, 1000))
-    host = 0
-    for number, count in enumerate(racks):
-        for _ in range(count):
-            last = host == sum(racks) - 1
-            add_host(graph, host, (float(host), 1.0))
-            connect(graph, f"s{number}", f"h{host}", Link((3 if last else 1) * rate_bps, 1000))
-            host += 1
-    return graph
-
-
-class Limited(Atp):
-    """ATP as the paper draws it: nothing is added up twice on its way, and one switch can't do all.
-
-    What a switch can add up is a part of what comes if it has that part of the aggregators which
-    the job's hashes go over.
-    """
-
-    def __init__(self, aggregated: float) -> None:
-        self.aggregators = max(1, round(aggregated * WINDOW))
-
-    def join(self, *given: Any) -> Any:
-        job = super().join(*given)
-        told = {**job.entities}
-        told["s0"] = [_change(entry, aggregators=self.aggregators) for entry in told["s0"]]
-        told["s2"] = [_change(entry, complete=0b11000000) for entry in told["s2"]]
-        return replace(job, entities=told)
-
-
-def _change(entry: Any, **arguments: int) -> Any:
-    if not isinstance(entry, fy.P4TableEntry) or entry.table_id != "shares":
-        return entry
-    action: Any = entry.action
-    return replace(entry, action=fy.P4TableAction("aggregate", **{**action.args, **arguments}))
-
-
-def grid_figure_1(*ways: str) -> nx.Graph[str]:
-    """Four workers in one rack, two in the next, two and the server in the third; 3 Gbit/s."""
-    graph = network_of([4, 2, 3], [(0, 2), (0, 1), (1, 2)], 3 * G)
-    return with_detours(graph, [way.split("-") for way in ways])
+from ringleaf.topologies.gradients import goat, grid
 
 
 @pytest.mark.parametrize(
@@ -87,10 +36,11 @@ def grid_figure_1(*ways: str) -> nx.Graph[str]:
         ([], 1, 3, [12, 6, 6]),  # if the first switch could add up all
         ([], 0, 0.75, [0, 1.5, 1.5]),  # none: each has a quarter of the link between racks
         (["h3-s1-h8"], 1, 3, [9, 9, 6]),  # GRID
+        (None, 1, 3, [9, 9, 6]),  # GRID, as it is solved
     ],
 )
 def test_grid_figure_1(
-    ways: list[str], aggregated: float, rate: float, processed: list[float]
+    ways: list[str] | None, aggregated: float, rate: float, processed: list[float]
 ) -> None:
     """Fang et al., "GRID", 2023, section 3.1: a switch can add up 9 Gbit/s.
 
@@ -98,27 +48,20 @@ def test_grid_figure_1(
     gradients as they are, 0.19 of each: 2.43 in all with ATP. GRID sends one worker's to the next
     rack, to be added up there, and all have 3.
     """
-    options = NetworkOptions(
-        system=Limited(aggregated), lanes=LANES, slots=WINDOW, switch_entries=WINDOW, servers=1
-    )
-    network = VirtualNetwork(grid_figure_1(*ways), options)
-    blocks = 1 << 12
-    tensors = [torch.ones(blocks * LANES) for _ in range(8)]
+    if ways is None:
+        pytest.importorskip("scipy")
+        graph = grid_figure_1()
+        solved = grid.route(graph, GRID_WORKERS, "h8", adds_bps=ADDS_BPS, rng=Random(1))
+        given = list(solved.ways)
+    else:
+        given = [tuple(way.split("-")) for way in ways]
 
-    result = network.run(in_network_allreduce(8, "atp"), tensors)
+    found = run_grid(aggregated, given)
 
-    assert all(bool((tensor == 8).all()) for tensor in tensors)
-    of_one = 8e12 * LINE_BYTES / result.time_ps / G  # Gbit/s, if it comes once
+    assert found.wrong == 0
     within = 0.08 if rate < 1 else 0.04
-    assert of_one * blocks == pytest.approx(rate, rel=within)
-    sums = [of_one * added(network, f"s{i}") for i in range(3)]
-    assert sums == pytest.approx(processed, rel=within, abs=0.02)
-
-
-def added(network: VirtualNetwork, switch: str) -> int:
-    """How many gradients a switch has added up, the first of a sum included."""
-    counter = "Atp.aggregators.outcomes"
-    return sum(network.switches[switch].read_counter(counter, row).packets for row in ADDED)
+    assert found.of_one == pytest.approx(rate, rel=within)
+    assert found.added == pytest.approx(processed, rel=within, abs=0.02)
 
 
 @pytest.mark.parametrize(("ways", "rate"), [([], 0.75), (["h3-s1-h8", "h8-s1-h3"], 1)])
@@ -127,15 +70,21 @@ def test_grid_figure_1_geryon(ways: list[str], rate: float) -> None:
 
     Without one it is a quarter. The server's link is no limit.
     """
-    segments = 256
-    schedule = parameter_server_allreduce(8, 1, segments)
-    tensors = [torch.ones(1 << 20) for _ in range(8)]
+    found = run_geryon([way.split("-") for way in ways])
 
-    result = VirtualNetwork(grid_figure_1(*ways), NetworkOptions(servers=1)).run(schedule, tensors)
+    assert found.wrong == 0
+    assert found.of_one == pytest.approx(rate, rel=0.04)
 
-    assert all(bool((tensor == 8).all()) for tensor in tensors)
-    slowest = min(result.wire_bytes[:8]) * (segments + 1) / segments  # the last sums come after it
-    assert 8e12 * slowest / result.time_ps / G == pytest.approx(rate, rel=0.04)
+
+def test_goat_figure_2() -> None:
+    """Fang et al., "GOAT", 2023, figure 2: three parts, and a switch has memory for one each.
+
+    The first two switches send five packets each, and the third sends three to the servers.
+    """
+    pytest.importorskip("scipy")
+    solved = goat.route(goat_figure_2(), GOAT_WORKERS, GOAT_SERVERS, rng=Random(1))
+
+    assert run_goat(solved.ways) == ({"s0": 5, "s1": 5, "s2": 3}, 0)
 
 
 def test_fewer_aggregators_degrade_atp_down_to_the_parameter_server() -> None:

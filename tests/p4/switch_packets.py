@@ -57,6 +57,8 @@ def switchml(
     version: int = 0,
     slot: int = 0,
     exponent: int = 0,
+    tree: int = 0,
+    tos: int = 2,
     values: Sequence[int] | None = (),
     lanes: int = 64,
 ) -> bytes:
@@ -70,14 +72,14 @@ def switchml(
             (block % 2**32, 4),
             (version << 15 | slot, 2),
             (exponent, 1),
-            (0, 1),
+            (tree, 1),
         )
     )
     if values is not None:
         padded = [*values, *[0] * (lanes - len(values))]
         body += b"".join((value % 2**32).to_bytes(4, "big") for value in padded)
     port = wire.udp_port(job)
-    return bytes(udp(dst="239.190.224.3", sport=port, dport=port) / Raw(body))
+    return bytes(udp(dst="239.190.224.3", tos=tos, sport=port, dport=port) / Raw(body))
 
 
 def atp(

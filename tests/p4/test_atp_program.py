@@ -37,7 +37,7 @@ def rack(complete: int = ALL, name: str = "atp-64", **more: int) -> Switch:
     match = fy.P4TableMatch(job=JOB, server=0)
     other = fy.P4TableMatch(job=4, server=0)
     share = {"complete": complete, "aggregators": AGGREGATORS, "window": WINDOW} | more
-    what = fy.P4TableAction("aggregate_rack" if more else "aggregate", **share)
+    what = fy.P4TableAction("aggregate_rack" if "rack" in more else "aggregate", **share)
     return make_switch(
         name,
         8,
@@ -394,3 +394,31 @@ def test_one_program_serves_both_systems() -> None:
     for worker in range(2):
         same(switch.process(worker + 1, gradient(worker, 1)))
     same(switch.process(3, gradient(2, 1)), (SERVER_PORT, total(ALL, 3)))
+
+
+def test_goat_figure_2_without_routing() -> None:
+    """Fang et al., "GOAT", 2023, figure 2: one aggregator in each switch, and parts A, B and C.
+
+    The first worker of a rack sends all three before the second does. A takes the aggregator, and
+    is the only part that is added up: five packets leave each rack. The server's switch gets ten,
+    and adds up B, which takes its aggregator: seven packets.
+    """
+    parts = (1, 2, 3)
+    out: list[list[bytes]] = []
+    for first in (0, 2):
+        switch = rack(complete=0b11 << first, aggregators=1)
+        sent = [
+            switch.process(1 + worker % 2, gradient(worker, 1, sequence=part, aggregator=0))
+            for worker in (first, first + 1)
+            for part in parts
+        ]
+        out.append([data for each in sent for _, data in each])
+    assert [len(each) for each in out] == [5, 5]
+
+    last = rack(complete=0b1111, aggregators=1)
+    sent = [
+        last.process(port, data)
+        for pair in zip(*out, strict=True)
+        for port, data in enumerate(pair, start=1)
+    ]
+    assert sum(map(len, sent)) == 7

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "p4" / "build"
 NAMES = (
     *("forward", "tensorexpress", "hpcc", "switchml-64", "switchml-256", "router", "acl"),
-    *("atp-64", "atp-256", "atp-switchml-64", "atp-switchml-256"),
+    *("atp-64", "atp-256", "atp-switchml-64", "atp-switchml-256", "panama-64", "panama-256"),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ringleaf.arena import Arena
 from ringleaf.compiled import handler
-from ringleaf.ina.atp.congestion import GROWTH, MARKED, WINDOW, Window
+from ringleaf.ina.congestion import GROWTH, MARKED, WINDOW, Window
 
 
 @handler
@@ -23,4 +23,4 @@ def on_loss(arena: Arena, at: int, timeout: int, _now_ps: int) -> int:
     return 0
 
 
-ATP_WINDOW = Window("portion", on_round=on_round, on_loss=on_loss)
+INA_WINDOW = Window("portion", on_round=on_round, on_loss=on_loss)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from ringleaf.registry import Registry
 
 if TYPE_CHECKING:
-    from ringleaf.ina.atp.congestion import Window
+    from ringleaf.ina.congestion import Window
 
-WINDOWS: Registry[Window] = Registry("windows", "window", "ina/atp/windows", "ATP_WINDOW")
+WINDOWS: Registry[Window] = Registry("windows", "window", "ina/windows", "INA_WINDOW")
 
 AIMD = "aimd"
 """The published one, which is taken if none is named."""

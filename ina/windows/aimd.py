@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ringleaf.arena import Arena
 from ringleaf.compiled import handler
-from ringleaf.ina.atp.congestion import GROWTH, MARKED, MOST_WINDOW, WINDOW, Window
+from ringleaf.ina.congestion import GROWTH, MARKED, MOST_WINDOW, WINDOW, Window
 
 
 @handler
@@ -22,4 +22,4 @@ def on_round(arena: Arena, at: int, _results: int, _now_ps: int) -> int:
     return 0
 
 
-ATP_WINDOW = Window("aimd", on_round=on_round)
+INA_WINDOW = Window("aimd", on_round=on_round)

@@ -1,11 +1,12 @@
-"""The interface of ATP's congestion windows: handlers, and a block of words in each worker.
+"""The interface of congestion windows of aggregation: handlers, and a block of words.
 
-A handler has the signature of all (`ringleaf.compiled`); `at` is the worker's block:
+ATP's workers have one window, PANAMA's one for each tree. A handler has the signature of all
+(`ringleaf.compiled`); `at` is the window's block:
 
     on_round(arena, at, results, now_ps)   a round trip is over: of its results, MARKED met
-                                           congestion (ECN, on the way to or from the server)
-    on_loss(arena, at, timeout, now_ps)    the server has requested a block again (0), or a timeout
-                                           has come (1)
+                                           congestion (ECN, on the way up or down)
+    on_loss(arena, at, timeout, now_ps)    ATP only: the server has requested a block again (0), or
+                                           a timeout has come (1)
 
 Each leaves in the block the window, which the worker then keeps within 1 and MOST_WINDOW.
 """
@@ -15,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ringleaf.arena import Words
-from ringleaf.compiled import address_of
+from ringleaf.arena import Arena, Words
+from ringleaf.compiled import address_of, handler_at, inline
 from ringleaf.hosts.congestion.control import Handler, begin_idle, ignore
 
 # The decision.
@@ -31,6 +32,8 @@ ON_ROUND = 5  # addresses of the handlers
 ON_LOSS = 6
 OWN = 8  # a window's own words start here
 CONTROL_WORDS = 24
+
+GROWTH_BYTES = 1500  # of a window in a round trip: one segment (RFC 5681)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +61,19 @@ def begin_window(block: Words, chosen: Window, *, most: int, growth: int) -> Non
     block[ON_ROUND], block[ON_LOSS] = address_of(chosen.on_round), address_of(chosen.on_loss)
     chosen.begin(block)
     block[WINDOW] = min(max(block[WINDOW], 1), most)
+
+
+@inline
+def tell_window(arena: Arena, at: int, event: int, argument: int, now_ps: int) -> None:
+    """Call one of a window's handlers, and keep its decision within bounds.
+
+    Args:
+        arena: The arena.
+        at: Offset of the window's block in arena.words.
+        event: ON_ROUND or ON_LOSS.
+        argument: The handler's third argument.
+        now_ps: The time.
+    """
+    words = arena.words
+    handler_at(words[at + event])(arena, at, argument, now_ps)
+    words[at + WINDOW] = min(max(words[at + WINDOW], 1), words[at + MOST_WINDOW])

@@ -1,0 +1,63 @@
+"""A host's side of PANAMA: SwitchML's worker, whose slots are dealt to trees in turn.
+
+Block i of a tensor goes to the tree after block i - 1's. A result acknowledges its block, and says
+by its ECN mark whether any packet of the block met a long queue, on the way up or down. Each tree
+has a congestion window (`pacing.py`). Packets, rounds, versions and exponents are as in SwitchML.
+Losses are judged for each tree by itself, as trees overtake one another.
+"""
+
+from __future__ import annotations
+
+from ringleaf.arena import Arena
+from ringleaf.compiled import handler
+from ringleaf.headers import ECN_MARKED, ECN_MASK, IP_TOS_AT
+from ringleaf.hosts.agent import READY
+from ringleaf.ina.flight import ATTEMPTS, has_waiting, pop_slot
+from ringleaf.ina.flight import SLOT_WORDS as FLIGHT_SLOT_WORDS
+from ringleaf.ina.panama.pacing import ADMITTED, admit, hold, note_result, open_paces
+from ringleaf.ina.switchml.state import IDLE, POSITION, SLOT_WORDS, open_worker
+from ringleaf.ina.switchml.worker import (
+    awaited_slot,
+    begin_tensor,
+    fire_timer,
+    send_slot,
+    take_answer,
+    tree_of,
+)
+from ringleaf.packets import HEAD_LEN, open_packet
+
+__all__ = ["begin_tensor", "fire_timer", "open_worker", "receive", "transmit"]
+
+
+@handler
+def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
+    """Return the packet of the slot that has waited longest and need not wait for room."""
+    worker = open_worker(arena, at)
+    paces = open_paces(arena, worker)
+    packet = -1
+    while packet < 0 and has_waiting(worker.flight):
+        slot = pop_slot(worker.flight)
+        is_new = worker.flight.slots[slot * FLIGHT_SLOT_WORDS + ATTEMPTS] == 0
+        if is_new and paces.slots[slot] != ADMITTED:
+            if worker.slots[slot * SLOT_WORDS + POSITION] != IDLE:
+                hold(worker, paces, slot)
+        else:
+            packet = send_slot(arena, at, worker, slot, now_ps)
+    arena.words[at + READY] = has_waiting(worker.flight)
+    return packet
+
+
+@handler
+def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
+    """Take a result."""
+    worker = open_worker(arena, at)
+    view = open_packet(arena, packet)
+    slot = awaited_slot(worker, view.head, view.row[HEAD_LEN])
+    if slot >= 0:
+        paces = open_paces(arena, worker)
+        is_marked = view.head[IP_TOS_AT] & ECN_MASK == ECN_MARKED
+        note_result(arena, worker, paces, slot, is_marked, now_ps)
+        take_answer(arena, at, worker, slot, view.head, now_ps)
+        admit(worker, paces, tree_of(worker, slot))
+        arena.words[at + READY] = has_waiting(worker.flight)
+    return 0

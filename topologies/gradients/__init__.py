@@ -1,0 +1,1 @@
+"""Gradient routing: which switch adds up whose gradients, solved for a topology."""
