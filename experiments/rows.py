@@ -120,11 +120,17 @@ def rows(kinds: tuple[str, ...] = ()) -> Iterator[Row]:
 
 
 def _description(members: Registry[Any], name: str, member: Any) -> str:
-    """Return what the docstrings say: of the member's module, and of what an algorithm builds."""
+    """Return what the docstrings say: of the member's module, and of what is built or made."""
     module = modules[members.module_of(name)]
     parts = [module.__doc__ or ""]
     if isinstance(member, Algorithm):
         parts += _docs_of(member.schedule_for)
+    if inspect.isfunction(member):  # makes a compressor, which a class beside it is
+        parts += [
+            each.__doc__ or ""
+            for each in vars(module).values()
+            if inspect.isclass(each) and each.__module__ == module.__name__
+        ]
     return "\n\n".join(inspect.cleandoc(part) for part in parts)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import model_validator
 
-from ringleaf.collectives.compress.registry import parse_compressor
+from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.registry import ALGORITHMS as KNOWN
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
@@ -81,7 +81,8 @@ class CollectiveSpec(NetworkSpec):
     )
     compress: _Compressor = option(
         "",
-        "Compressor that selects each rank's elements to send: topk:1%, randomk:1%, topk:100",
+        "Compressor of each rank's tensor, whose codec writes messages: topk:1%, qsgd:127, "
+        f"...: {', '.join(COMPRESSORS)}",
         flags="--compress",
     )
     skip: kinds.Share = option(
