@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ringleaf.collectives.algorithm import Algorithm
+from ringleaf.collectives.codec import Codec
 from ringleaf.collectives.compress.compressor import codec_of
 from ringleaf.collectives.compress.registry import parse_compressor
 from ringleaf.collectives.cost import AlphaBeta
@@ -204,9 +205,7 @@ class Experiment:
             servers=self.spec.servers,
         )
         codec = codec_of(parse_compressor(self.spec.compress)) if self.spec.compress else None
-        if codec is None or schedule.codec is not None or schedule.scratch:
-            return schedule
-        return replace(schedule, codec=codec)
+        return coded(schedule, codec)
 
     def measure(
         self,
@@ -300,11 +299,7 @@ class Experiment:
         return None if base is None else base / f"{algorithm.name}-{size_bytes}"
 
     def _tolerance(self, algorithm: Algorithm) -> Tolerance | None:
-        """Return the allowed error of the aggregation system; None if hosts add."""
-        if not algorithm.in_network:
-            return None
-        system, lanes = find_system(algorithm.name), self.spec.lanes
-        return Tolerance(lambda parts: system.error_bound(parts, lanes), block=lanes)
+        return tolerance_of(algorithm, self.spec.lanes)
 
     def _row(
         self,
@@ -344,6 +339,21 @@ class Experiment:
             error_percent=100 * carried.error,
             skipping=carried.how,
         )
+
+
+def tolerance_of(algorithm: Algorithm, lanes: int) -> Tolerance | None:
+    """Return the allowed error of an aggregation system; None if hosts add."""
+    if not algorithm.in_network:
+        return None
+    system = find_system(algorithm.name)
+    return Tolerance(lambda parts: system.error_bound(parts, lanes), block=lanes)
+
+
+def coded(schedule: Schedule, codec: Codec | None) -> Schedule:
+    """Return a schedule whose messages a codec writes, unless it has one of its own."""
+    if codec is None or schedule.codec is not None or schedule.scratch:
+        return schedule
+    return replace(schedule, codec=codec)
 
 
 def _message_bytes(schedule: Schedule, inputs: Inputs) -> list[int]:

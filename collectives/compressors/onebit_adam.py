@@ -22,7 +22,8 @@ class OneBitAdam(Member):
 
     For `warmup` steps, gradients go as they are, and all ranks do Adam, with bias correction
     (chosen). Then each rank's momentum is sent as signs times its mean magnitude, with error
-    feedback, and the step is the mean momentum over the root of the frozen variance. Servers'
+    feedback, and the step is the mean momentum over the root of the frozen variance; elements
+    whose variance is zero stay (chosen: signs would move them without end). Servers'
     error feedback is `compress.rounds`' part.
 
     Source:
@@ -68,8 +69,9 @@ class OneBitAdam(Member):
         count = min(self.steps, self.warmup)
         first = 1 - np.float64(BETA1) ** self.steps
         second = np.float32(1 - np.float64(BETA2) ** max(count, 1))
-        root = np.sqrt(self.variance / second) + EPSILON
-        return np.float32(self.ranks / first) * self.momentum / root
+        root = np.sqrt(self.variance / second)
+        step = np.float32(self.ranks / first) * self.momentum / (root + EPSILON)
+        return np.where(root > 0, step, np.float32(0))
 
 
 def parse(text: str, where: str) -> OneBitAdam:

@@ -149,6 +149,17 @@ class CollectiveSpec(NetworkSpec):
         return self
 
     @model_validator(mode="after")
+    def _check_compress(self) -> Self:
+        if not self.compress or self.dtype == "float32":
+            return self
+        if not getattr(parse_compressor(self.compress), "takes_integers", True):
+            raise ConfigError(
+                f"compress: {self.compress} needs elements of type float32, got {self.dtype!r}; "
+                "leave out dtype"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _check_skip(self) -> Self:
         if not self.skip:
             return self
