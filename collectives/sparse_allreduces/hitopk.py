@@ -42,7 +42,8 @@ class HiTopK(Residual):
         part = np.zeros(stop - start, np.float32)
         for peer in self._node:
             part += values[start:stop] if peer == self.rank else found[peer][: stop - start]
-        wanted, count = self.wanted(part)
+        wanted, _ = self.wanted(part)
+        count = min(-(-self.share.of(values.size) // len(self._node)), part.size)
         places = np.sort(choose(wanted, count)) if count else np.zeros(0, np.int64)
         self.keep(wanted, places)
         own = places, wanted[places]

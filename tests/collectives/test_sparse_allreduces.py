@@ -128,7 +128,7 @@ def test_scalecoms_leader_takes_turns_and_names_the_places() -> None:
 def test_hitopk_adds_dense_parts_inside_nodes() -> None:
     """Two nodes of two; a node's parts are 2 elements, of which the largest is sent."""
     values = [np.array(v, np.float32) for v in ([1, 2, 0, 5], [1, 2, 0, 1], [9, 1, 1, 0], [0] * 4)]
-    made = programs("hitopk:1,node=2", 4)
+    made = programs("hitopk:2,node=2", 4)
     assert together(made, values, 0, Memory(4))[3].tolist() == [9, 4, 1, 6]
 
 
