@@ -1,7 +1,7 @@
-"""Published volumes of sparse allreduces: the words of 4 bytes that a rank sends, headers left out.
+"""Published volumes of sparse allreduces: the words of 4 bytes that a rank sends, without headers.
 
-n ranks each send k of d elements, as pairs of two words. Where ranks differ, it is the one that sends
-most: ScaleCom's leader is the root of a binomial tree, over which its k indices go.
+n ranks each send k of d elements, as pairs of two words. Where ranks differ, it is the one that
+sends most: ScaleCom's leader is the root of a binomial tree, over which its k indices go.
 
 Source:
     Li and Hoefler, "Near-optimal sparse allreduce for distributed deep learning", PPoPP 2022, table
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import log2
 
-from ringleaf.collectives.sparse_allreduces.deepreduce import filter_size
+from ringleaf.collectives.sparse.bloom import filter_size
 
 
 @dataclass(frozen=True, slots=True)

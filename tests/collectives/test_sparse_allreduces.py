@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.compress.program import Ask, Post, Program
+from ringleaf.collectives.sparse.bloom import filter_size, hashes, positives
 from ringleaf.collectives.sparse.fitted import fit, segments, unfit
 from ringleaf.collectives.sparse.pairs import from_words, to_words
 from ringleaf.collectives.sparse.registry import SPARSE, parse_sparse
-from ringleaf.collectives.sparse_allreduces.deepreduce import filter_size, hashes, positives
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.converge.carrier import drive
 from ringleaf.tensors import Array
