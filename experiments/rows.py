@@ -13,6 +13,7 @@ from typing import Any
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.compress.registry import COMPRESSORS
 from ringleaf.collectives.registry import ALGORITHMS, SYSTEMS
+from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.registry import Registry
@@ -47,6 +48,12 @@ KINDS = (
     Kind("system", SYSTEMS, LIVE, "ringleaf run --algo {}"),
     Kind("algorithm", ALGORITHMS, LIVE, "ringleaf run --algo {}"),
     Kind("compressor", COMPRESSORS, LIVE, "ringleaf run --compress {}"),
+    Kind(
+        "sparse allreduce",
+        SPARSE,
+        VIRTUAL,
+        "python -m ringleaf.experiments.studies.sparse_volume --name {}",
+    ),
     Kind("controller", CONTROLLERS, LIVE, "ringleaf run --cc {}"),
     Kind("scheduler", SCHEDULERS, VIRTUAL, "ringleaf run --spec JOBS.yaml --order {}"),
     Kind("topology", TOPOLOGIES, LIVE, "ringleaf run --topo {}"),

@@ -14,6 +14,7 @@ from ringleaf.collectives.compressors.efsign import scaled_signs
 from ringleaf.tensors import Array
 
 BETA1, BETA2, EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-8)
+LEAST = np.float32(0.1)
 
 
 @dataclass
@@ -22,8 +23,9 @@ class OneBitAdam(Member):
 
     For `warmup` steps, gradients go as they are, and all ranks do Adam, with bias correction
     (chosen). Then each rank's momentum is sent as signs times its mean magnitude, with error
-    feedback, and the step is the mean momentum over the root of the frozen variance; elements
-    whose variance is zero stay (chosen: signs would move them without end). Servers'
+    feedback, and the step is the mean momentum over the root of the frozen variance. That is not
+    below a tenth of its mean (chosen: signs are as large where gradients are nearly zero, and
+    would move those parameters without end). Servers'
     error feedback is `compress.rounds`' part.
 
     Source:
@@ -70,8 +72,9 @@ class OneBitAdam(Member):
         first = 1 - np.float64(BETA1) ** self.steps
         second = np.float32(1 - np.float64(BETA2) ** max(count, 1))
         root = np.sqrt(self.variance / second)
-        step = np.float32(self.ranks / first) * self.momentum / (root + EPSILON)
-        return np.where(root > 0, step, np.float32(0))
+        if self.is_warm and root.size:
+            root = np.maximum(root, LEAST * root.mean())
+        return np.float32(self.ranks / first) * self.momentum / (root + EPSILON)
 
 
 def parse(text: str, where: str) -> OneBitAdam:

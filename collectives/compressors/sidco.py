@@ -49,7 +49,9 @@ class SIDCo(Member):
             return values.copy()
         share = self.share.of(values.size) / values.size
         sizes = np.abs(values)
-        kept = sizes >= self._threshold(sizes, share) if share < 1 else np.ones(sizes.shape, bool)
+        # At least one element is sent, of however few large ones there are (chosen).
+        threshold = min(self._threshold(sizes, share), float(sizes.max())) if share < 1 else 0.0
+        kept = sizes >= threshold
         self._adapt(np.count_nonzero(kept) / values.size, share)
         return np.where(kept, values, np.float32(0))
 

@@ -1,8 +1,8 @@
 """Places of a sparse tensor in a Bloom filter.
 
 Source:
-    Xu, Kostopoulou, Dutta, Li, Ntoulas and Kalnis, "DeepReduce", NeurIPS 2021, section 4.1; sizes as
-    in its released code. The hash functions are chosen here.
+    Xu, Kostopoulou, Dutta, Li, Ntoulas and Kalnis, "DeepReduce", NeurIPS 2021, section 4.1; sizes
+    as in its released code. The hash functions are chosen here.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python -m ringleaf.experiments.studies.sparse_volume
 
-Each rank has normal numbers, of which a share is sent; every exchange is emulated, and judged. A case
-is one step, of Ok-Topk the third, with the thresholds of the first. Words are of 4 bytes, of
+Each rank has normal numbers, of which a share is sent; every exchange is emulated, and judged. A
+case is one step, of Ok-Topk the third, with the thresholds of the first. Words are of 4 bytes, of
 messages' contents; for OmniReduce, whose switches' packets have no messages, bytes on the wire.
 `within` says whether the busiest rank's words are at most the published ones, and 5 % and the words
 of messages' headers more; of bytes on the wire it says nothing.
@@ -140,8 +140,8 @@ def line(case: Case, sent: Sent) -> str:
     if case.name in SYSTEMS:
         within = "-"
     return (
-        f"  {case.name:>12} {case.ranks:>5} {case.density:>7} {case.volume.k:>6} {sent.most:>10.0f} "
-        f"{sent.mean:>10.0f} {least:>10.0f} {most:>10.0f} {within:>6} {sent.time_us:>10.1f} "
+        f"  {case.name:>12} {case.ranks:>5} {case.density:>7} {case.volume.k:>6} "
+        f"{sent.most:>10.0f} {sent.mean:>10.0f} {least:>10.0f} {most:>10.0f} {within:>6} {sent.time_us:>10.1f} "
         f"{sent.wrong:>6}\n"
     )
 
