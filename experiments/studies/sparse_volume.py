@@ -141,8 +141,8 @@ def line(case: Case, sent: Sent) -> str:
         within = "-"
     return (
         f"  {case.name:>12} {case.ranks:>5} {case.density:>7} {case.volume.k:>6} "
-        f"{sent.most:>10.0f} {sent.mean:>10.0f} {least:>10.0f} {most:>10.0f} {within:>6} {sent.time_us:>10.1f} "
-        f"{sent.wrong:>6}\n"
+        f"{sent.most:>10.0f} {sent.mean:>10.0f} {least:>10.0f} {most:>10.0f} {within:>6} "
+        f"{sent.time_us:>10.1f} {sent.wrong:>6}\n"
     )
 
 
