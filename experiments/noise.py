@@ -17,9 +17,7 @@ splitmix64.
 
 No value is zero, which systems that leave zeros out rely on.
 
-Source:
-    Appleby, "MurmurHash3", 2011: `fmix32`. Steele, Lea and Flood, "Fast splittable pseudorandom
-    number generators", OOPSLA 2014: splitmix64's `mix64` with Stafford's constants.
+`ringleaf.chance` has both, with their sources.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from ringleaf.chance import spread64
+from ringleaf.chance import scrambled, spread64
 from ringleaf.compiled import compiled, inline, signed
 from ringleaf.views import window
 
@@ -47,8 +45,7 @@ _SEGMENT = 1 << _SEGMENT_BITS
 _A, _B, _C, _D, _E = map(np.float32, (1.28716, -2.11226, 0.82754, -1.81436, 0.81498))
 _ONE, _UNIT = np.float32(1), np.float32(2.0**-31)
 
-_FIRST, _SECOND = np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35)
-_11, _13, _16, _BIT = map(np.uint32, (11, 13, 16, 1))
+_11, _BIT = map(np.uint32, (11, 1))
 
 
 def make_keys(seed: int, ranks: int, elements: int) -> Keys:
@@ -84,16 +81,6 @@ def _make_plainly(keys: Keys, start: int, width: int, out: npt.NDArray[Any]) -> 
         first, second = np.moveaxis(keys[element >> _SEGMENT_BITS, rank], -1, 0)
         bits = scrambled(element.astype(np.uint32), first, second)
         out[rank * width : (rank + 1) * width] = value(bits)
-
-
-@inline
-def scrambled(element: Any, first: Any, second: Any) -> Any:
-    """Return 32 random bits for an element's number; all are uint32, or arrays of them."""
-    bits = element ^ first
-    bits = np.uint32((bits ^ (bits >> _16)) * _FIRST)
-    bits = np.uint32((bits ^ (bits >> _13)) + second)
-    bits = np.uint32(bits * _SECOND)
-    return np.uint32(bits ^ (bits >> _16))
 
 
 @inline

@@ -13,6 +13,7 @@ from typing import Any
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.compress.registry import COMPRESSORS
 from ringleaf.collectives.registry import ALGORITHMS, SYSTEMS
+from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.registry import Registry
@@ -47,6 +48,12 @@ KINDS = (
     Kind("system", SYSTEMS, LIVE, "ringleaf run --algo {}"),
     Kind("algorithm", ALGORITHMS, LIVE, "ringleaf run --algo {}"),
     Kind("compressor", COMPRESSORS, LIVE, "ringleaf run --compress {}"),
+    Kind(
+        "sparse allreduce",
+        SPARSE,
+        VIRTUAL,
+        "python -m ringleaf.experiments.studies.sparse_volume --name {}",
+    ),
     Kind("controller", CONTROLLERS, LIVE, "ringleaf run --cc {}"),
     Kind("scheduler", SCHEDULERS, VIRTUAL, "ringleaf run --spec JOBS.yaml --order {}"),
     Kind("topology", TOPOLOGIES, LIVE, "ringleaf run --topo {}"),
@@ -120,11 +127,17 @@ def rows(kinds: tuple[str, ...] = ()) -> Iterator[Row]:
 
 
 def _description(members: Registry[Any], name: str, member: Any) -> str:
-    """Return what the docstrings say: of the member's module, and of what an algorithm builds."""
+    """Return what the docstrings say: of the member's module, and of what is built or made."""
     module = modules[members.module_of(name)]
     parts = [module.__doc__ or ""]
     if isinstance(member, Algorithm):
         parts += _docs_of(member.schedule_for)
+    if inspect.isfunction(member):  # makes a compressor, which a class beside it is
+        parts += [
+            each.__doc__ or ""
+            for each in vars(module).values()
+            if inspect.isclass(each) and each.__module__ == module.__name__
+        ]
     return "\n\n".join(inspect.cleandoc(part) for part in parts)
 
 

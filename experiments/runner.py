@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ringleaf.collectives.algorithm import Algorithm
-from ringleaf.collectives.compress.compressor import Feedback
+from ringleaf.collectives.codec import Codec
+from ringleaf.collectives.compress.compressor import codec_of
 from ringleaf.collectives.compress.registry import parse_compressor
 from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Schedule
+from ringleaf.collectives.sparse.stream import SPARSE_STREAM
 from ringleaf.experiments import results
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.bounds.busbw import busbw_factor
@@ -183,23 +185,28 @@ class Experiment:
         Sparsity(spec.density, spec.cluster, spec.overlap).thin(spec.seed, arrays)
         if not spec.compress:
             return Given(arrays)
-        compressor = parse_compressor(spec.compress)
-        tensors = as_tensors(arrays)
-        return Given([Feedback(compressor).before(tensor, spec.seed) for tensor in tensors])
+        from ringleaf.experiments.compressed import carry_all  # loads torch
+
+        return Given(carry_all(spec.compress, arrays, spec.seed))
 
     @property
     def _is_dense(self) -> bool:
         return self.spec.density == 1 and not self.spec.compress
 
     def schedule(self, algorithm: Algorithm, size_bytes: int) -> Schedule:
-        """Return an algorithm's schedule for this topology, at one size."""
-        return algorithm.build(
+        """Return an algorithm's schedule for this topology, at one size.
+
+        Messages are written by the compressor's codec, if the algorithm has none of its own.
+        """
+        schedule = algorithm.build(
             self.ranks,
             size_bytes=size_bytes,
             hierarchy=self._hierarchy,
             fabric=self.fabric,
             servers=self.spec.servers,
         )
+        codec = codec_of(parse_compressor(self.spec.compress)) if self.spec.compress else None
+        return coded(schedule, codec)
 
     def measure(
         self,
@@ -210,7 +217,8 @@ class Experiment:
         tell: Callable[[int], None] | None = None,
     ) -> Measurement:
         """Run one algorithm once on a network that `connect` makes, and judge the result."""
-        schedule = self.schedule(algorithm, size_bytes)
+        moved_bytes = inputs.elements * DTYPES[self.spec.dtype]  # a compressor may give less
+        schedule = self.schedule(algorithm, moved_bytes)
         judge = self._judge(algorithm, schedule)
         judge.examine(schedule)
 
@@ -232,14 +240,14 @@ class Experiment:
             verdict = judge.judge(schedule, inputs, arrays, self._tolerance(algorithm))
         bound_ps = self._bounds.least_ps(
             schedule,
-            size_bytes,
+            moved_bytes,
             DTYPES[self.spec.dtype],
             is_float=self.spec.dtype == "float32",
             moved_bytes=None if schedule.codec is None else _message_bytes(schedule, inputs),
             inputs=whole(inputs) if inputs.is_kept else None,
             slots=network.slots,
         )
-        floor_ps = self._floor_ps(algorithm, schedule, size_bytes, inputs)
+        floor_ps = self._floor_ps(algorithm, schedule, moved_bytes, inputs)
         row = self._row(
             algorithm, size_bytes, carried, verdict=verdict, bound_ps=bound_ps, floor_ps=floor_ps
         )
@@ -262,6 +270,11 @@ class Experiment:
     ) -> int:
         """Return the least time of any algorithm with the same adders: switches, or only hosts."""
         dense = Held.dense(self.ranks, size_bytes)
+        if self.spec.compress and schedule.codec not in (None, SPARSE_STREAM):
+            # An element may take less than a bit.
+            return self._floor.least_ps(
+                Task(self.collective, 0, 0, Held.dense(self.ranks, 0), hosts_add=False)
+            )
         return self._floor.least_ps(
             Task(
                 self.collective,
@@ -287,11 +300,7 @@ class Experiment:
         return None if base is None else base / f"{algorithm.name}-{size_bytes}"
 
     def _tolerance(self, algorithm: Algorithm) -> Tolerance | None:
-        """Return the allowed error of the aggregation system; None if hosts add."""
-        if not algorithm.in_network:
-            return None
-        system, lanes = find_system(algorithm.name), self.spec.lanes
-        return Tolerance(lambda parts: system.error_bound(parts, lanes), block=lanes)
+        return tolerance_of(algorithm, self.spec.lanes)
 
     def _row(
         self,
@@ -331,6 +340,21 @@ class Experiment:
             error_percent=100 * carried.error,
             skipping=carried.how,
         )
+
+
+def tolerance_of(algorithm: Algorithm, lanes: int) -> Tolerance | None:
+    """Return the allowed error of an aggregation system; None if hosts add."""
+    if not algorithm.in_network:
+        return None
+    system = find_system(algorithm.name)
+    return Tolerance(lambda parts: system.error_bound(parts, lanes), block=lanes)
+
+
+def coded(schedule: Schedule, codec: Codec | None) -> Schedule:
+    """Return a schedule whose messages a codec writes, unless it has one of its own."""
+    if codec is None or schedule.codec is not None or schedule.scratch:
+        return schedule
+    return replace(schedule, codec=codec)
 
 
 def _message_bytes(schedule: Schedule, inputs: Inputs) -> list[int]:

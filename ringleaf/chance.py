@@ -1,6 +1,13 @@
-"""Random numbers of compiled code: splitmix64 (Steele et al., OOPSLA 2014)."""
+"""Random numbers of compiled code: splitmix64, and 32 bits by place.
+
+Source:
+    Appleby, "MurmurHash3", 2011: `fmix32`. Steele, Lea and Flood, "Fast splittable pseudorandom
+    number generators", OOPSLA 2014: splitmix64's `mix64` with Stafford's constants.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -8,6 +15,9 @@ from ringleaf.arena import Fields
 from ringleaf.compiled import inline
 
 _WORD = (1 << 64) - 1
+
+_FIRST, _SECOND = np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35)
+_13, _16 = np.uint32(13), np.uint32(16)
 
 
 def spread64(number: int) -> int:
@@ -26,3 +36,13 @@ def draw64(fields: Fields, at: int) -> np.uint64:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
+
+
+@inline
+def scrambled(element: Any, first: Any, second: Any) -> Any:
+    """Return 32 random bits for an element's number; all are uint32, or arrays of them."""
+    bits = element ^ first
+    bits = np.uint32((bits ^ (bits >> _16)) * _FIRST)
+    bits = np.uint32((bits ^ (bits >> _13)) + second)
+    bits = np.uint32(bits * _SECOND)
+    return np.uint32(bits ^ (bits >> _16))

@@ -2,7 +2,9 @@
 
 A compressor selects the elements of a tensor that are sent. Its result has the tensor's shape,
 with zeros where nothing is sent, so that any allreduce can add it up; a sparse one then sends the
-other elements only. With error feedback, a rank adds the part it did not send to its next tensor.
+other elements only. A compressor may have a codec, which writes that with fewer bytes, and may give
+other numbers to the allreduce than it selects: Ringleaf's own do (`member.Member`). With error
+feedback, a rank adds the part it did not send to its next tensor.
 
 Source:
     Karimireddy, Rebjock, Stich and Jaggi, "Error feedback fixes SignSGD and other gradient
@@ -12,8 +14,13 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from ringleaf.collectives.codec import Codec
+from ringleaf.collectives.compress.member import Member
+from ringleaf.tensors import as_array, as_tensor
 
 if TYPE_CHECKING:
     import torch
@@ -36,12 +43,28 @@ class Compressor(Protocol):
         """
 
 
+def codec_of(compressor: Compressor) -> Codec | None:
+    """Return the codec that writes what a compressor gives to an allreduce; None: as it is."""
+    return getattr(compressor, "codec", None)
+
+
 @dataclass(slots=True)
 class Feedback:
-    """A rank's memory of the values it has not sent, tensor by tensor."""
+    """A rank's memory of the values it has not sent, tensor by tensor.
+
+    Args:
+        compressor: The kind of compressor; each tensor gets a copy of it, which may keep things.
+        rank: The rank that has this memory, of `ranks`.
+        is_on: Whether what is not sent is added to the next tensor. A compressor that has a
+            memory of its own uses that instead.
+    """
 
     compressor: Compressor
+    rank: int = 0
+    ranks: int = 1
+    is_on: bool = True
     left: dict[Hashable, torch.Tensor] = field(default_factory=dict)
+    _copies: dict[Hashable, Compressor] = field(default_factory=dict)
 
     def before(self, values: torch.Tensor, seed: int, key: Hashable = None) -> torch.Tensor:
         """Return the tensor that is sent in place of `values`, and remember the rest.
@@ -51,12 +74,43 @@ class Feedback:
             seed: The step's, the same on all ranks.
             key: Tells the tensor from others that are reduced.
         """
-        wanted = values.reshape(-1)
-        if key in self.left:
+        return self._send(values, seed, key)[1].view(values.shape)
+
+    def carry(self, values: torch.Tensor, seed: int, key: Hashable = None) -> torch.Tensor:
+        """Return the flat tensor that is given to the allreduce; else as `before`."""
+        return self._send(values, seed, key)[0]
+
+    def result(self, total: torch.Tensor, elements: int, key: Hashable = None) -> torch.Tensor:
+        """Return the sum of the ranks' flat tensors, from the sum of what they carried."""
+        made = self.copy(key)
+        if not isinstance(made, Member):
+            return total
+        return as_tensor(made.result(as_array(total), elements))
+
+    def copy(self, key: Hashable = None) -> Compressor:
+        """Return this rank's compressor of a tensor."""
+        if key not in self._copies:
+            made = self._copies[key] = deepcopy(self.compressor)
+            if isinstance(made, Member):
+                made.take_place(self.rank, self.ranks)
+        return self._copies[key]
+
+    def _send(
+        self, values: torch.Tensor, seed: int, key: Hashable
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return what is carried and what it is worth; remember the rest."""
+        wanted, made = values.reshape(-1), self.copy(key)
+        own_memory = isinstance(made, Member) and made.has_memory
+        if self.is_on and not own_memory and key in self.left:
             wanted = wanted + self.left[key]
-        sent = self.compressor.select(wanted, seed)
-        self.left[key] = wanted - sent
-        return sent.view(values.shape)
+        if isinstance(made, Member):
+            array = made.carry(made.checked(as_array(wanted)), seed)
+            carried, sent = as_tensor(array), as_tensor(made.own(array, wanted.numel()))
+        else:
+            carried = sent = made.select(wanted, seed)
+        if self.is_on and not own_memory:
+            self.left[key] = wanted - sent
+        return carried, sent
 
 
 @dataclass(slots=True)
@@ -78,18 +132,21 @@ class CompressedAllreduce:
     _step: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        self._memories = [Feedback(self.compressor) for _ in range(self.ranks)]
+        self._memories = [
+            Feedback(self.compressor, rank, self.ranks, self.feedback) for rank in range(self.ranks)
+        ]
 
     def __call__(
         self, tensors: Sequence[torch.Tensor], key: Hashable = None
     ) -> Sequence[torch.Tensor]:
         """Add up the sent parts of one tensor per rank; one call is one step."""
         seed, self._step = self._step, self._step + 1
-        if not self.feedback:
-            for memory in self._memories:
-                memory.left.pop(key, None)
-        sent = [
-            memory.before(tensor, seed, key)
+        carried = [
+            memory.carry(tensor, seed, key)
             for memory, tensor in zip(self._memories, tensors, strict=True)
         ]
-        return self.allreduce(sent)
+        shape, elements = tensors[0].shape, tensors[0].numel()
+        return [
+            memory.result(total, elements, key).view(shape)
+            for memory, total in zip(self._memories, self.allreduce(carried), strict=True)
+        ]

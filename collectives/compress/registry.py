@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from ringleaf.collectives.compress.compressor import Compressor
 from ringleaf.registry import Registry
+
+if TYPE_CHECKING:
+    from ringleaf.collectives.compress.compressor import Compressor
 
 COMPRESSORS: Registry[Callable[[str, str], Compressor]] = Registry(
     "compressors", "compressor", "collectives/compressors", "COMPRESSOR"

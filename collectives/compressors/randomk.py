@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
+import numpy as np
+
+from ringleaf.collectives.compress.choices import only
+from ringleaf.collectives.compress.member import Member
 from ringleaf.collectives.compress.share import Share, parse_share
+from ringleaf.collectives.sparse.stream import SPARSE_STREAM
+from ringleaf.tensors import Array
 
-if TYPE_CHECKING:
-    import torch
 
-
-@dataclass(frozen=True, slots=True)
-class RandomK:
+@dataclass
+class RandomK(Member):
     """A compressor whose positions come from the step's seed, so sums are as sparse as the addends.
 
     Values are not scaled up: error feedback makes up for the elements that are not sent.
@@ -21,19 +24,16 @@ class RandomK:
         Stich, Cordonnier and Jaggi, "Sparsified SGD with memory", NeurIPS 2018.
     """
 
+    codec = SPARSE_STREAM
+    takes_integers: ClassVar[bool] = True
+    name: ClassVar[str] = "randomk"
     share: Share
-    name: str = "randomk"
 
-    def select(self, values: torch.Tensor, seed: int) -> torch.Tensor:
+    def carry(self, values: Array, seed: int) -> Array:
         """Return the elements of `values` that `seed` picks."""
-        import torch  # takes a second; names of compressors are known without
-
-        generator = torch.Generator().manual_seed(seed)
-        order = torch.randperm(values.numel(), generator=generator)
-        chosen = order[: self.share.of(values.numel())]
-        result = torch.zeros_like(values)
-        result[chosen] = values[chosen]
-        return result
+        chance = np.random.Generator(np.random.SFC64([seed, 0x524B]))
+        count = self.share.of(values.size)
+        return only(values, chance.choice(values.size, count, replace=False, shuffle=False))
 
 
 def parse(text: str, where: str) -> RandomK:

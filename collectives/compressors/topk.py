@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
+from ringleaf.collectives.compress.choices import largest, only
+from ringleaf.collectives.compress.member import Member
 from ringleaf.collectives.compress.share import Share, parse_share
+from ringleaf.collectives.sparse.stream import SPARSE_STREAM
+from ringleaf.tensors import Array
 
-if TYPE_CHECKING:
-    import torch
 
-
-@dataclass(frozen=True, slots=True)
-class TopK:
+@dataclass
+class TopK(Member):
     """A compressor that takes the largest magnitudes, any of equal ones; NaN is larger than all.
 
     Source:
         Aji and Heafield, "Sparse communication for distributed gradient descent", EMNLP 2017.
     """
 
+    codec = SPARSE_STREAM
+    takes_integers: ClassVar[bool] = True
+    name: ClassVar[str] = "topk"
     share: Share
-    name: str = "topk"
 
-    def select(self, values: torch.Tensor, seed: int) -> torch.Tensor:
+    def carry(self, values: Array, seed: int) -> Array:
         """Return the largest elements of `values`; `seed` does not matter."""
-        del seed
-        magnitudes = values.abs() if values.is_floating_point() else values.double().abs()
-        chosen = magnitudes.topk(self.share.of(values.numel()), sorted=False).indices
-        result = values.new_zeros(values.shape)
-        result[chosen] = values[chosen]
-        return result
+        return only(values, largest(values, self.share.of(values.size)))
 
 
 def parse(text: str, where: str) -> TopK:

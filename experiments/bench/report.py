@@ -204,6 +204,12 @@ def _refusals(emit: Emit) -> Figures:
     return bench_refusals.run(emit)
 
 
+def _compressors(emit: Emit) -> Figures:
+    from ringleaf.experiments.bench import compressors as bench_compressors
+
+    return bench_compressors.run(emit)
+
+
 SECTIONS: dict[str, Callable[[Emit], Figures]] = {
     "engine": _engine,
     "startup": _startup,
@@ -212,4 +218,5 @@ SECTIONS: dict[str, Callable[[Emit], Figures]] = {
     "jobs": _jobs,
     "pps": _pps,
     "refusals": _refusals,
+    "compressors": _compressors,
 }

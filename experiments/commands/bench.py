@@ -19,7 +19,8 @@ def bench_command(
     sections: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Sections: engine, startup, network, peers, jobs, pps, refusals; default: all."
+            help="Sections: engine, startup, network, peers, jobs, pps, refusals, compressors; "
+            "default: all."
         ),
     ] = None,
     out: Annotated[

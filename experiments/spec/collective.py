@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import model_validator
 
-from ringleaf.collectives.compress.registry import parse_compressor
+from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.registry import ALGORITHMS as KNOWN
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
@@ -81,7 +81,8 @@ class CollectiveSpec(NetworkSpec):
     )
     compress: _Compressor = option(
         "",
-        "Compressor that selects each rank's elements to send: topk:1%, randomk:1%, topk:100",
+        "Compressor of each rank's tensor, whose codec writes messages: topk:1%, qsgd:127, "
+        f"...: {', '.join(COMPRESSORS)}",
         flags="--compress",
     )
     skip: kinds.Share = option(
@@ -144,6 +145,17 @@ class CollectiveSpec(NetworkSpec):
         if needing:
             raise ConfigError(
                 f"data: can't be none with {needing[0]}, got {self.data!r}; take data={RANDOM}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_compress(self) -> Self:
+        if not self.compress or self.dtype == "float32":
+            return self
+        if not getattr(parse_compressor(self.compress), "takes_integers", True):
+            raise ConfigError(
+                f"compress: {self.compress} needs elements of type float32, got {self.dtype!r}; "
+                "leave out dtype"
             )
         return self
 

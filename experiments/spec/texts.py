@@ -16,6 +16,7 @@ from typing import Any
 
 from ringleaf.collectives.compress.registry import COMPRESSORS
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.disciplines import names as disciplines
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.file import CASES, LISTS, LISTS_OF_JOBS, LISTS_OF_WORKLOADS
@@ -133,6 +134,7 @@ def reference_names() -> str:
         ("Congestion windows of aggregation", WINDOWS),
         ("Port disciplines", disciplines()),
         ("Compressors", COMPRESSORS),
+        ("Sparse allreduces", SPARSE),
         ("Models", models()),
         ("Models in parallel", PRESETS),
     ):

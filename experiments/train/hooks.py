@@ -1,8 +1,8 @@
 """Communication hooks of PyTorch's DDP for Ringleaf's compressors, with error feedback.
 
-A hook sends the elements of a bucket that a compressor selects, and zeros in place of the others,
-so any allreduce can add it up; one that leaves out zeros (OmniReduce, SparCML) then sends less.
-What a rank has not sent, it adds to the same parameters' next gradients.
+A hook gives to the allreduce what a compressor makes of a bucket. A sparsifier leaves zeros where
+nothing is sent, so an allreduce that leaves out zeros (OmniReduce, SparCML) sends less. What a rank
+has not sent, it adds to the same parameters' next gradients. Messages are not encoded here.
 
 Source:
     Karimireddy, Rebjock, Stich and Jaggi, "Error feedback fixes SignSGD and other gradient
@@ -34,39 +34,51 @@ class Compression:
     ) -> None:
         made = parse_compressor(compressor) if isinstance(compressor, str) else compressor
         self.group = group
-        self._memory = Feedback(made)
+        ranks = dist.get_world_size(group) if dist.is_initialized() else 1
+        rank = dist.get_rank(group) if dist.is_initialized() else 0
+        self._memory = Feedback(made, rank, ranks)
         self._feedback = feedback
         self._left: dict[torch.Tensor, torch.Tensor] = {}  # by parameter
         self._calls = 0
 
-    def select(self, bucket: dist.GradBucket) -> torch.Tensor:
-        """Return what this rank sends of a bucket; remember the rest, parameter by parameter.
+    def carry(self, bucket: dist.GradBucket) -> torch.Tensor:
+        """Return what this rank gives to the allreduce; remember the rest, by parameter.
 
         DDP cuts buckets anew after the first iteration, so the rest belongs to parameters.
         """
         self._calls += 1
-        values, parameters = bucket.buffer(), bucket.parameters()
+        values, parameters, key = bucket.buffer(), bucket.parameters(), _key(bucket)
         sizes = [parameter.numel() for parameter in parameters]
+        memory = self._memory
         if self._feedback and all(each in self._left for each in parameters):
-            self._memory.left[None] = torch.cat([self._left[each] for each in parameters])
+            memory.left[key] = torch.cat([self._left[each] for each in parameters])
         else:
-            self._memory.left.pop(None, None)
-        sent = self._memory.before(values, self._calls)
-        rest = self._memory.left[None].split(sizes)
-        self._left |= dict(zip(parameters, (each.clone() for each in rest), strict=True))
-        return sent
+            memory.left.pop(key, None)
+        carried = memory.carry(values, self._calls, key)
+        if key in memory.left:
+            rest = memory.left[key].split(sizes)
+            self._left |= dict(zip(parameters, (each.clone() for each in rest), strict=True))
+        return carried
+
+    def mean(self, key: tuple[int, int], total: torch.Tensor) -> torch.Tensor:
+        """Return the mean of the ranks' gradients, from the sum of what they carried."""
+        return self._memory.result(total, key[1], key).div_(self._memory.ranks)
+
+
+def _key(bucket: dist.GradBucket) -> tuple[int, int]:
+    """Return a bucket's number and elements, by which a compressor knows it."""
+    return bucket.index(), bucket.buffer().numel()
 
 
 def compressed_allreduce(
     state: Compression, bucket: dist.GradBucket
 ) -> torch.futures.Future[torch.Tensor]:
     """Average what ranks send of a bucket: a hook for `DistributedDataParallel`."""
-    sent = state.select(bucket)
-    sent.div_(dist.get_world_size(state.group))
-    work = dist.all_reduce(sent, group=state.group, async_op=True)
+    key = _key(bucket)
+    work = dist.all_reduce(state.carry(bucket), group=state.group, async_op=True)
     assert work is not None
     future: torch.futures.Future[torch.Tensor] = work.get_future().then(
-        lambda done: done.value()[0]
+        lambda done: state.mean(key, done.value()[0])
     )
     return future
 

@@ -168,6 +168,9 @@ class Bucket:
     def __init__(self, parameters: list[torch.Tensor], values: list[float]) -> None:
         self._parameters, self._values = parameters, torch.tensor(values)
 
+    def index(self) -> int:
+        return 0
+
     def buffer(self) -> torch.Tensor:
         return self._values
 
@@ -179,9 +182,9 @@ def test_what_a_hook_has_not_sent_follows_its_parameters_into_other_buckets() ->
     a, b = torch.empty(2), torch.empty(1)
     state = Compression("topk:1")
 
-    first = state.select(Bucket([a, b], [1.0, 5.0, 3.0]))
-    second = state.select(Bucket([b, a], [1.0, 0.0, 0.0]))
-    third = state.select(Bucket([a], [0.0, 0.0]))
+    first = state.carry(Bucket([a, b], [1.0, 5.0, 3.0]))
+    second = state.carry(Bucket([b, a], [1.0, 0.0, 0.0]))
+    third = state.carry(Bucket([a], [0.0, 0.0]))
 
     assert first.tolist() == [0.0, 5.0, 0.0]
     assert second.tolist() == [4.0, 0.0, 0.0]  # b's 1 and the 3 that was left of it

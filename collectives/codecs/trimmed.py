@@ -1,0 +1,36 @@
+"""Elements without the zeros at the end; a message's length tells how many there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ringleaf.collectives.compress.packing import ArrayCodec, Bytes
+from ringleaf.errors import ProtocolError
+from ringleaf.tensors import Array
+
+
+@dataclass(frozen=True)
+class Trimmed(ArrayCodec):
+    """The codec of messages whose lengths differ, in rooms of one size."""
+
+    name: ClassVar[str] = "trimmed"
+
+    def pack(self, values: Array) -> Bytes:
+        used = np.flatnonzero(values.view(np.uint32))
+        count = int(used[-1]) + 1 if used.size else 0
+        return values[:count].copy().view(np.uint8)
+
+    def unpack(self, data: Bytes, elements: int) -> Array:
+        if data.size % 4 or data.size > 4 * elements:
+            raise ProtocolError(
+                f"trimmed: must be at most {elements} whole elements, got {data.size} bytes"
+            )
+        result = np.zeros(elements, np.float32)
+        result.view(np.uint8)[: data.size] = data
+        return result
+
+
+TRIMMED = CODEC = Trimmed()

@@ -1,0 +1,1 @@
+"""The sparse allreduces, a file each: its name is the allreduce's."""

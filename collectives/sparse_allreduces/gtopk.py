@@ -1,0 +1,73 @@
+"""gTop-k: a tree that adds pairs of ranks' largest elements, and keeps the k largest sums."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ringleaf.collectives.compress.program import Post, Step
+from ringleaf.collectives.compress.share import parse_share
+from ringleaf.collectives.sparse.pairs import Residual, from_words, to_words
+from ringleaf.collectives.sparse.registry import Maker
+from ringleaf.errors import ConfigError
+from ringleaf.tensors import Array
+
+
+def merge(
+    first: tuple[Array, Array], second: tuple[Array, Array], count: int
+) -> tuple[Array, Array]:
+    """Return the `count` largest sums of two sparse tensors, by place; of equal ones the first."""
+    places = np.union1d(first[0], second[0])
+    sums = np.zeros(places.size, np.float32)
+    for own, values in (first, second):
+        sums[np.searchsorted(places, own)] += values
+    order = np.sort(np.argsort(-np.abs(sums), kind="stable")[:count])
+    return places[order], sums[order]
+
+
+class GTopK(Residual):
+    """A rank's side, for 2^i ranks; the one that sends most sends 2 k log2 n words.
+
+    Source:
+        Shi et al., "A distributed synchronous SGD algorithm with global top-k sparsification for
+        low bandwidth networks", ICDCS 2019, algorithm 2. Equal sums are taken by place (chosen).
+    """
+
+    def step(self, values: Array, seed: int) -> Step:
+        """Take part in one step: log2 n rounds to rank 0, and as many back."""
+        wanted, count = self.wanted(values)
+        own = self.choose(wanted, count)
+        held = own, wanted[own]
+        levels = [1 << level for level in range(self.ranks.bit_length() - 1)]
+        for distance in levels:
+            sends = self.rank % (2 * distance) == distance
+            post = {self.rank - distance: to_words(*held)} if sends else {}
+            found = yield Post(post)
+            assert isinstance(found, dict)
+            for words in found.values():
+                held = merge(held, from_words(words), count)
+        for distance in reversed(levels):
+            sends = self.rank % (2 * distance) == 0
+            post = {self.rank + distance: to_words(*held)} if sends else {}
+            found = yield Post(post)
+            assert isinstance(found, dict)
+            for words in found.values():
+                held = from_words(words)
+        result = np.zeros_like(values)
+        result[held[0]] = held[1]
+        self.keep(wanted, np.intersect1d(own, held[0]))
+        return result
+
+
+def parse(text: str, where: str) -> Maker:
+    """Return the maker for the text behind the colon; errors begin with `where`."""
+    share = parse_share(text, where)
+
+    def make(rank: int, ranks: int) -> GTopK:
+        if ranks & (ranks - 1):
+            raise ConfigError(f"{where}: ranks must be a power of two, got {ranks}")
+        return GTopK(share, rank, ranks)
+
+    return make
+
+
+ALLREDUCE = parse

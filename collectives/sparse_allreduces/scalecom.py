@@ -1,0 +1,58 @@
+"""ScaleCom: one rank in turn names the places, and all add up their values there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ringleaf.collectives.collective import Collective
+from ringleaf.collectives.compress.program import Ask, Step
+from ringleaf.collectives.compress.settings import parse_settings
+from ringleaf.collectives.compress.share import Share, parse_share
+from ringleaf.collectives.sparse.pairs import Residual
+from ringleaf.collectives.sparse.registry import Maker
+from ringleaf.tensors import Array
+
+
+class ScaleCom(Residual):
+    """A rank's side: k indices from the leader, and an allreduce of k values (CLT-k).
+
+    What is left follows m + beta (g - sent), a low-pass filter; beta 1 is plain error feedback.
+
+    Source:
+        Chen et al., "ScaleCom: scalable sparsified gradient compression for communication-efficient
+        distributed training", NeurIPS 2020 (the rule from memory).
+    """
+
+    def __init__(self, share: Share, rank: int, ranks: int, beta: float) -> None:
+        super().__init__(share, rank, ranks)
+        self._beta = np.float32(beta)
+
+    def step(self, values: Array, seed: int) -> Step:
+        """Take part in one step, whose leader is the step's number modulo the ranks."""
+        leader = self.steps % self.ranks
+        wanted, count = self.wanted(values)
+        words: Array = np.zeros(count, np.float32)
+        if self.rank == leader:
+            words = self.choose(wanted, count).astype(np.int32).view(np.float32)
+        found = yield Ask(Collective.BROADCAST, words, root=leader)
+        assert isinstance(found, np.ndarray)
+        places = found.view(np.int32).astype(np.int64)
+        total = yield Ask(Collective.ALLREDUCE, wanted[places])
+        assert isinstance(total, np.ndarray)
+        result = np.zeros_like(values)
+        result[places] = total
+        sent = np.zeros_like(values)
+        sent[places] = wanted[places]
+        self.left += self._beta * (values - sent)
+        return result
+
+
+def parse(text: str, where: str) -> Maker:
+    """Return the maker for the text behind the colon; errors begin with `where`."""
+    settings = parse_settings(text, where, beta="1")
+    share = parse_share(settings.first, where)
+    beta = settings.number(settings.named["beta"], 0, 1)
+    return lambda rank, ranks: ScaleCom(share, rank, ranks, beta)
+
+
+ALLREDUCE = parse

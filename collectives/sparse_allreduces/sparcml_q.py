@@ -1,0 +1,67 @@
+"""SparCML's DSAR with quantisation: sparse parts to their owners, and dense levels to all."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ringleaf.collectives.codecs.levels import LEVELS
+from ringleaf.collectives.collective import Collective
+from ringleaf.collectives.compress.member import short
+from ringleaf.collectives.compress.program import Ask, Post, Step
+from ringleaf.collectives.compress.rounding import rounded_at_random
+from ringleaf.collectives.compress.settings import parse_settings
+from ringleaf.collectives.compress.share import Share, parse_share
+from ringleaf.collectives.sparse.pairs import Residual, from_words, scatter, to_words
+from ringleaf.collectives.sparse.registry import Maker
+from ringleaf.tensors import Array
+
+
+class SparCML(Residual):
+    """A rank's side: a split of sparse pairs, then an all-gather of sums in few bits.
+
+    Source:
+        Renggli, Ashkboos, Aghagolzadeh, Alistarh and Hoefler, "SparCML: high-performance sparse
+        communication for machine learning", SC '19, sections 5.3.3 and 6 (low precision by QSGD);
+        one unit per owner, and no buckets, are chosen.
+    """
+
+    def __init__(self, share: Share, rank: int, ranks: int, bits: int) -> None:
+        super().__init__(share, rank, ranks)
+        self._most = (1 << (bits - 1)) - 1
+
+    def step(self, values: Array, seed: int) -> Step:
+        """Take part in one step."""
+        wanted, count = self.wanted(values)
+        places = self.choose(wanted, count)
+        self.keep(wanted, places)
+        width = -(-values.size // self.ranks)
+        edges = np.searchsorted(places, np.arange(self.ranks + 1) * width)
+        parts = []
+        for owner in range(self.ranks):
+            part = places[edges[owner] : edges[owner + 1]]
+            parts.append((part - owner * width, wanted[part]))
+        sent = {p: to_words(*parts[p]) for p in range(self.ranks) if p != self.rank}
+        found = yield Post({p: words for p, words in sent.items() if words.size})
+        assert isinstance(found, dict)
+        pairs = [
+            parts[p] if p == self.rank else from_words(found.get(p, np.zeros(0, np.float32)))
+            for p in range(self.ranks)
+        ]
+        total = scatter(pairs, width)
+        unit = short(float(np.abs(total).max(initial=0)) / self._most)
+        blocks = np.zeros((self.ranks, width), np.float32)
+        blocks[self.rank] = rounded_at_random(total, unit, self._most, seed, self.rank)
+        gathered = yield Ask(Collective.ALL_GATHER, blocks.reshape(-1), LEVELS)
+        assert isinstance(gathered, np.ndarray)
+        return gathered[: values.size]
+
+
+def parse(text: str, where: str) -> Maker:
+    """Return the maker for the text behind the colon; errors begin with `where`."""
+    settings = parse_settings(text, where, bits="4")
+    share = parse_share(settings.first, where)
+    bits = settings.whole(settings.named["bits"], 2, 12)
+    return lambda rank, ranks: SparCML(share, rank, ranks, bits)
+
+
+ALLREDUCE = parse

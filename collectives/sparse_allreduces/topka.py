@@ -1,0 +1,44 @@
+"""TopkA: all ranks gather all ranks' pairs, and add them up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ringleaf.collectives.codecs.trimmed import TRIMMED
+from ringleaf.collectives.collective import Collective
+from ringleaf.collectives.compress.program import Ask, Step
+from ringleaf.collectives.compress.share import parse_share
+from ringleaf.collectives.sparse.pairs import Residual, from_words, scatter, to_words
+from ringleaf.collectives.sparse.registry import Maker
+from ringleaf.tensors import Array
+
+
+class TopkA(Residual):
+    """A rank's side; it sends 2 k (n - 1) words if the gathering is a ring.
+
+    Source:
+        Li and Hoefler, "Near-optimal sparse allreduce for distributed deep learning", PPoPP 2022,
+        table 1, where it is the baseline.
+    """
+
+    def step(self, values: Array, seed: int) -> Step:
+        """Take part in one step."""
+        wanted, count = self.wanted(values)
+        places = self.choose(wanted, count)
+        width = 1 + 2 * count
+        blocks = np.zeros((self.ranks, width), np.float32)
+        words = to_words(places, wanted[places])
+        blocks[self.rank, : words.size] = words
+        found = yield Ask(Collective.ALL_GATHER, blocks.reshape(-1), TRIMMED)
+        assert isinstance(found, np.ndarray)
+        self.keep(wanted, places)
+        return scatter(map(from_words, found.reshape(self.ranks, width)), values.size)
+
+
+def parse(text: str, where: str) -> Maker:
+    """Return the maker for the text behind the colon; errors begin with `where`."""
+    share = parse_share(text, where)
+    return lambda rank, ranks: TopkA(share, rank, ranks)
+
+
+ALLREDUCE = parse

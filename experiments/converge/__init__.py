@@ -1,0 +1,1 @@
+"""Training with compressed gradients: loss over steps, bytes and simulated time."""

@@ -1,0 +1,217 @@
+"""Trainings with compressed gradients: ways to train, methods, plans, and the command."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ringleaf.collectives.collective import Collective
+from ringleaf.collectives.compress.program import Ask, Post, TwoSided
+from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
+from ringleaf.collectives.sparse.registry import SPARSE
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.converge.__main__ import main
+from ringleaf.experiments.converge.carrier import Carrier, drive
+from ringleaf.experiments.converge.models import Training
+from ringleaf.experiments.converge.plan import make_program, read_plan
+from ringleaf.experiments.converge.workload import WORKLOADS, Setup
+from ringleaf.tensors import Array
+
+TOPO = "leafspine,leaves=1,spines=0,hosts=4"
+RATE = 0.05
+
+
+@pytest.fixture(scope="module")
+def carrier() -> Iterator[Carrier]:
+    made = Carrier("ring", TOPO)
+    yield made
+    made.close()
+
+
+def setup(carrier: Carrier, method: str = "none", steps: int = 4, **settings: float) -> Setup:
+    carrier.take_cost()
+    training = Training("logistic", 4)
+    return Setup(
+        training,
+        carrier,
+        lambda rank, ranks: make_program(method, rank, ranks),
+        RATE,
+        steps,
+        1_000_000,
+        settings,
+    )
+
+
+def last(workload: str, made: Setup) -> Array:
+    return [moment.parameters for moment in WORKLOADS[workload](made)][-1]
+
+
+def by_hand(steps: int) -> Array:
+    """Plain SGD by the mean of four gradients."""
+    training = Training("logistic", 4)
+    parameters = training.start()
+    for step in range(steps):
+        gradients = [training.gradient(parameters, rank, step) for rank in range(4)]
+        parameters = parameters - np.float32(RATE) * np.mean(gradients, axis=0)
+    return parameters
+
+
+def test_synchronous_sgd_is_plain_sgd(carrier: Carrier) -> None:
+    assert np.allclose(last("sync", setup(carrier)), by_hand(4), atol=1e-5)
+
+
+def test_local_sgd_of_one_step_and_fedavg_of_all_ranks_are_plain_sgd(carrier: Carrier) -> None:
+    assert np.allclose(last("local-sgd", setup(carrier, every=1)), by_hand(4), atol=1e-5)
+    assert np.allclose(last("fedavg", setup(carrier, share=1, local=1)), by_hand(4), atol=1e-5)
+
+
+def test_local_sgd_communicates_every_h_steps(carrier: Carrier) -> None:
+    moments = list(WORKLOADS["local-sgd"](setup(carrier, steps=10, every=4)))
+    assert [moment.step for moment in moments] == [4, 8, 10]
+    assert carrier.take_cost().exchanges == 3
+
+
+def test_ranks_that_are_not_drawn_add_nothing(carrier: Carrier) -> None:
+    """Of one client and one step: the mean is that client's step."""
+    made = setup(carrier, steps=1, share=0.25, local=1)
+    training = made.training
+    start = training.start()
+    moment = next(iter(WORKLOADS["fedavg"](made)))
+    steps = [start - np.float32(RATE) * training.gradient(start, rank, 0) for rank in range(4)]
+    assert sum(np.allclose(moment.parameters, each, atol=1e-6) for each in steps) == 1
+    assert moment.step == 0.25
+
+
+def test_gossip_keeps_the_mean(carrier: Carrier) -> None:
+    """Averaging with neighbours does not change the mean of all; gradients do, in the first step
+    as in plain SGD, when all have the same parameters.
+    """
+    assert np.allclose(last("gossip", setup(carrier, steps=1)), by_hand(1), atol=1e-5)
+
+
+def test_without_staleness_no_rank_runs_ahead(carrier: Carrier) -> None:
+    """With bound 0, n gradients take as long as the slowest rank's step at least; more with 1."""
+    spans = []
+    for staleness in (0, 3):
+        made = setup(carrier, steps=4, staleness=staleness, spread=3)
+        spans.append([moment.elapsed_ps or 0 for moment in WORKLOADS["ssp"](made)])
+    assert spans[0][0] >= 4_000_000  # rank 3 takes four times rank 0's microsecond
+    assert spans[0][-1] >= 4 * 4_000_000
+    assert spans[1][0] < spans[0][0]
+    assert spans[1][-1] < spans[0][-1]
+
+
+@pytest.mark.parametrize("method", ["topk:5%", "signsgd", "terngrad", "powersgd", "2x-efsign"])
+def test_exchanges_of_methods_are_right(carrier: Carrier, method: str) -> None:
+    """And smaller than those of whole gradients, 650 elements: 2 (n - 1) / n of 2 600 bytes."""
+    list(WORKLOADS["sync"](setup(carrier, method, steps=3)))
+    cost = carrier.take_cost()
+    assert cost.wrong == 0
+    assert 0 < cost.data_bytes.max() < 3 * 1.5 * 2600
+    assert (cost.wire_bytes > cost.data_bytes).all()
+
+
+def test_a_wrong_message_is_counted(carrier: Carrier, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = carrier._run
+
+    def flip(*given: object) -> list[Array]:
+        arrays = usual(*given)  # type: ignore[arg-type]
+        arrays[1][0] += 1
+        return arrays
+
+    monkeypatch.setattr(carrier, "_run", flip)
+    carrier.take_cost()
+    carrier.exchange([Ask(Collective.ALLREDUCE, np.ones(8, np.float32))] * 4)
+    assert carrier.take_cost().wrong == 1
+    carrier.exchange([Post({1: np.ones(3, np.float32)}), *[Post()] * 3])
+    assert carrier.take_cost().wrong == 1
+
+
+def test_messages_arrive_whatever_their_lengths(carrier: Carrier) -> None:
+    sent = [
+        {to: np.arange(1, 2 + rank + to, dtype=np.float32) for to in range(4)} for rank in range(4)
+    ]
+    found = carrier.exchange([Post(each) for each in sent])
+    for to, got in enumerate(found):
+        assert isinstance(got, dict)
+        assert sorted(got) == [rank for rank in range(4) if rank != to]
+        for rank, words in got.items():
+            message = sent[rank][to]
+            assert words[: message.size].tolist() == message.tolist()
+            assert not words[message.size :].any()
+    cost = carrier.take_cost()
+    # Rank 0 sends 2, 3 and 4 words.
+    assert cost.data_bytes[0] == 4 * (2 + 3 + 4)
+
+
+def test_two_sided_compression_keeps_the_rest_of_sums(carrier: Carrier) -> None:
+    """What came in is what came out and what ranks and owners keep."""
+    made = [TwoSided(parse_compressor("efsign"), rank, 4) for rank in range(4)]
+    chance, came, went = np.random.default_rng(1), np.zeros(10), np.zeros(10)
+    for step in range(3):
+        values = [chance.standard_normal(10).astype(np.float32) for _ in range(4)]
+        results = carrier.together(made, values, step)
+        assert all(each.tobytes() == results[0].tobytes() for each in results)
+        came, went = came + np.sum(values, axis=0), went + results[0]
+    own = sum(each._mine.left[None].numpy() for each in made)
+    owners = np.concatenate([each._sums.left[None].numpy() for each in made])
+    assert np.allclose(went + own + 4 * owners, came, atol=1e-4)
+
+
+def test_programs_must_ask_for_the_same() -> None:
+    def steps(size: int):  # type: ignore[no-untyped-def]
+        yield Ask(Collective.ALLREDUCE, np.zeros(size, np.float32))
+
+    with pytest.raises(ConfigError, match="program: all ranks must ask for the same, got"):
+        drive([steps(1), steps(2)], lambda asks: [])
+
+
+def test_the_plan_has_every_compressor_collective_and_workload() -> None:
+    cases = read_plan().cases
+    names = {case.method.partition(":")[0] for case in cases}
+    assert {*COMPRESSORS.shipped(), *SPARSE.shipped(), "none", "2x-onebit"} <= names
+    assert {case.workload for case in cases} == set(WORKLOADS)
+    assert {"ring", "ps", "switchml", "ssar-split", "omnireduce"} <= {case.algo for case in cases}
+
+
+def test_the_command_writes_a_table_and_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(
+        f"{{topo: '{TOPO}', compute: 1us, batch: 8, seed: 1, rate: {{logistic: 0.1}}, rates: {{}},"
+        "settings: {topk: 1%}, parts: [{name: a, model: [logistic], method: [none, topk],"
+        "algo: [ring], workload: [sync], steps: 2}]}"
+    )
+    assert main(["--spec", str(plan), "--out", str(tmp_path / "out")]) == 0
+    printed = capsys.readouterr().out
+    assert "topk:1%" in printed
+    assert printed.splitlines()[-1].split()[-1] == "0"
+    with (tmp_path / "out" / "convergence.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert len(lines) == 2 * 3
+    assert [line["step"] for line in lines[:3]] == ["0", "1", "2"]
+    assert float(lines[2]["time_us"]) > 2
+    assert (tmp_path / "out" / "a.png").is_file()
+    assert main(["--spec", str(plan), "--part", "b"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("method", "complaint"),
+    [
+        ("2x-powersgd", "method: 2x-powersgd: sums can't be compressed by it"),
+        ("fast", "method: unknown compressor, got 'fast'"),
+    ],
+)
+def test_unknown_methods_are_refused(method: str, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        make_program(method, 0, 4)
+
+
+def test_only_allreduces_can_be_chosen() -> None:
+    with pytest.raises(ConfigError, match="algo: must be an allreduce, got 'alltoall'"):
+        Carrier("alltoall", TOPO)
