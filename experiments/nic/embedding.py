@@ -55,7 +55,7 @@ class Embedding(Workload[EmbeddingSpec]):
     name = "guo"
     spec = EmbeddingSpec
     columns = (
-        Column("system", "system", "", 6),
+        Column("system", "system", "", 7),
         Column("policy", "policy", "", 6),
         Column("pool", "pool", "", 4),
         Column("cache", "cache", "(rows)", 7),
@@ -112,8 +112,9 @@ class Embedding(Workload[EmbeddingSpec]):
             f"embedding exchange, {ranks} ranks; {spec.rows} rows of {spec.dim} float32, row r on "
             f"rank r mod {ranks}; {spec.bags} bags of {spec.per_bag} look-ups by Zipf's law with "
             f"exponent {spec.zipf:g} (a choice)",
-            f"pool: owners' NICs add up bags; cached copies: {spec.coherence}; a row from a host's memory takes "
-            f"{format_time(spec.row_ps)}, and NICs cache {spec.local_cache} of their own",
+            f"pool: owners' NICs add up bags; cached copies: {spec.coherence}; a row from a host's "
+            f"memory takes {format_time(spec.row_ps)}, and NICs cache {spec.local_cache} of their "
+            "own",
             f"{spec.iterations} iterations after {spec.warm_up} that fill caches; without a NIC, "
             f"a message reaches the program after {format_time(spec.host_latency_ps)} (a choice)",
         ]
