@@ -103,7 +103,7 @@ class Embedding(Workload[EmbeddingSpec]):
 
     def count(self, spec: EmbeddingSpec) -> int:
         """Return the number of rows."""
-        return 1 + len(spec.pools) * len(spec.policies) * len(spec.caches)
+        return 1 + len(spec.pools) * len(spec.policies) * len(set(spec.caches))
 
     def about(self, spec: EmbeddingSpec, graph: nx.Graph[str]) -> list[str]:
         """Return lines on the workload."""
@@ -141,7 +141,7 @@ def cases(spec: EmbeddingSpec, ranks: int) -> list[Case]:
     """Return the systems that a spec compares."""
     plain = e.Exchange(ranks, spec.rows, spec.dim, spec.bags, spec.per_bag, row_ps=spec.row_ps)
     found = [Case(HOST, "-", plain, spec.host_latency_ps)]
-    for pool, policy, cache in product(spec.pools, spec.policies, spec.caches):
+    for pool, policy, cache in product(spec.pools, spec.policies, dict.fromkeys(spec.caches)):
         exchange = replace(
             plain,
             cache=cache,

@@ -75,9 +75,14 @@ class NicNetwork:
         arrays = self._network.arrays(elements, dtype, task)
         fill(arrays)
         found = self._network.run(task, arrays)
-        if hasattr(self._network, "drain"):  # credits that are on their way count for the next task
+        if self.is_virtual:  # credits that are on their way count for the next task
             self._network.drain()
         return found, arrays
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether transport goes on from task to task: live, hosts' processes end with theirs."""
+        return hasattr(self._network, "drain")
 
 
 def graph_of(spec: NicSpec) -> nx.Graph[str]:

@@ -13,6 +13,7 @@ from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import Text, label, option, whole_number
 from ringleaf.experiments.spec.network import WHERE, NetworkSpec
 from ringleaf.topologies.registry import TOPOLOGIES
+from ringleaf.units import parse_flops, parse_time
 from ringleaf.yaml_file import read_yaml
 
 POLICIES = ("lru", "lfu")
@@ -25,10 +26,24 @@ MOST_BYTES = 4 << 30
 
 def _sizes(text: str, where: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    found = tuple(dict.fromkeys(whole_number(where, part, 0) for part in parts))
+    found = tuple(whole_number(where, part, 0) for part in parts)
     if not found:
         raise ConfigError(f"{where}: must be one number at least, got {text!r}; like 0,64,256")
     return found
+
+
+def _times(text: str, where: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise ConfigError(f"{where}: must be one time at least, got {text!r}; like 5us,20us")
+    return tuple(dict.fromkeys(parse_time(part, where) for part in parts))
+
+
+def _rates(text: str, where: str) -> tuple[float, ...]:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise ConfigError(f"{where}: must be one rate at least, got {text!r}; like 1T,4T")
+    return tuple(dict.fromkeys(parse_flops(part, where) for part in parts))
 
 
 def _exponent(text: str, where: str) -> float:
@@ -48,13 +63,6 @@ class NicSpec(NetworkSpec):
         "leafspine,leaves=2,spines=2,hosts=4",
         f"Topology: {', '.join(TOPOLOGIES)}; with parameters: fattree,k=4",
         flags="--topo",
-    )
-    host_latency_ps: kinds.Time = option(
-        "10us",
-        "Time from a message's arrival to the program, where the host computes in place of its "
-        "NIC; a choice, 5us to 20us are usual",
-        flags="--host-latency",
-        name="host_latency",
     )
 
     @model_validator(mode="after")
@@ -122,11 +130,48 @@ class EmbeddingSpec(NicSpec):
         flags="--row-time",
         name="row_time",
     )
+    host_latency_ps: kinds.Time = option(
+        "10us",
+        "Time from a message's arrival to the program, where the host computes in place of its "
+        "NIC; a choice, 5us to 20us are usual",
+        flags="--host-latency",
+        name="host_latency",
+    )
     iterations: Annotated[int, kinds.whole(1, MOST_ITERATIONS)] = option(
         "4", "Iterations that are measured", flags="--iterations"
     )
     warm_up: Annotated[int, kinds.whole(0, MOST_ITERATIONS)] = option(
         "2", "Iterations before these, which fill caches", flags="--warm-up"
+    )
+
+
+class PipelineSpec(NicSpec):
+    """A network of integers whose layers are on neighbouring hosts, with and without NICs."""
+
+    widths: Annotated[tuple[int, ...], Text(_sizes, listed=True)] = option(
+        "256,512,512,512,512,512,512,512,64",
+        "Elements of a sample, then of each layer's output; a layer for each host at least",
+        flags="--widths",
+    )
+    samples: Annotated[int, kinds.whole(1, 1 << 16)] = option(
+        "64", "Samples that go through the network", flags="--samples"
+    )
+    tiles: Annotated[tuple[int, ...], Text(_sizes, listed=True)] = option(
+        "1,4,16,64", "Samples of a message: a run for each", flags="--tile", name="tile"
+    )
+    product_rates: Annotated[tuple[float, ...], Text(_rates, listed=True)] = option(
+        "4T",
+        "Multiplications per second of a NIC, and of a host: a run for each; a choice. They are "
+        "divided by SCALE, as rates of links are",
+        flags="--products",
+        name="products",
+    )
+    latencies: Annotated[tuple[int, ...], Text(_times, listed=True)] = option(
+        "5us,10us,20us",
+        "Time from a message's arrival to the program, where the host computes in place of its "
+        "NIC: a run for each; a choice",
+        flags="--host-latency",
+        name="host_latency",
     )
 
 

@@ -34,6 +34,7 @@ from ringleaf.hosts.nic.state import (
     HANDLE,
     KERNEL,
     LATENCY_PS,
+    PREPARE,
     QPS_AT,
     RC_AT,
     ROW_WORDS,
@@ -42,6 +43,7 @@ from ringleaf.hosts.nic.state import (
     TAG,
     TARGET_AT,
     TASK,
+    WAITS,
 )
 from ringleaf.units import FOREVER_PS
 
@@ -138,9 +140,18 @@ def go_on(arena: Arena, at: int, now_ps: int) -> None:
     words[at + PROGRESS] = words[transport + PROGRESS] + words[at + FINISHED]
 
 
+@inline
+def begin_if_due(arena: Arena, at: int, now_ps: int) -> None:
+    """Begin with a task that was given: live, that is when all hosts are ready."""
+    if arena.words[at + WAITS]:
+        arena.words[at + WAITS] = 0
+        handler_at(arena.words[at + KERNEL])(arena, at, BEGIN, now_ps)
+
+
 @handler
 def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     """Take a packet."""
+    begin_if_due(arena, at, now_ps)
     rc.receive(arena, arena.words[at + RC_AT], packet, now_ps)
     go_on(arena, at, now_ps)
     return 0
@@ -157,6 +168,7 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
 @handler
 def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
     """Serve the transport's timer, and the messages that are due."""
+    begin_if_due(arena, at, now_ps)
     transport = arena.words[at + RC_AT]
     if arena.words[transport + TIMER_AT_PS] <= now_ps:
         rc.fire_timer(arena, transport, 0, now_ps)
@@ -165,9 +177,11 @@ def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
 
 
 @handler
-def begin(arena: Arena, at: int, target_at: int, now_ps: int) -> int:
-    """Begin with the task whose tag is in TASK, on memory at an address."""
+def give_task(arena: Arena, at: int, target_at: int, now_ps: int) -> int:
+    """Give the task whose tag is in TASK, on memory at an address; it begins with the timer."""
     arena.words[at + TARGET_AT] = target_at
-    handler_at(arena.words[at + KERNEL])(arena, at, BEGIN, now_ps)
+    handler_at(arena.words[at + KERNEL])(arena, at, PREPARE, now_ps)
     go_on(arena, at, now_ps)
+    arena.words[at + WAITS] = 1
+    arena.words[at + TIMER_AT_PS] = now_ps
     return 0

@@ -12,9 +12,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ringleaf.arena import Store
-from ringleaf.compiled import address_of, inline
+from ringleaf.compiled import address_of
 from ringleaf.hosts.agent import AGENT_WORDS, COMPLETIONS_AT, make_agent, make_ring
-from ringleaf.units import PS_PER_S
 
 UDP_PORT = 4792
 """The port of NICs' messages: the one after RoCEv2's, a choice."""
@@ -38,13 +37,15 @@ CALENDAR_COUNT = AGENT_WORDS + 12
 CALENDAR_ROOM = AGENT_WORDS + 13
 FINISHED = AGENT_WORDS + 14  # tasks so far
 AHEAD = AGENT_WORDS + 15  # 1: the next task's messages are expected already
-OWN_WORDS = 16
+WAITS = AGENT_WORDS + 16  # 1: the task that was given has not begun
+OWN_WORDS = 17
 
 # A row of the calendar: messages are handled in the order of their arrival.
 ROW_WORDS = 3  # due_ps, tag, bytes
 
 # The events that a kernel is told of; TAG and SIZE_BYTES belong to the last three.
-BEGIN = 0  # a task has been given
+PREPARE = 4  # a task has been given: expect its messages
+BEGIN = 0  # the task begins
 ARRIVED = 1  # a message is here: the kernel returns the time that it will compute for it
 HANDLE = 2  # that time is over
 SENT = 3  # a message that was posted is acknowledged
@@ -93,9 +94,3 @@ def make_nic(
     words[at + QPS_AT] = qps_at
     words[at + CALENDAR_AT], words[at + CALENDAR_ROOM] = calendar_at, room
     return at
-
-
-@inline
-def time_of(amount: int, rate: int) -> int:
-    """Return the picoseconds that an amount takes at a rate per second; 0: no time at all."""
-    return 0 if rate == 0 else amount * PS_PER_S // rate

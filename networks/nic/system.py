@@ -36,6 +36,11 @@ def everybody(rank: int, ranks: int) -> list[int]:
     return [peer for peer in range(ranks) if peer != rank]
 
 
+def neighbours(rank: int, ranks: int) -> list[int]:
+    """Return the ranks before and after a rank."""
+    return [peer for peer in (rank - 1, rank + 1) if 0 <= peer < ranks]
+
+
 @dataclass(frozen=True, slots=True)
 class Nics:
     """The NICs of a network, as a `ringleaf.ina.systems.Aggregator`.
@@ -65,14 +70,14 @@ class Nics:
         now_ps: int,
         priority: int = 0,
     ) -> int:
-        """Begin a rank's task on its memory; return the agent that reports `tag` when it is done.
+        """Give a rank its task, on its memory; return the agent that reports `tag` when it is done.
 
         Elements, their type and the priority are not looked at.
         """
         del elements, dtype, priority
         at = self.agents[rank].block
         arena.words[at + TASK] = tag
-        agent.begin(arena, at, address, now_ps)
+        agent.give_task(arena, at, address, now_ps)
         return at
 
     def raise_priority(self, arena: Arena, rank: int, priority: int) -> None:

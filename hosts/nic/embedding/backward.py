@@ -129,7 +129,6 @@ def begin_backward(arena: Arena, at: int, now_ps: int) -> None:
             n[COHERENCE_BYTES] += 4
     n[FIRST_LEFT] = ranks
     n[SECOND_LEFT] = ranks if n[CAPACITY] > 0 else 1
-    expect_task(arena, at, n, n[CAPACITY])
     put_off(arena, at, spend(arena, at, own_ps, now_ps), OWN, 0)
     for step in range(1, ranks):
         peer = (rank + step) % ranks

@@ -160,7 +160,6 @@ def begin_forward(arena: Arena, at: int, now_ps: int) -> None:
         if n[POOLS]:
             pool_bag(arena, n, peers, lists, rows, bag)
     n[FIRST_LEFT], n[SECOND_LEFT] = ranks - 1, ranks
-    expect_task(arena, at, n, 1)
     put_off(arena, at, spend(arena, at, own_ps, now_ps), OWN, 0)
     for step in range(1, ranks):
         peer = (rank + step) % ranks

@@ -12,12 +12,13 @@ from ringleaf.hosts.nic.embedding.backward import (
 from ringleaf.hosts.nic.embedding.forward import (
     FIRST,
     begin_forward,
+    expect_task,
     handle_forward,
     time_of_lookups,
 )
 from ringleaf.hosts.nic.embedding.sizes import FORWARD
-from ringleaf.hosts.nic.embedding.state import PHASE, open_exchange
-from ringleaf.hosts.nic.state import ARRIVED, BEGIN, SENT, TAG
+from ringleaf.hosts.nic.embedding.state import CAPACITY, PHASE, open_exchange
+from ringleaf.hosts.nic.state import ARRIVED, BEGIN, PREPARE, SENT, TAG
 
 
 @handler
@@ -25,7 +26,9 @@ def kernel(arena: Arena, at: int, event: int, now_ps: int) -> int:
     """Take note of an event; return the time to compute for a message that has come."""
     n = open_exchange(arena, at).numbers
     is_forward = n[PHASE] == FORWARD
-    if event == BEGIN:
+    if event == PREPARE:
+        expect_task(arena, at, n, 1 if is_forward else n[CAPACITY])
+    elif event == BEGIN:
         if is_forward:
             begin_forward(arena, at, now_ps)
         else:
