@@ -16,6 +16,8 @@ from ringleaf.experiments.folder import REPORT, write_text
 from ringleaf.experiments.jobs import drawing as jobs
 from ringleaf.experiments.jobs.results import KIND as JOBS
 from ringleaf.experiments.network import build_topology, scale_rates
+from ringleaf.experiments.nic import report as nic
+from ringleaf.experiments.nic.results import KIND as NIC
 from ringleaf.experiments.spec.options import make_command
 from ringleaf.experiments.topology_copy import kept_topology
 from ringleaf.experiments.train import drawing as train
@@ -52,6 +54,8 @@ def redraw(folder: Path, perform: Perform = in_turn) -> list[Path]:
         return jobs.redraw(folder, perform)
     if kind == WORKLOAD:
         return work.redraw(folder, perform)
+    if kind == NIC:
+        return nic.redraw(folder, perform)
     run = results.read_run(folder)
     if not run.rows:
         raise ConfigError(

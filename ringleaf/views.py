@@ -39,21 +39,66 @@ def _type_window(_context: Any) -> Any:
 @lower_builtin(window, types.Array, types.Integer, types.Integer)
 @lower_builtin(window, ArenaArray, types.Integer, types.Integer)
 def _lower_window(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    array = signature.args[0]
-    view = make_array(signature.return_type)(context, builder)
-    item = context.get_constant(
-        types.intp, context.get_abi_sizeof(context.get_data_type(array.dtype))
-    )
+    data = _data(context, builder, signature.args[0], args[0], args[1])
+    return _view(context, builder, signature.return_type, data, args[2])
+
+
+def _view(context: Any, builder: Any, kind: Any, data: Any, count: Any) -> Any:
+    """Return a view of `count` items from a pointer on."""
+    view = make_array(kind)(context, builder)
+    item_type = context.get_data_type(kind.dtype)
+    item = context.get_constant(types.intp, context.get_abi_sizeof(item_type))
     populate_array(
         view,
-        data=_data(context, builder, array, args[0], args[1]),
-        shape=cgutils.pack_array(builder, [args[2]]),
+        data=builder.bitcast(data, item_type.as_pointer()),
+        shape=cgutils.pack_array(builder, [count]),
         strides=cgutils.pack_array(builder, [item]),
         itemsize=item,
         meminfo=None,
         parent=None,
     )
     return view._getvalue()
+
+
+def int64_at(array: Any, start: int, count: int) -> Any:
+    """Return `count` integers of 64 bits that bytes hold, from a multiple of 8 on."""
+    return array[start : start + 8 * count].view(np.int64)
+
+
+def uint32_at(array: Any, start: int, count: int) -> Any:
+    """Return `count` integers of 32 bits that bytes hold, from a multiple of 4 on."""
+    return array[start : start + 4 * count].view(np.uint32)
+
+
+def float32_at(array: Any, start: int, count: int) -> Any:
+    """Return `count` floats that bytes hold, from a multiple of 4 on."""
+    return array[start : start + 4 * count].view(np.float32)
+
+
+def int8_at(array: Any, start: int, count: int) -> Any:
+    """Return `count` integers of 8 bits that bytes hold."""
+    return array[start : start + count].view(np.int8)
+
+
+def _reinterpret(function: Any, item: Any) -> None:
+    """Let compiled code have a view of other items than an array's own."""
+
+    def type_of(_context: Any) -> Any:
+        return lambda array, start, count: types.Array(item, 1, "C")
+
+    def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = _data(context, builder, signature.args[0], args[0], args[1])
+        return _view(context, builder, signature.return_type, data, args[2])
+
+    type_callable(function)(type_of)
+    for kind in (types.Array, ArenaArray):
+        lower_builtin(function, kind, types.Integer, types.Integer)(lower)
+
+
+_reinterpret(int64_at, types.int64)
+_reinterpret(uint32_at, types.uint32)
+_reinterpret(float32_at, types.float32)
+_reinterpret(int8_at, types.int8)
 
 
 def prefetch(array: Any, at: int) -> None:

@@ -17,6 +17,7 @@ from ringleaf.experiments.console import FAILURE, USAGE, complain, say
 COMMANDS = {
     "run": "commands.run",
     "train": "train.command",
+    "nic": "nic.command",
     "plot": "commands.plot",
     "compare": "commands.compare",
     "step": "stepper.command",

@@ -31,7 +31,12 @@ from ringleaf.hosts.rc.state import (
     set_priority,
     set_rate,
 )
-from ringleaf.hosts.rc.wire import DEFAULT_PARTITION, FULL_MEMBER, PACKET_OVERHEAD_BYTES
+from ringleaf.hosts.rc.wire import (
+    DEFAULT_PARTITION,
+    FULL_MEMBER,
+    PACKET_OVERHEAD_BYTES,
+    UDP_PORT,
+)
 
 __all__ = [
     "COPY",
@@ -43,6 +48,7 @@ __all__ = [
     "RECEIVED",
     "RING",
     "SENT",
+    "UDP_PORT",
     "WINDOW",
     "QpEnd",
     "add_qps",

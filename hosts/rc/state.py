@@ -19,7 +19,7 @@ from ringleaf.headers import (
     write_priority,
     write_udp,
 )
-from ringleaf.hosts.agent import AGENT_WORDS, HOST, make_agent
+from ringleaf.hosts.agent import AGENT_WORDS, HOST, UDP_PORT_LOW, make_agent
 from ringleaf.hosts.congestion.control import GAIN, ONE_GAIN, Controller, make_control
 from ringleaf.hosts.congestion.control import WINDOW as CONTROL_WINDOW
 from ringleaf.hosts.congestion.telemetry import TELEMETRY_BYTES
@@ -121,6 +121,7 @@ def make_rc(
     min_timeout_ps: int,
     rnr_wait_ps: int,
     has_data: bool = True,
+    udp_port: int = UDP_PORT,
 ) -> int:
     """Return the offset of an rc agent without queue pairs; `add_qps` makes them.
 
@@ -133,13 +134,14 @@ def make_rc(
         min_timeout_ps: Floor of the timeout; twice as much is its value before any sample.
         rnr_wait_ps: Time that a sender waits when no receive was posted.
         has_data: Whether messages that arrive are written to memory.
+        udp_port: The port that it sends to and is sent to; its peers have the same.
 
     Raises:
         ProtocolError: If a number is out of range.
     """
     if mtu < 1 or not 1 <= window <= MOST_WINDOW:
         raise ProtocolError(f"rc on h{host}: mtu and window must be >= 1, got {mtu}, {window}")
-    at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(UDP_PORT, UDP_PORT))
+    at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(udp_port, udp_port))
     words = store.arena.words
     words[at + MTU], words[at + WINDOW] = mtu, window
     words[at + HAS_DATA] = has_data
@@ -217,12 +219,13 @@ def connect_qps(store: Store, ends: Sequence[QpEnd]) -> None:
     rows = words[agents + QPS_AT] + number * QP_WORDS
     words[rows[:, None] + np.arange(QP_WORDS)] = states
     heads = store.arena.bytes[heads_at:][: len(ends) * TEMPLATE_BYTES]
-    _write_heads(heads.reshape(len(ends), TEMPLATE_BYTES), ends)
+    port = int(words[ends[0].agent + UDP_PORT_LOW])
+    _write_heads(heads.reshape(len(ends), TEMPLATE_BYTES), ends, port)
 
 
-def _write_heads(heads: npt.NDArray[np.uint8], ends: Sequence[QpEnd]) -> None:
+def _write_heads(heads: npt.NDArray[np.uint8], ends: Sequence[QpEnd], port: int) -> None:
     """Write the templates of heads; checksums are written when a packet is sent."""
-    write_udp(heads[0], ends[0].macs, ends[0].addresses, (ends[0].source_port, UDP_PORT), 0)
+    write_udp(heads[0], ends[0].macs, ends[0].addresses, (ends[0].source_port, port), 0)
     heads[1:] = heads[0]
     for at, size, values in (
         (0, 6, [end.macs[1] for end in ends]),

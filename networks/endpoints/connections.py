@@ -51,8 +51,10 @@ class Connections:
         *,
         ring: int,
         rtt_ps: int,
+        udp_port: int = rc.UDP_PORT,
     ) -> None:
         self._store = store
+        self._udp_port = udp_port
         self._graph = graph
         self._hosts = hosts(graph)
         self._nodes = [[index(host) for host in group.nodes] for group in groups]
@@ -98,6 +100,7 @@ class Connections:
             min_timeout_ps=2 * rtt_ps + 4 * window * full_ps,
             rnr_wait_ps=rtt_ps,
             has_data=options.has_data,
+            udp_port=self._udp_port,
         )
 
     def _window(self, rate_bps: int) -> int:

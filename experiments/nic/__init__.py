@@ -1,0 +1,1 @@
+"""Workloads that NICs compute: their command, runs, results, figures and reports."""

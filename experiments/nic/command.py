@@ -1,0 +1,73 @@
+"""`ringleaf nic`: workloads that NICs compute, and hosts without for comparison."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ringleaf.experiments.checks import check_machine_for
+from ringleaf.experiments.console import FAILURE, Debug, guard, say
+from ringleaf.experiments.folder import check_out
+from ringleaf.experiments.nic.spec import NicSpec, read_spec
+from ringleaf.experiments.nic.workload import Workload
+from ringleaf.experiments.spec.network import VIRTUAL
+from ringleaf.experiments.spec.options import options_of
+from ringleaf.experiments.spec.typed import with_options
+from ringleaf.hosts.nic.registry import OFFLOADS
+
+SpecFile = Annotated[
+    Path | None, typer.Option("--spec", help="YAML file of these options; typed options go before.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print summary.json in place of the table.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print the resolved options as JSON, and stop.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command, with a command below it for each workload."""
+    below = typer.Typer(no_args_is_help=True, help="Workloads that NICs compute.")
+    for name in OFFLOADS:
+        workload: Workload[Any] = import_module(OFFLOADS[name].workload).WORKLOAD
+        given = {key: each for key, each in options_of(workload.spec).items() if each.flags}
+        command = with_options(_command_for(workload), given)
+        below.command(name, help=f"Run the {OFFLOADS[name].title}.")(guard(command))
+    app.add_typer(below, name="nic")
+
+
+def _command_for(workload: Workload[Any]) -> Callable[..., None]:
+    def command(
+        typed: Mapping[str, str],
+        spec: SpecFile = None,
+        dry_run: DryRun = False,
+        as_json: AsJson = False,
+        debug: Debug = False,
+    ) -> None:
+        given = read_spec(spec, typed)
+        name = spec.stem if spec else workload.name
+        where = f"spec {spec}: " if spec else ""
+        read: NicSpec = workload.spec.read({"out": str(Path("runs") / name), **given}, where)
+        check_out(read.out)
+        if dry_run:
+            say(json.dumps(read.plain(), indent=2))
+            return
+        if read.net != VIRTUAL:
+            check_machine_for(read)
+        from ringleaf.experiments.nic.session import run  # loads NetworkX
+
+        found = run(workload, read, given, _ignore if as_json else say)
+        if as_json:
+            say((read.out / "summary.json").read_text().rstrip())
+        if found.wrong:
+            raise typer.Exit(FAILURE)
+
+    return command
+
+
+def _ignore(line: str) -> None:
+    pass

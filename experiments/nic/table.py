@@ -1,0 +1,60 @@
+"""The table on stdout: lines with `#` are comments, rows suit awk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import networkx as nx
+
+from ringleaf.experiments.conditions import inside_nodes
+from ringleaf.experiments.nic.spec import NicSpec
+from ringleaf.experiments.nic.workload import Column, Row, SomeSpec, Workload
+from ringleaf.experiments.spec.network import VIRTUAL
+from ringleaf.topologies.kinds import describe, link_kinds
+
+
+def clock_of(spec: NicSpec) -> str:
+    """Return the name of the clock that times are of."""
+    return "simulated" if spec.net == VIRTUAL else "wall-clock"
+
+
+def about(workload: Workload[SomeSpec], spec: SomeSpec, graph: nx.Graph[str]) -> list[str]:
+    """Return lines on the workload and its network."""
+    where = "simulated time"
+    if spec.net != VIRTUAL:
+        where = f"wall-clock time on Mininet, {spec.switch} switches, rates divided by {spec.scale}"
+    nodes = inside_nodes(spec.switch_delay_ps, spec.host_delay_ps, spec.message_overhead_ps)
+    return [
+        *workload.about(spec, graph),
+        f"{graph.graph['name']}, {describe(link_kinds(graph))}; {where}; seed {spec.seed}",
+        nodes if spec.net == VIRTUAL else "switches and hosts take what this machine needs",
+    ]
+
+
+def head(workload: Workload[SomeSpec], lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines before the first row."""
+    first, *others = lines
+    yield f"# Ringleaf: {first}"
+    yield from (f"# {line}" for line in others)
+    yield from (f"# {line}" for line in workload.notes)
+    yield "#"
+    yield "#" + _line(workload.columns, (each.title for each in workload.columns))[1:]
+    yield "#" + _line(workload.columns, (each.unit for each in workload.columns))[1:]
+
+
+def line(columns: Sequence[Column], row: Row) -> str:
+    """Return a row as a line."""
+    return _line(columns, (each.show(row[each.name]) for each in columns))
+
+
+def foot(rows: Sequence[Row], wall_s: float) -> Iterator[str]:
+    """Yield the lines after the last row."""
+    wrong = sum(int(row["wrong"]) for row in rows)
+    hops = sum(int(row["packet_hops"]) for row in rows)
+    yield f"# wrong values: {wrong} {'FAILED' if wrong else 'OK'}"
+    yield f"# {hops / 1e6:.2f} M packet-hops in {wall_s:.1f} s"
+
+
+def _line(columns: Sequence[Column], cells: Iterable[str]) -> str:
+    widths = [each.width for each in columns]
+    return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()

@@ -1,0 +1,1 @@
+"""SmartNICs: agents that compute on a host's NIC, beside its transport."""

@@ -1,0 +1,1 @@
+"""The exchange of embedding vectors between NICs, forward and backward."""

@@ -1,0 +1,1 @@
+"""The workloads that NICs are given, a file each."""

@@ -1,0 +1,99 @@
+"""The layers of a network of integers, and the stages that they are divided into.
+
+A layer multiplies a vector of 8-bit integers by a matrix, shifts the sums right, and cuts them to
+0 to 127: a ReLU, as quantised networks have it. All that is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from ringleaf.errors import ConfigError
+
+Int8 = npt.NDArray[np.int8]
+
+LARGEST = 127
+MOST_WEIGHT = 7
+MOST_WIDTH = 1 << 14  # so that sums fit 32 bits
+MOST_MESSAGES = 1 << 13
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """A dense layer.
+
+    Attributes:
+        weights: (outputs, inputs).
+        shift: Bits by which sums are shifted right.
+    """
+
+    weights: Int8
+    shift: int
+
+    @property
+    def inputs(self) -> int:
+        return self.weights.shape[1]
+
+    @property
+    def outputs(self) -> int:
+        return self.weights.shape[0]
+
+    @property
+    def products(self) -> int:
+        """Multiplications for one sample."""
+        return self.weights.size
+
+    def __call__(self, samples: Int8) -> Int8:
+        """Return the layer's outputs, (samples, outputs), for (samples, inputs)."""
+        sums = samples.astype(np.int64) @ self.weights.T.astype(np.int64)
+        return np.clip(sums >> self.shift, 0, LARGEST).astype(np.int8)
+
+
+def make_layers(widths: Sequence[int], seed: int) -> list[Layer]:
+    """Return layers with random weights.
+
+    Args:
+        widths: Elements of the inputs, then of each layer's outputs.
+        seed: Seed of the weights.
+
+    Raises:
+        ConfigError: If there is no layer, or a width is out of range.
+    """
+    if len(widths) < 2:
+        raise ConfigError(f"widths: must be two at least, got {list(widths)}; like 256,512,64")
+    if not all(1 <= width <= MOST_WIDTH for width in widths):
+        raise ConfigError(f"widths: must be 1 to {MOST_WIDTH}, got {list(widths)}")
+    rng = np.random.default_rng(seed)
+    made = []
+    for inputs, outputs in pairwise(widths):
+        weights = rng.integers(-MOST_WEIGHT, MOST_WEIGHT + 1, (outputs, inputs)).astype(np.int8)
+        # Sums spread by about 4 times sqrt(inputs) times an input's size: outputs stay as large.
+        made.append(Layer(weights, (inputs.bit_length() + 1) // 2 + 1))
+    return made
+
+
+def divide(layers: Sequence[Layer], stages: int) -> list[list[Layer]]:
+    """Return the layers of each stage: neighbours, as many in each, the first ones have more.
+
+    Raises:
+        ConfigError: If there are fewer layers than stages.
+    """
+    if len(layers) < stages:
+        raise ConfigError(
+            f"widths: must be of {stages} layers at least, one for each host, got {len(layers)}; "
+            f"take hosts: {len(layers)}"
+        )
+    edges = [-(-len(layers) * stage // stages) for stage in range(stages + 1)]
+    return [list(layers[a:b]) for a, b in pairwise(edges)]
+
+
+def infer(layers: Sequence[Layer], samples: Int8) -> Int8:
+    """Return the outputs of all layers, one after the other: the reference of all runs."""
+    for layer in layers:
+        samples = layer(samples)
+    return samples

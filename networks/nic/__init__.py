@@ -1,0 +1,1 @@
+"""Networks whose hosts have NICs that compute."""
