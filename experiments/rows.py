@@ -55,7 +55,7 @@ KINDS = (
         "python -m ringleaf.experiments.studies.sparse_volume --name {}",
     ),
     Kind("controller", CONTROLLERS, LIVE, "ringleaf run --cc {}"),
-    Kind("scheduler", SCHEDULERS, VIRTUAL, "ringleaf run --spec JOBS.yaml --order {}"),
+    Kind("scheduler", SCHEDULERS, LIVE, "ringleaf run --spec JOBS.yaml --order {}"),
     Kind("topology", TOPOLOGIES, LIVE, "ringleaf run --topo {}"),
     Kind("machine", MACHINES, LIVE, "ringleaf run --topo fattree,node={}"),
 )

@@ -10,7 +10,7 @@ from ringleaf.errors import ConfigError, choose
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a text says.
+    """The settings that a text gives.
 
     Attributes:
         first: The text before the first comma; empty: not given.

@@ -29,7 +29,7 @@ SETTINGS = {
     "threshold": "2.5",
     "onebit-adam": "1",
 }
-"""What stands behind the names of those that need it."""
+"""The argument that a compressor is measured with, for those that need one."""
 
 
 def text_of(name: str) -> str:

@@ -62,7 +62,7 @@ def test_there_are_many() -> None:
 def test_what_is_carried_is_written_and_read_without_loss(
     name: str, elements: int, seed: int, cut: int
 ) -> None:
-    """Of whole messages, of parts of them, and of a sum of two ranks'."""
+    """Codecs keep whole messages, parts of them, and a sum of two ranks'."""
     values, codec = normal(elements, seed), codec_of(parse_compressor(TEXTS[name]))
     carried = [make(TEXTS[name], rank, 2).carry(values, seed) for rank in range(2)]
     if codec is None:
@@ -90,7 +90,7 @@ def test_codecs_write_anything_and_survive_anything(name: str, data: bytes, coun
 @given(st.integers(1, 200), st.integers(1, 5))
 @settings(max_examples=20)
 def test_feedback_identity(name: str, elements: int, steps: int) -> None:
-    """What is sent and what is left are what came and what was left, bit for bit."""
+    """The message and the new rest together are the input and the old rest, bit for bit."""
     memory = Feedback(parse_compressor(TEXTS[name]))
     if memory.copy().has_memory:  # type: ignore[attr-defined]
         return

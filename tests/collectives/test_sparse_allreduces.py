@@ -161,7 +161,7 @@ def test_oktopks_first_step_is_exact() -> None:
 
 
 def test_words_of_the_others_are_the_published_ones() -> None:
-    """Of 8 ranks and k = 50: 2 k (n - 1), the root 2 k log2 n, the leader k + 2 (n - 1) / n k."""
+    """With 8 ranks and k = 50: 2 k (n - 1), the root 2 k log2 n, the leader k + 2 (n - 1) / n k."""
     ranks, count = 8, 50
     for text, most in (
         ("topka", 2 * count * (ranks - 1)),
@@ -203,7 +203,7 @@ def test_fitted_values_come_back_nearly(count: int, seed: int) -> None:
 
 
 def test_segments_are_shares_of_more_than_thirty() -> None:
-    """Of 1000: 1/5, 1/10, 1/30, and the rest; 1/100 would be 10."""
+    """With 1000 elements: 1/5, 1/10, 1/30, and the rest; 1/100 would be 10."""
     assert segments(1000) == [33, 100, 200, 667]
     assert segments(100_000)[:6] == [33, 100, 333, 1000, 3333, 10_000]
     assert segments(20) == [20]

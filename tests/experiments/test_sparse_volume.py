@@ -18,7 +18,7 @@ def test_all_sparse_allreduces_have_bounds() -> None:
 
 
 def test_bounds_by_hand() -> None:
-    """Of 8 ranks, 1 024 elements and 64 sent: 2 k = 128 words of pairs."""
+    """With 8 ranks, 1 024 elements and 64 sent: 2 k = 128 words of pairs."""
     v = Volume(8, 1024, 64)
     assert WORDS["topka"](v)[1] == 128 * 7
     assert WORDS["gtopk"](v)[1] == 128 * 3

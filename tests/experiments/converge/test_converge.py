@@ -76,7 +76,7 @@ def test_local_sgd_communicates_every_h_steps(carrier: Carrier) -> None:
 
 
 def test_ranks_that_are_not_drawn_add_nothing(carrier: Carrier) -> None:
-    """Of one client and one step: the mean is that client's step."""
+    """With one client and one step, the mean is that client's step."""
     made = setup(carrier, steps=1, share=0.25, local=1)
     training = made.training
     start = training.start()
@@ -149,7 +149,7 @@ def test_messages_arrive_whatever_their_lengths(carrier: Carrier) -> None:
 
 
 def test_two_sided_compression_keeps_the_rest_of_sums(carrier: Carrier) -> None:
-    """What came in is what came out and what ranks and owners keep."""
+    """Inputs equal outputs and the rests that ranks and owners keep."""
     made = [TwoSided(parse_compressor("efsign"), rank, 4) for rank in range(4)]
     chance, came, went = np.random.default_rng(1), np.zeros(10), np.zeros(10)
     for step in range(3):
