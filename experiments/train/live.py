@@ -14,16 +14,13 @@ from contextlib import contextmanager
 from ringleaf.arena import Store
 from ringleaf.experiments.network import common_options
 from ringleaf.experiments.testbed import open_testbed
-from ringleaf.experiments.train.calls import PAIRED
+from ringleaf.experiments.train.ahead import AheadCarrier
 from ringleaf.experiments.train.carrier import Carrier, PlayingNetwork, Teams
 from ringleaf.experiments.train.emulated import make_groups
 from ringleaf.experiments.train.hosting import Hosting
-from ringleaf.experiments.train.parts import Collective
-from ringleaf.experiments.train.rooms import FixedLodgings, Lodging, Need
-from ringleaf.experiments.train.ways import Way
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.networks.endpoints.endpoints import Endpoints
-from ringleaf.networks.endpoints.operation import Combine, Operation
+from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.networks.mininet.network import MininetNetwork, Testbed
 from ringleaf.networks.outcome import RunResult
 from ringleaf.units import PS_PER_S
@@ -69,7 +66,7 @@ class LiveNetwork:
         self._network.close()
 
 
-class LiveCarrier(Carrier):
+class LiveCarrier(AheadCarrier):
     """Carries the collectives of ranks on a testbed.
 
     Args:
@@ -89,14 +86,6 @@ class LiveCarrier(Carrier):
         )
         self._hosting, self._testbed = hosting, testbed
         self._live: LiveNetwork | None = None  # the last
-        self._needs: dict[object, Need] = {}
-        self._housed = 0  # needs that the network has rooms for
-        self._channels: dict[object, int] = {}
-
-    def build(self) -> list[tuple[Executors, Combine]]:
-        """Return the executors of all operations that there may be; as `Planner` has it."""
-        assert isinstance(self._lodging, FixedLodgings)
-        return self._lodging.built
 
     def start(self, now_ps: int) -> None:
         self._tell_time(now_ps)
@@ -113,8 +102,12 @@ class LiveCarrier(Carrier):
         assert self._live is not None
         self._live.now_ps = now_ps
 
+    def _made(self) -> dict[Hashable, Executors]:
+        assert self._live is not None
+        return self._live.executors
+
     def _build_live(self, teams: Teams) -> PlayingNetwork:
-        """Return a network for these groups: the last one, if it has them, and none aggregates.
+        """Return a network for these groups: the last one, if none aggregates.
 
         Hosts begin anew with each play, so switches that aggregate must do so, too.
         """
@@ -130,29 +123,3 @@ class LiveCarrier(Carrier):
             self._live = LiveNetwork(network)
         self._live.now_ps = 0
         return self._live
-
-    def _lodge(self) -> Lodging:
-        assert self._live is not None
-        self._look_ahead()  # again, as there is a network by now
-        self._housed = len(self._needs)
-        needs = list(self._needs.values())
-        return FixedLodgings(self._live.endpoints, needs, self._live.executors)
-
-    @property
-    def _has_outgrown(self) -> bool:
-        return super()._has_outgrown or len(self._needs) > self._housed
-
-    def _want(self, way: Way, collective: Collective) -> bool:
-        wants_team = super()._want(way, collective)
-        if len(collective.members) < 2 or not way.elements or self._live is None:
-            return wants_team
-        _, need = self._need(collective, way)
-        is_new = need.key not in self._needs
-        self._needs.setdefault(need.key, need)
-        return wants_team or is_new
-
-    def _channel(self, collective: Collective, place: int) -> int:
-        """Return the channel of a row of calls, of which one at a time is under way."""
-        ends = collective.members if collective.call.kind in PAIRED else ()
-        row = collective.group, ends
-        return self._channels.setdefault(row, len(self._channels))
