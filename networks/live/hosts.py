@@ -11,9 +11,7 @@ import networkx as nx
 
 from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.hosts.plan import Plans
 from ringleaf.networks.endpoints.endpoints import Endpoints
-from ringleaf.networks.endpoints.operation import Combine
 from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.groups import Group, whole
 from ringleaf.networks.live.crew import STALL_S, Crew
@@ -109,14 +107,11 @@ class LiveHosts(GivesTensors):
         switches_s: Clock = lambda: 0.0,
         explain: Callable[[], Sequence[str]] = tuple,
         stall_s: float = STALL_S,
-        group: int = 0,
-        parts: Plans | None = None,
-        combine: Combine | None = None,
     ) -> LiveOutcome:
         """Run a collective on the ranks' tensors, in place.
 
         Args:
-            schedule: For as many ranks as the group has hosts.
+            schedule: For as many ranks as the first group has hosts.
             tensors: One per rank, of shape (elements,) and one type.
             places: The places of the hosts, in their order.
             watched: Descriptors that become readable when a process that the network needs
@@ -125,18 +120,13 @@ class LiveHosts(GivesTensors):
             switches_s: Returns the processor time of the switches' processes so far.
             explain: Returns possible reasons why nothing gets through.
             stall_s: Time without any progress after which the run fails.
-            group: The group that takes part.
-            parts: The nodes' plans; None: chunks are nearly equal.
-            combine: Reduces elements; None: compiled code adds them.
 
         Raises:
             ConfigError: If schedule, tensors and hosts don't fit one another.
             BackendError: If a process ends too early, or there is no progress any more.
         """
         with (
-            self.endpoints.operation(
-                schedule, as_arrays(tensors), group=group, parts=parts, combine=combine
-            ) as operation,
+            self.endpoints.operation(schedule, as_arrays(tensors)) as operation,
             Crew(
                 places,
                 self.endpoints,
@@ -150,7 +140,7 @@ class LiveHosts(GivesTensors):
         ):
             stopwatch = Stopwatch(switches_s)
             finish_ps, counters = crew.run(operation, stopwatch)
-            members = [index(host) for host in self.groups[group].hosts]
+            members = [index(host) for host in self.groups[0].hosts]
             return LiveOutcome([finish_ps[each] for each in members], counters, stopwatch)
 
     def led_crew(

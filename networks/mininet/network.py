@@ -14,11 +14,9 @@ import numpy as np
 from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES
-from ringleaf.hosts.plan import Plans
 from ringleaf.ina.registry import program_of
 from ringleaf.networks.endpoints.director import Planner
 from ringleaf.networks.endpoints.endpoints import Endpoints
-from ringleaf.networks.endpoints.operation import Combine
 from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.forwarding import forwarding_entities, program_entities
 from ringleaf.networks.groups import Group
@@ -168,15 +166,10 @@ class MininetNetwork(GivesTensors):
         schedule: Schedule,
         tensors: Sequence[torch.Tensor | Array],
         tell: Callable[[int], None] | None = None,
-        *,
-        group: int = 0,
-        parts: Plans | None = None,
-        combine: Combine | None = None,
     ) -> RunResult:
         """Run a collective on the ranks' tensors, in place, and return its result.
 
-        `tell` is not called: hosts are processes that count for themselves. The others are as
-        `LiveHosts.run` has them.
+        `tell` is not called: hosts are processes that count for themselves.
 
         Raises:
             ConfigError: If schedule, tensors and network don't fit one another.
@@ -192,9 +185,6 @@ class MininetNetwork(GivesTensors):
             switches_s=self._fabric.cpu_s,
             explain=self._fabric.cut_links,
             stall_s=self._stall_s,
-            group=group,
-            parts=parts,
-            combine=combine,
         )
         return self._result(outcome, before, time.monotonic() - wall_s)
 
