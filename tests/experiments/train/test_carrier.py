@@ -15,6 +15,7 @@ from ringleaf.experiments.train.definition import wrong_elements
 from ringleaf.experiments.train.parts import CallError, Collective, Part
 from ringleaf.experiments.train.rules import parse_rules
 from ringleaf.experiments.train.ways import Ways
+from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.units import PS_PER_US, serialize_ps
 
 Steps = Generator[list[int], None, None]
@@ -201,10 +202,29 @@ def iterating(iterations: int) -> Callable[[Rank], Steps]:
 PAIRS = {"pair 0": [0, 1], "pair 1": [2, 3]}
 
 
+class Watched(AheadCarrier):
+    """Sees to it that operations under way have channels of their own."""
+
+    def start(self, now_ps: int) -> None:
+        super().start(now_ps)
+        self.busy: set[tuple[int, int]] = set()
+
+    def take_operations(self) -> list[Operation]:
+        operations = super().take_operations()
+        for place in [(each.group, each.channel) for each in operations]:
+            assert place not in self.busy
+            self.busy.add(place)
+        return operations
+
+    def finish(self, operation: Operation, now_ps: int) -> None:
+        self.busy.remove((operation.group, operation.channel))
+        super().finish(operation, now_ps)
+
+
 @pytest.mark.parametrize("rules", ["ring", "allreduce@2:switchml, ring"])
 def test_rooms_that_are_made_ahead_serve_all_iterations(rules: str) -> None:
     wires = [
-        Wires([iterating(iterations)] * 4, rules=rules, groups=PAIRS, carrier=AheadCarrier).run()
+        Wires([iterating(iterations)] * 4, rules=rules, groups=PAIRS, carrier=Watched).run()
         for iterations in (1, 4)
     ]
 
