@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
+from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.experiments.train.carried import (
     Carried,
@@ -28,12 +30,12 @@ from ringleaf.experiments.train.carried import (
 )
 from ringleaf.experiments.train.fabric import Fabric
 from ringleaf.experiments.train.parts import CallError, Collective
-from ringleaf.experiments.train.rooms import ExecutorRooms, Rooms, Tensors
+from ringleaf.experiments.train.rooms import Lodging, Lodgings, Need, Room, Tensors
 from ringleaf.experiments.train.ways import Way, Ways, among
 from ringleaf.hosts.plan import Plans, plans
+from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.operation import Operation, add
 from ringleaf.networks.outcome import RunResult
-from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.tensors import Array
 from ringleaf.units import FOREVER_PS
 
@@ -46,12 +48,31 @@ class _UnderWay:
     collective: Collective
     way: Way
     begin_ps: int
-    place: int  # among the network's groups
-    channel: int
-    key: tuple[object, ...]
-    pieces: list[tuple[int, int]]
-    tensors: Tensors
+    need: Need
+    room: Room
     inputs: list[Array]
+
+
+class PlayingNetwork(Protocol):
+    """The interface that a carrier needs of a network."""
+
+    @property
+    def now_ps(self) -> int:
+        """Its time."""
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """Its hosts."""
+
+    @property
+    def store(self) -> Store:
+        """Their store."""
+
+    def play(self, director: Carrier) -> RunResult:
+        """Let a carrier run collectives until it has no more to start."""
+
+    def close(self) -> None:
+        """End it."""
 
 
 class Carrier:
@@ -74,7 +95,7 @@ class Carrier:
         ways: Ways,
         data: Data,
         *,
-        build: Callable[[Teams], VirtualNetwork],
+        build: Callable[[Teams], PlayingNetwork],
         converse: Callable[[bool], None],
         check: Check,
         note: Note,
@@ -108,11 +129,18 @@ class Carrier:
             self._wanted = []
             self._network = self._build(self._teams)
             self._epoch_ps = self._now_ps
-            endpoints = self._network.endpoints
-            self._rooms = Rooms(endpoints.memory)
-            self._executors = ExecutorRooms(endpoints, self._network.store)
+            self._lodging = self._lodge()
             yield self._network.play(self)
             self._network.close()
+
+    def _lodge(self) -> Lodging:
+        """Return the rooms of a new network."""
+        return Lodgings(self._network.endpoints, self._network.store)
+
+    @property
+    def _has_outgrown(self) -> bool:
+        """Whether a collective needs another network, as soon as nothing is under way."""
+        return bool(self._wanted)
 
     # The director.
 
@@ -120,7 +148,7 @@ class Carrier:
         """Begin."""
 
     def next_ps(self) -> int:
-        if self._wanted or self._fabric.has_ended:
+        if self._has_outgrown or self._fabric.has_ended:
             return FOREVER_PS
         wanted_ps = self._fabric.next_ps()
         if wanted_ps == FOREVER_PS:
@@ -147,8 +175,7 @@ class Carrier:
         self._now_ps = self._epoch_ps + now_ps
         at = self._active.pop(operation.at)
         results = self._unload(at)
-        self._executors.give(at.key)
-        self._rooms.give(at.pieces)
+        self._lodging.give(at.need, at.room)
         end_ps = (
             self._epoch_ps + operation.end_ps
         )  # the network tells it up to a link's delay later
@@ -168,7 +195,7 @@ class Carrier:
     def _is_stuck(self) -> bool:
         """Whether nothing will ever happen if ranks say nothing."""
         fabric = self._fabric
-        is_over = fabric.has_ended or fabric.running or self._wanted
+        is_over = fabric.has_ended or fabric.running or self._has_outgrown
         return not is_over and fabric.is_idle and fabric.next_ps() == FOREVER_PS
 
     def _look_ahead(self) -> None:
@@ -191,7 +218,7 @@ class Carrier:
         """Begin the collectives that are ready; those with nothing to carry are over at once."""
         for collective in self._fabric.ready(self._now_ps):
             way = self._way(collective)
-            if self._want(way, collective) or self._wanted:
+            if self._want(way, collective) or self._has_outgrown:
                 continue  # until nothing is under way
             self._fabric.begin(collective)
             del self._found[id(collective)]
@@ -208,42 +235,47 @@ class Carrier:
             self._found[id(collective)] = way_of(self._data, self._ways, collective)
         return self._found[id(collective)]
 
-    def _begin(self, collective: Collective, way: Way) -> Operation:
-        network, members = self._network, collective.members
-        team = (way.system, members)
-        place = 1 + self._teams.index(team) if way.system else 0
-        nodes = len(members) if way.system else len(network.endpoints.groups[0].hosts)
-        channel = self._free_channel(place)
+    def _need(self, collective: Collective, way: Way) -> tuple[Schedule, Need]:
+        """Return the schedule of a collective, and all that it needs."""
+        members = collective.members
+        team = way.system, members
+        place = 1 + [*self._teams, *self._wanted].index(team) if way.system else 0
+        nodes = len(members) if way.system else len(self._network.endpoints.groups[0].hosts)
+        channel = self._channel(collective, place)
         key = (id(way.schedule), () if way.system else members, way.elements, way.edges)
         schedule, parts = self._plans_for(key, way, members, nodes)
-        plain = way.reduction is None or way.reduction.is_plain
-        whole_key = (*key, way.dtype, plain, place, channel)
-        executors = self._executors.take(
-            whole_key, parts, way.dtype, group=place, channel=channel, by_callback=not plain
+        reduction = way.reduction
+        need = Need(
+            (*key, way.dtype, reduction, place, channel),
+            parts,
+            way.dtype,
+            len(members),
+            place,
+            channel,
+            combine=add if reduction is None else reduction.combine,
+            by_callback=not (reduction is None or reduction.is_plain),
         )
-        staging = network.endpoints.staging(parts, way.dtype)
-        pieces = [self._rooms.take(way.elements * way.dtype.itemsize) for _ in members]
-        addresses = _spread(
-            [at for at, _ in pieces], range(nodes) if way.system else members, nodes
-        )
-        buffers = [self._rooms.take(size) if size else (0, 0) for size in staging.nodes.tolist()]
-        tensors = Tensors(network.endpoints.memory, addresses, way.elements, way.dtype)
-        at = _UnderWay(
-            *(collective, way, self._now_ps, place, channel, whole_key),
-            pieces + [each for each in buffers if each[1]],
-            tensors,
-            inputs_of(self._data, collective, way),
-        )
-        for (address, _), gift, loads in zip(pieces, at.inputs, way.layout.loads, strict=True):
+        return schedule, need
+
+    def _begin(self, collective: Collective, way: Way) -> Operation:
+        endpoints, members = self._network.endpoints, collective.members
+        schedule, need = self._need(collective, way)
+        room = self._lodging.take(need)
+        nodes = schedule.nodes
+        addresses = _spread(room.tensors, range(nodes) if way.system else members, nodes)
+        tensors = Tensors(endpoints.memory, addresses, way.elements, way.dtype)
+        inputs = inputs_of(self._data, collective, way)
+        at = _UnderWay(collective, way, self._now_ps, need, room, inputs)
+        for address, gift, loads in zip(room.tensors, at.inputs, way.layout.loads, strict=True):
             load(self._tensor(address, way), gift, loads)
-        operation = network.endpoints.operate(
+        operation = endpoints.operate(
             schedule,
-            executors,
+            room.executors,
             tensors,
-            [address for address, _ in buffers],
-            group=place,
-            channel=channel,
-            combine=add if way.reduction is None else way.reduction.combine,
+            room.staging,
+            group=need.group,
+            channel=need.channel,
+            combine=need.combine,
         )
         self._active[operation.at] = at
         return operation
@@ -263,14 +295,15 @@ class Carrier:
             self._plans[key] = schedule, plans(schedule, way.elements, edges)
         return self._plans[key]
 
-    def _free_channel(self, place: int) -> int:
-        taken = {each.channel for each in self._active.values() if each.place == place}
+    def _channel(self, collective: Collective, place: int) -> int:
+        """Return a channel of a group that is free for a collective."""
+        taken = {at.need.channel for at in self._active.values() if at.need.group == place}
         return min(set(range(len(taken) + 1)) - taken)
 
     def _unload(self, at: _UnderWay) -> list[Array]:
         buffers = buffers_of(self._data, at.collective)
-        for buffer, (address, _), unloads in zip(
-            buffers, at.pieces, at.way.layout.unloads, strict=False
+        for buffer, address, unloads in zip(
+            buffers, at.room.tensors, at.way.layout.unloads, strict=True
         ):
             unload(buffer, self._tensor(address, at.way), unloads)
         return buffers

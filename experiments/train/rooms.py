@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
-from typing import overload
+from dataclasses import dataclass
+from typing import Protocol, overload
 
 from ringleaf.arena import Store
 from ringleaf.hosts.executor.build import Executors, words_of
 from ringleaf.hosts.plan import Plans
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.memory import Memory, aligned
+from ringleaf.networks.endpoints.operation import Combine
 from ringleaf.tensors import Array, ElementType
 
 MOST_EXECUTORS = 256
@@ -129,3 +131,141 @@ class ExecutorRooms:
                     break
         free = self._free.get(size)
         return free.pop() if free else self._store.allocate("words", size)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """All that an operation needs of a network.
+
+    Args:
+        key: Names plans, type, group and channel.
+        parts: The nodes' plans.
+        dtype: Type of the elements.
+        tensors: The number of tensors; other nodes take no part.
+        group: The group's place among the network's.
+        channel: The channel.
+        combine: Reduces elements that compiled code does not add.
+        by_callback: Whether it reduces all of them.
+    """
+
+    key: Hashable
+    parts: Plans
+    dtype: ElementType
+    tensors: int
+    group: int
+    channel: int
+    combine: Combine
+    by_callback: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Memory and executors of an operation."""
+
+    executors: Executors
+    tensors: list[int]  # addresses
+    staging: list[int]  # by node; 0: it needs none
+    pieces: list[tuple[int, int]]  # of memory, to be given back
+
+
+class Lodging(Protocol):
+    """A source of rooms, each for one operation at a time."""
+
+    def take(self, need: Need) -> Room:
+        """Return a room."""
+
+    def give(self, need: Need, room: Room) -> None:
+        """Take back a room, whose operation is over."""
+
+
+class Lodgings:
+    """Rooms that are made when they are first needed, of memory that others have given back."""
+
+    def __init__(self, endpoints: Endpoints, store: Store) -> None:
+        self._endpoints = endpoints
+        self._memory = Rooms(endpoints.memory)
+        self._executors = ExecutorRooms(endpoints, store)
+
+    def take(self, need: Need) -> Room:
+        executors = self._executors.take(
+            need.key,
+            need.parts,
+            need.dtype,
+            group=need.group,
+            channel=need.channel,
+            by_callback=need.by_callback,
+        )
+        staging = self._endpoints.staging(need.parts, need.dtype).nodes.tolist()
+        tensors = [self._memory.take(_tensor_bytes(need)) for _ in range(need.tensors)]
+        buffers = [self._memory.take(size) if size else (0, 0) for size in staging]
+        return Room(
+            executors,
+            [at for at, _ in tensors],
+            [at for at, _ in buffers],
+            tensors + [each for each in buffers if each[1]],
+        )
+
+    def give(self, need: Need, room: Room) -> None:
+        self._executors.give(need.key)
+        self._memory.give(room.pieces)
+
+
+class FixedLodgings:
+    """Rooms that are all made beforehand, as hosts that are forked then have no others.
+
+    Args:
+        endpoints: The network's hosts, idle.
+        needs: Those that there may be, each with a room of its own.
+        made: The executors that the network has already, by need; the others are added.
+    """
+
+    def __init__(
+        self, endpoints: Endpoints, needs: Sequence[Need], made: dict[Hashable, Executors]
+    ) -> None:
+        memory = endpoints.memory
+        stagings = [self._prepare(endpoints, need, made) for need in needs]
+        memory.make_room(sum(_total_bytes(*each) for each in zip(needs, stagings, strict=True)))
+        self.built = [(made[need.key], need.combine) for need in needs]
+        """The executors, and what reduces, as `Planner.build` returns them."""
+        self._rooms = {
+            need.key: Room(
+                made[need.key],
+                [memory.take_bytes(_tensor_bytes(need)) for _ in range(need.tensors)],
+                [memory.take_bytes(size) for size in sizes],
+                [],
+            )
+            for need, sizes in zip(needs, stagings, strict=True)
+        }
+
+    def _prepare(
+        self, endpoints: Endpoints, need: Need, made: dict[Hashable, Executors]
+    ) -> list[int]:
+        """Make executors, if there are none; return the staging memory of each node."""
+        staging = endpoints.staging(need.parts, need.dtype)
+        if need.key not in made:
+            endpoints.connect(need.parts, group=need.group, channel=need.channel)
+            made[need.key] = endpoints.executors(
+                need.parts,
+                staging,
+                need.dtype,
+                group=need.group,
+                channel=need.channel,
+                by_callback=need.by_callback,
+            )
+        sizes: list[int] = staging.nodes.tolist()
+        return sizes
+
+    def take(self, need: Need) -> Room:
+        return self._rooms[need.key]
+
+    def give(self, need: Need, room: Room) -> None:
+        """Keep the room for the next such operation."""
+
+
+def _tensor_bytes(need: Need) -> int:
+    return need.parts.elements * need.dtype.itemsize
+
+
+def _total_bytes(need: Need, staging: Sequence[int]) -> int:
+    """Return the memory that a room takes."""
+    return need.tensors * aligned(_tensor_bytes(need)) + sum(map(aligned, staging))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ringleaf.hosts.executor.build import Executors
-from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.networks.endpoints.operation import Combine, Operation
 
 
 class Director(Protocol):
@@ -33,5 +33,5 @@ class Director(Protocol):
 class Planner(Director, Protocol):
     """A director that knows all its collectives before time begins, as hosts' processes need."""
 
-    def build(self) -> list[Executors]:
-        """Make the executors of all operations that there may be, and return them."""
+    def build(self) -> list[tuple[Executors, Combine]]:
+        """Make the executors of all operations that there may be; return them, and what reduces."""

@@ -147,43 +147,28 @@ class Endpoints:
         return [self.memory.take(elements, dtype) for _ in self.groups[group].hosts]
 
     @contextmanager
-    def operation(
-        self,
-        schedule: Schedule,
-        tensors: Sequence[Array],
-        *,
-        group: int = 0,
-        parts: Plans | None = None,
-        combine: Combine | None = None,
-    ) -> Iterator[Operation]:
-        """Connect the nodes that will exchange data, and yield an operation for one start.
+    def operation(self, schedule: Schedule, tensors: Sequence[Array]) -> Iterator[Operation]:
+        """Connect the first group's nodes, and yield an operation for one start.
 
         Args:
             schedule: For as many ranks, and at most as many servers, as the group has.
             tensors: One per rank, of shape (elements,) and one type. Those that `arrays`
                 gave are not copied.
-            group: The group that takes part.
-            parts: The nodes' plans; None: chunks are nearly equal.
-            combine: Reduces elements; None: compiled code adds them.
 
         Raises:
             ConfigError: If schedule, tensors and group don't fit one another.
         """
-        self.check(schedule, tensors, group=group)
+        self.check(schedule, tensors)
         elements, dtype = tensors[0].size, tensors[0].dtype
-        parts = self._take_plans(schedule, elements) if parts is None else parts
-        self.connect(parts, group=group)
+        parts = self._take_plans(schedule, elements)
+        self.connect(parts)
         staging = self.staging(parts, dtype)
         with self.memory.registered(tensors, _spare(schedule, staging, elements, dtype)) as known:
             nodes = known + [self.memory.take(elements, dtype) for _ in range(schedule.servers)]
             buffers = [self.memory.take_bytes(size) for size in staging.nodes.tolist()]
             at = self._take_room(words_of(parts, staging, self.regions))
-            executors = self.executors(
-                parts, staging, dtype, group=group, at=at, by_callback=combine is not None
-            )
-            yield self.operate(
-                schedule, executors, nodes, buffers, group=group, combine=combine or add
-            )
+            executors = self.executors(parts, staging, dtype, at=at)
+            yield self.operate(schedule, executors, nodes, buffers)
 
     def connect(self, parts: Plans, *, group: int = 0, channel: int = 0) -> None:
         """Make the queue pairs that these plans need, if there are none yet."""

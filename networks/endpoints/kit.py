@@ -11,7 +11,7 @@ from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.plan import Plans, plans
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.memory import aligned
-from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.networks.endpoints.operation import Combine, Operation, add
 from ringleaf.networks.endpoints.stock import Stock
 from ringleaf.tensors import Array, ElementType
 
@@ -97,10 +97,10 @@ class Kit(Generic[Key]):
         self._servers = [[memory.take(self._longest, self._dtype) for _ in servers] for _ in every]
         self._staging = [[memory.take_bytes(size) for size in self._staging_bytes] for _ in every]
 
-    def build(self) -> list[Executors]:
-        """Make all executors that there may be, and return them."""
+    def build(self) -> list[tuple[Executors, Combine]]:
+        """Make all executors that there may be; return them as `Planner.build` does."""
         channels = range(self._channels)
-        return [self._executors_for(key, each) for key in self.courses for each in channels]
+        return [(self._executors_for(key, each), add) for key in self.courses for each in channels]
 
     def operate(
         self,

@@ -23,7 +23,7 @@ from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.halves import halves
 from ringleaf.networks.endpoints.kit import Course, Kit
 from ringleaf.networks.endpoints.knowledge import busy_links, first_standing, places, prospect
-from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.networks.endpoints.operation import Combine, Operation
 from ringleaf.tensors import Array
 from ringleaf.units import FOREVER_PS
 
@@ -129,8 +129,8 @@ class TrainingDirector:
             for number, start_ps in scheduler.starts(prospects).items():
                 assignments[number].job.hold(start_ps)
 
-    def build(self) -> list[Executors]:
-        return [executors for each in self._ready for executors in each.kit.build()]
+    def build(self) -> list[tuple[Executors, Combine]]:
+        return [built for each in self._ready for built in each.kit.build()]
 
     def start(self, now_ps: int) -> None:
         self.reach(now_ps)

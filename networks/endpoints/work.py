@@ -13,7 +13,7 @@ from ringleaf.hosts.workload.meetings import Matched, Meeting
 from ringleaf.hosts.workload.replay import Replay
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.kit import Course, Kit
-from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.networks.endpoints.operation import Combine, Operation
 from ringleaf.tensors import Array, ElementType
 
 Tell = Callable[[float, int, int], None]
@@ -115,8 +115,8 @@ class WorkDirector:
         self._desks = self._prepare(endpoints, teams)
         self._changed: dict[int, None] = {}  # desks that may start something, in order
 
-    def build(self) -> list[Executors]:
-        return [executors for desk in self._desks for executors in desk.kit.build()]
+    def build(self) -> list[tuple[Executors, Combine]]:
+        return [built for desk in self._desks for built in desk.kit.build()]
 
     def start(self, now_ps: int) -> None:
         self._now_ps = now_ps

@@ -12,8 +12,9 @@ import select
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +58,6 @@ class CoordinatorTask:
         collect: Returns what the forking process wants of the director, once all is over.
         explain: Returns possible reasons why nothing gets through.
         stall_s: Time without progress after which the run fails.
-        result: Descriptor of the file for the result.
     """
 
     director: Director
@@ -66,25 +66,82 @@ class CoordinatorTask:
     collect: Callable[[], object]
     explain: Callable[[], Sequence[str]]
     stall_s: float
-    result: int
 
 
-def be_coordinator(task: CoordinatorTask, hosts: Sequence[Member], control: socket.socket) -> None:
-    """Be the coordinator in this process, which was forked for it."""
+class Overseer(Protocol):
+    """Whoever has forked the hosts, as a coordination sees it."""
+
+    def start(self) -> None:
+        """Take note that hosts have started."""
+
+    def stop(self) -> None:
+        """Take note that all operations are over, and hosts will end."""
+
+    def mourn(self, host: int) -> NoReturn:
+        """Handle the end of a host's process."""
+
+    def look(self) -> None:
+        """Look, once a second at least, whether other processes are there."""
+
+
+class _Remote:
+    """An overseer in the process that has forked this one, too."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+
+    def start(self) -> None:
+        say(self._control, {"started": True})
+
+    def stop(self) -> None:
+        say(self._control, {"stopping": True})
+
+    def mourn(self, host: int) -> NoReturn:
+        say(self._control, {"gone": host})
+        await_the_end()
+
+    def look(self) -> None:
+        """Leave that to the other process."""
+
+
+def be_coordinator(
+    task: CoordinatorTask, hosts: Sequence[Member], result: int, control: socket.socket
+) -> None:
+    """Be the coordinator in this process, which was forked for it.
+
+    `result` is the descriptor of the file for the result.
+    """
     hurry()
-    played = _Coordination(task, hosts, control).run()
+    played = Coordination(task, hosts, _Remote(control)).run()
     data = pickle.dumps(played)
-    os.pwrite(task.result, data, 0)
+    os.pwrite(result, data, 0)
     say(control, {"result": len(data)})
 
 
-class _Coordination:
+class Coordination:
+    """The work of a coordinator's process.
+
+    Args:
+        task: Its parts.
+        hosts: The hosts' processes.
+        overseer: Whoever has forked them.
+        halts: Whether time stands while nothing is under way: neither what the director does
+            then, nor what it waits for, takes any.
+    """
+
     def __init__(
-        self, task: CoordinatorTask, hosts: Sequence[Member], control: socket.socket
+        self,
+        task: CoordinatorTask,
+        hosts: Sequence[Member],
+        overseer: Overseer,
+        *,
+        halts: bool = False,
     ) -> None:
         self._task = task
         self._hosts = hosts
-        self._control = control
+        self._overseer = overseer
+        self._halts = halts
+        self._stood_ns = 0
         self._coordinator = Coordinator(task.director, task.endpoints)
         self._start_ns = 0
         self._poll = select.epoll()  # of any number of sockets; itself it is one to wait for
@@ -96,14 +153,19 @@ class _Coordination:
         self._looked_s = 0.0
 
     def run(self) -> Played:
+        """Lead the hosts to the end; return the result.
+
+        Raises:
+            BackendError: If a host reports an error, or a group makes no progress any more.
+        """
         self._gather("ready", READY_S)
         self._start_ns = time.monotonic_ns() + START_AFTER_NS
         everyone = range(len(self._hosts))
         self._send(everyone, {"start": self._start_ns})
         time.sleep(START_AFTER_NS / 1e9)  # as they do
-        say(self._control, {"started": True})
+        self._overseer.start()
         self._coordinate()
-        say(self._control, {"stopping": True})
+        self._overseer.stop()
         self._send(everyone, {"stop": True})
         counters = self._gather("counters", READY_S)
         coordinator, collected = self._coordinator, self._task.collect()
@@ -112,42 +174,52 @@ class _Coordination:
     def _coordinate(self) -> None:
         """Let the director run until all is over."""
         coordinator = self._coordinator
-        coordinator.start(self._now_ps)
+        with self._asking():
+            coordinator.start(self._now_ps)
         while not coordinator.is_over:
             for hosts, order in coordinator.take_orders():
                 self._send(hosts, order.message())
             next_ps = coordinator.next_ps()
+            if self._halts and coordinator.is_idle and next_ps < FOREVER_PS:
+                self._stood_ns -= max(next_ps - self._now_ps, 0) // PS_PER_NS + 1
             left_s = (next_ps - self._now_ps) / PS_PER_S if next_ps < FOREVER_PS else LOOK_S
             for number, said in self._hear(min(left_s, LOOK_S)):
-                coordinator.hear(number, Done(**said["done"]), self._now_ps)
+                done = Done(**said["done"]).earlier(self._stood_ns * PS_PER_NS)
+                with self._asking():
+                    coordinator.hear(number, done, self._now_ps)
             if self._now_ps >= next_ps:
-                coordinator.reach(self._now_ps)
+                with self._asking():
+                    coordinator.reach(self._now_ps)
             self._check_progress()
 
     @property
     def _now_ps(self) -> int:
-        return (time.monotonic_ns() - self._start_ns) * PS_PER_NS
+        return (time.monotonic_ns() - self._start_ns - self._stood_ns) * PS_PER_NS
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Let time stand while the director is asked, if it is to, and nothing was under way."""
+        before_ns = time.monotonic_ns()
+        yield
+        if self._halts and self._coordinator.was_idle:
+            self._stood_ns += time.monotonic_ns() - before_ns
 
     def _send(self, numbers: Sequence[int], message: dict[str, Any]) -> None:
         for number in numbers:
             try:
                 say(self._hosts[number].control, message)
             except OSError:
-                self._mourn(number)
-
-    def _mourn(self, number: int) -> None:
-        """Say that a host has ended; whoever has forked it knows how."""
-        say(self._control, {"gone": number})
-        await_the_end()
+                self._overseer.mourn(number)
 
     def _hear(self, limit_s: float) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the messages that have come; wait for the first of them for a limited time."""
         select.select([self._poll], [], [], max(limit_s, 0))  # finer than epoll's milliseconds
+        self._overseer.look()
         for descriptor, _ in self._poll.poll(0):
             number = self._number[descriptor]
             said = listen(self._hosts[number].control)
             if said is None:
-                self._mourn(number)
+                self._overseer.mourn(number)
             elif "error" in said:
                 raise BackendError(f"{self._hosts[number].name}: {said['error']}")
             else:

@@ -62,6 +62,8 @@ class Coordinator:
         self._under_way: dict[tuple[int, int], _UnderWay] = {}
         self._memory = endpoints.memory.whole
         self.lateness = Lateness()
+        self.was_idle = True
+        """Whether nothing was under way when the director was last asked."""
         self.end_ps = 0
         """The end of the last operation."""
         endpoints.relay = self._raise_priority
@@ -82,6 +84,7 @@ class Coordinator:
 
     def hear(self, host: int, done: Done, now_ps: int) -> None:
         """Take note that a host has done its part of an operation."""
+        self.was_idle = False
         place = done.group, done.channel
         found = self._under_way[place]
         operation = found.operation
@@ -104,6 +107,11 @@ class Coordinator:
         """Whether nothing is under way, and nothing will be."""
         return not self._under_way and self.next_ps() == FOREVER_PS
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way."""
+        return not self._under_way
+
     def waiting(self) -> dict[int, list[int]]:
         """Return the hosts of each group that are not done with what it has under way."""
         found: dict[int, list[int]] = {}
@@ -113,6 +121,7 @@ class Coordinator:
 
     def _decide(self, now_ps: int) -> None:
         """Have hosts begin what the director wants begun."""
+        self.was_idle = not self._under_way
         for operation in self._director.take_operations():
             nodes = range(operation.executors.nodes)
             names = self._endpoints.groups[operation.group].nodes

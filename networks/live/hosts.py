@@ -11,13 +11,9 @@ import networkx as nx
 
 from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.hosts.plan import Plans
-from ringleaf.networks.endpoints.director import Planner
 from ringleaf.networks.endpoints.endpoints import Endpoints
-from ringleaf.networks.endpoints.operation import Combine
 from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.groups import Group, whole
-from ringleaf.networks.live.coordination import Played
 from ringleaf.networks.live.crew import STALL_S, Crew
 from ringleaf.networks.live.host_process import LivePlace
 from ringleaf.networks.live.led_crew import LedCrew
@@ -69,9 +65,9 @@ class LiveHosts(GivesTensors):
         groups: Sequence[Group] | None = None,
     ) -> None:
         self._seed = seed
-        self._store = Store(shared=True)
+        self.store = Store(shared=True)
         make_pool(
-            self._store,
+            self.store,
             size=POOL_PACKETS,
             head_bytes=max(options.mtu + HEADERS_BYTES, LEAST_HEAD_BYTES),
             field_count=0,
@@ -79,7 +75,7 @@ class LiveHosts(GivesTensors):
         )
         rtt_ps = ALLOWANCE_PS + longest_rtt_ps(graph, options.mtu)
         self.groups = groups or [whole(graph, options.system, options.servers)]
-        self.endpoints = Endpoints(graph, self._store, options, self.groups, rtt_ps=rtt_ps)
+        self.endpoints = Endpoints(graph, self.store, options, self.groups, rtt_ps=rtt_ps)
 
     @property
     def entities(self) -> Mapping[str, Sequence[Any]]:
@@ -111,14 +107,11 @@ class LiveHosts(GivesTensors):
         switches_s: Clock = lambda: 0.0,
         explain: Callable[[], Sequence[str]] = tuple,
         stall_s: float = STALL_S,
-        group: int = 0,
-        parts: Plans | None = None,
-        combine: Combine | None = None,
     ) -> LiveOutcome:
         """Run a collective on the ranks' tensors, in place.
 
         Args:
-            schedule: For as many ranks as the group has hosts.
+            schedule: For as many ranks as the first group has hosts.
             tensors: One per rank, of shape (elements,) and one type.
             places: The places of the hosts, in their order.
             watched: Descriptors that become readable when a process that the network needs
@@ -127,22 +120,17 @@ class LiveHosts(GivesTensors):
             switches_s: Returns the processor time of the switches' processes so far.
             explain: Returns possible reasons why nothing gets through.
             stall_s: Time without any progress after which the run fails.
-            group: The group that takes part.
-            parts: The nodes' plans; None: chunks are nearly equal.
-            combine: Reduces elements; None: compiled code adds them.
 
         Raises:
             ConfigError: If schedule, tensors and hosts don't fit one another.
             BackendError: If a process ends too early, or there is no progress any more.
         """
         with (
-            self.endpoints.operation(
-                schedule, as_arrays(tensors), group=group, parts=parts, combine=combine
-            ) as operation,
+            self.endpoints.operation(schedule, as_arrays(tensors)) as operation,
             Crew(
                 places,
                 self.endpoints,
-                self._store,
+                self.store,
                 watched=watched or {},
                 check=check,
                 seed=self._seed,
@@ -152,36 +140,26 @@ class LiveHosts(GivesTensors):
         ):
             stopwatch = Stopwatch(switches_s)
             finish_ps, counters = crew.run(operation, stopwatch)
-            members = [index(host) for host in self.groups[group].hosts]
+            members = [index(host) for host in self.groups[0].hosts]
             return LiveOutcome([finish_ps[each] for each in members], counters, stopwatch)
 
-    def play(
+    def led_crew(
         self,
-        director: Planner,
-        collect: Callable[[], object],
         places: Sequence[LivePlace],
         *,
         watched: Mapping[int, str],
         check: Callable[[], None],
-        switches_s: Clock,
         explain: Callable[[], Sequence[str]],
         stall_s: float = STALL_S,
-    ) -> tuple[LiveOutcome, Played]:
-        """Have a director's operations run, several at a time, until it has no more.
-
-        The director, made for `endpoints`, decides in a process of its own, the coordinator's; of
-        it, the caller gets what `collect` returns there in the end. The rest is as for `run`.
-        """
-        crew = LedCrew(
+    ) -> LedCrew:
+        """Return a crew that a director leads, made for `endpoints`; the rest is as for `run`."""
+        return LedCrew(
             places,
             self.endpoints,
-            self._store,
+            self.store,
             watched=watched,
             check=check,
             explain=explain,
             seed=self._seed,
             stall_s=stall_s,
         )
-        stopwatch = Stopwatch(switches_s)
-        played = crew.play(director, collect, stopwatch)
-        return LiveOutcome([played.end_ps], played.counters, stopwatch), played

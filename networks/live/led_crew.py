@@ -8,6 +8,7 @@ import pickle
 import select
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import NoReturn
 
 import numpy as np
 
@@ -15,7 +16,12 @@ from ringleaf.arena import Store
 from ringleaf.errors import BackendError
 from ringleaf.networks.endpoints.director import Planner
 from ringleaf.networks.endpoints.endpoints import Endpoints
-from ringleaf.networks.live.coordination import CoordinatorTask, Played, be_coordinator
+from ringleaf.networks.live.coordination import (
+    Coordination,
+    CoordinatorTask,
+    Played,
+    be_coordinator,
+)
 from ringleaf.networks.live.host_process import HostTask, LivePlace, be_host
 from ringleaf.networks.live.led_host import LedHost
 from ringleaf.networks.live.members import Member, Members, death, listen
@@ -70,26 +76,12 @@ class LedCrew:
             BackendError: If a process ends too early, reports an error, or a group makes no
                 progress any more.
         """
-        known = {executors.at: executors for executors in director.build()}
-        progress = np.frombuffer(mmap.mmap(-1, 8 * len(self._places)), np.int64)
-        task = HostTask(self._endpoints, self._store, progress, self._seed)
         result = os.memfd_create("result")
         try:
             with Members() as members:
-                hosts = [
-                    members.fork(
-                        place.name,
-                        "agent",
-                        partial(be_host, place, partial(LedHost, place, number, task, known)),
-                    )
-                    for number, place in enumerate(self._places)
-                ]
-                about = CoordinatorTask(
-                    director, self._endpoints, progress, collect, self._explain, self._stall_s,
-                    result,
-                )  # fmt: skip
+                task, hosts = self._fork_hosts(members, director, collect)
                 leader = members.fork(
-                    "coordinator", "process", partial(be_coordinator, about, hosts)
+                    "coordinator", "process", partial(be_coordinator, task, hosts, result)
                 )
                 size = self._await(leader, hosts, stopwatch)
             played: Played = pickle.loads(os.pread(result, size, 0))
@@ -97,17 +89,47 @@ class LedCrew:
         finally:
             os.close(result)
 
+    def lead(self, director: Planner, stopwatch: Stopwatch) -> Played:
+        """Have the director's operations run, as `play` does; it decides in this process.
+
+        Time stands while nothing is under way.
+
+        Raises:
+            BackendError: If a process ends too early, reports an error, or a group makes no
+                progress any more.
+        """
+        with Members() as members:
+            task, hosts = self._fork_hosts(members, director, lambda: None)
+            overseer = _Overseer(hosts, stopwatch, self._look)
+            return Coordination(task, hosts, overseer, halts=True).run()
+
+    def _fork_hosts(
+        self, members: Members, director: Planner, collect: Callable[[], object]
+    ) -> tuple[CoordinatorTask, list[Member]]:
+        """Fork a process for each host; return the coordinator's task, and them."""
+        known = {built[0].at: built for built in director.build()}
+        progress = np.frombuffer(mmap.mmap(-1, 8 * len(self._places)), np.int64)
+        shared = HostTask(self._endpoints, self._store, progress, self._seed)
+        hosts = [
+            members.fork(
+                place.name,
+                "agent",
+                partial(be_host, place, partial(LedHost, place, number, shared, known)),
+            )
+            for number, place in enumerate(self._places)
+        ]
+        task = CoordinatorTask(
+            director, self._endpoints, progress, collect, self._explain, self._stall_s
+        )
+        return task, hosts
+
     def _await(self, leader: Member, hosts: Sequence[Member], stopwatch: Stopwatch) -> int:
         """Wait for the coordinator's result; return its size in bytes."""
         poll = select.poll()
         for descriptor in (leader.control.fileno(), *self._watched):
             poll.register(descriptor, select.POLLIN)
         while True:
-            ready = {descriptor for descriptor, _ in poll.poll()}
-            for descriptor in ready & self._watched.keys():
-                self._check()
-                name = self._watched[descriptor]
-                raise BackendError(f"{name}: its process has ended in the middle of a run")
+            self._check_watched({descriptor for descriptor, _ in poll.poll()})
             said = listen(leader.control)
             if said is None:
                 raise death(leader)
@@ -121,3 +143,28 @@ class LedCrew:
                 stopwatch.stop()
             elif "result" in said:
                 return int(said["result"])
+
+    def _look(self) -> None:
+        """Look whether the processes that the network needs are there."""
+        if self._watched:
+            self._check_watched(set(select.select(list(self._watched), [], [], 0)[0]))
+
+    def _check_watched(self, ready: set[int]) -> None:
+        for descriptor in ready & self._watched.keys():
+            self._check()
+            name = self._watched[descriptor]
+            raise BackendError(f"{name}: its process has ended in the middle of a run")
+
+
+class _Overseer:
+    """The overseer of a coordination in the process that has forked the hosts."""
+
+    def __init__(
+        self, hosts: Sequence[Member], stopwatch: Stopwatch, look: Callable[[], None]
+    ) -> None:
+        self._hosts = hosts
+        self.start, self.stop = stopwatch.start, stopwatch.stop
+        self.look = look
+
+    def mourn(self, host: int) -> NoReturn:
+        raise death(self._hosts[host])

@@ -7,11 +7,11 @@ import signal
 import socket
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import ringleaf.networks.virtual.loop as loop
 from ringleaf.hosts.executor.build import Executors
-from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.networks.endpoints.operation import Combine, Operation
 from ringleaf.networks.live.host_process import TURN_PS, Host, HostTask, LivePlace
 from ringleaf.networks.live.members import MESSAGE_BYTES, say
 from ringleaf.networks.live.orders import Begin, Done, Raise
@@ -27,7 +27,7 @@ class LedHost(Host):
         place: Its place on the machine.
         number: Its number.
         task: The state that it shares.
-        executors: Those of all operations that there may be, by address.
+        executors: Those of all operations that there may be, by address, and what reduces.
         control: The socket to the coordinator.
     """
 
@@ -36,7 +36,7 @@ class LedHost(Host):
         place: LivePlace,
         number: int,
         task: HostTask,
-        executors: Mapping[int, Executors],
+        executors: Mapping[int, tuple[Executors, Combine]],
         control: socket.socket,
     ) -> None:
         super().__init__(place, number, task, control, wake=loop.wake)
@@ -100,7 +100,7 @@ class LedHost(Host):
         say(self.control, done.message())
 
 
-def await_the_end() -> None:
+def await_the_end() -> NoReturn:
     """Wait to be killed, as the coordinator has ended; whoever has forked both says so."""
     while True:
         signal.pause()

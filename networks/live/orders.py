@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.networks.endpoints.endpoints import Endpoints
-from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.networks.endpoints.operation import Combine, Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,11 @@ class Begin:
             operation.gain,
         )
 
-    def take_up(self, endpoints: Endpoints, known: Mapping[int, Executors]) -> Operation:
+    def take_up(
+        self, endpoints: Endpoints, known: Mapping[int, tuple[Executors, Combine]]
+    ) -> Operation:
         """Return the operation, with executors that are known by their address."""
-        executors = known[self.at]
+        executors, combine = known[self.at]
         elements, dtype = executors.plans.elements, executors.dtype
         return endpoints.take_up(
             executors,
@@ -66,6 +68,7 @@ class Begin:
             priority=self.priority,
             rate_bps=self.rate_bps,
             gain=self.gain,
+            combine=combine,
         )
 
     def message(self) -> dict[str, Any]:
@@ -93,6 +96,10 @@ class Done:
     channel: int
     begin_ps: int  # when it began
     end_ps: int
+
+    def earlier(self, by_ps: int) -> Done:
+        """Return the same with earlier times."""
+        return replace(self, begin_ps=self.begin_ps - by_ps, end_ps=self.end_ps - by_ps)
 
     def message(self) -> dict[str, Any]:
         """Return it as a message."""

@@ -11,21 +11,23 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import networkx as nx
 import numpy as np
 
+from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES
-from ringleaf.hosts.plan import Plans
 from ringleaf.ina.registry import program_of
 from ringleaf.networks.endpoints.director import Planner
 from ringleaf.networks.endpoints.endpoints import Endpoints
-from ringleaf.networks.endpoints.operation import Combine
 from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.forwarding import forwarding_entities, program_entities
 from ringleaf.networks.groups import Group
+from ringleaf.networks.live.coordination import Played
 from ringleaf.networks.live.coordinator import Lateness
 from ringleaf.networks.live.crew import STALL_S
 from ringleaf.networks.live.engine import LinkEnd
 from ringleaf.networks.live.host_process import LivePlace
 from ringleaf.networks.live.hosts import LiveHosts, LiveOutcome
+from ringleaf.networks.live.led_crew import LedCrew
+from ringleaf.networks.live.processor import Stopwatch
 from ringleaf.networks.mininet.fabric import Fabric, Settings
 from ringleaf.networks.mininet.recording import Folders
 from ringleaf.networks.mininet.topo import Programs
@@ -164,15 +166,10 @@ class MininetNetwork(GivesTensors):
         schedule: Schedule,
         tensors: Sequence[torch.Tensor | Array],
         tell: Callable[[int], None] | None = None,
-        *,
-        group: int = 0,
-        parts: Plans | None = None,
-        combine: Combine | None = None,
     ) -> RunResult:
         """Run a collective on the ranks' tensors, in place, and return its result.
 
-        `tell` is not called: hosts are processes that count for themselves. The others are as
-        `LiveHosts.run` has them.
+        `tell` is not called: hosts are processes that count for themselves.
 
         Raises:
             ConfigError: If schedule, tensors and network don't fit one another.
@@ -188,11 +185,13 @@ class MininetNetwork(GivesTensors):
             switches_s=self._fabric.cpu_s,
             explain=self._fabric.cut_links,
             stall_s=self._stall_s,
-            group=group,
-            parts=parts,
-            combine=combine,
         )
         return self._result(outcome, before, time.monotonic() - wall_s)
+
+    @property
+    def store(self) -> Store:
+        """The hosts' store, with shared memory."""
+        return self._hosts.store
 
     @property
     def endpoints(self) -> Endpoints:
@@ -215,19 +214,34 @@ class MininetNetwork(GivesTensors):
             BackendError: If a host, a switch or the coordinator ends, or there is no progress any
                 more.
         """
-        before, wall_s = self._fabric.counters(), time.monotonic()
-        outcome, played = self._hosts.play(
-            director,
-            collect,
+        played, result = self._act(lambda crew, watch: crew.play(director, collect, watch))
+        return result, played.lateness, played.collected
+
+    def lead(self, director: Planner) -> RunResult:
+        """Let a director run collectives as `play` does; it decides in this process.
+
+        Time stands while nothing is under way.
+
+        Raises:
+            BackendError: If a host or a switch ends, or there is no progress any more.
+        """
+        return self._act(lambda crew, watch: crew.lead(director, watch))[1]
+
+    def _act(self, act: Callable[[LedCrew, Stopwatch], Played]) -> tuple[Played, RunResult]:
+        """Have a crew act; return how it played, and the network's result."""
+        fabric = self._fabric
+        crew = self._hosts.led_crew(
             [self._place(host) for host in hosts(self.graph)],
-            watched=self._fabric.watched(),
-            check=self._fabric.check,
-            switches_s=self._fabric.cpu_s,
-            explain=self._fabric.cut_links,
+            watched=fabric.watched(),
+            check=fabric.check,
+            explain=fabric.cut_links,
             stall_s=self._stall_s,
         )
-        result = self._result(outcome, before, time.monotonic() - wall_s)
-        return result, played.lateness, played.collected
+        before, wall_s = fabric.counters(), time.monotonic()
+        stopwatch = Stopwatch(fabric.cpu_s)
+        played = act(crew, stopwatch)
+        outcome = LiveOutcome([played.end_ps], played.counters, stopwatch)
+        return played, self._result(outcome, before, time.monotonic() - wall_s)
 
     def _result(self, outcome: LiveOutcome, before: Counters, wall_s: float) -> RunResult:
         moved = _difference(self._fabric.counters(), before)

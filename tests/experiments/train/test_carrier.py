@@ -1,6 +1,6 @@
 """Ranks' calls on a real virtual network: results, times, and networks that are built anew."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 import numpy as np
 import pytest
@@ -8,11 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wires import Rank, Wires
 
+from ringleaf.experiments.train.ahead import AheadCarrier
 from ringleaf.experiments.train.calls import Call
+from ringleaf.experiments.train.carrier import Carrier
 from ringleaf.experiments.train.definition import wrong_elements
 from ringleaf.experiments.train.parts import CallError, Collective, Part
 from ringleaf.experiments.train.rules import parse_rules
 from ringleaf.experiments.train.ways import Ways
+from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.units import PS_PER_US, serialize_ps
 
 Steps = Generator[list[int], None, None]
@@ -173,3 +176,67 @@ def test_wrong_results_are_found() -> None:
     way = ways.way([copied] * 2, 4)
     results = [ones[0], np.zeros(16, np.uint8)]
     assert wrong_elements(parts_of(copied, 2), way, ones, results, item_bytes=4, lanes=64) == 4
+
+
+def iterating(iterations: int) -> Callable[[Rank], Steps]:
+    """A script whose iterations call the same: in a pair each, of all, and from rank to rank."""
+
+    def script(rank: Rank) -> Steps:
+        for number in range(iterations):
+            pair = f"pair {rank.rank // 2}"
+            mine = rank.call(sums(900), np.full(900, rank.rank + 1, np.float32), group=pair)
+            all_of = np.full(700, rank.rank + number, np.int32)
+            yield [mine, rank.call(sums(700, "int32", "max"), all_of)]
+            assert rank.result(mine, "float32") == [3.0 if rank.rank < 2 else 7.0] * 900
+            assert rank.result(mine + 1, "int32") == [3 + number] * 700
+            if rank.rank % 2 == 0:
+                yield [rank.call(Call("send", "int32", count=8, root=rank.rank + 1), all_of[:8])]
+            else:
+                number_of = rank.call(Call("recv", "int32", count=8, root=rank.rank - 1), room=32)
+                yield [number_of]
+                assert rank.result(number_of, "int32") == [rank.rank - 1 + number] * 8
+
+    return script
+
+
+PAIRS = {"pair 0": [0, 1], "pair 1": [2, 3]}
+
+
+class Watched(AheadCarrier):
+    """Sees to it that operations under way have channels of their own."""
+
+    def start(self, now_ps: int) -> None:
+        super().start(now_ps)
+        self.busy: set[tuple[int, int]] = set()
+
+    def take_operations(self) -> list[Operation]:
+        operations = super().take_operations()
+        for place in [(each.group, each.channel) for each in operations]:
+            assert place not in self.busy
+            self.busy.add(place)
+        return operations
+
+    def finish(self, operation: Operation, now_ps: int) -> None:
+        self.busy.remove((operation.group, operation.channel))
+        super().finish(operation, now_ps)
+
+
+@pytest.mark.parametrize("rules", ["ring", "allreduce@2:switchml, ring"])
+def test_rooms_that_are_made_ahead_serve_all_iterations(rules: str) -> None:
+    wires = [
+        Wires([iterating(iterations)] * 4, rules=rules, groups=PAIRS, carrier=Watched).run()
+        for iterations in (1, 4)
+    ]
+
+    assert len(wires[0].built) == len(wires[1].built) <= 3
+    for each in wires:
+        assert sum(carried.wrong or 0 for carried in each.carried) == 0
+    assert len(wires[1].carried) == 4 * len(wires[0].carried) == 4 * 5
+
+
+def test_rooms_that_are_made_ahead_change_no_times_once_they_are_there() -> None:
+    def spans(carrier: type[Carrier]) -> list[int]:
+        wires = Wires([iterating(3)] * 4, groups=PAIRS, carrier=carrier).run()
+        return [each.end_ps - each.begin_ps for each in wires.carried[-5:]]
+
+    assert spans(AheadCarrier) == spans(Carrier)

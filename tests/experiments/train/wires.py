@@ -74,6 +74,7 @@ class Wires:
         groups: dict[str, list[int]] | None = None,
         loss: float = 0.0,
         order: Sequence[int] | None = None,
+        carrier: type[Carrier] = Carrier,
     ) -> None:
         count = len(scripts)
         self.fabric = Fabric(count)
@@ -87,7 +88,7 @@ class Wires:
         for group, members in {"world": list(range(count)), **(groups or {})}.items():
             for rank in members:
                 self.fabric.join(rank, group, members)
-        self._carrier = Carrier(
+        self._carrier = carrier(
             self.fabric,
             Ways(parse_rules(rules)),
             self,

@@ -103,7 +103,7 @@ class Stage:
         ]
         self.ledger = Ledger()
         self.director = TrainingDirector(self.endpoints, self.assignments, scheduler, self.ledger)
-        self.known = {each.at: each for each in self.director.build()}
+        self.known = {each.at: each for each, _ in self.director.build()}
         self.coordinator = Coordinator(self.director, self.endpoints)
 
 
