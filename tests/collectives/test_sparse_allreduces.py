@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.compress.program import Ask, Post, Program
+from ringleaf.collectives.compress.program import Ask, Compressed, Post, Program
+from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.sparse.bloom import filter_size, hashes, positives
 from ringleaf.collectives.sparse.fitted import fit, segments, unfit
 from ringleaf.collectives.sparse.pairs import from_words, to_words
@@ -19,6 +20,8 @@ from ringleaf.collectives.sparse.registry import SPARSE, parse_sparse
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.converge.carrier import drive
 from ringleaf.tensors import Array
+
+WITH_SHARE = ("topk", "randomk", "gaussiank", "mstopk", "dgc", "sidco", "egc")
 
 
 class Memory:
@@ -94,6 +97,27 @@ def test_all_ranks_get_the_same_and_nothing_is_lost_at_any_number_of_ranks(name:
             went += results[0]
         if name in ("topka", "scalecom", "deepreduce"):
             left = np.sum([each.left for each in made], axis=0)  # type: ignore[attr-defined]
+            assert np.allclose(went + left, came, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", COMPRESSORS.shipped())
+def test_compressors_agree_at_any_number_of_ranks(name: str) -> None:
+    """As programs: all ranks get the same, and with error feedback nothing is lost."""
+    text = f"{name}:10%" if name in WITH_SHARE else name
+    text = {"threshold": "threshold:1", "onebit-adam": "onebit-adam:1"}.get(name, text)
+    for ranks in [*range(1, 10), 16, 31, 33, 48, 63, 64]:
+        made = [Compressed(parse_compressor(text), rank, ranks) for rank in range(ranks)]
+        came, went = np.zeros(60), np.zeros(60)
+        for step in range(2):
+            values = inputs(ranks, 60, step)
+            results = together(made, values, step, Memory(ranks))
+            assert all(each.tobytes() == results[0].tobytes() for each in results)
+            came += np.sum(values, axis=0, dtype=np.float64)
+            went += results[0]
+        member = made[0]._memory
+        assert member is not None
+        if member.is_on and not member.copy().has_memory and name != "powersgd":  # type: ignore[attr-defined]
+            left = sum(each._memory.left[None].numpy() for each in made)  # type: ignore[union-attr]
             assert np.allclose(went + left, came, atol=1e-3)
 
 
