@@ -27,7 +27,7 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
         ConfigError: If it does not fit the switches.
     """
     tree = aggregation_tree(graph, request.members, index=request.number - 1)
-    packet_ps = _packet_ps(graph, tree, request.lanes)
+    packet_ps = slowest_ps(graph, tree, VALUES_AT + 4 * request.lanes + LINE_OVERHEAD_BYTES)
     job = _job(request, packet_ps)
     workers = [
         make_worker(
@@ -58,15 +58,15 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
     )
 
 
-def _packet_ps(graph: nx.Graph[str], tree: AggregationTree, lanes: int) -> int:
-    """Return the time that a packet takes on the slowest link of the tree."""
+def slowest_ps(graph: nx.Graph[str], tree: AggregationTree, size_bytes: int) -> int:
+    """Return the time that so many bytes take on the slowest link of the tree."""
     rate_bps = min(
         link(graph, *ends).rate_bps
         for switch, children in tree.children.items()
         for child in children
         for ends in ((switch, child), (child, switch))
     )
-    return serialize_ps(VALUES_AT + 4 * lanes + LINE_OVERHEAD_BYTES, rate_bps)
+    return serialize_ps(size_bytes, rate_bps)
 
 
 def _job(request: JobRequest, packet_ps: int) -> SwitchmlJob:

@@ -1,0 +1,132 @@
+"""A job of NetReduce: a ring of connections, its agents, and the entities of switches."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+
+import ringleaf.ina.netreduce.worker as worker
+from ringleaf.arena import Arena, Store
+from ringleaf.errors import ConfigError
+from ringleaf.ethernet import LINE_OVERHEAD_BYTES
+from ringleaf.hosts import rc
+from ringleaf.hosts.agent import AGENT_WORDS, HostAgent
+from ringleaf.ina.jobs import WorkersJob
+from ringleaf.ina.netreduce.control import Connection, entities
+from ringleaf.ina.netreduce.state import RC, TENSORS, join_ring, make_worker
+from ringleaf.ina.netreduce.values import check_range
+from ringleaf.ina.netreduce.wire import FROM_PREVIOUS, MOST_WINDOW, OVERHEAD_BYTES, TO_NEXT
+from ringleaf.ina.switchml.control import ENTRIES, SwitchmlJob
+from ringleaf.ina.switchml.job import slowest_ps
+from ringleaf.ina.systems import JobRequest
+from ringleaf.tensors import ElementType
+from ringleaf.topologies.addresses import ipv4, mac
+from ringleaf.topologies.graph import index
+from ringleaf.topologies.trees import aggregation_tree
+
+SOURCE_PORT = 0xC000  # RoCEv2 senders use the dynamic range
+
+
+class NetReduceJob(WorkersJob):
+    """A job that refuses values whose sums could overflow."""
+
+    __slots__ = ()
+
+    def start(
+        self,
+        arena: Arena,
+        rank: int,
+        address: int,
+        elements: int,
+        tag: int,
+        dtype: ElementType,
+        now_ps: int,
+        priority: int = 0,
+    ) -> int:
+        """Aggregate a rank's memory in place; return the worker that reports `tag` (b) when done.
+
+        Raises:
+            ConfigError: If the system can't add up this type, or these values.
+            ProtocolError: If too many tensors are under way.
+        """
+        if dtype == np.dtype(np.float32):
+            values = arena.memory[address : address + 4 * elements].view(np.float32)
+            check_range(values, len(self.agents))
+        return WorkersJob.start(self, arena, rank, address, elements, tag, dtype, now_ps, priority)
+
+
+def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> NetReduceJob:
+    """Make a job, over the tree of least depth; it needs no servers.
+
+    The window of a connection is a power of two: each of its packets has a slot in the switches.
+
+    Raises:
+        ConfigError: If it does not fit the switches.
+    """
+    tree = aggregation_tree(graph, request.members, index=request.number - 1)
+    packet_ps = slowest_ps(graph, tree, OVERHEAD_BYTES + 4 * request.lanes + LINE_OVERHEAD_BYTES)
+    first, most = request.share.cut(ENTRIES[request.lanes] // 2)
+    if most < 1:
+        raise ConfigError(
+            f"netreduce job {request.number}: a switch must have a slot for each of "
+            f"{request.share.of} jobs, got {request.share.entries}"
+        )
+    wanted = request.slots or max(2 * request.rtt_ps // packet_ps, 8)
+    window = 1 << (min(wanted, most, MOST_WINDOW).bit_length() - 1)
+    job = SwitchmlJob(request.number, window, first_slot=first, lanes=request.lanes)
+    agents = [
+        make_worker(
+            store,
+            host=index(host),
+            ring=request.ring,
+            job=job.number,
+            lanes=job.lanes,
+            window=window,
+            min_timeout_ps=2 * request.rtt_ps + 4 * window * packet_ps,
+            rnr_wait_ps=request.rtt_ps,
+        )
+        for host in request.members
+    ]
+    connections = _connect(graph, store, request, agents)
+    return NetReduceJob(
+        "netreduce",
+        entities(graph, tree, job, connections),
+        [
+            HostAgent(index(host), worker, at)
+            for host, at in zip(request.members, agents, strict=True)
+        ],
+        worker.begin_tensor,
+        window_bytes=4 * job.slots * job.lanes,
+        tensors_at=TENSORS,
+    )
+
+
+def _connect(
+    graph: nx.Graph[str], store: Store, request: JobRequest, agents: list[int]
+) -> list[Connection]:
+    """Connect each worker to the next; return the connections."""
+    hosts = request.members
+    blocks = [int(store.arena.words[at + AGENT_WORDS + RC]) for at in agents]
+    ends, connections = [], []
+    for place, host in enumerate(hosts):
+        after = (place + 1) % len(hosts)
+        names = host, hosts[after]
+        source_port = SOURCE_PORT + (131 * place + request.number) % 0x4000
+        for (here, there), numbers in (
+            ((place, after), (TO_NEXT, FROM_PREVIOUS)),
+            ((after, place), (FROM_PREVIOUS, TO_NEXT)),
+        ):
+            pair = hosts[here], hosts[there]
+            ends.append(
+                rc.QpEnd(
+                    agent=blocks[here],
+                    number=numbers[0],
+                    peer_qp=numbers[1],
+                    macs=(mac(graph, pair[0], 1), mac(graph, pair[1], 1)),
+                    addresses=(ipv4(graph, pair[0]), ipv4(graph, pair[1])),
+                    source_port=source_port,
+                )
+            )
+        connections.append(Connection(*names, source_port))
+    join_ring(store, request.number, ends)
+    return connections

@@ -1,0 +1,44 @@
+"""The numbers that NetReduce's switches add: int32 that wrap around, or fixed point.
+
+A float32 is multiplied by 2^20 and rounded, as for ATP, but nothing repairs an overflow: so values
+must be small enough that no sum can overflow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ringleaf.arena import Bytes
+from ringleaf.compiled import inline
+from ringleaf.errors import ConfigError
+from ringleaf.headers import get32, put32
+from ringleaf.ina.atp.scaling import SCALE
+
+
+def check_range(values: npt.NDArray[np.float32], workers: int) -> None:
+    """Check that sums of so many workers' values can't overflow.
+
+    Raises:
+        ConfigError: If they can, or if a value is an infinity or a NaN.
+    """
+    most = ((1 << 31) - 1) / SCALE / workers - 1 / SCALE
+    largest = float(np.abs(values).max(initial=0.0))
+    if not largest <= most:
+        raise ConfigError(
+            f"netreduce: magnitudes must be at most {most:.6g} for fixed-point sums of {workers} "
+            f"workers, got {largest!r}; scale the tensor, or take algo=switchml"
+        )
+
+
+@inline
+def write_floats(values: npt.NDArray[np.float32], lanes: Bytes) -> None:
+    for i in range(values.size):
+        put32(lanes, 4 * i, int(np.int32(np.rint(np.float64(values[i]) * SCALE))))
+
+
+@inline
+def read_floats(lanes: Bytes, values: npt.NDArray[np.float32]) -> None:
+    for i in range(values.size):
+        lane = np.uint32(get32(lanes, 4 * i)).view(np.int32)
+        values[i] = np.float32(np.float64(lane) / SCALE)
