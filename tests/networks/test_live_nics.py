@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from live_commands import run
+from live_commands import COMMAND, run
 
 pytestmark = pytest.mark.live
 
@@ -23,7 +23,7 @@ def test_an_exchange_live_sends_the_bytes_of_virtual_time(tmp_path: Path) -> Non
              "--cache", "8", "--policy", "lfu", "--pool", "yes", "--iterations", "2")  # fmt: skip
     found = []
     for name, more in (("virtual", ()), ("live", (*LIVE, "--loss", "1%"))):
-        done = run(*words, *more, "--out", str(tmp_path / name))
+        done = run(*COMMAND, *words, *more, "--out", str(tmp_path / name))
         assert done.returncode == 0, done.stdout + done.stderr
         found.append(rows(tmp_path / name))
     for virtual, live in zip(*found, strict=True):
@@ -35,7 +35,7 @@ def test_an_exchange_live_sends_the_bytes_of_virtual_time(tmp_path: Path) -> Non
 def test_a_pipeline_live(tmp_path: Path) -> None:
     """A latency of 20 ms, on links a thousand times slower, delays two of the three hosts."""
     done = run(
-        *("nic", "fcsn", *TOPO, *LIVE, "--widths", "64,64,64,64", "--samples", "8"),
+        *(*COMMAND, "nic", "fcsn", *TOPO, *LIVE, "--widths", "64,64,64,64", "--samples", "8"),
         *("--tile", "4", "--host-latency", "20ms", "--out", str(tmp_path)),
     )
     assert done.returncode == 0, done.stdout + done.stderr
