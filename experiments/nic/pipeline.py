@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
+from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 import networkx as nx
@@ -20,9 +20,11 @@ from ringleaf.hosts.nic.pipeline.layers import (
     MOST_MESSAGES,
     Int8,
     Layer,
+    check_widths,
     divide,
     infer,
     make_layers,
+    stage_edges,
 )
 from ringleaf.topologies.graph import hosts
 from ringleaf.units import PS_PER_S, format_time
@@ -87,8 +89,8 @@ class Pipeline(Workload[PipelineSpec]):
         Raises:
             ConfigError: If not.
         """
-        layers = make_layers(spec.widths, spec.seed)
-        divide(layers, hosts)
+        check_widths(spec.widths)
+        stage_edges(len(spec.widths) - 1, hosts)
         for tile in spec.tiles:
             if not 1 <= tile <= spec.samples:
                 raise ConfigError(f"tile: must be 1 to {spec.samples} samples, got {tile}")
@@ -97,7 +99,8 @@ class Pipeline(Workload[PipelineSpec]):
                     f"tile: must make {MOST_MESSAGES} messages at most, got {tile} for "
                     f"{spec.samples} samples; take larger ones"
                 )
-        products = self.count(spec) * spec.samples * sum(each.products for each in layers)
+        of_sample = sum(inputs * outputs for inputs, outputs in pairwise(spec.widths))
+        products = self.count(spec) * spec.samples * of_sample
         if products > MOST_PRODUCTS:
             raise ConfigError(
                 f"samples: all runs may take {MOST_PRODUCTS:.2g} multiplications, got "

@@ -54,6 +54,18 @@ class Layer:
         return np.clip(sums >> self.shift, 0, LARGEST).astype(np.int8)
 
 
+def check_widths(widths: Sequence[int]) -> None:
+    """Check the widths of layers.
+
+    Raises:
+        ConfigError: If there is no layer, or a width is out of range.
+    """
+    if len(widths) < 2:
+        raise ConfigError(f"widths: must be two at least, got {list(widths)}; like 256,512,64")
+    if not all(1 <= width <= MOST_WIDTH for width in widths):
+        raise ConfigError(f"widths: must be 1 to {MOST_WIDTH}, got {list(widths)}")
+
+
 def make_layers(widths: Sequence[int], seed: int) -> list[Layer]:
     """Return layers with random weights.
 
@@ -64,10 +76,7 @@ def make_layers(widths: Sequence[int], seed: int) -> list[Layer]:
     Raises:
         ConfigError: If there is no layer, or a width is out of range.
     """
-    if len(widths) < 2:
-        raise ConfigError(f"widths: must be two at least, got {list(widths)}; like 256,512,64")
-    if not all(1 <= width <= MOST_WIDTH for width in widths):
-        raise ConfigError(f"widths: must be 1 to {MOST_WIDTH}, got {list(widths)}")
+    check_widths(widths)
     rng = np.random.default_rng(seed)
     made = []
     for inputs, outputs in pairwise(widths):
@@ -77,19 +86,27 @@ def make_layers(widths: Sequence[int], seed: int) -> list[Layer]:
     return made
 
 
-def divide(layers: Sequence[Layer], stages: int) -> list[list[Layer]]:
-    """Return the layers of each stage: neighbours, as many in each, the first ones have more.
+def stage_edges(layers: int, stages: int) -> list[int]:
+    """Return the first layer of each stage, and the end: neighbours, as many in each as can be.
 
     Raises:
         ConfigError: If there are fewer layers than stages.
     """
-    if len(layers) < stages:
+    if layers < stages:
         raise ConfigError(
-            f"widths: must be of {stages} layers at least, one for each host, got {len(layers)}; "
-            f"take hosts: {len(layers)}"
+            f"widths: must be of {stages} layers at least, one for each host, got {layers}; "
+            f"take hosts: {layers}"
         )
-    edges = [-(-len(layers) * stage // stages) for stage in range(stages + 1)]
-    return [list(layers[a:b]) for a, b in pairwise(edges)]
+    return [-(-layers * stage // stages) for stage in range(stages + 1)]
+
+
+def divide(layers: Sequence[Layer], stages: int) -> list[list[Layer]]:
+    """Return the layers of each stage.
+
+    Raises:
+        ConfigError: If there are fewer layers than stages.
+    """
+    return [list(layers[a:b]) for a, b in pairwise(stage_edges(len(layers), stages))]
 
 
 def infer(layers: Sequence[Layer], samples: Int8) -> Int8:
