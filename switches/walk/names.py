@@ -69,6 +69,8 @@ class Names:
             parts = candidate.split("_")
             for start in range(len(parts)):
                 short = "_".join(parts[start:])
-                if short and re.search(rf"[\w>]\s+{re.escape(short)}\s*[;=]", self._text):
+                if short.isidentifier() and re.search(
+                    rf"[\w>]\s+{re.escape(short)}\s*[;=]", self._text
+                ):
                     return short
         return name
