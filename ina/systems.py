@@ -11,7 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
+from importlib import import_module
+from importlib.util import find_spec
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ringleaf.errors import ConfigError
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from ringleaf.arena import Arena, Store
     from ringleaf.collectives.algorithm import Algorithm, Look
     from ringleaf.hosts.agent import HostAgent
+    from ringleaf.ina.jobs import WorkersJob
     from ringleaf.ina.loads import Aggregation, Demand
     from ringleaf.ina.samples import Example, Round
     from ringleaf.tensors import Array, ElementType
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
 
 MOST_TREES = 255
 """Trees of one job; packets name theirs in a byte."""
+
+LANES = (64, 256)
+"""Numbers of values in a packet that our programs are built for."""
 
 FORWARD = "forward"
 """The program of switches that do not aggregate."""
@@ -266,3 +272,65 @@ class System(ABC):
     def rounds(self) -> Mapping[str, Callable[[], Round]]:
         """Return functions that make the packets to measure a program with, by program."""
         return {}
+
+
+class FolderSystem(System):
+    """A system that is a package: what needs compiled code is in modules of it.
+
+    `job` has `join`; those that there are of `loads` (`demand`), `reading` (the reader itself) and
+    `samples` (`EXAMPLES` and `ROUNDS`) are used, too.
+
+    Attributes:
+        home: The package. The last part of its name is that of its P4 programs: `atp-64`.
+        lanes: The numbers of values in a packet that it has programs for.
+    """
+
+    home: str
+    lanes: tuple[int, ...] = LANES
+
+    def program(self, lanes: int) -> str:
+        """Return the name of the P4 program for packets of so many values.
+
+        Raises:
+            ConfigError: If there is none.
+        """
+        return program_for(self.name, self.home.rpartition(".")[2], lanes, self.lanes)
+
+    def join(self, graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
+        """Make a job.
+
+        Raises:
+            ConfigError: If it does not fit the switches.
+        """
+        self.program(request.lanes)  # which refuses lanes
+        job: WorkersJob = self._module("job").join(graph, store, request)
+        return job
+
+    def demand(self, ways: Ways, what: Aggregation) -> Demand:
+        """Return the least bytes that it sends over each link, and its least times."""
+        if not self._has("loads"):
+            return super().demand(ways, what)
+        demand: Demand = self._module("loads").demand(ways, what)
+        return demand
+
+    def prepare(self) -> None:
+        """Load its agents' compiled code, or compile it."""
+        self._module("job")  # it is compiled when it is imported
+
+    def reader(self) -> object:
+        """Return the object that explains its registers and packets to people."""
+        return self._module("reading") if self._has("reading") else None
+
+    def examples(self) -> Mapping[str, Callable[[], Example]]:
+        """Return functions that make the packet to follow through a program, by program."""
+        return self._module("samples").EXAMPLES if self._has("samples") else {}
+
+    def rounds(self) -> Mapping[str, Callable[[], Round]]:
+        """Return functions that make the packets to measure a program with, by program."""
+        return self._module("samples").ROUNDS if self._has("samples") else {}
+
+    def _has(self, name: str) -> bool:
+        return find_spec(f"{self.home}.{name}") is not None
+
+    def _module(self, name: str) -> ModuleType:
+        return import_module(f"{self.home}.{name}")

@@ -10,24 +10,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Look
-from ringleaf.ina.systems import FORWARD, Costs, JobRequest, System
+from ringleaf.ina.systems import FORWARD, Costs, FolderSystem
 
 if TYPE_CHECKING:
-    import networkx as nx
     import numpy as np
     import numpy.typing as npt
 
-    from ringleaf.arena import Store
-    from ringleaf.ina.jobs import WorkersJob
-    from ringleaf.ina.loads import Aggregation, Demand
     from ringleaf.tensors import Array
-    from ringleaf.topologies.ways import Ways
 
 
-class OmniReduce(System):
+class OmniReduce(FolderSystem):
     """The system OmniReduce."""
 
     name = "omnireduce"
+    home = "ringleaf.ina.omnireduce"
     title = "OmniReduce"
     look = Look("#d16fc4", "h")
     costs = Costs(switch_bytes=64 << 10, hops_per_s=8e5, packets=2.0)
@@ -45,16 +41,6 @@ class OmniReduce(System):
         check_lanes(self.name, lanes)
         return FORWARD
 
-    def join(self, graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
-        """Make a job; it needs no resources of switches.
-
-        Raises:
-            ConfigError: If a number is out of range.
-        """
-        from ringleaf.ina.omnireduce import job
-
-        return job.join(graph, store, request)
-
     def error_bound(self, parts: Array, lanes: int) -> npt.NDArray[np.float64]:
         """Return how far each float of the result may be from the exact sum.
 
@@ -68,16 +54,6 @@ class OmniReduce(System):
         rounding = (len(parts) - 1) * 2.0**-24
         magnitudes: npt.NDArray[np.float64] = np.abs(parts).sum(axis=0, dtype=np.float64)
         return magnitudes * (rounding / (1 - rounding))
-
-    def demand(self, ways: Ways, what: Aggregation) -> Demand:
-        """Return the least bytes that it sends over each link, and its least times."""
-        from ringleaf.ina.omnireduce import loads
-
-        return loads.demand(ways, what)
-
-    def prepare(self) -> None:
-        """Load its agents' compiled code, or compile it."""
-        import ringleaf.ina.omnireduce.job  # noqa: F401  # it is compiled when it is imported
 
 
 SYSTEM = OmniReduce()

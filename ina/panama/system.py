@@ -18,73 +18,27 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
-
 from ringleaf.collectives.algorithm import Look
-from ringleaf.ina.switchml.system import LANES, SwitchML
-from ringleaf.ina.systems import JobRequest, program_for
+from ringleaf.ina.switchml.system import SwitchML
+from ringleaf.ina.systems import LANES
 from ringleaf.shipped import Target
-
-if TYPE_CHECKING:
-    import networkx as nx
-
-    from ringleaf.arena import Store
-    from ringleaf.ina.jobs import WorkersJob
-    from ringleaf.ina.loads import Aggregation, Demand
-    from ringleaf.ina.samples import Example, Round
-    from ringleaf.topologies.ways import Ways
 
 
 class Panama(SwitchML):
     """The system PANAMA."""
 
     name = "panama"
+    home = "ringleaf.ina.panama"
     title = "PANAMA"
     look = Look("#f020a0", "4")
     builds = tuple(Target(f"panama-{lanes}", "panama.p4", (f"-DLANES={lanes}",)) for lanes in LANES)
     deals_on = True
 
-    def program(self, lanes: int) -> str:
-        """Return the name of the P4 program for packets of so many values.
+    def reader(self) -> object:
+        """Return the object that explains its registers and packets: they are SwitchML's."""
+        from ringleaf.ina.switchml import reading
 
-        Raises:
-            ConfigError: If there is none.
-        """
-        return program_for(self.name, "panama", lanes, LANES)
-
-    def join(self, graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
-        """Make a job, over trees of least depth from different roots; it needs no servers.
-
-        Raises:
-            ConfigError: If it does not fit the switches.
-        """
-        from ringleaf.ina.panama import job
-
-        self.program(request.lanes)
-        return job.join(graph, store, request)
-
-    def demand(self, ways: Ways, what: Aggregation) -> Demand:
-        """Return the least bytes that it sends over each link, and its least times."""
-        from ringleaf.ina.panama import loads
-
-        return loads.demand(ways, what)
-
-    def prepare(self) -> None:
-        """Load its agents' compiled code, or compile it."""
-        import ringleaf.ina.panama.job  # noqa: F401  # it is compiled when it is imported
-
-    def examples(self) -> Mapping[str, Callable[[], Example]]:
-        """Return functions that make the packet to follow through a program, by program."""
-        from ringleaf.ina.panama import samples
-
-        return samples.EXAMPLES
-
-    def rounds(self) -> Mapping[str, Callable[[], Round]]:
-        """Return functions that make the packets to measure a program with, by program."""
-        from ringleaf.ina.panama import samples
-
-        return samples.ROUNDS
+        return reading
 
 
 SYSTEM = Panama()
