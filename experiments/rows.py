@@ -14,6 +14,7 @@ from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.compress.registry import COMPRESSORS
 from ringleaf.collectives.registry import ALGORITHMS, SYSTEMS
 from ringleaf.hosts.congestion.registry import CONTROLLERS
+from ringleaf.hosts.nic.registry import OFFLOADS
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.registry import Registry
 from ringleaf.shipped import PACKAGE
@@ -49,6 +50,7 @@ KINDS = (
     Kind("compressor", COMPRESSORS, LIVE, "ringleaf run --compress {}"),
     Kind("controller", CONTROLLERS, LIVE, "ringleaf run --cc {}"),
     Kind("scheduler", SCHEDULERS, VIRTUAL, "ringleaf run --spec JOBS.yaml --order {}"),
+    Kind("offload", OFFLOADS, LIVE, "ringleaf nic {}"),
     Kind("topology", TOPOLOGIES, LIVE, "ringleaf run --topo {}"),
     Kind("machine", MACHINES, LIVE, "ringleaf run --topo fattree,node={}"),
 )

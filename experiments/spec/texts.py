@@ -24,6 +24,7 @@ from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.spec.options import JOBS, OPTIONS_OF_WORKLOADS, TYPED, WORKLOAD, Option
 from ringleaf.experiments.spec.workload import WorkloadSpec
 from ringleaf.hosts.congestion.registry import CONTROLLERS
+from ringleaf.hosts.nic.registry import OFFLOADS
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.model import names as models
 from ringleaf.hosts.workload.llm.presets import PRESETS
@@ -131,6 +132,7 @@ def reference_names() -> str:
         ("Aggregation systems", SYSTEMS),
         ("Congestion controllers", CONTROLLERS),
         ("ATP's congestion windows", WINDOWS),
+        ("Workloads of NICs", OFFLOADS),
         ("Port disciplines", disciplines()),
         ("Compressors", COMPRESSORS),
         ("Models", models()),
