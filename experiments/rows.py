@@ -15,6 +15,7 @@ from ringleaf.collectives.compress.registry import COMPRESSORS
 from ringleaf.collectives.registry import ALGORITHMS, SYSTEMS
 from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.hosts.congestion.registry import CONTROLLERS
+from ringleaf.hosts.nic.registry import OFFLOADS
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.registry import Registry
 from ringleaf.shipped import PACKAGE
@@ -56,6 +57,7 @@ KINDS = (
     ),
     Kind("controller", CONTROLLERS, LIVE, "ringleaf run --cc {}"),
     Kind("scheduler", SCHEDULERS, LIVE, "ringleaf run --spec JOBS.yaml --order {}"),
+    Kind("offload", OFFLOADS, LIVE, "ringleaf nic {}"),
     Kind("topology", TOPOLOGIES, LIVE, "ringleaf run --topo {}"),
     Kind("machine", MACHINES, LIVE, "ringleaf run --topo fattree,node={}"),
 )

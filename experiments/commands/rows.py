@@ -11,7 +11,10 @@ import typer
 from ringleaf.errors import choose
 from ringleaf.experiments.console import Debug, guard, say
 
-NAMES = ("system", "algorithm", "compressor", "controller", "scheduler", "topology", "machine")
+NAMES = (
+    *("system", "algorithm", "compressor", "controller", "scheduler", "offload", "topology"),
+    "machine",
+)
 
 
 def register(app: typer.Typer) -> None:

@@ -9,7 +9,6 @@ from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 
 from ringleaf.errors import ConfigError
@@ -22,12 +21,12 @@ from ringleaf.experiments.nic.spec import (
     YES,
     EmbeddingSpec,
 )
-from ringleaf.experiments.nic.workload import Column, Row, Workload, as_us
+from ringleaf.experiments.nic.workload import Column, Row, Workload, as_us, count_hosts
 from ringleaf.hosts.nic.embedding import sizes as e
-from ringleaf.topologies.graph import hosts
 from ringleaf.units import format_size, format_time
 
 if TYPE_CHECKING:
+    import networkx as nx
     from matplotlib.figure import Figure
 
     from ringleaf.experiments.nic.network import Connect, NicNetwork
@@ -107,7 +106,7 @@ class Embedding(Workload[EmbeddingSpec]):
 
     def about(self, spec: EmbeddingSpec, graph: nx.Graph[str]) -> list[str]:
         """Return lines on the workload."""
-        ranks = len(hosts(graph))
+        ranks = count_hosts(graph)
         return [
             f"embedding exchange, {ranks} ranks; {spec.rows} rows of {spec.dim} float32, row r on "
             f"rank r mod {ranks}; {spec.bags} bags of {spec.per_bag} look-ups by Zipf's law with "
@@ -121,7 +120,7 @@ class Embedding(Workload[EmbeddingSpec]):
 
     def run(self, spec: EmbeddingSpec, graph: nx.Graph[str], connect: Connect) -> Iterator[Row]:
         """Yield a row for hosts without NICs, and one for each cache."""
-        for case in cases(spec, len(hosts(graph))):
+        for case in cases(spec, count_hosts(graph)):
             yield _measure(spec, case, connect)
 
     def draw(self, rows: Sequence[Row], clock: str) -> dict[str, Callable[[], Figure]]:

@@ -8,13 +8,11 @@ from functools import partial
 from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.nic.formula import Formula, formula, lines
 from ringleaf.experiments.nic.spec import PipelineSpec
-from ringleaf.experiments.nic.workload import Column, Row, Workload, as_us
+from ringleaf.experiments.nic.workload import Column, Row, Workload, as_us, count_hosts
 from ringleaf.hosts.nic.pipeline.layers import (
     LARGEST,
     MOST_MESSAGES,
@@ -26,12 +24,13 @@ from ringleaf.hosts.nic.pipeline.layers import (
     make_layers,
     stage_edges,
 )
-from ringleaf.topologies.graph import hosts
 from ringleaf.units import PS_PER_S, format_time
 
 if TYPE_CHECKING:
+    import networkx as nx
     from matplotlib.figure import Figure
 
+    from ringleaf.experiments.nic.formula import Formula
     from ringleaf.experiments.nic.network import Connect
     from ringleaf.networks.nic.system import NicSystem
     from ringleaf.networks.options import NetworkOptions
@@ -114,7 +113,7 @@ class Pipeline(Workload[PipelineSpec]):
     def about(self, spec: PipelineSpec, graph: nx.Graph[str]) -> list[str]:
         """Return lines on the workload."""
         widths = "-".join(map(str, spec.widths))
-        stages = len(hosts(graph))
+        stages = count_hosts(graph)
         slower = f", divided by {spec.scale}" if spec.scale > 1 else ""
         rates = ", ".join(f"{rate:.3g}" for rate in spec.product_rates)
         return [
@@ -131,7 +130,7 @@ class Pipeline(Workload[PipelineSpec]):
         rng = np.random.default_rng(spec.seed)
         shape = spec.samples, layers[0].inputs
         samples = rng.integers(0, LARGEST + 1, shape).astype(np.int8)
-        work = Work(spec, divide(layers, len(hosts(graph))), samples, infer(layers, samples))
+        work = Work(spec, divide(layers, count_hosts(graph)), samples, infer(layers, samples))
         systems = [("nic", 0), *(("host", latency_ps) for latency_ps in spec.latencies)]
         for rate, (system, latency_ps), tile in product(
             spec.product_rates, systems, dict.fromkeys(spec.tiles)
@@ -187,6 +186,8 @@ class Work:
 
     def formula(self, graph: nx.Graph[str], case: Case) -> Formula:
         """Return the times by formula."""
+        from ringleaf.experiments.nic.formula import formula, lines  # compiles the transport
+
         products = [sum(layer.products for layer in stage) for stage in self._stages]
         return formula(
             [case.tile * each * case.product_ps // MILLION for each in products],

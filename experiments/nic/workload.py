@@ -47,6 +47,13 @@ def as_us(time_ps: float) -> str:
     return f"{time_ps / PS_PER_US:.2f}"
 
 
+def count_hosts(graph: nx.Graph[str]) -> int:
+    """Return the number of a topology's hosts."""
+    from ringleaf.topologies.graph import hosts  # loads NetworkX
+
+    return len(hosts(graph))
+
+
 class Workload(ABC, Generic[SomeSpec]):
     """A workload: what it compares, and how that looks. It has no state.
 

@@ -25,6 +25,7 @@ from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.spec.options import JOBS, OPTIONS_OF_WORKLOADS, TYPED, WORKLOAD, Option
 from ringleaf.experiments.spec.workload import WorkloadSpec
 from ringleaf.hosts.congestion.registry import CONTROLLERS
+from ringleaf.hosts.nic.registry import OFFLOADS
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.model import names as models
 from ringleaf.hosts.workload.llm.presets import PRESETS
@@ -132,6 +133,7 @@ def reference_names() -> str:
         ("Aggregation systems", SYSTEMS),
         ("Congestion controllers", CONTROLLERS),
         ("Congestion windows of aggregation", WINDOWS),
+        ("Workloads of NICs", OFFLOADS),
         ("Port disciplines", disciplines()),
         ("Compressors", COMPRESSORS),
         ("Sparse allreduces", SPARSE),

@@ -5,10 +5,11 @@ one arrives, so a stage takes the longer of its computation and its bytes over t
 NICs that compute, each message goes up to the host first, which takes its time.
 
 Source:
-    FCsN, "A FPGA-centric SmartNIC framework for neural networks", FPL 2022. The paper's text was
-    not at hand: control, communication and streaming kernels on NICs that overlap with the network
-    are from a survey. Chosen here: dense layers of 8-bit integers with a ReLU, a rate of
-    multiplications that is the same on NIC and host, and the host's latency of 5 us to 20 us.
+    FCsN, a framework for neural network inference on FPGA-centric SmartNICs, FPL 2022.
+
+The paper's text was not at hand: control, communication and streaming kernels on NICs that overlap
+with the network are from a survey. Chosen here: dense layers of 8-bit integers with a ReLU, a rate
+of multiplications that is the same on NIC and host, and the host's latency of 5 us to 20 us.
 """
 
 from __future__ import annotations

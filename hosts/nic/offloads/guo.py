@@ -7,12 +7,13 @@ host's memory; and it adds up the vectors of a bag for whoever asked, so that on
 each bag and owner.
 
 Source:
-    Guo, Geng, Herbordt et al., ICS 2023, pp. 336-347, doi 10.1145/3577193.3593724. The paper's
-    text was not at hand: these three uses are from a survey. Chosen here: the directory by which
-    owners know who caches a row (to update or to invalidate it when an iteration ends); that LFU
-    counts all look-ups, and keeps a row only if it was looked up more often than the least used one
-    that is cached; that a row that will be cached travels by itself, not in a sum; and that a rank
-    answers when all ranks' look-ups have come, as two all-to-alls in turn do.
+    Guo, Geng, Herbordt et al., ICS 2023, pp. 336-347, doi 10.1145/3577193.3593724.
+
+The paper's text was not at hand: these three uses are from a survey. Chosen here: the directory by
+which owners know who caches a row (to update or to invalidate it when an iteration ends); that LFU
+counts all look-ups, and keeps a row only if it was looked up more often than the least used one
+that is cached; that a row that will be cached travels by itself, not in a sum; and that a rank
+answers when all ranks' look-ups have come, as two all-to-alls in turn do.
 """
 
 from __future__ import annotations
