@@ -83,6 +83,15 @@ def chosen(plan: Plan, parts: Sequence[str], steps: int | None) -> Plan:
     return replace(plan, cases=tuple(cases))
 
 
+def keep(curves: Sequence[Curve], folder: Path) -> None:
+    """Write `convergence.csv` and the figures to a folder."""
+    from ringleaf.experiments.converge.figure import draw
+
+    folder.mkdir(parents=True, exist_ok=True)
+    write_csv(curves, folder / "convergence.csv")
+    draw(curves, folder)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the experiment; return the exit status: 1 if sums were wrong."""
     parser = argparse.ArgumentParser(prog="ringleaf.experiments.converge", description=__doc__)
@@ -92,10 +101,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="folder for convergence.csv and figures")
     options = parser.parse_args(arguments)
     use_one_thread()
+    curves: list[Curve] = []
     try:
         plan = chosen(read_plan(options.spec), options.part, options.steps)
         sys.stdout.write(f"# {plan.topo}; {len(plan.cases)} trainings, simulated time\n{HEADER}")
-        curves = []
         for curve in run(plan):
             curves.append(curve)
             sys.stdout.write(line(curve))
@@ -103,12 +112,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RingleafError as error:
         sys.stderr.write(f"ringleaf: {error}\n")
         return 2
-    if options.out:
-        from ringleaf.experiments.converge.figure import draw
-
-        options.out.mkdir(parents=True, exist_ok=True)
-        write_csv(curves, options.out / "convergence.csv")
-        draw(curves, options.out)
+    except KeyboardInterrupt:
+        sys.stderr.write("\nringleaf: interrupted; trainings that ended are kept\n")
+        return 130
+    finally:
+        if options.out and curves:
+            keep(curves, options.out)
     return int(any(curve.wrong for curve in curves))
 
 

@@ -1,13 +1,16 @@
-"""Draw losses over steps, bytes and simulated time: a figure per part, a row per model."""
+"""Draw losses over steps, bytes and simulated time: a figure per part."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 from ringleaf.experiments.converge.run import Curve
 
-COLOURS, LOOK = 10, ("-", "--", ":", "-.")
+MOST = 7
+"""Methods in a row of panels, besides the first of all."""
+
 AXES = (
     ("steps", "gradients per rank"),
     ("bytes_sent", "sent by the busiest rank (KB)"),
@@ -33,35 +36,41 @@ def draw(curves: Sequence[Curve], folder: Path) -> None:
 
 
 def _draw_part(curves: Sequence[Curve], path: Path) -> None:
+    """Draw a part: rows are models, each with a few methods; the first one is in all rows."""
     import matplotlib.pyplot as plt
 
+    first, *others = dict.fromkeys(map(label, curves))
+    groups = [[first, *others[at : at + MOST]] for at in range(0, max(len(others), 1), MOST)]
     models = list(dict.fromkeys(curve.case.model for curve in curves))
+    rows = [(model, group) for model in models for group in groups]
     figure, plots = plt.subplots(
-        len(models), 3, figsize=(12, 3.4 * len(models) + 1.2), squeeze=False, layout="constrained"
+        len(rows), 3, figsize=(12, 2.9 * len(rows)), squeeze=False, layout="constrained"
     )
-    names = list(dict.fromkeys(map(label, curves)))
-    for row, model in zip(plots, models, strict=True):
+    for row, (model, group) in zip(plots, rows, strict=True):
+        chosen = [each for each in curves if each.case.model == model and label(each) in group]
         for axes, (field, title) in zip(row, AXES, strict=True):
-            for curve in curves:
-                if curve.case.model != model:
-                    continue
-                number = names.index(label(curve))
-                across = getattr(curve, field)
+            for curve in chosen:
+                number = group.index(label(curve))
                 scale = 1 if field == "steps" else 1000
                 axes.plot(
-                    [each / scale for each in across],
-                    curve.loss,
-                    LOOK[number // COLOURS % len(LOOK)],
-                    color=f"C{number % COLOURS}",
+                    [each / scale for each in getattr(curve, field)],
+                    smooth(curve.loss),
+                    color="black" if number == 0 else f"C{number - 1}",
                     label=label(curve),
                     linewidth=1.2,
                 )
-            if field != "steps":
-                axes.set_xscale("symlog" if field == "bytes_sent" else "linear")
+            if field == "bytes_sent":
+                axes.set_xscale("symlog")
+                axes.set_xlim(left=1)
             axes.set(xlabel=title, ylabel=f"test loss, {model}")
             axes.set_ylim(0, 3)
             axes.grid(alpha=0.3)
-    handles, labels = plots[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, fontsize=8)
+        row[-1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize=8)
     figure.savefig(path, dpi=110)
     plt.close(figure)
+
+
+def smooth(losses: Sequence[float]) -> list[float]:
+    """Return the median of each loss, the two before it and the two after it, at most."""
+    places = range(len(losses))
+    return [median(losses[max(at - 2, 0) : at + 3]) for at in places]
