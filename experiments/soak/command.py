@@ -16,7 +16,7 @@ from ringleaf.experiments.console import FAILURE, Debug, guard, say
 from ringleaf.units import PS_PER_S, parse_time
 
 if TYPE_CHECKING:
-    from ringleaf.experiments.soak.job_cases import AnyCase
+    from ringleaf.experiments.soak.any_case import AnyCase
 
 SAY_EVERY_S = 10.0
 MOST_SHRINKS = 200  # cases tried to make a failing one smaller
@@ -70,7 +70,7 @@ def soak_command(
     debug: Debug = False,
 ) -> None:
     """Run random cases in virtual time; check sums, ends, bounds, resends and leaks."""
-    from ringleaf.experiments.soak.job_cases import draw_any
+    from ringleaf.experiments.soak.any_case import draw_any
 
     if case is not None:
         if _show_case(draw_any(seed, case)):
@@ -93,7 +93,7 @@ def soak_command(
 
 
 def _soak(tally: Tally, is_over: Callable[[], bool], jobs: int) -> None:
-    from ringleaf.experiments.soak.job_cases import draw_any
+    from ringleaf.experiments.soak.any_case import draw_any
 
     said_s = tally.began_s
     for number, findings in _findings(tally.seed, is_over, jobs):
@@ -142,7 +142,7 @@ def _findings(seed: int, is_over: Callable[[], bool], jobs: int) -> Iterator[tup
 
 def try_number(seed: int, number: int) -> Found:
     """Run a case; return its findings as plain tuples."""
-    from ringleaf.experiments.soak.job_cases import draw_any
+    from ringleaf.experiments.soak.any_case import draw_any
 
     return try_plain(draw_any(seed, number))
 
@@ -151,9 +151,14 @@ def try_plain(case: AnyCase) -> Found:
     """Run a case; return its findings as plain tuples."""
     from ringleaf.experiments.soak.job_cases import JobsCase
     from ringleaf.experiments.soak.job_trial import try_jobs  # compiles, or loads compiled code
+    from ringleaf.experiments.soak.nic_cases import NicCase
+    from ringleaf.experiments.soak.nic_trial import try_nics
     from ringleaf.experiments.soak.trial import try_case
 
-    found = try_jobs(case) if isinstance(case, JobsCase) else try_case(case)
+    if isinstance(case, NicCase):
+        found = try_nics(case)
+    else:
+        found = try_jobs(case) if isinstance(case, JobsCase) else try_case(case)
     return [(each.what, each.where, each.why) for each in found]
 
 
@@ -164,7 +169,7 @@ def shrink(case: AnyCase, fails: Callable[[AnyCase], bool]) -> AnyCase:
         case: One that fails.
         fails: Function that returns whether a case fails in the same way.
     """
-    from ringleaf.experiments.soak.job_cases import simpler_any
+    from ringleaf.experiments.soak.any_case import simpler_any
 
     tried = 0
     while tried < MOST_SHRINKS:

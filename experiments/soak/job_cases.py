@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -10,12 +10,9 @@ from ringleaf.experiments.soak.cases import (
     BY_HOSTS,
     SPARSE,
     TOPOLOGIES,
-    SoakCase,
     Trouble,
-    draw,
     draw_options,
     draw_trouble,
-    simpler,
     simpler_options,
     simpler_trouble,
 )
@@ -223,17 +220,3 @@ def _simpler_trainings(case: JobsCase, place: int) -> Iterator[JobsCase]:
                 changed = replace(each, trainings=trainings)
                 rounds = (*case.rounds[:number], changed, *case.rounds[number + 1 :])
                 yield replace(case, rounds=rounds)
-
-
-AnyCase = SoakCase | JobsCase
-
-
-def draw_any(seed: int, number: int) -> AnyCase:
-    """Return case `number` of a soak, of whichever kind it is."""
-    is_jobs = Random(f"{seed} {number} kind").random() < JOBS_SHARE
-    return draw_jobs(seed, number) if is_jobs else draw(seed, number)
-
-
-def simpler_any(case: AnyCase) -> Sequence[AnyCase]:
-    """Return cases of the same kind that are a little smaller."""
-    return simpler_jobs(case) if isinstance(case, JobsCase) else simpler(case)

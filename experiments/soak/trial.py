@@ -18,6 +18,7 @@ from ringleaf.experiments.data import Inputs
 from ringleaf.experiments.network import connect
 from ringleaf.experiments.runner import Experiment, Measurement
 from ringleaf.experiments.soak.cases import SoakCase
+from ringleaf.experiments.soak.nic_cases import NicCase
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.options import resolve
 from ringleaf.ina.registry import SYSTEMS
@@ -61,7 +62,7 @@ class Finding:
 class Worn:
     """A network that is used again and again, disturbed, and checked for leaks after each run."""
 
-    def __init__(self, network: VirtualNetwork, case: SoakCase) -> None:
+    def __init__(self, network: VirtualNetwork, case: SoakCase | NicCase) -> None:
         self._network = network
         self._case = case
         self._random = Random(f"{case.given['seed']} trouble")

@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 
 from ringleaf.experiments.jobs.ledger import GradientLedger
 from ringleaf.experiments.soak import command, job_trial
+from ringleaf.experiments.soak.any_case import AnyCase, draw_any
 from ringleaf.experiments.soak.cases import SoakCase, Trouble
 from ringleaf.experiments.soak.job_cases import (
-    AnyCase,
     JobsCase,
     Round,
     Team,
     Training,
-    draw_any,
     draw_jobs,
     simpler_jobs,
 )
+from ringleaf.experiments.soak.nic_cases import NicCase
 from ringleaf.experiments.spec.options import resolve
 from ringleaf.networks.endpoints.training import TrainingDirector
 from ringleaf.topologies.registry import count
@@ -109,7 +109,7 @@ def test_a_failing_case_of_jobs_is_made_smaller() -> None:
     assert "Training(algo='tree'" in smallest.command
 
 
-def test_numbers_draw_both_kinds() -> None:
+def test_numbers_draw_all_kinds() -> None:
     kinds = {type(draw_any(1, number)) for number in range(40)}
 
-    assert kinds == {SoakCase, JobsCase}
+    assert kinds == {SoakCase, JobsCase, NicCase}
