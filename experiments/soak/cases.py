@@ -140,6 +140,8 @@ def _draw_sizes(random: Random) -> list[int]:
 def draw_options(random: Random) -> dict[str, str]:
     """Return some options of a network and its hosts."""
     given = _some(_OPTIONS, random, share=0.25)
+    if given.get("compress", INTEGERS_TOO) != INTEGERS_TOO:
+        given.pop("dtype", None)
     return given | _some(_LOSSES, random, share=0.6) if random.random() < 0.5 else given
 
 
@@ -149,6 +151,9 @@ def draw_trouble(random: Random) -> Trouble:
         return Trouble()
     return Trouble(*(random.choice((0, 0, 1, 2)) for _ in range(3)))
 
+
+INTEGERS_TOO = "topk:5%"
+"""A compressor for integers; the others that are drawn are for floats only."""
 
 _OPTIONS = {
     "dtype": ("int32",),
@@ -166,7 +171,7 @@ _OPTIONS = {
     "rate": ("10G", "400G"),
     "density": ("1%", "30%"),
     "compress": (
-        "topk:5%",
+        INTEGERS_TOO,
         "dgc:2%",
         "onebit",
         "signsgd",

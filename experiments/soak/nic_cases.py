@@ -18,7 +18,7 @@ from ringleaf.topologies.registry import count
 
 NICS_SHARE = 0.05  # of all cases of a soak
 
-_FOREIGN = ("density", "dtype", "lanes", "slots")
+_FOREIGN = ("compress", "density", "dtype", "lanes", "slots", "trees")
 """Options that NICs' workloads have no use for."""
 
 

@@ -54,7 +54,7 @@ def changed(**values: Any) -> str:
         (changed(rows=[[0, 0, 1, 0, "add"]]), "row 0: must be .* got .*'add'"),
         (changed(rows=[[0, 0, 1, 0.5, "copy"]]), "row 0: must be .* got .*0.5"),
         (changed(rows=[[0, ["a"], 0, "aggregate"]]), "row 0: must be .* got .*'a'"),
-        (changed(codec="zip", coded=[]), "ring.json: unknown codec, got 'zip'; valid: sparse-stre"),
+        (changed(codec="zip", coded=[]), "ring.json: unknown codec, got 'zip'; valid: base3, "),
         (changed(codec="sparse-stream", coded=["add"]), "coded must be some of .*, got ..add"),
         (changed(rows=[7]), "row 0: must be .* got 7"),
         (changed(rows=[[0, 0, 9, 0, "copy"]]), "row 0: ranks must be below 2"),

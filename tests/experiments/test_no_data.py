@@ -96,8 +96,11 @@ def test_a_sweep_says_it_too() -> None:
     line = {"algo": "ring", "size_bytes": 4, "time_ps": 1, "bound_percent": 1.0}
     line |= {"retransmissions": 0, "drops": 0, "seed": "1"}
     page = sweep_report.render("x", ["a"], [line | {"wrong": None}], ["seed"], "<svg></svg>")
-    assert "values of the runs with data" in page
+    assert "Not checked" in page
     assert "<td>-</td>" in page
+    lines = [line | {"wrong": wrong} for wrong in (None, 0)]
+    page = sweep_report.render("x", ["a", "b"], lines, ["seed"], "<svg></svg>")
+    assert "values of the runs with data" in page
     page = sweep_report.render("x", ["a"], [line | {"wrong": 0}], ["seed"], "<svg></svg>")
     assert "values of all runs" in page
 
