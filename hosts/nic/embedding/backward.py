@@ -8,7 +8,7 @@ The ranks tell it, along with their gradients, what they cache no longer.
 from __future__ import annotations
 
 from ringleaf.arena import Arena, Words
-from ringleaf.compiled import inline
+from ringleaf.compiled import inline, signed
 from ringleaf.hosts.nic.agent import finish, put_off, send_to, spend
 from ringleaf.hosts.nic.cache import find, remove
 from ringleaf.hosts.nic.embedding.forward import FIRST, OWN, SECOND, expect_task
@@ -63,7 +63,7 @@ def write_number(arena: Arena, at: int, value: int) -> None:
 @inline
 def read_number(arena: Arena, at: int) -> int:
     """Return a word of 32 bits."""
-    return uint32_at(arena.memory, at, 1)[0] | 0
+    return signed(uint32_at(arena.memory, at, 1)[0])
 
 
 @inline

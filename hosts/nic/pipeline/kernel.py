@@ -7,7 +7,7 @@ message's tag is its number; of one that the first stage has in its memory, like
 from __future__ import annotations
 
 from ringleaf.arena import Arena, Words
-from ringleaf.compiled import copy_items, handler, inline
+from ringleaf.compiled import copy_items, handler, inline, signed
 from ringleaf.hosts.nic.agent import expect, finish, put_off, send_to, spend
 from ringleaf.hosts.nic.pipeline.layers import LARGEST
 from ringleaf.hosts.nic.pipeline.state import (
@@ -75,8 +75,8 @@ def multiply(arena: Arena, layer: Words, target_at: int, source_at: int, samples
         for output in range(outputs):
             total = 0
             for place in range(inputs):
-                weight = weights[output * inputs + place] * 1
-                total += weight * (source[sample * inputs + place] * 1)
+                weight = signed(weights[output * inputs + place])
+                total += weight * signed(source[sample * inputs + place])
             target[sample * outputs + output] = min(max(total >> shift, 0), LARGEST)
 
 
