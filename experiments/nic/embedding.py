@@ -39,7 +39,7 @@ HOST, NIC = "host", "nic"
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ExchangeCase:
     """One system: hosts alone, or NICs with a cache."""
 
     system: str
@@ -136,10 +136,10 @@ class Embedding(Workload[EmbeddingSpec]):
 WORKLOAD = Embedding()
 
 
-def cases(spec: EmbeddingSpec, ranks: int) -> list[Case]:
+def cases(spec: EmbeddingSpec, ranks: int) -> list[ExchangeCase]:
     """Return the systems that a spec compares."""
     plain = e.Exchange(ranks, spec.rows, spec.dim, spec.bags, spec.per_bag, row_ps=spec.row_ps)
-    found = [Case(HOST, "-", plain, spec.host_latency_ps)]
+    found = [ExchangeCase(HOST, "-", plain, spec.host_latency_ps)]
     for pool, policy, cache in product(spec.pools, spec.policies, dict.fromkeys(spec.caches)):
         exchange = replace(
             plain,
@@ -149,11 +149,11 @@ def cases(spec: EmbeddingSpec, ranks: int) -> list[Case]:
             coherence=e.UPDATE if spec.coherence == UPDATE else e.INVALIDATE,
             local_cache=spec.local_cache,
         )
-        found.append(Case(NIC, policy, exchange, 0))
+        found.append(ExchangeCase(NIC, policy, exchange, 0))
     return found
 
 
-def make_system(case: Case, options: NetworkOptions) -> NicSystem:
+def make_system(case: ExchangeCase, options: NetworkOptions) -> NicSystem:
     """Return a case's NICs; hosts without are NICs that hear of messages late."""
     from ringleaf.hosts.nic.embedding.kernel import kernel
     from ringleaf.hosts.nic.embedding.state import make_state
@@ -169,14 +169,14 @@ def make_system(case: Case, options: NetworkOptions) -> NicSystem:
     )
 
 
-def _measure(spec: EmbeddingSpec, case: Case, connect: Connect) -> Row:
+def _measure(spec: EmbeddingSpec, case: ExchangeCase, connect: Connect) -> Row:
     sizes = case.exchange
     network = connect(partial(make_system, case))
     reference = Reference(
         sizes.ranks, sizes.rows, sizes.dim, sizes.bags, sizes.per_bag,
         exponent=spec.zipf, seed=spec.seed,
     )  # fmt: skip
-    nics = Nics(network, reference, sizes)
+    nics = CheckedNics(network, reference, sizes)
     found: list[tuple[RunResult, RunResult]] = []
     before = nics.counters()
     for iteration in range(-spec.warm_up, spec.iterations):
@@ -209,7 +209,7 @@ def _measure(spec: EmbeddingSpec, case: Case, connect: Connect) -> Row:
     }
 
 
-class Nics:
+class CheckedNics:
     """The NICs of a network, and the table in one piece that they are compared with.
 
     Attributes:

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from ringleaf.tensors import Array
 
 MILLION = 1_000_000
+MOST_WEIGHTS = 1 << 28
+"""The most weights of all layers, a byte each."""
+
 MOST_PRODUCTS = 1 << 36
 """The most multiplications of a run: they are all done."""
 
@@ -99,6 +102,11 @@ class Pipeline(Workload[PipelineSpec]):
                     f"{spec.samples} samples; take larger ones"
                 )
         of_sample = sum(inputs * outputs for inputs, outputs in pairwise(spec.widths))
+        if of_sample > MOST_WEIGHTS:
+            raise ConfigError(
+                f"widths: layers may have {MOST_WEIGHTS} weights together, got {of_sample}; take "
+                "smaller ones"
+            )
         products = self.count(spec) * spec.samples * of_sample
         if products > MOST_PRODUCTS:
             raise ConfigError(
@@ -135,7 +143,7 @@ class Pipeline(Workload[PipelineSpec]):
         for rate, (system, latency_ps), tile in product(
             spec.product_rates, systems, dict.fromkeys(spec.tiles)
         ):
-            case = Case(tile, latency_ps, round(MILLION * PS_PER_S / rate * spec.scale))
+            case = PipelineCase(tile, latency_ps, round(MILLION * PS_PER_S / rate * spec.scale))
             found = work.measure(connect, case, work.formula(graph, case))
             yield {"system": system, "products": rate, **found}
 
@@ -154,7 +162,7 @@ WORKLOAD = Pipeline()
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class PipelineCase:
     """One run.
 
     Args:
@@ -184,7 +192,7 @@ class Work:
         self._stages, self._samples, self._results = stages, samples, results
         self._mtu = spec.mtu_bytes
 
-    def formula(self, graph: nx.Graph[str], case: Case) -> Formula:
+    def formula(self, graph: nx.Graph[str], case: PipelineCase) -> Formula:
         """Return the times by formula."""
         from ringleaf.experiments.nic.formula import formula, lines  # compiles the transport
 
@@ -197,7 +205,7 @@ class Work:
             latency_ps=case.latency_ps,
         )
 
-    def measure(self, connect: Connect, case: Case, expected: Formula) -> Row:
+    def measure(self, connect: Connect, case: PipelineCase, expected: Formula) -> Row:
         """Have all samples go through a network; return what a row has of it.
 
         In virtual time they do so twice, so that senders have credit from the start.
@@ -234,7 +242,7 @@ class Work:
         arrays[-1][:] = -1
         arrays[0][: self._samples.size] = self._samples.reshape(-1)
 
-    def _make_system(self, case: Case, options: NetworkOptions) -> NicSystem:
+    def _make_system(self, case: PipelineCase, options: NetworkOptions) -> NicSystem:
         from ringleaf.hosts.nic.pipeline.kernel import kernel
         from ringleaf.hosts.nic.pipeline.state import AT_ONCE, Stage, make_state
         from ringleaf.networks.nic.system import NicSystem, neighbours

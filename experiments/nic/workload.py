@@ -30,7 +30,7 @@ class Column:
     Args:
         name: The value's name in a row.
         title: The column's head.
-        unit: What stands below it.
+        unit: The text below it.
         width: Letters.
         show: Makes a text of the value.
     """

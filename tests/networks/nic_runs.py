@@ -7,7 +7,7 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 
-from ringleaf.experiments.nic.embedding import Case, Nics, make_system
+from ringleaf.experiments.nic.embedding import CheckedNics, ExchangeCase, make_system
 from ringleaf.experiments.nic.network import NicNetwork
 from ringleaf.experiments.nic.reference import Indices, Reference
 from ringleaf.hosts.nic.embedding.sizes import Exchange
@@ -36,7 +36,7 @@ class Exchanges:
         options: NetworkOptions | None = None,
     ) -> None:
         options = options or NetworkOptions()
-        system = make_system(Case("nic", "-", sizes, latency_ps), options)
+        system = make_system(ExchangeCase("nic", "-", sizes, latency_ps), options)
         made = VirtualNetwork(star(sizes.ranks), replace(options, system=system), seed=seed)
         self.network = NicNetwork(made, system)
         self.reference = Reference(
@@ -44,7 +44,7 @@ class Exchanges:
             exponent=exponent, seed=seed,
         )  # fmt: skip
         self.sizes = sizes
-        self.nics = Nics(self.network, self.reference, sizes)
+        self.nics = CheckedNics(self.network, self.reference, sizes)
         self.batches: list[Indices] = []
 
     def iterate(self, lookups: Indices | None = None) -> tuple[RunResult, RunResult]:

@@ -13,7 +13,7 @@ from nic_runs import star
 
 from ringleaf.experiments.nic.formula import Line, formula, lines
 from ringleaf.experiments.nic.network import Connect, MakeSystem, NicNetwork
-from ringleaf.experiments.nic.pipeline import Case, Work
+from ringleaf.experiments.nic.pipeline import PipelineCase, Work
 from ringleaf.experiments.nic.spec import PipelineSpec
 from ringleaf.experiments.nic.workload import Row
 from ringleaf.hosts.nic.pipeline.layers import divide, infer, make_layers
@@ -34,7 +34,7 @@ def connected(graph: nx.Graph[str], options: NetworkOptions) -> Connect:
 
 
 def measured(
-    case: Case,
+    case: PipelineCase,
     *,
     samples: int = 24,
     widths: tuple[int, ...] = WIDTHS,
@@ -60,7 +60,7 @@ def test_results_are_those_of_the_layers(
 ) -> None:
     """Also if packets are lost, duplicated and late, and whatever a message's samples are."""
     options = NetworkOptions(mtu=256, loss=share, duplicate=share, reorder=share)
-    case = Case(min(tile, samples), 0, 250_000)
+    case = PipelineCase(min(tile, samples), 0, 250_000)
     row = measured(case, samples=samples, widths=widths, options=options)
     assert row["wrong"] == 0
 
@@ -69,20 +69,20 @@ def test_results_are_those_of_the_layers(
 @pytest.mark.parametrize("tile", [2, 24])
 def test_times_are_those_of_the_formula(tile: int, product_ps: int) -> None:
     """Lines at 100 Gbit/s are the limit of fast NICs, computation of slow ones."""
-    row = measured(Case(tile, 0, product_ps))
+    row = measured(PipelineCase(tile, 0, product_ps))
     assert row["formula_ps"] <= row["time_ps"] < 1.02 * row["formula_ps"]
     assert row["limit"] == ("line" if product_ps == 10_000 else "compute")
 
 
 def test_more_messages_than_may_be_under_way_get_through() -> None:
-    row = measured(Case(1, 0, 1_000_000), samples=300, widths=(8, 9, 300, 4))
+    row = measured(PipelineCase(1, 0, 1_000_000), samples=300, widths=(8, 9, 300, 4))
     assert row["wrong"] == 0
     assert row["messages"] == 300
 
 
 def test_each_host_without_nic_adds_its_latency_once() -> None:
     """Two messages' ways, one behind the other; all that follow are behind the first."""
-    nic, host = (measured(Case(4, latency_ps, 1_000_000)) for latency_ps in (0, 20_000_000))
+    nic, host = (measured(PipelineCase(4, latency_ps, 1_000_000)) for latency_ps in (0, 20_000_000))
     assert host["first_ps"] - nic["first_ps"] == pytest.approx(40_000_000, abs=100_000)
     assert host["time_ps"] - nic["time_ps"] == pytest.approx(40_000_000, abs=100_000)
 

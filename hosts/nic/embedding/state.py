@@ -49,7 +49,7 @@ of the former that the cache had; times that a row of its own was reached, and t
 memory had; and bytes of messages that the rank has sent."""
 
 
-class Opened(NamedTuple):
+class ExchangeState(NamedTuple):
     """An exchange: its numbers. Compiled code returns an array only in a tuple."""
 
     numbers: Words  # (NUMBERS,)
@@ -77,9 +77,9 @@ class Lists(NamedTuple):
 
 
 @inline
-def open_exchange(arena: Arena, at: int) -> Opened:
+def open_exchange(arena: Arena, at: int) -> ExchangeState:
     """Return an agent's exchange."""
-    return Opened(int64_at(arena.memory, arena.words[at + STATE_AT], NUMBERS))
+    return ExchangeState(int64_at(arena.memory, arena.words[at + STATE_AT], NUMBERS))
 
 
 @inline

@@ -58,16 +58,16 @@ class Stage:
         return max(layer.outputs for layer in self.layers)
 
 
-class Opened(NamedTuple):
+class StageState(NamedTuple):
     """A stage: its numbers. Compiled code returns an array only in a tuple."""
 
     numbers: Words  # (NUMBERS,)
 
 
 @inline
-def open_stage(arena: Arena, at: int) -> Opened:
+def open_stage(arena: Arena, at: int) -> StageState:
     """Return an agent's stage."""
-    return Opened(int64_at(arena.memory, arena.words[at + STATE_AT], NUMBERS))
+    return StageState(int64_at(arena.memory, arena.words[at + STATE_AT], NUMBERS))
 
 
 def make_state(store: Store, stage: Stage) -> int:
