@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,10 +26,17 @@ HOPS = 2
 
 
 def fits(path: Path) -> bool:
-    """Return whether a sweep is over densities and has a ring to compare with."""
+    """Return whether a sweep is over densities, and each run has one ring to compare with."""
     lines = _read(path)
-    densities = {line.get("density") for line in lines}  # sweeps of jobs have none
-    return len(densities) > 1 and any(line["algo"] == "ring" for line in lines)
+    places = {_place(line) for line in lines}
+    rings = Counter(_place(line) for line in lines if line["algo"] == "ring")
+    densities = {density for *_, density in places}
+    return len(densities) > 1 and all(rings[place] == 1 for place in places)
+
+
+def _place(line: Line) -> tuple[str, str, str]:
+    """Return what runs have in common that are compared; sweeps of jobs have no densities."""
+    return line.get("cluster", ""), line.get("ranks", ""), line.get("density", "")
 
 
 def draw(path: Path) -> Path:

@@ -54,7 +54,11 @@ def test_other_cases_are_refused(tmp_path: Path, text: str, complaint: str) -> N
         cases_of(tmp_path, text)
 
 
-@pytest.mark.parametrize("path", sorted(SPECS.glob("sparse*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    sorted([*SPECS.glob("sparse*.yaml"), SPECS / "algorithms.yaml"]),
+    ids=lambda path: path.stem,
+)
 def test_specs_that_come_along_are_understood(path: Path) -> None:
     assert yaml.safe_load(path.read_text())
     for case in read_cases(path):
@@ -85,6 +89,24 @@ def test_a_sweep_over_densities_draws_speed_ups(tmp_path: Path) -> None:
     for algo in BEST_PS:
         assert times[algo, "1%"] < times[algo, "100%"]
     assert sparse_figure.fits(tmp_path / sweep.FILE)
+
+
+@pytest.mark.parametrize(
+    ("rows", "draws"),
+    [
+        ([("ring", "1%"), ("tree", "1%"), ("ring", "5%"), ("tree", "5%")], True),
+        ([("ring", "1%"), ("tree", "1%"), ("tree", "5%")], False),  # no ring at 5 %
+        ([("ring", "1%"), ("ring", "1%"), ("ring", "5%")], False),  # several, of other sizes
+        ([("ring", "1%"), ("tree", "1%")], False),
+    ],
+)
+def test_speed_ups_are_drawn_where_each_run_has_one_ring(
+    rows: list[tuple[str, str]], draws: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / sweep.FILE
+    lines = (f"{algo},{density},,4\n" for algo, density in rows)
+    path.write_text("algo,density,cluster,ranks\n" + "".join(lines))
+    assert sparse_figure.fits(path) is draws
 
 
 def test_what_is_compressed_is_compared_as_it_is_sent(tmp_path: Path) -> None:
