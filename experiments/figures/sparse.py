@@ -29,13 +29,13 @@ def fits(path: Path) -> bool:
     """Return whether a sweep is over densities, and each run has one ring to compare with."""
     lines = _read(path)
     places = {_place(line) for line in lines}
-    rings = Counter(_place(line) for line in lines if line["algo"] == "ring")
+    rings = Counter(_place(line) for line in lines if line.get("algo") == "ring")
     densities = {density for *_, density in places}
     return len(densities) > 1 and all(rings[place] == 1 for place in places)
 
 
 def _place(line: Line) -> tuple[str, str, str]:
-    """Return what runs have in common that are compared; sweeps of jobs have no densities."""
+    """Return what runs have in common that are compared; jobs and workloads have no densities."""
     return line.get("cluster", ""), line.get("ranks", ""), line.get("density", "")
 
 

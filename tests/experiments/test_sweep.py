@@ -109,6 +109,12 @@ def test_speed_ups_are_drawn_where_each_run_has_one_ring(
     assert sparse_figure.fits(path) is draws
 
 
+def test_sweeps_of_workloads_have_no_speed_ups(tmp_path: Path) -> None:
+    path = tmp_path / sweep.FILE
+    path.write_text("pattern,cc,p99_us\nring,fixed,9.4\nring,swift,9.5\n")
+    assert not sparse_figure.fits(path)
+
+
 def test_what_is_compressed_is_compared_as_it_is_sent(tmp_path: Path) -> None:
     case = {"topo": "leafspine", "hosts": "3", "algo": "ring,ssar-split", "size": "16K"}
     cases = [
