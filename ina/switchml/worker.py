@@ -263,12 +263,18 @@ def send_slot(arena: Arena, at: int, worker: Worker, slot: int, now_ps: int) -> 
     if worker.slots[slot * SLOT_WORDS + POSITION] == IDLE:
         return -1
     packet = make_update(arena, worker, slot)
+    note_sending(arena, at, worker, slot, now_ps)
+    return int(packet)
+
+
+@inline
+def note_sending(arena: Arena, at: int, worker: Worker, slot: int, now_ps: int) -> None:
+    """Count a packet of the slot as on the line, and set the timer."""
     if worker.flight.slots[slot * FLIGHT_SLOT_WORDS + ATTEMPTS] > 0:
         arena.words[at + RETRANSMISSIONS] += 1
     priority = worker.tensors.rows[row_of(worker, slot) + PRIORITY]
     link_slot(worker.flight, slot, tree_of(worker, slot), priority, now_ps)
     arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
-    return int(packet)
 
 
 @handler
@@ -324,13 +330,25 @@ def take_result(arena: Arena, at: int, worker: Worker, slot: int, head: Bytes, n
 @inline
 def take_answer(arena: Arena, at: int, worker: Worker, slot: int, head: Bytes, now_ps: int) -> None:
     """Take the result that a slot awaits, and draw conclusions about other packets."""
+    note_arrival(arena, at, worker, slot, now_ps)
+    take_result(arena, at, worker, slot, head, now_ps)
+    end_answer(arena, at, worker)
+
+
+@inline
+def note_arrival(arena: Arena, at: int, worker: Worker, slot: int, now_ps: int) -> None:
+    """Draw conclusions from the arrival of the result that a slot awaits."""
     arena.words[at + PROGRESS] += 1
     unlink_slot(worker.flight, slot)
     if worker.slots[slot * SLOT_WORDS + POSITION] >= 0:  # an exponent alone is much faster
         take_sample(worker.flight, slot, now_ps)
     end_backoff(worker.flight)
     note_answer(worker.flight, slot, now_ps)
-    take_result(arena, at, worker, slot, head, now_ps)
+
+
+@inline
+def end_answer(arena: Arena, at: int, worker: Worker) -> None:
+    """Queue packets that must be lost by now, after a result was taken."""
     queue_passed(worker.flight)
     arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
     arena.words[at + READY] = has_waiting(worker.flight)

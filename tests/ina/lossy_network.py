@@ -34,6 +34,8 @@ from ringleaf.hosts.agent import (
 )
 from ringleaf.ina.atp import control as atp_control
 from ringleaf.ina.atp.job import make_agents
+from ringleaf.ina.omnireduce_switch import wire as omnireduce_wire
+from ringleaf.ina.omnireduce_switch import worker as omnireduce_worker
 from ringleaf.ina.panama import control as panama_control
 from ringleaf.ina.panama import worker as panama_worker
 from ringleaf.ina.panama.pacing import make_paces
@@ -78,8 +80,17 @@ class PanamaJob(switchml_control.SwitchmlJob):
     trees: int = 1
 
 
+@dataclass(frozen=True)
+class OmniJob(switchml_control.SwitchmlJob):
+    """A job of OmniReduce in switches."""
+
+
 Job = switchml_control.SwitchmlJob | atp_control.AtpJob
-NAMES: dict[type[Job], str] = {atp_control.AtpJob: "atp", PanamaJob: "panama"}
+NAMES: dict[type[Job], str] = {
+    atp_control.AtpJob: "atp",
+    PanamaJob: "panama",
+    OmniJob: "omnireduce",
+}
 
 
 @cache
@@ -176,7 +187,7 @@ def atp_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: in
 
 
 def switchml_party(
-    graph: nx.Graph[str], store: Store, ring: int, job: Any, first: int, trees: int = 1
+    graph: nx.Graph[str], store: Store, ring: int, job: Any, first: int, **told: Any
 ) -> Party:
     """A job on all hosts; job j aggregates at its own root."""
     members = hosts(graph)
@@ -193,7 +204,7 @@ def switchml_party(
             address=ipv4(graph, host),
             min_timeout_ps=MIN_TIMEOUT_PS,
             first_round=first,
-            trees=trees,
+            **told,
         )
         for host in members
     ]
@@ -213,7 +224,22 @@ def panama_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first:
     return Party(panama_control.entities(graph, trees, job), agents)
 
 
-PARTIES = {"atp": atp_party, "panama": panama_party, "switchml": switchml_party}
+def omnireduce_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: int) -> Party:
+    """A job on all hosts, whose switches leave zeros out."""
+    told = {"first_port": omnireduce_wire.FIRST_UDP_PORT, "header_bytes": 14}
+    party = switchml_party(graph, store, ring, job, first, **told)
+    for agent in party.agents:
+        omnireduce_worker.make_extras(store, agent.block)
+    agents = [HostAgent(agent.host, omnireduce_worker, agent.block) for agent in party.agents]
+    return Party(party.entities, agents)
+
+
+PARTIES = {
+    "atp": atp_party,
+    "omnireduce": omnireduce_party,
+    "panama": panama_party,
+    "switchml": switchml_party,
+}
 
 
 class Network:
