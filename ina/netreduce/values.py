@@ -16,7 +16,7 @@ from ringleaf.headers import get32, put32
 from ringleaf.ina.atp.scaling import SCALE
 
 
-def check_range(values: npt.NDArray[np.float32], workers: int) -> None:
+def check_range(values: npt.NDArray[np.float32], workers: int, system: str = "netreduce") -> None:
     """Check that sums of so many workers' values can't overflow.
 
     Raises:
@@ -26,7 +26,7 @@ def check_range(values: npt.NDArray[np.float32], workers: int) -> None:
     largest = float(np.abs(values).max(initial=0.0))
     if not largest <= most:
         raise ConfigError(
-            f"netreduce: magnitudes must be at most {most:.6g} for fixed-point sums of {workers} "
+            f"{system}: magnitudes must be at most {most:.6g} for fixed-point sums of {workers} "
             f"workers, got {largest!r}; scale the tensor, or take algo=switchml"
         )
 

@@ -34,6 +34,7 @@ class Kind:
         begin_tensor: The handler that is called with the row of a posted tensor.
         first_port: The first of its UDP ports.
         header_bytes: Bytes of its header.
+        fraction_bits: Bits of fraction of fixed-point numbers; None: blocks have exponents.
         extend: Gives a worker, at this offset, words of the system's own.
     """
 
@@ -42,6 +43,7 @@ class Kind:
     begin_tensor: Callable[[Arena, int, int, int], int]
     first_port: int = FIRST_UDP_PORT
     header_bytes: int = HEADER_BYTES
+    fraction_bits: int | None = None
     extend: Callable[[Store, int], None] = lambda _store, _at: None
 
 
@@ -81,6 +83,7 @@ def join_as(kind: Kind, graph: nx.Graph[str], store: Store, request: JobRequest)
             min_timeout_ps=2 * max(request.rtt_ps, job.slots * packet_ps),
             first_port=kind.first_port,
             header_bytes=kind.header_bytes,
+            fraction_bits=kind.fraction_bits,
         )
         for host in request.members
     ]

@@ -12,7 +12,7 @@ from ringleaf.headers import write_udp
 from ringleaf.hosts.agent import AGENT_WORDS, make_agent
 from ringleaf.ina.flight import FLIGHT_WORDS, Flight, make_flight, open_flight
 from ringleaf.ina.job_numbers import check_job
-from ringleaf.ina.switchml.scaling import headroom_bits
+from ringleaf.ina.switchml.scaling import fixed_exponent, headroom_bits
 from ringleaf.ina.switchml.wire import (
     FIRST_UDP_PORT,
     HEADER_BYTES,
@@ -40,7 +40,8 @@ TEMPLATES_AT = 5  # in arena.bytes: heads of packets without and with lanes
 NEXT_SLOT = 6  # of the next tensor's first block
 TREES = 7  # slot s is of tree s mod TREES; SwitchML has one
 EXTRAS_AT = 8  # words of a worker of a system that has more of them: where they are
-FLIGHT = 9
+FIXED = 9  # the exponent that all blocks have; 0: workers agree on one for each block
+FLIGHT = 10
 TENSORS = FLIGHT + FLIGHT_WORDS
 OWN_WORDS = TENSORS + TENSORS_WORDS
 
@@ -80,6 +81,7 @@ def make_worker(
     trees: int = 1,
     first_port: int = FIRST_UDP_PORT,
     header_bytes: int = HEADER_BYTES,
+    fraction_bits: int | None = None,
 ) -> int:
     """Return the offset of a worker that has no tensor yet.
 
@@ -99,6 +101,7 @@ def make_worker(
         trees: Trees that the slots are dealt to in turn, 1 to 255; a divisor of `slots`.
         first_port: The first of the system's UDP ports.
         header_bytes: Bytes of the system's header.
+        fraction_bits: Bits of fraction of fixed-point numbers; None: blocks have exponents.
 
     Raises:
         ConfigError: If a number is out of range.
@@ -125,6 +128,8 @@ def make_worker(
     state = store.arena.words[at + AGENT_WORDS :][:OWN_WORDS]
     state[JOB], state[SLOTS], state[LANES], state[BITS] = job, slots, lanes, bits
     state[SLOTS_AT], state[TEMPLATES_AT], state[TREES] = slots_at, templates_at, trees
+    if fraction_bits is not None:
+        state[FIXED] = fixed_exponent(fraction_bits, bits)
     rows = store.arena.words[slots_at:][: slots * SLOT_WORDS].reshape(-1, SLOT_WORDS)
     rows[:, ROUND] = first_round
     rows[:, POSITION] = IDLE

@@ -56,6 +56,7 @@ from ringleaf.ina.switchml.scaling import (
 from ringleaf.ina.switchml.state import (
     BITS,
     EXPONENT,
+    FIXED,
     IDLE,
     JOB,
     LANES,
@@ -144,8 +145,9 @@ def next_tensor(worker: Worker, slot: int) -> None:
         tensor = row_of(worker, slot)
         position = (slot - tensors.rows[tensor + FIRST]) % state[SLOTS]
         if position < tensors.rows[tensor + BLOCKS]:
-            before = state[SLOTS] if tensors.rows[tensor + DTYPE] == FLOAT32 else 0
-            begin_round(worker, slot, position - before, 0)
+            is_float = tensors.rows[tensor + DTYPE] == FLOAT32
+            before = state[SLOTS] if is_float and state[FIXED] == 0 else 0
+            begin_round(worker, slot, position - before, state[FIXED])
         else:
             worker.slots[row + TENSOR] += 1
 
@@ -186,6 +188,8 @@ def block_end(worker: Worker, tensor: int, position: int) -> int:
 def own_exponent(arena: Arena, worker: Worker, tensor: int, position: int) -> int:
     """Return the exponent of this worker's block at `position`; 0 where there is none."""
     rows = worker.tensors.rows
+    if worker.state[FIXED] != 0:
+        return int(worker.state[FIXED])
     if rows[tensor + DTYPE] != FLOAT32 or position >= rows[tensor + BLOCKS]:
         return 0
     source = rows[tensor + SOURCE_AT]

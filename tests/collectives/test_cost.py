@@ -259,5 +259,7 @@ def test_what_is_in_the_network_is_known_to_be() -> None:
         "omnireduce-switch",
         "panama",
         "netreduce",
+        "sharp",
+        "sharp-quantum2",
     }
     assert all(name == algorithm.name for name, algorithm in ALGORITHMS.items())

@@ -245,7 +245,7 @@ PARTIES = {
 class Network:
     """Jobs of one or several systems on a topology.
 
-    `first` is the round, or sequence number, that they begin with.
+    `first` is the round, or sequence number, that they begin with; `told` is for SwitchML's workers.
     """
 
     def __init__(
@@ -254,6 +254,7 @@ class Network:
         jobs: Sequence[Job],
         fate: Fate = on_time,
         first: int = 0,
+        **told: Any,
     ) -> None:
         switchml_control.check_jobs(
             [job for job in jobs if isinstance(job, switchml_control.SwitchmlJob)]
@@ -275,7 +276,9 @@ class Network:
         )
         self.ring = make_ring(self.store, 1024)
         self.parties = [
-            PARTIES[NAMES.get(type(job), "switchml")](graph, self.store, self.ring, job, first)
+            PARTIES[NAMES.get(type(job), "switchml")](
+                graph, self.store, self.ring, job, first, **told
+            )
             for job in jobs
         ]
         self.switches = self._make_switches(code)

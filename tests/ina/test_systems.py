@@ -117,6 +117,8 @@ def test_ours_bring_programs_layers_and_algorithms() -> None:
         "omnireduce",
         "omnireduce-switch",
         "panama",
+        "sharp",
+        "sharp-quantum2",
         "switchml",
     ]
     with_layers = (
