@@ -245,7 +245,8 @@ PARTIES = {
 class Network:
     """Jobs of one or several systems on a topology.
 
-    `first` is the round, or sequence number, that they begin with; `told` is for SwitchML's workers.
+    `first` is the round, or sequence number, that they begin with; `told` is for SwitchML's
+    workers.
     """
 
     def __init__(
