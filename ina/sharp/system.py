@@ -43,7 +43,7 @@ class Sharp(SwitchML):
     name = "sharp"
     home = "ringleaf.ina.sharp"
     title = "SHARP (Quantum)"
-    look = Look("#3f7d20", "D")
+    look = Look("#106494", "$S$")
     builds = ()
     layers = ""
 

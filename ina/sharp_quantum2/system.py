@@ -20,7 +20,7 @@ class SharpQuantum2(Sharp):
     name = "sharp-quantum2"
     home = "ringleaf.ina.sharp_quantum2"
     title = "SHARP (Quantum-2)"
-    look = Look("#76b900", "d")
+    look = Look("#586458", "$Q$")
 
 
 SYSTEM = SharpQuantum2()
