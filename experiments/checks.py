@@ -32,6 +32,9 @@ CAPTURES = tuple(
 )
 """How captures begin: pcap in both byte orders, with microseconds or nanoseconds; pcapng."""
 
+BMV2_ADDS_BYTES = 512
+"""The room that simple_switch leaves in front of a packet; more would overwrite memory."""
+
 FEW_LINKS = 10_000
 """Detours and injection rates are checked at once in a topology of at most this many links."""
 
@@ -58,6 +61,7 @@ def check(spec: CollectiveSpec | JobsSpec | WorkloadSpec, *, live: bool = True) 
         check_ranks(len(load(spec).graph.ranks), counts.hosts)
     if not isinstance(spec, WorkloadSpec):
         _check_racks(spec, counts)
+        _check_growth(spec)
     if live and spec.net != VIRTUAL:
         check_machine_for(spec)
     check_out(spec.out)
@@ -134,6 +138,18 @@ def _check_racks(spec: CollectiveSpec | JobsSpec, counts: Counts) -> None:
         racks = Counter(host // counts.rack for host in workers)
         for system in systems:
             system.check_racks(list(racks.values()), len(servers))
+
+
+def _check_growth(spec: CollectiveSpec | JobsSpec) -> None:
+    """Check that BMv2 can add as many bytes to packets as the systems' programs do."""
+    for name in spec.algos:
+        if ALGORITHMS[name].in_network and spec.net == "mininet" and spec.switch == "bmv2":
+            added = find_system(name).added_bytes(spec.lanes)
+            if added > BMV2_ADDS_BYTES:
+                raise ConfigError(
+                    f"lanes: BMv2 adds at most {BMV2_ADDS_BYTES} bytes to a packet, got {added} "
+                    f"with algo={name} and lanes={spec.lanes}; take lanes=64, or switch=embedded"
+                )
 
 
 def _places(

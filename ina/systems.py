@@ -226,6 +226,10 @@ class System(ABC):
             ConfigError: If it does not.
         """
 
+    def added_bytes(self, lanes: int) -> int:
+        """Return the most bytes that its P4 program adds to a packet; BMv2 can add 512."""
+        return 0
+
     @abstractmethod
     def join(self, graph: nx.Graph[str], store: Store, request: JobRequest) -> Aggregator:
         """Make a job.

@@ -5,12 +5,18 @@
 #include <v1model.p4>
 
 #include "include/headers.p4"
+#ifdef VOTE
+#include "include/planes.p4"
+#else
 #include "include/lanes.p4"
+#endif
 #include "include/switchml_headers.p4"
 
 #define MEMBERS 1024
 #if LANES == 64
 #define ENTRIES 8192
+#elif LANES == 24
+#define ENTRIES 4096
 #else
 #define ENTRIES 2048
 #endif
@@ -22,6 +28,9 @@ struct headers_t {
     udp_rest_h udp_rest;
     switchml_h switchml;
     lanes_h lanes;
+#ifdef VOTE
+    planes_h planes;
+#endif
 }
 
 struct metadata_t {
@@ -71,9 +80,20 @@ parser Headers(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.switchml);
         transition select(hdr.switchml.size) {
             SIZE_LANES: lanes;
+#ifdef VOTE
+            SIZE_PLANES: planes;
+#endif
             default: accept;
         }
     }
+
+#ifdef VOTE
+    state planes {
+        packet.extract(hdr.lanes);
+        packet.extract(hdr.planes);
+        transition accept;
+    }
+#endif
 
     state lanes {
         packet.extract(hdr.lanes);

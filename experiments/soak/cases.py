@@ -126,6 +126,8 @@ def draw(seed: int, number: int) -> SoakCase:
         given |= _some(_SERVERS, random, share=0.3)
     if kind == "switches" and "servers" in given:
         given |= _some(_SOLVED, random, share=0.4)
+    if kind == "switches" and random.random() < 0.1:
+        given = {name: value for name, value in given.items() if name != "dtype"} | _VOTES
     return SoakCase(number, given, draw_trouble(random))
 
 
@@ -188,6 +190,7 @@ _OPTIONS = {
     "host_delay": ("700ns",),
 }
 _SERVERS = {"servers": ("1", "2")}
+_VOTES = {"algo": "vote", "compress": "signsgd"}
 _SOLVED = {"routes": ("grid", "goat")}
 _LOSSES = {
     "loss": ("0.1%", "2%", "10%"),

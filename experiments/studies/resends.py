@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.data import TYPES, Noise, fill_all
@@ -80,6 +82,9 @@ def run_case(case: Tried) -> RunResult:
     inputs = Noise(spec.seed, experiment.ranks, count, TYPES[spec.dtype])
     arrays = network.arrays(count, inputs.dtype, schedule)
     fill_all(inputs, arrays)
+    if algorithm.name == "vote":  # takes signs only
+        for array in arrays:
+            np.copysign(1, array, out=array)
     outcome = network.run(schedule, arrays)
     network.close()
     return outcome

@@ -47,5 +47,9 @@ class OmniReduceSwitch(SwitchML):
         """
         return program_for(self.name, "omnireduce", lanes, self.lanes)
 
+    def added_bytes(self, lanes: int) -> int:
+        """Return the bytes of the lanes, which a packet without any may get in a switch."""
+        return 4 * lanes
+
 
 SYSTEM = OmniReduceSwitch()

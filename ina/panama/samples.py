@@ -8,8 +8,9 @@ from typing import Any
 import networkx as nx
 
 from ringleaf.ina.panama.control import entities
-from ringleaf.ina.switchml import samples, wire
+from ringleaf.ina.switchml import samples
 from ringleaf.ina.switchml.control import SwitchmlJob
+from ringleaf.ina.systems import LANES
 from ringleaf.topologies.trees import AggregationTree
 
 
@@ -19,5 +20,5 @@ def _entities(
     return entities(graph, [tree], job)
 
 
-EXAMPLES = {f"panama-{lanes}": partial(samples.example, lanes, _entities) for lanes in wire.SIZES}
-ROUNDS = {f"panama-{lanes}": partial(samples.slots_round, lanes, _entities) for lanes in wire.SIZES}
+EXAMPLES = {f"panama-{lanes}": partial(samples.example, lanes, _entities) for lanes in LANES}
+ROUNDS = {f"panama-{lanes}": partial(samples.slots_round, lanes, _entities) for lanes in LANES}

@@ -11,11 +11,11 @@ import networkx as nx
 
 from ringleaf.errors import ConfigError
 from ringleaf.ina.job_numbers import check_job
-from ringleaf.ina.switchml.wire import MAX_SLOTS, SIZES, UDP_PORTS
+from ringleaf.ina.switchml.wire import CODES, MAX_SLOTS, SIZES, UDP_PORTS
 from ringleaf.topologies.graph import port
 from ringleaf.topologies.trees import AggregationTree
 
-ENTRIES = {64: 8192, 256: 2048}
+ENTRIES = {64: 8192, 256: 2048, 24: 4096}
 """Register entries of the program for so many lanes, as `p4/switchml.p4` has them; a slot
 takes two."""
 
@@ -46,7 +46,7 @@ class SwitchmlJob:
     def __post_init__(self) -> None:
         where = f"switchml job {self.number}"
         check_job("switchml", self.number)
-        if self.lanes not in SIZES:
+        if self.lanes not in CODES:
             raise ConfigError(f"{where}: lanes must be one of {list(SIZES)}, got {self.lanes!r}")
         most = min(ENTRIES[self.lanes] // 2, MAX_SLOTS)
         if self.slots < 1 or self.first_slot < 0 or self.first_slot + self.slots > most:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import networkx as nx
 
@@ -35,6 +36,9 @@ class Kind:
         first_port: The first of its UDP ports.
         header_bytes: Bytes of its header.
         fraction_bits: Bits of fraction of fixed-point numbers; None: blocks have exponents.
+        elements: Elements of a block; None: as many as lanes.
+        sum_lanes: Lanes of a packet between switches; None: as many as of a worker's.
+        entities: Makes the entities of switches.
         extend: Gives a worker, at this offset, words of the system's own.
     """
 
@@ -44,6 +48,11 @@ class Kind:
     first_port: int = FIRST_UDP_PORT
     header_bytes: int = HEADER_BYTES
     fraction_bits: int | None = None
+    elements: int | None = None
+    sum_lanes: int | None = None
+    entities: Callable[
+        [nx.Graph[str], AggregationTree, SwitchmlJob], Mapping[str, Sequence[Any]]
+    ] = entities
     extend: Callable[[Store, int], None] = lambda _store, _at: None
 
 
@@ -67,7 +76,8 @@ def join_as(kind: Kind, graph: nx.Graph[str], store: Store, request: JobRequest)
     """
     tree = aggregation_tree(graph, request.members, index=request.number - 1)
     head_bytes = UDP_PAYLOAD_AT + kind.header_bytes
-    packet_ps = slowest_ps(graph, tree, head_bytes + 4 * request.lanes + LINE_OVERHEAD_BYTES)
+    most = request.lanes if tree.depth == 1 else kind.sum_lanes or request.lanes
+    packet_ps = slowest_ps(graph, tree, head_bytes + 4 * most + LINE_OVERHEAD_BYTES)
     job = _job(kind.name, request, packet_ps)
     workers = [
         make_worker(
@@ -84,6 +94,7 @@ def join_as(kind: Kind, graph: nx.Graph[str], store: Store, request: JobRequest)
             first_port=kind.first_port,
             header_bytes=kind.header_bytes,
             fraction_bits=kind.fraction_bits,
+            elements=kind.elements,
         )
         for host in request.members
     ]
@@ -95,7 +106,7 @@ def join_as(kind: Kind, graph: nx.Graph[str], store: Store, request: JobRequest)
     ]
     return WorkersJob(
         kind.name,
-        entities(graph, tree, job),
+        kind.entities(graph, tree, job),
         agents,
         kind.begin_tensor,
         window_bytes=4 * job.slots * job.lanes,

@@ -14,6 +14,7 @@ from ringleaf.headers import ECN_CAPABLE
 from ringleaf.ina.samples import Example, Packet, Round, drawn_values, star, told_values
 from ringleaf.ina.switchml import wire
 from ringleaf.ina.switchml.control import SwitchmlJob, entities
+from ringleaf.ina.systems import LANES
 from ringleaf.topologies.frames import host_frame
 from ringleaf.topologies.graph import attachment, hosts, port
 from ringleaf.topologies.trees import AggregationTree, aggregation_tree
@@ -40,7 +41,7 @@ def example(
     job = SwitchmlJob(_JOB, slots=4, lanes=lanes)
     updates = []
     for rank, worker in enumerate(workers):
-        body = _update(lanes, 0, 0, 127 + rank) + tail + told_values(rank, lanes)
+        body = update_head(lanes, 0, 0, 127 + rank) + tail + told_values(rank, lanes)
         frame = host_frame(graph, worker, _TO, udp_port, body, tos=ECN_CAPABLE, identification=1)
         updates.append((port(graph, root, worker), frame))
     return Example(
@@ -77,18 +78,18 @@ def _updates(
     updates = []
     for block in range(2 * _SLOTS):
         version, slot = divmod(block, _SLOTS)
-        head = _update(lanes, block, version << wire.VERSION_SHIFT | slot, 127) + tail
+        head = update_head(lanes, block, version << wire.VERSION_SHIFT | slot, 127) + tail
         for worker, own in zip(workers, values, strict=True):
             frame = host_frame(graph, worker, _TO, udp_port, head + own)
             updates.append((port(graph, root, worker), frame))
     return updates
 
 
-def _update(lanes: int, block: int, pool_index: int, exponent: int) -> bytes:
+def update_head(lanes: int, block: int, pool_index: int, exponent: int) -> bytes:
     """Return the header of a block's update."""
-    first = wire.UPDATE << 4 | wire.SIZES[lanes]
+    first = wire.UPDATE << 4 | wire.CODES[lanes]
     return struct.pack(">BBIHBB", first, _JOB, block, pool_index, exponent, 0)
 
 
-EXAMPLES = {f"switchml-{lanes}": partial(example, lanes, entities) for lanes in wire.SIZES}
-ROUNDS = {f"switchml-{lanes}": partial(slots_round, lanes, entities) for lanes in wire.SIZES}
+EXAMPLES = {f"switchml-{lanes}": partial(example, lanes, entities) for lanes in LANES}
+ROUNDS = {f"switchml-{lanes}": partial(slots_round, lanes, entities) for lanes in LANES}

@@ -123,3 +123,22 @@ def pack(values: Integers, lanes: Bytes) -> None:
 def unpack(lanes: Bytes, values: Integers) -> None:
     for i in range(values.size):
         values[i] = np.uint32(get32(lanes, 4 * i)).view(np.int32)
+
+
+@inline
+def write_signs(values: Floats, lanes: Bytes) -> int:
+    """Write a bit per value, 1 where it is not below zero; return the number of bytes."""
+    size = (values.size + 7) // 8
+    for i in range(size):
+        lanes[i] = 0
+    for i in range(values.size):
+        if values[i] >= 0:
+            lanes[i >> 3] |= 1 << (i & 7)
+    return int(size)
+
+
+@inline
+def read_signs(lanes: Bytes, values: Floats) -> None:
+    """Write +1 for each bit that is set, and -1 for the others."""
+    for i in range(values.size):
+        values[i] = np.float32(2 * (int(lanes[i >> 3]) >> (i & 7) & 1) - 1)

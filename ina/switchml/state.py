@@ -14,6 +14,7 @@ from ringleaf.ina.flight import FLIGHT_WORDS, Flight, make_flight, open_flight
 from ringleaf.ina.job_numbers import check_job
 from ringleaf.ina.switchml.scaling import fixed_exponent, headroom_bits
 from ringleaf.ina.switchml.wire import (
+    CODES,
     FIRST_UDP_PORT,
     HEADER_BYTES,
     JOB_AT,
@@ -41,7 +42,8 @@ NEXT_SLOT = 6  # of the next tensor's first block
 TREES = 7  # slot s is of tree s mod TREES; SwitchML has one
 EXTRAS_AT = 8  # words of a worker of a system that has more of them: where they are
 FIXED = 9  # the exponent that all blocks have; 0: workers agree on one for each block
-FLIGHT = 10
+ELEMENTS = 10  # of a block: LANES, or the bits of so many words
+FLIGHT = 11
 TENSORS = FLIGHT + FLIGHT_WORDS
 OWN_WORDS = TENSORS + TENSORS_WORDS
 
@@ -82,6 +84,7 @@ def make_worker(
     first_port: int = FIRST_UDP_PORT,
     header_bytes: int = HEADER_BYTES,
     fraction_bits: int | None = None,
+    elements: int | None = None,
 ) -> int:
     """Return the offset of a worker that has no tensor yet.
 
@@ -102,13 +105,14 @@ def make_worker(
         first_port: The first of the system's UDP ports.
         header_bytes: Bytes of the system's header.
         fraction_bits: Bits of fraction of fixed-point numbers; None: blocks have exponents.
+        elements: Elements of a block, if that is not a lane each: lanes hold signs.
 
     Raises:
         ConfigError: If a number is out of range.
     """
     where = f"switchml worker on h{host}"
     check_job(where, job)
-    if lanes not in SIZES:
+    if lanes not in CODES:
         raise ConfigError(f"{where}: lanes must be one of {list(SIZES)}, got {lanes!r}")
     if not 0 < slots <= MAX_SLOTS:
         raise ConfigError(f"{where}: slots must be 1 to {MAX_SLOTS}, got {slots!r}")
@@ -128,6 +132,7 @@ def make_worker(
     state = store.arena.words[at + AGENT_WORDS :][:OWN_WORDS]
     state[JOB], state[SLOTS], state[LANES], state[BITS] = job, slots, lanes, bits
     state[SLOTS_AT], state[TEMPLATES_AT], state[TREES] = slots_at, templates_at, trees
+    state[ELEMENTS] = elements or lanes
     if fraction_bits is not None:
         state[FIXED] = fixed_exponent(fraction_bits, bits)
     rows = store.arena.words[slots_at:][: slots * SLOT_WORDS].reshape(-1, SLOT_WORDS)
@@ -150,7 +155,7 @@ def _write_template(
     group = group_address(job)
     macs, addresses = (mac, group_mac(group)), (address, group)
     write_udp(head, macs, addresses, (port, port), header_bytes + 4 * lanes)
-    head[MESSAGE_AT] = UPDATE << 4 | (SIZES[lanes] if lanes else SIZE_NONE)
+    head[MESSAGE_AT] = UPDATE << 4 | (CODES[lanes] if lanes else SIZE_NONE)
     head[JOB_AT] = job
 
 

@@ -50,11 +50,14 @@ from ringleaf.ina.switchml.scaling import (
     max_exponent,
     pack,
     quantise,
+    read_signs,
     shift_of,
     unpack,
+    write_signs,
 )
 from ringleaf.ina.switchml.state import (
     BITS,
+    ELEMENTS,
     EXPONENT,
     FIXED,
     IDLE,
@@ -157,7 +160,7 @@ def begin_tensor(arena: Arena, at: int, row: int, now_ps: int) -> int:
     """Deal a new tensor's blocks to slots; an empty one is done at once."""
     worker = open_worker(arena, at)
     state = worker.state
-    blocks = (worker.tensors.rows[row + COUNT] + state[LANES] - 1) // state[LANES]
+    blocks = (worker.tensors.rows[row + COUNT] + state[ELEMENTS] - 1) // state[ELEMENTS]
     first = state[NEXT_SLOT]
     lay_out(worker.tensors, row, first, blocks, blocks)
     state[NEXT_SLOT] = (first + blocks) % state[SLOTS]
@@ -175,13 +178,13 @@ def begin_tensor(arena: Arena, at: int, row: int, now_ps: int) -> int:
 @inline
 def block_start(worker: Worker, position: int) -> int:
     """Return the bytes from the start of a tensor to a block."""
-    return 4 * position * worker.state[LANES]
+    return 4 * position * worker.state[ELEMENTS]
 
 
 @inline
 def block_end(worker: Worker, tensor: int, position: int) -> int:
     """Return the bytes from the start of a tensor to a block's end; the last may be shorter."""
-    return 4 * min((position + 1) * worker.state[LANES], worker.tensors.rows[tensor + COUNT])
+    return 4 * min((position + 1) * worker.state[ELEMENTS], worker.tensors.rows[tensor + COUNT])
 
 
 @inline
@@ -209,6 +212,8 @@ def write_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
     size = block.size
     if exponent == SPECIAL:
         size = 0
+    elif state[ELEMENTS] != state[LANES]:
+        size = write_signs(block.view(np.float32), lanes)
     elif worker.tensors.rows[tensor + DTYPE] == FLOAT32:
         quantise(block.view(np.float32), lanes, shift_of(exponent, state[BITS]))
     else:
@@ -228,6 +233,8 @@ def read_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
     block = window(arena.memory, target + start, end - start)
     if exponent == SPECIAL:
         fill_nan(block.view(np.float32))
+    elif state[ELEMENTS] != state[LANES]:
+        read_signs(lanes, block.view(np.float32))
     elif worker.tensors.rows[tensor + DTYPE] == FLOAT32:
         dequantise(lanes, block.view(np.float32), shift_of(exponent, state[BITS]))
     else:

@@ -15,6 +15,9 @@
  * values are not zero, and that block's exponent. The node keeps the least position, with the largest
  * exponent of those who named it, so the result tells all workers where to go on.
  *
+ * With VOTE, values are signs, and sums count them, bit by bit (`planes.p4`). The root publishes the signs of
+ * the majority in place of the count, and keeps these.
+ *
  * The including program defines headers_t with `ipv4`, `switchml` and `lanes`, and metadata_t with
  * `member`. */
 
@@ -29,6 +32,32 @@
         r##i.read(sum, index);                                               \
         hdr.lanes.d##i = hdr.lanes.d##i + sum;                               \
         r##i.write(index, hdr.lanes.d##i);                                   \
+    }
+
+#define DECLARE_PLANE(i) register<plane_t>(ENTRIES) r##i; plane_t v##i;
+#define CLEAR_PLANE(i) v##i = 0;
+#define TAKE_PLANE(i) v##i = hdr.planes.d##i;
+#define GIVE_PLANE(i) hdr.planes.d##i = v##i;
+#define STORE_PLANE(i) r##i.write(index, v##i);
+#define LOAD_PLANE(i) r##i.read(v##i, index);
+#define ADD_PLANE(i)                                                         \
+    {                                                                        \
+        plane_t old;                                                         \
+        plane_t both;                                                        \
+        r##i.read(old, index);                                               \
+        both = old & v##i;                                                   \
+        v##i = old ^ v##i;                                                   \
+        both = both | (v##i & carry);                                        \
+        v##i = v##i ^ carry;                                                 \
+        carry = both;                                                        \
+        r##i.write(index, v##i);                                             \
+    }
+/* Add the bias to the count, and keep no more than the carry. */
+#define COMPARE_PLANE(i)                                                     \
+    if (meta.member.bias[i:i] == 1) {                                        \
+        carry = carry | v##i;                                                \
+    } else {                                                                 \
+        carry = carry & v##i;                                                \
     }
 
 /* Rows of the counter `events`. */
@@ -46,7 +75,9 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     register<bit<64>>(ENTRIES) bitmaps;    // children in the sum
     register<bit<1>>(ENTRIES) published;   // 1: lanes are the result, not a sum
     register<bit<8>>(ENTRIES) exponents;   // largest exponent of the children, or the result's
+#ifndef VOTE
     EACH_LANE(DECLARE_LANE)
+#endif
     counter(EVENTS, CounterType.packets) events;
 
     bit<32> index;
@@ -74,7 +105,14 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     /* A packet from below. `child` is the sender's bit, `children` has the bits of all children,
      * `parent_port` is 0 at the root. The job's entries begin at `base`. */
     action from_child(bit<64> child, bit<64> children, bit<9> parent_port, bit<16> group,
-                      bit<32> base, bit<16> slots) {
+                      bit<32> base, bit<16> slots
+#ifdef VOTE
+                      , bit<6> bias
+#endif
+                      ) {
+#ifdef VOTE
+        meta.member.bias = bias;
+#endif
         meta.member.expected = UPDATE;
         meta.member.child = child;
         meta.member.children = children;
@@ -202,6 +240,55 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         exponents.read(exponent, index);
     }
 
+#ifdef VOTE
+    EACH_PLANE(DECLARE_PLANE)
+    plane_t carry;
+
+    action take_signs() {
+        v0 = hdr.lanes.d0;
+        UPPER_PLANES(CLEAR_PLANE)
+    }
+
+    action take_planes() {
+        UPPER_PLANES(TAKE_PLANE)
+    }
+
+    action store_lanes() {
+        EACH_PLANE(STORE_PLANE)
+    }
+
+    action add_lanes() {
+        carry = 0;
+        EACH_PLANE(ADD_PLANE)
+    }
+
+    action load_lanes() {
+        EACH_PLANE(LOAD_PLANE)
+    }
+
+    action give_signs() {
+        hdr.lanes.d0 = v0;
+        hdr.planes.setInvalid();
+        hdr.switchml.size = SIZE_LANES;
+        hdr.udp_rest.length = UDP_BYTES + PLANE_BYTES;
+        hdr.ipv4.length = 20 + UDP_BYTES + PLANE_BYTES;
+    }
+
+    action give_planes() {
+        hdr.lanes.d0 = v0;
+        hdr.planes.setValid();
+        UPPER_PLANES(GIVE_PLANE)
+        hdr.switchml.size = SIZE_PLANES;
+        hdr.udp_rest.length = UDP_BYTES + 6 * PLANE_BYTES;
+        hdr.ipv4.length = 20 + UDP_BYTES + 6 * PLANE_BYTES;
+    }
+
+    /* Keep the majority's signs, which are the carry, in place of the count. */
+    action store_majority() {
+        v0 = carry;
+        r0.write(index, v0);
+    }
+#else
     action store_lanes() {
         EACH_LANE(STORE_LANE)
     }
@@ -213,6 +300,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     action load_lanes() {
         EACH_LANE(LOAD_LANE)
     }
+#endif
 
     action load_exponent() {
         exponents.read(hdr.switchml.exponent, index);
@@ -255,6 +343,12 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         } else {
             locate();
             look_up();
+#ifdef VOTE
+            take_signs();
+            if (hdr.planes.isValid()) {
+                take_planes();
+            }
+#endif
 #ifdef TREES
             look_at_mark();
             if (owner == claim) {
@@ -283,8 +377,14 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                             load_lanes();
                         }
                         if (is_published == 1) {
+#ifdef VOTE
+                            give_signs();
+#endif
                             answer();
                         } else {
+#ifdef VOTE
+                            give_planes();
+#endif
                             send_up_again();
                         }
                     }
@@ -336,8 +436,17 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                     if (bitmap != meta.member.children) {
                         absorb();
                     } else if (meta.member.parent_port == 0) {
+#ifdef VOTE
+                        carry = 0;
+                        EACH_PLANE(COMPARE_PLANE)
+                        store_majority();
+                        give_signs();
+#endif
                         publish();
                     } else {
+#ifdef VOTE
+                        give_planes();
+#endif
                         send_up();
                     }
                 }

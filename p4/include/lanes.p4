@@ -32,10 +32,7 @@ const bit<3> SIZE_LANES = 1;  // 256 bytes
 const bit<3> SIZE_LANES = 3;  // 1024 bytes
 #endif
 
-header udp_rest_h {  // UDP header after the ports
-    bit<16> length;
-    bit<16> checksum;
-}
+#include "udp_rest.p4"
 
 #define LANE_FIELD(i) bit<32> d##i;
 

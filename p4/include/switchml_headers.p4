@@ -1,7 +1,9 @@
 /* SwitchML's packets: UDP to one of 16 ports, a header, and LANES values or none.
  * ina/switchml/wire.py has the same numbers for the workers. */
 
-#ifdef SPARSE
+#if defined(VOTE)
+const bit<16> SWITCHML_PORTS = 0xbf00;  // ports up to 0xbf0f
+#elif defined(SPARSE)
 const bit<16> SWITCHML_PORTS = 0xbef0;  // ports up to 0xbeff
 #else
 const bit<16> SWITCHML_PORTS = 0xbee0;  // ports up to 0xbeef
@@ -37,4 +39,7 @@ struct member_t {
     bit<16> group;       // multicast group of all children
     bit<32> base;        // first entry of the job
     bit<16> slots;
+#ifdef VOTE
+    bit<6> bias;         // 64 less the least number of a majority; at the root
+#endif
 }

@@ -261,5 +261,6 @@ def test_what_is_in_the_network_is_known_to_be() -> None:
         "netreduce",
         "sharp",
         "sharp-quantum2",
+        "vote",
     }
     assert all(name == algorithm.name for name, algorithm in ALGORITHMS.items())

@@ -137,3 +137,13 @@ def test_memory_is_what_the_tightest_limit_leaves(
 def test_waits_are_said_in_the_unit_that_fits() -> None:
     times = (5.2, 119, 600, 3 * 3600, 4 * 86400)
     assert [format_wait(each) for each in times] == ["5 s", "119 s", "10 min", "3 h", "4 days"]
+
+
+def test_packets_that_grow_beyond_bmv2s_room_are_refused() -> None:
+    """256 lanes have 1024 bytes; a packet of votes grows by five planes of 96."""
+    live = {"net": "mininet", "switch": "bmv2", "topo": "leafspine"}
+    with pytest.raises(ConfigError, match=r"lanes: BMv2 adds at most 512 bytes .* got 1024"):
+        check(resolve({**live, "algo": "omnireduce-switch"}), live=False)
+    check(resolve({**live, "algo": "omnireduce-switch", "lanes": "64"}), live=False)
+    check(resolve({**live, "algo": "vote"}), live=False)
+    check(resolve({**live, "algo": "omnireduce-switch", "switch": "embedded"}), live=False)

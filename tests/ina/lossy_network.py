@@ -43,6 +43,8 @@ from ringleaf.ina.switchml import control as switchml_control
 from ringleaf.ina.switchml import worker as switchml_worker
 from ringleaf.ina.switchml.state import make_worker
 from ringleaf.ina.tensors import FLOAT32, INT32
+from ringleaf.ina.vote import control as vote_control
+from ringleaf.ina.vote import wire as vote_wire
 from ringleaf.ina.window_registry import find_window
 from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.packets import free_packet, make_pool, read_packet, write_packet
@@ -85,11 +87,17 @@ class OmniJob(switchml_control.SwitchmlJob):
     """A job of OmniReduce in switches."""
 
 
+@dataclass(frozen=True)
+class VotingJob(switchml_control.SwitchmlJob):
+    """A job of votes; packets have 24 words of signs."""
+
+
 Job = switchml_control.SwitchmlJob | atp_control.AtpJob
 NAMES: dict[type[Job], str] = {
     atp_control.AtpJob: "atp",
     PanamaJob: "panama",
     OmniJob: "omnireduce",
+    VotingJob: "vote",
 }
 
 
@@ -101,7 +109,7 @@ def program(name: str) -> Program:
 def program_name(jobs: Sequence[Job]) -> str:
     """The program for all of these jobs' systems."""
     systems = {NAMES.get(type(job), "switchml") for job in jobs}
-    return f"{'-'.join(sorted(systems))}-{jobs[0].lanes}"
+    return "vote" if systems == {"vote"} else f"{'-'.join(sorted(systems))}-{jobs[0].lanes}"
 
 
 def on_time(_src: str, _dst: str, _packet: bytes) -> list[int]:
@@ -234,7 +242,16 @@ def omnireduce_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, fi
     return Party(party.entities, agents)
 
 
+def vote_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: int) -> Party:
+    """A job on all hosts, whose switches count signs."""
+    told = {"first_port": vote_wire.FIRST_UDP_PORT, "fraction_bits": 0, "elements": 768}
+    party = switchml_party(graph, store, ring, job, first, **told)
+    tree = aggregation_tree(graph, hosts(graph), index=job.number)
+    return Party(vote_control.entities(graph, tree, job), party.agents)
+
+
 PARTIES = {
+    "vote": vote_party,
     "atp": atp_party,
     "omnireduce": omnireduce_party,
     "panama": panama_party,

@@ -92,7 +92,7 @@ def test_a_switch_has_at_most_64_children() -> None:
         ({"number": 1, "slots": 9, "first_slot": 4090}, "got 4090 to 4099"),
         ({"number": 1, "slots": 9, "first_slot": -1}, "got -1 to 8"),
         ({"number": 1, "slots": 1025, "lanes": 256}, "the 1024 that a switch has for 256 lanes"),
-        ({"number": 1, "slots": 1, "lanes": 32}, r"lanes must be one of \[64, 256\], got 32"),
+        ({"number": 1, "slots": 1, "lanes": 33}, r"lanes must be one of \[64, 256\], got 33"),
     ],
 )
 def test_jobs_that_do_not_fit_are_refused(options: dict[str, int], message: str) -> None:

@@ -120,6 +120,7 @@ def test_ours_bring_programs_layers_and_algorithms() -> None:
         "sharp",
         "sharp-quantum2",
         "switchml",
+        "vote",
     ]
     with_layers = (
         "atp",

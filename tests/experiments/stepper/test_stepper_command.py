@@ -18,7 +18,7 @@ def call(*arguments: str | Path) -> int:
     return code
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", [name for name in ALGORITHMS if name != "vote"])
 def test_every_collective_is_told_to_a_pipe(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("step", name, "--ranks", "3") == 0
 
@@ -26,6 +26,11 @@ def test_every_collective_is_told_to_a_pipe(name: str, capsys: pytest.CaptureFix
     assert "3 ranks" in told
     assert "\x1b" not in told
     assert told.endswith("cells hold what they must: all right\n")
+
+
+def test_votes_have_no_sums_to_step_through(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("step", "vote", "--ranks", "3") != 0
+    assert "vote: elements must be" in capsys.readouterr().err
 
 
 def test_a_page_is_written_and_nothing_else(

@@ -1,0 +1,1 @@
+"""Majority votes of signSGD, which switches count."""
