@@ -237,7 +237,9 @@ class Experiment:
         network.close()
         verdict = None
         if self.spec.has_data:
-            verdict = judge.judge(schedule, inputs, arrays, self._tolerance(algorithm))
+            verdict = judge.judge(
+                schedule, inputs, arrays, self._tolerance(algorithm), carried.leases
+            )
         bound_ps = self._bounds.least_ps(
             schedule,
             moved_bytes,
