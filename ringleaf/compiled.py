@@ -20,6 +20,7 @@ from numba.core import cgutils
 from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import intrinsic, overload, register_jitable
 
+from ringleaf import numba_blas
 from ringleaf.callbacks import FUNCTION
 from ringleaf.native import ARENA, data_of
 from ringleaf.private import private_folder
@@ -27,6 +28,7 @@ from ringleaf.shipped import PACKAGE
 from ringleaf.sources import digest
 
 warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
+numba_blas.load()
 
 _COMPILED_FOLDERS = ("", "switches", "hosts", "ina", "networks")
 

@@ -234,20 +234,21 @@ def test_help_needs_no_heavy_imports() -> None:
     assert done.stdout == "set()\n"
 
 
-def test_a_run_does_without_torch(tmp_path: Path) -> None:
-    """To load it takes longer than many a run. Sums of hosts and of switches are checked."""
+def test_a_run_does_without_torch_and_blas(tmp_path: Path) -> None:
+    """To load torch takes longer than many a run. Sums of hosts and of switches are checked."""
     code = (
-        "import sys\nfrom ringleaf.experiments.commands import run\n"
-        "run.run_command({'topo': 'leafspine,leaves=1,spines=1,hosts=2', 'size': '4K',\n"
-        f"                 'algo': 'ring,switchml,atp,omnireduce', 'out': {str(tmp_path)!r}}})\n"
-        "print('torch' in sys.modules)"
+        "import sys\nfrom ringleaf.experiments.commands import cli\n"
+        "sys.argv[1:] = ['run', '--topo', 'leafspine,leaves=1,spines=1,hosts=2', '--size', '4K',\n"
+        f"    '--algo', 'ring,switchml,atp,omnireduce', '--out', {str(tmp_path)!r}]\n"
+        "try:\n    cli.main()\n"
+        "finally:\n    print('torch' in sys.modules, 'scipy.linalg' in sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
 
     assert "wrong values: 0 OK" in done.stdout
-    assert done.stdout.endswith("\nFalse\n")
+    assert done.stdout.endswith("\nFalse False\n")
 
 
 def test_verify_proves_an_algorithm(capsys: pytest.CaptureFixture[str]) -> None:
