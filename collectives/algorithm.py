@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from ringleaf.collectives.collective import Collective, check_ranks
 from ringleaf.collectives.cost import AlphaBeta, Cost
+from ringleaf.collectives.embedding import Embedding
 from ringleaf.errors import ScheduleError
 
 if TYPE_CHECKING:
     from ringleaf.collectives.schedule import Schedule
 
 IDEAL = AlphaBeta()
+NOWHERE = Embedding()
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,8 @@ class Request:
     """The facts that an algorithm may need; most algorithms use `ranks` only.
 
     `hierarchy` is the topology's, innermost first; `segments` None leaves the number of
-    pieces in a pipeline to the cost model. `servers` nodes help besides the ranks.
+    pieces in a pipeline to the cost model. `servers` nodes help besides the ranks. `embedding`
+    has the ranks' places in the topology, for algorithms that know it.
     """
 
     ranks: int
@@ -31,6 +34,7 @@ class Request:
     root: int = 0
     fabric: AlphaBeta = IDEAL
     servers: int = 0
+    embedding: Embedding = NOWHERE
 
     def __post_init__(self) -> None:
         check_ranks("collective", self.ranks)
@@ -63,6 +67,8 @@ class Algorithm:
         in_network: Whether it needs switches that aggregate.
         look: Its look in figures, which never changes; None: chosen by its name.
         ranks: The only number of ranks that it is for; None: any.
+        placed: Whether each rank has its place by the topology's hierarchy or embedding, so that
+            no other order of ranks could suit the topology better.
     """
 
     name: str
@@ -73,6 +79,7 @@ class Algorithm:
     in_network: bool = False
     look: Look | None = None
     ranks: int | None = None
+    placed: bool = False
 
     def build(
         self,
@@ -84,13 +91,16 @@ class Algorithm:
         root: int = 0,
         fabric: AlphaBeta = IDEAL,
         servers: int = 0,
+        embedding: Embedding = NOWHERE,
     ) -> Schedule:
         """Return the schedule for `ranks` ranks; one rank alone has an empty one.
 
         Raises:
             ScheduleError: If an argument does not fit the algorithm.
         """
-        request = Request(ranks, size_bytes, tuple(hierarchy), segments, root, fabric, servers)
+        request = Request(
+            *(ranks, size_bytes, tuple(hierarchy), segments, root, fabric, servers, embedding)
+        )
         return self.schedule_for(request)
 
     def cost(
@@ -103,11 +113,14 @@ class Algorithm:
         root: int = 0,
         fabric: AlphaBeta = IDEAL,
         servers: int = 0,
+        embedding: Embedding = NOWHERE,
     ) -> Cost:
         """Return the closed form's figures for the schedule that `build` returns.
 
         Raises:
             ScheduleError: If an argument does not fit the algorithm.
         """
-        request = Request(ranks, size_bytes, tuple(hierarchy), segments, root, fabric, servers)
+        request = Request(
+            *(ranks, size_bytes, tuple(hierarchy), segments, root, fabric, servers, embedding)
+        )
         return self.cost_of(request)
