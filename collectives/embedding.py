@@ -18,11 +18,14 @@ class Embedding:
         sizes: Ranks in each dimension of a grid; empty: there is no grid. In a dimension, ranks
             that differ by one are neighbours, and so are the first and the last.
         ranks: The rank at each place of the grid; place p is at p % sizes[0] in dimension 0.
+        is_torus: Whether its dimensions are rings of single links, so that there are two ways to
+            the opposite rank, of which packets take one. Else switches join them, or may.
     """
 
     cycles: tuple[tuple[int, ...], ...] = ()
     sizes: tuple[int, ...] = ()
     ranks: tuple[int, ...] = ()
+    is_torus: bool = False
 
     def cycles_of(self, where: str, ranks: int) -> tuple[tuple[int, ...], ...]:
         """Return the cycles; a single one in the order of ranks, if none are known.

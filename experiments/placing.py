@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 def embedding_of(graph: nx.Graph[str], ranks: int) -> Embedding:
     """Return the cycles and grid of a topology, whose first hosts are the ranks."""
-    return Embedding(host_cycles(graph, ranks), *host_grid(graph, ranks))
+    sizes, order = host_grid(graph, ranks)
+    is_torus = bool(sizes) and graph.graph["routing"] == "dimension_order"
+    return Embedding(host_cycles(graph, ranks), sizes, order, is_torus)
 
 
 def placed(
@@ -37,6 +39,7 @@ def placed(
     Args:
         build: Returns the schedule for a root.
         algorithm: The algorithm; if its ranks have places of their own, only `random` moves them.
+            In the network ranks have no order.
         rank_order: One of `RANK_ORDERS` (`ringleaf.experiments.spec.collective`).
         embedding: The topology's.
         ranks: Number of ranks.
@@ -45,7 +48,8 @@ def placed(
     Raises:
         ScheduleError: If the algorithm's ranks can't change places.
     """
-    if rank_order == GIVEN or (rank_order == TOPOLOGY and algorithm.placed):
+    is_placed = algorithm.in_network or (rank_order == TOPOLOGY and algorithm.placed)
+    if rank_order == GIVEN or is_placed:
         return build(0)
     order = list(embedding.cycles[0])
     if rank_order == SHUFFLED:

@@ -35,8 +35,8 @@ MOST_PLACES = 4096
 def grid_cycles(sizes: tuple[int, ...]) -> tuple[Cycle, ...]:
     """Return cycles through all places of a grid that share no link; there may be none.
 
-    A grid of d rings has d such cycles. A pair of dimensions of two places is a ring of four. One
-    that is left over adds no cycle, as each place has one link there, but joins two halves.
+    A grid of d rings has d such cycles. A dimension of two places adds none, as each place has one
+    link there, but joins two halves.
 
     Args:
         sizes: Places of each dimension, in the order in which places are numbered: place
@@ -56,29 +56,18 @@ Steps = list[int]
 
 
 def _rings(sizes: Sequence[int]) -> tuple[list[Steps], list[Steps]]:
-    """Return the steps along dimensions that are rings, and along one of two places, if any."""
-    steps = [_steps(sizes, axis) for axis in range(len(sizes))]
-    rings = [steps[axis] for axis, size in enumerate(sizes) if size >= SHORTEST]
-    pairs = [axis for axis, size in enumerate(sizes) if size == 2]
-    while len(pairs) > 1:
-        first, second = pairs.pop(), pairs.pop()
-        rings.append(_four(sizes, steps[first], steps[second], prod(sizes[:first])))
-    return rings, [steps[axis] for axis in pairs]
+    """Return the steps along dimensions that are rings, and along those of two places."""
+    steps = [(size, _steps(sizes, axis)) for axis, size in enumerate(sizes)]
+    return (
+        [each for size, each in steps if size >= SHORTEST],
+        [each for size, each in steps if size == 2],
+    )
 
 
 def _steps(sizes: Sequence[int], axis: int) -> Steps:
     stride, size = prod(sizes[:axis]), sizes[axis]
     coordinates = [place // stride % size for place in range(prod(sizes))]
     return [place + ((at + 1) % size - at) * stride for place, at in enumerate(coordinates)]
-
-
-def _four(sizes: Sequence[int], first: Steps, second: Steps, stride: int) -> Steps:
-    """Return the steps round the square of two dimensions of two places: either in turn."""
-    other = second[0]  # place 0 steps up, by a stride
-    return [
-        first[place] if (place // stride + place // other) % 2 == 0 else second[place]
-        for place in range(prod(sizes))
-    ]
 
 
 class _Search:

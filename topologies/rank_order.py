@@ -14,12 +14,40 @@ if TYPE_CHECKING:
 def host_grid(graph: nx.Graph[str], count: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the sizes of the grid of a topology's hosts, and the number of the host at each place.
 
-    Both are empty if there is none, or if it is not one of `count` hosts.
+    Two dimensions of two hosts are one of four, which is a ring. Both are empty if there is no
+    grid, or if it is not one of `count` hosts.
     """
     sizes: tuple[int, ...] = graph.graph.get("grid", ())
     if not sizes or prod(sizes) != count:
         return (), ()
-    return sizes, graph.graph.get("in_grid", tuple(range(count)))
+    hosts: tuple[int, ...] = graph.graph.get("in_grid", tuple(range(count)))
+    longer = tuple(size for size in sizes if size > 2)
+    pairs = sizes.count(2)
+    order = [axis for axis, size in enumerate(sizes) if size > 2]
+    order += [axis for axis, size in enumerate(sizes) if size == 2]
+    numbers = _turned(sizes, order)
+    for done in range(pairs // 2):
+        numbers = _round(numbers, prod(longer) * 4**done)
+    merged = (*longer, *(4,) * (pairs // 2), *(2,) * (pairs % 2))
+    return merged or (1,), tuple(hosts[number] for number in numbers)
+
+
+def _turned(sizes: tuple[int, ...], order: list[int]) -> list[int]:
+    """Return the number of each place if dimensions are counted in another order."""
+    numbers = [0]
+    for axis in order:
+        stride = prod(sizes[:axis])
+        numbers = [number + at * stride for at in range(sizes[axis]) for number in numbers]
+    return numbers
+
+
+def _round(numbers: list[int], stride: int) -> list[int]:
+    """Return the numbers with the third and fourth of four in a dimension exchanged."""
+    swapped = (0, 1, 3, 2)
+    return [
+        numbers[place + (swapped[at] - at) * stride]
+        for place, at in ((place, place // stride % 4) for place in range(len(numbers)))
+    ]
 
 
 def host_cycles(graph: nx.Graph[str], count: int) -> tuple[Cycle, ...]:
@@ -28,7 +56,7 @@ def host_cycles(graph: nx.Graph[str], count: int) -> tuple[Cycle, ...]:
     Where none are known, there is one: the order in which each host is near the one before.
     """
     sizes, hosts = host_grid(graph, count)
-    found = grid_cycles(tuple(size for size in sizes if size > 1)) if sizes else ()
+    found = grid_cycles(sizes)
     if not found:
         return (near_order(graph, count),)
     return tuple(tuple(hosts[place] for place in cycle) for cycle in found)

@@ -28,19 +28,49 @@ def torus(sizes: tuple[int, ...]) -> nx.Graph[int]:
     return nx.relabel_nodes(made, number)
 
 
-@given(st.lists(st.integers(2, 7), min_size=2, max_size=4).filter(lambda s: prod(s) <= 200))
+@given(
+    st.lists(st.integers(2, 7), min_size=2, max_size=4).filter(
+        lambda sizes: max(sizes) > 2 and prod(sizes) <= 200
+    )
+)
 def test_cycles_have_all_places_and_share_no_link(sizes: list[int]) -> None:
-    """A 2k-regular torus is the sum of k Hamiltonian cycles; one link of an odd degree is left."""
+    """A torus of k rings is the sum of k Hamiltonian cycles."""
     graph = torus(tuple(sizes))
-    degree = min(dict(graph.degree).values())
 
     cycles = grid_cycles(tuple(sizes))
 
-    assert len(cycles) == degree // 2
+    assert len(cycles) == sum(size > 2 for size in sizes)
     links = [frozenset(ends) for cycle in cycles for ends in pairwise((*cycle, cycle[0]))]
     assert len(set(links)) == len(links)
     assert all(graph.has_edge(*link) for link in links)
     assert all(sorted(cycle) == sorted(graph) for cycle in cycles)
+
+
+@pytest.mark.parametrize(
+    ("topo", "sizes"),
+    [
+        ("torus3d,x=4,y=2,z=2", (4, 4)),
+        ("torus3d,x=2,y=3,z=2", (3, 4)),
+        ("torus3d,x=2,y=2,z=2", (4, 2)),
+        ("bcube,n=2,k=3", (4, 4)),
+        ("hammingmesh,a=1,b=1,x=2,y=2", (4,)),
+    ],
+)
+def test_dimensions_of_two_are_joined_to_rings_of_four(topo: str, sizes: tuple[int, ...]) -> None:
+    """Neighbours in the grid, the last and the first included, are as near as any two hosts."""
+    graph = registry.build(topo)
+    names = hosts(graph)
+
+    found, ranks = host_grid(graph, len(names))
+
+    assert found == sizes
+    assert sorted(ranks) == list(range(len(names)))
+    least = min(len(path(graph, names[0], name)) for name in names[1:])
+    for axis, size in enumerate(sizes):
+        stride = prod(sizes[:axis])
+        for place, rank in enumerate(ranks):
+            after = place + ((place // stride % size + 1) % size - place // stride % size) * stride
+            assert len(path(graph, names[rank], names[ranks[after]])) == least
 
 
 @pytest.mark.parametrize("sizes", [(), (1,), (2,), (1, 2)])
