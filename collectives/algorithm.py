@@ -24,7 +24,8 @@ class Request:
 
     `hierarchy` is the topology's, innermost first; `segments` None leaves the number of
     pieces in a pipeline to the cost model. `servers` nodes help besides the ranks. `embedding`
-    has the ranks' places in the topology, for algorithms that know it.
+    has the ranks' places in the topology, for algorithms that know it. `time_ps` returns the
+    time of a schedule on the topology, by a model, for those that choose among algorithms.
     """
 
     ranks: int
@@ -35,6 +36,7 @@ class Request:
     fabric: AlphaBeta = IDEAL
     servers: int = 0
     embedding: Embedding = NOWHERE
+    time_ps: Callable[[Schedule], int] | None = None
 
     def __post_init__(self) -> None:
         check_ranks("collective", self.ranks)
@@ -69,6 +71,8 @@ class Algorithm:
         ranks: The only number of ranks that it is for; None: any.
         placed: Whether each rank has its place by the topology's hierarchy or embedding, so that
             no other order of ranks could suit the topology better.
+        sparse: Whether it is for tensors with zeros.
+        chooses: Whether it chooses among the others.
     """
 
     name: str
@@ -80,6 +84,8 @@ class Algorithm:
     look: Look | None = None
     ranks: int | None = None
     placed: bool = False
+    sparse: bool = False
+    chooses: bool = False
 
     def build(
         self,
@@ -92,6 +98,7 @@ class Algorithm:
         fabric: AlphaBeta = IDEAL,
         servers: int = 0,
         embedding: Embedding = NOWHERE,
+        time_ps: Callable[[Schedule], int] | None = None,
     ) -> Schedule:
         """Return the schedule for `ranks` ranks; one rank alone has an empty one.
 
@@ -99,7 +106,15 @@ class Algorithm:
             ScheduleError: If an argument does not fit the algorithm.
         """
         request = Request(
-            *(ranks, size_bytes, tuple(hierarchy), segments, root, fabric, servers, embedding)
+            ranks,
+            size_bytes,
+            tuple(hierarchy),
+            segments,
+            root,
+            fabric,
+            servers,
+            embedding,
+            time_ps,
         )
         return self.schedule_for(request)
 

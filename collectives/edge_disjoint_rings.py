@@ -14,7 +14,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ringleaf.collectives.cost import AlphaBeta, Cost, best_segments, most_segments
+from ringleaf.collectives.cost import (
+    SMALLEST_SEGMENT_BYTES,
+    AlphaBeta,
+    Cost,
+    best_segments,
+    most_segments,
+)
 from ringleaf.collectives.embedding import Embedding
 from ringleaf.collectives.rows import Column
 from ringleaf.collectives.schedule import (
@@ -29,6 +35,8 @@ from ringleaf.collectives.schedule import (
 )
 
 NAME = "rings"
+MOST_ROWS = 65536
+"""The most rows of a chain's schedule."""
 
 
 def rings_allreduce(ranks: int, embedding: Embedding | None = None, segments: int = 1) -> Schedule:
@@ -192,9 +200,13 @@ def chains_cost(ranks: int, size_bytes: int, fabric: AlphaBeta, segments: int) -
 
 
 def chains_segments(ranks: int, size_bytes: int, fabric: AlphaBeta, embedding: Embedding) -> int:
-    """Return the number of segments of each ring's part that takes least time by the cost."""
+    """Return the number of segments of each ring's part that takes least time by the cost.
+
+    Each hop waits for a segment, so that there are more, and shorter ones, than elsewhere.
+    """
     ways = 2 * max(len(embedding.cycles), 1)
-    most = most_segments(size_bytes // ways, ranks, ways * (ranks - 1))
+    longest = size_bytes // ways // SMALLEST_SEGMENT_BYTES
+    most = max(min(longest, MOST_ROWS // (ways * max(ranks - 1, 1))), 1)
     return best_segments(
         lambda segments: chains_cost(ranks, size_bytes, fabric, segments).time_ps, most
     )

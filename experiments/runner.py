@@ -214,6 +214,7 @@ class Experiment:
                 fabric=self.fabric,
                 servers=self.spec.servers,
                 embedding=self._embedding,
+                time_ps=lambda schedule: self.expected_ps(schedule, size_bytes),
             )
 
         schedule = placed(
@@ -226,6 +227,10 @@ class Experiment:
         )
         codec = codec_of(parse_compressor(self.spec.compress)) if self.spec.compress else None
         return coded(schedule, codec)
+
+    def expected_ps(self, schedule: Schedule, size_bytes: int) -> int:
+        """Return the time that a schedule of hosts is expected to take, by the cost model."""
+        return self._bounds.expected_ps(schedule, size_bytes, DTYPES[self.spec.dtype])
 
     def measure(
         self,
@@ -268,7 +273,10 @@ class Experiment:
         )
         floor_ps = self._floor_ps(algorithm, schedule, moved_bytes, inputs)
         row = self._row(
-            algorithm, size_bytes, carried, verdict=verdict, bound_ps=bound_ps, floor_ps=floor_ps
+            *(algorithm, schedule, size_bytes, carried),
+            verdict=verdict,
+            bound_ps=bound_ps,
+            floor_ps=floor_ps,
         )
         pcaps = self._folder(self._pcaps, algorithm, size_bytes)
         files = sorted(pcaps.glob("*.pcapng")) if pcaps else []
@@ -324,6 +332,7 @@ class Experiment:
     def _row(
         self,
         algorithm: Algorithm,
+        schedule: Schedule,
         size_bytes: int,
         carried: Carried,
         *,
@@ -358,6 +367,8 @@ class Experiment:
             skipped_percent=100 * carried.skipped,
             error_percent=100 * carried.error,
             skipping=carried.how,
+            choice=schedule.algorithm if algorithm.chooses else "",
+            expected_ps=self.expected_ps(schedule, size_bytes) if algorithm.chooses else None,
         )
 
 

@@ -21,6 +21,6 @@ ALGORITHM = Algorithm(
     "bucket on the topology's grid",
     _schedule,
     lambda r: bucket.bucket_cost(r.ranks, r.hierarchy, r.size_bytes, r.fabric, r.embedding),
-    look=Look("#904878", "$2$"),
+    look=Look("#10b050", "$2$"),
     placed=True,
 )
