@@ -128,7 +128,8 @@ class Bounds:
     def expected_ps(self, schedule: Schedule, size_bytes: int, element_bytes: int = 4) -> int:
         """Return the time that a schedule of hosts is expected to take: no bound, and no promise.
 
-        It is `least_ps`, or the time of links that messages of one step share, if that is more.
+        It is `least_ps`; or, if that is more, the time of links that messages of one step share,
+        and the delays of the longest chain of messages that need one another.
         """
         edges = np.array(
             [0, *(stop for _, stop in chunk_ranges(size_bytes // element_bytes, schedule.chunks))]
@@ -145,7 +146,18 @@ class Bounds:
         shared_ps = min(
             busy_ps(self.ways, walk, rows.step[goes]), busy_ps(self.ways, walk, depth[goes])
         )
-        return max(self.least_ps(schedule, size_bytes, element_bytes), shared_ps)
+        delay = np.zeros(len(rows), np.int64)
+        delay[goes] = self._delays(walk)
+        chain_ps = least_times(rows, delay, schedule.places, schedule.chunks).end_ps
+        return max(self.least_ps(schedule, size_bytes, element_bytes), shared_ps + chain_ps)
+
+    def _delays(self, walk: Walk) -> Column:
+        """Return the delay of each message's way."""
+        hosts = len(self.ways.hosts)
+        pairs, pair_of = np.unique(walk.src * hosts + walk.dst, return_inverse=True)
+        delays = [self.ways.way(*divmod(pair, hosts)).delay_ps for pair in pairs.tolist()]
+        found: Column = np.array(delays, np.int64)[pair_of]
+        return found
 
     def _demand(self, system: str, asked: Aggregation) -> Demand:
         """Return a system's demand for an aggregation; for unknown systems, the least of any."""
