@@ -71,6 +71,9 @@ def rings_reduce_scatter(
 
     Raises:
         ScheduleError: As `rings_allreduce`.
+
+    Source:
+        Hoefler et al., "HammingMesh", SC 2022, for the cycles, as for the allreduce.
     """
     rings = _Rings(ranks, embedding, segments)
     rows = Columns.joined(rings.rounds(first_step=0, offset=-1, op=Op.REDUCE))
@@ -82,6 +85,9 @@ def rings_all_gather(ranks: int, embedding: Embedding | None = None, segments: i
 
     Raises:
         ScheduleError: As `rings_allreduce`.
+
+    Source:
+        Hoefler et al., "HammingMesh", SC 2022, for the cycles, as for the allreduce.
     """
     rings = _Rings(ranks, embedding, segments)
     rows = Columns.joined(rings.rounds(first_step=0, offset=0, op=Op.COPY))
@@ -95,6 +101,10 @@ def rings_broadcast(
 
     Raises:
         ScheduleError: As `rings_allreduce`, or if `root` is none of the ranks.
+
+    Source:
+        Hoefler et al., "HammingMesh", SC 2022, for the cycles, as for the allreduce; chains
+        on them were chosen.
     """
     check_root("rings_broadcast", root, ranks)
     rings = _Rings(ranks, embedding, segments)
@@ -109,6 +119,10 @@ def rings_reduce(
 
     Raises:
         ScheduleError: As `rings_allreduce`, or if `root` is none of the ranks.
+
+    Source:
+        Hoefler et al., "HammingMesh", SC 2022, for the cycles, as for the allreduce; chains
+        on them were chosen.
     """
     check_root("rings_reduce", root, ranks)
     rings = _Rings(ranks, embedding, segments)

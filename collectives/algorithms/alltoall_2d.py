@@ -19,6 +19,6 @@ ALGORITHM = Algorithm(
     "all-to-all along the topology's grid",
     _schedule,
     lambda r: grid.grid_all_to_all_cost(r.ranks, r.hierarchy, r.embedding, r.size_bytes, r.fabric),
-    look=Look("#10b050", "$2$"),
+    look=Look("#d16fc4", "$E$"),
     placed=True,
 )
