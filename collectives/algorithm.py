@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from ringleaf.collectives.collective import Collective, check_ranks
 from ringleaf.collectives.cost import AlphaBeta, Cost
+from ringleaf.collectives.embedding import Embedding
 from ringleaf.errors import ScheduleError
 
 if TYPE_CHECKING:
     from ringleaf.collectives.schedule import Schedule
 
 IDEAL = AlphaBeta()
+NOWHERE = Embedding()
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,9 @@ class Request:
     """The facts that an algorithm may need; most algorithms use `ranks` only.
 
     `hierarchy` is the topology's, innermost first; `segments` None leaves the number of
-    pieces in a pipeline to the cost model. `servers` nodes help besides the ranks.
+    pieces in a pipeline to the cost model. `servers` nodes help besides the ranks. `embedding`
+    has the ranks' places in the topology, for algorithms that know it. `time_ps` returns the
+    time of a schedule on the topology, by a model, for those that choose among algorithms.
     """
 
     ranks: int
@@ -31,6 +35,8 @@ class Request:
     root: int = 0
     fabric: AlphaBeta = IDEAL
     servers: int = 0
+    embedding: Embedding = NOWHERE
+    time_ps: Callable[[Schedule], int] | None = None
 
     def __post_init__(self) -> None:
         check_ranks("collective", self.ranks)
@@ -63,6 +69,10 @@ class Algorithm:
         in_network: Whether it needs switches that aggregate.
         look: Its look in figures, which never changes; None: chosen by its name.
         ranks: The only number of ranks that it is for; None: any.
+        placed: Whether each rank has its place by the topology's hierarchy or embedding, so that
+            no other order of ranks could suit the topology better.
+        sparse: Whether it is for tensors with zeros.
+        chooses: Whether it chooses among the others.
     """
 
     name: str
@@ -73,6 +83,9 @@ class Algorithm:
     in_network: bool = False
     look: Look | None = None
     ranks: int | None = None
+    placed: bool = False
+    sparse: bool = False
+    chooses: bool = False
 
     def build(
         self,
@@ -84,13 +97,25 @@ class Algorithm:
         root: int = 0,
         fabric: AlphaBeta = IDEAL,
         servers: int = 0,
+        embedding: Embedding = NOWHERE,
+        time_ps: Callable[[Schedule], int] | None = None,
     ) -> Schedule:
         """Return the schedule for `ranks` ranks; one rank alone has an empty one.
 
         Raises:
             ScheduleError: If an argument does not fit the algorithm.
         """
-        request = Request(ranks, size_bytes, tuple(hierarchy), segments, root, fabric, servers)
+        request = Request(
+            ranks,
+            size_bytes,
+            tuple(hierarchy),
+            segments,
+            root,
+            fabric,
+            servers,
+            embedding,
+            time_ps,
+        )
         return self.schedule_for(request)
 
     def cost(
@@ -103,11 +128,14 @@ class Algorithm:
         root: int = 0,
         fabric: AlphaBeta = IDEAL,
         servers: int = 0,
+        embedding: Embedding = NOWHERE,
     ) -> Cost:
         """Return the closed form's figures for the schedule that `build` returns.
 
         Raises:
             ScheduleError: If an argument does not fit the algorithm.
         """
-        request = Request(ranks, size_bytes, tuple(hierarchy), segments, root, fabric, servers)
+        request = Request(
+            *(ranks, size_bytes, tuple(hierarchy), segments, root, fabric, servers, embedding)
+        )
         return self.cost_of(request)

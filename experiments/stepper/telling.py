@@ -15,6 +15,7 @@ from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.verify import demanded
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.network import build_topology, fold_hierarchy
+from ringleaf.experiments.placing import embedding_of
 from ringleaf.experiments.stepper.request import TIMED, StepRequest, check_ranks, check_request
 from ringleaf.experiments.stepper.story import Goals, Story, members
 from ringleaf.experiments.stepper.transfers import first_buffers, transfer_frames
@@ -90,6 +91,7 @@ def _schedule(
         segments=request.segments,
         root=request.root,
         servers=request.servers,
+        embedding=embedding_of(graph, ranks),
     )
 
 
