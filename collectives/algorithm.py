@@ -12,6 +12,7 @@ from ringleaf.errors import ScheduleError
 
 if TYPE_CHECKING:
     from ringleaf.collectives.schedule import Schedule
+    from ringleaf.collectives.wires import Network
 
 IDEAL = AlphaBeta()
 
@@ -21,7 +22,8 @@ class Request:
     """The facts that an algorithm may need; most algorithms use `ranks` only.
 
     `hierarchy` is the topology's, innermost first; `segments` None leaves the number of
-    pieces in a pipeline to the cost model. `servers` nodes help besides the ranks.
+    pieces in a pipeline to the cost model. `servers` nodes help besides the ranks. `network` makes
+    the wires between ranks, for algorithms that are made for one network; None: they are unknown.
     """
 
     ranks: int
@@ -31,6 +33,7 @@ class Request:
     root: int = 0
     fabric: AlphaBeta = IDEAL
     servers: int = 0
+    network: Network | None = None
 
     def __post_init__(self) -> None:
         check_ranks("collective", self.ranks)
@@ -84,13 +87,16 @@ class Algorithm:
         root: int = 0,
         fabric: AlphaBeta = IDEAL,
         servers: int = 0,
+        network: Network | None = None,
     ) -> Schedule:
         """Return the schedule for `ranks` ranks; one rank alone has an empty one.
 
         Raises:
             ScheduleError: If an argument does not fit the algorithm.
         """
-        request = Request(ranks, size_bytes, tuple(hierarchy), segments, root, fabric, servers)
+        request = Request(
+            ranks, size_bytes, tuple(hierarchy), segments, root, fabric, servers, network
+        )
         return self.schedule_for(request)
 
     def cost(
@@ -103,11 +109,14 @@ class Algorithm:
         root: int = 0,
         fabric: AlphaBeta = IDEAL,
         servers: int = 0,
+        network: Network | None = None,
     ) -> Cost:
         """Return the closed form's figures for the schedule that `build` returns.
 
         Raises:
             ScheduleError: If an argument does not fit the algorithm.
         """
-        request = Request(ranks, size_bytes, tuple(hierarchy), segments, root, fabric, servers)
+        request = Request(
+            ranks, size_bytes, tuple(hierarchy), segments, root, fabric, servers, network
+        )
         return self.cost_of(request)

@@ -41,6 +41,7 @@ from ringleaf.experiments.results import CollectiveRow, LinkSeries, Run
 from ringleaf.experiments.spec.collective import DTYPES, CollectiveSpec
 from ringleaf.experiments.spec.options import ASIDE
 from ringleaf.experiments.verdict import Tolerance, Verdict
+from ringleaf.experiments.wires import Cabling
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import FORWARD
 from ringleaf.tensors import Array, as_tensor, as_tensors
@@ -105,6 +106,10 @@ class Experiment:
     def fabric(self) -> AlphaBeta:
         """The fabric that schedules of this topology are built for."""
         return self._bounds.fabric
+
+    @cached_property
+    def _cabling(self) -> Cabling:
+        return Cabling(self.graph)
 
     @cached_property
     def _floor(self) -> Floor:
@@ -204,6 +209,7 @@ class Experiment:
             hierarchy=self._hierarchy,
             fabric=self.fabric,
             servers=self.spec.servers,
+            network=self._cabling,
         )
         codec = codec_of(parse_compressor(self.spec.compress)) if self.spec.compress else None
         return coded(schedule, codec)

@@ -18,6 +18,7 @@ from ringleaf.experiments.network import build_topology, fold_hierarchy
 from ringleaf.experiments.stepper.request import TIMED, StepRequest, check_ranks, check_request
 from ringleaf.experiments.stepper.story import Goals, Story, members
 from ringleaf.experiments.stepper.transfers import first_buffers, transfer_frames
+from ringleaf.experiments.wires import Cabling
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.injection import divide_ports
@@ -90,6 +91,7 @@ def _schedule(
         segments=request.segments,
         root=request.root,
         servers=request.servers,
+        network=Cabling(graph),
     )
 
 
