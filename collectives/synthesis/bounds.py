@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.wires import Wires
 from ringleaf.units import PS_PER_S
 
@@ -72,3 +73,22 @@ def least_time(times: Iterable[int], need: int) -> int:
         else:
             low = middle
     return high
+
+
+def least_in_pieces_ps(wires: Wires, size_bytes: int, collective: Collective) -> int:
+    """Return the least time of a collective whose data may be cut as one likes.
+
+    In an all-gather or a reduce-scatter each rank must get (n - 1) / n of the size, in an allreduce
+    twice as much (Patarasuk and Yuan, JPDC 69(2), 2009), in a broadcast or reduce some rank all of
+    it. It comes by the wires that end at the rank.
+    """
+    if wires.ranks < 2:
+        return 0
+    last: list[set[int]] = [set() for _ in range(wires.ranks)]
+    for (_, dst), way in wires.ways.items():
+        last[dst].add(way[-1])
+    rates = [sum(wires.wires[wire].rate_bps for wire in ends) for ends in last]
+    if collective in (Collective.BROADCAST, Collective.REDUCE):
+        return size_bytes * 8 * PS_PER_S // max(rates)
+    times = 2 if collective is Collective.ALLREDUCE else 1
+    return times * (wires.ranks - 1) * size_bytes * 8 * PS_PER_S // (wires.ranks * min(rates))

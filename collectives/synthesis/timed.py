@@ -10,13 +10,14 @@ from ringleaf.collectives.schedule import Op, Transfer
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timed:
-    """A chunk on its way from `start_ps` to `end_ps`."""
+    """A chunk on its way from `start_ps` to `end_ps`, and what becomes of it there."""
 
     start_ps: int
     end_ps: int
     src: int
     dst: int
     chunk: int
+    op: Op = Op.COPY
 
 
 def end_of(transfers: Iterable[Timed]) -> int:
@@ -25,15 +26,17 @@ def end_of(transfers: Iterable[Timed]) -> int:
 
 
 def backwards(transfers: Sequence[Timed]) -> list[Timed]:
-    """Return the transfers run backwards: a spreading becomes a collecting, as long as before."""
+    """Return copies run backwards: a spreading becomes a collecting, as long as before."""
     end_ps = end_of(transfers)
     return [
-        Timed(end_ps - each.end_ps, end_ps - each.start_ps, each.dst, each.src, each.chunk)
+        Timed(
+            end_ps - each.end_ps, end_ps - each.start_ps, each.dst, each.src, each.chunk, Op.REDUCE
+        )
         for each in transfers
     ]
 
 
-def to_rows(transfers: Iterable[Timed], op: Op, first_step: int = 0) -> list[Transfer]:
+def to_rows(transfers: Iterable[Timed]) -> list[Transfer]:
     """Return transfers as rows, with the least steps by which each finds its chunk at its source.
 
     Rows between two ranks have different steps, in the order of their starts: chunks that follow
@@ -42,21 +45,19 @@ def to_rows(transfers: Iterable[Timed], op: Op, first_step: int = 0) -> list[Tra
     Args:
         transfers: Transfers, of which each starts when all that its source has been sent of the
             chunk before is there.
-        op: The operation of all.
-        first_step: The least step.
     """
     steps: dict[tuple[int, int], int] = {}  # of a chunk at a rank
     last: dict[tuple[int, int], int] = {}  # of a pair of ranks
     rows = []
     for each in sorted(transfers):
         step = max(
-            steps.get((each.src, each.chunk), first_step - 1),
-            last.get((each.src, each.dst), first_step - 1),
+            steps.get((each.src, each.chunk), -1),
+            last.get((each.src, each.dst), -1),
         )
         last[each.src, each.dst] = step = step + 1
         at = each.dst, each.chunk
-        steps[at] = max(steps.get(at, first_step - 1), step)
-        rows.append(Transfer(step, each.src, each.dst, each.chunk, op))
+        steps[at] = max(steps.get(at, -1), step)
+        rows.append(Transfer(step, each.src, each.dst, each.chunk, each.op))
     return sorted(rows, key=lambda row: row.step)
 
 

@@ -15,7 +15,7 @@ and 4 for each rank the one with the least expected time.
 from __future__ import annotations
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.schedule import Op, Schedule
+from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.synthesis.bounds import gather_bound_ps
 from ringleaf.collectives.synthesis.greedy import best_gather
 from ringleaf.collectives.synthesis.problem import MOST_CELLS, Plan, Problem, Synthesiser
@@ -73,12 +73,12 @@ def _solve(problem: Problem, wires: Wires, chunks: int, limit_s: float) -> Plan:
     if collective is not Collective.ALL_GATHER:
         moves, bound_ps = gather(wires.mirrored, problem.wires.mirrored)
         expected_ps = end_of(moves)
-        collecting = to_rows(backwards(moves), Op.REDUCE)
+        collecting = to_rows(backwards(moves))
     if collective is not Collective.REDUCE_SCATTER:
         moves, least_ps = gather(wires, problem.wires)
         expected_ps += end_of(moves)
         bound_ps += least_ps
-        spreading = to_rows(moves, Op.COPY)
+        spreading = to_rows(moves)
     rows = one_after_the_other(collecting, spreading)
     schedule = Schedule(collective, "tacos", ranks, ranks * chunks, rows)
     return Plan(schedule, expected_ps, bound_ps, (("chunks for each rank", str(chunks)),))

@@ -1,0 +1,188 @@
+"""Blink: spanning trees packed into the links, down which data goes, and up which it is reduced.
+
+Source:
+    Wang et al., "Blink: Fast and Generic Collectives for Distributed ML", MLSys 2020, arXiv
+    1910.04940.
+
+The source fixes: trees by multiplicative weights, then fewer of them; data is split in proportion
+to their rates, and pipelined; an allreduce reduces up each tree and broadcasts down it. Chosen
+here: few trees are found exactly, by growing them, not by a program in whole numbers that gives
+up 5 %; the number of chunks is that of the least expected time, not found by trying while it runs;
+few links stand for switches, as `unwound` says. Trees of an allreduce are packed into the lesser
+rate of both directions of each link.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from itertools import accumulate
+from math import gcd
+
+from ringleaf.collectives.collective import Collective
+from ringleaf.collectives.schedule import Op, Schedule
+from ringleaf.collectives.synthesis.bounds import least_in_pieces_ps
+from ringleaf.collectives.synthesis.flow import broadcast_rate
+from ringleaf.collectives.synthesis.packing import Packing, Tree, pack
+from ringleaf.collectives.synthesis.problem import MOST_CELLS, Plan, Problem, Synthesiser
+from ringleaf.collectives.synthesis.timed import Timed, end_of, to_rows
+from ringleaf.collectives.synthesis.unwound import unwound
+from ringleaf.collectives.wires import Pair, Wires
+from ringleaf.errors import ScheduleError
+from ringleaf.units import PS_PER_S
+
+MOST_UNITS = 64  # that the rates of trees are rounded to
+PIPELINES = (1, 2, 4, 8, 16, 32)  # chunks for each unit of rate
+
+
+def solve(problem: Problem) -> Plan:
+    """Return the best plan found, for one number of chunks or several, on one or more networks."""
+    plans = [
+        plan for wires in unwound(problem.wires, problem.seed) for plan in _plans(problem, wires)
+    ]
+    if not plans:
+        raise ScheduleError(
+            f"blink: must reach all ranks by links both ways, got none from rank {problem.root}"
+        )
+    return min(plans, key=lambda plan: plan.expected_ps)
+
+
+def _plans(problem: Problem, wires: Wires) -> list[Plan]:
+    """Return a plan for each number of chunks, on a network whose ways do not meet."""
+    is_allreduce = problem.collective is Collective.ALLREDUCE
+    if problem.ranks == 1:
+        return [Plan(Schedule(problem.collective, "blink", 1, 1, ()), 0, 0)]
+    rates = _rates(wires, problem.collective)
+    if not rates or not broadcast_rate(rates, problem.ranks, problem.root):
+        return []
+    unit_bps = gcd(*rates.values())
+    capacity = {pair: rate // unit_bps for pair, rate in rates.items()}
+    packing = pack(capacity, problem.ranks, problem.root, problem.limit_s / 4)
+    assert packing.rate == packing.optimum
+    notes = (
+        ("trees", str(len(packing.trees))),
+        ("rate of trees", f"{packing.rate * unit_bps / 1e9:g} Gbit/s"),
+        ("trees by multiplicative weights", str(packing.many)),
+        ("rate of these", f"{packing.many_rate * unit_bps / 1e9:g} Gbit/s"),
+    )
+    bound_ps = least_in_pieces_ps(problem.wires, problem.size_bytes, problem.collective)
+    if wires.ways.keys() == problem.wires.ways.keys() and not is_allreduce:
+        flow_ps = problem.size_bytes * 8 * PS_PER_S // (packing.optimum * unit_bps)
+        bound_ps = max(bound_ps, flow_ps)
+    counts = PIPELINES if problem.chunks is None else (problem.chunks,)
+    plans: list[Plan] = []
+    for count in counts:
+        units = _units(packing)
+        if sum(units) * count * problem.ranks > MOST_CELLS and plans:
+            break
+        moves = _moves(problem, wires, packing, [unit * count for unit in units])
+        schedule = Schedule(
+            problem.collective,
+            "blink",
+            problem.ranks,
+            sum(units) * count,
+            to_rows(moves),
+            problem.root,
+        )
+        plans.append(Plan(schedule, end_of(moves), bound_ps, notes))
+    return plans
+
+
+def _rates(wires: Wires, collective: Collective) -> dict[Pair, int]:
+    """Return the rates that trees may take, by link away from the root."""
+    down, up = wires.rates_bps, wires.mirrored.rates_bps
+    if collective is Collective.BROADCAST:
+        return dict(down)
+    if collective is Collective.REDUCE:
+        return dict(up)
+    return {pair: min(rate, up[pair]) for pair, rate in down.items() if pair in up}
+
+
+def _units(packing: Packing) -> list[int]:
+    """Return the share of each tree in the data, as a small whole number."""
+    weights = list(packing.trees.values())
+    common = gcd(*weights)
+    if sum(weights) // common <= MOST_UNITS:
+        return [weight // common for weight in weights]
+    return [max(round(MOST_UNITS * weight / sum(weights)), 1) for weight in weights]
+
+
+def _moves(problem: Problem, wires: Wires, packing: Packing, chunks: list[int]) -> list[Timed]:
+    """Return all transfers, each link taking what is ready in the order in which it is."""
+    pipes = _Pipes(wires, -(-problem.size_bytes // sum(chunks)))
+    shares = sorted(  # trees take turns
+        ((turn + 1) / count, start + turn, tree)
+        for tree, start, count in zip(packing.trees, accumulate([0, *chunks]), chunks, strict=False)
+        for turn in range(count)
+    )
+    reduces = problem.collective is not Collective.BROADCAST
+    spreads = problem.collective is not Collective.REDUCE
+    for _, chunk, tree in shares:
+        pipes.add(tree, chunk, reduces=reduces, spreads=spreads)
+    return pipes.run()
+
+
+_Hop = tuple[Pair, int, Op]
+"""A chunk on a link, up its tree or down."""
+
+
+class _Pipes:
+    """Chunks on trees, and the times at which they pass links."""
+
+    def __init__(self, wires: Wires, chunk_bytes: int) -> None:
+        self._wires = wires
+        self._port_ps = {
+            pair: wires.time_ps(pair, chunk_bytes) - wires.delays_ps[pair] for pair in wires.ways
+        }
+        self._free_ps = dict.fromkeys(wires.ways, 0)
+        self._waiting: dict[_Hop, int] = {}  # arrivals that a move waits for
+        self._next: dict[_Hop, list[_Hop]] = {}
+        self._ready: list[tuple[int, int, _Hop]] = []  # a heap
+        self._number: dict[_Hop, int] = {}
+
+    def add(self, tree: Tree, chunk: int, *, reduces: bool, spreads: bool) -> None:
+        """Add a chunk that goes up a tree, down the tree, or both."""
+        children: list[list[int]] = [[] for _ in tree]
+        for rank, parent in enumerate(tree):
+            if parent >= 0:
+                children[parent].append(rank)
+        for rank, parent in enumerate(tree):
+            if parent < 0:
+                continue
+            up, down = ((rank, parent), chunk, Op.REDUCE), ((parent, rank), chunk, Op.COPY)
+            if reduces:
+                self._await(up, [((child, rank), chunk, Op.REDUCE) for child in children[rank]])
+            if spreads and tree[parent] >= 0:
+                self._await(down, [((tree[parent], parent), chunk, Op.COPY)])
+            elif spreads:
+                before = children[parent] if reduces else []
+                self._await(down, [((child, parent), chunk, Op.REDUCE) for child in before])
+
+    def _await(self, move: _Hop, before: list[_Hop]) -> None:
+        self._waiting[move] = len(before)
+        self._number[move] = len(self._number)
+        for each in before:
+            self._next.setdefault(each, []).append(move)
+
+    def run(self) -> list[Timed]:
+        """Return the transfers."""
+        for move, count in self._waiting.items():
+            if not count:
+                heappush(self._ready, (0, self._number[move], move))
+        found = []
+        while self._ready:
+            ready_ps, _, move = heappop(self._ready)
+            pair, chunk, op = move
+            start_ps = max(ready_ps, self._free_ps[pair])
+            self._free_ps[pair] = start_ps + self._port_ps[pair]
+            end_ps = self._free_ps[pair] + self._wires.delays_ps[pair]
+            found.append(Timed(start_ps, end_ps, *pair, chunk, op))
+            for later in self._next.get(move, ()):
+                self._waiting[later] -= 1
+                if not self._waiting[later]:
+                    heappush(self._ready, (end_ps, self._number[later], later))
+        return found
+
+
+SYNTHESISER = Synthesiser(
+    "blink", "Blink", (Collective.ALLREDUCE, Collective.BROADCAST, Collective.REDUCE), solve
+)
