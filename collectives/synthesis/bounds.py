@@ -79,16 +79,20 @@ def least_in_pieces_ps(wires: Wires, size_bytes: int, collective: Collective) ->
     """Return the least time of a collective whose data may be cut as one likes.
 
     In an all-gather or a reduce-scatter each rank must get (n - 1) / n of the size, in an allreduce
-    twice as much (Patarasuk and Yuan, JPDC 69(2), 2009), in a broadcast or reduce some rank all of
-    it. It comes by the wires that end at the rank.
+    all of it, in a broadcast or reduce some rank all of it. In an allreduce, n - 1 messages of each
+    element must be added up and n - 1 must be sums (Patarasuk and Yuan, JPDC 69(2), 2009), so all
+    ranks together get 2 (n - 1) sizes. It comes by the wires that end at the rank.
     """
-    if wires.ranks < 2:
+    ranks = wires.ranks
+    if ranks < 2:
         return 0
-    last: list[set[int]] = [set() for _ in range(wires.ranks)]
+    last: list[set[int]] = [set() for _ in range(ranks)]
     for (_, dst), way in wires.ways.items():
         last[dst].add(way[-1])
     rates = [sum(wires.wires[wire].rate_bps for wire in ends) for ends in last]
+    size_ps = size_bytes * 8 * PS_PER_S
     if collective in (Collective.BROADCAST, Collective.REDUCE):
-        return size_bytes * 8 * PS_PER_S // max(rates)
-    times = 2 if collective is Collective.ALLREDUCE else 1
-    return times * (wires.ranks - 1) * size_bytes * 8 * PS_PER_S // (wires.ranks * min(rates))
+        return size_ps // max(rates)
+    if collective is Collective.ALLREDUCE:
+        return max(size_ps // min(rates), 2 * (ranks - 1) * size_ps // sum(rates))
+    return (ranks - 1) * size_ps // (ranks * min(rates))

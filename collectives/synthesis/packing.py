@@ -44,9 +44,10 @@ class Packing:
 def pack(capacity: Capacity, ranks: int, root: int, limit_s: float) -> Packing:
     """Return few trees, whose rates add up to the optimum exactly.
 
-    Multiplicative weights find many trees first (Garg and Koenemann); links that these use most
-    come first where a link is chosen below. Trees are then grown link by link (Lovasz): a link may
-    be taken if what it leaves still lets as much pass to its end as the trees to come need.
+    Multiplicative weights find many trees first (Garg and Koenemann). Trees are then grown link by
+    link (Lovasz): a link may be taken if what it leaves still lets as much pass to its end as the
+    trees to come need. Links near the root come first, so that trees are low; among equals, those
+    that the many trees use.
 
     Args:
         capacity: Whole numbers by (src, dst); every rank must be within reach of the root.
@@ -153,17 +154,17 @@ def _grow(left: Capacity, ranks: int, root: int, rate: int, used: dict[Pair, flo
     """Return a tree such that what it leaves of the network still carries `rate` - 1."""
     left = dict(left)
     parent = [-1] * ranks
-    inside = [root]
-    order = sorted(used, key=lambda pair: (-used[pair], pair))
-    while len(inside) < ranks:
-        for pair in order:
+    depth = {root: 0}
+    while len(depth) < ranks:
+        open_links = [
+            pair for pair in used if pair[0] in depth and pair[1] not in depth and left[pair]
+        ]
+        for pair in sorted(open_links, key=lambda pair: (depth[pair[0]], -used[pair], pair)):
             src, dst = pair
-            if src not in inside or dst in inside or not left[pair]:
-                continue
             left[pair] -= 1
             if max_flow(left, (root, src), dst, rate - 1) >= rate - 1:
                 parent[dst] = src
-                inside.append(dst)
+                depth[dst] = depth[src] + 1
                 break
             left[pair] += 1
         else:

@@ -31,7 +31,7 @@ from ringleaf.errors import ScheduleError
 from ringleaf.units import PS_PER_S
 
 MOST_UNITS = 64  # that the rates of trees are rounded to
-PIPELINES = (1, 2, 4, 8, 16, 32)  # chunks for each unit of rate
+PIPELINES = (1, 2, 4, 8, 16, 32, 64)  # chunks for each unit of rate
 
 
 def solve(problem: Problem) -> Plan:
@@ -135,6 +135,7 @@ class _Pipes:
         }
         self._free_ps = dict.fromkeys(wires.ways, 0)
         self._waiting: dict[_Hop, int] = {}  # arrivals that a move waits for
+        self._from_ps: dict[_Hop, int] = {}  # when all that it waits for is there
         self._next: dict[_Hop, list[_Hop]] = {}
         self._ready: list[tuple[int, int, _Hop]] = []  # a heap
         self._number: dict[_Hop, int] = {}
@@ -178,8 +179,9 @@ class _Pipes:
             found.append(Timed(start_ps, end_ps, *pair, chunk, op))
             for later in self._next.get(move, ()):
                 self._waiting[later] -= 1
+                self._from_ps[later] = max(self._from_ps.get(later, 0), end_ps)
                 if not self._waiting[later]:
-                    heappush(self._ready, (end_ps, self._number[later], later))
+                    heappush(self._ready, (self._from_ps[later], self._number[later], later))
         return found
 
 

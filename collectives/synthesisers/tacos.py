@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.collectives.synthesis.bounds import gather_bound_ps
+from ringleaf.collectives.synthesis.bounds import gather_bound_ps, least_in_pieces_ps
 from ringleaf.collectives.synthesis.greedy import best_gather
 from ringleaf.collectives.synthesis.problem import MOST_CELLS, Plan, Problem, Synthesiser
 from ringleaf.collectives.synthesis.timed import (
@@ -79,6 +79,8 @@ def _solve(problem: Problem, wires: Wires, chunks: int, limit_s: float) -> Plan:
         expected_ps += end_of(moves)
         bound_ps += least_ps
         spreading = to_rows(moves)
+    if collective is Collective.ALLREDUCE:  # which need not have these halves
+        bound_ps = least_in_pieces_ps(problem.wires, problem.size_bytes, collective)
     rows = one_after_the_other(collecting, spreading)
     schedule = Schedule(collective, "tacos", ranks, ranks * chunks, rows)
     return Plan(schedule, expected_ps, bound_ps, (("chunks for each rank", str(chunks)),))
