@@ -41,19 +41,20 @@ class Packing:
         return sum(self.trees.values())
 
 
-def pack(capacity: Capacity, ranks: int, root: int, limit_s: float) -> Packing:
+def pack(capacity: Capacity, ranks: int, root: int, limit_s: float, *, low: bool = True) -> Packing:
     """Return few trees, whose rates add up to the optimum exactly.
 
     Multiplicative weights find many trees first (Garg and Koenemann). Trees are then grown link by
     link (Lovasz): a link may be taken if what it leaves still lets as much pass to its end as the
-    trees to come need. Links near the root come first, so that trees are low; among equals, those
-    that the many trees use.
+    trees to come need. Links that the many trees use come first, or, for low trees, those near the
+    root.
 
     Args:
         capacity: Whole numbers by (src, dst); every rank must be within reach of the root.
         ranks: The number of ranks.
         root: The root of all trees.
         limit_s: Time that multiplicative weights may take.
+        low: Whether trees are to be low.
 
     Source:
         Wang et al., Blink, MLSys 2020; Lovasz, "On two minimax theorems in graph", JCTB 1976.
@@ -63,7 +64,7 @@ def pack(capacity: Capacity, ranks: int, root: int, limit_s: float) -> Packing:
     left, rate = dict(capacity), optimum
     trees: dict[Tree, int] = {}
     while rate:
-        tree = _grow(left, ranks, root, rate, used)
+        tree = _grow(left, ranks, root, rate, used, low)
         weight = _weight(left, tree, ranks, root, rate)
         _take(left, tree, weight)
         trees[tree] = trees.get(tree, 0) + weight
@@ -150,7 +151,9 @@ def _circle(best: dict[int, _Edge], nodes: range | list[int], root: int) -> list
     return []
 
 
-def _grow(left: Capacity, ranks: int, root: int, rate: int, used: dict[Pair, float]) -> Tree:
+def _grow(
+    left: Capacity, ranks: int, root: int, rate: int, used: dict[Pair, float], low: bool
+) -> Tree:
     """Return a tree such that what it leaves of the network still carries `rate` - 1."""
     left = dict(left)
     parent = [-1] * ranks
@@ -159,7 +162,7 @@ def _grow(left: Capacity, ranks: int, root: int, rate: int, used: dict[Pair, flo
         open_links = [
             pair for pair in used if pair[0] in depth and pair[1] not in depth and left[pair]
         ]
-        for pair in sorted(open_links, key=lambda pair: (depth[pair[0]], -used[pair], pair)):
+        for pair in sorted(open_links, key=lambda pair: (low * depth[pair[0]], -used[pair], pair)):
             src, dst = pair
             left[pair] -= 1
             if max_flow(left, (root, src), dst, rate - 1) >= rate - 1:

@@ -14,6 +14,7 @@ rate of both directions of each link.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import accumulate
 from math import gcd
@@ -35,9 +36,14 @@ PIPELINES = (1, 2, 4, 8, 16, 32, 64)  # chunks for each unit of rate
 
 
 def solve(problem: Problem) -> Plan:
-    """Return the best plan found, for one number of chunks or several, on one or more networks."""
+    """Return the best plan found: of some networks, low and other trees, and numbers of chunks."""
+    if problem.ranks == 1:
+        return Plan(Schedule(problem.collective, "blink", 1, 1, ()), 0, 0)
     plans = [
-        plan for wires in unwound(problem.wires, problem.seed) for plan in _plans(problem, wires)
+        plan
+        for wires in unwound(problem.wires, problem.seed)
+        for packing, unit_bps in _packings(problem, wires)
+        for plan in _plans(problem, wires, packing, unit_bps)
     ]
     if not plans:
         raise ScheduleError(
@@ -46,18 +52,21 @@ def solve(problem: Problem) -> Plan:
     return min(plans, key=lambda plan: plan.expected_ps)
 
 
-def _plans(problem: Problem, wires: Wires) -> list[Plan]:
-    """Return a plan for each number of chunks, on a network whose ways do not meet."""
-    is_allreduce = problem.collective is Collective.ALLREDUCE
-    if problem.ranks == 1:
-        return [Plan(Schedule(problem.collective, "blink", 1, 1, ()), 0, 0)]
+def _packings(problem: Problem, wires: Wires) -> Iterator[tuple[Packing, int]]:
+    """Yield packings on a network whose ways do not meet, and the bit/s that their rates count."""
     rates = _rates(wires, problem.collective)
     if not rates or not broadcast_rate(rates, problem.ranks, problem.root):
-        return []
+        return
     unit_bps = gcd(*rates.values())
     capacity = {pair: rate // unit_bps for pair, rate in rates.items()}
-    packing = pack(capacity, problem.ranks, problem.root, problem.limit_s / 4)
-    assert packing.rate == packing.optimum
+    for low in (True, False):
+        packing = pack(capacity, problem.ranks, problem.root, problem.limit_s / 4, low=low)
+        assert packing.rate == packing.optimum
+        yield packing, unit_bps
+
+
+def _plans(problem: Problem, wires: Wires, packing: Packing, unit_bps: int) -> Iterator[Plan]:
+    """Yield a plan for each number of chunks."""
     notes = (
         ("trees", str(len(packing.trees))),
         ("rate of trees", f"{packing.rate * unit_bps / 1e9:g} Gbit/s"),
@@ -65,14 +74,16 @@ def _plans(problem: Problem, wires: Wires) -> list[Plan]:
         ("rate of these", f"{packing.many_rate * unit_bps / 1e9:g} Gbit/s"),
     )
     bound_ps = least_in_pieces_ps(problem.wires, problem.size_bytes, problem.collective)
-    if wires.ways.keys() == problem.wires.ways.keys() and not is_allreduce:
+    if (
+        wires.ways.keys() == problem.wires.ways.keys()
+        and problem.collective is not Collective.ALLREDUCE
+    ):
         flow_ps = problem.size_bytes * 8 * PS_PER_S // (packing.optimum * unit_bps)
         bound_ps = max(bound_ps, flow_ps)
     counts = PIPELINES if problem.chunks is None else (problem.chunks,)
-    plans: list[Plan] = []
-    for count in counts:
-        units = _units(packing)
-        if sum(units) * count * problem.ranks > MOST_CELLS and plans:
+    units = _units(packing)
+    for number, count in enumerate(counts):
+        if number and sum(units) * count * problem.ranks > MOST_CELLS:
             break
         moves = _moves(problem, wires, packing, [unit * count for unit in units])
         schedule = Schedule(
@@ -83,8 +94,7 @@ def _plans(problem: Problem, wires: Wires) -> list[Plan]:
             to_rows(moves),
             problem.root,
         )
-        plans.append(Plan(schedule, end_of(moves), bound_ps, notes))
-    return plans
+        yield Plan(schedule, end_of(moves), bound_ps, notes)
 
 
 def _rates(wires: Wires, collective: Collective) -> dict[Pair, int]:
