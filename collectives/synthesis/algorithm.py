@@ -35,7 +35,14 @@ def synthesised(name: str) -> Algorithm:
         return Cost(found.expected_ps, max(sent), found.schedule.steps)
 
     title = f"{synthesiser.title} {collective.value.replace('_', '-')}" if suffix else ""
-    return Algorithm(name, collective, title or synthesiser.title, lambda r: plan(r).schedule, cost)
+    return Algorithm(
+        name,
+        collective,
+        title or synthesiser.title,
+        lambda r: plan(r).schedule,
+        cost,
+        look=synthesiser.look,
+    )
 
 
 def problem_of(name: str, request: Request, collective: Collective) -> Problem:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ringleaf.collectives.algorithm import Look
 from ringleaf.collectives.collective import Collective, check_ranks, check_root
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.wires import Wires
@@ -94,6 +95,7 @@ class Synthesiser:
         name: Its name in the registry.
         title: Its name in texts.
         collectives: The collectives that it can do; the first is meant by its bare name.
+        look: Its look in figures.
         solve: Returns the plan of a problem. Raises ScheduleError if it can't.
         package: The package that solves for it, of an extra; "": it needs none.
         revision: Counts changes of its results, so that kept ones are not taken for new ones.
@@ -102,6 +104,7 @@ class Synthesiser:
     name: str
     title: str
     collectives: tuple[Collective, ...]
+    look: Look
     solve: Callable[[Problem], Plan]
     package: str = ""
     revision: int = 1

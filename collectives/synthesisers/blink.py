@@ -19,6 +19,7 @@ from heapq import heappop, heappush
 from itertools import accumulate
 from math import gcd
 
+from ringleaf.collectives.algorithm import Look
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.schedule import Op, Schedule
 from ringleaf.collectives.synthesis.bounds import least_in_pieces_ps
@@ -196,5 +197,9 @@ class _Pipes:
 
 
 SYNTHESISER = Synthesiser(
-    "blink", "Blink", (Collective.ALLREDUCE, Collective.BROADCAST, Collective.REDUCE), solve
+    "blink",
+    "Blink",
+    (Collective.ALLREDUCE, Collective.BROADCAST, Collective.REDUCE),
+    Look("#3b7f9e", "$B$"),
+    solve,
 )

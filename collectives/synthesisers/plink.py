@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ringleaf.collectives.algorithm import Look
 from ringleaf.collectives.allpairs import all_pairs_allreduce
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.ring import ring_allreduce
@@ -102,4 +103,4 @@ def two_levels(ranks: int, groups: Groups) -> Schedule:
     return Schedule(Collective.ALLREDUCE, "two levels", ranks, chunks, rows)
 
 
-SYNTHESISER = Synthesiser("plink", "PLink", (Collective.ALLREDUCE,), solve)
+SYNTHESISER = Synthesiser("plink", "PLink", (Collective.ALLREDUCE,), Look("#4f8f4f", "$P$"), solve)

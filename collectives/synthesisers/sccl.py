@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from itertools import product
 
+from ringleaf.collectives.algorithm import Look
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.synthesis.bounds import gather_bound_ps, least_in_pieces_ps
@@ -154,6 +155,7 @@ SYNTHESISER = Synthesiser(
     "sccl",
     "SCCL",
     (Collective.ALLREDUCE, Collective.ALL_GATHER, Collective.REDUCE_SCATTER),
+    Look("#7a5ca8", "$S$"),
     solve,
     package="z3",
 )

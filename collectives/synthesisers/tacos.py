@@ -14,6 +14,7 @@ and 4 for each rank the one with the least expected time.
 
 from __future__ import annotations
 
+from ringleaf.collectives.algorithm import Look
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.synthesis.bounds import gather_bound_ps, least_in_pieces_ps
@@ -90,5 +91,6 @@ SYNTHESISER = Synthesiser(
     "tacos",
     "TACOS",
     (Collective.ALLREDUCE, Collective.ALL_GATHER, Collective.REDUCE_SCATTER),
+    Look("#c2553c", "$T$"),
     solve,
 )
