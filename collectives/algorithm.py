@@ -13,6 +13,7 @@ from ringleaf.errors import ScheduleError
 
 if TYPE_CHECKING:
     from ringleaf.collectives.schedule import Schedule
+    from ringleaf.collectives.wires import Network
 
 IDEAL = AlphaBeta()
 NOWHERE = Embedding()
@@ -26,6 +27,8 @@ class Request:
     pieces in a pipeline to the cost model. `servers` nodes help besides the ranks. `embedding`
     has the ranks' places in the topology, for algorithms that know it. `time_ps` returns the
     time of a schedule on the topology, by a model, for those that choose among algorithms.
+    `network` makes the wires between ranks, for algorithms that are made for one network; None:
+    they are unknown.
     """
 
     ranks: int
@@ -37,6 +40,7 @@ class Request:
     servers: int = 0
     embedding: Embedding = NOWHERE
     time_ps: Callable[[Schedule], int] | None = None
+    network: Network | None = None
 
     def __post_init__(self) -> None:
         check_ranks("collective", self.ranks)
@@ -99,6 +103,7 @@ class Algorithm:
         servers: int = 0,
         embedding: Embedding = NOWHERE,
         time_ps: Callable[[Schedule], int] | None = None,
+        network: Network | None = None,
     ) -> Schedule:
         """Return the schedule for `ranks` ranks; one rank alone has an empty one.
 
@@ -115,6 +120,7 @@ class Algorithm:
             servers,
             embedding,
             time_ps,
+            network,
         )
         return self.schedule_for(request)
 
@@ -129,6 +135,7 @@ class Algorithm:
         fabric: AlphaBeta = IDEAL,
         servers: int = 0,
         embedding: Embedding = NOWHERE,
+        network: Network | None = None,
     ) -> Cost:
         """Return the closed form's figures for the schedule that `build` returns.
 
@@ -136,6 +143,7 @@ class Algorithm:
             ScheduleError: If an argument does not fit the algorithm.
         """
         request = Request(
-            *(ranks, size_bytes, tuple(hierarchy), segments, root, fabric, servers, embedding)
+            *(ranks, size_bytes, tuple(hierarchy), segments, root, fabric, servers, embedding),
+            network=network,
         )
         return self.cost_of(request)

@@ -43,6 +43,7 @@ from ringleaf.experiments.results import CollectiveRow, LinkSeries, Run
 from ringleaf.experiments.spec.collective import DTYPES, CollectiveSpec
 from ringleaf.experiments.spec.options import ASIDE
 from ringleaf.experiments.verdict import Tolerance, Verdict
+from ringleaf.experiments.wires import Cabling
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import FORWARD
 from ringleaf.tensors import Array, as_tensor, as_tensors
@@ -107,6 +108,10 @@ class Experiment:
     def fabric(self) -> AlphaBeta:
         """The fabric that schedules of this topology are built for."""
         return self._bounds.fabric
+
+    @cached_property
+    def _cabling(self) -> Cabling:
+        return Cabling(self.graph)
 
     @cached_property
     def _floor(self) -> Floor:
@@ -215,6 +220,7 @@ class Experiment:
                 servers=self.spec.servers,
                 embedding=self._embedding,
                 time_ps=lambda schedule: self.expected_ps(schedule, size_bytes),
+                network=self._cabling,
             )
 
         schedule = placed(

@@ -53,6 +53,7 @@ def measure(case: BenchCase, began_s: float) -> Timing:
     from ringleaf.experiments.network import build_topology, connect
     from ringleaf.experiments.placing import embedding_of
     from ringleaf.experiments.spec.options import resolve
+    from ringleaf.experiments.wires import Cabling
     from ringleaf.tensors import FLOAT32
     from ringleaf.topologies.graph import hosts
 
@@ -71,6 +72,7 @@ def measure(case: BenchCase, began_s: float) -> Timing:
         hierarchy=graph.graph["hierarchy"],
         fabric=bounds.fabric,
         embedding=embedding_of(graph, ranks),
+        network=Cabling(graph),
     )
     arrays = network.arrays(case.size_bytes // 4, FLOAT32, schedule)
     base = (np.arange(case.size_bytes // 4) % _PERIOD).astype(np.float32)

@@ -19,6 +19,7 @@ from ringleaf.experiments.placing import embedding_of
 from ringleaf.experiments.stepper.request import TIMED, StepRequest, check_ranks, check_request
 from ringleaf.experiments.stepper.story import Goals, Story, members
 from ringleaf.experiments.stepper.transfers import first_buffers, transfer_frames
+from ringleaf.experiments.wires import Cabling
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.injection import divide_ports
@@ -92,6 +93,7 @@ def _schedule(
         root=request.root,
         servers=request.servers,
         embedding=embedding_of(graph, ranks),
+        network=Cabling(graph),
     )
 
 
