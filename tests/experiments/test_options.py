@@ -61,8 +61,8 @@ def test_every_option_reaches_the_spec() -> None:
     [
         (
             "algo",
-            "rings",
-            r"algo: unknown algorithm, got 'rings'; valid: allgather, .*did you mean",
+            "ringz",
+            r"algo: unknown algorithm, got 'ringz'; valid: allgather, .*did you mean",
         ),
         ("algo", ",", r"algo: nothing to run, got ','; valid: allgather"),
         ("size", "big", r"size: not understood, got 'big'; write it like 4MiB"),
