@@ -29,9 +29,27 @@ MOST_WINDOW = 4096
 def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
     """Make a job of at most 64 racks of 64 workers.
 
+    Raises:
+        ConfigError: If it does not fit the switches.
+    """
+    return join_as("atp", AIMD, graph, store, request)
+
+
+def join_as(
+    system: str, window: str, graph: nx.Graph[str], store: Store, request: JobRequest
+) -> WorkersJob:
+    """Make a job of ATP or of a system that has its agents and entities.
+
     Blocks are dealt to the parameter servers; without any, each worker's host has one, so
     that no link carries more than the others. All jobs may take the share's `entries`, each
     switch's aggregators. Slots, the window, are rounded up to a power of two.
+
+    Args:
+        system: The system's name.
+        window: The name of its congestion window, if the request names none.
+        graph: The topology.
+        store: The store that holds the agents' state.
+        request: The job.
 
     Raises:
         ConfigError: If it does not fit the switches.
@@ -57,10 +75,10 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
         min_timeout_ps=2 * request.rtt_ps,  # queues may take longer; then only probes are sent
         quiet_ps=request.rtt_ps,
         ecmp=request.ecmp or any(not each.via for each in detours(graph).values()),
-        window=find_window(AIMD if request.congestion is None else request.congestion),
+        window=find_window(request.congestion or window),
     )
     return WorkersJob(
-        "atp",
+        system,
         entities(graph, job),
         agents,
         worker.begin_tensor,
@@ -103,6 +121,7 @@ def make_agents(
             lanes=job.lanes,
             min_timeout_ps=min_timeout_ps,
             window=window,
+            base_ps=quiet_ps,
             first_sequence=first_sequence,
         )
         agents.append(HostAgent(index(host), worker, at))

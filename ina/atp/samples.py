@@ -21,7 +21,7 @@ _UPWARD, _DOWNWARD = wire.gradient_port(_JOB), wire.parameter_port(_JOB)
 _WINDOW = 64
 
 
-def _example(lanes: int) -> Example:
+def example(lanes: int) -> Example:
     """Return the last of three workers' gradients, which takes block 0's sum to the server."""
     graph = star(4)
     *workers, server = hosts(graph)
@@ -45,7 +45,7 @@ def _example(lanes: int) -> Example:
     )
 
 
-def _round(lanes: int) -> Round:
+def blocks_round(lanes: int) -> Round:
     """Return two windows of blocks from 8 workers of the server's rack, and their results.
 
     Eight gradients go on as one sum, and one result goes to eight workers.
@@ -102,8 +102,8 @@ def _header(
 
 
 EXAMPLES = {
-    f"{program}-{lanes}": partial(_example, lanes)
+    f"{program}-{lanes}": partial(example, lanes)
     for program in ("atp", "atp-switchml")
     for lanes in wire.SIZES
 }
-ROUNDS = {f"atp-{lanes}": partial(_round, lanes) for lanes in wire.SIZES}
+ROUNDS = {f"atp-{lanes}": partial(blocks_round, lanes) for lanes in wire.SIZES}

@@ -27,6 +27,10 @@
  * be complete. For the same reason a block may take an aggregator that an older block of its own
  * job holds, if no worker can be so far behind.
  *
+ * Compiled with -DA2TP, an aggregator also notes that another block wanted it. The packets of its
+ * own block return this mark, so that the job that occupies aggregators learns of it (A2TP, Li et
+ * al., EuroSys 2023); the packet that collides is marked as before.
+ *
  * The including program defines headers_t with `ipv4`, `atp` and `lanes`, and metadata_t with
  * `share` and `taken`. */
 
@@ -70,6 +74,10 @@ control Aggregators(inout headers_t hdr, inout metadata_t meta,
     register<bit<40>>(AGGREGATORS) holders;    // job ++ sequence; job 0 means no holder
     register<bit<64>>(AGGREGATORS) arrived;    // workers in the sum; 0: free
     register<bit<1>>(AGGREGATORS) congestion;  // a gradient in the sum met a long queue
+#ifdef A2TP
+    register<bit<1>>(AGGREGATORS) wanted;      // another block has collided with this one
+    register<bit<16>>(AGGREGATORS) lateness;   // 1: a gradient in the sum was late
+#endif
     EACH_LANE(DECLARE_VALUE)
     counter(OUTCOMES, CounterType.packets) outcomes;
 
@@ -79,6 +87,10 @@ control Aggregators(inout headers_t hdr, inout metadata_t meta,
     bit<32> ahead;
     bit<64> present;
     bit<1> is_congested;
+#ifdef A2TP
+    bit<1> is_wanted;
+    bit<16> is_late;
+#endif
     bit<32> outcome;
 
     /* Packets are only forwarded, as by the switches between racks. */
@@ -91,7 +103,7 @@ control Aggregators(inout headers_t hdr, inout metadata_t meta,
     }
 
     /* The workers of a rack, whose bits are the rack's own. */
-    action aggregate_rack(bit<8> rack, bit<64> complete, bit<64> whole, bit<32> aggregators,
+    action aggregate_rack(bit<7> rack, bit<64> complete, bit<64> whole, bit<32> aggregators,
                           bit<32> window) {
         meta.share = { complete, rack, whole, aggregators, window };
     }
@@ -144,14 +156,26 @@ control Aggregators(inout headers_t hdr, inout metadata_t meta,
         holders.write(index, claim);
         arrived.write(index, hdr.atp.workers);
         congestion.write(index, (bit<1>)(hdr.ipv4.ecn == ECN_MARKED));
+#ifdef A2TP
+        wanted.write(index, hdr.atp.wanted);  // a switch before may have set it
+        lateness.write(index, hdr.atp.proposal);
+#endif
         EACH_LANE(STORE_VALUE)
     }
 
-    /* A sum carries the mark of any packet that is in it. */
-    action join_congestion() {
+    /* A sum carries the marks of any packet that is in it. */
+    action join_marks() {
         congestion.read(is_congested, index);
         hdr.ipv4.ecn = hdr.ipv4.ecn | (is_congested ++ is_congested);
         congestion.write(index, (bit<1>)(hdr.ipv4.ecn == ECN_MARKED));
+#ifdef A2TP
+        wanted.read(is_wanted, index);
+        hdr.atp.wanted = hdr.atp.wanted | is_wanted;
+        wanted.write(index, hdr.atp.wanted);
+        lateness.read(is_late, index);
+        hdr.atp.proposal = hdr.atp.proposal | is_late;
+        lateness.write(index, hdr.atp.proposal);
+#endif
     }
 
     action add() {
@@ -174,6 +198,9 @@ control Aggregators(inout headers_t hdr, inout metadata_t meta,
 
     action mark_collision() {
         hdr.atp.collision = 1;
+#ifdef A2TP
+        wanted.write(index, 1);
+#endif
     }
 
     action decide(bit<32> decision) {
@@ -224,10 +251,10 @@ control Aggregators(inout headers_t hdr, inout metadata_t meta,
                 if (outcome == TAKEN) {
                     take_aggregator();
                 } else if (outcome == ADDED || outcome == COMPLETED || outcome == MERGED) {
-                    join_congestion();
+                    join_marks();
                     add();
                 } else if (outcome == REPLACED) {
-                    join_congestion();
+                    join_marks();
                     load();
                     hdr.atp.congested = (bit<1>)(present == meta.share.complete);
                 } else if (outcome == COLLIDED) {

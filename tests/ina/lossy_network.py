@@ -9,7 +9,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -78,8 +78,17 @@ class PanamaJob(switchml_control.SwitchmlJob):
     trees: int = 1
 
 
+@dataclass(frozen=True)
+class A2tpJob(atp_control.AtpJob):
+    """A job with ATP's packets and A2TP's program and windows."""
+
+
 Job = switchml_control.SwitchmlJob | atp_control.AtpJob
-NAMES: dict[type[Job], str] = {atp_control.AtpJob: "atp", PanamaJob: "panama"}
+NAMES: dict[type[Job], str] = {
+    atp_control.AtpJob: "atp",
+    A2tpJob: "a2tp",
+    PanamaJob: "panama",
+}
 
 
 @cache
@@ -161,7 +170,9 @@ class Party:
     agents: Sequence[HostAgent]
 
 
-def atp_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: int) -> Party:
+def atp_party(
+    graph: nx.Graph[str], store: Store, ring: int, job: Any, first: int, window: str = "aimd"
+) -> Party:
     agents = make_agents(
         graph,
         store,
@@ -169,7 +180,7 @@ def atp_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: in
         ring=ring,
         min_timeout_ps=MIN_TIMEOUT_PS,
         quiet_ps=4 * DELAY_PS,
-        window=find_window("aimd"),
+        window=find_window(window),
         first_sequence=first,
     )
     return Party(atp_control.entities(graph, job), agents)
@@ -213,7 +224,12 @@ def panama_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first:
     return Party(panama_control.entities(graph, trees, job), agents)
 
 
-PARTIES = {"atp": atp_party, "panama": panama_party, "switchml": switchml_party}
+PARTIES: dict[str, Callable[..., Party]] = {
+    "a2tp": partial(atp_party, window="a2tp"),
+    "atp": atp_party,
+    "panama": panama_party,
+    "switchml": switchml_party,
+}
 
 
 class Network:
