@@ -34,7 +34,7 @@ TOPOLOGIES = (
 
 BY_HOSTS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "ps")
 SPARSE = ("ssar-double", "ssar-split", "dsar-split")
-SYSTEMS = ("switchml", "atp", "a2tp", "omnireduce", "panama", "netreduce")
+SYSTEMS = ("switchml", "atp", "a2tp", "esa", "omnireduce", "panama", "netreduce")
 OTHERS = ("reducescatter", "allgather", "broadcast", "reduce", "alltoall")
 
 SIZES = (4, 8, 252, 256, 260, 1024, 4096, 5000, 20_000, 65_536)

@@ -8,7 +8,14 @@ from ringleaf.arena import Store
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.hosts.agent import HostAgent
 from ringleaf.ina.atp import server, worker
-from ringleaf.ina.atp.control import AGGREGATORS, AtpJob, block_loads, entities, first_aggregators
+from ringleaf.ina.atp.control import (
+    AGGREGATORS,
+    AtpJob,
+    EntitiesOf,
+    block_loads,
+    entities,
+    first_aggregators,
+)
 from ringleaf.ina.atp.ledger import make_server
 from ringleaf.ina.atp.roster import make_roster
 from ringleaf.ina.atp.state import TENSORS, Address, make_worker
@@ -36,7 +43,12 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
 
 
 def join_as(
-    system: str, window: str, graph: nx.Graph[str], store: Store, request: JobRequest
+    system: str,
+    window: str,
+    graph: nx.Graph[str],
+    store: Store,
+    request: JobRequest,
+    entities_of: EntitiesOf = entities,
 ) -> WorkersJob:
     """Make a job of ATP or of a system that has its agents and entities.
 
@@ -50,6 +62,7 @@ def join_as(
         graph: The topology.
         store: The store that holds the agents' state.
         request: The job.
+        entities_of: Function that makes the switches' entities.
 
     Raises:
         ConfigError: If it does not fit the switches.
@@ -79,7 +92,7 @@ def join_as(
     )
     return WorkersJob(
         system,
-        entities(graph, job),
+        entities_of(graph, job),
         agents,
         worker.begin_tensor,
         window_bytes=4 * job.window * lanes,

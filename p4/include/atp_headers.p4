@@ -38,4 +38,7 @@ struct share_t {
     bit<64> whole;       // the same workers as bits of the job
     bit<32> aggregators; // aggregators that the job may use; jobs may share them
     bit<32> window;      // most blocks that a worker can be ahead of another
+#ifdef ESA
+    bit<8> fading;       // bits that an urgency loses with each gradient that its block keeps out
+#endif
 }
